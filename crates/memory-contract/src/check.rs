@@ -1,0 +1,89 @@
+//! The checks that several nouns share.
+
+use std::collections::HashSet;
+
+use uuid::Uuid;
+
+use crate::Invalid;
+
+/// Checks a text of at most `max` characters without NUL.
+pub fn text(field: &str, value: String, max: usize) -> Result<String, Invalid> {
+    if value.len() > max && value.chars().count() > max {
+        return Err(Invalid::new(
+            field,
+            format!("must have at most {max} characters"),
+        ));
+    }
+    no_nul(field, &value)?;
+    Ok(value)
+}
+
+/// Checks a text of 1 to `max` characters without NUL.
+pub fn required_text(field: &str, value: String, max: usize) -> Result<String, Invalid> {
+    if value.is_empty() {
+        return Err(Invalid::new(
+            field,
+            format!("is required: 1 to {max} characters"),
+        ));
+    }
+    text(field, value, max)
+}
+
+/// Checks a text of at most `max` bytes without NUL.
+pub fn long_text(field: &str, value: String, max: usize) -> Result<String, Invalid> {
+    if value.len() > max {
+        return Err(Invalid::new(
+            field,
+            format!("must have at most {max} bytes, has {}", value.len()),
+        ));
+    }
+    no_nul(field, &value)?;
+    Ok(value)
+}
+
+/// Postgres cannot store NUL in a text.
+pub fn no_nul(field: &str, value: &str) -> Result<(), Invalid> {
+    if value.contains('\0') {
+        return Err(Invalid::new(field, "must not contain NUL characters"));
+    }
+    Ok(())
+}
+
+/// Reads a required UUID.
+pub fn uuid(field: &str, value: &str) -> Result<Uuid, Invalid> {
+    if value.is_empty() {
+        return Err(Invalid::new(field, "is required: a UUID"));
+    }
+    Uuid::try_parse(value).map_err(|_| {
+        Invalid::new(
+            field,
+            "must be a UUID, such as 0198c1de-3e07-7a4b-9a56-0d6f3a5b8c11",
+        )
+    })
+}
+
+/// Reads a UUID that may be left empty.
+pub fn optional_uuid(field: &str, value: &str) -> Result<Option<Uuid>, Invalid> {
+    if value.is_empty() {
+        return Ok(None);
+    }
+    uuid(field, value).map(Some)
+}
+
+/// Reads a whole number between `min` and `max`.
+pub fn range(field: &str, value: i32, min: i32, max: i32) -> Result<i32, Invalid> {
+    if (min..=max).contains(&value) {
+        return Ok(value);
+    }
+    Err(Invalid::new(
+        field,
+        format!("must be {min} to {max}, is {value}"),
+    ))
+}
+
+/// Finds the first id that stands twice.
+pub fn repeated<T: Copy + Eq + std::hash::Hash>(ids: impl Iterator<Item = T>) -> Option<usize> {
+    let mut seen = HashSet::new();
+    ids.enumerate()
+        .find_map(|(index, id)| (!seen.insert(id)).then_some(index))
+}

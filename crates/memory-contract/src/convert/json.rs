@@ -1,0 +1,163 @@
+//! `google.protobuf.Struct` and `Value` to JSON and back.
+
+use prost_types::{ListValue, Struct, Value as ProtoValue, value::Kind};
+use serde_json::{Map, Number, Value};
+
+use crate::check;
+use crate::Invalid;
+
+/// Whole numbers up to here are exact in a double.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// Reads an object of at most `max_bytes` as JSON, `max_depth` levels deep.
+pub fn object(
+    field: &str,
+    value: Option<Struct>,
+    max_bytes: usize,
+    max_depth: usize,
+) -> Result<Map<String, Value>, Invalid> {
+    let Some(value) = value else {
+        return Ok(Map::new());
+    };
+    let mut budget = max_bytes;
+    let map = fields(field, value, max_depth, &mut budget, max_bytes, max_depth)?;
+    Ok(map)
+}
+
+/// Reads a value of at most `max_bytes` as JSON, `max_depth` levels deep.
+pub fn value(
+    field: &str,
+    value: ProtoValue,
+    max_bytes: usize,
+    max_depth: usize,
+) -> Result<Value, Invalid> {
+    let mut budget = max_bytes;
+    any(field, value, max_depth, &mut budget, max_bytes, max_depth)
+}
+
+/// Sends an object.
+pub fn to_struct(map: Map<String, Value>) -> Struct {
+    Struct {
+        fields: map
+            .into_iter()
+            .map(|(key, value)| (key, to_value(value)))
+            .collect(),
+    }
+}
+
+/// Sends an object, or nothing where it is empty.
+pub fn to_optional_struct(map: Map<String, Value>) -> Option<Struct> {
+    (!map.is_empty()).then(|| to_struct(map))
+}
+
+/// Sends a value.
+pub fn to_value(value: Value) -> ProtoValue {
+    let kind = match value {
+        Value::Null => Kind::NullValue(0),
+        Value::Bool(flag) => Kind::BoolValue(flag),
+        Value::Number(number) => Kind::NumberValue(number.as_f64().unwrap_or_default()),
+        Value::String(text) => Kind::StringValue(text),
+        Value::Array(items) => Kind::ListValue(ListValue {
+            values: items.into_iter().map(to_value).collect(),
+        }),
+        Value::Object(map) => Kind::StructValue(to_struct(map)),
+    };
+    ProtoValue { kind: Some(kind) }
+}
+
+fn fields(
+    field: &str,
+    value: Struct,
+    depth: usize,
+    budget: &mut usize,
+    max_bytes: usize,
+    max_depth: usize,
+) -> Result<Map<String, Value>, Invalid> {
+    if depth == 0 {
+        return Err(Invalid::new(
+            field,
+            format!("must be at most {max_depth} levels deep"),
+        ));
+    }
+    spend(field, 2, budget, max_bytes)?;
+    let mut map = Map::new();
+    for (key, inner) in value.fields {
+        check::no_nul(field, &key)?;
+        // Quotes, colon and comma.
+        spend(field, key.len() + 4, budget, max_bytes)?;
+        let inner = any(field, inner, depth - 1, budget, max_bytes, max_depth)?;
+        map.insert(key, inner);
+    }
+    Ok(map)
+}
+
+fn any(
+    field: &str,
+    value: ProtoValue,
+    depth: usize,
+    budget: &mut usize,
+    max_bytes: usize,
+    max_depth: usize,
+) -> Result<Value, Invalid> {
+    Ok(match value.kind {
+        None | Some(Kind::NullValue(_)) => {
+            spend(field, 4, budget, max_bytes)?;
+            Value::Null
+        }
+        Some(Kind::BoolValue(flag)) => {
+            spend(field, 5, budget, max_bytes)?;
+            Value::Bool(flag)
+        }
+        Some(Kind::NumberValue(number)) => {
+            spend(field, 8, budget, max_bytes)?;
+            Value::Number(self::number(field, number)?)
+        }
+        Some(Kind::StringValue(text)) => {
+            check::no_nul(field, &text)?;
+            spend(field, text.len() + 2, budget, max_bytes)?;
+            Value::String(text)
+        }
+        Some(Kind::ListValue(list)) => {
+            if depth == 0 {
+                return Err(Invalid::new(
+                    field,
+                    format!("must be at most {max_depth} levels deep"),
+                ));
+            }
+            spend(field, 2, budget, max_bytes)?;
+            let mut items = Vec::with_capacity(list.values.len());
+            for item in list.values {
+                spend(field, 1, budget, max_bytes)?;
+                items.push(any(field, item, depth - 1, budget, max_bytes, max_depth)?);
+            }
+            Value::Array(items)
+        }
+        Some(Kind::StructValue(inner)) => {
+            Value::Object(fields(field, inner, depth, budget, max_bytes, max_depth)?)
+        }
+    })
+}
+
+/// A whole number stays one, so that 5 is stored as 5 and not as 5.0.
+fn number(field: &str, number: f64) -> Result<Number, Invalid> {
+    if number.fract() == 0.0 && number.abs() < EXACT && !(number == 0.0 && number.is_sign_negative())
+    {
+        #[expect(clippy::cast_possible_truncation, reason = "whole and in range")]
+        return Ok(Number::from(number as i64));
+    }
+    Number::from_f64(number)
+        .ok_or_else(|| Invalid::new(field, "must not contain NaN or infinite numbers"))
+}
+
+fn spend(field: &str, bytes: usize, budget: &mut usize, max_bytes: usize) -> Result<(), Invalid> {
+    match budget.checked_sub(bytes) {
+        Some(rest) => {
+            *budget = rest;
+            Ok(())
+        }
+        None => Err(Invalid::new(
+            field,
+            format!("must have at most {max_bytes} bytes as JSON"),
+        )),
+    }
+}

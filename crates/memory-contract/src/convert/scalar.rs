@@ -1,0 +1,91 @@
+//! Times, durations and numbers.
+
+use std::time::Duration;
+
+use prost_types::{Duration as ProtoDuration, Timestamp};
+use time::OffsetDateTime;
+
+use crate::Invalid;
+
+/// Sends a time.
+pub fn timestamp(time: OffsetDateTime) -> Timestamp {
+    Timestamp {
+        seconds: time.unix_timestamp(),
+        nanos: i32::try_from(time.nanosecond()).unwrap_or_default(),
+    }
+}
+
+/// Reads a time of the years 1 to 9999, to the microsecond.
+///
+/// # Errors
+/// A time out of that range, or with impossible nanoseconds.
+pub fn timestamp_of(field: &str, value: Option<Timestamp>) -> Result<Option<OffsetDateTime>, Invalid> {
+    let Some(Timestamp { seconds, nanos }) = value else {
+        return Ok(None);
+    };
+    let invalid = || Invalid::new(field, "must be a time in the years 1 to 9999");
+    if !(0..1_000_000_000).contains(&nanos) {
+        return Err(invalid());
+    }
+    // Postgres keeps microseconds: cutting here makes what is answered at once
+    // equal to what is read later.
+    let micros = i64::from(nanos / 1_000) * 1_000;
+    let time = OffsetDateTime::from_unix_timestamp(seconds).map_err(|_| invalid())?
+        + time::Duration::nanoseconds(micros);
+    if !(1..=9999).contains(&time.year()) {
+        return Err(invalid());
+    }
+    Ok(Some(time))
+}
+
+/// Reads a duration between `min` and `max`.
+///
+/// # Errors
+/// A duration out of that range.
+pub fn duration_in(
+    field: &str,
+    value: Option<ProtoDuration>,
+    min: Duration,
+    max: Duration,
+) -> Result<Option<Duration>, Invalid> {
+    let Some(value) = value else {
+        return Ok(None);
+    };
+    Duration::try_from(value)
+        .ok()
+        .filter(|duration| (min..=max).contains(duration))
+        .map(Some)
+        .ok_or_else(|| {
+            Invalid::new(
+                field,
+                format!("must be {} to {} seconds", min.as_secs(), max.as_secs()),
+            )
+        })
+}
+
+/// Whole milliseconds as the wire's duration.
+pub fn duration(duration: Duration) -> ProtoDuration {
+    ProtoDuration {
+        seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        nanos: i32::try_from(duration.subsec_millis()).unwrap_or_default() * 1_000_000,
+    }
+}
+
+/// Reads a number between `min` and `max`.
+///
+/// # Errors
+/// A number out of that range, or NaN.
+pub fn optional_float(
+    field: &str,
+    value: Option<f32>,
+    min: f32,
+    max: f32,
+) -> Result<Option<f32>, Invalid> {
+    match value {
+        Some(number) if !(min..=max).contains(&number) => Err(Invalid::new(
+            field,
+            format!("must be {min} to {max}, is {number}"),
+        )),
+        other => Ok(other),
+    }
+}

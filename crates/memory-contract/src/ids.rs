@@ -1,0 +1,99 @@
+//! The registry of names. A tenant is not a user and a thread is not a message,
+//! so none can be given for another.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+macro_rules! text_ids {
+    ($($(#[$doc:meta])* $name:ident)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Takes a name that has been checked.
+            pub fn new(name: impl Into<String>) -> Self {
+                Self(name.into())
+            }
+
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+
+            /// Whether the name is empty.
+            pub fn is_empty(&self) -> bool {
+                self.0.is_empty()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> Self {
+                id.0
+            }
+        }
+    )*};
+}
+
+macro_rules! uuid_ids {
+    ($($(#[$doc:meta])* $name:ident)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// A new id: UUIDv7, so that neighbours in time are neighbours in
+            /// an index. Nothing may be ordered by it.
+            #[expect(clippy::new_without_default, reason = "a random default would surprise")]
+            pub fn new() -> Self {
+                Self(Uuid::now_v7())
+            }
+
+            /// The UUID itself.
+            pub fn uuid(self) -> Uuid {
+                self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl From<Uuid> for $name {
+            fn from(id: Uuid) -> Self {
+                Self(id)
+            }
+        }
+    )*};
+}
+
+text_ids! {
+    /// Whom the data belongs to. It comes from the credential, never from a
+    /// request.
+    TenantId
+    /// A bot, flow or workflow: 1 to 128 characters.
+    AppId
+    /// The person talked to: at most 256 characters, empty where unknown.
+    UserId
+    /// The caller's own name for a conversation: 1 to 512 characters.
+    SessionKey
+}
+
+uuid_ids! {
+    /// A conversation.
+    ThreadId
+    /// A message.
+    MessageId
+    /// A caller's name for one write, which makes its retry safe.
+    RequestId
+}

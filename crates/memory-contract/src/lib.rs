@@ -1,0 +1,22 @@
+#![doc = include_str!("../README.md")]
+
+pub mod check;
+mod convert;
+mod domain;
+mod ids;
+mod invalid;
+pub mod limits;
+mod page;
+pub mod proto;
+
+pub use convert::{
+    duration, duration_in, filter_from, new_messages_from, object_from, optional_float,
+    session_from, thread_choice, timestamp, timestamp_of,
+};
+pub use domain::{
+    AppendedMessage, Branch, FileLocation, FileRef, FileType, Message, MessageFilter, NewMessage,
+    Parent, Part, Role, Session, Thread, ToolCall, ToolOutput, ToolResult, text_of_parts,
+};
+pub use ids::{AppId, MessageId, RequestId, SessionKey, TenantId, ThreadId, UserId};
+pub use invalid::{Invalid, InvalidFields};
+pub use page::{PageToken, page_size};

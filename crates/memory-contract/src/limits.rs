@@ -1,0 +1,84 @@
+//! Every limit of the contract, documented at the proto field that it bounds.
+
+/// Characters in an app id.
+pub const APP_ID_CHARS: usize = 128;
+/// Characters in a user id.
+pub const USER_ID_CHARS: usize = 256;
+/// Characters in a session key.
+pub const SESSION_KEY_CHARS: usize = 512;
+/// Characters in a thread's title.
+pub const TITLE_CHARS: usize = 512;
+/// Characters in a speaker's name.
+pub const NAME_CHARS: usize = 256;
+/// Bytes of metadata, as JSON.
+pub const METADATA_BYTES: usize = 16 * 1024;
+/// Levels of nesting in metadata.
+pub const METADATA_DEPTH: usize = 5;
+/// Bytes of one text part, and of one JSON value.
+pub const TEXT_BYTES: usize = 256 * 1024;
+/// Levels of nesting in a JSON part.
+pub const JSON_DEPTH: usize = 32;
+/// Parts in a message.
+pub const PARTS: usize = 64;
+/// Bytes of all parts of a message.
+pub const MESSAGE_BYTES: usize = 1024 * 1024;
+/// Messages in one append.
+pub const BATCH_MESSAGES: usize = 256;
+/// Bytes of all messages in one append. The transport takes 4 MiB.
+pub const BATCH_BYTES: usize = 3 * 1024 * 1024;
+/// Characters in a tool call's id and in a tool's name.
+pub const TOOL_CHARS: usize = 128;
+/// Characters in a file's id.
+pub const FILE_ID_CHARS: usize = 256;
+/// Characters in a URL.
+pub const URL_CHARS: usize = 2_048;
+/// Characters in a file's name.
+pub const FILE_NAME_CHARS: usize = 512;
+/// Characters in a media type.
+pub const MIME_TYPE_CHARS: usize = 128;
+/// Characters in a file's caption.
+pub const CAPTION_CHARS: usize = 4_096;
+/// Characters in a query.
+pub const QUERY_CHARS: usize = 8_192;
+/// Characters in a model's name.
+pub const MODEL_CHARS: usize = 128;
+/// Bytes of a text template.
+pub const TEMPLATE_BYTES: usize = 4 * 1024;
+/// Names in a filter.
+pub const FILTER_NAMES: usize = 32;
+/// Metadata keys in a filter.
+pub const FILTER_KEYS: usize = 16;
+/// Characters in a filter's metadata key.
+pub const FILTER_KEY_CHARS: usize = 64;
+/// Tokens in a budget.
+pub const BUDGET_TOKENS: i32 = 10_000_000;
+/// Budget of a history that names none, in tokens.
+pub const HISTORY_TOKENS: i32 = 2_000;
+/// Messages of a history that names no limit.
+pub const HISTORY_MESSAGES: i32 = 100;
+/// Messages of the longest history.
+pub const HISTORY_MESSAGES_MAX: i32 = 500;
+/// Recent messages in hybrid recall.
+pub const RECENT_WINDOW: i32 = 4;
+/// Recent messages in window recall.
+pub const WINDOW_SIZE: i32 = 20;
+/// Recent messages at most.
+pub const WINDOW_MAX: i32 = 500;
+/// Matches that recall returns.
+pub const TOP_K: i32 = 5;
+/// Matches at most.
+pub const TOP_K_MAX: i32 = 100;
+/// Matches that a search returns.
+pub const SEARCH_LIMIT: i32 = 10;
+/// Neighbours before a match.
+pub const NEIGHBOURS_BEFORE: i32 = 2;
+/// Neighbours after a match.
+pub const NEIGHBOURS_AFTER: i32 = 1;
+/// Neighbours on one side at most.
+pub const NEIGHBOURS_MAX: i32 = 20;
+/// Entries of a page that names no size.
+pub const PAGE_SIZE: i32 = 50;
+/// Entries of the largest page.
+pub const PAGE_SIZE_MAX: i32 = 500;
+/// Omitted candidates that an explanation lists.
+pub const OMITTED: usize = 200;

@@ -1,0 +1,252 @@
+//! What can be set, with units and defaults. The binary composes it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use etcetera::BaseStrategy;
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize, Serializer};
+
+/// Everything that recall needs to know.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RecallConfig {
+    /// The embedding model.
+    pub embedder: EmbedderConfig,
+    /// The index.
+    pub index: IndexConfig,
+    /// The worker that fills the index.
+    pub indexer: IndexerConfig,
+    /// How a query is answered.
+    pub search: SearchConfig,
+}
+
+/// Where the embedding model comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EmbedderKind {
+    /// Files in `model_dir`.
+    #[default]
+    Local,
+    /// Any model that fastembed knows, fetched from a hub at the first start.
+    Hub,
+    /// No model: recall is by word alone.
+    None,
+}
+
+/// Which of the local model's files is used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelPrecision {
+    /// `model.onnx`: exact, about half as fast.
+    Fp32,
+    /// `model-int8.onnx`: quantised.
+    #[default]
+    Int8,
+}
+
+/// The embedding model and its threads.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EmbedderConfig {
+    /// Where the model comes from. Default: `local`.
+    pub kind: EmbedderKind,
+    /// The model's name. It is part of the collection's name, so another model
+    /// never searches this one's vectors. Default: `all-minilm-l6-v2`.
+    pub model: String,
+    /// The directory with the local model's files: `model.onnx` or
+    /// `model-int8.onnx`, `tokenizer.json`, `config.json`,
+    /// `special_tokens_map.json`, `tokenizer_config.json`. Default: unset, which
+    /// means [`default_model_dir`].
+    pub model_dir: Option<PathBuf>,
+    /// Which of the local model's files is used. Default: `int8`.
+    pub precision: ModelPrecision,
+    /// ONNX Runtime's shared library. Default: unset, which means
+    /// [`default_runtime_library`].
+    pub runtime_library: Option<PathBuf>,
+    /// Where models of a hub are kept. Default: unset, which means
+    /// `recollect/hub` in the cache directory.
+    pub hub_cache_dir: Option<PathBuf>,
+    /// The longest text that the model reads, in its own tokens; the rest of a
+    /// longer one is not embedded. Default: 256.
+    pub max_length: usize,
+    /// Threads of ONNX Runtime for one query. Default: 1.
+    pub query_threads: usize,
+    /// Threads of ONNX Runtime for a batch of documents. Default: 1.
+    pub document_threads: usize,
+    /// Documents in one inference: a small batch keeps a query from waiting.
+    /// Default: 8.
+    pub batch_size: usize,
+    /// Queries that may wait; more are refused at once. Default: 256.
+    pub query_queue: usize,
+    /// The longest that a query's embedding may take, waiting included.
+    /// Default: 2s.
+    #[serde(with = "humantime_serde")]
+    pub query_timeout: Duration,
+}
+
+impl Default for EmbedderConfig {
+    fn default() -> Self {
+        Self {
+            kind: EmbedderKind::default(),
+            model: "all-minilm-l6-v2".to_owned(),
+            model_dir: None,
+            precision: ModelPrecision::default(),
+            runtime_library: None,
+            hub_cache_dir: None,
+            max_length: 256,
+            query_threads: 1,
+            document_threads: 1,
+            batch_size: 8,
+            query_queue: 256,
+            query_timeout: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Which index is used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BackendChoice {
+    /// Qdrant where `url` is set, the embedded engine otherwise.
+    #[default]
+    Auto,
+    /// The embedded engine: points live in `path`, and this process alone has
+    /// them.
+    Edge,
+    /// A Qdrant cluster.
+    Qdrant,
+}
+
+/// The index.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct IndexConfig {
+    /// Which index is used. Default: `auto`.
+    pub backend: BackendChoice,
+    /// Qdrant's gRPC address, such as `http://qdrant:6334`. Default: unset.
+    pub url: Option<String>,
+    /// Qdrant's API key. Default: unset.
+    #[serde(serialize_with = "masked")]
+    pub api_key: Option<SecretString>,
+    /// The embedded engine's directory. Default: unset; the binary puts it into
+    /// the data directory.
+    pub path: Option<PathBuf>,
+    /// The alias that points to the live collection, and the first part of the
+    /// collections' names. Default: `recollect`.
+    pub alias: String,
+    /// The longest that connecting to Qdrant may take. Default: 2s.
+    #[serde(with = "humantime_serde")]
+    pub connect_timeout: Duration,
+    /// The longest that a search may take before recall goes on without it.
+    /// Default: 1s.
+    #[serde(with = "humantime_serde")]
+    pub search_timeout: Duration,
+    /// The longest that a write may take. Default: 30s.
+    #[serde(with = "humantime_serde")]
+    pub write_timeout: Duration,
+    /// Shards of a new Qdrant collection. Default: 1.
+    pub shards: u32,
+    /// Copies of each shard of a new Qdrant collection. Default: 1.
+    pub replicas: u32,
+}
+
+impl Default for IndexConfig {
+    fn default() -> Self {
+        Self {
+            backend: BackendChoice::default(),
+            url: None,
+            api_key: None,
+            path: None,
+            alias: "recollect".to_owned(),
+            connect_timeout: Duration::from_secs(2),
+            search_timeout: Duration::from_secs(1),
+            write_timeout: Duration::from_secs(30),
+            shards: 1,
+            replicas: 1,
+        }
+    }
+}
+
+/// The worker that carries changes into the index.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct IndexerConfig {
+    /// Changes claimed at a time. Default: 64.
+    pub batch_size: usize,
+    /// How long claimed changes stay with one worker; when it dies, another
+    /// takes them over after this. Default: 60s.
+    #[serde(with = "humantime_serde")]
+    pub lease: Duration,
+    /// The pause of an idle worker that nobody wakes. Default: 500ms.
+    #[serde(with = "humantime_serde")]
+    pub poll_interval: Duration,
+    /// Tries before a change is given up as a dead letter. Default: 8.
+    pub max_attempts: u32,
+    /// The pause before the second try; each further one doubles it, with up to
+    /// a quarter of chance on top. Default: 500ms.
+    #[serde(with = "humantime_serde")]
+    pub retry_base: Duration,
+    /// The longest pause between two tries. Default: 60s.
+    #[serde(with = "humantime_serde")]
+    pub retry_max: Duration,
+}
+
+impl Default for IndexerConfig {
+    fn default() -> Self {
+        Self {
+            batch_size: 64,
+            lease: Duration::from_secs(60),
+            poll_interval: Duration::from_millis(500),
+            max_attempts: 8,
+            retry_base: Duration::from_millis(500),
+            retry_max: Duration::from_secs(60),
+        }
+    }
+}
+
+/// How a query is answered.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SearchConfig {
+    /// Candidates that each of the two searches brings. Default: 200.
+    pub candidates: usize,
+}
+
+impl Default for SearchConfig {
+    fn default() -> Self {
+        Self { candidates: 200 }
+    }
+}
+
+/// The version of ONNX Runtime that the set-up fetches.
+const RUNTIME_VERSION: &str = "1.31.1";
+
+/// Where the set-up puts a model's files: `recollect/models/NAME` in the cache
+/// directory (`XDG_CACHE_HOME`, or `.cache` in `HOME`). `None` where there is no
+/// home directory.
+pub fn default_model_dir(model: &str) -> Option<PathBuf> {
+    Some(cache_dir()?.join("models").join(model))
+}
+
+/// Where the set-up puts ONNX Runtime. `None` where there is no home directory.
+pub fn default_runtime_library() -> Option<PathBuf> {
+    let file = format!("{}onnxruntime{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    Some(cache_dir()?.join(format!("onnxruntime-{RUNTIME_VERSION}")).join(file))
+}
+
+pub(crate) fn default_hub_dir() -> Option<PathBuf> {
+    Some(cache_dir()?.join("hub"))
+}
+
+fn cache_dir() -> Option<PathBuf> {
+    let base = etcetera::choose_base_strategy().ok()?;
+    Some(base.cache_dir().join("recollect"))
+}
+
+fn masked<S: Serializer>(secret: &Option<SecretString>, serializer: S) -> Result<S::Ok, S::Error> {
+    match secret {
+        Some(secret) if !secret.expose_secret().is_empty() => serializer.serialize_some("********"),
+        Some(_) | None => serializer.serialize_none(),
+    }
+}

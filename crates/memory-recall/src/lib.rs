@@ -1,0 +1,33 @@
+#![doc = include_str!("../README.md")]
+
+mod config;
+mod embed;
+mod error;
+mod index;
+mod indexer;
+mod merge;
+mod query;
+mod rank;
+mod recall;
+mod source;
+#[cfg(feature = "test-server")]
+pub mod testing;
+mod text;
+
+pub use config::{
+    BackendChoice, EmbedderConfig, EmbedderKind, IndexConfig, IndexerConfig, ModelPrecision,
+    RecallConfig, SearchConfig, default_model_dir, default_runtime_library,
+};
+pub use embed::{Embedder, EmbeddingModel};
+pub use error::RecallError;
+pub use index::{
+    Backend, Candidate, Candidates, Change, EdgeIndex, Index, IndexSchema, IndexState, IndexStatus,
+    LexicalVector, Point, QdrantIndex, Search, Selection, open_index,
+};
+pub use indexer::{Indexer, IndexerHandle, IndexerStatus, LastError};
+pub use query::{
+    Degradation, DegradationReason, Found, Method, Mode, Omission, OmissionReason, Reason,
+    RecallQuery, Recalled, RecalledMessage, Scope, SearchQuery, Target,
+};
+pub use recall::Recall;
+pub use source::{Outbox, Source};
