@@ -1,0 +1,96 @@
+# Everything one does here, by name. `make` alone lists it.
+# All of it works in a fresh clone: what is missing is fetched first, from the
+# package registries only, by scripts/setup.
+
+SHELL := bash
+.DEFAULT_GOAL := help
+
+# What scripts/setup put beside the code comes first.
+export PATH := $(CURDIR)/.setup/bin:$(CURDIR)/.setup/node/node_modules/.bin:$(PATH)
+
+# Conversations to measure recall on: make bench DATA=path/to/dir
+DATA ?= ../shared/data/locomo-dev
+
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: ## Start Recollect on this machine, with a database and an index of its own
+	@echo "Starting Recollect: set-up, build, then the server; Ctrl-C stops it."
+	@echo "The first time takes long: set-up a minute, the build 6 to 8 minutes on 2 cores."
+	@scripts/setup model
+	@scripts/setup postgres
+	cargo run -p memory-api --bin recollect -- dev
+
+.PHONY: demo
+demo: ## Store a long conversation, then ask about it
+	@echo "The demo: set-up, build, then a conversation is stored and recalled."
+	@echo "The first time takes long: set-up a minute, the build 6 to 8 minutes on 2 cores."
+	@scripts/setup model
+	@scripts/setup postgres
+	cargo run -p memory-api --bin recollect -- demo
+
+.PHONY: test
+test: setup ## Run all tests
+	@# The end-to-end tests start the binaries, so these are built first.
+	cargo build --workspace --bins
+	cargo test --workspace
+
+.PHONY: test-qdrant
+test-qdrant: ## Run the index tests against a real Qdrant at QDRANT_URL
+	@if [ -z "$$QDRANT_URL" ]; then \
+	  echo "Set QDRANT_URL to the gRPC address of a Qdrant that may be written to,"; \
+	  echo "for example: make test-qdrant QDRANT_URL=http://localhost:6334"; \
+	  exit 1; \
+	fi
+	@scripts/setup
+	cargo build --workspace --bins
+	cargo test --workspace -- qdrant --include-ignored
+
+.PHONY: lint
+lint: ## Check format, Rust lints, the contract, manifests and scripts
+	@scripts/setup tools
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	@if [ -n "$$(find proto -name '*.proto' -print -quit)" ]; then \
+	  command -v buf >/dev/null || { echo "lint: buf is missing; scripts/setup tools says why"; exit 1; }; \
+	  echo "buf lint" && buf lint && scripts/proto-breaking; \
+	else \
+	  echo "No protos yet: buf has nothing to check"; \
+	fi
+	@if [ ! -e deploy/k8s/base ]; then \
+	  echo "No Kubernetes manifests yet"; \
+	elif command -v kubectl >/dev/null; then \
+	  echo "kubectl kustomize deploy/k8s/base" && kubectl kustomize deploy/k8s/base >/dev/null; \
+	elif command -v kustomize >/dev/null; then \
+	  echo "kustomize build deploy/k8s/base" && kustomize build deploy/k8s/base >/dev/null; \
+	else \
+	  echo "Skipped: the Kubernetes manifests (no kubectl, no kustomize)"; \
+	fi
+	@if command -v shellcheck >/dev/null; then \
+	  echo "shellcheck scripts" && shellcheck scripts/setup scripts/proto-breaking .ci/run; \
+	else \
+	  echo "Skipped: the scripts (no shellcheck)"; \
+	fi
+
+.PHONY: fmt
+fmt: ## Format the Rust code
+	cargo fmt --all
+
+.PHONY: bench
+bench: ## Measure load, and recall quality on DATA, with optimised builds
+	@echo "Measuring: set-up, an optimised build (about 11 minutes the first time on 2 cores), then two runs."
+	@scripts/setup model
+	@scripts/setup postgres
+	cargo build --release -p memory-api -p memory-bench
+	target/release/memory-bench load
+	@if [ -d "$(DATA)" ]; then \
+	  echo target/release/memory-bench quality "$(DATA)" && target/release/memory-bench quality "$(DATA)"; \
+	else \
+	  echo "Skipped: recall quality. Name a directory of conversations: make bench DATA=path/to/dir"; \
+	fi
+
+.PHONY: setup
+setup: ## Fetch what is missing: model, Postgres, tools; quiet when all is there
+	@scripts/setup

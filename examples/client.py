@@ -1,0 +1,36 @@
+"""Stores a message and recalls it. The README says how to run it."""
+
+import grpc
+from recollect.v1 import message_pb2, message_service_pb2, message_service_pb2_grpc
+from recollect.v1 import recall_service_pb2, recall_service_pb2_grpc
+from recollect.v1 import thread_pb2, thread_service_pb2, thread_service_pb2_grpc
+
+channel = grpc.insecure_channel("127.0.0.1:50051")
+threads = thread_service_pb2_grpc.ThreadServiceStub(channel)
+messages = message_service_pb2_grpc.MessageServiceStub(channel)
+recall = recall_service_pb2_grpc.RecallServiceStub(channel)
+
+session = thread_pb2.SessionRef(app_id="support", user_id="ada", session_key="thread:42")
+thread = threads.ResolveThread(thread_service_pb2.ResolveThreadRequest(session=session)).thread
+
+appended = messages.AppendMessages(
+    message_service_pb2.AppendMessagesRequest(
+        thread_id=thread.thread_id,
+        messages=[
+            message_pb2.MessageInput(
+                role=message_pb2.ROLE_USER,
+                parts=[message_pb2.Part(text="My dog is called Pixel.")],
+            )
+        ],
+    )
+)
+
+answer = recall.Recall(
+    recall_service_pb2.RecallRequest(
+        thread_id=thread.thread_id,
+        query="What is my dog called?",
+        at_least_as_fresh=appended.revision,
+    )
+)
+for recalled in answer.messages:
+    print(recalled.message.parts[0].text)
