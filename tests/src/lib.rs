@@ -1,1 +1,31 @@
-//! stub
+#![doc = include_str!("../README.md")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a harness fails a test by panicking"
+)]
+
+mod binary;
+mod cli;
+mod client;
+mod dynamic;
+mod failure;
+mod messages;
+mod postgres;
+mod server;
+mod trial;
+mod wait;
+
+pub use binary::{project_dir, recollect_binary, setup_tool};
+pub use cli::{Finished, recollect};
+pub use client::{Client, Key, USER_DEFAULT};
+pub use dynamic::Dynamic;
+pub use failure::{Failure, Refused};
+pub use messages::{
+    app, file, has_reason, history_request, ids, json, metadata, recall_request, reply, say,
+    search_request, session, text_of, texts, tool_call, tool_result, turn, with_parts,
+};
+pub use postgres::Cluster;
+pub use server::{DataDir, Options, Ready, Server, free_addr, http_get, runs};
+pub use trial::{Outcome, Skipped, main_with, trial};
+pub use wait::{eventually, eventually_some};

@@ -1,1 +1,18 @@
-//! stub
+#![doc = include_str!("../README.md")]
+
+mod config;
+mod error;
+mod health;
+mod jobs;
+mod layers;
+mod server;
+mod services;
+mod status;
+pub mod telemetry;
+
+pub use config::{
+    AuthConfig, Config, ConfigError, DEFAULT_TOML, EffectiveValue, KeyConfig, Loaded, LogFormat,
+    Provenance, ServerConfig, Sources, TelemetryConfig, ValueSource, WorkerConfig,
+};
+pub use health::Readiness;
+pub use server::{Roles, Running, Server, ServerError};

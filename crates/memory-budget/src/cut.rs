@@ -2,12 +2,18 @@
 
 use memory_contract::Message;
 
-use crate::{BudgetError, Tokenizer};
+use crate::{
+    BudgetError, Tokenizer,
+    shorten::shorten,
+    turns::{Turn, turns},
+};
 
 /// What becomes of a newest turn that alone is larger than the budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OversizedTurn {
-    /// Its texts are shortened, the longest first, until it fits.
+    /// Its texts are shortened, the longest first, until it fits. No message
+    /// and no part is taken away, so where even empty texts do not fit, or
+    /// where it has too many messages, nothing is kept.
     #[default]
     TruncateContent,
     /// It is left out: nothing is kept.
@@ -19,37 +25,148 @@ pub enum OversizedTurn {
 /// How much of a conversation may be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// The most tokens.
+    /// The most tokens of all messages together, by `tokenizer`.
     pub max_tokens: i32,
     /// The most messages.
     pub message_limit: usize,
-    /// What becomes of a newest turn that is larger.
+    /// What becomes of a newest turn that is larger than either.
     pub oversized_turn: OversizedTurn,
     /// Who counts the tokens.
     pub tokenizer: Tokenizer,
 }
 
 /// What is left of a conversation.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cut {
-    /// The messages kept, in chronological order.
+    /// The messages kept, in chronological order. A message whose text was
+    /// shortened has its `tokens` counted anew; all else is as it was given.
     pub messages: Vec<Message>,
-    /// Their tokens by the budget's tokenizer.
+    /// Their tokens by the budget's tokenizer, never over the budget.
     pub total_tokens: i32,
-    /// Whether older messages of the conversation were left out.
+    /// Whether messages of the conversation were left out.
     pub truncated: bool,
     /// Whether texts of the newest turn were shortened.
     pub content_truncated: bool,
-    /// Whether older messages than those given might change the answer.
+    /// Whether messages older than those given might be kept as well, so that
+    /// cutting again with more of them might give more. Never where they reach
+    /// the root.
     pub needs_older: bool,
 }
 
-/// Keeps the newest whole turns that fit into the budget. `messages` are
-/// chronological; `reaches_root` tells that the first begins the conversation.
+/// Keeps the newest whole turns that fit into the budget, and leaves out the
+/// older ones. See [`turns`] for what `messages` and `reaches_root` are and
+/// what a turn is.
+///
+/// What is kept begins with a user message or at the root, and never separates
+/// a tool call from its results. For `o200k_base` the stored
+/// [`Message::tokens`] are believed; other tokenizers count as many messages as
+/// they must, from the newest.
+///
+/// # Errors
+///
+/// [`BudgetError::TurnTooLarge`] under [`OversizedTurn::Fail`].
 pub fn cut(
-    _messages: Vec<Message>,
-    _budget: &Budget,
-    _reaches_root: bool,
+    mut messages: Vec<Message>,
+    budget: &Budget,
+    reaches_root: bool,
 ) -> Result<Cut, BudgetError> {
-    unimplemented!()
+    let turns = turns(&messages, reaches_root);
+    let mut start = messages.len();
+    let mut total: i64 = 0;
+    let mut needs_older = !reaches_root;
+    for turn in turns.iter().rev() {
+        let tokens = tokens_of(&messages[turn.messages.clone()], budget.tokenizer);
+        let too_large = total + tokens > i64::from(budget.max_tokens)
+            || messages.len() - turn.messages.start > budget.message_limit;
+        if too_large && start == messages.len() {
+            return oversized(messages, turn, budget, reaches_root);
+        }
+        if too_large {
+            needs_older = turn.misses_call;
+            break;
+        }
+        if !turn.whole {
+            break;
+        }
+        start = turn.messages.start;
+        total += tokens;
+    }
+    let kept = messages.split_off(start);
+    // Of an empty window nothing is known, not even that the newest turn fails.
+    let room = kept.is_empty()
+        || total < i64::from(budget.max_tokens) && kept.len() < budget.message_limit;
+    Ok(Cut {
+        total_tokens: clamp(total),
+        truncated: start > 0 || !reaches_root,
+        content_truncated: false,
+        needs_older: needs_older && room,
+        messages: kept,
+    })
+}
+
+/// The newest turn alone is larger than the budget.
+fn oversized(
+    mut messages: Vec<Message>,
+    newest: &Turn,
+    budget: &Budget,
+    reaches_root: bool,
+) -> Result<Cut, BudgetError> {
+    let too_many = newest.messages.len() > budget.message_limit;
+    let nothing = Cut {
+        truncated: true,
+        needs_older: newest.misses_call,
+        ..Cut::default()
+    };
+    match budget.oversized_turn {
+        OversizedTurn::Drop => Ok(nothing),
+        OversizedTurn::Fail => Err(BudgetError::TurnTooLarge {
+            needed_tokens: clamp(tokens_of(
+                &messages[newest.messages.clone()],
+                budget.tokenizer,
+            )),
+            needed_messages: newest.messages.len(),
+            max_tokens: budget.max_tokens,
+            message_limit: budget.message_limit,
+            whole: newest.whole,
+        }),
+        OversizedTurn::TruncateContent if too_many => Ok(nothing),
+        OversizedTurn::TruncateContent if !newest.whole => Ok(Cut {
+            needs_older: true,
+            ..nothing
+        }),
+        OversizedTurn::TruncateContent => {
+            let mut kept = messages.split_off(newest.messages.start);
+            let Some(content_truncated) = shorten(&mut kept, budget.max_tokens, budget.tokenizer)
+            else {
+                return Ok(nothing);
+            };
+            Ok(Cut {
+                total_tokens: clamp(recount(&kept, budget.tokenizer)),
+                truncated: !messages.is_empty() || !reaches_root,
+                content_truncated,
+                needs_older: false,
+                messages: kept,
+            })
+        }
+    }
+}
+
+fn tokens_of(messages: &[Message], tokenizer: Tokenizer) -> i64 {
+    match tokenizer {
+        Tokenizer::O200kBase => messages.iter().map(|m| i64::from(m.tokens)).sum(),
+        Tokenizer::Cl100kBase | Tokenizer::P50kBase | Tokenizer::R50kBase => {
+            recount(messages, tokenizer)
+        }
+    }
+}
+
+fn recount(messages: &[Message], tokenizer: Tokenizer) -> i64 {
+    messages
+        .iter()
+        .map(|m| i64::from(tokenizer.count_message(&m.name, &m.parts)))
+        .sum()
+}
+
+fn clamp(tokens: i64) -> i32 {
+    i32::try_from(tokens).unwrap_or(i32::MAX)
 }

@@ -1,10 +1,12 @@
 #![doc = include_str!("../README.md")]
 
+mod cut;
 mod error;
+mod fit;
+mod lines;
+mod shorten;
 mod tokenizer;
 mod turns;
-mod cut;
-mod fit;
 
 pub use cut::{Budget, Cut, OversizedTurn, cut};
 pub use error::BudgetError;

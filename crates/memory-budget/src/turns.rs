@@ -1,19 +1,80 @@
 //! Turns: the unit of truncation.
 
-use std::ops::Range;
+use std::{collections::HashMap, ops::Range};
 
-use memory_contract::Message;
+use memory_contract::{Message, Part, Role};
 
-/// A run of messages that is kept or dropped as a whole.
+/// A run of messages that is kept as a whole or left out as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// Its messages, as indices.
+    /// Its messages, as indices into the messages given; never empty.
     pub messages: Range<usize>,
-    /// Whether its beginning is among the messages given.
+    /// Whether the turn's beginning is among the messages given. Only the first
+    /// turn may lack it, and then nothing may start there.
     pub whole: bool,
+    /// Whether it has a tool result whose call may stand before the messages
+    /// given. Then it is not `whole`, and may be less than it seems: where the
+    /// call does not exist at all, the turns in it are separate.
+    pub misses_call: bool,
 }
 
-/// Groups chronological messages into turns.
-pub fn turns(_messages: &[Message], _reaches_root: bool) -> Vec<Turn> {
-    unimplemented!()
+/// Groups messages into turns, which follow each other without gaps.
+///
+/// `messages` are the path to a head, or its newest part, in chronological
+/// order; `reaches_root` tells that the first of them begins the conversation.
+///
+/// - A turn starts at a user message that does not follow another one, and has
+///   everything up to the next turn. System messages within it belong to it.
+/// - What stands before the first user message is one turn: the instructions
+///   at the root, with the greeting if there is one.
+/// - A tool call and its results are in one turn. Where a result comes after
+///   the next user message, the turns between are one. A result belongs to the
+///   nearest call with its id that stands before it.
+/// - Without `reaches_root`, a first message that is not a user's, and a result
+///   whose call is not there, belong to a turn that began earlier; such a turn
+///   is not `whole`. A user message at the front is taken for a turn's start,
+///   so whoever reads only the newest part must not stop between two user
+///   messages that follow each other.
+pub fn turns(messages: &[Message], reaches_root: bool) -> Vec<Turn> {
+    let mut turns: Vec<Turn> = Vec::new();
+    let mut calls: HashMap<&str, usize> = HashMap::new();
+    let mut start = 0;
+    for run in messages.chunk_by(|before, next| !begins_turn(before, next)) {
+        let mut turn = Turn {
+            messages: start..start + run.len(),
+            whole: start > 0 || reaches_root || run[0].role == Role::User,
+            misses_call: false,
+        };
+        for (index, message) in (start..).zip(run) {
+            for part in &message.parts {
+                match part {
+                    Part::ToolCall(call) => {
+                        calls.insert(&call.id, index);
+                    }
+                    Part::ToolResult(result) => match calls.get(result.call_id.as_str()) {
+                        Some(call) => turn.messages.start = turn.messages.start.min(*call),
+                        None => turn.misses_call |= !reaches_root,
+                    },
+                    Part::Text(_) | Part::Json(_) | Part::File(_) => {}
+                }
+            }
+        }
+        if turn.misses_call {
+            turn.messages.start = 0;
+            turn.whole = false;
+        }
+        start = turn.messages.end;
+        let reach = turn.messages.start;
+        while let Some(before) = turns.pop_if(|before| before.messages.end > reach) {
+            turn.messages.start = before.messages.start;
+            turn.whole &= before.whole;
+            turn.misses_call |= before.misses_call;
+        }
+        turns.push(turn);
+    }
+    turns
+}
+
+fn begins_turn(before: &Message, next: &Message) -> bool {
+    next.role == Role::User && before.role != Role::User
 }

@@ -33,6 +33,14 @@ pub enum RecallError {
         /// The limit.
         after: Duration,
     },
+    /// The index has lost its collection: it has to be prepared anew.
+    #[error("the index ({backend}) has lost the collection {collection}")]
+    IndexLost {
+        /// Which index.
+        backend: Backend,
+        /// The collection.
+        collection: String,
+    },
     /// The index refused an operation: a defect, or an index of another make.
     #[error("the index ({backend}) refused to {operation}")]
     IndexRefused {
@@ -116,6 +124,7 @@ impl RecallError {
             Self::Store(error) => error.retryable(),
             Self::IndexUnavailable { .. }
             | Self::IndexTimeout { .. }
+            | Self::IndexLost { .. }
             | Self::EmbedderBusy
             | Self::EmbedderTimeout { .. }
             | Self::EmbedderStopped => true,

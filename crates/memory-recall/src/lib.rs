@@ -22,7 +22,7 @@ pub use embed::{Embedder, EmbeddingModel};
 pub use error::RecallError;
 pub use index::{
     Backend, Candidate, Candidates, Change, EdgeIndex, Index, IndexSchema, IndexState, IndexStatus,
-    LexicalVector, Point, QdrantIndex, Search, Selection, open_index,
+    LexicalVector, Point, Prepared, QdrantIndex, Search, Selection, UnavailableIndex, open_index,
 };
 pub use indexer::{Indexer, IndexerHandle, IndexerStatus, LastError};
 pub use query::{
@@ -30,4 +30,4 @@ pub use query::{
     RecallQuery, Recalled, RecalledMessage, Scope, SearchQuery, Target,
 };
 pub use recall::Recall;
-pub use source::{Outbox, Source};
+pub use source::{Outbox, Source, StoreOutbox};

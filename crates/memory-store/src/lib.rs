@@ -1,1 +1,38 @@
-//! stub
+#![doc = include_str!("../README.md")]
+
+mod append;
+mod config;
+mod error;
+mod index;
+mod message;
+mod migrate;
+mod outbox;
+mod pool;
+mod query;
+mod recall;
+mod revision;
+mod rows;
+mod sqlstate;
+mod store;
+mod thread;
+mod words;
+
+pub use append::{Append, Appended, CountedMessage};
+pub use config::StoreConfig;
+pub use error::StoreError;
+pub use index::IndexRecord;
+pub use message::{History, HistoryQuery, MessageQuery, Order};
+pub use migrate::{MigrationReport, migrate};
+pub use outbox::{Claim, DeadLetter, Failure, Job, JobKind, LeaseId, Outbox, OutboxStats};
+pub use pool::PoolStatus;
+pub use recall::{Freshness, Hydrated, Neighbour, Recent, Scope, TextMatch};
+pub use revision::{InvalidRevision, Revision};
+pub use store::{Page, Store};
+pub use thread::{Erased, NewThread, Resolved, ThreadChange, ThreadQuery};
+
+/// A pgbench script that appends one message, as the service does and without
+/// the service: the floor that `memory-bench` measures appends against.
+pub const PGBENCH_APPEND: &str = include_str!("../queries/messages/append.pgbench.sql");
+
+/// Makes the threads that [`PGBENCH_APPEND`] appends to. Idempotent.
+pub const PGBENCH_SETUP: &str = include_str!("../queries/messages/append.pgbench.setup.sql");

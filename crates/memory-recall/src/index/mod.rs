@@ -1,10 +1,13 @@
 //! The index: points go in, candidates come out. Two backends, one trait.
 
 mod edge;
+mod facts;
 mod filter;
-mod lexical;
+mod payload;
 mod qdrant;
 mod schema;
+mod unavailable;
+mod writer;
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,14 +19,14 @@ use time::OffsetDateTime;
 
 use crate::config::{BackendChoice, IndexConfig};
 use crate::error::RecallError;
-use crate::query::Method;
 
 pub use edge::EdgeIndex;
+#[cfg(feature = "test-server")]
+pub(crate) use edge::path;
 pub use filter::Selection;
-pub use lexical::LexicalVector;
-pub(crate) use lexical::Lexical;
 pub use qdrant::QdrantIndex;
 pub use schema::IndexSchema;
+pub use unavailable::UnavailableIndex;
 
 /// A vector index with points of all tenants. Every method may be called at any
 /// time and from any task.
@@ -58,8 +61,16 @@ pub trait Index: Send + Sync + 'static {
     /// As [`Index::apply`].
     async fn search(&self, search: Search) -> Result<Candidates, RecallError>;
 
-    /// Marks the index as one that is being rebuilt, or as whole again. The mark
-    /// outlives this process.
+    /// The speakers' names among the selected points, the most frequent first,
+    /// at most `limit`.
+    ///
+    /// # Errors
+    /// As [`Index::prepare`].
+    async fn names(&self, selection: &Selection, limit: usize) -> Result<Vec<String>, RecallError>;
+
+    /// Marks the index as one that is being rebuilt, or as whole again. Until
+    /// the first mark [`Index::prepare`] calls it new. The mark outlives this
+    /// process.
     ///
     /// # Errors
     /// As [`Index::prepare`].
@@ -125,13 +136,12 @@ impl fmt::Display for Backend {
 /// What [`Index::prepare`] met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prepared {
-    /// The collection was there.
-    Existing,
-    /// The collection is new: every message has to be indexed.
+    /// The collection is there and whole.
+    Whole,
+    /// The collection is there, and its rebuilding has not ended.
+    Rebuilding,
+    /// The collection is new, or was lost: every message has to be queued.
     New,
-    /// The collection was broken and has been set aside: every message has to be
-    /// indexed once more.
-    Recovered,
 }
 
 /// One message in the index.
@@ -151,6 +161,12 @@ pub struct Point {
     pub seq: i64,
     /// Its branch.
     pub branch: i32,
+    /// Messages from the root to it.
+    pub depth: i32,
+    /// Whether it asks.
+    pub question: bool,
+    /// Whether it says little.
+    pub short: bool,
     /// Who speaks.
     pub role: Role,
     /// The speaker's name; may be empty.
@@ -211,19 +227,44 @@ pub struct Candidates {
     pub lexical: Vec<Candidate>,
 }
 
-/// A message that a search found.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A message that a search found, with what the ranking needs to know of it.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     /// The message.
     pub message: MessageId,
     /// Its thread.
     pub thread: ThreadId,
-    /// Its branch.
-    pub branch: i32,
     /// Its place in the thread.
     pub seq: i64,
+    /// Its branch.
+    pub branch: i32,
+    /// Messages from the root to it.
+    pub depth: i32,
+    /// The speaker's name; may be empty.
+    pub name: Arc<str>,
+    /// Whether it asks.
+    pub question: bool,
+    /// Whether it says little.
+    pub short: bool,
     /// How well it fits.
     pub score: f32,
+}
+
+/// The words of a text as a sparse vector: hashes of the words, ascending, and a
+/// weight for each.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LexicalVector {
+    /// Hashes of the words.
+    pub indices: Vec<u32>,
+    /// Their weights.
+    pub values: Vec<f32>,
+}
+
+impl LexicalVector {
+    /// The words of a query in which nobody's name is known.
+    pub fn of_query(query: &str) -> Self {
+        crate::text::lexical_query(query, &[])
+    }
 }
 
 /// What the index can do at the moment.
@@ -246,16 +287,4 @@ pub struct IndexStatus {
     pub collection: String,
     /// The tenant's points; 0 where the index does not answer.
     pub points: u64,
-}
-
-impl Search {
-    /// Leaves in what the method asks for.
-    pub fn for_method(mut self, method: Method) -> Self {
-        match method {
-            Method::Hybrid => {}
-            Method::Dense => self.lexical = None,
-            Method::Lexical => self.dense = None,
-        }
-        self
-    }
 }

@@ -1,0 +1,114 @@
+//! The connection to a server.
+
+use std::time::Duration;
+
+use memory_contract::proto::{
+    admin_service_client::AdminServiceClient, message_service_client::MessageServiceClient,
+    recall_service_client::RecallServiceClient, thread_service_client::ThreadServiceClient,
+};
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::service::Interceptor;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Request, Status};
+
+use super::args::ClientArgs;
+use super::failure::{Failure, chain};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Answers of 4 MiB and a little more: a server may be set to allow that.
+const MESSAGE_BYTES: usize = 16 * 1024 * 1024;
+
+/// A connected channel that sends the API key with each call.
+pub type Transport = InterceptedService<Channel, ApiKey>;
+
+/// The services of one server.
+#[derive(Debug, Clone)]
+pub struct Client {
+    addr: String,
+    transport: Transport,
+}
+
+/// Adds `authorization: Bearer KEY` to each call.
+#[derive(Debug, Clone)]
+pub struct ApiKey(Option<MetadataValue<Ascii>>);
+
+impl Interceptor for ApiKey {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(key) = &self.0 {
+            request.metadata_mut().insert("authorization", key.clone());
+        }
+        Ok(request)
+    }
+}
+
+impl Client {
+    /// Connects.
+    ///
+    /// # Errors
+    /// [`Failure::Unreachable`], or [`Failure::Usage`] for a wrong address.
+    pub async fn connect(args: &ClientArgs) -> Result<Self, Failure> {
+        let addr = match args.addr.contains("://") {
+            true => args.addr.clone(),
+            false => format!("http://{}", args.addr),
+        };
+        let usage = |problem: String| Failure::Usage(format!("--addr {addr}: {problem}"));
+        let endpoint = Endpoint::from_shared(addr.clone())
+            .map_err(|error| usage(chain(&error)))?
+            .connect_timeout(CONNECT_TIMEOUT)
+            .tcp_nodelay(true);
+        let endpoint = match addr.starts_with("https://") {
+            true => endpoint
+                .tls_config(tonic::transport::ClientTlsConfig::new().with_native_roots())
+                .map_err(|error| usage(chain(&error)))?,
+            false => endpoint,
+        };
+        let key = match &args.api_key {
+            Some(key) => {
+                let mut value: MetadataValue<Ascii> =
+                    format!("Bearer {key}").parse().map_err(|_| {
+                        Failure::Usage("the API key has characters that no key has".to_owned())
+                    })?;
+                value.set_sensitive(true);
+                Some(value)
+            }
+            None => None,
+        };
+        let channel = endpoint
+            .connect()
+            .await
+            .map_err(|error| Failure::Unreachable {
+                addr: addr.clone(),
+                problem: chain(&error),
+            })?;
+        Ok(Self {
+            addr,
+            transport: InterceptedService::new(channel, ApiKey(key)),
+        })
+    }
+
+    /// ThreadService.
+    pub fn threads(&self) -> ThreadServiceClient<Transport> {
+        ThreadServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
+    }
+
+    /// MessageService.
+    pub fn messages(&self) -> MessageServiceClient<Transport> {
+        MessageServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
+    }
+
+    /// RecallService.
+    pub fn recall(&self) -> RecallServiceClient<Transport> {
+        RecallServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
+    }
+
+    /// AdminService.
+    pub fn admin(&self) -> AdminServiceClient<Transport> {
+        AdminServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
+    }
+
+    /// Explains an error of a call.
+    pub fn failure(&self, status: &Status) -> Failure {
+        Failure::call(&self.addr, status)
+    }
+}

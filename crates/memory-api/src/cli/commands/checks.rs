@@ -1,0 +1,384 @@
+//! The checks of `recollect doctor`.
+
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use memory_api::Config;
+use memory_recall::{BackendChoice, EmbedderKind, ModelPrecision};
+use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
+use time::OffsetDateTime;
+use tokio_postgres::NoTls;
+
+use crate::cli::failure::chain;
+use crate::embedded::{Binaries, DataDir, EmbeddedError};
+
+/// What a check came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// It is as it should be.
+    Ok,
+    /// It works, with less than it could.
+    Warn,
+    /// It keeps something from working.
+    Fail,
+}
+
+/// One line of the doctor's report.
+#[derive(Debug, Clone, Serialize)]
+pub struct Finding {
+    /// What was checked.
+    pub check: &'static str,
+    /// What it came to.
+    pub verdict: Verdict,
+    /// What was found.
+    pub found: String,
+    /// How to mend it; empty where there is nothing to mend.
+    pub mend: String,
+}
+
+impl Finding {
+    /// It is as it should be.
+    pub fn ok(check: &'static str, found: impl Into<String>) -> Self {
+        Self {
+            check,
+            verdict: Verdict::Ok,
+            found: found.into(),
+            mend: String::new(),
+        }
+    }
+
+    /// It works, with less than it could.
+    pub fn warn(check: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self {
+            check,
+            verdict: Verdict::Warn,
+            found: found.into(),
+            mend: mend.into(),
+        }
+    }
+
+    /// It keeps something from working.
+    pub fn fail(check: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self {
+            check,
+            verdict: Verdict::Fail,
+            found: found.into(),
+            mend: mend.into(),
+        }
+    }
+}
+
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Below this, Postgres and the index soon stop.
+const LEAST_DISK: u64 = 256 << 20;
+const GOOD_DISK: u64 = 2 << 30;
+
+/// Postgres: the programs for the embedded default, or the database that is
+/// configured.
+pub async fn database(config: &Config, bin: Option<&Path>, data_dir: &Path) -> Vec<Finding> {
+    if config.database.url.expose_secret().is_empty() {
+        return vec![programs(bin, data_dir)];
+    }
+    let connecting = connect(&config.database.url);
+    let client = match tokio::time::timeout(PATIENCE, connecting).await {
+        Ok(Ok(client)) => client,
+        Ok(Err(problem)) => return vec![unreachable_database(problem)],
+        Err(_) => {
+            return vec![unreachable_database(
+                "no answer within 3 seconds".to_owned(),
+            )];
+        }
+    };
+    let mut findings = Vec::new();
+    let ask = async |sql: &str| match client.query_one(sql, &[]).await {
+        Ok(row) => row.try_get::<_, String>(0).ok(),
+        Err(_) => None,
+    };
+    findings.push(
+        match ask("SELECT current_setting('server_version')").await {
+            Some(version)
+                if version
+                    .split('.')
+                    .next()
+                    .is_some_and(|major| major.parse().is_ok_and(|m: u32| m >= 14)) =>
+            {
+                Finding::ok("database", format!("Postgres {version} answers"))
+            }
+            Some(version) => Finding::fail(
+                "database",
+                format!("Postgres {version} is too old"),
+                "Use version 14 or later.",
+            ),
+            None => Finding::fail(
+                "database",
+                "it does not tell its version",
+                "Is it Postgres?",
+            ),
+        },
+    );
+    let version = ask("SELECT coalesce(max(version), 0)::text FROM recollect.schema_history").await;
+    findings.push(match version {
+        Some(version) => Finding::ok("schema", format!("version {version}")),
+        None => Finding::fail("schema", "it is not there", "Run `recollect migrate`."),
+    });
+    let roles = ask(
+        "SELECT count(*)::text FROM pg_roles WHERE rolname IN ('recollect_service', 'recollect_worker') \
+         AND pg_has_role(current_user, oid, 'MEMBER')",
+    )
+    .await;
+    findings.push(match roles.as_deref() {
+        Some("2") => Finding::ok("database roles", "the user may act as both"),
+        _ => Finding::fail(
+            "database roles",
+            "the user may not act as recollect_service and recollect_worker",
+            "Run `recollect migrate` as a user who may create roles, or: GRANT recollect_service, \
+             recollect_worker TO the user.",
+        ),
+    });
+    if let Some(text) = ask("SELECT extract(epoch FROM clock_timestamp())::text").await {
+        let theirs: f64 = text.parse().unwrap_or_default();
+        let ours = OffsetDateTime::now_utc().unix_timestamp_nanos() as f64 / 1e9;
+        findings.push(clock((ours - theirs).abs()));
+    }
+    findings
+}
+
+fn programs(bin: Option<&Path>, data_dir: &Path) -> Finding {
+    let made = std::fs::read_to_string(data_dir.join("postgres/PG_VERSION"));
+    let major = made.ok().and_then(|text| text.trim().parse().ok());
+    match Binaries::find(bin, major) {
+        Ok(found) => Finding::ok(
+            "Postgres programs",
+            format!("version {} in {}", found.version, found.dir.display()),
+        ),
+        Err(error) => Finding::fail("Postgres programs", error.to_string(), error.next_step()),
+    }
+}
+
+fn unreachable_database(problem: String) -> Finding {
+    Finding::fail(
+        "database",
+        format!("it cannot be reached: {problem}"),
+        "Check database.url (or DATABASE_URL), and that Postgres listens there.",
+    )
+}
+
+async fn connect(url: &SecretString) -> Result<tokio_postgres::Client, String> {
+    let (client, connection) = tokio_postgres::connect(url.expose_secret(), NoTls)
+        .await
+        .map_err(|error| chain(&error))?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+fn clock(seconds_apart: f64) -> Finding {
+    match seconds_apart < 2.0 {
+        true => Finding::ok("clock", "it agrees with the database's"),
+        false => Finding::warn(
+            "clock",
+            format!("it is {seconds_apart:.0} s apart from the database's"),
+            "Let both machines take the time from the network (NTP).",
+        ),
+    }
+}
+
+/// The clock alone, where there is no database to compare it with.
+pub fn own_clock() -> Finding {
+    let now = OffsetDateTime::now_utc();
+    match now.year() {
+        2025..=2100 => Finding::ok("clock", format!("{} UTC", now.date())),
+        year => Finding::fail(
+            "clock",
+            format!("it says the year {year}"),
+            "Set the clock.",
+        ),
+    }
+}
+
+/// The data directory of `recollect dev`.
+pub fn data_dir(path: &Path) -> Finding {
+    let check = "data directory";
+    if !path.exists() {
+        return Finding::ok(check, format!("{} will be made", path.display()));
+    }
+    match DataDir::lock(path) {
+        Ok(data) => Finding::ok(check, format!("{} is free", data.path().display())),
+        Err(error @ EmbeddedError::InUse { .. }) => Finding::ok(check, error.to_string()),
+        Err(error) => Finding::fail(check, chain(&error), error.next_step()),
+    }
+}
+
+/// The embedding model and ONNX Runtime.
+pub fn model(config: &Config) -> Vec<Finding> {
+    let embedding = &config.embedding;
+    match embedding.kind {
+        EmbedderKind::None => {
+            return vec![Finding::warn(
+                "model",
+                "none is configured: recall is by word alone",
+                "Set embedding.kind = \"local\".",
+            )];
+        }
+        EmbedderKind::Hub => {
+            let found = format!("{} comes from a hub at the first start", embedding.model);
+            return vec![Finding::ok("model", found), runtime(config)];
+        }
+        EmbedderKind::Local => {}
+    }
+    let dir = embedding
+        .model_dir
+        .clone()
+        .or_else(|| memory_recall::default_model_dir(&embedding.model))
+        .unwrap_or_default();
+    let weights = match embedding.precision {
+        ModelPrecision::Fp32 => "model.onnx",
+        ModelPrecision::Int8 => "model-int8.onnx",
+    };
+    let files = [
+        weights,
+        "tokenizer.json",
+        "config.json",
+        "special_tokens_map.json",
+        "tokenizer_config.json",
+    ];
+    let missing: Vec<&str> = files
+        .into_iter()
+        .filter(|file| !dir.join(file).is_file())
+        .collect();
+    let model = match missing.is_empty() {
+        true => Finding::ok("model", format!("{} in {}", embedding.model, dir.display())),
+        false => Finding::warn(
+            "model",
+            format!(
+                "{} lacks {}: recall is by word alone",
+                dir.display(),
+                missing.join(", ")
+            ),
+            "Run `scripts/setup model`, or set embedding.model_dir.",
+        ),
+    };
+    vec![model, runtime(config)]
+}
+
+fn runtime(config: &Config) -> Finding {
+    let library = config
+        .embedding
+        .runtime_library
+        .clone()
+        .or_else(memory_recall::default_runtime_library)
+        .unwrap_or_default();
+    match library.is_file() {
+        true => Finding::ok("ONNX Runtime", library.display().to_string()),
+        false => Finding::warn(
+            "ONNX Runtime",
+            format!(
+                "{} is not there: recall is by word alone",
+                library.display()
+            ),
+            "Run `scripts/setup model`, or set embedding.runtime_library.",
+        ),
+    }
+}
+
+/// The index: a directory to write to, or a Qdrant that answers.
+pub async fn index(config: &Config, data_dir: &Path) -> Finding {
+    let qdrant = match config.index.backend {
+        BackendChoice::Edge => None,
+        BackendChoice::Auto | BackendChoice::Qdrant => config.index.url.clone(),
+    };
+    let Some(url) = qdrant else {
+        let path = config
+            .index
+            .path
+            .clone()
+            .unwrap_or_else(|| data_dir.join("index"));
+        return writable(&path);
+    };
+    let address = url
+        .split_once("://")
+        .map_or(url.as_str(), |(_, rest)| rest)
+        .trim_end_matches('/');
+    let address = match address.contains(':') {
+        true => address.to_owned(),
+        false => format!("{address}:6334"),
+    };
+    let trying = tokio::net::TcpStream::connect(address);
+    let mend = "Check index.url; it is Qdrant's gRPC port, usually 6334.";
+    match tokio::time::timeout(PATIENCE, trying).await {
+        Ok(Ok(_)) => Finding::ok("index", format!("something listens at {url}")),
+        Ok(Err(error)) => Finding::fail("index", format!("{url}: {error}"), mend),
+        Err(_) => Finding::fail("index", format!("{url}: no answer within 3 seconds"), mend),
+    }
+}
+
+fn writable(path: &Path) -> Finding {
+    let there = nearest(path);
+    match tempfile::tempfile_in(&there) {
+        Ok(_) => Finding::ok("index", format!("{} can be written", path.display())),
+        Err(error) => Finding::fail(
+            "index",
+            format!("{} cannot be written: {error}", there.display()),
+            "Give this user the right to write there, or set index.path.",
+        ),
+    }
+}
+
+/// The port of gRPC or of the metrics.
+pub fn port(check: &'static str, key: &str, addr: SocketAddr) -> Finding {
+    match TcpListener::bind(addr) {
+        Ok(_) => Finding::ok(check, format!("{addr} is free")),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Finding::warn(
+            check,
+            format!("something listens at {addr}"),
+            format!("If that is not a running Recollect, stop it or set {key}."),
+        ),
+        Err(error) => Finding::fail(check, format!("{addr}: {error}"), format!("Set {key}.")),
+    }
+}
+
+/// The disk under the data directory.
+pub fn disk(path: &Path) -> Finding {
+    let there = nearest(path);
+    let free = match rustix::fs::statvfs(&there) {
+        Ok(stat) => stat.f_bavail.saturating_mul(stat.f_frsize),
+        Err(errno) => {
+            let found = format!("{}: {errno}", there.display());
+            return Finding::warn("disk", found, "Check the disk.");
+        }
+    };
+    let found = format!(
+        "{:.1} GiB free at {}",
+        free as f64 / f64::from(1 << 30),
+        there.display()
+    );
+    match free {
+        free if free < LEAST_DISK => Finding::fail("disk", found, "Make room: 2 GiB or more."),
+        free if free < GOOD_DISK => Finding::warn("disk", found, "Make room: 2 GiB or more."),
+        _ => Finding::ok("disk", found),
+    }
+}
+
+/// Whether the address that people usually call resolves at all.
+pub fn loopback() -> Option<Finding> {
+    match ("localhost", 0).to_socket_addrs() {
+        Ok(_) => None,
+        Err(error) => Some(Finding::warn(
+            "localhost",
+            format!("it does not resolve: {error}"),
+            "Add `127.0.0.1 localhost` to /etc/hosts, or use 127.0.0.1.",
+        )),
+    }
+}
+
+/// The path itself, or the nearest directory above it that is there.
+fn nearest(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    absolute
+        .ancestors()
+        .find(|path| path.is_dir())
+        .unwrap_or(Path::new("/"))
+        .to_owned()
+}

@@ -1,0 +1,378 @@
+//! `recollect demo`.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use memory_api::{Config, Readiness, Sources, telemetry};
+use memory_contract::proto::{
+    GetIndexStatusRequest, RecallReason, RecallRequest, RecalledMessage, UserRef,
+};
+use serde_json::json;
+
+use super::import::{Job, import};
+use super::recall::{scores, who};
+use super::signals::Stop;
+use super::startup::Embedded;
+use crate::cli::args::{ClientArgs, DemoArgs, Format};
+use crate::cli::client::Client;
+use crate::cli::failure::{Failure, chain};
+use crate::cli::import::{Conversation, Defaults, Question, json_of};
+use crate::cli::output::{Progress, Table, clock, duration, one_line, text_of};
+
+/// Tried in this order where no file is named.
+const FILES: [&str; 2] = [
+    "../shared/data/locomo-dev/26.json",
+    "examples/conversation.json",
+];
+/// For when neither is there, as in a container.
+const SHIPPED: &str = include_str!("../../../../../examples/conversation.json");
+/// The kinds of the questions that are asked, in this order: one turn answers
+/// it, several turns do, it is about time, and so on.
+const CATEGORIES: [i64; 5] = [4, 1, 2, 4, 3];
+/// How long indexing may take.
+const PATIENCE: Duration = Duration::from_secs(300);
+const APP: &str = "demo";
+
+/// Shows what it is all about, and leaves nothing behind.
+///
+/// # Errors
+/// When the server does not start, or a call fails.
+pub async fn run(file: Option<PathBuf>, args: DemoArgs) -> Result<(), Failure> {
+    let begin = Instant::now();
+    let mut stop = Stop::listen(false)?;
+    let dir = tempfile::Builder::new()
+        .prefix("recollect-demo-")
+        .tempdir()
+        .map_err(|error| {
+            Failure::machine(format!("cannot make a directory: {error}"), "Check TMPDIR.")
+        })?;
+    let path = story(&args, dir.path())?;
+    let conversation = conversation(&path)?;
+
+    let mut sources = Sources {
+        file,
+        ..Default::default()
+    };
+    sources.env.remove("DATABASE_URL");
+    for (key, value) in [
+        ("server.listen", json!("127.0.0.1:0")),
+        ("telemetry.metrics_listen", json!("127.0.0.1:0")),
+        ("telemetry.log_level", json!("error")),
+        ("database.url", json!("")),
+    ] {
+        sources
+            .flags
+            .push(("demo".to_owned(), key.to_owned(), value));
+    }
+    let mut loaded = Config::load(&sources)?;
+    // Everything of a demo goes with it, and nobody else is bothered.
+    loaded.config.index.url = None;
+    loaded.config.index.path = None;
+    loaded.config.auth.keys.clear();
+    let _telemetry = telemetry::init(&loaded.config.telemetry)
+        .map_err(|error| Failure::machine(chain(&error), ""))?;
+
+    println!("A throw-away server, a long conversation, and some questions about it.");
+    println!("It takes about 20 seconds; everything is gone afterwards.\n");
+    let progress = Progress::spinner(false);
+    let data_dir = dir.path().join("data");
+    let start = Embedded::start(
+        loaded,
+        &data_dir,
+        args.postgres_bin.clone(),
+        begin,
+        &progress,
+    );
+    let server = tokio::select! {
+        server = start => server?,
+        _ = stop.wait() => return interrupted(),
+    };
+    progress.finish();
+    println!(
+        "The server is ready after {}.",
+        duration(server.times.total)
+    );
+    if let Readiness::Degraded(reasons) | Readiness::Unavailable(reasons) = &server.readiness {
+        println!("Not everything works: {}", reasons.join("; "));
+    }
+
+    let result = tokio::select! {
+        result = show(&server, &path, &conversation, &args.ask) => result,
+        failure = server.failed() => Err(failure),
+        _ = stop.wait() => interrupted(),
+    };
+    server.stop(|_| {}).await;
+    drop(dir);
+    println!("The server, its database and its index are gone.");
+    result
+}
+
+fn interrupted() -> Result<(), Failure> {
+    Err(Failure::Refused {
+        message: "interrupted".to_owned(),
+        next_step: String::new(),
+    })
+}
+
+/// The file to tell from. The shipped one is in the program, too.
+fn story(args: &DemoArgs, dir: &Path) -> Result<PathBuf, Failure> {
+    if let Some(file) = &args.file {
+        return Ok(file.clone());
+    }
+    if let Some(file) = FILES.iter().map(PathBuf::from).find(|file| file.exists()) {
+        return Ok(file);
+    }
+    let file = dir.join("conversation.json");
+    std::fs::write(&file, SHIPPED).map_err(Failure::output)?;
+    Ok(file)
+}
+
+fn conversation(path: &Path) -> Result<Conversation, Failure> {
+    let failed = |problem: String| {
+        Failure::machine(
+            format!("{} cannot be used: {problem}", path.display()),
+            "The demo needs a conversation in the LoCoMo format; see `recollect import --help`.",
+        )
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    let document = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
+    Conversation::read(&document).map_err(failed)
+}
+
+async fn show(
+    server: &Embedded,
+    path: &Path,
+    conversation: &Conversation,
+    ask: &[String],
+) -> Result<(), Failure> {
+    let addr = format!("http://{}", server.addr());
+    let client = Client::connect(&ClientArgs {
+        addr,
+        api_key: None,
+        json: false,
+    })
+    .await?;
+    let progress = Progress::spinner(false);
+    let user = "friends".to_owned();
+    let job = Job {
+        file: path.to_owned(),
+        format: Format::Locomo,
+        again: false,
+        defaults: Defaults {
+            app: APP.to_owned(),
+            user: Some(user.clone()),
+            session: None,
+        },
+    };
+    let begin = Instant::now();
+    let summary = import(&client, job, &progress).await?;
+    if let Some((place, error)) = summary.errors.first() {
+        return Err(Failure::Refused {
+            message: format!("{place} was not imported: {error}"),
+            next_step: String::new(),
+        });
+    }
+    let durable = begin.elapsed();
+    wait_until_searchable(&client, &progress).await?;
+    progress.finish();
+    println!(
+        "Imported {} messages of {} sessions from {}: durable after {}, searchable after {}.",
+        summary.stored,
+        conversation.sessions(),
+        path.display(),
+        duration(durable),
+        duration(begin.elapsed()),
+    );
+
+    let questions = match ask {
+        [] => choose(&conversation.questions),
+        ask => ask
+            .iter()
+            .map(|question| Question {
+                question: question.clone(),
+                evidence: Vec::new(),
+                category: 0,
+                answer: serde_json::Value::Null,
+            })
+            .collect(),
+    };
+    let (mut found, mut wanted) = (0, 0);
+    for question in &questions {
+        let (hits, evidence) = answer(&client, &user, question).await?;
+        found += hits;
+        wanted += evidence;
+    }
+    println!();
+    if wanted > 0 {
+        println!("{found} of the {wanted} turns that answer the questions were recalled.");
+    }
+    println!("With a server of your own: `recollect import FILE`, then `recollect recall`.");
+    Ok(())
+}
+
+async fn wait_until_searchable(client: &Client, progress: &Progress) -> Result<(), Failure> {
+    let deadline = Instant::now() + PATIENCE;
+    progress.step("Waiting until everything can be searched");
+    loop {
+        let status = client
+            .admin()
+            .get_index_status(GetIndexStatusRequest {})
+            .await
+            .map_err(|status| client.failure(&status))?
+            .into_inner();
+        if status.pending_count == 0 {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            return Err(Failure::Refused {
+                message: format!(
+                    "{} messages are still not in the index after {}: {}",
+                    status.pending_count,
+                    duration(PATIENCE),
+                    status.last_error
+                ),
+                next_step: "`recollect doctor` checks the set-up.".to_owned(),
+            });
+        }
+        progress.detail(&format!(
+            "{} messages are yet to be indexed",
+            status.pending_count
+        ));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// A handful of questions of different kinds, always the same ones.
+fn choose(questions: &[Question]) -> Vec<Question> {
+    let mut taken: HashMap<i64, usize> = HashMap::new();
+    let mut chosen = Vec::new();
+    for category in CATEGORIES {
+        let mut of_kind = questions
+            .iter()
+            .filter(|question| question.category == category && !question.evidence.is_empty());
+        let next = taken.entry(category).or_default();
+        chosen.extend(of_kind.nth(*next).cloned());
+        *next += 1;
+    }
+    chosen
+}
+
+/// Asks one question and shows what comes back: the number of the turns found
+/// that answer it, and of all that do.
+async fn answer(
+    client: &Client,
+    user: &str,
+    question: &Question,
+) -> Result<(usize, usize), Failure> {
+    let begin = Instant::now();
+    let request = RecallRequest {
+        user: Some(UserRef {
+            app_id: APP.to_owned(),
+            user_id: user.to_owned(),
+        }),
+        query: question.question.clone(),
+        ..Default::default()
+    };
+    let recalled = client
+        .recall()
+        .recall(request)
+        .await
+        .map_err(|status| client.failure(&status))?
+        .into_inner();
+    let took = begin.elapsed();
+
+    println!("\n\"{}\"", question.question);
+    let answer = match &question.answer {
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Null => String::new(),
+        other => other.to_string(),
+    };
+    if !answer.is_empty() {
+        println!("The answer to be found: {answer}");
+    }
+    let evidence: Vec<&str> = question
+        .evidence
+        .iter()
+        .flat_map(|ids| ids.split([';', ' ', ',']))
+        .filter(|id| !id.is_empty())
+        .collect();
+    let is_evidence =
+        |found: &RecalledMessage| dia_id(found).is_some_and(|id| evidence.contains(&id.as_str()));
+    let (mut matches, neighbours): (Vec<_>, Vec<_>) = recalled
+        .messages
+        .iter()
+        .partition(|found| found.reasons().any(|r| r == RecallReason::Match));
+    matches.sort_by_key(|found| found.rank);
+
+    let mut table = Table::new(&[
+        "", "Said!", "Who!", "What", "Why", "Score>", "Dense>", "Lexical>",
+    ]);
+    let answering_neighbours = neighbours.iter().filter(|found| is_evidence(found));
+    for found in matches.iter().chain(answering_neighbours) {
+        let message = found.message.clone().unwrap_or_default();
+        let [score, dense, lexical] = scores(found);
+        let why = match found.rank {
+            0 => "beside a match".to_owned(),
+            rank => format!("match {rank}"),
+        };
+        table.row([
+            if is_evidence(found) {
+                "✓".to_owned()
+            } else {
+                String::new()
+            },
+            clock(message.create_time.as_ref()),
+            one_line(&who(found), 14),
+            one_line(&text_of(&message), 160),
+            why,
+            score,
+            dense,
+            lexical,
+        ]);
+    }
+    table.print()?;
+    let hits = recalled
+        .messages
+        .iter()
+        .filter(|found| is_evidence(found))
+        .count();
+    println!(
+        "{} matches and {} messages beside them, {} tokens, in {}.{}",
+        matches.len(),
+        neighbours.len(),
+        recalled.total_tokens,
+        duration(took),
+        match evidence.len() {
+            0 => String::new(),
+            wanted => format!(" ✓ answers the question: {hits} of {wanted} found."),
+        }
+    );
+    for degradation in &recalled.degradations {
+        println!("Note: {}", degradation.message);
+    }
+    Ok((hits, evidence.len()))
+}
+
+fn dia_id(found: &RecalledMessage) -> Option<String> {
+    let metadata = found.message.as_ref()?.metadata.as_ref()?;
+    json_of(metadata.fields.get("dia_id")?)
+        .as_str()
+        .map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_conversation_has_questions_for_the_demo() {
+        let document = serde_json::from_str(SHIPPED).unwrap();
+        let chosen = choose(&Conversation::read(&document).unwrap().questions);
+        assert_eq!(chosen.len(), CATEGORIES.len());
+        let mut questions: Vec<_> = chosen.iter().map(|chosen| &chosen.question).collect();
+        questions.sort();
+        questions.dedup();
+        assert_eq!(questions.len(), CATEGORIES.len(), "none is asked twice");
+    }
+}

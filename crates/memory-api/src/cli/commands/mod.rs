@@ -1,0 +1,18 @@
+//! One module for each command.
+
+pub mod config;
+pub mod demo;
+pub mod dev;
+pub mod doctor;
+pub mod export;
+pub mod history;
+pub mod import;
+pub mod migrate;
+pub mod recall;
+pub mod serve;
+pub mod status;
+pub mod threads;
+
+mod checks;
+mod signals;
+mod startup;

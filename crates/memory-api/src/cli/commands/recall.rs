@@ -1,0 +1,180 @@
+//! `recollect recall`.
+
+use memory_contract::proto::{
+    OmissionReason, RecallReason, RecallRequest, RecallResponse, RecallScope, RecalledMessage,
+    SearchMethod, SessionRef, UserRef,
+};
+
+use super::history::thread_of;
+use crate::cli::args::{MethodArg, RecallArgs, ScopeArg};
+use crate::cli::client::Client;
+use crate::cli::failure::Failure;
+use crate::cli::output::{JsonLines, Table, clock, one_line, role, text_of};
+
+/// Asks what was said before.
+///
+/// # Errors
+/// When there is no such thread, or the server cannot be reached or refuses.
+pub async fn run(args: RecallArgs) -> Result<(), Failure> {
+    let choice = args.choice.clone();
+    if choice.thread.is_none()
+        && choice.session.is_none()
+        && choice.user.is_none()
+        && args.scope != Some(ScopeArg::App)
+    {
+        return Err(Failure::Usage(
+            "say whose memory to ask: --user, --thread, --session, or --scope app".to_owned(),
+        ));
+    }
+    let client = Client::connect(&args.client).await?;
+    let user_id = choice.user.unwrap_or_default();
+    let thread_id = match (choice.thread, choice.session) {
+        (Some(thread), _) => thread,
+        (None, Some(session_key)) => {
+            let (app_id, user_id) = (choice.app.clone(), user_id.clone());
+            thread_of(
+                &client,
+                SessionRef {
+                    app_id,
+                    user_id,
+                    session_key,
+                },
+            )
+            .await?
+        }
+        (None, None) => String::new(),
+    };
+    let scope = match args.scope {
+        None => RecallScope::Unspecified,
+        Some(ScopeArg::Thread) => RecallScope::Thread,
+        Some(ScopeArg::User) => RecallScope::User,
+        Some(ScopeArg::App) => RecallScope::App,
+    };
+    let method = match args.method {
+        MethodArg::Hybrid => SearchMethod::Hybrid,
+        MethodArg::Dense => SearchMethod::Dense,
+        MethodArg::Lexical => SearchMethod::Lexical,
+    };
+    let request = RecallRequest {
+        user: thread_id.is_empty().then_some(UserRef {
+            app_id: choice.app,
+            user_id,
+        }),
+        thread_id,
+        scope: scope.into(),
+        query: args.query,
+        recent_window: args.recent,
+        top_k: args.top_k,
+        neighbours_before: args.before,
+        neighbours_after: args.after,
+        max_tokens: args.max_tokens,
+        min_score: args.min_score,
+        method: method.into(),
+        all_branches: args.all_branches,
+        explain: args.explain,
+        ..Default::default()
+    };
+    let recalled = client
+        .recall()
+        .recall(request)
+        .await
+        .map_err(|status| client.failure(&status))?
+        .into_inner();
+    if args.client.json {
+        let mut lines = JsonLines::stdout();
+        lines.write("RecallResponse", &recalled)?;
+        return lines.finish();
+    }
+    print(&recalled)
+}
+
+fn print(recalled: &RecallResponse) -> Result<(), Failure> {
+    if recalled.messages.is_empty() {
+        println!("Nothing was recalled.");
+    } else {
+        let mut table = Table::new(&[
+            "Said!", "Who!", "What", "Why", "Score>", "Dense>", "Lexical>",
+        ]);
+        for found in &recalled.messages {
+            let [score, dense, lexical] = scores(found);
+            let message = found.message.clone().unwrap_or_default();
+            table.row([
+                clock(message.create_time.as_ref()),
+                one_line(&who(found), 20),
+                one_line(&text_of(&message), 300),
+                why(found),
+                score,
+                dense,
+                lexical,
+            ]);
+        }
+        table.print()?;
+        println!(
+            "{} messages, {} tokens ({})",
+            recalled.messages.len(),
+            recalled.total_tokens,
+            recalled.tokenizer
+        );
+    }
+    if !recalled.omitted.is_empty() {
+        let mut table = Table::new(&["Left out", "Because", "Score>"]);
+        for omitted in &recalled.omitted {
+            table.row([
+                omitted.message_id.clone(),
+                omission(omitted.reason()).to_owned(),
+                format!("{:.2}", omitted.score),
+            ]);
+        }
+        table.print()?;
+    }
+    for degradation in &recalled.degradations {
+        println!("Note: {}", degradation.message);
+    }
+    Ok(())
+}
+
+/// Who said it.
+pub fn who(found: &RecalledMessage) -> String {
+    match &found.message {
+        Some(message) if message.name.is_empty() => role(message.role).to_owned(),
+        Some(message) => message.name.clone(),
+        None => String::new(),
+    }
+}
+
+/// Why it was returned, in two words.
+pub fn why(found: &RecalledMessage) -> String {
+    let mut reasons: Vec<String> = found
+        .reasons()
+        .map(|reason| match reason {
+            RecallReason::Match => format!("match {}", found.rank),
+            RecallReason::Recent => "recent".to_owned(),
+            RecallReason::Neighbour => "neighbour".to_owned(),
+            RecallReason::Unspecified => "?".to_owned(),
+        })
+        .collect();
+    reasons.dedup();
+    reasons.join(", ")
+}
+
+/// Its scores: all together, by meaning, by word.
+pub fn scores(found: &RecalledMessage) -> [String; 3] {
+    let shown = |score: Option<f32>| score.map(|score| format!("{score:.2}")).unwrap_or_default();
+    let is_match = found.reasons().any(|reason| reason == RecallReason::Match);
+    [
+        shown(is_match.then_some(found.score)),
+        shown(found.dense_score),
+        shown(found.lexical_score),
+    ]
+}
+
+fn omission(reason: OmissionReason) -> &'static str {
+    match reason {
+        OmissionReason::Budget => "it does not fit the budget",
+        OmissionReason::Duplicate => "the same was said by the same speaker",
+        OmissionReason::Threshold => "its score is below --min-score",
+        OmissionReason::Rank => "others match better",
+        OmissionReason::Branch => "it is on another branch",
+        OmissionReason::Unspecified => "?",
+    }
+}

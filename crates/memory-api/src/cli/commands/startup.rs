@@ -1,0 +1,178 @@
+//! Starting the embedded default: `recollect dev` and `recollect demo`.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use memory_api::{Loaded, Readiness, Roles, Running, Server, ServerError};
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::cli::failure::{Failure, chain};
+use crate::cli::output::Progress;
+use crate::embedded::{Cluster, ClusterTimes, DataDir, EmbeddedError};
+
+/// A server with everything it needs.
+#[derive(Debug)]
+pub struct Embedded {
+    /// The server.
+    pub running: Running,
+    /// Its Postgres; `None` where the configuration names another one.
+    pub cluster: Option<Cluster>,
+    /// How it is doing.
+    pub readiness: Readiness,
+    /// How long the parts of the start took.
+    pub times: Times,
+    data: DataDir,
+}
+
+/// How long the parts of a start took.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Times {
+    /// Postgres.
+    pub cluster: ClusterTimes,
+    /// The migrations.
+    pub migrate: Duration,
+    /// Opening the store, the model and the index, and binding the ports.
+    pub server: Duration,
+    /// All of it, from the first line of the program on.
+    pub total: Duration,
+}
+
+impl Embedded {
+    /// Starts everything, and waits until it can be used.
+    ///
+    /// # Errors
+    /// What did not start; then nothing is left running.
+    pub async fn start(
+        mut loaded: Loaded,
+        data_dir: &Path,
+        postgres_bin: Option<PathBuf>,
+        begin: Instant,
+        progress: &Progress,
+    ) -> Result<Self, Failure> {
+        let mut times = Times::default();
+        let data = patiently(|| DataDir::lock(data_dir).map_err(Failure::from)).await?;
+        let listen = loaded.config.server.listen;
+        patiently(|| require_free(listen)).await?;
+        let config = &mut loaded.config;
+
+        let mut cluster = None;
+        if config.database.url.expose_secret().is_empty() {
+            let started = Cluster::start(&data, postgres_bin, |what| progress.step(what)).await?;
+            config.database.url = SecretString::from(started.url().to_owned());
+            times.cluster = started.times();
+            cluster = Some(started);
+        }
+        if config.index.url.is_none() && config.index.path.is_none() {
+            config.index.path = Some(data.index());
+        }
+
+        progress.step("Bringing the schema up to date");
+        let step = Instant::now();
+        memory_store::migrate(&config.database.url)
+            .await
+            .map_err(|error| {
+                Failure::machine(
+                    format!("the database cannot be migrated: {}", chain(&error)),
+                    "`recollect doctor` checks the database.",
+                )
+            })?;
+        times.migrate = step.elapsed();
+
+        progress.step("Loading the model and the index");
+        let step = Instant::now();
+        let started = Server::start(loaded.config, Roles::ALL).await;
+        let running = match started {
+            Ok(running) => running,
+            Err(error) => {
+                if let Some(cluster) = cluster {
+                    cluster.stop().await;
+                }
+                return Err(match error {
+                    ServerError::Config(error) => loaded.provenance.locate(error).into(),
+                    error => error.into(),
+                });
+            }
+        };
+        let readiness = running.wait_ready().await;
+        // Nothing is acknowledged before a new cluster is on the disk.
+        if let Some(cluster) = &mut cluster {
+            cluster.settle().await?;
+        }
+        times.server = step.elapsed();
+        times.total = begin.elapsed();
+        Ok(Self {
+            running,
+            cluster,
+            readiness,
+            times,
+            data,
+        })
+    }
+
+    /// The address of gRPC.
+    pub fn addr(&self) -> SocketAddr {
+        self.running
+            .addr()
+            .unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)))
+    }
+
+    /// Where everything is kept.
+    pub fn data_dir(&self) -> &Path {
+        self.data.path()
+    }
+
+    /// Waits until a part of it ends by itself, and says why.
+    pub async fn failed(&self) -> Failure {
+        let postgres = async {
+            match &self.cluster {
+                Some(cluster) => cluster.died().await,
+                None => std::future::pending::<EmbeddedError>().await,
+            }
+        };
+        tokio::select! {
+            error = postgres => Failure::machine(
+                format!("Postgres ended while it was needed: {error}"),
+                "Start recollect again: what was acknowledged is there.",
+            ),
+            error = self.running.failed() => error.into(),
+        }
+    }
+
+    /// Stops the server, then Postgres. `tell` is called with what happens.
+    pub async fn stop(self, tell: impl Fn(&str)) {
+        tell("Stopping: calls under way may end, the index is written out");
+        self.running.stop().await;
+        if let Some(cluster) = self.cluster {
+            if !cluster.stop().await {
+                tell("Postgres did not stop in time and was ended; its next start recovers");
+            }
+        }
+    }
+}
+
+/// Tries for a second: a process that was killed a moment ago may still be on
+/// its way out.
+async fn patiently<T>(mut work: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
+    for _ in 0..20 {
+        if let Ok(done) = work() {
+            return Ok(done);
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    work()
+}
+
+/// Fails early, and clearly, where the port is taken.
+fn require_free(listen: SocketAddr) -> Result<(), Failure> {
+    match TcpListener::bind(listen) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::machine(
+            format!("cannot listen on {listen}: {error}"),
+            format!(
+                "Stop what listens there, or choose another port: --listen {}:0 takes a free one.",
+                listen.ip()
+            ),
+        )),
+    }
+}

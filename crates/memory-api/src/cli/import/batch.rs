@@ -1,0 +1,182 @@
+//! Messages become requests.
+
+use std::collections::HashMap;
+
+use memory_contract::proto::{ImportMessagesRequest, MessageInput, SessionRef};
+use prost::Message as _;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::Placed;
+
+/// Messages in a request: far below the limit of 256, so that progress shows.
+const MESSAGES: usize = 100;
+/// Bytes of a request; the limit is 3 MiB.
+const BYTES: usize = 2 * 1024 * 1024;
+
+/// A request with its place: that of its first message.
+pub type Batch = Placed<ImportMessagesRequest>;
+
+/// Collects messages of one session into requests.
+///
+/// The same messages in the same order become the same requests with the same
+/// ids, so that importing a file again stores nothing twice.
+#[derive(Debug, Default)]
+pub struct Batcher {
+    again: bool,
+    session: SessionRef,
+    place: String,
+    messages: Vec<MessageInput>,
+    bytes: usize,
+    /// Messages of each session so far.
+    counts: HashMap<(String, String, String), u64>,
+}
+
+impl Batcher {
+    /// A batcher; `again` makes every request a new one.
+    pub fn new(again: bool) -> Self {
+        Self {
+            again,
+            ..Default::default()
+        }
+    }
+
+    /// Takes a message, and returns the request that is full or ended by it.
+    pub fn push(
+        &mut self,
+        place: String,
+        session: SessionRef,
+        mut message: MessageInput,
+    ) -> Option<Batch> {
+        let bytes = message.encoded_len() + 64;
+        let full = self.messages.len() == MESSAGES || self.bytes + bytes > BYTES;
+        let done = match full || session != self.session {
+            true => self.take(),
+            false => None,
+        };
+        if message.message_id.is_empty() && !self.again {
+            message.message_id = self.message_id(&session, &message);
+        }
+        if self.messages.is_empty() {
+            self.place = place;
+            self.session = session;
+        }
+        self.bytes += bytes;
+        self.messages.push(message);
+        done
+    }
+
+    /// The request with what has been collected; `None` where that is nothing.
+    pub fn take(&mut self) -> Option<Batch> {
+        if self.messages.is_empty() {
+            return None;
+        }
+        self.bytes = 0;
+        let mut request = ImportMessagesRequest {
+            session: Some(self.session.clone()),
+            messages: std::mem::take(&mut self.messages),
+            request_id: String::new(),
+        };
+        request.request_id = match self.again {
+            true => Uuid::now_v7(),
+            false => hashed(&[&request.encode_to_vec()]),
+        }
+        .to_string();
+        Some(Placed {
+            place: std::mem::take(&mut self.place),
+            value: request,
+        })
+    }
+
+    /// An id that follows from the session, the message's place in it, and what
+    /// it says: longer than the server remembers requests, it remembers ids.
+    fn message_id(&mut self, session: &SessionRef, message: &MessageInput) -> String {
+        let SessionRef {
+            app_id,
+            user_id,
+            session_key,
+        } = session.clone();
+        let count = self
+            .counts
+            .entry((app_id, user_id, session_key))
+            .or_default();
+        *count += 1;
+        hashed(&[
+            &session.encode_to_vec(),
+            &count.to_be_bytes(),
+            &message.encode_to_vec(),
+        ])
+        .to_string()
+    }
+}
+
+/// A UUID (version 8) made of the SHA-256 of its parts.
+fn hashed(parts: &[&[u8]]) -> Uuid {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hash.finalize()[..16]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memory_contract::proto::{Part, part::Content};
+
+    fn requests(messages: &[(&str, &str)], again: bool) -> Vec<ImportMessagesRequest> {
+        let mut batcher = Batcher::new(again);
+        let mut requests = Vec::new();
+        for (session, text) in messages {
+            let session = SessionRef {
+                session_key: (*session).to_owned(),
+                ..Default::default()
+            };
+            let part = Part {
+                content: Some(Content::Text((*text).to_owned())),
+            };
+            let message = MessageInput {
+                parts: vec![part],
+                ..Default::default()
+            };
+            requests.extend(batcher.push("line".to_owned(), session, message));
+        }
+        requests.extend(batcher.take());
+        requests.into_iter().map(|batch| batch.value).collect()
+    }
+
+    #[test]
+    fn the_same_messages_become_the_same_requests() {
+        let messages = [("a", "x"), ("a", "x"), ("b", "x"), ("a", "y")];
+        let first = requests(&messages, false);
+        assert_eq!(first, requests(&messages, false));
+        assert_eq!(first.len(), 3, "a session that changes ends a request");
+        let mut ids: Vec<_> = first
+            .iter()
+            .flat_map(|r| r.messages.iter().map(|m| m.message_id.clone()))
+            .collect();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), 4, "the same text said twice is two messages");
+        assert_ne!(first[0].request_id, requests(&messages, true)[0].request_id);
+    }
+
+    #[test]
+    fn requests_stay_within_the_limits() {
+        let long = "x".repeat(250 * 1024);
+        let messages: Vec<_> = (0..250)
+            .map(|n| ("a", if n % 10 == 0 { long.as_str() } else { "y" }))
+            .collect();
+        let requests = requests(&messages, false);
+        assert_eq!(
+            requests.iter().map(|r| r.messages.len()).sum::<usize>(),
+            250
+        );
+        for request in &requests {
+            assert!(request.messages.len() <= MESSAGES && request.encoded_len() <= BYTES);
+        }
+    }
+}

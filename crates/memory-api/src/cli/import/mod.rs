@@ -1,0 +1,76 @@
+//! Reading conversations from files.
+//!
+//! A reader turns a file into [`Record`]s, one at a time; [`Batcher`] makes
+//! requests of them. Both work without a server, and hold no more than one
+//! request, except where a format is one JSON document.
+
+mod batch;
+mod jsonl;
+mod locomo;
+mod openai;
+mod source;
+mod values;
+
+use memory_contract::proto::{MessageInput, ResolveThreadRequest, SessionRef};
+
+pub use batch::{Batch, Batcher};
+pub use locomo::{Conversation, Question};
+pub use source::read;
+pub use values::json_of;
+
+/// What conversations belong to that do not say so themselves.
+#[derive(Debug, Clone)]
+pub struct Defaults {
+    /// The app.
+    pub app: String,
+    /// The user; `None` means the file's name without its ending.
+    pub user: Option<String>,
+    /// The session key; `None` means `session:` and the file's name without
+    /// its ending.
+    pub session: Option<String>,
+}
+
+impl Defaults {
+    /// The session of a conversation in the file `stem`; `part` tells apart
+    /// several in one file.
+    fn session(&self, stem: &str, part: Option<usize>) -> SessionRef {
+        let key = self
+            .session
+            .clone()
+            .unwrap_or_else(|| format!("session:{stem}"));
+        SessionRef {
+            app_id: self.app.clone(),
+            user_id: self.user.clone().unwrap_or_else(|| stem.to_owned()),
+            session_key: match part {
+                Some(part) => format!("{key}/{part}"),
+                None => key,
+            },
+        }
+    }
+}
+
+/// One thing that a file holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Record {
+    /// A thread; its messages follow.
+    Thread(Box<ResolveThreadRequest>),
+    /// A message of a session.
+    Message {
+        /// The session.
+        session: SessionRef,
+        /// The message.
+        message: Box<MessageInput>,
+    },
+}
+
+/// A record with its place, or what is wrong there.
+#[derive(Debug)]
+pub struct Placed<T> {
+    /// Where it stands, such as `chat.jsonl, line 17`.
+    pub place: String,
+    /// The record.
+    pub value: T,
+}
+
+/// A record, or what is wrong with it, and where.
+pub type Read = Placed<Result<Record, String>>;

@@ -1,0 +1,326 @@
+//! OpenAI's chat format.
+
+use std::collections::HashMap;
+
+use memory_contract::proto::{
+    FileRef, FileType, MessageInput, Part, Role, ToolCall, ToolResult, file_ref::Location,
+    part::Content, tool_result,
+};
+use serde_json::{Map, Value};
+
+use super::values::{struct_from, time_from};
+
+/// Reads the messages of one conversation, in order.
+#[derive(Debug, Default)]
+pub struct Chat {
+    /// The names of the tools by the ids of their calls: an answer names only
+    /// the call.
+    tools: HashMap<String, String>,
+}
+
+impl Chat {
+    /// One entry of `messages`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn message(&mut self, json: &Value) -> Result<MessageInput, String> {
+        let message = json.as_object().ok_or("a message has to be an object")?;
+        let role_text = text(message, "role").ok_or("`role` is missing")?;
+        let role = role(role_text)?;
+        let mut parts = match role {
+            Role::Tool => vec![self.answer(message)?],
+            _ => contents(message.get("content").or_else(|| message.get("text")))?,
+        };
+        for call in message
+            .get("tool_calls")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
+            parts.push(self.call(call)?);
+        }
+        if let Some(refusal) = text(message, "refusal") {
+            parts.push(text_part(refusal));
+        }
+        if parts.is_empty() {
+            return Err("`content` is missing".to_owned());
+        }
+        let create_time = ["create_time", "created_at", "timestamp"]
+            .iter()
+            .find_map(|key| message.get(*key).filter(|value| !value.is_null()))
+            .map(time_from)
+            .transpose()?;
+        Ok(MessageInput {
+            role: role.into(),
+            name: text(message, "name")
+                .filter(|_| role != Role::Tool)
+                .unwrap_or_default()
+                .to_owned(),
+            parts,
+            metadata: message
+                .get("metadata")
+                .and_then(Value::as_object)
+                .map(struct_from),
+            create_time,
+            ..Default::default()
+        })
+    }
+
+    fn call(&mut self, json: &Value) -> Result<Part, String> {
+        let function = json
+            .get("function")
+            .or_else(|| json.get("custom"))
+            .unwrap_or(json);
+        let name = function
+            .get("name")
+            .and_then(Value::as_str)
+            .ok_or("a tool call lacks its name")?;
+        let id = json
+            .get("id")
+            .and_then(Value::as_str)
+            .ok_or("a tool call lacks its `id`")?;
+        self.tools.insert(id.to_owned(), name.to_owned());
+        let arguments = match function.get("arguments").or_else(|| function.get("input")) {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(arguments)) => arguments.clone(),
+            // Models do not always write the JSON that they should; what they
+            // wrote is kept.
+            Some(Value::String(written)) if written.trim().is_empty() => Map::new(),
+            Some(Value::String(written)) => match serde_json::from_str(written) {
+                Ok(Value::Object(arguments)) => arguments,
+                _ => Map::from_iter([("arguments".to_owned(), Value::String(written.clone()))]),
+            },
+            Some(other) => Map::from_iter([("arguments".to_owned(), other.clone())]),
+        };
+        Ok(content(Content::ToolCall(ToolCall {
+            tool_call_id: id.to_owned(),
+            name: name.to_owned(),
+            arguments: Some(struct_from(&arguments)),
+        })))
+    }
+
+    fn answer(&self, message: &Map<String, Value>) -> Result<Part, String> {
+        let id = text(message, "tool_call_id")
+            .ok_or("a message of role `tool` lacks its `tool_call_id`")?;
+        let said: Vec<String> = contents(message.get("content"))?
+            .into_iter()
+            .filter_map(|part| match part.content {
+                Some(Content::Text(text)) => Some(text),
+                _ => None,
+            })
+            .collect();
+        let name = text(message, "name").or_else(|| self.tools.get(id).map(String::as_str));
+        Ok(content(Content::ToolResult(ToolResult {
+            tool_call_id: id.to_owned(),
+            name: name.unwrap_or_default().to_owned(),
+            is_error: false,
+            content: Some(tool_result::Content::Text(said.join("\n"))),
+        })))
+    }
+}
+
+/// A role by the names that are in use for it.
+pub fn role(text: &str) -> Result<Role, String> {
+    match text.to_ascii_lowercase().trim_start_matches("role_") {
+        "user" | "human" => Ok(Role::User),
+        "assistant" | "ai" | "model" => Ok(Role::Assistant),
+        "system" | "developer" => Ok(Role::System),
+        "tool" => Ok(Role::Tool),
+        _ => Err(format!(
+            "`role` is \"{text}\"; it has to be user, assistant, system or tool"
+        )),
+    }
+}
+
+/// `content`: a text, or a list of parts.
+fn contents(json: Option<&Value>) -> Result<Vec<Part>, String> {
+    match json {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::String(text)) => Ok(vec![text_part(text)]),
+        Some(Value::Array(parts)) => parts.iter().map(part).collect(),
+        Some(_) => Err("`content` has to be a text or a list of parts".to_owned()),
+    }
+}
+
+fn part(json: &Value) -> Result<Part, String> {
+    if let Value::String(text) = json {
+        return Ok(text_part(text));
+    }
+    let kind = json.get("type").and_then(Value::as_str).unwrap_or("text");
+    let inner = json.get(kind).unwrap_or(json);
+    let field = |name: &str| inner.get(name).and_then(Value::as_str);
+    let file = |kind: FileType, location: Location, name: &str| {
+        Ok(content(Content::File(FileRef {
+            r#type: kind.into(),
+            location: Some(location),
+            name: name.to_owned(),
+            ..Default::default()
+        })))
+    };
+    match kind {
+        "text" | "input_text" | "output_text" => json
+            .get("text")
+            .and_then(Value::as_str)
+            .map(text_part)
+            .ok_or_else(|| format!("a part of type \"{kind}\" lacks its `text`")),
+        "refusal" => Ok(text_part(
+            json.get("refusal")
+                .and_then(Value::as_str)
+                .unwrap_or_default(),
+        )),
+        "image_url" | "input_image" => {
+            let url = inner
+                .as_str()
+                .or_else(|| field("url"))
+                .or_else(|| field("image_url"));
+            let url = url.ok_or_else(|| format!("a part of type \"{kind}\" lacks its `url`"))?;
+            file(FileType::Image, Location::Url(without_data(url)), "")
+        }
+        "input_audio" => {
+            let format = field("format").unwrap_or("wav");
+            file(
+                FileType::Audio,
+                Location::Url(format!("data:audio/{format}")),
+                "",
+            )
+        }
+        "file" | "input_file" => {
+            let name = field("filename").unwrap_or_default();
+            let location = match (field("file_id"), field("file_url")) {
+                (Some(id), _) => Location::UploadFileId(id.to_owned()),
+                (None, Some(url)) => Location::Url(without_data(url)),
+                (None, None) => {
+                    Location::Url(field("file_data").map_or("about:blank".to_owned(), without_data))
+                }
+            };
+            file(FileType::Document, location, name)
+        }
+        other => Err(format!(
+            "a part has the type \"{other}\", which is not known"
+        )),
+    }
+}
+
+/// Recollect keeps references, never files: of data in a URL only the media
+/// type stays.
+fn without_data(url: &str) -> String {
+    match url.starts_with("data:") {
+        true => url.split([',', ';']).next().unwrap_or_default().to_owned(),
+        false => url.to_owned(),
+    }
+}
+
+fn text<'a>(message: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
+    message.get(key).and_then(Value::as_str)
+}
+
+fn text_part(text: &str) -> Part {
+    content(Content::Text(text.to_owned()))
+}
+
+fn content(content: Content) -> Part {
+    Part {
+        content: Some(content),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_tool_call_and_its_answer_keep_together() {
+        let mut chat = Chat::default();
+        let call = chat
+            .message(
+                &json!({"role": "assistant", "content": null, "tool_calls": [{"id": "c1",
+                "type": "function",
+                "function": {"name": "weather", "arguments": "{\"city\": \"Oslo\"}"}}]}),
+            )
+            .unwrap();
+        let Some(Content::ToolCall(call)) = &call.parts[0].content else {
+            panic!("{call:?}")
+        };
+        assert_eq!(
+            (call.name.as_str(), call.tool_call_id.as_str()),
+            ("weather", "c1")
+        );
+        assert!(call.arguments.as_ref().unwrap().fields.contains_key("city"));
+
+        let answer = chat
+            .message(&json!({"role": "tool", "tool_call_id": "c1", "content": "rain"}))
+            .unwrap();
+        assert_eq!(answer.role(), Role::Tool);
+        let Some(Content::ToolResult(result)) = &answer.parts[0].content else {
+            panic!()
+        };
+        assert_eq!(result.name, "weather");
+    }
+
+    #[test]
+    fn parts_become_texts_and_references() {
+        let message = Chat::default()
+            .message(&json!({"role": "user", "content": [
+                {"type": "text", "text": "What is this?"},
+                {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+                {"type": "image_url", "image_url": {"url": "https://example.org/cat.png"}},
+                {"type": "file", "file": {"file_id": "f-1", "filename": "a.pdf"}}]}))
+            .unwrap();
+        let locations: Vec<_> = message.parts[1..]
+            .iter()
+            .map(|part| match &part.content {
+                Some(Content::File(file)) => file.location.clone().unwrap(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(
+            locations,
+            [
+                Location::Url("data:image/png".to_owned()),
+                Location::Url("https://example.org/cat.png".to_owned()),
+                Location::UploadFileId("f-1".to_owned()),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_in_words() {
+        let check = |json: Value, words: &str| {
+            let error = Chat::default().message(&json).unwrap_err();
+            assert!(error.contains(words), "{json}: {error}");
+        };
+        check(json!([]), "object");
+        check(json!({"content": "hello"}), "`role` is missing");
+        check(json!({"role": "narrator", "content": "x"}), "narrator");
+        check(json!({"role": "user"}), "`content` is missing");
+        check(json!({"role": "user", "content": 7}), "list of parts");
+        check(
+            json!({"role": "user", "content": [{"type": "smell"}]}),
+            "smell",
+        );
+        check(json!({"role": "tool", "content": "x"}), "tool_call_id");
+        check(
+            json!({"role": "user", "content": "x", "created_at": "soon"}),
+            "soon",
+        );
+    }
+
+    #[test]
+    fn arguments_that_are_not_json_are_kept_as_they_were_written() {
+        let message = Chat::default()
+            .message(&json!({"role": "assistant", "tool_calls": [
+                {"id": "c1", "function": {"name": "f", "arguments": "{broken"}}]}))
+            .unwrap();
+        let Some(Content::ToolCall(call)) = &message.parts[0].content else {
+            panic!()
+        };
+        assert!(
+            call.arguments
+                .as_ref()
+                .unwrap()
+                .fields
+                .contains_key("arguments")
+        );
+    }
+}

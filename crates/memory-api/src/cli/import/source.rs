@@ -1,0 +1,307 @@
+//! Opening a file and finding out what it is.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::jsonl::Jsonl;
+use super::locomo::Conversation;
+use super::openai::Chat;
+use super::{Defaults, Placed, Read, Record};
+use crate::cli::args::Format;
+
+/// Reads a file (`-` is standard input) record by record, in order. `each`
+/// returns whether it wants more.
+///
+/// # Errors
+/// What keeps the whole file from being read. What is wrong with one line goes
+/// to `each`, and the next line is read.
+pub fn read(
+    path: &Path,
+    format: Format,
+    defaults: &Defaults,
+    again: bool,
+    each: &mut dyn FnMut(Read) -> bool,
+) -> Result<(), String> {
+    let (stem, input): (String, Box<dyn BufRead>) = if path == Path::new("-") {
+        ("stdin".to_owned(), Box::new(BufReader::new(io::stdin())))
+    } else {
+        let file = File::open(path).map_err(|error| error.to_string())?;
+        let stem = path
+            .file_stem()
+            .unwrap_or(path.as_os_str())
+            .to_string_lossy()
+            .into_owned();
+        (stem, Box::new(BufReader::with_capacity(1 << 16, file)))
+    };
+    Source {
+        stem,
+        format,
+        defaults,
+        again,
+    }
+    .read(input, each)
+}
+
+struct Source<'a> {
+    stem: String,
+    format: Format,
+    defaults: &'a Defaults,
+    again: bool,
+}
+
+/// Lines with their numbers, empty ones left out.
+type Lines<'a> = dyn Iterator<Item = (usize, Result<String, String>)> + 'a;
+
+impl Source<'_> {
+    fn read(
+        &self,
+        mut input: impl BufRead,
+        each: &mut dyn FnMut(Read) -> bool,
+    ) -> Result<(), String> {
+        // The first line tells whether each line is a document of its own.
+        let mut first = String::new();
+        let mut blank_lines = 0;
+        while first.trim().is_empty() {
+            first.clear();
+            if input
+                .read_line(&mut first)
+                .map_err(|error| error.to_string())?
+                == 0
+            {
+                return Err("the file is empty".to_owned());
+            }
+            blank_lines += 1;
+        }
+        let first = first.trim_start_matches('\u{feff}');
+        let by_line = serde_json::from_str::<Value>(first);
+        let format = match (&by_line, self.format) {
+            (Ok(document), Format::Auto) if Conversation::is(document) => Format::Locomo,
+            (Ok(document), Format::Auto) if chat_messages(document).is_some() => Format::Openai,
+            (Ok(_), Format::Auto) => Format::Jsonl,
+            (_, format) => format,
+        };
+        match (by_line, format) {
+            (_, Format::Jsonl) => {
+                self.jsonl(&mut lines(first, blank_lines, input), each);
+                Ok(())
+            }
+            (Ok(_), Format::Openai) => {
+                self.openai_lines(&mut lines(first, blank_lines, input), each);
+                Ok(())
+            }
+            (_, format) => {
+                let mut text = first.to_owned();
+                input
+                    .read_to_string(&mut text)
+                    .map_err(|error| error.to_string())?;
+                let document = serde_json::from_str(&text)
+                    .map_err(|error| format!("it is not valid JSON: {error}"))?;
+                self.document(&document, format, each)
+            }
+        }
+    }
+
+    fn jsonl(&self, lines: &mut Lines<'_>, each: &mut dyn FnMut(Read) -> bool) {
+        let mut reader = Jsonl::new(self.defaults, &self.stem, self.again);
+        for (number, line) in lines {
+            let value = line
+                .and_then(|line| parse(&line))
+                .and_then(|json| reader.line(&json));
+            if !each(Placed {
+                place: format!("line {number}"),
+                value,
+            }) {
+                return;
+            }
+        }
+    }
+
+    fn openai_lines(&self, lines: &mut Lines<'_>, each: &mut dyn FnMut(Read) -> bool) {
+        let mut lines = lines.enumerate().peekable();
+        while let Some((index, (number, line))) = lines.next() {
+            // One conversation alone needs no number.
+            let part = (index > 0 || lines.peek().is_some()).then_some(index + 1);
+            let more = match line.and_then(|line| parse(&line)) {
+                Ok(json) => self.chat(&json, part, &format!("line {number}, "), each),
+                Err(error) => each(Placed {
+                    place: format!("line {number}"),
+                    value: Err(error),
+                }),
+            };
+            if !more {
+                return;
+            }
+        }
+    }
+
+    fn document(
+        &self,
+        document: &Value,
+        format: Format,
+        each: &mut dyn FnMut(Read) -> bool,
+    ) -> Result<(), String> {
+        let is_chat = chat_messages(document).is_some();
+        if format == Format::Locomo || (format == Format::Auto && Conversation::is(document)) {
+            let conversation = Conversation::read(document)?;
+            let mut records = conversation.records(self.defaults, &self.stem);
+            let _ = records.all(|(place, record)| {
+                each(Placed {
+                    place,
+                    value: Ok(record),
+                })
+            });
+            Ok(())
+        } else if is_chat {
+            self.chat(document, None, "", each);
+            Ok(())
+        } else {
+            Err("it is none of the known formats; see `recollect import --help`".to_owned())
+        }
+    }
+
+    /// One conversation in OpenAI's format.
+    fn chat(
+        &self,
+        document: &Value,
+        part: Option<usize>,
+        place: &str,
+        each: &mut dyn FnMut(Read) -> bool,
+    ) -> bool {
+        let Some(messages) = chat_messages(document) else {
+            let value = Err("there are no `messages`".to_owned());
+            return each(Placed {
+                place: place.trim_end_matches(", ").to_owned(),
+                value,
+            });
+        };
+        let session = self.defaults.session(&self.stem, part);
+        let mut chat = Chat::default();
+        messages.iter().enumerate().all(|(index, json)| {
+            let value = chat.message(json).map(|message| Record::Message {
+                session: session.clone(),
+                message: Box::new(message),
+            });
+            each(Placed {
+                place: format!("{place}messages[{index}]"),
+                value,
+            })
+        })
+    }
+}
+
+fn chat_messages(document: &Value) -> Option<&Vec<Value>> {
+    document.get("messages").unwrap_or(document).as_array()
+}
+
+fn parse(line: &str) -> Result<Value, String> {
+    serde_json::from_str(line).map_err(|error| format!("it is not valid JSON: {error}"))
+}
+
+/// The first line, which has been read, and the rest, numbered.
+fn lines<'a>(
+    first: &str,
+    first_number: usize,
+    rest: impl BufRead + 'a,
+) -> impl Iterator<Item = (usize, Result<String, String>)> + 'a {
+    std::iter::once(Ok(first.to_owned()))
+        .chain(
+            rest.lines()
+                .map(|line| line.map_err(|error| error.to_string())),
+        )
+        .enumerate()
+        .map(move |(index, line)| (index + first_number, line))
+        .filter(|(_, line)| line.as_ref().map_or(true, |line| !line.trim().is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The records of a text: `session|text` or `! place: error`.
+    fn records(text: &str, format: Format) -> Result<Vec<String>, String> {
+        use memory_contract::proto::part::Content;
+        let defaults = Defaults {
+            app: "default".to_owned(),
+            user: None,
+            session: None,
+        };
+        let source = Source {
+            stem: "f".to_owned(),
+            format,
+            defaults: &defaults,
+            again: false,
+        };
+        let mut records = Vec::new();
+        source.read(text.as_bytes(), &mut |read| {
+            records.push(match read.value {
+                Ok(Record::Message { session, message }) => match &message.parts[0].content {
+                    Some(Content::Text(text)) => format!("{}|{text}", session.session_key),
+                    other => format!("{other:?}"),
+                },
+                Ok(Record::Thread(thread)) => format!("thread {}", thread.title),
+                Err(error) => format!("! {}: {error}", read.place),
+            });
+            true
+        })?;
+        Ok(records)
+    }
+
+    #[test]
+    fn formats_are_told_apart_by_their_content() {
+        let check = |text: &str, expected: &[&str]| {
+            assert_eq!(records(text, Format::Auto).unwrap(), expected, "{text}");
+        };
+        check(
+            "{\"role\":\"user\",\"text\":\"a\"}\n\n{\"role\":\"user\",\"text\":\"b\"}",
+            &["session:f|a", "session:f|b"],
+        );
+        check(
+            "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}",
+            &["session:f|a"],
+        );
+        check(
+            "{\n\"messages\":[\n{\"role\":\"user\",\"content\":\"a\"}]}",
+            &["session:f|a"],
+        );
+        check(
+            "[\n{\"role\":\"user\",\"content\":\"a\"}]",
+            &["session:f|a"],
+        );
+        check(
+            "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}\n{\"messages\":[{\"role\":\"user\",\"content\":\"b\"}]}",
+            &["session:f/1|a", "session:f/2|b"],
+        );
+        check(
+            "{\"session_1\": [{\"dia_id\": \"D1:1\", \"speaker\": \"A\", \"text\": \"a\"}]}",
+            &["session:f/1|a"],
+        );
+        check(
+            "{\"thread\":{\"title\":\"T\",\"appId\":\"x\",\"sessionKey\":\"k\"}}",
+            &["thread T"],
+        );
+    }
+
+    #[test]
+    fn a_bad_line_is_named_and_does_not_stop_the_others() {
+        let text = "{\"role\":\"user\",\"text\":\"a\"}\n{oops\n{\"role\":\"nobody\",\"text\":\"x\"}\n{\"role\":\"user\",\"text\":\"b\"}\n";
+        let records = records(text, Format::Auto).unwrap();
+        assert_eq!(records.len(), 4);
+        assert!(
+            records[1].starts_with("! line 2: it is not valid JSON"),
+            "{records:?}"
+        );
+        assert!(records[2].starts_with("! line 3: `role`"), "{records:?}");
+        assert_eq!(records[3], "session:f|b");
+    }
+
+    #[test]
+    fn files_that_are_nothing_of_the_kind_are_refused() {
+        for text in ["", "  \n ", "hello", "{\n\"a\": 1\n}"] {
+            assert!(records(text, Format::Auto).is_err(), "{text:?}");
+        }
+        assert!(records("{\n\"a\": 1\n}", Format::Locomo).is_err());
+    }
+}

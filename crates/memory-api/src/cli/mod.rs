@@ -1,0 +1,45 @@
+//! The command line: what can be asked, and how answers are shown.
+
+mod args;
+mod client;
+mod commands;
+mod failure;
+mod import;
+mod output;
+
+use clap::CommandFactory as _;
+
+pub use args::{Cli, Command};
+pub use failure::{Failure, report};
+
+/// Carries out one command.
+///
+/// # Errors
+/// [`Failure`], which knows its exit code and the next step.
+pub async fn run(cli: Cli) -> Result<(), Failure> {
+    let config = cli.config;
+    match cli.command {
+        Command::Dev(args) => commands::dev::run(config, args).await,
+        Command::Serve(args) => commands::serve::serve(config, args).await,
+        Command::Worker => commands::serve::worker(config).await,
+        Command::Migrate => commands::migrate::run(config).await,
+        Command::Import(args) => commands::import::run(args).await,
+        Command::Export(args) => commands::export::run(args).await,
+        Command::Recall(args) => commands::recall::run(args).await,
+        Command::Threads(args) => commands::threads::run(args).await,
+        Command::History(args) => commands::history::run(args).await,
+        Command::Status(args) => commands::status::run(args).await,
+        Command::Doctor(args) => commands::doctor::run(config, args).await,
+        Command::Config(args) => commands::config::run(config, args),
+        Command::Demo(args) => commands::demo::run(config, args).await,
+        Command::Completions { shell } => {
+            clap_complete::generate(
+                shell,
+                &mut Cli::command(),
+                "recollect",
+                &mut std::io::stdout().lock(),
+            );
+            Ok(())
+        }
+    }
+}

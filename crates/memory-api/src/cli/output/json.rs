@@ -1,0 +1,120 @@
+//! The API's messages as canonical protobuf JSON.
+
+use std::io::{self, Write};
+use std::sync::OnceLock;
+
+use memory_contract::proto;
+use prost::Message;
+use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
+use serde_json::Value;
+
+use crate::cli::failure::Failure;
+
+/// Writes one message a line.
+#[derive(Debug)]
+pub struct JsonLines<W: Write>(W);
+
+impl JsonLines<io::StdoutLock<'static>> {
+    /// To standard output.
+    pub fn stdout() -> Self {
+        Self(io::stdout().lock())
+    }
+}
+
+impl<W: Write> JsonLines<W> {
+    /// To `writer`.
+    pub fn new(writer: W) -> Self {
+        Self(writer)
+    }
+
+    /// Writes the message called `name` in the contract, such as
+    /// `RecallResponse`.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub fn write(&mut self, name: &str, message: &impl Message) -> Result<(), Failure> {
+        let message = dynamic(name, message)?;
+        serde_json::to_writer(&mut self.0, &message).map_err(Failure::output)?;
+        self.0.write_all(b"\n").map_err(Failure::output)
+    }
+
+    /// Makes sure that everything is written.
+    ///
+    /// # Errors
+    /// When it cannot be.
+    pub fn finish(mut self) -> Result<(), Failure> {
+        self.0.flush().map_err(Failure::output)
+    }
+}
+
+/// Prints a value that is no message of the contract, in a line.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer(&mut out, value).map_err(Failure::output)?;
+    out.write_all(b"\n")
+        .and_then(|()| out.flush())
+        .map_err(Failure::output)
+}
+
+/// Reads a message from canonical protobuf JSON. Fields that this version does
+/// not know are passed over.
+///
+/// # Errors
+/// What is wrong, in words.
+pub fn message_from_json<M: Message + Default>(name: &str, json: &Value) -> Result<M, String> {
+    let descriptor = descriptor(name).map_err(|failure| failure.to_string())?;
+    let options = prost_reflect::DeserializeOptions::new().deny_unknown_fields(false);
+    DynamicMessage::deserialize_with_options(descriptor, json, &options)
+        .map_err(|error| error.to_string())?
+        .transcode_to()
+        .map_err(|error| error.to_string())
+}
+
+fn dynamic(name: &str, message: &impl Message) -> Result<DynamicMessage, Failure> {
+    DynamicMessage::decode(descriptor(name)?, message.encode_to_vec().as_slice())
+        .map_err(|error| Failure::machine(format!("cannot describe {name}: {error}"), ""))
+}
+
+fn descriptor(name: &str) -> Result<MessageDescriptor, Failure> {
+    static POOL: OnceLock<Option<DescriptorPool>> = OnceLock::new();
+    POOL.get_or_init(|| DescriptorPool::decode(proto::DESCRIPTORS).ok())
+        .as_ref()
+        .and_then(|pool| pool.get_message_by_name(&format!("recollect.v1.{name}")))
+        .ok_or_else(|| Failure::machine(format!("this build lacks the description of {name}"), ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_survive_the_way_through_json() {
+        let thread = proto::Thread {
+            thread_id: "0197b6a0-5f0e-7c3e-9a39-5d6c2e1f0a11".to_owned(),
+            last_seq: 7,
+            ..Default::default()
+        };
+        let mut lines = JsonLines::new(Vec::new());
+        lines.write("Thread", &thread).unwrap();
+        let json: Value = serde_json::from_slice(&lines.0).unwrap();
+        assert_eq!(
+            json["lastSeq"], "7",
+            "64-bit numbers are strings in protobuf's JSON"
+        );
+        assert_eq!(
+            message_from_json::<proto::Thread>("Thread", &json).unwrap(),
+            thread
+        );
+        let newer = serde_json::json!({"threadId": "x", "colour": "blue"});
+        assert_eq!(
+            message_from_json::<proto::Thread>("Thread", &newer)
+                .unwrap()
+                .thread_id,
+            "x"
+        );
+        assert!(message_from_json::<proto::Thread>("Thread", &serde_json::json!([])).is_err());
+    }
+}

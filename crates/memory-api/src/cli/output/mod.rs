@@ -1,0 +1,11 @@
+//! Answers for people and for programs.
+
+mod json;
+mod progress;
+mod table;
+mod text;
+
+pub use json::{JsonLines, message_from_json, print_json};
+pub use progress::Progress;
+pub use table::Table;
+pub use text::{clock, duration, one_line, role, text_of};

@@ -1,0 +1,115 @@
+//! Messages as short texts.
+
+use std::time::Duration;
+
+use memory_contract::proto::{Message, Part, Role, part::Content};
+use prost_types::value::Kind;
+use prost_types::{Timestamp, Value};
+use time::OffsetDateTime;
+use time::macros::format_description;
+
+use crate::cli::import::json_of;
+
+/// A text in one line of at most `width` characters, with `…` where it was cut.
+/// Control characters, which could move a terminal's cursor, become spaces.
+pub fn one_line(text: &str, width: usize) -> String {
+    let mut line = String::new();
+    let mut length = 0;
+    for word in text
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty())
+    {
+        if length > 0 {
+            line.push(' ');
+            length += 1;
+        }
+        line.push_str(word);
+        length += word.chars().count();
+        if length > width {
+            let cut: String = line.chars().take(width.saturating_sub(1)).collect();
+            return format!("{}…", cut.trim_end());
+        }
+    }
+    line
+}
+
+/// What a message says, its calls and files in brackets.
+pub fn text_of(message: &Message) -> String {
+    message.parts.iter().map(part).collect::<Vec<_>>().join(" ")
+}
+
+fn part(part: &Part) -> String {
+    match &part.content {
+        Some(Content::Text(text)) => text.clone(),
+        Some(Content::Json(value)) => json_of(value).to_string(),
+        Some(Content::ToolCall(call)) => {
+            let arguments = Kind::StructValue(call.arguments.clone().unwrap_or_default());
+            let arguments = json_of(&Value {
+                kind: Some(arguments),
+            });
+            format!("[calls {} {arguments}]", call.name)
+        }
+        Some(Content::ToolResult(result)) => {
+            use memory_contract::proto::tool_result::Content;
+            let said = match &result.content {
+                Some(Content::Text(text)) => text.clone(),
+                Some(Content::Json(value)) => json_of(value).to_string(),
+                None => String::new(),
+            };
+            format!("[{} answers] {said}", result.name)
+        }
+        Some(Content::File(file)) => match (file.caption.as_str(), file.name.as_str()) {
+            ("", "") => "[a file]".to_owned(),
+            ("", name) => format!("[{name}]"),
+            (caption, _) => format!("[shows {caption}]"),
+        },
+        None => String::new(),
+    }
+}
+
+/// A role in one word.
+pub fn role(role: i32) -> &'static str {
+    match Role::try_from(role) {
+        Ok(Role::User) => "user",
+        Ok(Role::Assistant) => "assistant",
+        Ok(Role::System) => "system",
+        Ok(Role::Tool) => "tool",
+        Ok(Role::Unspecified) | Err(_) => "?",
+    }
+}
+
+/// A time to the minute, in UTC. Empty where there is none.
+pub fn clock(time: Option<&Timestamp>) -> String {
+    time.and_then(|time| OffsetDateTime::from_unix_timestamp(time.seconds).ok())
+        .and_then(|time| {
+            time.format(format_description!("[year]-[month]-[day] [hour]:[minute]"))
+                .ok()
+        })
+        .unwrap_or_default()
+}
+
+/// A duration as people write it: `0.85 s`, `12 ms`.
+pub fn duration(duration: Duration) -> String {
+    match duration.as_secs_f64() {
+        seconds if seconds >= 10.0 => format!("{seconds:.0} s"),
+        seconds if seconds >= 0.1 => format!("{seconds:.2} s"),
+        seconds => format!("{:.1} ms", seconds * 1000.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_end_in_an_ellipsis_and_never_exceed_the_width() {
+        assert_eq!(one_line("short", 10), "short");
+        assert_eq!(one_line("two\n  lines\u{1b}[2J", 40), "two lines [2J");
+        assert_eq!(one_line("alpha beta gamma", 12), "alpha beta…");
+        assert_eq!(one_line("unbreakablewordthatgoeson", 10), "unbreakab…");
+        for width in 1..40 {
+            let line = one_line("some words, and averyveryverylongword at the end", width);
+            assert!(line.chars().count() <= width.max(1), "{width}: {line}");
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! What the types alone cannot refuse.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use memory_recall::BackendChoice;
+use secrecy::ExposeSecret;
+use tracing_subscriber::EnvFilter;
+
+use super::{Config, ConfigError, KeyConfig};
+use crate::Roles;
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3_600);
+const DAY: Duration = Duration::from_secs(24 * 3_600);
+const NAME_CHARS: usize = 128;
+
+impl Config {
+    /// Checks every value that could be wrong by itself. [`Config::load`] and
+    /// `Server::start` do it too.
+    ///
+    /// # Errors
+    /// The first key whose value cannot be used.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let server = &self.server;
+        let minutes = |n: u64| Duration::from_secs(60 * n);
+        span(
+            "server.call_timeout",
+            server.call_timeout,
+            Duration::from_millis(100)..=minutes(10),
+        )?;
+        span("server.stream_timeout", server.stream_timeout, SECOND..=DAY)?;
+        count("server.max_calls", server.max_calls, 1..=100_000)?;
+        count("server.max_streams", server.max_streams, 1..=10_000)?;
+        span(
+            "server.grace_period",
+            server.grace_period,
+            Duration::ZERO..=minutes(10),
+        )?;
+        span(
+            "server.max_connection_age",
+            server.max_connection_age,
+            SECOND..=DAY,
+        )?;
+        span(
+            "server.keepalive_interval",
+            server.keepalive_interval,
+            SECOND..=HOUR,
+        )?;
+        span(
+            "server.keepalive_timeout",
+            server.keepalive_timeout,
+            SECOND..=minutes(10),
+        )?;
+        for (index, key) in self.auth.keys.iter().enumerate() {
+            check_key(index, key)?;
+        }
+        self.check_database()?;
+        self.check_recall()?;
+        let worker = &self.worker;
+        span(
+            "worker.expiry_interval",
+            worker.expiry_interval,
+            SECOND..=DAY,
+        )?;
+        span(
+            "worker.request_sweep_interval",
+            worker.request_sweep_interval,
+            SECOND..=DAY,
+        )?;
+        let indexer = &worker.indexer;
+        count("worker.indexer.batch_size", indexer.batch_size, 1..=4_096)?;
+        span("worker.indexer.lease", indexer.lease, SECOND..=HOUR)?;
+        span(
+            "worker.indexer.poll_interval",
+            indexer.poll_interval,
+            Duration::from_millis(10)..=minutes(1),
+        )?;
+        count(
+            "worker.indexer.max_attempts",
+            indexer.max_attempts as usize,
+            1..=1_000,
+        )?;
+        span(
+            "worker.indexer.retry_base",
+            indexer.retry_base,
+            Duration::from_millis(1)..=HOUR,
+        )?;
+        span(
+            "worker.indexer.retry_max",
+            indexer.retry_max,
+            indexer.retry_base..=DAY,
+        )?;
+        let telemetry = &self.telemetry;
+        if let Err(error) = EnvFilter::try_new(&telemetry.log_level) {
+            return Err(wrong(
+                "telemetry.log_level",
+                format!("must be a level such as `info`, or directives: {error}"),
+            ));
+        }
+        if let Some(endpoint) = &telemetry.otlp_endpoint {
+            url("telemetry.otlp_endpoint", endpoint)?;
+        }
+        Ok(())
+    }
+
+    /// Checks what only matters to a process with these roles. `Server::start`
+    /// does it before anything else.
+    ///
+    /// # Errors
+    /// The first key whose value cannot be used.
+    pub fn check_roles(&self, roles: Roles) -> Result<(), ConfigError> {
+        if self.database.url.expose_secret().is_empty() {
+            return Err(wrong(
+                "database.url",
+                "is required, such as postgres://user:password@host/recollect; \
+                 `recollect dev` brings a Postgres of its own",
+            ));
+        }
+        if roles.api && self.auth.keys.is_empty() && !self.server.listen.ip().is_loopback() {
+            return Err(wrong(
+                "server.listen",
+                format!(
+                    "{} is reachable from other machines and auth.keys is empty: \
+                     listen on 127.0.0.1, or give at least one key in auth.keys",
+                    self.server.listen
+                ),
+            ));
+        }
+        if self.uses_embedded_index() {
+            if self.index.path.is_none() {
+                return Err(wrong(
+                    "index.path",
+                    "is required by the embedded engine: the directory of its files; \
+                     or set index.url to use a Qdrant cluster",
+                ));
+            }
+            if !(roles.api && roles.worker) {
+                return Err(wrong(
+                    "index.backend",
+                    "the embedded engine lives in one process: let this one serve and work, \
+                     or set index.url to use a Qdrant cluster",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the index is the embedded engine.
+    pub fn uses_embedded_index(&self) -> bool {
+        match self.index.backend {
+            BackendChoice::Edge => true,
+            BackendChoice::Qdrant => false,
+            BackendChoice::Auto => self.index.url.is_none(),
+        }
+    }
+
+    fn check_database(&self) -> Result<(), ConfigError> {
+        let database = &self.database;
+        count("database.pool_size", database.pool_size, 1..=1_000)?;
+        count("database.max_overflow", database.max_overflow, 0..=1_000)?;
+        count(
+            "database.worker_pool_size",
+            database.worker_pool_size,
+            1..=1_000,
+        )?;
+        span(
+            "database.pool_timeout",
+            database.pool_timeout,
+            Duration::from_millis(10)..=HOUR,
+        )?;
+        span(
+            "database.connect_timeout",
+            database.connect_timeout,
+            Duration::from_millis(10)..=HOUR,
+        )?;
+        span("database.recycle", database.recycle, SECOND..=DAY)?;
+        span(
+            "database.statement_timeout",
+            database.statement_timeout,
+            Duration::from_millis(10)..=HOUR,
+        )?;
+        span(
+            "database.request_retention",
+            database.request_retention,
+            DAY..=DAY * 365,
+        )
+    }
+
+    fn check_recall(&self) -> Result<(), ConfigError> {
+        let index = &self.index;
+        if let Some(address) = &index.url {
+            url("index.url", address)?;
+        }
+        if index.backend == BackendChoice::Qdrant && index.url.is_none() {
+            return Err(wrong(
+                "index.url",
+                "is required by index.backend = \"qdrant\"",
+            ));
+        }
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+        if index.alias.is_empty() || index.alias.len() > 64 || !index.alias.chars().all(plain) {
+            return Err(wrong("index.alias", "must be 1 to 64 of a-z, 0-9, - and _"));
+        }
+        span(
+            "index.connect_timeout",
+            index.connect_timeout,
+            Duration::from_millis(10)..=HOUR,
+        )?;
+        span(
+            "index.search_timeout",
+            index.search_timeout,
+            Duration::from_millis(10)..=HOUR,
+        )?;
+        span(
+            "index.write_timeout",
+            index.write_timeout,
+            Duration::from_millis(10)..=HOUR,
+        )?;
+        count("index.shards", index.shards as usize, 1..=1_024)?;
+        count("index.replicas", index.replicas as usize, 1..=64)?;
+        let embedding = &self.embedding;
+        if embedding.model.is_empty() || embedding.model.len() > 128 {
+            return Err(wrong("embedding.model", "must be 1 to 128 characters"));
+        }
+        count("embedding.max_length", embedding.max_length, 8..=8_192)?;
+        count("embedding.query_threads", embedding.query_threads, 1..=256)?;
+        count(
+            "embedding.document_threads",
+            embedding.document_threads,
+            1..=256,
+        )?;
+        count("embedding.batch_size", embedding.batch_size, 1..=1_024)?;
+        count("embedding.query_queue", embedding.query_queue, 1..=100_000)?;
+        span(
+            "embedding.query_timeout",
+            embedding.query_timeout,
+            Duration::from_millis(1)..=HOUR,
+        )?;
+        count("recall.candidates", self.recall.candidates, 10..=10_000)
+    }
+}
+
+fn check_key(index: usize, key: &KeyConfig) -> Result<(), ConfigError> {
+    let problem = |what: &str| Err(wrong("auth.keys", format!("item {index}: {what}")));
+    let named = |name: &str| {
+        !name.is_empty() && name.chars().count() <= NAME_CHARS && !name.contains(char::is_control)
+    };
+    if !named(&key.name) {
+        return problem("name must be 1 to 128 characters");
+    }
+    if !named(&key.tenant) {
+        return problem("tenant must be 1 to 128 characters");
+    }
+    if key.sha256.len() != 64 || !key.sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return problem(
+            "sha256 must be 64 hexadecimal digits, as `printf %s KEY | sha256sum` prints them",
+        );
+    }
+    Ok(())
+}
+
+fn url(key: &'static str, value: &str) -> Result<(), ConfigError> {
+    let valid = value.parse::<http::Uri>().is_ok_and(|uri| {
+        uri.host().is_some() && matches!(uri.scheme_str(), Some("http" | "https"))
+    });
+    if valid {
+        return Ok(());
+    }
+    Err(wrong(key, "must be a URL such as http://host:6334"))
+}
+
+fn count(key: &'static str, value: usize, range: RangeInclusive<usize>) -> Result<(), ConfigError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err(wrong(
+        key,
+        format!("must be {} to {}, is {value}", range.start(), range.end()),
+    ))
+}
+
+fn span(
+    key: &'static str,
+    value: Duration,
+    range: RangeInclusive<Duration>,
+) -> Result<(), ConfigError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    let shown = humantime::format_duration;
+    Err(wrong(
+        key,
+        format!(
+            "must be {} to {}, is {}",
+            shown(*range.start()),
+            shown(*range.end()),
+            shown(value)
+        ),
+    ))
+}
+
+fn wrong(key: &str, problem: impl Into<String>) -> ConfigError {
+    ConfigError::Value {
+        key: key.to_owned(),
+        origin: "configuration".to_owned(),
+        problem: problem.into(),
+    }
+}

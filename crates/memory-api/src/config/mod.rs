@@ -1,0 +1,43 @@
+//! The configuration: what it consists of, and how it is read.
+
+mod check;
+mod keys;
+mod load;
+mod sections;
+mod sources;
+#[cfg(test)]
+mod tests;
+
+use memory_recall::{EmbedderConfig, IndexConfig, SearchConfig};
+use memory_store::StoreConfig;
+use serde::{Deserialize, Serialize};
+
+pub use load::{ConfigError, EffectiveValue, Loaded, Provenance};
+pub use sections::{AuthConfig, KeyConfig, LogFormat, ServerConfig, TelemetryConfig, WorkerConfig};
+pub use sources::{Sources, ValueSource};
+
+/// The documented defaults, as the file that `recollect config --default`
+/// prints.
+pub const DEFAULT_TOML: &str = include_str!("default.toml");
+
+/// The configuration of a server: the parts' own configurations, composed.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The gRPC listener and its limits.
+    pub server: ServerConfig,
+    /// Who may call.
+    pub auth: AuthConfig,
+    /// Postgres.
+    pub database: StoreConfig,
+    /// The vector index.
+    pub index: IndexConfig,
+    /// The embedding model.
+    pub embedding: EmbedderConfig,
+    /// How a query is answered.
+    pub recall: SearchConfig,
+    /// The background jobs.
+    pub worker: WorkerConfig,
+    /// Logs, traces and metrics.
+    pub telemetry: TelemetryConfig,
+}

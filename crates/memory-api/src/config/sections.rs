@@ -1,0 +1,186 @@
+//! The sections that belong to the server itself.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use memory_recall::IndexerConfig;
+use serde::{Deserialize, Serialize, Serializer};
+
+/// The gRPC listener and its limits.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerConfig {
+    /// The address that gRPC listens on; port 0 takes a free one. Default:
+    /// `127.0.0.1:50051`.
+    pub listen: SocketAddr,
+    /// The longest that a call may take; a caller's own deadline may be
+    /// shorter. 100ms to 10m. Default: 30s.
+    #[serde(with = "humantime_serde")]
+    pub call_timeout: Duration,
+    /// The longest that an import or an export may take. 1s to 24h. Default:
+    /// 1h.
+    #[serde(with = "humantime_serde")]
+    pub stream_timeout: Duration,
+    /// Calls under way at a time, over all connections; more are refused with
+    /// RESOURCE_EXHAUSTED. 1 to 100,000. Default: 1024.
+    pub max_calls: usize,
+    /// Imports and exports under way at a time, counted apart from the calls. 1
+    /// to 10,000. Default: 64.
+    pub max_streams: usize,
+    /// How long calls under way may take to end when the server stops. 0s to
+    /// 10m. Default: 20s.
+    #[serde(with = "humantime_serde")]
+    pub grace_period: Duration,
+    /// The age at which a connection is asked to reconnect, so that load
+    /// balancers can spread it anew. 1s to 24h. Default: 30m.
+    #[serde(with = "humantime_serde")]
+    pub max_connection_age: Duration,
+    /// The pause between two HTTP/2 pings on a connection. 1s to 1h. Default:
+    /// 1m.
+    #[serde(with = "humantime_serde")]
+    pub keepalive_interval: Duration,
+    /// How long a ping may stay unanswered before the connection is closed. 1s
+    /// to 10m. Default: 20s.
+    #[serde(with = "humantime_serde")]
+    pub keepalive_timeout: Duration,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 50051)),
+            call_timeout: Duration::from_secs(30),
+            stream_timeout: Duration::from_secs(3_600),
+            max_calls: 1_024,
+            max_streams: 64,
+            grace_period: Duration::from_secs(20),
+            max_connection_age: Duration::from_secs(30 * 60),
+            keepalive_interval: Duration::from_secs(60),
+            keepalive_timeout: Duration::from_secs(20),
+        }
+    }
+}
+
+/// Who may call.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AuthConfig {
+    /// The API keys. Default: none. Then every caller is the tenant `default`,
+    /// and the server listens on loopback only.
+    pub keys: Vec<KeyConfig>,
+}
+
+/// One API key.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyConfig {
+    /// The key's name in logs: 1 to 128 characters.
+    pub name: String,
+    /// The tenant that it stands for: 1 to 128 characters.
+    pub tenant: String,
+    /// The SHA-256 of the key, 64 hexadecimal digits.
+    #[serde(serialize_with = "masked")]
+    pub sha256: String,
+}
+
+/// The background jobs.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WorkerConfig {
+    /// How often expired threads are erased. 1s to 24h. Default: 1m.
+    #[serde(with = "humantime_serde")]
+    pub expiry_interval: Duration,
+    /// How often old request ids are forgotten. 1s to 24h. Default: 1h.
+    #[serde(with = "humantime_serde")]
+    pub request_sweep_interval: Duration,
+    /// Indexing.
+    pub indexer: IndexerConfig,
+}
+
+impl Default for WorkerConfig {
+    fn default() -> Self {
+        Self {
+            expiry_interval: Duration::from_secs(60),
+            request_sweep_interval: Duration::from_secs(3_600),
+            indexer: IndexerConfig::default(),
+        }
+    }
+}
+
+/// Logs, traces and metrics.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TelemetryConfig {
+    /// What a log line looks like: `pretty` or `json`. Default: `pretty`.
+    pub log_format: LogFormat,
+    /// Which lines are logged: a level, or directives such as
+    /// `info,memory_store=debug`. Default: `info`.
+    pub log_level: String,
+    /// The OTLP gRPC endpoint of a trace collector, such as
+    /// `http://127.0.0.1:4317`. Default: unset; nothing is traced.
+    pub otlp_endpoint: Option<String>,
+    /// The address of `/metrics`, `/livez` and `/readyz`; port 0 takes a free
+    /// one, and the word `off` opens none. Default: `127.0.0.1:9464`.
+    #[serde(with = "address_or_off")]
+    pub metrics_listen: Option<SocketAddr>,
+}
+
+impl Default for TelemetryConfig {
+    fn default() -> Self {
+        Self {
+            log_format: LogFormat::Pretty,
+            log_level: "info".to_owned(),
+            otlp_endpoint: None,
+            metrics_listen: Some(SocketAddr::from(([127, 0, 0, 1], 9464))),
+        }
+    }
+}
+
+/// What a log line looks like.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Pretty,
+    /// One JSON object a line.
+    Json,
+}
+
+fn masked<S: Serializer>(_secret: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str("********")
+}
+
+/// TOML has no null, so a listener that a file or a flag switches off needs a
+/// word.
+mod address_or_off {
+    use std::net::SocketAddr;
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    const OFF: &str = "off";
+
+    pub(super) fn serialize<S: Serializer>(
+        address: &Option<SocketAddr>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match address {
+            Some(address) => serializer.collect_str(address),
+            None => serializer.serialize_str(OFF),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<SocketAddr>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text == OFF {
+            return Ok(None);
+        }
+        text.parse().map(Some).map_err(|_| {
+            D::Error::custom(format!(
+                "invalid value: string {text:?}, expected an address such as \"127.0.0.1:9464\", or \"off\""
+            ))
+        })
+    }
+}

@@ -1,0 +1,376 @@
+//! The configuration, read the way that the binary reads it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use secrecy::ExposeSecret as _;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::*;
+use crate::Roles;
+
+const KEY: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+
+/// Sources with nothing of this process in them.
+fn sources(file: &str, env: &[(&str, &str)]) -> (Sources, TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("recollect.toml");
+    fs::write(&path, file).unwrap();
+    let env = env
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    (
+        Sources {
+            file: Some(path),
+            env,
+            flags: Vec::new(),
+        },
+        directory,
+    )
+}
+
+fn load(file: &str, env: &[(&str, &str)]) -> Result<Loaded, ConfigError> {
+    let (sources, _directory) = sources(file, env);
+    Config::load(&sources)
+}
+
+fn error(file: &str, env: &[(&str, &str)]) -> String {
+    load(file, env).unwrap_err().to_string()
+}
+
+#[test]
+fn the_default_file_says_what_the_code_does() {
+    let loaded = load(DEFAULT_TOML, &[]).unwrap();
+    assert_eq!(keys::values(&loaded.config), keys::known());
+}
+
+#[test]
+fn the_default_file_has_every_key() {
+    let mut section = String::new();
+    let mut documented = BTreeSet::new();
+    for line in DEFAULT_TOML.lines() {
+        if let Some(name) = line
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'))
+        {
+            section = name.to_owned();
+        } else if let Some((key, _)) = line.trim_start_matches("# ").split_once(" = ") {
+            documented.insert(format!("{section}.{key}"));
+        }
+    }
+    let missing: Vec<_> = keys::known()
+        .into_keys()
+        .filter(|key| !documented.contains(key))
+        .collect();
+    assert_eq!(missing, Vec::<String>::new());
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_the_one_that_was_meant() {
+    let check = |file: &str, env: &[(&str, &str)], parts: &[&str]| {
+        let message = error(file, env);
+        for part in parts {
+            assert!(message.contains(part), "{message:?} lacks {part:?}");
+        }
+    };
+    check(
+        "[server]\nlisten_addr = '127.0.0.1:1'",
+        &[],
+        &[
+            "server.listen_addr",
+            "recollect.toml",
+            "did you mean server.listen?",
+        ],
+    );
+    check("[servr]\nlisten = '127.0.0.1:1'", &[], &["servr", "server"]);
+    check(
+        "",
+        &[("RECOLLECT_SERVER__LISTN", "127.0.0.1:1")],
+        &[
+            "server.listn",
+            "RECOLLECT_SERVER__LISTN",
+            "did you mean server.listen?",
+        ],
+    );
+    check(
+        "[worker.indexer]\nbatchsize = 3",
+        &[],
+        &["did you mean worker.indexer.batch_size?"],
+    );
+    check(
+        "zzzzzz = 1",
+        &[],
+        &["zzzzzz", "`recollect config` lists all keys"],
+    );
+    check(
+        &format!("auth.keys = [{{ name = 'a', tenant = 'a', sha265 = '{KEY}' }}]"),
+        &[],
+        &["sha265", "did you mean sha256?"],
+    );
+}
+
+#[test]
+fn a_wrong_value_names_its_key_and_its_source() {
+    let check = |file: &str, env: &[(&str, &str)], key: &str, source: &str| {
+        let message = error(file, env);
+        assert!(
+            message.starts_with(key),
+            "{message:?} does not name {key:?}"
+        );
+        assert!(
+            message.contains(source),
+            "{message:?} does not name {source:?}"
+        );
+    };
+    check(
+        "[server]\nlisten = 'here'",
+        &[],
+        "server.listen",
+        "recollect.toml",
+    );
+    check(
+        "[server]\nmax_calls = 'many'",
+        &[],
+        "server.max_calls",
+        "recollect.toml",
+    );
+    check(
+        "[server]\nmax_calls = 0",
+        &[],
+        "server.max_calls",
+        "recollect.toml",
+    );
+    check("server = 1", &[], "server", "recollect.toml");
+    check(
+        "",
+        &[("RECOLLECT_SERVER__CALL_TIMEOUT", "soon")],
+        "server.call_timeout",
+        "RECOLLECT_SERVER__CALL_TIMEOUT",
+    );
+    check(
+        "",
+        &[("RECOLLECT_SERVER__CALL_TIMEOUT", "1ms")],
+        "server.call_timeout",
+        "RECOLLECT_SERVER__CALL_TIMEOUT",
+    );
+    check(
+        "",
+        &[("RECOLLECT_DATABASE__POOL_SIZE", "0")],
+        "database.pool_size",
+        "RECOLLECT_DATABASE__POOL_SIZE",
+    );
+    check(
+        "[telemetry]\nlog_level = 'a=b=c'",
+        &[],
+        "telemetry.log_level",
+        "recollect.toml",
+    );
+    check(
+        "[telemetry]\nlog_format = 'xml'",
+        &[],
+        "telemetry.log_format",
+        "recollect.toml",
+    );
+    check(
+        "[telemetry]\nmetrics_listen = 'x'",
+        &[],
+        "telemetry.metrics_listen",
+        "recollect.toml",
+    );
+    check("[index]\nbackend = 'qdrant'", &[], "index.url", "default");
+    check(
+        "[index]\nurl = 'qdrant'",
+        &[],
+        "index.url",
+        "recollect.toml",
+    );
+    check(
+        "[embedding]\nprecision = 'int4'",
+        &[],
+        "embedding.precision",
+        "recollect.toml",
+    );
+    check(
+        "[[auth.keys]]\nname = 'a'\ntenant = 'a'\nsha256 = 'no'",
+        &[],
+        "auth.keys",
+        "recollect.toml",
+    );
+    check(
+        "[[auth.keys]]\nname = 'a'\ntenant = ''\nsha256 = '00'",
+        &[],
+        "auth.keys",
+        "recollect.toml",
+    );
+}
+
+#[test]
+fn a_file_that_is_missing_or_no_toml_is_named() {
+    let (mut sources, directory) = sources("", &[]);
+    sources.file = Some(directory.path().join("nowhere.toml"));
+    assert!(
+        Config::load(&sources)
+            .unwrap_err()
+            .to_string()
+            .contains("nowhere.toml")
+    );
+    assert!(error("[server", &[]).contains("recollect.toml"));
+    let (mut sources, directory) = self::sources("[server]\nmax_calls = 7", &[]);
+    let path = sources.file.take().unwrap();
+    sources
+        .env
+        .insert("RECOLLECT_CONFIG".to_owned(), path.display().to_string());
+    assert_eq!(Config::load(&sources).unwrap().config.server.max_calls, 7);
+    drop(directory);
+}
+
+#[test]
+fn the_file_beats_the_default_the_environment_the_file_and_a_flag_both() {
+    let file = "[server]\nmax_calls = 2\nmax_streams = 2\nlisten = '127.0.0.1:2'";
+    let env = [
+        ("RECOLLECT_SERVER__MAX_STREAMS", "3"),
+        ("RECOLLECT_SERVER__LISTEN", "127.0.0.1:3"),
+    ];
+    let (mut sources, _directory) = sources(file, &env);
+    sources.flags.push((
+        "--listen".to_owned(),
+        "server.listen".to_owned(),
+        json!("127.0.0.1:4"),
+    ));
+    let loaded = Config::load(&sources).unwrap();
+    let server = &loaded.config.server;
+    assert_eq!(
+        (server.max_calls, server.max_streams, server.listen.port()),
+        (2, 3, 4)
+    );
+    assert_eq!(server.call_timeout, Duration::from_secs(30));
+    let source = |key: &str| loaded.provenance.of(key);
+    assert_eq!(
+        source("server.max_calls"),
+        ValueSource::File(sources.file.clone().unwrap())
+    );
+    assert_eq!(
+        source("server.max_streams"),
+        ValueSource::Env("RECOLLECT_SERVER__MAX_STREAMS".to_owned())
+    );
+    assert_eq!(
+        source("server.listen"),
+        ValueSource::Flag("--listen".to_owned())
+    );
+    assert_eq!(source("server.call_timeout"), ValueSource::Default);
+}
+
+#[test]
+fn database_url_is_another_name_for_database_url() {
+    let check = |env: &[(&str, &str)], expected: &str| {
+        let loaded = load("[database]\nurl = 'file'", env).unwrap();
+        assert_eq!(loaded.config.database.url.expose_secret(), expected);
+    };
+    check(&[], "file");
+    check(&[("DATABASE_URL", "")], "file");
+    check(&[("DATABASE_URL", "foreign")], "foreign");
+    check(
+        &[
+            ("DATABASE_URL", "foreign"),
+            ("RECOLLECT_DATABASE__URL", "own"),
+        ],
+        "own",
+    );
+}
+
+#[test]
+fn a_text_of_digits_in_the_environment_stays_a_text() {
+    let loaded = load(
+        "",
+        &[
+            ("RECOLLECT_INDEX__API_KEY", "0123"),
+            ("RECOLLECT_DATABASE__URL", "7"),
+        ],
+    )
+    .unwrap();
+    assert_eq!(loaded.config.index.api_key.unwrap().expose_secret(), "0123");
+    assert_eq!(loaded.config.database.url.expose_secret(), "7");
+}
+
+#[test]
+fn variables_of_others_are_left_alone() {
+    assert!(
+        load(
+            "",
+            &[
+                ("RECOLLECT_API_KEY", "x"),
+                ("RECOLLECT_DATA_DIR", "/x"),
+                ("PATH", "/")
+            ]
+        )
+        .is_ok()
+    );
+}
+
+#[test]
+fn secrets_are_never_shown() {
+    let file = format!(
+        "[database]\nurl = 'postgres://me:secret@host/db'\n[index]\napi_key = 'secret'\n\
+         [[auth.keys]]\nname = 'backend'\ntenant = 'acme'\nsha256 = '{KEY}'\n"
+    );
+    let loaded = load(&file, &[]).unwrap();
+    let shown = serde_json::to_string(&loaded.effective()).unwrap()
+        + &format!("{:?}", loaded.config.database);
+    assert!(!shown.contains("secret") && !shown.contains(KEY), "{shown}");
+    let rows = loaded.effective();
+    let row = |key: &str| rows.iter().find(|row| row.key == key).unwrap();
+    assert_eq!(row("database.url").value, "********");
+    assert_eq!(row("index.api_key").value, "********");
+    assert!(
+        row("auth.keys").value.contains("backend"),
+        "{:?}",
+        row("auth.keys")
+    );
+    assert_eq!(row("server.call_timeout").value, "30s");
+    assert_eq!(row("server.call_timeout").source.to_string(), "default");
+}
+
+#[test]
+fn a_server_beyond_loopback_needs_keys() {
+    let mut config = Config::default();
+    config.database.url = "postgres://host/db".into();
+    config.index.path = Some(PathBuf::from("index"));
+    let check =
+        |config: &Config, roles: Roles| config.check_roles(roles).map_err(|e| e.to_string());
+    assert_eq!(check(&config, Roles::ALL), Ok(()));
+    for listen in ["0.0.0.0:1", "[::]:1", "10.0.0.1:1"] {
+        config.server.listen = listen.parse().unwrap();
+        let message = check(&config, Roles::ALL).unwrap_err();
+        assert!(
+            message.contains("server.listen") && message.contains("auth.keys"),
+            "{message}"
+        );
+    }
+    config.auth.keys.push(KeyConfig {
+        name: "backend".to_owned(),
+        tenant: "acme".to_owned(),
+        sha256: KEY.to_owned(),
+    });
+    assert_eq!(check(&config, Roles::ALL), Ok(()));
+    config.auth.keys.clear();
+    config.server.listen = "[::1]:1".parse().unwrap();
+    assert_eq!(check(&config, Roles::ALL), Ok(()));
+}
+
+#[test]
+fn the_embedded_index_lives_in_one_process() {
+    let mut config = Config::default();
+    config.database.url = "postgres://host/db".into();
+    let message = |config: &Config, roles| config.check_roles(roles).unwrap_err().to_string();
+    assert!(message(&config, Roles::ALL).starts_with("index.path"));
+    config.index.path = Some(PathBuf::from("index"));
+    assert!(message(&config, Roles::API).starts_with("index.backend"));
+    config.index.url = Some("http://qdrant:6334".to_owned());
+    assert!(config.check_roles(Roles::API).is_ok());
+    config.database.url = "".into();
+    assert!(message(&config, Roles::API).starts_with("database.url"));
+}

@@ -1,0 +1,390 @@
+//! The private Postgres cluster.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_postgres::{Client, NoTls};
+
+use super::account::Account;
+use super::home::Home;
+use super::init::{init, settle};
+use super::log::{LogFile, LogTail};
+use super::socket_dir::SocketDir;
+use super::{Binaries, DataDir, EmbeddedError, orphan, postmaster};
+
+/// The superuser of the cluster, and its database.
+pub const NAME: &str = "recollect";
+/// How long Postgres may take to answer. Crash recovery is part of it.
+const READY_SECONDS: u64 = 30;
+/// How long it may take to stop, and then after a harder signal.
+const STOP: Duration = Duration::from_secs(20);
+const STOP_HARD: Duration = Duration::from_secs(5);
+
+/// How long the parts of a start took.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ClusterTimes {
+    /// Making the cluster; `None` where there was one.
+    pub initdb: Option<Duration>,
+    /// From starting Postgres to its first answer.
+    pub start: Duration,
+    /// Creating the database; next to nothing where there was one.
+    pub database: Duration,
+}
+
+/// A Postgres server at work. Dropped without [`Cluster::stop`], it is told to
+/// stop, and nobody waits for it.
+#[derive(Debug)]
+pub struct Cluster {
+    url: String,
+    version: String,
+    pid: Pid,
+    exited: watch::Receiver<Option<String>>,
+    tail: LogTail,
+    times: ClusterTimes,
+    stopped_orphan: Option<i32>,
+    /// Ends when a new cluster is safely on the disk.
+    settling: Option<JoinHandle<Result<(), EmbeddedError>>>,
+    _socket_dir: SocketDir,
+}
+
+impl Cluster {
+    /// Starts the cluster of a data directory, and makes it first where there
+    /// is none. `tell` is called with what happens.
+    ///
+    /// # Errors
+    /// [`EmbeddedError`]; then no process is left.
+    pub async fn start(
+        data: &DataDir,
+        postgres_bin: Option<PathBuf>,
+        tell: impl Fn(&str),
+    ) -> Result<Self, EmbeddedError> {
+        let mut times = ClusterTimes::default();
+        let account = Account::choose()?;
+        let home = Home::of(data, &account)?;
+
+        let orphaned = home.path.clone();
+        let stopped_orphan = blocking(move || orphan::stop(&orphaned)).await?;
+        if let Some(pid) = stopped_orphan {
+            tell(&format!(
+                "Stopped the Postgres that an earlier process left behind ({pid})"
+            ));
+        }
+
+        let made = home.major(data)?;
+        let binaries = blocking(move || Binaries::find(postgres_bin.as_deref(), made)).await?;
+        let mut settling = None;
+        if made.is_none() {
+            tell("Making a new Postgres cluster (about a second, once)");
+            let begin = Instant::now();
+            let (programs, owner) = (binaries.clone(), account.clone());
+            let (marker, cluster) = (data.initialising(), home.path.clone());
+            blocking(move || init(&programs, &owner, &marker, &cluster)).await?;
+            times.initdb = Some(begin.elapsed());
+            settling = Some(settle(home.path.clone(), data.initialising()));
+        }
+
+        tell("Starting Postgres");
+        let begin = Instant::now();
+        let socket_dir = SocketDir::create(data.path(), &account)?;
+        let tail = LogTail::default();
+        let deadline = begin + Duration::from_secs(READY_SECONDS);
+        let (pid, exited, client) = loop {
+            let home = Home::of(data, &account)?;
+            let log = LogFile::open(&data.postgres_log())?;
+            let commands = postmaster::commands(&binaries, &account, &home, &socket_dir);
+            let (pid, exited) = postmaster::spawn(commands, home, log, tail.clone()).await?;
+            match ready(socket_dir.path(), &exited, &tail, pid, deadline).await {
+                Ok(client) => break (pid, exited, client),
+                // Sessions of a killed server may still be on their way out.
+                Err(EmbeddedError::Exited { log, .. })
+                    if log.contains("shared memory block") && Instant::now() < deadline =>
+                {
+                    tokio::time::sleep(Duration::from_millis(250)).await;
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        times.start = begin.elapsed();
+
+        let mut cluster = Self {
+            url: url(socket_dir.path(), NAME),
+            version: binaries.version,
+            pid,
+            exited,
+            tail,
+            times,
+            stopped_orphan,
+            settling,
+            _socket_dir: socket_dir,
+        };
+        let begin = Instant::now();
+        create_database(&client)
+            .await
+            .map_err(EmbeddedError::Database)?;
+        cluster.times.database = begin.elapsed();
+        Ok(cluster)
+    }
+
+    /// The URL of the database, for tokio-postgres and libpq alike. Its user is
+    /// the cluster's superuser; there is no password in it: the kernel says who
+    /// is at the other end of the socket.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Postgres's version, such as `15.18`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Postgres's process id.
+    pub fn pid(&self) -> i32 {
+        self.pid.as_raw_nonzero().get()
+    }
+
+    /// How long the parts of the start took.
+    pub fn times(&self) -> ClusterTimes {
+        self.times
+    }
+
+    /// The process id of the Postgres that an earlier process had left behind.
+    pub fn stopped_orphan(&self) -> Option<i32> {
+        self.stopped_orphan
+    }
+
+    /// Waits until a new cluster is safely on the disk. Nothing may be
+    /// acknowledged before.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub async fn settle(&mut self) -> Result<(), EmbeddedError> {
+        match self.settling.take() {
+            Some(settling) => joined(settling.await),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until Postgres ends without having been told to, and says why, with
+    /// the end of its log.
+    pub async fn died(&self) -> EmbeddedError {
+        let mut exited = self.exited.clone();
+        let status = match exited.wait_for(Option::is_some).await {
+            Ok(status) => status.clone().unwrap_or_default(),
+            Err(_) => "it was lost".to_owned(),
+        };
+        EmbeddedError::Exited {
+            status,
+            log: self.tail.text(),
+        }
+    }
+
+    /// Stops Postgres: sessions end, everything is written out. Returns whether
+    /// it ended in time by itself.
+    pub async fn stop(self) -> bool {
+        for (signal, patience) in [(Signal::INT, STOP), (Signal::QUIT, STOP_HARD)] {
+            let _ = self.signal(signal);
+            let mut exited = self.exited.clone();
+            if tokio::time::timeout(patience, exited.wait_for(Option::is_some))
+                .await
+                .is_ok()
+            {
+                return signal == Signal::INT;
+            }
+        }
+        let _ = self.signal(Signal::KILL);
+        false
+    }
+
+    /// Signals Postgres, unless it has ended already.
+    fn signal(&self, signal: Signal) -> rustix::io::Result<()> {
+        if self.exited.borrow().is_some() {
+            return Ok(());
+        }
+        kill_process(self.pid, signal)
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let _ = self.signal(Signal::INT);
+    }
+}
+
+/// Waits until Postgres answers. It is stopped when it does not.
+async fn ready(
+    socket_dir: &Path,
+    exited: &watch::Receiver<Option<String>>,
+    tail: &LogTail,
+    pid: Pid,
+    deadline: Instant,
+) -> Result<Client, EmbeddedError> {
+    let url = url(socket_dir, "postgres");
+    let mut pause = Duration::from_millis(5);
+    loop {
+        if let Some(status) = exited.borrow().clone() {
+            return Err(EmbeddedError::Exited {
+                status,
+                log: tail.text(),
+            });
+        }
+        match tokio_postgres::connect(&url, NoTls).await {
+            Ok((client, connection)) => {
+                tokio::spawn(connection);
+                return Ok(client);
+            }
+            Err(_) if Instant::now() < deadline => {
+                tokio::time::sleep(pause).await;
+                pause = (pause * 3 / 2).min(Duration::from_millis(50));
+            }
+            Err(_) => {
+                let _ = kill_process(pid, Signal::QUIT);
+                return Err(EmbeddedError::NotReady {
+                    seconds: READY_SECONDS,
+                    log: tail.text(),
+                });
+            }
+        }
+    }
+}
+
+async fn create_database(client: &Client) -> Result<(), tokio_postgres::Error> {
+    let known = client
+        .query_opt("SELECT 1 FROM pg_database WHERE datname = $1", &[&NAME])
+        .await?;
+    if known.is_none() {
+        client
+            .batch_execute(&format!("CREATE DATABASE {NAME}"))
+            .await?;
+    }
+    Ok(())
+}
+
+fn url(socket_dir: &Path, database: &str) -> String {
+    let host = socket_dir
+        .display()
+        .to_string()
+        .replace('%', "%25")
+        .replace('/', "%2F");
+    format!("postgresql://{NAME}@{host}/{database}")
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, EmbeddedError> + Send + 'static,
+) -> Result<T, EmbeddedError> {
+    joined(tokio::task::spawn_blocking(work).await)
+}
+
+fn joined<T>(
+    joined: Result<Result<T, EmbeddedError>, tokio::task::JoinError>,
+) -> Result<T, EmbeddedError> {
+    match joined {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(EmbeddedError::Interrupted),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn ask(cluster: &Cluster, sql: &str) -> String {
+        let (client, connection) = tokio_postgres::connect(cluster.url(), NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client.query_one(sql, &[]).await.unwrap().get(0)
+    }
+
+    /// A data directory as `mktemp -d` makes it: nobody else may enter it.
+    fn private_dir() -> tempfile::TempDir {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+        dir
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_cluster_is_made_below_a_private_directory_and_keeps_what_it_was_given() {
+        let dir = private_dir();
+        let data = DataDir::lock(&dir.path().join("data")).unwrap();
+        let mut cluster = Cluster::start(&data, None, |_| {}).await.unwrap();
+        cluster.settle().await.unwrap();
+        assert!(!data.initialising().exists());
+        assert!(cluster.times().initdb.is_some());
+        assert_eq!(ask(&cluster, "SHOW fsync").await, "on");
+        assert_eq!(ask(&cluster, "SHOW listen_addresses").await, "");
+        assert_eq!(
+            ask(&cluster, "SELECT current_user || ' ' || current_database()").await,
+            "recollect recollect"
+        );
+        ask(&cluster, "SELECT set_config('a.b', 'c', false)").await;
+        let (client, connection) = tokio_postgres::connect(cluster.url(), NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client
+            .batch_execute("CREATE TABLE kept AS SELECT 'still here' AS word")
+            .await
+            .unwrap();
+        assert!(cluster.stop().await);
+
+        let cluster = Cluster::start(&data, None, |_| {}).await.unwrap();
+        assert_eq!(cluster.times().initdb, None);
+        assert_eq!(ask(&cluster, "SELECT word FROM kept").await, "still here");
+        assert!(cluster.stop().await);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_postgres_left_behind_is_stopped_and_its_commits_are_there() {
+        let dir = private_dir();
+        let data = DataDir::lock(dir.path()).unwrap();
+        let mut first = Cluster::start(&data, None, |_| {}).await.unwrap();
+        first.settle().await.unwrap();
+        let (client, connection) = tokio_postgres::connect(first.url(), NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client
+            .batch_execute("CREATE TABLE kept AS SELECT 'still here' AS word")
+            .await
+            .unwrap();
+        let orphan = first.pid();
+        std::mem::forget(first);
+
+        let second = Cluster::start(&data, None, |_| {}).await.unwrap();
+        assert_eq!(second.stopped_orphan(), Some(orphan));
+        assert_eq!(ask(&second, "SELECT word FROM kept").await, "still here");
+
+        // The same for a Postgres that was killed outright, in the middle of it.
+        kill_process(second.pid, Signal::KILL).unwrap();
+        let died = second.died().await;
+        assert!(matches!(died, EmbeddedError::Exited { .. }), "{died}");
+        let third = Cluster::start(&data, None, |_| {}).await.unwrap();
+        assert_eq!(ask(&third, "SELECT word FROM kept").await, "still here");
+        assert!(third.stop().await);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_cluster_that_never_reached_the_disk_is_made_anew() {
+        let dir = private_dir();
+        let data = DataDir::lock(dir.path()).unwrap();
+        std::fs::write(data.initialising(), "").unwrap();
+        std::fs::create_dir(data.postgres()).unwrap();
+        std::fs::write(data.postgres().join("PG_VERSION"), "15\n").unwrap();
+        let mut cluster = Cluster::start(&data, None, |_| {}).await.unwrap();
+        cluster.settle().await.unwrap();
+        assert!(cluster.stop().await);
+        assert!(!data.initialising().exists());
+    }
+
+    #[tokio::test]
+    async fn a_directory_with_something_else_in_it_is_left_alone() {
+        let dir = private_dir();
+        let data = DataDir::lock(dir.path()).unwrap();
+        std::fs::create_dir(data.postgres()).unwrap();
+        std::fs::write(data.postgres().join("letter.txt"), "dear reader").unwrap();
+        let error = Cluster::start(&data, None, |_| {}).await.unwrap_err();
+        assert!(matches!(error, EmbeddedError::Unsafe { .. }), "{error}");
+        assert!(data.postgres().join("letter.txt").exists());
+    }
+}

@@ -1,0 +1,112 @@
+//! The data directory and its lock.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use super::EmbeddedError;
+
+/// A directory that this process has to itself, until it is dropped.
+///
+/// The lock is the kernel's, on the file `lock`: it goes with the process,
+/// however that ends, so a lock file left behind never keeps anybody out.
+#[derive(Debug)]
+pub struct DataDir {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl DataDir {
+    /// Creates the directory where there is none (mode 0700), and locks it.
+    ///
+    /// # Errors
+    /// [`EmbeddedError::InUse`] when another process has it.
+    pub fn lock(path: &Path) -> Result<Self, EmbeddedError> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(EmbeddedError::path("create", path))?;
+        let path = path
+            .canonicalize()
+            .map_err(EmbeddedError::path("find", path))?;
+
+        let lock_path = path.join("lock");
+        let mut lock = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&lock_path)
+            .map_err(EmbeddedError::path("open", &lock_path))?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => {
+                let mut holder = String::new();
+                let pid = lock
+                    .read_to_string(&mut holder)
+                    .ok()
+                    .and(holder.trim().parse().ok());
+                return Err(EmbeddedError::InUse { path, pid });
+            }
+            Err(errno) => return Err(EmbeddedError::path("lock", lock_path)(errno.into())),
+        }
+        // For the message of whoever comes second. It decides nothing.
+        lock.set_len(0)
+            .and_then(|()| lock.seek(SeekFrom::Start(0)))
+            .and_then(|_| writeln!(lock, "{}", std::process::id()))
+            .map_err(EmbeddedError::path("write", lock_path))?;
+        Ok(Self { path, _lock: lock })
+    }
+
+    /// Where it is, as an absolute path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Postgres's own directory.
+    pub fn postgres(&self) -> PathBuf {
+        self.path.join("postgres")
+    }
+
+    /// There while a new cluster is not safely on the disk yet: a cluster
+    /// beside this file was never used, and may be made anew.
+    pub fn initialising(&self) -> PathBuf {
+        self.path.join("postgres.initialising")
+    }
+
+    /// Postgres's log.
+    pub fn postgres_log(&self) -> PathBuf {
+        self.path.join("postgres.log")
+    }
+
+    /// The vector index.
+    pub fn index(&self) -> PathBuf {
+        self.path.join("index")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_holder_is_refused_with_the_first_ones_process_id() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("deep/data");
+        let first = DataDir::lock(&path).unwrap();
+        match DataDir::lock(&path) {
+            Err(EmbeddedError::InUse { pid, .. }) => {
+                assert_eq!(pid, Some(std::process::id().cast_signed()));
+            }
+            other => panic!("{other:?}"),
+        }
+        drop(first);
+        DataDir::lock(&path).unwrap();
+    }
+}

@@ -1,0 +1,58 @@
+//! What a call can fail with.
+
+use std::time::Duration;
+
+use memory_budget::BudgetError;
+use memory_contract::{Invalid, InvalidFields};
+use memory_recall::RecallError;
+use memory_store::StoreError;
+
+/// Why a call failed. `status` turns it into what the caller sees.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ApiError {
+    #[error("the request has wrong fields")]
+    Invalid(#[from] InvalidFields),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Recall(#[from] RecallError),
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+    #[error("the call carries no valid API key")]
+    Unauthenticated,
+    #[error("too many calls are under way")]
+    Overloaded { retry_after: Duration },
+    #[error("the deadline has passed")]
+    DeadlineExceeded,
+    /// The transport could not make a request of what it received.
+    #[error("the request cannot be read")]
+    Unreadable { problem: &'static str },
+    #[error("a handler panicked")]
+    Panicked,
+    #[error("a task ended early")]
+    Task(#[from] tokio::task::JoinError),
+}
+
+impl From<Invalid> for ApiError {
+    fn from(invalid: Invalid) -> Self {
+        Self::Invalid(invalid.into())
+    }
+}
+
+impl ApiError {
+    /// Whether the same call may succeed later.
+    pub(crate) fn retryable(&self) -> bool {
+        match self {
+            Self::Store(error) => error.retryable(),
+            Self::Recall(error) => error.retryable(),
+            Self::Budget(error) => error.retryable(),
+            Self::Overloaded { .. } => true,
+            Self::Invalid(_)
+            | Self::Unauthenticated
+            | Self::DeadlineExceeded
+            | Self::Unreadable { .. }
+            | Self::Panicked
+            | Self::Task(_) => false,
+        }
+    }
+}

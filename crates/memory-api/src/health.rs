@@ -1,0 +1,283 @@
+//! How the server is doing: over gRPC for load balancers, over HTTP for people,
+//! orchestrators and Prometheus.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use memory_contract::TenantId;
+use memory_recall::{Backend, Index, IndexState};
+use memory_store::{Outbox, PoolStatus, Store};
+use metrics::gauge;
+use metrics_exporter_prometheus::PrometheusHandle;
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_util::sync::CancellationToken;
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
+
+use crate::status::chain;
+
+/// How often the parts are looked at.
+const PERIOD: Duration = Duration::from_secs(2);
+/// How long the database may take to answer before it counts as away.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How a server is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Readiness {
+    /// It is not ready yet.
+    Starting,
+    /// Everything works.
+    Ready,
+    /// It serves, with less than was asked for, for these reasons.
+    Degraded(Vec<String>),
+    /// It cannot serve, for these reasons.
+    Unavailable(Vec<String>),
+}
+
+impl Readiness {
+    /// Whether calls are answered.
+    pub fn serves(&self) -> bool {
+        match self {
+            Self::Ready | Self::Degraded(_) => true,
+            Self::Starting | Self::Unavailable(_) => false,
+        }
+    }
+
+    /// `starting`, `ready`, `degraded` or `unavailable`.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Ready => "ready",
+            Self::Degraded(_) => "degraded",
+            Self::Unavailable(_) => "unavailable",
+        }
+    }
+
+    /// Why it is less than ready.
+    pub fn reasons(&self) -> &[String] {
+        match self {
+            Self::Starting | Self::Ready => &[],
+            Self::Degraded(reasons) | Self::Unavailable(reasons) => reasons,
+        }
+    }
+}
+
+/// Holds how the server is doing. Clones share it.
+#[derive(Clone, Debug)]
+pub(crate) struct Health {
+    state: Arc<watch::Sender<Readiness>>,
+    /// What will not mend by itself, by the part's name.
+    flaws: Arc<Mutex<BTreeMap<&'static str, String>>>,
+}
+
+impl Health {
+    pub(crate) fn new() -> Self {
+        Self {
+            state: Arc::new(watch::Sender::new(Readiness::Starting)),
+            flaws: Arc::default(),
+        }
+    }
+
+    /// How the server is doing now.
+    pub(crate) fn now(&self) -> Readiness {
+        self.state.borrow().clone()
+    }
+
+    /// Follows how it is doing.
+    pub(crate) fn follow(&self) -> watch::Receiver<Readiness> {
+        self.state.subscribe()
+    }
+
+    /// Remembers what will not mend by itself.
+    pub(crate) fn flaw(&self, part: &'static str, reason: impl Into<String>) {
+        let mut flaws = self.flaws.lock().unwrap_or_else(PoisonError::into_inner);
+        flaws.insert(part, reason.into());
+    }
+
+    fn set(&self, new: Readiness) {
+        let level = match &new {
+            Readiness::Ready => 2.0,
+            Readiness::Degraded(_) => 1.0,
+            Readiness::Starting | Readiness::Unavailable(_) => 0.0,
+        };
+        gauge!("recollect_ready").set(level);
+        self.state.send_if_modified(|old| {
+            if *old == new {
+                return false;
+            }
+            let (before, now) = (old.as_str(), new.as_str());
+            match new.reasons() {
+                [] => tracing::info!(before, now, "readiness changed"),
+                reasons => {
+                    tracing::warn!(
+                        before,
+                        now,
+                        reasons = reasons.join("; "),
+                        "readiness changed"
+                    );
+                }
+            }
+            *old = new;
+            true
+        });
+    }
+}
+
+/// What is looked at.
+pub(crate) struct Watched {
+    pub(crate) health: Health,
+    pub(crate) store: Store,
+    pub(crate) outbox: Option<Outbox>,
+    pub(crate) index: Arc<dyn Index>,
+    pub(crate) reporter: HealthReporter,
+    pub(crate) services: Vec<String>,
+}
+
+impl Watched {
+    /// Looks once, and tells everybody.
+    pub(crate) async fn look(&self) {
+        let mut away = Vec::new();
+        match timeout(PATIENCE, self.store.ping()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => away.push(format!("the database does not answer: {}", chain(&error))),
+            Err(_elapsed) => away.push(format!(
+                "the database did not answer within {} ms",
+                PATIENCE.as_millis()
+            )),
+        }
+        let flaws = self
+            .health
+            .flaws
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let mut less: Vec<String> = flaws.into_values().collect();
+        match self.index_state().await {
+            IndexState::Ready => {}
+            IndexState::Rebuilding => less.push("the index is being rebuilt".to_owned()),
+            IndexState::Unavailable if less.is_empty() => {
+                less.push("the index does not answer".to_owned());
+            }
+            IndexState::Unavailable => {}
+        }
+        let readiness = if !away.is_empty() {
+            Readiness::Unavailable(away)
+        } else if less.is_empty() {
+            Readiness::Ready
+        } else {
+            Readiness::Degraded(less)
+        };
+        self.report(readiness.serves()).await;
+        self.health.set(readiness);
+        measure_pool("service", self.store.pool_status());
+        if let Some(outbox) = &self.outbox {
+            measure_pool("worker", outbox.pool_status());
+        }
+    }
+
+    /// Looks again and again until the server stops; then it says that it no
+    /// longer serves.
+    pub(crate) async fn run(self, stop: CancellationToken) {
+        let mut ticks = interval(PERIOD);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => break,
+                _ = ticks.tick() => self.look().await,
+            }
+        }
+        self.report(false).await;
+        let stopping = vec!["the server is stopping".to_owned()];
+        self.health
+            .state
+            .send_replace(Readiness::Unavailable(stopping));
+        // Callers that watch would keep their connections open for good.
+        let mut reporter = self.reporter.clone();
+        for service in self.services.iter().map(String::as_str).chain([""]) {
+            reporter.clear_service_status(service).await;
+        }
+    }
+
+    /// A cluster is asked, so that its absence is known before a caller meets
+    /// it. The embedded engine knows by itself.
+    async fn index_state(&self) -> IndexState {
+        match self.index.backend() {
+            Backend::Edge => self.index.last_state(),
+            Backend::Qdrant => {
+                let nobody = TenantId::default();
+                let status = timeout(PATIENCE, self.index.status(&nobody)).await;
+                status.map_or(IndexState::Unavailable, |status| status.state)
+            }
+        }
+    }
+
+    async fn report(&self, serves: bool) {
+        let status = if serves {
+            ServingStatus::Serving
+        } else {
+            ServingStatus::NotServing
+        };
+        self.reporter.set_service_status("", status).await;
+        for service in &self.services {
+            self.reporter.set_service_status(service, status).await;
+        }
+    }
+}
+
+/// `/metrics`, `/livez` and `/readyz`.
+pub(crate) fn routes(health: Health, metrics: PrometheusHandle) -> Router {
+    Router::new()
+        .route(
+            "/metrics",
+            get(|State(metrics): State<PrometheusHandle>| async move {
+                let kind = [(
+                    header::CONTENT_TYPE,
+                    "text/plain; version=0.0.4; charset=utf-8",
+                )];
+                (kind, metrics.render())
+            }),
+        )
+        .with_state(metrics)
+        .route("/livez", get(async || answer(StatusCode::OK, "alive", &[])))
+        .merge(
+            Router::new()
+                .route("/readyz", get(ready))
+                .with_state(health),
+        )
+}
+
+async fn ready(State(health): State<Health>) -> Response {
+    let now = health.now();
+    let code = if now.serves() {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    answer(code, now.as_str(), now.reasons())
+}
+
+fn answer(code: StatusCode, status: &str, reasons: &[String]) -> Response {
+    let body = json!({ "status": status, "reasons": reasons }).to_string();
+    (code, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+fn measure_pool(pool: &'static str, status: PoolStatus) {
+    let PoolStatus {
+        open,
+        idle,
+        waiting,
+        max,
+    } = status;
+    gauge!("recollect_pool_open", "pool" => pool).set(open as f64);
+    gauge!("recollect_pool_idle", "pool" => pool).set(idle as f64);
+    gauge!("recollect_pool_waiting", "pool" => pool).set(waiting as f64);
+    gauge!("recollect_pool_max", "pool" => pool).set(max as f64);
+}

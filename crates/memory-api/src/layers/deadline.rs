@@ -1,0 +1,151 @@
+//! How long a call may take.
+
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::HeaderMap;
+use tokio::time::{Instant, timeout_at};
+use tonic::Status;
+use tower::{Layer, Service};
+
+use super::{Answer, Methods, Request, Response};
+use crate::error::ApiError;
+
+const GRPC_TIMEOUT: &str = "grpc-timeout";
+/// tonic ends a call at the caller's deadline too, but says CANCELLED. Ours has
+/// to come first.
+const HEAD_START: Duration = Duration::from_millis(5);
+
+/// When a call ends; handlers find it in the request's extensions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deadline(pub(crate) Instant);
+
+/// Answers DEADLINE_EXCEEDED at the caller's deadline or at the server's own
+/// limit, whichever comes first. A stream of answers has to keep the deadline by
+/// itself once it has begun.
+#[derive(Clone, Debug)]
+pub(crate) struct Deadlines {
+    methods: Methods,
+    call_timeout: Duration,
+    stream_timeout: Duration,
+}
+
+impl Deadlines {
+    pub(crate) fn new(methods: Methods, call_timeout: Duration, stream_timeout: Duration) -> Self {
+        Self {
+            methods,
+            call_timeout,
+            stream_timeout,
+        }
+    }
+}
+
+/// The time that a call has left; `at_most` where it has no deadline.
+pub(crate) fn remaining<T>(request: &tonic::Request<T>, at_most: Duration) -> Duration {
+    let deadline: Option<&Deadline> = request.extensions().get();
+    deadline.map_or(at_most, |Deadline(at)| {
+        at.saturating_duration_since(Instant::now()).min(at_most)
+    })
+}
+
+impl<S> Layer<S> for Deadlines {
+    type Service = Timed<S>;
+
+    fn layer(&self, inner: S) -> Timed<S> {
+        Timed {
+            inner,
+            deadlines: self.clone(),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Timed<S> {
+    inner: S,
+    deadlines: Deadlines,
+}
+
+impl<S> Service<Request> for Timed<S>
+where
+    S: Service<Request, Response = Response>,
+    S::Future: Send + 'static,
+    S::Error: Send + 'static,
+{
+    type Response = Response;
+    type Error = S::Error;
+    type Future = Answer<S::Error>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request) -> Self::Future {
+        let method = self.deadlines.methods.of(request.uri().path());
+        if !method.ours {
+            return Box::pin(self.inner.call(request));
+        }
+        let own = if method.streams {
+            self.deadlines.stream_timeout
+        } else {
+            self.deadlines.call_timeout
+        };
+        let timeout = callers_timeout(request.headers()).map_or(own, |timeout| own.min(timeout));
+        let deadline = Instant::now() + timeout;
+        request.extensions_mut().insert(Deadline(deadline));
+        let answer = self.inner.call(request);
+        Box::pin(async move {
+            match timeout_at(deadline, answer).await {
+                Ok(result) => result,
+                Err(_elapsed) => Ok(Status::from(ApiError::DeadlineExceeded).into_http()),
+            }
+        })
+    }
+}
+
+/// The caller's timeout, a little shortened: at most 8 digits and a unit.
+///
+/// Source: "gRPC over HTTP2", `Timeout`.
+fn callers_timeout(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(GRPC_TIMEOUT)?.to_str().ok()?;
+    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    if digits.is_empty() || digits.len() > 8 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let amount: u64 = digits.parse().ok()?;
+    let timeout = match unit {
+        "H" => Duration::from_secs(amount * 3_600),
+        "M" => Duration::from_secs(amount * 60),
+        "S" => Duration::from_secs(amount),
+        "m" => Duration::from_millis(amount),
+        "u" => Duration::from_micros(amount),
+        "n" => Duration::from_nanos(amount),
+        _ => return None,
+    };
+    Some(timeout - HEAD_START.min(timeout / 10))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_callers_timeout_is_read_and_shortened() {
+        let check = |text: &str, expected: Option<Duration>| {
+            let headers = HeaderMap::from_iter([(
+                http::HeaderName::from_static(GRPC_TIMEOUT),
+                text.parse().unwrap(),
+            )]);
+            assert_eq!(callers_timeout(&headers), expected, "{text}");
+        };
+        check("1S", Some(Duration::from_millis(995)));
+        check("10m", Some(Duration::from_millis(9)));
+        check("2H", Some(Duration::from_secs(7_200) - HEAD_START));
+        check(
+            "99999999n",
+            Some(Duration::from_nanos(99_999_999) - HEAD_START),
+        );
+        for wrong in ["", "S", "1", "-1S", "1.5S", "999999999S", "1x", "1 S"] {
+            check(wrong, None);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The calls that the server knows, from the contract's descriptors.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use memory_contract::proto::DESCRIPTORS;
+use prost::Message as _;
+use prost_types::FileDescriptorSet;
+
+/// The service and method of every call of the contract, by path.
+#[derive(Clone, Debug)]
+pub(crate) struct Methods(Arc<Known>);
+
+/// One call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Method {
+    /// The full name of its service, such as `recollect.v1.ThreadService`.
+    pub(crate) service: Arc<str>,
+    /// Its own name, such as `GetThread`.
+    pub(crate) name: Arc<str>,
+    /// Whether either side sends a stream.
+    pub(crate) streams: bool,
+    /// Whether it is one of ours; health and reflection are not.
+    pub(crate) ours: bool,
+}
+
+#[derive(Debug)]
+struct Known {
+    methods: HashMap<String, Method>,
+    services: Vec<String>,
+    unknown: Method,
+}
+
+/// Services that anybody may call.
+const OPEN: [(&str, &str); 4] = [
+    ("grpc.health.v1.Health", "Check"),
+    ("grpc.health.v1.Health", "Watch"),
+    (
+        "grpc.reflection.v1.ServerReflection",
+        "ServerReflectionInfo",
+    ),
+    (
+        "grpc.reflection.v1alpha.ServerReflection",
+        "ServerReflectionInfo",
+    ),
+];
+
+impl Methods {
+    /// Reads the descriptors.
+    pub(crate) fn new() -> Self {
+        let mut methods = HashMap::new();
+        let mut services = Vec::new();
+        let set = FileDescriptorSet::decode(DESCRIPTORS).unwrap_or_default();
+        for file in &set.file {
+            for service in &file.service {
+                let full_name = format!("{}.{}", file.package(), service.name());
+                for method in &service.method {
+                    let streams = method.client_streaming() || method.server_streaming();
+                    let (path, method) = entry(&full_name, method.name(), streams, true);
+                    methods.insert(path, method);
+                }
+                services.push(full_name);
+            }
+        }
+        methods.extend(OPEN.map(|(service, name)| entry(service, name, true, false)));
+        let (_, unknown) = entry("unknown", "unknown", false, true);
+        Self(Arc::new(Known {
+            methods,
+            services,
+            unknown,
+        }))
+    }
+
+    /// The call of a path. All paths that the server does not know are one
+    /// call, so that nobody can fill the metrics with names.
+    pub(crate) fn of(&self, path: &str) -> &Method {
+        self.0.methods.get(path).unwrap_or(&self.0.unknown)
+    }
+
+    /// The full names of the contract's services.
+    pub(crate) fn services(&self) -> &[String] {
+        &self.0.services
+    }
+}
+
+fn entry(service: &str, name: &str, streams: bool, ours: bool) -> (String, Method) {
+    let method = Method {
+        service: service.into(),
+        name: name.into(),
+        streams,
+        ours,
+    };
+    (format!("/{service}/{name}"), method)
+}

@@ -1,0 +1,27 @@
+//! What every call goes through before a handler sees it, from the outside in:
+//! measuring and tracing, mending what the transport answers, catching panics,
+//! the concurrency limit, authentication, the deadline.
+
+mod auth;
+mod body;
+mod concurrency;
+mod deadline;
+mod methods;
+mod observe;
+mod panic;
+mod repair;
+
+pub(crate) use auth::{Auth, tenant_of};
+pub(crate) use concurrency::Concurrency;
+pub(crate) use deadline::{Deadlines, remaining};
+pub(crate) use methods::Methods;
+pub(crate) use observe::Observe;
+pub(crate) use panic::CatchPanic;
+pub(crate) use repair::{Repair, unreadable};
+
+use futures::future::BoxFuture;
+use tonic::body::Body;
+
+type Request = http::Request<Body>;
+type Response = http::Response<Body>;
+type Answer<E> = BoxFuture<'static, Result<Response, E>>;

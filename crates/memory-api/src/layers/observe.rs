@@ -1,0 +1,200 @@
+//! One span and one set of metrics for each call.
+
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use http::HeaderMap;
+use metrics::{counter, gauge, histogram};
+use opentelemetry::propagation::Extractor;
+use tonic::{Code, Status};
+use tower::{Layer, Service};
+use tracing::{Instrument as _, Span, field};
+use tracing_opentelemetry::OpenTelemetrySpanExt as _;
+
+use super::methods::Method;
+use super::{Answer, Methods, Request, Response, body};
+
+/// Opens a span that continues the caller's trace, counts calls by method and
+/// code, and measures them to the end of their answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Observe {
+    methods: Methods,
+}
+
+impl Observe {
+    pub(crate) fn new(methods: Methods) -> Self {
+        Self { methods }
+    }
+}
+
+impl<S> Layer<S> for Observe {
+    type Service = Observed<S>;
+
+    fn layer(&self, inner: S) -> Observed<S> {
+        Observed {
+            inner,
+            methods: self.methods.clone(),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Observed<S> {
+    inner: S,
+    methods: Methods,
+}
+
+impl<S> Service<Request> for Observed<S>
+where
+    S: Service<Request, Response = Response>,
+    S::Future: Send + 'static,
+    S::Error: 'static,
+{
+    type Response = Response;
+    type Error = S::Error;
+    type Future = Answer<S::Error>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let call = Call::start(self.methods.of(request.uri().path()).clone());
+        let span = span(&call.method, request.headers());
+        let answer = self.inner.call(request).instrument(span.clone());
+        Box::pin(async move {
+            let response = answer.await?;
+            // An error without a body stands in the headers; everything else
+            // ends with trailers.
+            if let Some(status) = Status::from_header_map(response.headers()) {
+                call.end(&span, status.code());
+                return Ok(response);
+            }
+            Ok(response.map(|body| body::on_end(body, move |code| call.end(&span, code))))
+        })
+    }
+}
+
+/// A call under way. Dropped early, it was cancelled.
+struct Call {
+    method: Method,
+    start: Instant,
+    ended: bool,
+}
+
+impl Call {
+    fn start(method: Method) -> Self {
+        gauge!("recollect_rpc_in_flight", "method" => method.name.to_string()).increment(1.0);
+        Self {
+            method,
+            start: Instant::now(),
+            ended: false,
+        }
+    }
+
+    fn end(mut self, span: &Span, code: Code) {
+        let number = i32::from(code);
+        span.record("rpc.grpc.status_code", number);
+        if is_server_error(code) {
+            span.record("otel.status_code", "ERROR");
+        }
+        self.measure(code);
+    }
+
+    fn measure(&mut self, code: Code) {
+        self.ended = true;
+        let elapsed = self.start.elapsed();
+        let service = self.method.service.to_string();
+        let method = self.method.name.to_string();
+        let code = code_name(code);
+        gauge!("recollect_rpc_in_flight", "method" => method.clone()).decrement(1.0);
+        counter!("recollect_rpc_total",
+            "service" => service.clone(), "method" => method.clone(), "code" => code)
+        .increment(1);
+        histogram!("recollect_rpc_seconds",
+            "service" => service, "method" => method.clone(), "code" => code)
+        .record(elapsed.as_secs_f64());
+        if self.method.ours {
+            let duration_ms = elapsed.as_secs_f64() * 1_000.0;
+            tracing::debug!(method, code, duration_ms, "call");
+        }
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.measure(Code::Cancelled);
+        }
+    }
+}
+
+fn span(method: &Method, headers: &HeaderMap) -> Span {
+    // The health checks of an orchestrator would drown everything else.
+    if !method.ours {
+        return Span::none();
+    }
+    let span = tracing::info_span!(
+        "rpc",
+        otel.name = format!("{}/{}", method.service, method.name),
+        otel.kind = "server",
+        otel.status_code = field::Empty,
+        rpc.system = "grpc",
+        rpc.service = &*method.service,
+        rpc.method = &*method.name,
+        rpc.grpc.status_code = field::Empty,
+    );
+    let parent = opentelemetry::global::get_text_map_propagator(|propagator| {
+        propagator.extract(&Headers(headers))
+    });
+    // Without a tracer there is no parent to set.
+    let _ = span.set_parent(parent);
+    span
+}
+
+struct Headers<'a>(&'a HeaderMap);
+
+impl Extractor for Headers<'_> {
+    fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key)?.to_str().ok()
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        self.0.keys().map(http::HeaderName::as_str).collect()
+    }
+}
+
+/// What OpenTelemetry counts as an error of the server.
+fn is_server_error(code: Code) -> bool {
+    matches!(
+        code,
+        Code::Unknown
+            | Code::DeadlineExceeded
+            | Code::Unimplemented
+            | Code::Internal
+            | Code::Unavailable
+            | Code::DataLoss
+    )
+}
+
+fn code_name(code: Code) -> &'static str {
+    match code {
+        Code::Ok => "OK",
+        Code::Cancelled => "CANCELLED",
+        Code::Unknown => "UNKNOWN",
+        Code::InvalidArgument => "INVALID_ARGUMENT",
+        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
+        Code::NotFound => "NOT_FOUND",
+        Code::AlreadyExists => "ALREADY_EXISTS",
+        Code::PermissionDenied => "PERMISSION_DENIED",
+        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
+        Code::FailedPrecondition => "FAILED_PRECONDITION",
+        Code::Aborted => "ABORTED",
+        Code::OutOfRange => "OUT_OF_RANGE",
+        Code::Unimplemented => "UNIMPLEMENTED",
+        Code::Internal => "INTERNAL",
+        Code::Unavailable => "UNAVAILABLE",
+        Code::DataLoss => "DATA_LOSS",
+        Code::Unauthenticated => "UNAUTHENTICATED",
+    }
+}

@@ -1,0 +1,40 @@
+//! The `recollect` program: the server, its background jobs, and the command
+//! line.
+
+mod cli;
+mod embedded;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    // Before anything else: this process is about to become Postgres.
+    let args: Vec<_> = std::env::args_os().skip(1).collect();
+    if let [command, guarded @ ..] = args.as_slice() {
+        if command == embedded::GUARD_COMMAND {
+            let error = embedded::exec_guarded(guarded);
+            eprintln!("recollect: cannot start Postgres: {error}");
+            return ExitCode::from(6);
+        }
+    }
+
+    let cli = cli::Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("recollect: cannot start: {error}");
+            return ExitCode::from(6);
+        }
+    };
+    let result = runtime.block_on(cli::run(cli));
+    runtime.shutdown_timeout(Duration::from_secs(5));
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => cli::report(&failure),
+    }
+}

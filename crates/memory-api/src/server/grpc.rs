@@ -1,0 +1,156 @@
+//! The gRPC server: services, layers and the transport's limits.
+
+use std::time::Duration;
+
+use memory_contract::proto::DESCRIPTORS;
+use memory_contract::proto::admin_service_server::AdminServiceServer;
+use memory_contract::proto::message_service_server::MessageServiceServer;
+use memory_contract::proto::recall_service_server::RecallServiceServer;
+use memory_contract::proto::thread_service_server::ThreadServiceServer;
+use time::OffsetDateTime;
+use tokio_util::sync::CancellationToken;
+use tonic::codec::CompressionEncoding::Gzip;
+use tonic::service::Routes;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+use tonic_health::pb::health_server::{Health, HealthServer};
+use tower::ServiceBuilder;
+
+use super::parts::Parts;
+use super::{Listener, ServerError};
+use crate::config::Config;
+use crate::layers::{Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, Repair};
+use crate::services::{About, Admin, Messages, Recalls, Threads};
+
+/// The largest request. An append may have 3 MiB of messages.
+const MESSAGE_BYTES: usize = 4 * 1024 * 1024;
+/// Calls under way on one connection.
+const STREAMS: u32 = 256;
+/// Streams that a client may have reset before its connection is closed: a
+/// client that opens and resets without end is not working, but attacking.
+const LOCAL_RESETS: usize = 1_024;
+const PENDING_RESETS: usize = 20;
+const HEADER_BYTES: u32 = 16 * 1024;
+const TCP_KEEPALIVE: Duration = Duration::from_secs(60);
+
+/// Serves until it is told to stop, then until the last call has ended.
+pub(super) async fn serve(
+    config: &Config,
+    methods: Methods,
+    listener: Listener,
+    routes: Routes,
+    stop: CancellationToken,
+) -> Result<(), tonic::transport::Error> {
+    let server = &config.server;
+    let layers = ServiceBuilder::new()
+        .layer(Observe::new(methods.clone()))
+        .layer(Repair)
+        .layer(CatchPanic)
+        .layer(Concurrency::new(
+            methods.clone(),
+            server.max_calls,
+            server.max_streams,
+        ))
+        .layer(Auth::new(methods.clone(), &config.auth))
+        .layer(Deadlines::new(
+            methods,
+            server.call_timeout,
+            server.stream_timeout,
+        ))
+        .into_inner();
+    let incoming = TcpIncoming::from(listener.0)
+        .with_nodelay(Some(true))
+        .with_keepalive(Some(TCP_KEEPALIVE));
+    Server::builder()
+        .max_concurrent_streams(STREAMS)
+        .http2_max_local_error_reset_streams(Some(LOCAL_RESETS))
+        .http2_max_pending_accept_reset_streams(Some(PENDING_RESETS))
+        .http2_max_header_list_size(HEADER_BYTES)
+        .http2_keepalive_interval(Some(server.keepalive_interval))
+        .http2_keepalive_timeout(Some(server.keepalive_timeout))
+        // Without a grace: tonic cuts the connection off then, without having
+        // asked the client to go. Calls end by their deadlines anyway.
+        .max_connection_age(server.max_connection_age)
+        .layer(layers)
+        .add_routes(routes)
+        .serve_with_incoming_shutdown(incoming, stop.cancelled_owned())
+        .await
+}
+
+/// All services over the parts.
+pub(super) fn routes(
+    config: &Config,
+    parts: &Parts,
+    health: HealthServer<impl Health>,
+) -> Result<Routes, ServerError> {
+    let Parts {
+        store,
+        outbox: _,
+        index,
+        embedder,
+        recall,
+        indexer: _,
+        indexer_handle,
+    } = parts;
+    let about = About {
+        embedding_model: embedder
+            .as_ref()
+            .map(|e| e.model().name.clone())
+            .unwrap_or_default(),
+        started: OffsetDateTime::now_utc(),
+    };
+    let threads = Threads {
+        store: store.clone(),
+        indexer: indexer_handle.clone(),
+    };
+    let messages = Messages {
+        store: store.clone(),
+        indexer: indexer_handle.clone(),
+        stream_timeout: config.server.stream_timeout,
+    };
+    let recalls = Recalls {
+        recall: recall.clone(),
+    };
+    let admin = Admin {
+        store: store.clone(),
+        index: index.clone(),
+        indexer: indexer_handle.clone(),
+        about,
+    };
+    let reflection = || {
+        tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(DESCRIPTORS)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
+    let broken = |error: tonic_reflection::server::Error| ServerError::Ended {
+        part: "reflection",
+        reason: error.to_string(),
+    };
+    Ok(Routes::new(health)
+        .add_service(reflection().build_v1().map_err(broken)?)
+        .add_service(reflection().build_v1alpha().map_err(broken)?)
+        .add_service(
+            ThreadServiceServer::new(threads)
+                .accept_compressed(Gzip)
+                .send_compressed(Gzip)
+                .max_decoding_message_size(MESSAGE_BYTES),
+        )
+        .add_service(
+            MessageServiceServer::new(messages)
+                .accept_compressed(Gzip)
+                .send_compressed(Gzip)
+                .max_decoding_message_size(MESSAGE_BYTES),
+        )
+        .add_service(
+            RecallServiceServer::new(recalls)
+                .accept_compressed(Gzip)
+                .send_compressed(Gzip)
+                .max_decoding_message_size(MESSAGE_BYTES),
+        )
+        .add_service(
+            AdminServiceServer::new(admin)
+                .accept_compressed(Gzip)
+                .send_compressed(Gzip)
+                .max_decoding_message_size(MESSAGE_BYTES),
+        ))
+}

@@ -1,0 +1,195 @@
+//! Opening what a server works with.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use memory_budget::Tokenizer;
+use memory_recall::{
+    Backend, Embedder, Index, IndexSchema, IndexState, Indexer, IndexerHandle, Recall, RecallError,
+    StoreOutbox, UnavailableIndex, open_index,
+};
+use memory_store::{Outbox, Store, StoreConfig, StoreError};
+use tokio::time::sleep;
+
+use super::{Roles, ServerError};
+use crate::config::{Config, ConfigError};
+use crate::health::Health;
+use crate::status::chain;
+
+/// How long the start waits for an index before it goes on without.
+const INDEX_PATIENCE: Duration = Duration::from_secs(1);
+
+/// What a server works with.
+pub(super) struct Parts {
+    pub(super) store: Store,
+    pub(super) outbox: Option<Outbox>,
+    pub(super) index: Arc<dyn Index>,
+    pub(super) embedder: Option<Embedder>,
+    pub(super) recall: Recall,
+    /// The worker that has yet to run.
+    pub(super) indexer: Option<Indexer>,
+    pub(super) indexer_handle: Option<IndexerHandle>,
+}
+
+/// Opens everything; the slow parts at the same time.
+pub(super) async fn open(
+    config: &Config,
+    roles: Roles,
+    health: &Health,
+) -> Result<Parts, ServerError> {
+    let embedding = config.embedding.clone();
+    let loading = tokio::task::spawn_blocking(move || Embedder::start(&embedding));
+    // The first count would take a tenth of a second otherwise.
+    let warming = tokio::task::spawn_blocking(|| Tokenizer::O200kBase.warm());
+    let (store, outbox) = tokio::try_join!(
+        Store::connect(&config.database),
+        connect(roles.worker, &config.database)
+    )
+    .map_err(store_error)?;
+    let loaded = loading
+        .await
+        .map_err(|error| ended("loading the model", &error))?;
+    warming
+        .await
+        .map_err(|error| ended("loading the tokenizer", &error))?;
+
+    let (embedder, index) = match loaded {
+        Ok(embedder) => {
+            let schema =
+                IndexSchema::new(&config.index.alias, embedder.as_ref().map(Embedder::model));
+            (
+                embedder,
+                open_index(&config.index, schema).map_err(index_error)?,
+            )
+        }
+        // Without its model an index cannot be searched by meaning, and what a
+        // worker wrote into it now it would never learn again: it is left
+        // alone until the model is back.
+        Err(error) => {
+            let reason = missing_model(error)?;
+            health.flaw("model", reason);
+            let backend = if config.uses_embedded_index() {
+                Backend::Edge
+            } else {
+                Backend::Qdrant
+            };
+            let index: Arc<dyn Index> = Arc::new(UnavailableIndex::new(backend));
+            return Ok(assemble(config, store, outbox, None, index, false));
+        }
+    };
+    Ok(assemble(
+        config,
+        store,
+        outbox,
+        embedder,
+        index,
+        roles.worker,
+    ))
+}
+
+/// Waits a moment for the index, so that a server that is fine does not begin
+/// as degraded.
+pub(super) async fn wait_for(index: &Arc<dyn Index>) {
+    let step = Duration::from_millis(10);
+    let mut waited = Duration::ZERO;
+    while index.last_state() == IndexState::Unavailable && waited < INDEX_PATIENCE {
+        sleep(step).await;
+        waited += step;
+    }
+}
+
+fn assemble(
+    config: &Config,
+    store: Store,
+    outbox: Option<Outbox>,
+    embedder: Option<Embedder>,
+    index: Arc<dyn Index>,
+    works: bool,
+) -> Parts {
+    let indexer = outbox.as_ref().filter(|_| works).map(|outbox| {
+        Indexer::new(
+            Arc::new(StoreOutbox::new(outbox.clone(), store.clone())),
+            Arc::clone(&index),
+            embedder.clone(),
+            config.worker.indexer.clone(),
+        )
+    });
+    let indexer_handle = indexer.as_ref().map(Indexer::handle);
+    let recall = Recall::new(
+        Arc::new(store.clone()),
+        Arc::clone(&index),
+        embedder.clone(),
+        indexer_handle.clone(),
+        config.recall.clone(),
+    );
+    Parts {
+        store,
+        outbox,
+        index,
+        embedder,
+        recall,
+        indexer,
+        indexer_handle,
+    }
+}
+
+async fn connect(works: bool, config: &StoreConfig) -> Result<Option<Outbox>, StoreError> {
+    match works {
+        true => Outbox::connect(config).await.map(Some),
+        false => Ok(None),
+    }
+}
+
+fn store_error(error: StoreError) -> ServerError {
+    match error {
+        StoreError::Config { key, why } => ConfigError::Value {
+            key: format!("database.{key}"),
+            origin: "configuration".to_owned(),
+            problem: why,
+        }
+        .into(),
+        other => ServerError::Store(other),
+    }
+}
+
+fn index_error(error: RecallError) -> ServerError {
+    match error {
+        RecallError::Config { key, problem } => config_error(key, problem),
+        RecallError::IndexDirectory { path, source } => {
+            ServerError::IndexDirectory { path, source }
+        }
+        other => ServerError::Index(other),
+    }
+}
+
+/// What is missing, in words; a wrong value in the configuration is no such
+/// case.
+fn missing_model(error: RecallError) -> Result<String, ServerError> {
+    match error {
+        RecallError::Config { key, problem } => Err(config_error(key, problem)),
+        error @ RecallError::ModelMissing { .. } => Ok(format!(
+            "{error}; `make setup` makes it, embedding.kind = \"none\" does without"
+        )),
+        other => Ok(format!(
+            "the embedding model cannot be used: {}",
+            chain(&other)
+        )),
+    }
+}
+
+fn config_error(key: &str, problem: String) -> ServerError {
+    let origin = "configuration".to_owned();
+    ConfigError::Value {
+        key: key.to_owned(),
+        origin,
+        problem,
+    }
+    .into()
+}
+
+fn ended(part: &'static str, error: &tokio::task::JoinError) -> ServerError {
+    ServerError::Ended {
+        part,
+        reason: error.to_string(),
+    }
+}

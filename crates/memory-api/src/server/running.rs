@@ -1,0 +1,260 @@
+//! A server at work, and how it ends.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use memory_recall::Index;
+use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tonic_health::server::health_reporter;
+
+use super::parts::{self, Parts};
+use super::{Listener, ServerError, grpc};
+use crate::config::Config;
+use crate::health::{self, Health, Readiness, Watched};
+use crate::jobs;
+use crate::layers::Methods;
+use crate::status::chain;
+
+/// How long the last batch of the index may take to be written.
+const INDEX_GRACE: Duration = Duration::from_secs(30);
+/// How often metrics are tidied.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+/// A server at work. Dropped without [`Running::stop`], it stops without
+/// waiting for what is under way; nothing acknowledged is lost by that.
+pub struct Running {
+    addr: Option<SocketAddr>,
+    metrics_addr: Option<SocketAddr>,
+    health: Health,
+    failure: Arc<watch::Sender<Option<(&'static str, String)>>>,
+    /// Ends calls and the watch over the parts.
+    stop_calls: Stopper,
+    /// Ends indexing and the jobs.
+    stop_work: Stopper,
+    /// Ends the HTTP endpoints and the upkeep of metrics.
+    stop_rest: Stopper,
+    calls: Option<JoinHandle<()>>,
+    watching: TaskTracker,
+    work: TaskTracker,
+    /// The index, which has to be written out at the end. The database's
+    /// connections close with the last task that has them.
+    index: Option<Arc<dyn Index>>,
+    grace: Duration,
+}
+
+impl Running {
+    /// The address of gRPC; `None` without that role.
+    pub fn addr(&self) -> Option<SocketAddr> {
+        self.addr
+    }
+
+    /// The address of `/metrics`, `/livez` and `/readyz`; `None` where that is
+    /// switched off.
+    pub fn metrics_addr(&self) -> Option<SocketAddr> {
+        self.metrics_addr
+    }
+
+    /// How it is doing now.
+    pub fn readiness(&self) -> Readiness {
+        self.health.now()
+    }
+
+    /// Waits until it is no longer starting, and tells how it is doing then.
+    pub async fn wait_ready(&self) -> Readiness {
+        let mut state = self.health.follow();
+        match state.wait_for(|state| *state != Readiness::Starting).await {
+            Ok(state) => state.clone(),
+            Err(_closed) => self.health.now(),
+        }
+    }
+
+    /// Waits until a part of it ends by itself, which only an error makes it
+    /// do. Await it beside the signal to stop.
+    pub async fn failed(&self) -> ServerError {
+        let mut failure = self.failure.subscribe();
+        let ended = failure
+            .wait_for(Option::is_some)
+            .await
+            .ok()
+            .and_then(|ended| ended.clone());
+        match ended {
+            Some((part, reason)) => ServerError::Ended { part, reason },
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Stops: it says that it no longer serves and takes no new connections;
+    /// calls under way may end within `server.grace_period`; the batch at hand
+    /// is indexed and the index written out; connections are closed.
+    pub async fn stop(self) {
+        let Self {
+            stop_calls,
+            stop_work,
+            stop_rest,
+            calls,
+            watching,
+            work,
+            index,
+            grace,
+            ..
+        } = self;
+        tracing::info!("stopping");
+        drop(stop_calls);
+        watching.close();
+        watching.wait().await;
+        if let Some(mut calls) = calls
+            && timeout(grace, &mut calls).await.is_err()
+        {
+            tracing::warn!(
+                grace_ms = grace.as_millis(),
+                "calls under way did not end in time"
+            );
+            calls.abort();
+        }
+        drop(stop_work);
+        work.close();
+        if timeout(INDEX_GRACE, work.wait()).await.is_err() {
+            tracing::warn!(
+                grace_ms = INDEX_GRACE.as_millis(),
+                "background work did not end in time; it is taken up again at the next start"
+            );
+        }
+        if let Some(index) = index
+            && timeout(INDEX_GRACE, index.stop()).await.is_err()
+        {
+            tracing::warn!("the index did not close in time");
+        }
+        drop(stop_rest);
+        tracing::info!("stopped");
+    }
+
+    /// A server of which only the HTTP endpoints run; it is starting.
+    pub(super) fn new(config: &Config, metrics: PrometheusHandle, http: Option<Listener>) -> Self {
+        let running = Self {
+            addr: None,
+            metrics_addr: http.as_ref().map(|(_, addr)| *addr),
+            health: Health::new(),
+            failure: Arc::new(watch::Sender::new(None)),
+            stop_calls: Stopper::default(),
+            stop_work: Stopper::default(),
+            stop_rest: Stopper::default(),
+            calls: None,
+            watching: TaskTracker::new(),
+            work: TaskTracker::new(),
+            index: None,
+            grace: config.server.grace_period,
+        };
+        if let Some((listener, _)) = http {
+            let routes = health::routes(running.health.clone(), metrics.clone());
+            let stop = running.stop_rest.token();
+            let failure = Arc::clone(&running.failure);
+            tokio::spawn(async move {
+                let served =
+                    axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned());
+                if let Err(error) = served.await {
+                    failure.send_replace(Some(("the metrics listener", chain(&error))));
+                }
+            });
+        }
+        tokio::spawn(upkeep(metrics, running.stop_rest.token()));
+        running
+    }
+
+    pub(super) fn health(&self) -> &Health {
+        &self.health
+    }
+
+    /// Runs the parts. From here on it is no longer starting.
+    pub(super) async fn start(
+        &mut self,
+        config: Config,
+        mut parts: Parts,
+        grpc: Option<Listener>,
+    ) -> Result<(), ServerError> {
+        let methods = Methods::new();
+        let (reporter, health_service) = health_reporter();
+        let routes = grpc::routes(&config, &parts, health_service)?;
+        if let Some(indexer) = parts.indexer.take() {
+            let stop = self.stop_work.token();
+            self.work.spawn(indexer.run(stop));
+            parts::wait_for(&parts.index).await;
+        }
+        if let Some(outbox) = &parts.outbox {
+            for job in jobs::all(&config.worker, &parts.store, outbox) {
+                self.work.spawn(jobs::run(job, self.stop_work.token()));
+            }
+        }
+        let watched = Watched {
+            health: self.health.clone(),
+            store: parts.store.clone(),
+            outbox: parts.outbox.clone(),
+            index: Arc::clone(&parts.index),
+            reporter,
+            services: methods.services().to_vec(),
+        };
+        watched.look().await;
+        self.watching.spawn(watched.run(self.stop_calls.token()));
+        self.index = Some(parts.index);
+        if let Some(listener) = grpc {
+            self.addr = Some(listener.1);
+            let stop = self.stop_calls.token();
+            let failure = Arc::clone(&self.failure);
+            self.calls = Some(tokio::spawn(async move {
+                if let Err(error) = grpc::serve(&config, methods, listener, routes, stop).await {
+                    failure.send_replace(Some(("the gRPC listener", chain(&error))));
+                }
+            }));
+        }
+        let shown = |addr: Option<SocketAddr>| addr.map(tracing::field::display);
+        tracing::info!(
+            addr = shown(self.addr),
+            metrics_addr = shown(self.metrics_addr),
+            "started"
+        );
+        Ok(())
+    }
+}
+
+/// Tells tasks to stop, at the latest when it is dropped.
+#[derive(Default)]
+struct Stopper(CancellationToken);
+
+impl Stopper {
+    fn token(&self) -> CancellationToken {
+        self.0.clone()
+    }
+}
+
+impl Drop for Stopper {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running")
+            .field("addr", &self.addr)
+            .field("metrics_addr", &self.metrics_addr)
+            .field("readiness", &self.health.now())
+            .finish_non_exhaustive()
+    }
+}
+
+async fn upkeep(metrics: PrometheusHandle, stop: CancellationToken) {
+    let mut ticks = interval(UPKEEP);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = ticks.tick() => metrics.run_upkeep(),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! How the service itself is doing.
+
+use std::sync::Arc;
+
+use memory_contract::proto::admin_service_server::AdminService;
+use memory_contract::proto::{
+    self, GetIndexStatusRequest, GetIndexStatusResponse, GetServerInfoRequest,
+    GetServerInfoResponse, ListDeadLettersRequest, ListDeadLettersResponse, ReindexRequest,
+    ReindexResponse,
+};
+use memory_contract::{PageToken, ThreadId, check, duration, timestamp};
+use memory_recall::{Index, IndexState, IndexerHandle};
+use memory_store::{DeadLetter, Store};
+use time::OffsetDateTime;
+use tonic::{Request, Response, Status, async_trait};
+
+use super::fields::Fields;
+use super::threads::{next_token, page_limit};
+use crate::error::ApiError;
+use crate::layers::tenant_of;
+
+/// Answers for operators.
+#[derive(Clone)]
+pub(crate) struct Admin {
+    pub(crate) store: Store,
+    pub(crate) index: Arc<dyn Index>,
+    pub(crate) indexer: Option<IndexerHandle>,
+    pub(crate) about: About,
+}
+
+/// What a server is, for as long as it runs.
+#[derive(Clone, Debug)]
+pub(crate) struct About {
+    /// The embedding model's name; empty without one.
+    pub(crate) embedding_model: String,
+    /// When the server was started.
+    pub(crate) started: OffsetDateTime,
+}
+
+#[async_trait]
+impl AdminService for Admin {
+    async fn get_server_info(
+        &self,
+        request: Request<GetServerInfoRequest>,
+    ) -> Result<Response<GetServerInfoResponse>, Status> {
+        Ok(Response::new(self.info(request).await?))
+    }
+
+    async fn get_index_status(
+        &self,
+        request: Request<GetIndexStatusRequest>,
+    ) -> Result<Response<GetIndexStatusResponse>, Status> {
+        Ok(Response::new(self.index_status(request).await?))
+    }
+
+    async fn list_dead_letters(
+        &self,
+        request: Request<ListDeadLettersRequest>,
+    ) -> Result<Response<ListDeadLettersResponse>, Status> {
+        Ok(Response::new(self.dead_letters(request).await?))
+    }
+
+    async fn reindex(
+        &self,
+        request: Request<ReindexRequest>,
+    ) -> Result<Response<ReindexResponse>, Status> {
+        Ok(Response::new(self.queue(request).await?))
+    }
+}
+
+impl Admin {
+    async fn info(
+        &self,
+        request: Request<GetServerInfoRequest>,
+    ) -> Result<GetServerInfoResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let GetServerInfoRequest {} = request.into_inner();
+        Ok(GetServerInfoResponse {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            tenant: tenant.into(),
+            index_backend: self.index.backend().to_string(),
+            embedding_model: self.about.embedding_model.clone(),
+            postgres_version: self.store.postgres_version().await?,
+            start_time: Some(timestamp(self.about.started)),
+        })
+    }
+
+    async fn index_status(
+        &self,
+        request: Request<GetIndexStatusRequest>,
+    ) -> Result<GetIndexStatusResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let GetIndexStatusRequest {} = request.into_inner();
+        let (outbox, index) =
+            tokio::join!(self.store.outbox_stats(&tenant), self.index.status(&tenant));
+        let outbox = outbox?;
+        let last_error = self
+            .indexer
+            .as_ref()
+            .and_then(|indexer| indexer.status().last_error);
+        let state = match index.state {
+            IndexState::Ready => proto::IndexState::Ready,
+            IndexState::Rebuilding => proto::IndexState::Rebuilding,
+            IndexState::Unavailable => proto::IndexState::Unavailable,
+        };
+        Ok(GetIndexStatusResponse {
+            state: state.into(),
+            collection: index.collection,
+            point_count: i64::try_from(index.points).unwrap_or(i64::MAX),
+            pending_count: outbox.pending,
+            lag: Some(duration(outbox.lag)),
+            dead_letter_count: outbox.dead_letters,
+            last_error_time: last_error.as_ref().map(|error| timestamp(error.time)),
+            last_error: last_error.map(|error| error.message).unwrap_or_default(),
+        })
+    }
+
+    async fn dead_letters(
+        &self,
+        request: Request<ListDeadLettersRequest>,
+    ) -> Result<ListDeadLettersResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let ListDeadLettersRequest {
+            page_size,
+            page_token,
+        } = request.into_inner();
+        let identity = ("dead letters", tenant.as_str());
+        let mut fields = Fields::default();
+        let limit = fields.take(page_limit(page_size));
+        let after = fields.take(PageToken::key(&identity, &page_token));
+        fields.end()?;
+        let page = self.store.list_dead(&tenant, after, limit).await?;
+        Ok(ListDeadLettersResponse {
+            dead_letters: page.items.into_iter().map(dead_letter).collect(),
+            next_page_token: next_token(&identity, page.next),
+        })
+    }
+
+    async fn queue(&self, request: Request<ReindexRequest>) -> Result<ReindexResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let ReindexRequest {
+            thread_id,
+            dead_letters_only,
+        } = request.into_inner();
+        let thread = check::optional_uuid("thread_id", &thread_id)?.map(ThreadId::from);
+        if let Some(thread) = thread {
+            self.store.get_thread(&tenant, thread).await?;
+        }
+        let queued_count = if dead_letters_only {
+            self.store.requeue_dead(&tenant, thread).await?
+        } else {
+            self.store.enqueue_all(&tenant, thread).await?
+        };
+        if let Some(indexer) = &self.indexer {
+            indexer.wake();
+        }
+        Ok(ReindexResponse { queued_count })
+    }
+}
+
+fn dead_letter(letter: DeadLetter) -> proto::DeadLetter {
+    let DeadLetter {
+        thread,
+        message,
+        attempts,
+        error,
+        failed,
+    } = letter;
+    proto::DeadLetter {
+        thread_id: thread.to_string(),
+        message_id: message.map(|id| id.to_string()).unwrap_or_default(),
+        attempts,
+        last_error: error,
+        fail_time: Some(timestamp(failed)),
+    }
+}

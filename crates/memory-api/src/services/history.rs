@@ -1,0 +1,148 @@
+//! The conversation that leads to a message, cut to a budget.
+
+use memory_budget::{Budget, BudgetError, Cut, OversizedTurn, Tokenizer, cut};
+use memory_contract::proto::{GetHistoryRequest, GetHistoryResponse, OversizedTurnPolicy};
+use memory_contract::{Invalid, InvalidFields, MessageId, TenantId, ThreadId, check, limits};
+use memory_store::{History, HistoryQuery, Store};
+
+use super::fields::Fields;
+use super::threads::thread_id_from;
+use super::tokens::{INLINE_BYTES, size_of};
+use crate::error::ApiError;
+
+/// Reads of one history. Only another tokenizer than the stored one, and a turn
+/// that is larger than the budget, need more than the first.
+const READS: u32 = 5;
+/// How much more each further read asks for.
+const GROWTH: u32 = 4;
+
+/// Reads and cuts a history.
+pub(super) async fn read(
+    store: &Store,
+    tenant: &TenantId,
+    request: GetHistoryRequest,
+) -> Result<GetHistoryResponse, ApiError> {
+    let Wanted {
+        thread,
+        head,
+        budget,
+    } = wanted(request)?;
+    let mut query = HistoryQuery {
+        thread,
+        head,
+        max_tokens: i64::from(budget.max_tokens),
+        limit: u32::try_from(budget.message_limit).unwrap_or(u32::MAX),
+    };
+    let mut read = 1;
+    let cut = loop {
+        let History {
+            mut messages,
+            older,
+        } = store.history(tenant, &query).await?;
+        messages.reverse();
+        let last = read == READS || !older;
+        match cut_apart(messages, budget, !older).await? {
+            Ok(cut) if cut.needs_older && !last => {}
+            Err(BudgetError::TurnTooLarge { whole: false, .. }) if !last => {}
+            other => break other?,
+        }
+        read += 1;
+        query.max_tokens = query.max_tokens.saturating_mul(i64::from(GROWTH));
+        query.limit = query.limit.saturating_mul(GROWTH);
+    };
+    Ok(GetHistoryResponse {
+        messages: cut.messages.into_iter().map(Into::into).collect(),
+        total_tokens: cut.total_tokens,
+        truncated: cut.truncated,
+        content_truncated: cut.content_truncated,
+        tokenizer: budget.tokenizer.name().to_owned(),
+    })
+}
+
+/// The tokenizer of the model that a request names.
+pub(super) fn tokenizer_from(model: String) -> Result<Tokenizer, Invalid> {
+    let model = check::text("model", model, limits::MODEL_CHARS)?;
+    Ok(Tokenizer::for_model(&model).0)
+}
+
+struct Wanted {
+    thread: ThreadId,
+    head: Option<MessageId>,
+    budget: Budget,
+}
+
+fn wanted(request: GetHistoryRequest) -> Result<Wanted, InvalidFields> {
+    let GetHistoryRequest {
+        thread_id,
+        head_message_id,
+        max_tokens,
+        message_limit,
+        oversized_turn,
+        model,
+    } = request;
+    let mut fields = Fields::default();
+    let thread = fields.get(thread_id_from(&thread_id));
+    let head = fields.take(check::optional_uuid("head_message_id", &head_message_id));
+    let max_tokens = fields.take(check::range(
+        "max_tokens",
+        max_tokens,
+        0,
+        limits::BUDGET_TOKENS,
+    ));
+    let message_limit = fields.take(check::range("message_limit", message_limit, 0, i32::MAX));
+    let oversized_turn = fields.take(policy_from(oversized_turn));
+    let tokenizer = fields.take(tokenizer_from(model));
+    let thread = fields.all(thread)?;
+    let message_limit = match message_limit {
+        0 => limits::HISTORY_MESSAGES,
+        limit => limit.min(limits::HISTORY_MESSAGES_MAX),
+    };
+    let budget = Budget {
+        max_tokens: if max_tokens == 0 {
+            limits::HISTORY_TOKENS
+        } else {
+            max_tokens
+        },
+        message_limit: usize::try_from(message_limit).unwrap_or_default(),
+        oversized_turn,
+        tokenizer,
+    };
+    Ok(Wanted {
+        thread,
+        head: head.map(MessageId::from),
+        budget,
+    })
+}
+
+fn policy_from(policy: i32) -> Result<OversizedTurn, Invalid> {
+    match OversizedTurnPolicy::try_from(policy) {
+        Ok(OversizedTurnPolicy::Unspecified | OversizedTurnPolicy::TruncateContent) => {
+            Ok(OversizedTurn::TruncateContent)
+        }
+        Ok(OversizedTurnPolicy::Drop) => Ok(OversizedTurn::Drop),
+        Ok(OversizedTurnPolicy::Fail) => Ok(OversizedTurn::Fail),
+        Err(_) => Err(Invalid::new(
+            "oversized_turn",
+            "must be OVERSIZED_TURN_POLICY_TRUNCATE_CONTENT, _DROP or _FAIL",
+        )),
+    }
+}
+
+/// Cuts, on a thread that may block where there is much to count.
+async fn cut_apart(
+    messages: Vec<memory_contract::Message>,
+    budget: Budget,
+    reaches_root: bool,
+) -> Result<Result<Cut, BudgetError>, ApiError> {
+    let counts = budget.tokenizer != Tokenizer::O200kBase
+        || messages
+            .iter()
+            .map(|message| i64::from(message.tokens))
+            .sum::<i64>()
+            > i64::from(budget.max_tokens);
+    let bytes: usize = messages.iter().map(|message| size_of(&message.parts)).sum();
+    if !counts || (bytes <= INLINE_BYTES && budget.tokenizer == Tokenizer::O200kBase) {
+        return Ok(cut(messages, &budget, reaches_root));
+    }
+    Ok(tokio::task::spawn_blocking(move || cut(messages, &budget, reaches_root)).await?)
+}

@@ -1,0 +1,287 @@
+//! Messages: appending, reading, erasing.
+
+use memory_contract::proto::message_service_server::MessageService;
+use memory_contract::proto::{
+    self, AppendMessagesRequest, AppendMessagesResponse, DeleteMessageRequest,
+    DeleteMessageResponse, ExportMessagesRequest, GetHistoryRequest, GetHistoryResponse,
+    GetMessageRequest, GetMessageResponse, ImportMessagesRequest, ListMessagesRequest,
+    ListMessagesResponse, SortOrder,
+};
+use memory_contract::{
+    Invalid, InvalidFields, Message, MessageId, PageToken, RequestId, ThreadId, check, filter_from,
+    new_messages_from, thread_choice,
+};
+use memory_recall::IndexerHandle;
+use memory_store::{Append, MessageQuery, Order, Store};
+use prost::Message as _;
+use tonic::{Request, Response, Status, Streaming, async_trait};
+
+use super::export::{Export, Exported};
+use super::fields::Fields;
+use super::history;
+use super::import::{Import, Imported};
+use super::template::Template;
+use super::threads::{next_token, page_limit, thread_id_from};
+use super::tokens;
+use crate::error::ApiError;
+use crate::layers::{remaining, tenant_of};
+
+/// What a page may hold: the messages that callers accept by default are 4 MiB,
+/// and the last one is not known before it has been read.
+pub(super) const PAGE_BYTES: usize = 3 * 1024 * 1024;
+
+/// Answers for messages.
+#[derive(Clone)]
+pub(crate) struct Messages {
+    pub(crate) store: Store,
+    pub(crate) indexer: Option<IndexerHandle>,
+    /// The longest that a stream may last.
+    pub(crate) stream_timeout: std::time::Duration,
+}
+
+#[async_trait]
+impl MessageService for Messages {
+    type ImportMessagesStream = Imported;
+    type ExportMessagesStream = Exported;
+
+    async fn append_messages(
+        &self,
+        request: Request<AppendMessagesRequest>,
+    ) -> Result<Response<AppendMessagesResponse>, Status> {
+        Ok(Response::new(self.append(request).await?))
+    }
+
+    async fn get_message(
+        &self,
+        request: Request<GetMessageRequest>,
+    ) -> Result<Response<GetMessageResponse>, Status> {
+        Ok(Response::new(self.get(request).await?))
+    }
+
+    async fn list_messages(
+        &self,
+        request: Request<ListMessagesRequest>,
+    ) -> Result<Response<ListMessagesResponse>, Status> {
+        Ok(Response::new(self.list(request).await?))
+    }
+
+    async fn get_history(
+        &self,
+        request: Request<GetHistoryRequest>,
+    ) -> Result<Response<GetHistoryResponse>, Status> {
+        let tenant = tenant_of(&request)?;
+        let history = history::read(&self.store, &tenant, request.into_inner()).await?;
+        Ok(Response::new(history))
+    }
+
+    async fn delete_message(
+        &self,
+        request: Request<DeleteMessageRequest>,
+    ) -> Result<Response<DeleteMessageResponse>, Status> {
+        Ok(Response::new(self.delete(request).await?))
+    }
+
+    async fn import_messages(
+        &self,
+        request: Request<Streaming<ImportMessagesRequest>>,
+    ) -> Result<Response<Imported>, Status> {
+        let tenant = tenant_of(&request)?;
+        let time = remaining(&request, self.stream_timeout);
+        let import = Import {
+            store: self.store.clone(),
+            indexer: self.indexer.clone(),
+            tenant,
+        };
+        Ok(Response::new(import.run(request.into_inner(), time)))
+    }
+
+    async fn export_messages(
+        &self,
+        request: Request<ExportMessagesRequest>,
+    ) -> Result<Response<Exported>, Status> {
+        let tenant = tenant_of(&request)?;
+        let time = remaining(&request, self.stream_timeout);
+        let export = Export::read(self.store.clone(), tenant, request.into_inner()).await?;
+        Ok(Response::new(export.run(time)))
+    }
+}
+
+impl Messages {
+    async fn append(
+        &self,
+        request: Request<AppendMessagesRequest>,
+    ) -> Result<AppendMessagesResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let AppendMessagesRequest {
+            thread_id,
+            messages,
+            request_id,
+            expected_head,
+        } = request.into_inner();
+        let mut fields = Fields::default();
+        let thread = fields.get(thread_id_from(&thread_id));
+        let messages = fields.get_all(new_messages_from(messages));
+        let request_id = fields.take(request_id_from(&request_id));
+        let expected_head = fields.take(expected_head_from(expected_head.as_deref()));
+        let (thread, messages) = fields.all(thread.zip(messages))?;
+        let append = Append {
+            thread,
+            messages: tokens::counted(messages).await?,
+            request_id,
+            expected_head,
+        };
+        let appended = self.store.append(&tenant, &append).await?;
+        if let Some(indexer) = &self.indexer {
+            indexer.wake();
+        }
+        Ok(AppendMessagesResponse {
+            messages: appended.messages.into_iter().map(Into::into).collect(),
+            revision: appended.revision.to_string(),
+            replayed: appended.replayed,
+        })
+    }
+
+    async fn get(
+        &self,
+        request: Request<GetMessageRequest>,
+    ) -> Result<GetMessageResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let GetMessageRequest {
+            thread_id,
+            message_id,
+        } = request.into_inner();
+        let (thread, message) = message_place(&thread_id, &message_id)?;
+        let message = self.store.get_message(&tenant, thread, message).await?;
+        Ok(GetMessageResponse {
+            message: Some(message.into()),
+        })
+    }
+
+    async fn delete(
+        &self,
+        request: Request<DeleteMessageRequest>,
+    ) -> Result<DeleteMessageResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let DeleteMessageRequest {
+            thread_id,
+            message_id,
+        } = request.into_inner();
+        let (thread, message) = message_place(&thread_id, &message_id)?;
+        let revision = self.store.delete_message(&tenant, thread, message).await?;
+        if let Some(indexer) = &self.indexer {
+            indexer.wake();
+        }
+        Ok(DeleteMessageResponse {
+            revision: revision.to_string(),
+        })
+    }
+
+    async fn list(
+        &self,
+        request: Request<ListMessagesRequest>,
+    ) -> Result<ListMessagesResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let ListMessagesRequest {
+            thread_id,
+            session,
+            filter,
+            order,
+            text_template,
+            page_size,
+            page_token,
+        } = request.into_inner();
+        let mut fields = Fields::default();
+        let choice = fields.get(thread_choice(&thread_id, session));
+        let filter = fields.take(filter_from(filter));
+        let order = fields.take(order_from(order));
+        let limit = fields.take(page_limit(page_size));
+        let template = fields.take(Template::compile(text_template.clone()));
+        let identity = (
+            "messages",
+            tenant.as_str(),
+            format!("{choice:?}"),
+            format!("{filter:?}"),
+            order == Order::Descending,
+            text_template,
+        );
+        let after = fields.take(PageToken::key(&identity, &page_token));
+        let thread = match fields.all(choice)? {
+            Ok(id) => id,
+            Err(session) => self.store.find_thread(&tenant, &session).await?.id,
+        };
+        let query = MessageQuery {
+            thread,
+            filter,
+            order,
+            after,
+            limit,
+            max_bytes: u32::try_from(PAGE_BYTES).unwrap_or(u32::MAX),
+        };
+        let page = self.store.list_messages(&tenant, &query).await?;
+        let (mut rendered, found) = match template {
+            Some(template) => template.render(page.items).await?,
+            None => (Vec::new(), page.items),
+        };
+        let (messages, cut) = fit(found, &rendered);
+        rendered.truncate(messages.len());
+        let next = if cut {
+            messages.last().map(|message| message.seq)
+        } else {
+            page.next
+        };
+        Ok(ListMessagesResponse {
+            messages,
+            rendered_texts: rendered,
+            next_page_token: next_token(&identity, next),
+        })
+    }
+}
+
+/// Reads a request id; an empty one is none.
+pub(super) fn request_id_from(value: &str) -> Result<Option<RequestId>, Invalid> {
+    Ok(check::optional_uuid("request_id", value)?.map(RequestId::from))
+}
+
+/// The empty string expects an empty thread; no string expects nothing.
+fn expected_head_from(value: Option<&str>) -> Result<Option<Option<MessageId>>, Invalid> {
+    value
+        .map(|id| Ok(check::optional_uuid("expected_head", id)?.map(MessageId::from)))
+        .transpose()
+}
+
+fn message_place(thread: &str, message: &str) -> Result<(ThreadId, MessageId), InvalidFields> {
+    let mut fields = Fields::default();
+    let thread = fields.get(thread_id_from(thread));
+    let message = fields.get(check::uuid("message_id", message).map(MessageId::from));
+    fields.all(thread.zip(message))
+}
+
+fn order_from(order: i32) -> Result<Order, Invalid> {
+    match SortOrder::try_from(order) {
+        Ok(SortOrder::Unspecified | SortOrder::Ascending) => Ok(Order::Ascending),
+        Ok(SortOrder::Descending) => Ok(Order::Descending),
+        Err(_) => Err(Invalid::new(
+            "order",
+            "must be SORT_ORDER_ASCENDING or SORT_ORDER_DESCENDING",
+        )),
+    }
+}
+
+/// As many messages, with their texts, as a caller accepts at a time, and
+/// whether that was not all. The first always fits.
+fn fit(found: Vec<Message>, rendered: &[String]) -> (Vec<proto::Message>, bool) {
+    let count = found.len();
+    let mut bytes = 0;
+    let messages: Vec<proto::Message> = found
+        .into_iter()
+        .map(proto::Message::from)
+        .enumerate()
+        .take_while(|(index, message)| {
+            bytes += message.encoded_len() + rendered.get(*index).map_or(0, String::len) + 16;
+            *index == 0 || bytes <= PAGE_BYTES
+        })
+        .map(|(_, message)| message)
+        .collect();
+    let cut = messages.len() < count;
+    (messages, cut)
+}

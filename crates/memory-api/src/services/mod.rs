@@ -1,0 +1,19 @@
+//! The handlers: a request becomes domain types, goes to the store or to
+//! recall, and the answer goes back.
+
+mod admin;
+mod export;
+mod fields;
+mod history;
+mod import;
+mod messages;
+mod recall;
+mod recall_convert;
+mod template;
+mod threads;
+mod tokens;
+
+pub(crate) use admin::{About, Admin};
+pub(crate) use messages::Messages;
+pub(crate) use recall::Recalls;
+pub(crate) use threads::Threads;

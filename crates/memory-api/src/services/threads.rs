@@ -1,0 +1,356 @@
+//! Threads and their branches.
+
+use std::time::Duration;
+
+use memory_contract::proto::thread_service_server::ThreadService;
+use memory_contract::proto::{
+    ClearThreadRequest, ClearThreadResponse, CreateThreadRequest, CreateThreadResponse,
+    DeleteThreadRequest, DeleteThreadResponse, GetThreadRequest, GetThreadResponse,
+    ListBranchesRequest, ListBranchesResponse, ListThreadsRequest, ListThreadsResponse,
+    ResolveThreadRequest, ResolveThreadResponse, SessionRef, UpdateThreadRequest,
+    UpdateThreadResponse,
+};
+use memory_contract::{
+    AppId, Invalid, InvalidFields, PageToken, ThreadId, UserId, check, duration_in, limits,
+    object_from, page_size, session_from, thread_choice,
+};
+use memory_recall::IndexerHandle;
+use memory_store::{Erased, NewThread, Store, ThreadChange, ThreadQuery};
+use prost_types::{Duration as ProtoDuration, Struct};
+use tonic::{Request, Response, Status, async_trait};
+
+use super::fields::Fields;
+use crate::error::ApiError;
+use crate::layers::tenant_of;
+
+const TTL_MIN: Duration = Duration::from_secs(1);
+/// Ten years of 365 days and their leap days.
+const TTL_MAX: Duration = Duration::from_secs(3_653 * 24 * 3_600);
+
+/// Answers for threads.
+#[derive(Clone)]
+pub(crate) struct Threads {
+    pub(crate) store: Store,
+    pub(crate) indexer: Option<IndexerHandle>,
+}
+
+#[async_trait]
+impl ThreadService for Threads {
+    async fn create_thread(
+        &self,
+        request: Request<CreateThreadRequest>,
+    ) -> Result<Response<CreateThreadResponse>, Status> {
+        Ok(Response::new(self.create(request).await?))
+    }
+
+    async fn resolve_thread(
+        &self,
+        request: Request<ResolveThreadRequest>,
+    ) -> Result<Response<ResolveThreadResponse>, Status> {
+        Ok(Response::new(self.resolve(request).await?))
+    }
+
+    async fn get_thread(
+        &self,
+        request: Request<GetThreadRequest>,
+    ) -> Result<Response<GetThreadResponse>, Status> {
+        Ok(Response::new(self.get(request).await?))
+    }
+
+    async fn list_threads(
+        &self,
+        request: Request<ListThreadsRequest>,
+    ) -> Result<Response<ListThreadsResponse>, Status> {
+        Ok(Response::new(self.list(request).await?))
+    }
+
+    async fn update_thread(
+        &self,
+        request: Request<UpdateThreadRequest>,
+    ) -> Result<Response<UpdateThreadResponse>, Status> {
+        Ok(Response::new(self.update(request).await?))
+    }
+
+    async fn clear_thread(
+        &self,
+        request: Request<ClearThreadRequest>,
+    ) -> Result<Response<ClearThreadResponse>, Status> {
+        Ok(Response::new(self.clear(request).await?))
+    }
+
+    async fn delete_thread(
+        &self,
+        request: Request<DeleteThreadRequest>,
+    ) -> Result<Response<DeleteThreadResponse>, Status> {
+        Ok(Response::new(self.delete(request).await?))
+    }
+
+    async fn list_branches(
+        &self,
+        request: Request<ListBranchesRequest>,
+    ) -> Result<Response<ListBranchesResponse>, Status> {
+        Ok(Response::new(self.branches(request).await?))
+    }
+}
+
+impl Threads {
+    async fn create(
+        &self,
+        request: Request<CreateThreadRequest>,
+    ) -> Result<CreateThreadResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let CreateThreadRequest {
+            session,
+            title,
+            metadata,
+            ttl,
+        } = request.into_inner();
+        let new = new_thread(session, true, title, metadata, ttl)?;
+        let thread = self.store.create_thread(&tenant, &new).await?;
+        Ok(CreateThreadResponse {
+            thread: Some(thread.into()),
+        })
+    }
+
+    async fn resolve(
+        &self,
+        request: Request<ResolveThreadRequest>,
+    ) -> Result<ResolveThreadResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let ResolveThreadRequest {
+            session,
+            title,
+            metadata,
+            ttl,
+        } = request.into_inner();
+        let new = new_thread(session, false, title, metadata, ttl)?;
+        let resolved = self.store.resolve_thread(&tenant, &new).await?;
+        Ok(ResolveThreadResponse {
+            thread: Some(resolved.thread.into()),
+            created: resolved.created,
+        })
+    }
+
+    async fn get(&self, request: Request<GetThreadRequest>) -> Result<GetThreadResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let GetThreadRequest { thread_id, session } = request.into_inner();
+        let thread = match thread_choice(&thread_id, session)? {
+            Ok(id) => self.store.get_thread(&tenant, id).await?,
+            Err(session) => self.store.find_thread(&tenant, &session).await?,
+        };
+        Ok(GetThreadResponse {
+            thread: Some(thread.into()),
+        })
+    }
+
+    async fn list(
+        &self,
+        request: Request<ListThreadsRequest>,
+    ) -> Result<ListThreadsResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let ListThreadsRequest {
+            app_id,
+            user_id,
+            page_size: size,
+            page_token,
+        } = request.into_inner();
+        let identity = ("threads", tenant.as_str(), app_id.clone(), user_id.clone());
+        let mut fields = Fields::default();
+        let app = fields.take(check::text("app_id", app_id, limits::APP_ID_CHARS));
+        let user = fields.take(check::text("user_id", user_id, limits::USER_ID_CHARS));
+        let limit = fields.take(page_limit(size));
+        let after = fields.take(PageToken::key(&identity, &page_token));
+        fields.end()?;
+        let query = ThreadQuery {
+            app: (!app.is_empty()).then(|| AppId::new(app)),
+            user: (!user.is_empty()).then(|| UserId::new(user)),
+            after,
+            limit,
+        };
+        let page = self.store.list_threads(&tenant, &query).await?;
+        Ok(ListThreadsResponse {
+            threads: page.items.into_iter().map(Into::into).collect(),
+            next_page_token: next_token(&identity, page.next),
+        })
+    }
+
+    async fn update(
+        &self,
+        request: Request<UpdateThreadRequest>,
+    ) -> Result<UpdateThreadResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let (id, change) = thread_change(request.into_inner())?;
+        let thread = self.store.update_thread(&tenant, id, &change).await?;
+        Ok(UpdateThreadResponse {
+            thread: Some(thread.into()),
+        })
+    }
+
+    async fn clear(
+        &self,
+        request: Request<ClearThreadRequest>,
+    ) -> Result<ClearThreadResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let ClearThreadRequest { thread_id } = request.into_inner();
+        let id = thread_id_from(&thread_id)?;
+        let Erased {
+            message_count,
+            revision,
+        } = self.store.clear_thread(&tenant, id).await?;
+        self.wake();
+        Ok(ClearThreadResponse {
+            deleted_message_count: message_count,
+            revision: revision.to_string(),
+        })
+    }
+
+    async fn delete(
+        &self,
+        request: Request<DeleteThreadRequest>,
+    ) -> Result<DeleteThreadResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let DeleteThreadRequest { thread_id } = request.into_inner();
+        let id = thread_id_from(&thread_id)?;
+        let Erased {
+            message_count,
+            revision: _,
+        } = self.store.delete_thread(&tenant, id).await?;
+        self.wake();
+        Ok(DeleteThreadResponse {
+            deleted_message_count: message_count,
+        })
+    }
+
+    async fn branches(
+        &self,
+        request: Request<ListBranchesRequest>,
+    ) -> Result<ListBranchesResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let ListBranchesRequest {
+            thread_id,
+            page_size: size,
+            page_token,
+        } = request.into_inner();
+        let identity = ("branches", tenant.as_str(), thread_id.to_lowercase());
+        let mut fields = Fields::default();
+        let id = fields.get(thread_id_from(&thread_id));
+        let limit = fields.take(page_limit(size));
+        let after = fields.take(PageToken::key(&identity, &page_token));
+        let id = fields.all(id)?;
+        let after = i32::try_from(after.unwrap_or_default()).unwrap_or(i32::MAX);
+        let page = self.store.list_branches(&tenant, id, after, limit).await?;
+        Ok(ListBranchesResponse {
+            branches: page.items.into_iter().map(Into::into).collect(),
+            next_page_token: next_token(&identity, page.next.map(i64::from)),
+        })
+    }
+
+    /// What was erased has to leave the index soon.
+    fn wake(&self) {
+        if let Some(indexer) = &self.indexer {
+            indexer.wake();
+        }
+    }
+}
+
+/// Reads the id of a thread.
+pub(super) fn thread_id_from(value: &str) -> Result<ThreadId, Invalid> {
+    check::uuid("thread_id", value).map(ThreadId::from)
+}
+
+/// Reads a page size as the store counts.
+pub(super) fn page_limit(requested: i32) -> Result<u32, Invalid> {
+    page_size(requested).map(|size| u32::try_from(size).unwrap_or(u32::MAX))
+}
+
+/// The token of the next page; empty after the last one.
+pub(super) fn next_token(identity: &impl std::hash::Hash, next: Option<i64>) -> String {
+    next.map(|key| PageToken::after(identity, key))
+        .unwrap_or_default()
+}
+
+fn new_thread(
+    session: Option<SessionRef>,
+    make_key: bool,
+    title: String,
+    metadata: Option<Struct>,
+    ttl: Option<ProtoDuration>,
+) -> Result<NewThread, InvalidFields> {
+    let mut fields = Fields::default();
+    let session = fields.get(session_from("session", session, make_key));
+    let title = fields.take(title_from(title));
+    let metadata = fields.take(metadata_from(metadata));
+    let ttl = fields.take(ttl_from(ttl));
+    let session = fields.all(session)?;
+    Ok(NewThread {
+        session,
+        title,
+        metadata,
+        ttl,
+    })
+}
+
+fn thread_change(request: UpdateThreadRequest) -> Result<(ThreadId, ThreadChange), InvalidFields> {
+    let UpdateThreadRequest {
+        thread_id,
+        title,
+        metadata,
+        ttl,
+        update_mask,
+    } = request;
+    let mut fields = Fields::default();
+    let id = fields.get(thread_id_from(&thread_id));
+    let paths = update_mask.map(|mask| mask.paths).unwrap_or_default();
+    let mut change = ThreadChange::default();
+    let (mut title, mut metadata, mut ttl) = (Some(title), Some(metadata), Some(ttl));
+    if paths.is_empty() {
+        fields.take(Err::<(), _>(Invalid::new(
+            "update_mask",
+            "must name at least one of title, metadata, ttl",
+        )));
+    }
+    for (index, path) in paths.iter().enumerate() {
+        match path.as_str() {
+            "title" => {
+                change.title = title
+                    .take()
+                    .map(|new| fields.take(title_from(new)))
+                    .or(change.title)
+            }
+            "metadata" => {
+                let new = metadata.take().map(|new| fields.take(metadata_from(new)));
+                change.metadata = new.or(change.metadata);
+            }
+            "ttl" => {
+                change.ttl = ttl
+                    .take()
+                    .map(|new| fields.take(ttl_from(new)))
+                    .or(change.ttl)
+            }
+            _ => fields.take(Err(Invalid::new(
+                format!("update_mask.paths[{index}]"),
+                "must be title, metadata or ttl",
+            ))),
+        }
+    }
+    Ok((fields.all(id)?, change))
+}
+
+fn title_from(title: String) -> Result<String, Invalid> {
+    check::text("title", title, limits::TITLE_CHARS)
+}
+
+fn metadata_from(
+    metadata: Option<Struct>,
+) -> Result<serde_json::Map<String, serde_json::Value>, Invalid> {
+    object_from(
+        "metadata",
+        metadata,
+        limits::METADATA_BYTES,
+        limits::METADATA_DEPTH,
+    )
+}
+
+fn ttl_from(ttl: Option<ProtoDuration>) -> Result<Option<Duration>, Invalid> {
+    duration_in("ttl", ttl, TTL_MIN, TTL_MAX)
+}

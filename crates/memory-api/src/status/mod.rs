@@ -1,0 +1,267 @@
+//! The one map from errors to `tonic::Status`. No handler builds a status by
+//! hand. Every status carries a google.rpc.ErrorInfo; what a caller cannot mend
+//! is logged here, once, under an incident's id that the caller is given.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use memory_budget::BudgetError;
+use memory_contract::proto::ErrorReason;
+use memory_contract::{Invalid, InvalidFields};
+use memory_recall::RecallError;
+use memory_store::StoreError;
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
+use uuid::Uuid;
+
+use crate::error::ApiError;
+
+/// The domain of every google.rpc.ErrorInfo.
+const DOMAIN: &str = "recollect";
+const PREFIX: &str = "ERROR_REASON_";
+/// When to come back to a database or an index that does not answer.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// An error as a caller sees it.
+pub(crate) struct Answer {
+    pub(crate) code: Code,
+    pub(crate) reason: ErrorReason,
+    pub(crate) message: String,
+    pub(crate) violations: Vec<Invalid>,
+    pub(crate) metadata: HashMap<String, String>,
+    pub(crate) retry_after: Option<Duration>,
+}
+
+impl From<ApiError> for Status {
+    fn from(error: ApiError) -> Self {
+        Answer::from(error).into()
+    }
+}
+
+impl From<Answer> for Status {
+    fn from(answer: Answer) -> Self {
+        let Answer {
+            code,
+            reason,
+            message,
+            violations,
+            metadata,
+            retry_after,
+        } = answer;
+        let mut details = ErrorDetails::with_error_info(name(reason), DOMAIN, metadata);
+        if !violations.is_empty() {
+            let violations: Vec<FieldViolation> = violations
+                .into_iter()
+                .map(|Invalid { field, problem }| FieldViolation::new(field, problem))
+                .collect();
+            details.set_bad_request(violations);
+        }
+        if let Some(delay) = retry_after {
+            details.set_retry_info(Some(delay));
+        }
+        Self::with_error_details(code, message, details)
+    }
+}
+
+impl From<ApiError> for Answer {
+    fn from(error: ApiError) -> Self {
+        let retryable = error.retryable();
+        let answer = match error {
+            ApiError::Invalid(InvalidFields(violations)) => Self::invalid(violations),
+            ApiError::Store(error) => Self::store(error),
+            ApiError::Recall(error) => Self::recall(error),
+            ApiError::Budget(error) => Self::budget(&error),
+            ApiError::Unauthenticated => Self::new(
+                Code::Unauthenticated,
+                ErrorReason::Unauthenticated,
+                "a valid API key is required: send it as metadata `authorization: Bearer KEY`",
+            ),
+            ApiError::Overloaded { retry_after } => Self {
+                retry_after: Some(retry_after),
+                ..Self::new(
+                    Code::ResourceExhausted,
+                    ErrorReason::Overloaded,
+                    "too many calls are under way; come back a little later",
+                )
+            },
+            ApiError::DeadlineExceeded => Self::new(
+                Code::DeadlineExceeded,
+                ErrorReason::DeadlineExceeded,
+                "the deadline of the call, or the server's own limit for a call, has passed",
+            ),
+            ApiError::Unreadable { problem } => {
+                Self::new(Code::InvalidArgument, ErrorReason::InvalidField, problem)
+            }
+            error @ (ApiError::Panicked | ApiError::Task(_)) => Self::internal(&error),
+        };
+        let retry_after = answer.retry_after.or(retryable.then_some(RETRY_DELAY));
+        Self {
+            retry_after,
+            ..answer
+        }
+    }
+}
+
+impl Answer {
+    fn new(code: Code, reason: ErrorReason, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            violations: Vec::new(),
+            metadata: HashMap::new(),
+            retry_after: None,
+        }
+    }
+
+    fn with(mut self, key: &str, value: impl ToString) -> Self {
+        self.metadata.insert(key.to_owned(), value.to_string());
+        self
+    }
+
+    fn invalid(violations: Vec<Invalid>) -> Self {
+        let message = InvalidFields(violations.clone()).to_string();
+        Self {
+            violations,
+            ..Self::new(Code::InvalidArgument, ErrorReason::InvalidField, message)
+        }
+    }
+
+    fn store(error: StoreError) -> Self {
+        match error {
+            StoreError::ThreadNotFound => Self::new(
+                Code::NotFound,
+                ErrorReason::ThreadNotFound,
+                "there is no such thread",
+            ),
+            StoreError::MessageNotFound => Self::new(
+                Code::NotFound,
+                ErrorReason::MessageNotFound,
+                "the thread has no such message",
+            ),
+            StoreError::ThreadExists => Self::new(
+                Code::AlreadyExists,
+                ErrorReason::ThreadAlreadyExists,
+                "the app and user have a thread with this session key; ResolveThread returns it",
+            ),
+            StoreError::MessageExists { id } => Self::new(
+                Code::AlreadyExists,
+                ErrorReason::MessageAlreadyExists,
+                format!("the message_id {id} is used already"),
+            )
+            .with("message_id", id),
+            StoreError::RequestReused => Self::new(
+                Code::AlreadyExists,
+                ErrorReason::RequestIdReused,
+                "the request_id was used for another content; use a new UUID for each new request",
+            ),
+            StoreError::HeadMoved { head } => Self::new(
+                Code::Aborted,
+                ErrorReason::HeadMoved,
+                "the thread's head is not expected_head; read the history again, then retry",
+            )
+            .with("head", head.map(|id| id.to_string()).unwrap_or_default()),
+            StoreError::ParentNotFound { index } => Self::invalid(vec![Invalid::new(
+                format!("messages[{index}].parent_message_id"),
+                "must be a message of the thread that is not erased",
+            )]),
+            error @ (StoreError::Unavailable { .. } | StoreError::PoolTimeout) => {
+                tracing::warn!(error = %chain(&error), "the database is not available");
+                Self::new(
+                    Code::Unavailable,
+                    ErrorReason::DatabaseUnavailable,
+                    "the database does not answer; come back a little later",
+                )
+            }
+            error @ (StoreError::Query { .. }
+            | StoreError::Corrupt { .. }
+            | StoreError::Config { .. }
+            | StoreError::Migration { .. }) => Self::internal(&error),
+        }
+    }
+
+    fn recall(error: RecallError) -> Self {
+        if let RecallError::Store(error) = error {
+            return Self::store(error);
+        }
+        if error.retryable() {
+            tracing::warn!(error = %chain(&error), "the index is not available");
+            return Self::new(
+                Code::Unavailable,
+                ErrorReason::IndexUnavailable,
+                "the index does not answer; come back a little later",
+            );
+        }
+        Self::internal(&error)
+    }
+
+    fn budget(error: &BudgetError) -> Self {
+        match error {
+            BudgetError::TurnTooLarge { needed_tokens, .. } => Self::new(
+                Code::FailedPrecondition,
+                ErrorReason::TurnTooLarge,
+                error.to_string(),
+            )
+            .with("needed_tokens", needed_tokens),
+        }
+    }
+
+    fn internal(error: &(dyn Error + 'static)) -> Self {
+        let incident = Uuid::now_v7();
+        tracing::error!(%incident, error = %chain(error), "a call failed");
+        Self::new(
+            Code::Internal,
+            ErrorReason::Internal,
+            format!("an internal error; the server's log has it as incident {incident}"),
+        )
+        .with("incident", incident)
+    }
+}
+
+/// The reason as a google.rpc.ErrorInfo has it.
+pub(crate) fn name(reason: ErrorReason) -> &'static str {
+    let name = reason.as_str_name();
+    name.strip_prefix(PREFIX).unwrap_or(name)
+}
+
+/// The error and its causes in one line. Of a database's error only what cannot
+/// hold stored content: its detail quotes whole rows, and errors of class 22
+/// quote values.
+pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = String::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if !text.is_empty() {
+            text.push_str(": ");
+        }
+        let database = error
+            .downcast_ref::<tokio_postgres::Error>()
+            .and_then(tokio_postgres::Error::as_db_error)
+            .or_else(|| error.downcast_ref::<tokio_postgres::error::DbError>());
+        let Some(database) = database else {
+            let _ = write!(text, "{error}");
+            next = error.source();
+            continue;
+        };
+        let _ = write!(text, "SQLSTATE {}", database.code().code());
+        if !database.code().code().starts_with("22") {
+            let _ = write!(text, " {}", database.message());
+        }
+        for (what, name) in [
+            ("constraint", database.constraint()),
+            ("table", database.table()),
+            ("column", database.column()),
+        ] {
+            if let Some(name) = name {
+                let _ = write!(text, ", {what} {name}");
+            }
+        }
+        next = None;
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+//! What callers see of errors.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use memory_contract::MessageId;
+use memory_recall::Backend;
+use tonic_types::StatusExt as _;
+
+use super::*;
+
+fn check(error: impl Into<ApiError>, code: Code, reason: ErrorReason) -> Status {
+    let error = error.into();
+    let (what, retryable) = (format!("{error:?}"), error.retryable());
+    let status = Status::from(error);
+    let info = status.get_details_error_info().unwrap();
+    assert_eq!(
+        (status.code(), info.reason.as_str()),
+        (code, name(reason)),
+        "{what}"
+    );
+    assert_eq!(info.domain, "recollect", "{what}");
+    assert_eq!(
+        status.get_details_retry_info().is_some(),
+        retryable,
+        "{what}"
+    );
+    assert!(!status.message().is_empty(), "{what}");
+    status
+}
+
+fn metadata(status: &Status, key: &str) -> String {
+    status
+        .get_details_error_info()
+        .unwrap()
+        .metadata
+        .get(key)
+        .cloned()
+        .unwrap_or_default()
+}
+
+#[test]
+fn every_error_has_a_code_and_a_reason() {
+    use ErrorReason as R;
+
+    let id = MessageId::new();
+    check(
+        StoreError::ThreadNotFound,
+        Code::NotFound,
+        R::ThreadNotFound,
+    );
+    check(
+        StoreError::MessageNotFound,
+        Code::NotFound,
+        R::MessageNotFound,
+    );
+    check(
+        StoreError::ThreadExists,
+        Code::AlreadyExists,
+        R::ThreadAlreadyExists,
+    );
+    let status = check(
+        StoreError::MessageExists { id },
+        Code::AlreadyExists,
+        R::MessageAlreadyExists,
+    );
+    assert!(status.message().contains(&id.to_string()));
+    check(
+        StoreError::RequestReused,
+        Code::AlreadyExists,
+        R::RequestIdReused,
+    );
+    let status = check(
+        StoreError::HeadMoved { head: Some(id) },
+        Code::Aborted,
+        R::HeadMoved,
+    );
+    assert_eq!(metadata(&status, "head"), id.to_string());
+    check(
+        StoreError::HeadMoved { head: None },
+        Code::Aborted,
+        R::HeadMoved,
+    );
+    check(
+        StoreError::PoolTimeout,
+        Code::Unavailable,
+        R::DatabaseUnavailable,
+    );
+    check(
+        RecallError::from(StoreError::ThreadNotFound),
+        Code::NotFound,
+        R::ThreadNotFound,
+    );
+    check(
+        RecallError::EmbedderBusy,
+        Code::Unavailable,
+        R::IndexUnavailable,
+    );
+    let after = Duration::from_secs(1);
+    check(
+        RecallError::IndexTimeout {
+            backend: Backend::Edge,
+            after,
+        },
+        Code::Unavailable,
+        R::IndexUnavailable,
+    );
+    let large = BudgetError::TurnTooLarge {
+        needed_tokens: 17,
+        needed_messages: 2,
+        max_tokens: 10,
+        message_limit: 5,
+        whole: true,
+    };
+    let status = check(large, Code::FailedPrecondition, R::TurnTooLarge);
+    assert_eq!(metadata(&status, "needed_tokens"), "17");
+    check(
+        ApiError::Unauthenticated,
+        Code::Unauthenticated,
+        R::Unauthenticated,
+    );
+    check(
+        ApiError::Overloaded { retry_after: after },
+        Code::ResourceExhausted,
+        R::Overloaded,
+    );
+    check(
+        ApiError::DeadlineExceeded,
+        Code::DeadlineExceeded,
+        R::DeadlineExceeded,
+    );
+    check(
+        ApiError::Unreadable { problem: "no" },
+        Code::InvalidArgument,
+        R::InvalidField,
+    );
+    check(ApiError::Panicked, Code::Internal, R::Internal);
+}
+
+#[test]
+fn all_wrong_fields_are_named() {
+    let fields = vec![Invalid::new("a.b", "is wrong"), Invalid::new("c[1]", "too")];
+    let status = check(
+        InvalidFields(fields),
+        Code::InvalidArgument,
+        ErrorReason::InvalidField,
+    );
+    let named: Vec<_> = status
+        .get_details_bad_request()
+        .unwrap()
+        .field_violations
+        .into_iter()
+        .map(|violation| (violation.field, violation.description))
+        .collect();
+    let expected = [("a.b", "is wrong"), ("c[1]", "too")];
+    assert_eq!(
+        named,
+        expected.map(|(field, problem)| (field.to_owned(), problem.to_owned()))
+    );
+    let parent = check(
+        StoreError::ParentNotFound { index: 3 },
+        Code::InvalidArgument,
+        ErrorReason::InvalidField,
+    );
+    let request = parent.get_details_bad_request().unwrap();
+    assert_eq!(
+        request.field_violations[0].field,
+        "messages[3].parent_message_id"
+    );
+}
+
+#[test]
+fn an_internal_error_tells_the_caller_an_incident_and_nothing_else() {
+    let corrupt = StoreError::Corrupt {
+        what: "role",
+        why: "SELECT secret".to_owned(),
+    };
+    let broken = RecallError::ModelMissing {
+        what: "model",
+        path: PathBuf::from("/secret"),
+    };
+    for error in [ApiError::from(corrupt), ApiError::from(broken)] {
+        let status = check(error, Code::Internal, ErrorReason::Internal);
+        assert!(!format!("{status:?}").contains("secret"), "{status:?}");
+        assert!(status.message().contains(&metadata(&status, "incident")));
+    }
+}
+
+#[test]
+fn reasons_are_written_as_the_contract_documents_them() {
+    let names: BTreeSet<_> = (1..)
+        .map_while(|number| ErrorReason::try_from(number).ok())
+        .map(name)
+        .collect();
+    assert!(
+        names.contains("THREAD_NOT_FOUND") && names.len() >= 14,
+        "{names:?}"
+    );
+    assert!(names.iter().all(|name| !name.starts_with(PREFIX)));
+}

@@ -1,0 +1,181 @@
+//! Logs, traces and metrics of the process.
+
+use std::io::IsTerminal as _;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+use opentelemetry::trace::TracerProvider as _;
+use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithExportConfig as _};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
+use tracing_subscriber::{EnvFilter, Layer as _, fmt};
+
+use crate::config::{LogFormat, TelemetryConfig};
+
+/// Buckets of everything measured in seconds: half a millisecond to a minute.
+const SECONDS: [f64; 16] = [
+    0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06, 0.125, 0.25, 0.5, 1.0, 2.0, 5.0, 15.0,
+    60.0,
+];
+/// Buckets of batch sizes.
+const SIZES: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0];
+/// How long the last traces may take to leave.
+const FLUSH: Duration = Duration::from_secs(5);
+const SERVICE: &str = "recollect";
+/// Dependencies that say at `info` what is of no use to an operator. A
+/// configured directive for the same target wins.
+const QUIET: &str = "refinery_core=warn,qdrant_edge=error";
+
+/// Keeps traces flowing; dropped, it sends what is left.
+#[derive(Debug)]
+#[must_use = "dropped, it ends tracing"]
+pub struct Telemetry {
+    tracer: Option<SdkTracerProvider>,
+}
+
+/// Why logs, traces or metrics could not be set up.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TelemetryError {
+    /// Another logger is there.
+    #[error("logging is set up already")]
+    AlreadySet(#[from] TryInitError),
+    /// The log level is none.
+    #[error("telemetry.log_level: must be a level such as `info`, or directives")]
+    Level(#[from] tracing_subscriber::filter::ParseError),
+    /// The trace exporter could not be made.
+    #[error("telemetry.otlp_endpoint: cannot be used")]
+    Exporter(#[from] ExporterBuildError),
+    /// Another metrics recorder is there.
+    #[error("metrics are set up already")]
+    Metrics(#[source] BuildError),
+}
+
+/// Sets up logs to stderr, and traces by OTLP where an endpoint is configured.
+/// Once in a process, inside a Tokio runtime.
+///
+/// # Errors
+/// [`TelemetryError`].
+pub fn init(config: &TelemetryConfig) -> Result<Telemetry, TelemetryError> {
+    let level = EnvFilter::try_new(format!("{QUIET},{}", config.log_level))?;
+    let lines = match config.log_format {
+        LogFormat::Json => fmt::layer()
+            .json()
+            .flatten_event(true)
+            .with_current_span(true)
+            .with_span_list(false)
+            .with_writer(std::io::stderr)
+            .boxed(),
+        LogFormat::Pretty => fmt::layer()
+            .with_ansi(std::io::stderr().is_terminal())
+            .with_writer(std::io::stderr)
+            .boxed(),
+    };
+    let tracer = config.otlp_endpoint.as_deref().map(tracer_to).transpose()?;
+    let traces = tracer.as_ref().map(|provider| {
+        opentelemetry::global::set_text_map_propagator(TraceContextPropagator::new());
+        tracing_opentelemetry::layer()
+            .with_tracer(provider.tracer(SERVICE))
+            .with_filter(tracing_subscriber::filter::filter_fn(|meta| {
+                // The exporter's own calls must not make traces of their own.
+                !["h2", "hyper", "tonic", "tower", "opentelemetry"]
+                    .iter()
+                    .any(|other| meta.target().starts_with(other))
+            }))
+    });
+    tracing_subscriber::registry()
+        .with(traces)
+        .with(lines.with_filter(level))
+        .try_init()?;
+    Ok(Telemetry { tracer })
+}
+
+/// The process's metrics. The recorder is made by the first call.
+pub(crate) fn recorder() -> Result<PrometheusHandle, TelemetryError> {
+    static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
+    static MAKING: Mutex<()> = Mutex::new(());
+    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(handle) = RECORDER.get() {
+        return Ok(handle.clone());
+    }
+    let handle = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)
+        .and_then(|builder| {
+            builder.set_buckets_for_metric(Matcher::Suffix("_size".to_owned()), &SIZES)
+        })
+        .and_then(PrometheusBuilder::install_recorder)
+        .map_err(TelemetryError::Metrics)?;
+    describe();
+    Ok(RECORDER.get_or_init(|| handle).clone())
+}
+
+impl Drop for Telemetry {
+    fn drop(&mut self) {
+        if let Some(tracer) = self.tracer.take() {
+            // Nobody is left to be told.
+            let _ = tracer.shutdown_with_timeout(FLUSH);
+        }
+    }
+}
+
+fn tracer_to(endpoint: &str) -> Result<SdkTracerProvider, ExporterBuildError> {
+    let exporter = SpanExporter::builder()
+        .with_tonic()
+        .with_endpoint(endpoint)
+        .build()?;
+    Ok(SdkTracerProvider::builder()
+        .with_batch_exporter(exporter)
+        .with_resource(Resource::builder().with_service_name(SERVICE).build())
+        .build())
+}
+
+fn describe() {
+    use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
+
+    describe_counter!("recollect_rpc_total", "Calls by service, method and code.");
+    describe_histogram!(
+        "recollect_rpc_seconds",
+        Unit::Seconds,
+        "Time from a call's arrival to the end of its answer."
+    );
+    describe_gauge!("recollect_rpc_in_flight", "Calls under way.");
+    describe_gauge!(
+        "recollect_outbox_depth",
+        "Changes that the index has yet to learn."
+    );
+    describe_gauge!("recollect_outbox_lag_seconds", "Age of the oldest of them.");
+    describe_gauge!(
+        "recollect_outbox_dead_letters",
+        "Changes that were given up."
+    );
+    describe_gauge!("recollect_pool_open", "Open database connections by pool.");
+    describe_gauge!(
+        "recollect_pool_idle",
+        "Database connections that nobody uses."
+    );
+    describe_gauge!(
+        "recollect_pool_waiting",
+        "Calls that wait for a database connection."
+    );
+    describe_gauge!(
+        "recollect_pool_max",
+        "The most database connections that may be open."
+    );
+    describe_gauge!(
+        "recollect_ready",
+        "2: ready, 1: degraded, 0: starting or unavailable."
+    );
+    describe_counter!(
+        "recollect_job_runs_total",
+        "Runs of background jobs by name and outcome."
+    );
+    describe_histogram!(
+        "recollect_job_seconds",
+        Unit::Seconds,
+        "Time of background jobs' runs."
+    );
+}

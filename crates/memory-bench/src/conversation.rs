@@ -1,0 +1,230 @@
+//! Conversations in the LoCoMo format: `session_N` lists of turns with their
+//! `session_N_date_time`, and questions with the turns that answer them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use memory_contract::proto::{self, part};
+use prost_types::{Struct, Timestamp, Value, value::Kind};
+use serde::Deserialize;
+use time::{PrimitiveDateTime, macros::format_description};
+
+use crate::Failure;
+
+/// The message metadata key under which a turn's `dia_id` is stored.
+pub const DIA_ID: &str = "dia_id";
+
+/// One conversation with its questions.
+pub struct Conversation {
+    /// The file's name without extension: the user that it is stored under.
+    pub name: String,
+    /// Sessions by number, in order; each becomes a thread.
+    pub sessions: BTreeMap<u32, Vec<proto::MessageInput>>,
+    /// Questions that have evidence in the conversation.
+    pub questions: Vec<Question>,
+    /// Questions left out because none of their evidence exists.
+    pub without_evidence: usize,
+}
+
+/// One question and the turns that answer it.
+pub struct Question {
+    /// What is asked.
+    pub text: String,
+    /// The `dia_id`s of the turns that answer it.
+    pub evidence: BTreeSet<String>,
+    /// 1 multi-hop, 2 temporal, 3 open domain, 4 single-hop, 5 adversarial.
+    pub category: u32,
+}
+
+impl Conversation {
+    /// All messages of all sessions.
+    pub fn message_count(&self) -> usize {
+        self.sessions.values().map(Vec::len).sum()
+    }
+}
+
+/// Reads each `*.json` of a directory, in order of name.
+pub fn read_all(dir: &Path) -> Result<Vec<Conversation>, Failure> {
+    let entries = fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<_, std::io::Error>>()?;
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    files.sort();
+    if files.is_empty() {
+        return Err(format!("{}: has no *.json conversations", dir.display()).into());
+    }
+    files
+        .iter()
+        .map(|path| read(path).map_err(|error| format!("{}: {error}", path.display()).into()))
+        .collect()
+}
+
+#[derive(Deserialize)]
+struct Turn {
+    speaker: String,
+    dia_id: String,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    blip_caption: String,
+    #[serde(default)]
+    img_url: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    question: String,
+    #[serde(default)]
+    evidence: Vec<String>,
+    category: u32,
+}
+
+fn read(path: &Path) -> Result<Conversation, Failure> {
+    let file: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(&fs::read_to_string(path)?)?;
+    let first_speaker = file
+        .get("speaker_a")
+        .and_then(|name| name.as_str())
+        .unwrap_or_default();
+    let mut sessions = BTreeMap::new();
+    let mut known = BTreeSet::new();
+    for (key, value) in &file {
+        let Some(number) = key.strip_prefix("session_").and_then(|n| n.parse().ok()) else {
+            continue;
+        };
+        let turns: Vec<Turn> = serde_json::from_value(value.clone())?;
+        let start = file
+            .get(&format!("{key}_date_time"))
+            .and_then(|time| time.as_str())
+            .and_then(seconds_of);
+        known.extend(turns.iter().map(|turn| turn.dia_id.clone()));
+        let messages: Vec<_> = turns
+            .into_iter()
+            .zip(0..)
+            .map(|(turn, place)| input(turn, first_speaker, start.map(|seconds| seconds + place)))
+            .collect();
+        if !messages.is_empty() {
+            sessions.insert(number, messages);
+        }
+    }
+    let asked: Vec<Asked> = match file.get("qa") {
+        Some(questions) => serde_json::from_value(questions.clone())?,
+        None => Vec::new(),
+    };
+    let total = asked.len();
+    let questions: Vec<Question> = asked
+        .into_iter()
+        .filter_map(|asked| {
+            let evidence: BTreeSet<String> = asked
+                .evidence
+                .iter()
+                .flat_map(|listed| dia_ids(listed))
+                .filter(|id| known.contains(id))
+                .collect();
+            (!evidence.is_empty()).then_some(Question {
+                text: asked.question,
+                evidence,
+                category: asked.category,
+            })
+        })
+        .collect();
+    Ok(Conversation {
+        name: path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
+        without_evidence: total - questions.len(),
+        sessions,
+        questions,
+    })
+}
+
+fn input(turn: Turn, first_speaker: &str, seconds: Option<i64>) -> proto::MessageInput {
+    let role = if turn.speaker == first_speaker {
+        proto::Role::User
+    } else {
+        proto::Role::Assistant
+    };
+    let mut contents = Vec::new();
+    if !turn.text.is_empty() || turn.blip_caption.is_empty() {
+        contents.push(part::Content::Text(turn.text));
+    }
+    if !turn.blip_caption.is_empty() {
+        let url = turn.img_url.into_iter().next();
+        contents.push(part::Content::File(proto::FileRef {
+            r#type: proto::FileType::Image.into(),
+            location: Some(proto::file_ref::Location::Url(
+                url.unwrap_or_else(|| "about:blank".to_owned()),
+            )),
+            caption: turn.blip_caption,
+            ..Default::default()
+        }));
+    }
+    let dia_id = Value {
+        kind: Some(Kind::StringValue(turn.dia_id)),
+    };
+    proto::MessageInput {
+        role: role.into(),
+        name: turn.speaker,
+        parts: contents
+            .into_iter()
+            .map(|content| proto::Part {
+                content: Some(content),
+            })
+            .collect(),
+        metadata: Some(Struct {
+            fields: [(DIA_ID.to_owned(), dia_id)].into(),
+        }),
+        create_time: seconds.map(|seconds| Timestamp { seconds, nanos: 0 }),
+        ..Default::default()
+    }
+}
+
+/// Seconds since 1970 of a time such as `1:56 pm on 8 May, 2023`.
+fn seconds_of(text: &str) -> Option<i64> {
+    let format = format_description!(
+        "[hour repr:12 padding:none]:[minute] [period case:lower] on [day padding:none] [month repr:long], [year]"
+    );
+    let time = PrimitiveDateTime::parse(text.trim(), format).ok()?;
+    Some(time.assume_utc().unix_timestamp())
+}
+
+/// The ids in an evidence entry. Some entries hold several, and some write
+/// them oddly: `D8:6; D9:17`, `D30:05`, `D:11:26`.
+fn dia_ids(listed: &str) -> Vec<String> {
+    listed
+        .split(|separator: char| separator == ';' || separator == ',' || separator.is_whitespace())
+        .filter_map(|id| {
+            let (session, turn) = id.strip_prefix('D')?.trim_start_matches(':').split_once(':')?;
+            let session: u32 = session.parse().ok()?;
+            let turn: u32 = turn.parse().ok()?;
+            Some(format!("D{session}:{turn}"))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evidence_is_read_however_it_is_written() {
+        assert_eq!(dia_ids("D1:3"), ["D1:3"]);
+        assert_eq!(dia_ids("D8:6; D9:17"), ["D8:6", "D9:17"]);
+        assert_eq!(dia_ids("D30:05"), ["D30:5"]);
+        assert_eq!(dia_ids("D:11:26"), ["D11:26"]);
+        assert!(dia_ids("D").is_empty());
+    }
+
+    #[test]
+    fn session_times_are_read_as_utc() {
+        assert_eq!(seconds_of("1:56 pm on 8 May, 2023"), Some(1_683_554_160));
+        assert_eq!(seconds_of("12:09 am on 13 September, 2023"), Some(1_694_563_740));
+        assert_eq!(seconds_of("some day"), None);
+    }
+}

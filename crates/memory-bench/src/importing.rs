@@ -1,0 +1,118 @@
+//! Puts conversations into a service, and waits until it can find them.
+
+use std::time::{Duration, Instant};
+
+use memory_contract::proto::{
+    self, GetIndexStatusRequest, ImportMessagesRequest, SessionRef,
+    import_messages_response::Outcome,
+};
+use tokio_stream::StreamExt as _;
+
+use crate::{Failure, conversation::Conversation, progress, service::Clients};
+
+/// Messages in one import request, at most what the contract takes.
+const BATCH: usize = 256;
+/// How long the index may take to learn everything.
+const INDEX: Duration = Duration::from_secs(1_800);
+
+/// How long an import took.
+pub struct Imported {
+    /// Messages stored.
+    pub messages: usize,
+    /// Until all were durable.
+    pub durable: Duration,
+    /// Until all could be found.
+    pub searchable: Duration,
+}
+
+/// Imports conversations, each as one user of `app` with a thread a session,
+/// and waits until the index holds them.
+pub async fn conversations(
+    clients: &mut Clients,
+    app: &str,
+    conversations: &[Conversation],
+) -> Result<Imported, Failure> {
+    let mut requests = Vec::new();
+    for conversation in conversations {
+        for (number, messages) in &conversation.sessions {
+            for batch in messages.chunks(BATCH) {
+                requests.push(request(app, &conversation.name, *number, batch));
+            }
+        }
+    }
+    let expected = requests.len();
+    let messages = conversations.iter().map(Conversation::message_count).sum();
+    let bar = progress::count("importing", messages as u64);
+    let begin = Instant::now();
+    let mut answers = clients
+        .messages
+        .import_messages(tokio_stream::iter(requests))
+        .await?
+        .into_inner();
+    let mut answered = 0;
+    while let Some(answer) = answers.next().await {
+        match answer?.outcome {
+            Some(Outcome::Imported(imported)) => {
+                bar.inc(u64::try_from(imported.message_count).unwrap_or_default());
+                answered += 1;
+            }
+            Some(Outcome::Error(error)) => {
+                return Err(format!("import refused: {} {}", error.field, error.message).into());
+            }
+            None => return Err("import answered without an outcome".into()),
+        }
+    }
+    if answered != expected {
+        return Err(format!("import answered {answered} of {expected} requests").into());
+    }
+    let durable = begin.elapsed();
+    bar.finish_and_clear();
+    indexed(clients).await?;
+    Ok(Imported {
+        messages,
+        durable,
+        searchable: begin.elapsed(),
+    })
+}
+
+/// Waits until the index has nothing left to learn.
+pub async fn indexed(clients: &mut Clients) -> Result<(), Failure> {
+    let step = progress::step("indexing");
+    let begin = Instant::now();
+    loop {
+        let status = clients
+            .admin
+            .get_index_status(GetIndexStatusRequest {})
+            .await?
+            .into_inner();
+        if status.dead_letter_count > 0 {
+            return Err(format!("could not be indexed: {}", status.last_error).into());
+        }
+        if status.pending_count == 0 {
+            step.finish_and_clear();
+            return Ok(());
+        }
+        if begin.elapsed() > INDEX {
+            return Err(format!("{} changes still not indexed", status.pending_count).into());
+        }
+        step.set_message(format!("indexing, {} to go", status.pending_count));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn request(
+    app: &str,
+    user: &str,
+    session: u32,
+    messages: &[proto::MessageInput],
+) -> ImportMessagesRequest {
+    ImportMessagesRequest {
+        session: Some(SessionRef {
+            app_id: app.to_owned(),
+            user_id: user.to_owned(),
+            session_key: format!("session:{user}/{session}"),
+        }),
+        messages: messages.to_vec(),
+        request_id: String::new(),
+    }
+}

@@ -1,0 +1,142 @@
+//! History from the head: it has to cost what it returns, however long the
+//! thread is.
+
+use std::time::Instant;
+
+use memory_contract::proto::{
+    AppendMessagesRequest, GetHistoryRequest, MessageInput, Part, ResolveThreadRequest, Role,
+    SessionRef, part,
+};
+use serde::Serialize;
+
+use crate::{
+    Failure, progress,
+    service::{Clients, Service},
+    stats::{Latencies, Quantiles, rounded},
+};
+
+/// Messages in the short thread.
+const SHORT: usize = 100;
+/// Histories read from each thread.
+const READS: usize = 400;
+/// Reads before the measurement, which fill caches.
+const WARM_UP: usize = 20;
+
+/// Latencies of the same history from a long and a short thread.
+#[derive(Serialize)]
+pub struct Measured {
+    long_thread_messages: usize,
+    short_thread_messages: usize,
+    /// Messages in each history.
+    returned_messages: usize,
+    long: Quantiles,
+    short: Quantiles,
+}
+
+impl Measured {
+    /// The long thread's median to the short one's.
+    pub fn ratio(&self) -> f64 {
+        rounded(self.long.p50_ms / self.short.p50_ms.max(0.001), 2)
+    }
+
+    /// A line for people.
+    pub fn line(&self) -> String {
+        format!(
+            "{} messages from a thread of {}: p50 {:.2} ms, p95 {:.2} ms; of {}: p50 {:.2} ms, p95 {:.2} ms",
+            self.returned_messages,
+            self.long_thread_messages,
+            self.long.p50_ms,
+            self.long.p95_ms,
+            self.short_thread_messages,
+            self.short.p50_ms,
+            self.short.p95_ms
+        )
+    }
+}
+
+/// Fills two threads and reads from them in turn.
+pub async fn measure(service: &Service, long: usize) -> Result<Measured, Failure> {
+    let mut clients = service.connect().await?;
+    let app = format!("bench-{}", uuid::Uuid::now_v7());
+    let long_thread = fill(&mut clients, &app, "long", long).await?;
+    let short_thread = fill(&mut clients, &app, "short", SHORT).await?;
+    crate::importing::indexed(&mut clients).await?;
+
+    let bar = progress::count("reading histories", (READS + WARM_UP) as u64);
+    let mut latencies = [Latencies::new()?, Latencies::new()?];
+    let mut returned = 0;
+    for read in 0..READS + WARM_UP {
+        for (thread, latencies) in [&long_thread, &short_thread].into_iter().zip(&mut latencies) {
+            let request = GetHistoryRequest {
+                thread_id: thread.clone(),
+                ..Default::default()
+            };
+            let begin = Instant::now();
+            let history = clients.messages.get_history(request).await?.into_inner();
+            if read >= WARM_UP {
+                latencies.add(begin.elapsed());
+            }
+            returned = history.messages.len();
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    let [long_latencies, short_latencies] = latencies;
+    Ok(Measured {
+        long_thread_messages: long,
+        short_thread_messages: SHORT,
+        returned_messages: returned,
+        long: long_latencies.quantiles(),
+        short: short_latencies.quantiles(),
+    })
+}
+
+async fn fill(
+    clients: &mut Clients,
+    app: &str,
+    key: &str,
+    messages: usize,
+) -> Result<String, Failure> {
+    let request = ResolveThreadRequest {
+        session: Some(SessionRef {
+            app_id: app.to_owned(),
+            user_id: "bench".to_owned(),
+            session_key: key.to_owned(),
+        }),
+        ..Default::default()
+    };
+    let thread = clients.threads.resolve_thread(request).await?.into_inner();
+    let thread_id = thread.thread.ok_or("no thread")?.thread_id;
+    let bar = progress::count(format!("filling a thread of {messages}"), messages as u64);
+    let mut stored = 0;
+    while stored < messages {
+        let batch = (messages - stored).min(256);
+        let request = AppendMessagesRequest {
+            thread_id: thread_id.clone(),
+            messages: (stored..stored + batch).map(message).collect(),
+            ..Default::default()
+        };
+        clients.messages.append_messages(request).await?;
+        stored += batch;
+        bar.inc(batch as u64);
+    }
+    bar.finish_and_clear();
+    Ok(thread_id)
+}
+
+fn message(number: usize) -> MessageInput {
+    let role = if number % 2 == 0 {
+        Role::User
+    } else {
+        Role::Assistant
+    };
+    MessageInput {
+        role: role.into(),
+        parts: vec![Part {
+            content: Some(part::Content::Text(format!(
+                "This is message {number} of a long conversation about nothing much."
+            ))),
+        }],
+        ..Default::default()
+    }
+}

@@ -1,0 +1,153 @@
+//! Throughput and latency, each beside a floor of the same run.
+
+mod append;
+mod history;
+mod recall;
+mod report;
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::{
+    Failure, Target, conversation, importing,
+    machine::{Machine, resident_mib},
+    service::Service,
+    stats::rounded,
+};
+
+/// A service that only stores: with no model to feed, appends and histories
+/// are measured without an embedder at work beside them.
+const WITHOUT_MODEL: &str = "[embedding]\nmodel = \"none\"\n";
+
+/// What to measure.
+#[derive(Args)]
+pub struct Options {
+    /// Concurrent callers for the append measurement.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 8, 64])]
+    callers: Vec<usize>,
+    /// Seconds for each append measurement, and for its floor.
+    #[arg(long, default_value_t = 8)]
+    seconds: u64,
+    /// Conversations in the LoCoMo format to import and to recall from.
+    /// Default: the ones shared with developers, or else the shipped example.
+    #[arg(long)]
+    conversations: Option<PathBuf>,
+    /// Questions to recall with.
+    #[arg(long, default_value_t = 300)]
+    queries: usize,
+    /// Messages in the long thread of the history measurement.
+    #[arg(long, default_value_t = 100_000)]
+    long_thread: usize,
+}
+
+#[derive(Serialize)]
+struct Report {
+    machine: Machine,
+    /// By callers; absent where no floor could be measured.
+    append_ratio_to_pgbench: BTreeMap<usize, f64>,
+    recall_p50_ratio_to_floor: Option<f64>,
+    history_ratio_100k_to_100: f64,
+    rss_mb: Option<f64>,
+    cold_start_s: Option<f64>,
+    warm_start_s: Option<f64>,
+    append: BTreeMap<usize, append::Measured>,
+    import: ImportMeasured,
+    recall: recall::Measured,
+    history: history::Measured,
+}
+
+#[derive(Serialize)]
+struct ImportMeasured {
+    messages: usize,
+    durable_messages_per_s: f64,
+    searchable_messages_per_s: f64,
+}
+
+/// Measures, and prints the report.
+pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), Failure> {
+    let dir = conversations_dir(options)?;
+    let conversations = conversation::read_all(&dir)?;
+
+    // Import and recall, on the service as people start it.
+    let service = Service::attach_or_start(target).await?;
+    let cold_start = service.start;
+    let mut clients = service.connect().await?;
+    let app = format!("bench-{}", uuid::Uuid::now_v7());
+    let imported = importing::conversations(&mut clients, &app, &conversations).await?;
+    let rss_mb = service.pid.and_then(resident_mib);
+    drop(clients);
+    let (service, index_copy) = if service.pid.is_some() {
+        let (service, copy) = service.restart(target).await?;
+        (service, Some(copy))
+    } else {
+        (service, None)
+    };
+    let warm_start = service.start;
+    let recall = recall::measure(
+        &service,
+        index_copy.as_ref().map(|copy| copy.path()),
+        &app,
+        &conversations,
+        options.queries,
+    )
+    .await?;
+    service.stop().await?;
+
+    // Appends and histories.
+    let service = if target.addr.is_some() {
+        Service::attach_or_start(target).await?
+    } else {
+        Service::start(target, WITHOUT_MODEL).await?
+    };
+    let mut append = BTreeMap::new();
+    for &callers in &options.callers {
+        let length = Duration::from_secs(options.seconds);
+        append.insert(callers, append::measure(&service, callers, length).await?);
+    }
+    let history = history::measure(&service, options.long_thread).await?;
+    service.stop().await?;
+
+    let seconds = |start: Duration| rounded(start.as_secs_f64(), 2);
+    let rate = |time: Duration| {
+        rounded(imported.messages as f64 / time.as_secs_f64().max(1e-9), 0)
+    };
+    let report = Report {
+        machine: Machine::here(),
+        append_ratio_to_pgbench: append
+            .iter()
+            .filter_map(|(callers, measured)| Some((*callers, measured.ratio_to_pgbench?)))
+            .collect(),
+        recall_p50_ratio_to_floor: recall.p50_ratio_to_floor(),
+        history_ratio_100k_to_100: history.ratio(),
+        rss_mb: rss_mb.map(|mib| rounded(mib, 0)),
+        cold_start_s: cold_start.map(seconds),
+        warm_start_s: warm_start.map(seconds),
+        append,
+        import: ImportMeasured {
+            messages: imported.messages,
+            durable_messages_per_s: rate(imported.durable),
+            searchable_messages_per_s: rate(imported.searchable),
+        },
+        recall,
+        history,
+    };
+    if json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        report::print(&report);
+    }
+    Ok(())
+}
+
+fn conversations_dir(options: &Options) -> Result<PathBuf, Failure> {
+    if let Some(dir) = &options.conversations {
+        return Ok(dir.clone());
+    }
+    ["../shared/data/locomo-dev", "examples"]
+        .into_iter()
+        .map(PathBuf::from)
+        .find(|dir| dir.is_dir())
+        .ok_or_else(|| "no conversations to import; name a directory with --conversations".into())
+}

@@ -1,0 +1,229 @@
+//! Recall, beside its floor: one query embedding, one raw index query, one raw
+//! read of a recent window, with nothing around them.
+
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use memory_contract::{
+    MessageFilter, TenantId, ThreadId,
+    proto::{ListThreadsRequest, RecallRequest, RecallScope},
+};
+use memory_recall::{
+    Embedder, EmbedderConfig, Index, IndexConfig, IndexSchema, LexicalVector, Search, Selection,
+    open_index,
+};
+use memory_store::{Scope, Store, StoreConfig};
+use serde::Serialize;
+
+use crate::{
+    Failure,
+    conversation::Conversation,
+    progress,
+    service::Service,
+    stats::{Latencies, Quantiles, rounded},
+};
+
+/// Queries before the measurement, which fill caches.
+const WARM_UP: usize = 20;
+/// Candidates of each kind in the raw index query, as recall asks for.
+const CANDIDATES: usize = 200;
+/// Messages in the raw window read, as recall's default.
+const WINDOW: u32 = 4;
+
+/// Latencies of recall and of what it cannot do without.
+#[derive(Serialize)]
+pub struct Measured {
+    /// The whole call, through gRPC.
+    pub recall: Quantiles,
+    floor: Option<Floor>,
+}
+
+#[derive(Serialize)]
+struct Floor {
+    query_embedding: Quantiles,
+    index_query: Quantiles,
+    window_read: Quantiles,
+}
+
+impl Measured {
+    /// The median of the call to the sum of the floor's medians.
+    pub fn p50_ratio_to_floor(&self) -> Option<f64> {
+        let floor = self.floor.as_ref()?;
+        Some(rounded(self.recall.p50_ms / floor.p50_ms().max(0.001), 2))
+    }
+
+    /// A line for people.
+    pub fn line(&self) -> String {
+        let recall = format!(
+            "p50 {:.2} ms, p95 {:.2} ms over {} queries",
+            self.recall.p50_ms, self.recall.p95_ms, self.recall.count
+        );
+        let Some(floor) = &self.floor else {
+            return recall;
+        };
+        format!(
+            "{recall}; floor p50 {:.2} ms (query embedding {:.2}, index query {:.2}, window read {:.2})",
+            floor.p50_ms(),
+            floor.query_embedding.p50_ms,
+            floor.index_query.p50_ms,
+            floor.window_read.p50_ms
+        )
+    }
+}
+
+impl Floor {
+    fn p50_ms(&self) -> f64 {
+        self.query_embedding.p50_ms + self.index_query.p50_ms + self.window_read.p50_ms
+    }
+}
+
+/// What the floor is measured with, in this process.
+struct Bare {
+    embedder: Embedder,
+    index: std::sync::Arc<dyn Index>,
+    store: Store,
+    tenant: TenantId,
+}
+
+/// Asks the conversations' questions, each through the service and, with a copy
+/// of the service's index directory, bare.
+pub async fn measure(
+    service: &Service,
+    index_copy: Option<&Path>,
+    app: &str,
+    conversations: &[Conversation],
+    queries: usize,
+) -> Result<Measured, Failure> {
+    let bare = match (index_copy, &service.database_url) {
+        (Some(index), Some(url)) => Some(Bare::open(index, url).await?),
+        _ => None,
+    };
+    let mut clients = service.connect().await?;
+    let mut asked = Vec::new();
+    for conversation in conversations {
+        let threads = clients
+            .threads
+            .list_threads(ListThreadsRequest {
+                app_id: app.to_owned(),
+                user_id: conversation.name.clone(),
+                ..Default::default()
+            })
+            .await?
+            .into_inner();
+        let newest = threads.threads.into_iter().next().ok_or("no thread")?;
+        for question in &conversation.questions {
+            asked.push((newest.clone(), question.text.clone()));
+        }
+    }
+    if asked.is_empty() {
+        return Err("the conversations have no questions to recall with".into());
+    }
+
+    let bar = progress::count("recalling", (queries + WARM_UP) as u64);
+    let mut recall = Latencies::new()?;
+    let mut parts = [Latencies::new()?, Latencies::new()?, Latencies::new()?];
+    for query in 0..queries + WARM_UP {
+        let (thread, question) = &asked[(query * 7) % asked.len()];
+        if let Some(bare) = &bare {
+            let took = bare.ask(&thread.thread_id, &thread.app_id, &thread.user_id, question).await?;
+            if query >= WARM_UP {
+                for (latencies, took) in parts.iter_mut().zip(took) {
+                    latencies.add(took);
+                }
+            }
+        }
+        let request = RecallRequest {
+            thread_id: thread.thread_id.clone(),
+            scope: RecallScope::User.into(),
+            query: question.clone(),
+            ..Default::default()
+        };
+        let begin = Instant::now();
+        let response = clients.recall.recall(request).await?.into_inner();
+        if query >= WARM_UP {
+            recall.add(begin.elapsed());
+        }
+        if let Some(degradation) = response.degradations.first() {
+            return Err(format!("recall was degraded: {}", degradation.message).into());
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    if let Some(bare) = &bare {
+        bare.index.stop().await;
+    }
+    let [embedding, index, window] = parts;
+    Ok(Measured {
+        recall: recall.quantiles(),
+        floor: bare.is_some().then(|| Floor {
+            query_embedding: embedding.quantiles(),
+            index_query: index.quantiles(),
+            window_read: window.quantiles(),
+        }),
+    })
+}
+
+impl Bare {
+    async fn open(index: &Path, url: &str) -> Result<Self, Failure> {
+        let embedder = tokio::task::spawn_blocking(|| Embedder::start(&EmbedderConfig::default()))
+            .await??
+            .ok_or("no embedding model")?;
+        let config = IndexConfig {
+            path: Some(index.to_owned()),
+            ..IndexConfig::default()
+        };
+        let schema = IndexSchema::new(&config.alias, Some(embedder.model()));
+        let index = open_index(&config, schema)?;
+        index.prepare().await?;
+        let store = Store::connect(&StoreConfig {
+            url: url.into(),
+            ..StoreConfig::default()
+        })
+        .await?;
+        Ok(Self {
+            embedder,
+            index,
+            store,
+            tenant: TenantId::new("default"),
+        })
+    }
+
+    /// The time of each of the three parts for one question.
+    async fn ask(
+        &self,
+        thread: &str,
+        app: &str,
+        user: &str,
+        question: &str,
+    ) -> Result<[Duration; 3], Failure> {
+        let begin = Instant::now();
+        let dense = self.embedder.query(question).await?;
+        let embedding = begin.elapsed();
+
+        let scope = Scope::User {
+            app: memory_contract::AppId::new(app),
+            user: memory_contract::UserId::new(user),
+        };
+        let begin = Instant::now();
+        let found = self
+            .index
+            .search(Search {
+                selection: Selection::new(&self.tenant, &scope, &MessageFilter::default()),
+                dense: Some(dense),
+                lexical: Some(LexicalVector::of_query(question)),
+                limit: CANDIDATES,
+            })
+            .await?;
+        let search = begin.elapsed();
+        if found.dense.is_empty() {
+            return Err("the copy of the index holds nothing".into());
+        }
+
+        let thread = ThreadId::from(uuid::Uuid::parse_str(thread)?);
+        let begin = Instant::now();
+        self.store.recent(&self.tenant, thread, WINDOW).await?;
+        Ok([embedding, search, begin.elapsed()])
+    }
+}

@@ -1,0 +1,74 @@
+//! The load report for people: ratios first.
+
+use super::Report;
+use crate::table::table;
+
+/// Prints the report to standard output.
+pub fn print(report: &Report) {
+    println!("{}\n", report.machine.line());
+
+    let mut summary = table(&["figure", "measured", "aim"], 1);
+    for (callers, ratio) in &report.append_ratio_to_pgbench {
+        summary.add_row([
+            format!("append to pgbench, {callers} callers"),
+            format!("{ratio:.2}"),
+            "≥ 0.6".to_owned(),
+        ]);
+    }
+    let or_dash = |value: Option<f64>, unit: &str| {
+        value.map_or("-".to_owned(), |value| format!("{value}{unit}"))
+    };
+    for (figure, measured, aim) in [
+        (
+            "recall p50 to its floor",
+            or_dash(report.recall_p50_ratio_to_floor, ""),
+            "≤ 1.5",
+        ),
+        (
+            "recall p50",
+            format!("{:.2} ms", report.recall.recall.p50_ms),
+            "< 8 ms",
+        ),
+        (
+            "history, long thread to short",
+            format!("{:.2}", report.history_ratio_100k_to_100),
+            "≤ 1.3",
+        ),
+        (
+            "resident memory after import",
+            or_dash(report.rss_mb, " MB"),
+            "< 600 MB",
+        ),
+        (
+            "cold start to ready",
+            or_dash(report.cold_start_s, " s"),
+            "< 3 s",
+        ),
+        (
+            "start on existing data",
+            or_dash(report.warm_start_s, " s"),
+            "",
+        ),
+    ] {
+        summary.add_row([figure.to_owned(), measured, aim.to_owned()]);
+    }
+    println!("{summary}\n");
+
+    let headings = [
+        "callers", "to pgbench", "appends/s", "pgbench/s", "p50 ms", "p95 ms", "p99 ms",
+    ];
+    let mut appends = table(&headings, 0);
+    for (callers, measured) in &report.append {
+        appends.add_row([callers.to_string()].into_iter().chain(measured.row()));
+    }
+    println!("{appends}\n");
+
+    println!(
+        "import of {} messages: {:.0}/s to durable, {:.0}/s to searchable",
+        report.import.messages,
+        report.import.durable_messages_per_s,
+        report.import.searchable_messages_per_s
+    );
+    println!("recall: {}", report.recall.line());
+    println!("history: {}", report.history.line());
+}

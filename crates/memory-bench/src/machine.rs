@@ -1,0 +1,73 @@
+//! The machine that the figures were measured on.
+
+use std::fs;
+
+use serde::Serialize;
+
+/// What a figure depends on.
+#[derive(Debug, Serialize)]
+pub struct Machine {
+    /// The processor's name.
+    pub cpu: String,
+    /// Cores that this process may use.
+    pub cores: usize,
+    /// Memory, in GiB.
+    pub memory_gib: u64,
+    /// Operating system and processor kind.
+    pub os: String,
+    /// Whether memory-bench itself was built with optimisation.
+    pub optimised: bool,
+}
+
+impl Machine {
+    /// Looks at this machine. What cannot be read is left empty or 0.
+    pub fn here() -> Self {
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let field = |text: &str, name: &str| {
+            text.lines()
+                .find(|line| line.starts_with(name))
+                .and_then(|line| line.split(':').nth(1))
+                .map(|value| value.trim().to_owned())
+                .unwrap_or_default()
+        };
+        let memory_kib: u64 = field(&meminfo, "MemTotal")
+            .split(' ')
+            .next()
+            .and_then(|kib| kib.parse().ok())
+            .unwrap_or_default();
+        Self {
+            cpu: field(&cpuinfo, "model name"),
+            cores: std::thread::available_parallelism().map_or(0, Into::into),
+            memory_gib: memory_kib.div_ceil(1024 * 1024),
+            os: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+            optimised: !cfg!(debug_assertions),
+        }
+    }
+
+    /// One line for a report's head.
+    pub fn line(&self) -> String {
+        let build = if self.optimised {
+            "release build"
+        } else {
+            "DEBUG BUILD: not comparable"
+        };
+        format!(
+            "{}, {} cores, {} GiB, {}, {build}",
+            self.cpu, self.cores, self.memory_gib, self.os
+        )
+    }
+}
+
+/// Resident memory of a process, in MiB.
+pub fn resident_mib(pid: u32) -> Option<f64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let kib: u32 = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .ok()?;
+    Some(f64::from(kib) / 1_024.0)
+}

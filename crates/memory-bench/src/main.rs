@@ -1,0 +1,77 @@
+#![doc = include_str!("../README.md")]
+
+mod conversation;
+mod importing;
+mod load;
+mod machine;
+mod progress;
+mod quality;
+mod service;
+mod stats;
+mod table;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{Args, Parser, Subcommand};
+
+/// What goes wrong is told to a person and ends the run.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Measures a running Recollect over gRPC.
+#[derive(Parser)]
+#[command(version, about, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    target: Target,
+    /// Print one JSON object instead of a table.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+/// What is measured.
+#[derive(Args, Clone)]
+pub struct Target {
+    /// Measure this service, such as http://127.0.0.1:50051, instead of starting one.
+    #[arg(long, global = true, env = "RECOLLECT_ADDR")]
+    addr: Option<String>,
+    /// API key for --addr.
+    #[arg(long, global = true, env = "RECOLLECT_API_KEY", hide_env_values = true)]
+    api_key: Option<String>,
+    /// Database of --addr, for the floors of append and recall. Without it they are left out.
+    #[arg(long, global = true)]
+    database_url: Option<String>,
+    /// The recollect binary to start. Default: the one beside memory-bench.
+    #[arg(long, global = true)]
+    recollect: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measure throughput and latency against floors of the same run.
+    Load(load::Options),
+    /// Measure how much evidence recall finds in conversations of the LoCoMo format.
+    Quality(quality::Options),
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = match cli.command {
+        Command::Load(options) => load::run(&cli.target, &options, cli.json).await,
+        Command::Quality(options) => quality::run(&cli.target, &options, cli.json).await,
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("memory-bench: {failure}");
+            let mut cause = failure.source();
+            while let Some(inner) = cause {
+                eprintln!("  because: {inner}");
+                cause = inner.source();
+            }
+            ExitCode::FAILURE
+        }
+    }
+}

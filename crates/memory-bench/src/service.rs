@@ -1,0 +1,243 @@
+//! The service under measurement: one that runs already, or a throw-away one.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use memory_contract::proto::{
+    admin_service_client::AdminServiceClient, message_service_client::MessageServiceClient,
+    recall_service_client::RecallServiceClient, thread_service_client::ThreadServiceClient,
+};
+use serde::Deserialize;
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{Child, Command},
+};
+use tonic::{
+    Request, Status,
+    metadata::{Ascii, MetadataValue},
+    service::{Interceptor, interceptor::InterceptedService},
+    transport::{Channel, Endpoint},
+};
+
+use crate::{Failure, Target, progress};
+
+/// How long a service may take to start. The first start on a slow disk makes
+/// a database cluster.
+const START: Duration = Duration::from_secs(60);
+/// How long a service may take to stop before it is killed.
+const STOP: Duration = Duration::from_secs(30);
+
+/// Where a data directory has its index.
+const INDEX_DIR: &str = "index";
+
+/// A channel that carries the API key.
+pub type Authorised = InterceptedService<Channel, Key>;
+
+/// A service to measure, with what is known of it.
+pub struct Service {
+    /// Where it answers.
+    pub addr: String,
+    /// Its database, for floors; not known of every running service.
+    pub database_url: Option<String>,
+    /// Its process, where this run started it.
+    pub pid: Option<u32>,
+    /// Time from its start to the first line that says it is ready.
+    pub start: Option<Duration>,
+    key: Key,
+    child: Option<Child>,
+    /// Removed when the run ends.
+    data: Option<TempDir>,
+}
+
+/// The line that `recollect dev --json` prints when it is ready.
+#[derive(Deserialize)]
+struct Ready {
+    addr: String,
+    pid: u32,
+    postgres: String,
+}
+
+impl Service {
+    /// Attaches to the service of `--addr`, or starts one.
+    pub async fn attach_or_start(target: &Target) -> Result<Self, Failure> {
+        let Some(addr) = &target.addr else {
+            return Self::start(target, "").await;
+        };
+        let key = Key::new(target.api_key.as_deref())?;
+        Ok(Self {
+            addr: addr.clone(),
+            database_url: target.database_url.clone(),
+            pid: None,
+            start: None,
+            key,
+            child: None,
+            data: None,
+        })
+    }
+
+    /// Starts a throw-away service with the embedded default and this
+    /// configuration (TOML) beside it.
+    pub async fn start(target: &Target, config: &str) -> Result<Self, Failure> {
+        let data = tempfile::Builder::new().prefix("memory-bench-").tempdir()?;
+        fs::write(data.path().join("recollect.toml"), config)?;
+        Self::start_in(target, data).await
+    }
+
+    async fn start_in(target: &Target, data: TempDir) -> Result<Self, Failure> {
+        let recollect = binary(target)?;
+        let step = progress::step("starting a throw-away service");
+        let begin = Instant::now();
+        let mut child = Command::new(&recollect)
+            .args(["dev", "--json", "--stop-with-stdin", "--listen", "127.0.0.1:0"])
+            .arg("--data-dir")
+            .arg(data.path().join("data"))
+            .arg("--config")
+            .arg(data.path().join("recollect.toml"))
+            .env("RECOLLECT_TELEMETRY__METRICS_LISTEN", "127.0.0.1:0")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(fs::File::create(data.path().join("stderr"))?)
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| format!("{}: {error}", recollect.display()))?;
+        let stdout = child.stdout.take().ok_or("the service has no output")?;
+        let mut lines = BufReader::new(stdout).lines();
+        let line = tokio::time::timeout(START, lines.next_line()).await;
+        let elapsed = begin.elapsed();
+        step.finish_and_clear();
+        let Ok(Ok(Some(line))) = line else {
+            let said = fs::read_to_string(data.path().join("stderr")).unwrap_or_default();
+            return Err(format!("the service did not start; it said:\n{said}").into());
+        };
+        // The pipe stays open, so that the service never writes into nothing.
+        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        let Ready {
+            addr,
+            pid,
+            postgres,
+        } = serde_json::from_str(&line)?;
+        let addr = if addr.contains("://") {
+            addr
+        } else {
+            format!("http://{addr}")
+        };
+        Ok(Self {
+            addr,
+            database_url: Some(postgres),
+            pid: Some(pid),
+            start: Some(elapsed),
+            key: Key(None),
+            child: Some(child),
+            data: Some(data),
+        })
+    }
+
+    /// Stops a service that this run started and starts it again on its data;
+    /// the new start's time is in `start`. In between, its index is copied for
+    /// the floor of recall.
+    pub async fn restart(mut self, target: &Target) -> Result<(Self, TempDir), Failure> {
+        let data = self.data.take().ok_or("only a started service can be restarted")?;
+        self.stop().await?;
+        let copy = tempfile::Builder::new().prefix("memory-bench-").tempdir()?;
+        copy_dir(&data.path().join("data").join(INDEX_DIR), copy.path())?;
+        Ok((Self::start_in(target, data).await?, copy))
+    }
+
+    /// Stops a service that this run started; leaves any other alone.
+    pub async fn stop(mut self) -> Result<(), Failure> {
+        if let Some(mut child) = self.child.take() {
+            drop(child.stdin.take());
+            if tokio::time::timeout(STOP, child.wait()).await.is_err() {
+                child.kill().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a connection of its own.
+    pub async fn connect(&self) -> Result<Clients, Failure> {
+        let channel = Endpoint::from_shared(self.addr.clone())?
+            .connect_timeout(Duration::from_secs(5))
+            .tcp_nodelay(true)
+            .connect()
+            .await
+            .map_err(|error| format!("{} does not answer: {error}", self.addr))?;
+        Ok(Clients {
+            threads: ThreadServiceClient::with_interceptor(channel.clone(), self.key.clone()),
+            messages: MessageServiceClient::with_interceptor(channel.clone(), self.key.clone()),
+            recall: RecallServiceClient::with_interceptor(channel.clone(), self.key.clone()),
+            admin: AdminServiceClient::with_interceptor(channel, self.key.clone()),
+        })
+    }
+}
+
+/// One client of each service, over one connection.
+#[derive(Clone)]
+pub struct Clients {
+    /// Threads.
+    pub threads: ThreadServiceClient<Authorised>,
+    /// Messages.
+    pub messages: MessageServiceClient<Authorised>,
+    /// Recall.
+    pub recall: RecallServiceClient<Authorised>,
+    /// Administration.
+    pub admin: AdminServiceClient<Authorised>,
+}
+
+/// Puts the API key on each call.
+#[derive(Clone)]
+pub struct Key(Option<MetadataValue<Ascii>>);
+
+impl Key {
+    fn new(key: Option<&str>) -> Result<Self, Failure> {
+        Ok(Self(
+            key.map(|key| format!("Bearer {key}").parse()).transpose()?,
+        ))
+    }
+}
+
+impl Interceptor for Key {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(key) = &self.0 {
+            request.metadata_mut().insert("authorization", key.clone());
+        }
+        Ok(request)
+    }
+}
+
+fn copy_dir(from: &Path, to: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_dir(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}
+
+fn binary(target: &Target) -> Result<PathBuf, Failure> {
+    if let Some(path) = &target.recollect {
+        return Ok(path.clone());
+    }
+    let beside = std::env::current_exe()?
+        .parent()
+        .unwrap_or(Path::new("."))
+        .join("recollect");
+    if beside.exists() {
+        return Ok(beside);
+    }
+    Err(format!(
+        "{} is not there; build it with `cargo build --release --bin recollect`, or name one with --recollect, or a running service with --addr",
+        beside.display()
+    )
+    .into())
+}

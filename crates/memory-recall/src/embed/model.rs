@@ -1,0 +1,155 @@
+//! Loading a model.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::OnceLock;
+
+use fastembed::{
+    EmbeddingModel as HubModel, InitOptionsUserDefined, Pooling, QuantizationMode, TextEmbedding,
+    TextInitOptions, TokenizerFiles, UserDefinedEmbeddingModel,
+};
+use ort::environment::Environment;
+
+use crate::config::{
+    EmbedderConfig, EmbedderKind, ModelPrecision, default_hub_dir, default_model_dir,
+    default_runtime_library,
+};
+use crate::error::RecallError;
+
+/// ONNX Runtime is loaded once for the whole process.
+static RUNTIME: OnceLock<Environment> = OnceLock::new();
+
+/// Where everything is that a model is loaded from.
+#[derive(Clone, Debug)]
+pub(super) struct Model {
+    pub(super) name: String,
+    source: ModelSource,
+    max_length: usize,
+    runtime: PathBuf,
+}
+
+#[derive(Clone, Debug)]
+enum ModelSource {
+    Local { directory: PathBuf, file: &'static str, quantised: bool },
+    Hub { model: HubModel, cache: PathBuf },
+}
+
+/// The files that a local model needs beside the graph.
+const FILES: [&str; 4] =
+    ["tokenizer.json", "config.json", "special_tokens_map.json", "tokenizer_config.json"];
+
+impl Model {
+    /// Finds out where the model is, and that it is there. `None`: no model is
+    /// wanted.
+    pub(super) fn locate(config: &EmbedderConfig) -> Result<Option<Self>, RecallError> {
+        let source = match config.kind {
+            EmbedderKind::None => return Ok(None),
+            EmbedderKind::Local => local(config)?,
+            EmbedderKind::Hub => hub(config)?,
+        };
+        let name = match (&source, config.precision) {
+            (ModelSource::Local { .. }, ModelPrecision::Int8) => format!("{}-int8", config.model),
+            (ModelSource::Local { .. }, ModelPrecision::Fp32) => format!("{}-fp32", config.model),
+            (ModelSource::Hub { .. }, _) => config.model.clone(),
+        };
+        let runtime = config.runtime_library.clone().or_else(default_runtime_library);
+        let runtime = runtime.ok_or_else(|| no_home("embedder.runtime_library"))?;
+        present("ONNX Runtime", &runtime)?;
+        Ok(Some(Self { name, source, max_length: config.max_length, runtime }))
+    }
+
+    /// Loads the model for inferences on this many threads. The caller's own
+    /// thread is one of them.
+    pub(super) fn load(&self, threads: usize) -> Result<TextEmbedding, RecallError> {
+        let environment = self.environment()?;
+        // Waiting threads that spin would take the other core from everybody.
+        let spin = ("session.intra_op.allow_spinning", "0");
+        match &self.source {
+            ModelSource::Local { directory, file, quantised } => {
+                let tokenizer_files = TokenizerFiles {
+                    tokenizer_file: self.read(directory, FILES[0])?,
+                    config_file: self.read(directory, FILES[1])?,
+                    special_tokens_map_file: self.read(directory, FILES[2])?,
+                    tokenizer_config_file: self.read(directory, FILES[3])?,
+                };
+                let quantization =
+                    if *quantised { QuantizationMode::Dynamic } else { QuantizationMode::None };
+                let model = UserDefinedEmbeddingModel::new(self.read(directory, file)?, tokenizer_files)
+                    .with_pooling(Pooling::Mean)
+                    .with_quantization(quantization);
+                let options = InitOptionsUserDefined::new()
+                    .with_environment(environment)
+                    .with_max_length(self.max_length)
+                    .with_session_config(spin.0, spin.1)
+                    .with_intra_threads(threads);
+                TextEmbedding::try_new_from_user_defined(model, options)
+            }
+            ModelSource::Hub { model, cache } => {
+                let options = TextInitOptions::new(model.clone())
+                    .with_environment(environment)
+                    .with_cache_dir(cache.clone())
+                    .with_max_length(self.max_length)
+                    .with_session_config(spin.0, spin.1)
+                    .with_intra_threads(threads);
+                TextEmbedding::try_new(options)
+            }
+        }
+        .map_err(|source| self.broken(source))
+    }
+
+    fn environment(&self) -> Result<Environment, RecallError> {
+        if let Some(environment) = RUNTIME.get() {
+            return Ok(environment.clone());
+        }
+        let made = ort::init_from(&self.runtime)
+            .map_err(|error| self.broken(error.to_string()))?
+            .with_name("recollect")
+            .build()
+            .map_err(|error| self.broken(error.to_string()))?;
+        Ok(RUNTIME.get_or_init(|| made).clone())
+    }
+
+    fn read(&self, directory: &Path, file: &str) -> Result<Vec<u8>, RecallError> {
+        fs::read(directory.join(file)).map_err(|source| self.broken(source))
+    }
+
+    fn broken(&self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> RecallError {
+        RecallError::ModelBroken { model: self.name.clone(), source: source.into() }
+    }
+}
+
+fn local(config: &EmbedderConfig) -> Result<ModelSource, RecallError> {
+    let directory = config.model_dir.clone().or_else(|| default_model_dir(&config.model));
+    let directory = directory.ok_or_else(|| no_home("embedder.model_dir"))?;
+    let (file, quantised) = match config.precision {
+        ModelPrecision::Fp32 => ("model.onnx", false),
+        ModelPrecision::Int8 => ("model-int8.onnx", true),
+    };
+    for file in FILES.into_iter().chain([file]) {
+        present("a file of the embedding model", &directory.join(file))?;
+    }
+    Ok(ModelSource::Local { directory, file, quantised })
+}
+
+fn hub(config: &EmbedderConfig) -> Result<ModelSource, RecallError> {
+    let model = HubModel::from_str(&config.model).map_err(|_| RecallError::Config {
+        key: "embedder.model",
+        problem: format!("fastembed knows no model {:?}", config.model),
+    })?;
+    let cache = config.hub_cache_dir.clone().or_else(default_hub_dir);
+    let cache = cache.ok_or_else(|| no_home("embedder.hub_cache_dir"))?;
+    Ok(ModelSource::Hub { model, cache })
+}
+
+fn present(what: &'static str, path: &Path) -> Result<(), RecallError> {
+    if path.is_file() {
+        Ok(())
+    } else {
+        Err(RecallError::ModelMissing { what, path: path.to_owned() })
+    }
+}
+
+fn no_home(key: &'static str) -> RecallError {
+    RecallError::Config { key, problem: "must be set where there is no home directory".to_owned() }
+}

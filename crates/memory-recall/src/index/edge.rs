@@ -1,0 +1,379 @@
+//! The embedded engine.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread;
+
+use async_trait::async_trait;
+use memory_contract::TenantId;
+use qdrant_edge::{
+    Condition as EdgeCondition, CountRequest, EdgeShard, FacetRequest, FacetValue, FieldCondition,
+    Filter, JsonPath, Match, NamedQuery, PointId, QueryEnum, Range, ScoredPoint, SearchRequest, VectorInternal, WithPayloadInterface, WithVector,
+    external::ordered_float::OrderedFloat,
+};
+use tokio::sync::{mpsc, oneshot, watch};
+use uuid::Uuid;
+
+use super::facts::Facts;
+use super::filter::{Condition, Selection, field};
+use super::payload::candidate;
+use super::writer::{DENSE, LEXICAL, Writer, guarded, not_prepared};
+use super::{
+    Backend, Candidate, Candidates, Change, Index, IndexSchema, IndexState, IndexStatus,
+    LexicalVector, Prepared, Search,
+};
+use crate::config::IndexConfig;
+use crate::error::RecallError;
+
+/// The index in this process, over qdrant-edge. Searches run beside each other
+/// and beside the one thread that writes.
+pub struct EdgeIndex {
+    schema: IndexSchema,
+    commands: mpsc::UnboundedSender<Command>,
+    shard: watch::Receiver<Option<Arc<EdgeShard>>>,
+    facts: Arc<Facts>,
+    state: AtomicU8,
+    /// Keeps other processes away from the directory.
+    _lock: File,
+}
+
+enum Command {
+    Prepare(oneshot::Sender<Result<Prepared, RecallError>>),
+    Apply(Vec<Change>, oneshot::Sender<Result<(), RecallError>>),
+    Mark(bool, oneshot::Sender<Result<(), RecallError>>),
+    Stop(oneshot::Sender<()>),
+}
+
+impl EdgeIndex {
+    /// Opens the index in the configured directory, which it keeps for itself.
+    /// Nothing is loaded yet: [`Index::prepare`] does that.
+    ///
+    /// # Errors
+    /// [`RecallError::Config`] where no directory is configured,
+    /// [`RecallError::IndexDirectory`] where it cannot be made, or another
+    /// process has it.
+    pub fn open(config: &IndexConfig, schema: IndexSchema) -> Result<Self, RecallError> {
+        let Some(path) = config.path.clone() else {
+            return Err(RecallError::Config {
+                key: "index.path",
+                problem: "the embedded engine needs a directory".to_owned(),
+            });
+        };
+        let lock = lock(&path)?;
+        let (commands, queue) = mpsc::unbounded_channel();
+        let (publish, shard) = watch::channel(None);
+        let facts = Arc::new(Facts::default());
+        let writer = Writer::new(&path, &schema, Arc::clone(&facts));
+        thread::Builder::new()
+            .name("index-writer".to_owned())
+            .spawn(move || write(writer, queue, publish))
+            .map_err(|source| RecallError::IndexDirectory { path, source: source.into() })?;
+        Ok(Self {
+            schema,
+            commands,
+            shard,
+            facts,
+            state: AtomicU8::new(encode(IndexState::Unavailable)),
+            _lock: lock,
+        })
+    }
+
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, RecallError> {
+        let (reply, answer) = oneshot::channel();
+        self.commands.send(command(reply)).map_err(|_| not_prepared())?;
+        answer.await.map_err(|_| not_prepared())
+    }
+
+    /// Runs a read beside the async tasks.
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&EdgeShard) -> Result<T, RecallError> + Send + 'static,
+    ) -> Result<T, RecallError> {
+        let shard = self.shard.borrow().clone().ok_or_else(not_prepared)?;
+        let answer = tokio::task::spawn_blocking(move || read(&shard)).await;
+        answer.map_err(|_| not_prepared())?
+    }
+
+    fn set_state(&self, state: IndexState) {
+        self.state.store(encode(state), Ordering::Relaxed);
+    }
+}
+
+#[async_trait]
+impl Index for EdgeIndex {
+    fn backend(&self) -> Backend {
+        Backend::Edge
+    }
+
+    fn schema(&self) -> &IndexSchema {
+        &self.schema
+    }
+
+    async fn prepare(&self) -> Result<Prepared, RecallError> {
+        let prepared = self.ask(Command::Prepare).await??;
+        self.set_state(match prepared {
+            Prepared::Whole => IndexState::Ready,
+            Prepared::Rebuilding | Prepared::New => IndexState::Rebuilding,
+        });
+        Ok(prepared)
+    }
+
+    async fn apply(&self, changes: Vec<Change>) -> Result<(), RecallError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.ask(|reply| Command::Apply(changes, reply)).await?
+    }
+
+    async fn search(&self, search: Search) -> Result<Candidates, RecallError> {
+        let Search { selection, dense, lexical, limit } = search;
+        if limit == 0 {
+            return Ok(Candidates::default());
+        }
+        check(&self.schema, dense.as_deref())?;
+        let facts = Arc::clone(&self.facts);
+        self.read(move |shard| {
+            let filter = filter_of(&selection);
+            let mut found = Candidates::default();
+            if let Some(dense) = dense {
+                let points = list(shard, DENSE, VectorInternal::Dense(dense), filter.clone(), limit)?;
+                found.dense = known(shard, &facts, points)?;
+            }
+            if let Some(LexicalVector { indices, values }) =
+                lexical.filter(|words| !words.indices.is_empty())
+            {
+                let query = qdrant_edge::SparseVector { indices, values };
+                let mut points = list(shard, LEXICAL, VectorInternal::Sparse(query), filter, limit)?;
+                points.retain(|point| point.score > 0.0);
+                found.lexical = known(shard, &facts, points)?;
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    async fn names(&self, selection: &Selection, limit: usize) -> Result<Vec<String>, RecallError> {
+        let filter = filter_of(selection);
+        self.read(move |shard| {
+            let request = FacetRequest {
+                key: path(field::NAME),
+                limit: limit.max(1),
+                filter: Some(filter),
+                exact: false,
+            };
+            let found = guarded("list names", || shard.facet(request))?;
+            Ok(found
+                .hits
+                .into_iter()
+                .filter_map(|hit| match hit.value {
+                    FacetValue::Keyword(name) if hit.count > 0 => Some(name),
+                    FacetValue::Keyword(_)
+                    | FacetValue::Int(_)
+                    | FacetValue::Uuid(_)
+                    | FacetValue::Bool(_) => None,
+                })
+                .collect())
+        })
+        .await
+    }
+
+    async fn mark_rebuilding(&self, rebuilding: bool) -> Result<(), RecallError> {
+        self.ask(|reply| Command::Mark(rebuilding, reply)).await??;
+        self.set_state(if rebuilding { IndexState::Rebuilding } else { IndexState::Ready });
+        Ok(())
+    }
+
+    async fn status(&self, tenant: &TenantId) -> IndexStatus {
+        let filter = filter_of(&Selection::tenant(tenant));
+        let counted = self
+            .read(move |shard| {
+                let request = CountRequest { filter: Some(filter), exact: true };
+                guarded("count", || shard.count(request))
+            })
+            .await;
+        IndexStatus {
+            state: if counted.is_ok() { self.last_state() } else { IndexState::Unavailable },
+            collection: self.schema.collection().to_owned(),
+            points: counted.map_or(0, |count| count as u64),
+        }
+    }
+
+    fn last_state(&self) -> IndexState {
+        decode(self.state.load(Ordering::Relaxed))
+    }
+
+    async fn stop(&self) {
+        // An error means that it has stopped already.
+        let _ = self.ask(Command::Stop).await;
+        self.set_state(IndexState::Unavailable);
+    }
+}
+
+/// The filter of a selection.
+pub(crate) fn filter_of(selection: &Selection) -> Filter {
+    let tenant = FieldCondition::new_match(
+        path(field::TENANT),
+        Match::from(selection.tenant_id().as_str().to_owned()),
+    );
+    let mut must = vec![EdgeCondition::Field(tenant)];
+    must.extend(selection.conditions().iter().map(|condition| {
+        EdgeCondition::Field(match condition {
+            Condition::AnyOf(field, values) => {
+                let values = match values.as_slice() {
+                    [one] => Match::from(one.clone()),
+                    many => Match::from(many.to_vec()),
+                };
+                FieldCondition::new_match(path(field), values)
+            }
+            Condition::Between(field, from, below) => FieldCondition::new_range(
+                path(field),
+                Range {
+                    gte: from.map(|from| OrderedFloat(from as f64)),
+                    lt: below.map(|below| OrderedFloat(below as f64)),
+                    gt: None,
+                    lte: None,
+                },
+            ),
+        })
+    }));
+    Filter { must: Some(must), ..Filter::default() }
+}
+
+/// A payload field's path. Our names need no parsing.
+pub(crate) fn path(field: &str) -> JsonPath {
+    JsonPath { first_key: field.to_owned(), rest: Vec::new() }
+}
+
+/// Whether a query's vector is of the index's kind.
+pub(crate) fn check(schema: &IndexSchema, dense: Option<&[f32]>) -> Result<(), RecallError> {
+    let expected = schema.dimensions().unwrap_or_default();
+    match dense {
+        Some(dense) if dense.len() != expected => {
+            Err(RecallError::Dimensions { expected, found: dense.len() })
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The writer's thread.
+fn write(
+    mut writer: Writer,
+    mut queue: mpsc::UnboundedReceiver<Command>,
+    publish: watch::Sender<Option<Arc<EdgeShard>>>,
+) {
+    // A caller that no longer waits for its answer is no matter.
+    while let Some(command) = queue.blocking_recv() {
+        match command {
+            Command::Prepare(reply) => {
+                let prepared = writer.prepare().map(|(shard, prepared)| {
+                    publish.send_replace(Some(shard));
+                    prepared
+                });
+                let _ = reply.send(prepared);
+            }
+            Command::Apply(changes, reply) => {
+                let _ = reply.send(writer.apply(changes));
+                if queue.is_empty() {
+                    writer.tidy();
+                }
+            }
+            Command::Mark(rebuilding, reply) => {
+                let _ = reply.send(writer.mark(rebuilding));
+            }
+            Command::Stop(reply) => {
+                publish.send_replace(None);
+                drop(writer);
+                let _ = reply.send(());
+                return;
+            }
+        }
+    }
+}
+
+fn list(
+    shard: &EdgeShard,
+    using: &str,
+    query: VectorInternal,
+    filter: Filter,
+    limit: usize,
+) -> Result<Vec<ScoredPoint>, RecallError> {
+    let request = SearchRequest {
+        query: QueryEnum::Nearest(NamedQuery { query, using: Some(using.to_owned()) }),
+        filter: Some(filter),
+        params: None,
+        limit,
+        offset: 0,
+        with_payload: Some(WithPayloadInterface::Bool(false)),
+        with_vector: Some(WithVector::Bool(false)),
+        score_threshold: None,
+    };
+    guarded("search", || shard.search(request))
+}
+
+/// The points as candidates. Those that are not in mind are read; one that has
+/// been forgotten since the search is left out.
+fn known(
+    shard: &EdgeShard,
+    facts: &Facts,
+    points: Vec<ScoredPoint>,
+) -> Result<Vec<Candidate>, RecallError> {
+    let id = |point: &PointId| match point {
+        PointId::Uuid(id) => *id,
+        PointId::NumId(_) => Uuid::nil(),
+    };
+    let mut found = facts.get(points.iter().map(|point| id(&point.id)));
+    let missing: Vec<PointId> =
+        points.iter().zip(&found).filter(|(_, known)| known.is_none()).map(|(point, _)| point.id).collect();
+    if !missing.is_empty() {
+        let payload = Some(WithPayloadInterface::Bool(true));
+        let records = guarded("read points", || shard.retrieve(&missing, payload, None))?;
+        let read: HashMap<Uuid, Candidate> = records
+            .iter()
+            .filter_map(|record| Some((id(&record.id), candidate(&record.payload.as_ref()?.0, 0.0)?)))
+            .collect();
+        for (point, known) in points.iter().zip(&mut found) {
+            if known.is_none() {
+                *known = read.get(&id(&point.id)).cloned();
+            }
+        }
+        facts.put(read);
+    }
+    let scored = points.iter().zip(found);
+    Ok(scored.filter_map(|(point, known)| Some(Candidate { score: point.score, ..known? })).collect())
+}
+
+fn lock(directory: &Path) -> Result<File, RecallError> {
+    let broken = |source: std::io::Error| RecallError::IndexDirectory {
+        path: directory.to_owned(),
+        source: source.into(),
+    };
+    fs::create_dir_all(directory).map_err(broken)?;
+    let file = File::create(directory.join("lock")).map_err(broken)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(RecallError::IndexDirectory {
+            path: directory.to_owned(),
+            source: "another process uses it".into(),
+        }),
+        Err(fs::TryLockError::Error(source)) => Err(broken(source)),
+    }
+}
+
+fn encode(state: IndexState) -> u8 {
+    match state {
+        IndexState::Ready => 0,
+        IndexState::Rebuilding => 1,
+        IndexState::Unavailable => 2,
+    }
+}
+
+fn decode(state: u8) -> IndexState {
+    match state {
+        0 => IndexState::Ready,
+        1 => IndexState::Rebuilding,
+        _ => IndexState::Unavailable,
+    }
+}

@@ -1,0 +1,72 @@
+//! The index that is not there.
+
+use async_trait::async_trait;
+use memory_contract::TenantId;
+
+use super::{
+    Backend, Candidates, Change, Index, IndexSchema, IndexState, IndexStatus, Prepared, Search,
+    Selection,
+};
+use crate::error::RecallError;
+
+/// Stands in for an index that cannot be opened, so that the service can serve
+/// what does not need it: recall falls back to the store.
+pub struct UnavailableIndex {
+    backend: Backend,
+    schema: IndexSchema,
+}
+
+impl UnavailableIndex {
+    /// Stands in for an index of this backend.
+    pub fn new(backend: Backend) -> Self {
+        Self { backend, schema: IndexSchema::new("unavailable", None) }
+    }
+
+    fn refuse<T>(&self) -> Result<T, RecallError> {
+        Err(RecallError::IndexUnavailable {
+            backend: self.backend,
+            source: "the index was not opened at the start".into(),
+        })
+    }
+}
+
+#[async_trait]
+impl Index for UnavailableIndex {
+    fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    fn schema(&self) -> &IndexSchema {
+        &self.schema
+    }
+
+    async fn prepare(&self) -> Result<Prepared, RecallError> {
+        self.refuse()
+    }
+
+    async fn apply(&self, _changes: Vec<Change>) -> Result<(), RecallError> {
+        self.refuse()
+    }
+
+    async fn search(&self, _search: Search) -> Result<Candidates, RecallError> {
+        self.refuse()
+    }
+
+    async fn names(&self, _selection: &Selection, _limit: usize) -> Result<Vec<String>, RecallError> {
+        self.refuse()
+    }
+
+    async fn mark_rebuilding(&self, _rebuilding: bool) -> Result<(), RecallError> {
+        self.refuse()
+    }
+
+    async fn status(&self, _tenant: &TenantId) -> IndexStatus {
+        IndexStatus { state: IndexState::Unavailable, collection: String::new(), points: 0 }
+    }
+
+    fn last_state(&self) -> IndexState {
+        IndexState::Unavailable
+    }
+
+    async fn stop(&self) {}
+}

@@ -1,0 +1,384 @@
+//! The worker that carries changes from the outbox into the index.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use memory_contract::{MessageId, TenantId};
+use memory_store::{Failure, IndexRecord, Job, JobKind, LeaseId};
+use time::OffsetDateTime;
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::config::IndexerConfig;
+use crate::embed::Embedder;
+use crate::error::RecallError;
+use crate::index::{Change, Index, Point, Prepared};
+use crate::source::Outbox;
+use crate::text;
+
+/// The worker: claim, load, embed, write, recheck, acknowledge. Several may run
+/// at once, in several processes.
+pub struct Indexer {
+    outbox: Arc<dyn Outbox>,
+    index: Arc<dyn Index>,
+    embedder: Option<Embedder>,
+    config: IndexerConfig,
+    wake: Arc<Notify>,
+    status: watch::Sender<IndexerStatus>,
+    /// Since when the index is being rebuilt, as far as this worker knows.
+    rebuilding: Option<Instant>,
+    prepared: bool,
+}
+
+/// Wakes the worker, waits for it, and looks at it. Cheap to clone.
+#[derive(Clone)]
+pub struct IndexerHandle {
+    wake: Arc<Notify>,
+    status: watch::Receiver<IndexerStatus>,
+}
+
+/// What the worker has done since it was started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndexerStatus {
+    /// Changes acknowledged.
+    pub acknowledged: u64,
+    /// The error met last.
+    pub last_error: Option<LastError>,
+}
+
+/// An error and when it was met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastError {
+    /// The error in words, its causes included.
+    pub message: String,
+    /// When it was met.
+    pub time: OffsetDateTime,
+}
+
+/// Rounds of rechecking: a message may be erased and appended again while its
+/// change is carried out.
+const RECHECKS: usize = 3;
+
+impl Indexer {
+    /// A worker that has yet to [`Indexer::run`].
+    pub fn new(
+        outbox: Arc<dyn Outbox>,
+        index: Arc<dyn Index>,
+        embedder: Option<Embedder>,
+        config: IndexerConfig,
+    ) -> Self {
+        Self {
+            outbox,
+            index,
+            embedder,
+            config,
+            wake: Arc::new(Notify::new()),
+            status: watch::Sender::new(IndexerStatus::default()),
+            rebuilding: None,
+            prepared: false,
+        }
+    }
+
+    /// Wakes this worker, waits for it and looks at it.
+    pub fn handle(&self) -> IndexerHandle {
+        IndexerHandle { wake: Arc::clone(&self.wake), status: self.status.subscribe() }
+    }
+
+    /// Prepares the index, then works until it is told to stop; the batch at
+    /// hand is finished first. A store or an index that does not answer is tried
+    /// again for as long as it takes, and costs no change one of its tries.
+    pub async fn run(mut self, stop: CancellationToken) {
+        let mut failures = 0;
+        while !stop.is_cancelled() {
+            let pause = match self.round().await {
+                Ok(0) => {
+                    failures = 0;
+                    self.config.poll_interval
+                }
+                Ok(_) => {
+                    failures = 0;
+                    continue;
+                }
+                Err(error) => {
+                    failures += 1;
+                    self.note(&error);
+                    if matches!(error, RecallError::IndexLost { .. }) {
+                        self.prepared = false;
+                    }
+                    self.backoff(failures)
+                }
+            };
+            tokio::select! {
+                () = stop.cancelled() => {}
+                // After a failure nobody but time wakes the worker.
+                () = self.wake.notified(), if failures == 0 => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+
+    /// Carries out one batch, and tells how many changes were in it.
+    async fn round(&mut self) -> Result<usize, RecallError> {
+        if !self.prepared {
+            self.prepare().await?;
+            self.prepared = true;
+        }
+        let batch = u32::try_from(self.config.batch_size).unwrap_or(u32::MAX);
+        let claim = self.outbox.claim(batch, self.config.lease).await?;
+        self.end_rebuilding(claim.jobs.first()).await?;
+        if claim.jobs.is_empty() {
+            return Ok(0);
+        }
+        let started = Instant::now();
+        let count = claim.jobs.len();
+        self.work(claim.lease, &claim.jobs).await?;
+        metrics::histogram!("recollect_index_batch_seconds").record(started.elapsed().as_secs_f64());
+        Ok(count)
+    }
+
+    /// Makes the index ready, and queues every message where it has none yet. A
+    /// worker that dies in between leaves the index unmarked, so that the next
+    /// one queues again.
+    async fn prepare(&mut self) -> Result<(), RecallError> {
+        match self.index.prepare().await? {
+            Prepared::Whole => self.rebuilding = None,
+            Prepared::Rebuilding => self.rebuilding = Some(Instant::now()),
+            Prepared::New => {
+                let queued = self.outbox.enqueue_everything().await?;
+                self.index.mark_rebuilding(true).await?;
+                self.rebuilding = Some(Instant::now());
+                if queued > 0 {
+                    tracing::info!(messages = queued, "the index is new; every message is queued");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The index is whole again once nothing waits that was queued before the
+    /// rebuilding began. `oldest` is the oldest change that nobody works on.
+    async fn end_rebuilding(&mut self, oldest: Option<&Job>) -> Result<(), RecallError> {
+        let Some(since) = self.rebuilding else { return Ok(()) };
+        let age = |job: &Job| OffsetDateTime::now_utc() - job.created;
+        if oldest.is_some_and(|job| age(job) >= since.elapsed()) {
+            return Ok(());
+        }
+        let stats = self.outbox.stats().await?;
+        if stats.pending == 0 || stats.lag < since.elapsed() {
+            self.index.mark_rebuilding(false).await?;
+            self.rebuilding = None;
+            tracing::info!("the index is whole");
+        }
+        Ok(())
+    }
+
+    /// Carries out jobs together; if the index refuses one of them, each by
+    /// itself, so that it alone fails.
+    async fn work(&self, lease: LeaseId, jobs: &[Job]) -> Result<(), RecallError> {
+        let ids = |jobs: &[Job]| jobs.iter().map(|job| job.id).collect::<Vec<_>>();
+        match self.carry_out(jobs).await {
+            Ok(()) => return self.acknowledge(lease, &ids(jobs)).await,
+            Err(error) if passing(&error) => {
+                self.outbox.release(lease, &ids(jobs)).await?;
+                return Err(error);
+            }
+            Err(error) if jobs.len() == 1 => return self.put_back(lease, &jobs[0], &error).await,
+            Err(_) => {}
+        }
+        for (place, job) in jobs.iter().enumerate() {
+            match self.carry_out(std::slice::from_ref(job)).await {
+                Ok(()) => self.acknowledge(lease, &[job.id]).await?,
+                Err(error) if passing(&error) => {
+                    self.outbox.release(lease, &ids(&jobs[place..])).await?;
+                    return Err(error);
+                }
+                Err(error) => self.put_back(lease, job, &error).await?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn acknowledge(&self, lease: LeaseId, jobs: &[i64]) -> Result<(), RecallError> {
+        self.outbox.ack(lease, jobs).await?;
+        metrics::counter!("recollect_indexed_total").increment(jobs.len() as u64);
+        self.status.send_modify(|status| status.acknowledged += jobs.len() as u64);
+        Ok(())
+    }
+
+    async fn put_back(&self, lease: LeaseId, job: &Job, error: &RecallError) -> Result<(), RecallError> {
+        self.note(error);
+        let failure = Failure {
+            id: job.id,
+            error: chain(error),
+            delay: self.backoff(u32::try_from(job.attempts).unwrap_or(1)),
+        };
+        let attempts = i32::try_from(self.config.max_attempts).unwrap_or(i32::MAX);
+        let given_up = self.outbox.retry(lease, &[failure], attempts).await?;
+        if given_up > 0 {
+            tracing::error!(job = job.id, attempts = job.attempts, "a change was given up");
+            metrics::counter!("recollect_dead_letters_total").increment(given_up);
+        }
+        // Whoever waits for the index learns that this will not come.
+        self.status.send_modify(|_| {});
+        Ok(())
+    }
+
+    /// Brings the index in line with the store for what the jobs are about, and
+    /// looks again afterwards: a message that was erased meanwhile must not come
+    /// back with an embedding that was on its way.
+    async fn carry_out(&self, jobs: &[Job]) -> Result<(), RecallError> {
+        let mut wanted: HashMap<&TenantId, Vec<MessageId>> = HashMap::new();
+        for job in jobs {
+            if let JobKind::Upsert(message) | JobKind::Delete(message) = job.kind {
+                wanted.entry(&job.tenant).or_default().push(message);
+            }
+        }
+        let purges = jobs.iter().filter(|job| matches!(job.kind, JobKind::Purge));
+        let mut changes: Vec<Change> = purges
+            .map(|job| Change::Purge {
+                tenant: job.tenant.clone(),
+                thread: job.thread,
+                up_to_seq: job.seq,
+            })
+            .collect();
+        for _ in 0..RECHECKS {
+            let present = self.sync(&wanted, changes).await?;
+            changes = Vec::new();
+            let mut moved: HashMap<&TenantId, Vec<MessageId>> = HashMap::new();
+            for (tenant, messages) in wanted {
+                let readable = self.outbox.readable(tenant, &messages).await?;
+                let differs = |message: &MessageId| {
+                    readable.contains(message) != present.contains(&(tenant, *message))
+                };
+                let messages: Vec<MessageId> = messages.into_iter().filter(differs).collect();
+                if !messages.is_empty() {
+                    moved.insert(tenant, messages);
+                }
+            }
+            if moved.is_empty() {
+                return Ok(());
+            }
+            wanted = moved;
+        }
+        Ok(())
+    }
+
+    /// Indexes those of the messages that can be read, forgets the others, and
+    /// tells which could be read.
+    async fn sync<'a>(
+        &self,
+        wanted: &HashMap<&'a TenantId, Vec<MessageId>>,
+        mut changes: Vec<Change>,
+    ) -> Result<HashSet<(&'a TenantId, MessageId)>, RecallError> {
+        let mut present = HashSet::new();
+        let mut records = Vec::new();
+        for (&tenant, messages) in wanted {
+            for record in self.outbox.records(tenant, messages).await? {
+                present.insert((tenant, record.message.id));
+                records.push((tenant, record));
+            }
+            changes.extend(
+                messages.iter().filter(|message| !present.contains(&(tenant, **message))).map(
+                    |message| Change::Delete { tenant: tenant.clone(), message: *message },
+                ),
+            );
+        }
+        let mut vectors = match &self.embedder {
+            Some(embedder) => {
+                let texts = records.iter().map(|(_, record)| text::meaning(&record.message)).collect();
+                embedder.documents(texts).await?
+            }
+            None => Vec::new(),
+        }
+        .into_iter();
+        changes.extend(
+            records
+                .into_iter()
+                .map(|(tenant, record)| Change::Upsert(Box::new(point(tenant, record, vectors.next())))),
+        );
+        self.index.apply(changes).await?;
+        Ok(present)
+    }
+
+    fn note(&self, error: &RecallError) {
+        let message = chain(error);
+        tracing::warn!(error = message, "indexing met an error");
+        let last = LastError { message, time: OffsetDateTime::now_utc() };
+        self.status.send_modify(|status| status.last_error = Some(last));
+    }
+
+    /// The pause after so many failures: doubled each time, with up to a quarter
+    /// of chance on top, so that workers do not come back all at once.
+    fn backoff(&self, failures: u32) -> Duration {
+        let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
+        let pause = self.config.retry_base.saturating_mul(doubled).min(self.config.retry_max);
+        let chance = (Uuid::new_v4().as_u128() % 1_000) as u32;
+        pause + pause / 4 * chance / 1_000
+    }
+}
+
+impl IndexerHandle {
+    /// Tells the worker that there is something to do.
+    pub fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    /// What the worker has done.
+    pub fn status(&self) -> IndexerStatus {
+        self.status.borrow().clone()
+    }
+
+    /// Waits until the worker has done something more, but no longer than
+    /// `limit`.
+    pub(crate) async fn moved(&mut self, limit: Duration) {
+        let moved = tokio::time::timeout(limit, self.status.changed()).await;
+        if let Ok(Err(_)) = moved {
+            // The worker is gone; somebody else may do its work.
+            tokio::time::sleep(limit).await;
+        }
+    }
+}
+
+/// The index entry of a message.
+fn point(tenant: &TenantId, record: IndexRecord, dense: Option<Vec<f32>>) -> Point {
+    let IndexRecord { message, previous, app, user, thread_ordinal: _ } = record;
+    let previous: Vec<_> = previous.into_iter().collect();
+    Point {
+        lexical: text::lexical_document(&message, &previous),
+        question: text::is_question(&message),
+        short: text::is_short(&message),
+        message: message.id,
+        tenant: tenant.clone(),
+        app,
+        user,
+        thread: message.thread,
+        seq: message.seq,
+        branch: message.branch,
+        depth: message.depth,
+        role: message.role,
+        name: message.name,
+        said: message.created,
+        metadata: message.metadata,
+        dense,
+    }
+}
+
+/// Whether an error is about the store, the index or the model as a whole, and
+/// not about a change.
+fn passing(error: &RecallError) -> bool {
+    matches!(error, RecallError::Store(_)) || error.retryable()
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

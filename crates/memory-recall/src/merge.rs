@@ -1,0 +1,304 @@
+//! Window, matches and neighbours become one answer. Pure.
+
+use std::collections::{HashMap, HashSet};
+
+use memory_budget::{Tokenizer, fit};
+use memory_contract::{Message, MessageId, Part, Role};
+use memory_store::{Hydrated, Neighbour};
+
+use crate::query::{Omission, OmissionReason, Reason, RecalledMessage};
+use crate::rank::Ranked;
+
+/// A message that was chosen as a match.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Match {
+    pub(crate) found: Hydrated,
+    pub(crate) ranked: Ranked,
+}
+
+/// What an answer is put together from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pieces {
+    /// The recent window, in the order in which it was said, with its thread's
+    /// place in the order of creation.
+    pub(crate) window: Vec<Message>,
+    pub(crate) window_ordinal: i64,
+    /// The matches, the best first.
+    pub(crate) matches: Vec<Match>,
+    /// The messages beside them.
+    pub(crate) neighbours: Vec<Neighbour>,
+}
+
+/// What was put together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Merged {
+    pub(crate) messages: Vec<RecalledMessage>,
+    pub(crate) total_tokens: usize,
+    pub(crate) omitted: Vec<Omission>,
+}
+
+/// Who said what: two messages with the same are one to a model.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Content {
+    role: Role,
+    name: String,
+    parts: String,
+}
+
+impl Content {
+    pub(crate) fn of(message: &Message) -> Self {
+        let parts = match message.parts.as_slice() {
+            [Part::Text(text)] => format!("t{text}"),
+            parts => serde_json::to_string(parts).unwrap_or_else(|_| message.id.to_string()),
+        };
+        Self { role: message.role, name: message.name.clone(), parts }
+    }
+}
+
+/// Puts the pieces together: by id and by content without duplicates, within the
+/// budget, in the order in which the messages were said. What matters most is
+/// taken first: the window, the newest first; the matches, the best first; then
+/// the neighbours, those of better matches and nearer ones first.
+pub(crate) fn merge(pieces: Pieces, max_tokens: Option<usize>, tokenizer: Tokenizer) -> Merged {
+    let mut entries = Entries::default();
+    for message in pieces.window.into_iter().rev() {
+        entries.add(message, pieces.window_ordinal, Reason::Recent);
+    }
+    let mut ranks = HashMap::new();
+    for (rank, Match { found, ranked }) in (1_u32..).zip(pieces.matches) {
+        if let Some(entry) = entries.add(found.message, found.thread_ordinal, Reason::Match) {
+            ranks.insert(ranked.message, rank);
+            entry.rank = rank;
+            entry.score = ranked.score;
+            entry.dense_score = ranked.dense;
+            entry.lexical_score = ranked.lexical;
+        }
+    }
+    let mut neighbours = pieces.neighbours;
+    neighbours.retain(|neighbour| ranks.contains_key(&neighbour.anchor));
+    neighbours.sort_by_key(|neighbour| {
+        (ranks[&neighbour.anchor], neighbour.offset.abs(), neighbour.offset)
+    });
+    for Neighbour { anchor, offset: _, message, thread_ordinal } in neighbours {
+        if let Some(entry) = entries.add(message, thread_ordinal, Reason::Neighbour) {
+            entry.neighbour_of.push(anchor);
+        }
+    }
+    entries.cut(max_tokens, tokenizer)
+}
+
+/// The answer under way, the most important message first.
+#[derive(Default)]
+struct Entries {
+    list: Vec<(RecalledMessage, i64)>,
+    places: HashMap<MessageId, usize>,
+    contents: HashSet<Content>,
+    omitted: Vec<Omission>,
+}
+
+impl Entries {
+    /// Adds a message, or a reason to one that is there. `None`: another message
+    /// says the same. The window stays as it was said, repetitions included.
+    fn add(&mut self, message: Message, ordinal: i64, reason: Reason) -> Option<&mut RecalledMessage> {
+        let id = message.id;
+        let place = match self.places.get(&id) {
+            Some(&place) => place,
+            None => {
+                let new = self.contents.insert(Content::of(&message));
+                if !new && reason != Reason::Recent {
+                    self.leave_out(id, OmissionReason::Duplicate, 0.0);
+                    return None;
+                }
+                self.places.insert(id, self.list.len());
+                self.list.push((plain(message), ordinal));
+                self.list.len() - 1
+            }
+        };
+        let entry = &mut self.list[place].0;
+        if !entry.reasons.contains(&reason) {
+            entry.reasons.push(reason);
+        }
+        Some(entry)
+    }
+
+    fn leave_out(&mut self, message: MessageId, reason: OmissionReason, score: f32) {
+        if self.omitted.iter().all(|omission| omission.message != message) {
+            self.omitted.push(Omission { message, reason, score });
+        }
+    }
+
+    fn cut(mut self, max_tokens: Option<usize>, tokenizer: Tokenizer) -> Merged {
+        let budget = max_tokens.map(|max| i32::try_from(max).unwrap_or(i32::MAX));
+        let size = |message: &Message| match tokenizer {
+            Tokenizer::O200kBase => message.tokens,
+            other => other.count_message(&message.name, &message.parts),
+        };
+        let sizes: Vec<i32> = self.list.iter().map(|(entry, _)| size(&entry.message)).collect();
+        let fitted = fit(sizes.iter().copied(), budget);
+        let mut kept: HashSet<usize> = fitted.chosen.into_iter().collect();
+        let mut total: i32 = fitted.total_tokens;
+        let gone: HashSet<MessageId> =
+            fitted.omitted.iter().map(|&place| self.list[place].0.message.id).collect();
+        // Neighbours make nothing clear about a match that is not there.
+        for (place, (entry, _)) in self.list.iter_mut().enumerate() {
+            let stood = !entry.neighbour_of.is_empty();
+            entry.neighbour_of.retain(|anchor| !gone.contains(anchor));
+            if stood && entry.neighbour_of.is_empty() {
+                entry.reasons.retain(|reason| *reason != Reason::Neighbour);
+                if entry.reasons.is_empty() && kept.remove(&place) {
+                    total -= sizes[place];
+                }
+            }
+        }
+        let mut messages = Vec::with_capacity(kept.len());
+        let mut left = Vec::new();
+        for (place, (entry, ordinal)) in self.list.drain(..).enumerate() {
+            if kept.contains(&place) {
+                messages.push((entry, ordinal));
+            } else {
+                left.push((entry.message.id, entry.score));
+            }
+        }
+        for (message, score) in left {
+            self.leave_out(message, OmissionReason::Budget, score);
+        }
+        messages.sort_by_key(|(entry, ordinal)| (*ordinal, entry.message.seq));
+        Merged {
+            messages: messages.into_iter().map(|(entry, _)| entry).collect(),
+            total_tokens: usize::try_from(total).unwrap_or_default(),
+            omitted: self.omitted,
+        }
+    }
+}
+
+fn plain(message: Message) -> RecalledMessage {
+    RecalledMessage {
+        message,
+        reasons: Vec::new(),
+        rank: 0,
+        score: 0.0,
+        dense_score: None,
+        lexical_score: None,
+        neighbour_of: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use time::OffsetDateTime;
+    use uuid::Uuid;
+
+    use super::*;
+
+    /// One thread of messages; every seventh says the same.
+    fn message(seq: u8) -> Message {
+        Message {
+            id: Uuid::from_u128(u128::from(seq)).into(),
+            thread: Uuid::from_u128(1).into(),
+            parent: None,
+            seq: i64::from(seq),
+            branch: 1,
+            depth: i32::from(seq),
+            role: Role::User,
+            name: String::new(),
+            parts: vec![Part::Text(if seq % 7 == 0 { "yes".to_owned() } else { seq.to_string() })],
+            metadata: serde_json::Map::new(),
+            tokens: i32::from(seq % 13) + 4,
+            created: OffsetDateTime::UNIX_EPOCH,
+        }
+    }
+
+    fn pieces() -> impl Strategy<Value = Pieces> {
+        let window = (100_u8..120, 0_u8..8);
+        let matches = prop::collection::btree_set(1_u8..99, 0..8);
+        (window, matches, 0_u8..4, 0_u8..4).prop_map(|((from, count), seqs, before, after)| {
+            let mut pieces = Pieces {
+                window: (from..from + count).map(message).collect(),
+                window_ordinal: 1,
+                ..Pieces::default()
+            };
+            let mut said = HashSet::new();
+            for seq in seqs {
+                let found = Hydrated { message: message(seq), thread_ordinal: 1, active: true };
+                if !said.insert(Content::of(&found.message)) {
+                    continue;
+                }
+                let id = found.message.id;
+                for offset in (-i32::from(before)..=i32::from(after)).filter(|offset| *offset != 0) {
+                    let Ok(beside) = u8::try_from(i32::from(seq) + offset) else { continue };
+                    pieces.neighbours.push(Neighbour {
+                        anchor: id,
+                        offset,
+                        message: message(beside),
+                        thread_ordinal: 1,
+                    });
+                }
+                let ranked = Ranked { message: id, score: 0.5, dense: None, lexical: Some(1.0) };
+                pieces.matches.push(Match { found, ranked });
+            }
+            pieces
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn never_over_budget_never_twice_always_in_order(
+            pieces in pieces(),
+            budget in prop::option::of(0_usize..200),
+        ) {
+            let merged = merge(pieces.clone(), budget, Tokenizer::O200kBase);
+            let sum: i32 = merged.messages.iter().map(|one| one.message.tokens).sum();
+            prop_assert_eq!(merged.total_tokens, sum as usize);
+            prop_assert!(budget.is_none_or(|budget| merged.total_tokens <= budget));
+            prop_assert!(merged.messages.is_sorted_by(|left, right| left.message.seq < right.message.seq));
+            let window: HashSet<MessageId> = pieces.window.iter().map(|message| message.id).collect();
+            let contents: Vec<Content> = merged
+                .messages
+                .iter()
+                .filter(|one| !window.contains(&one.message.id))
+                .map(|one| Content::of(&one.message))
+                .collect();
+            let unique: HashSet<&Content> = contents.iter().collect();
+            prop_assert_eq!(unique.len(), contents.len());
+        }
+
+        #[test]
+        fn each_message_has_a_reason_and_each_neighbour_its_match(
+            pieces in pieces(),
+            budget in prop::option::of(0_usize..200),
+        ) {
+            let merged = merge(pieces, budget, Tokenizer::O200kBase);
+            let matches: HashSet<MessageId> =
+                merged.messages.iter().filter(|one| one.rank > 0).map(|one| one.message.id).collect();
+            for one in &merged.messages {
+                prop_assert!(!one.reasons.is_empty());
+                prop_assert_eq!(one.reasons.contains(&Reason::Match), one.rank > 0);
+                prop_assert_eq!(one.reasons.contains(&Reason::Neighbour), !one.neighbour_of.is_empty());
+                prop_assert!(one.neighbour_of.iter().all(|anchor| matches.contains(anchor)));
+            }
+        }
+
+        #[test]
+        fn each_piece_is_returned_or_omitted(pieces in pieces(), budget in prop::option::of(0_usize..200)) {
+            let mut all: HashSet<MessageId> = pieces.window.iter().map(|message| message.id).collect();
+            all.extend(pieces.matches.iter().map(|one| one.ranked.message));
+            all.extend(pieces.neighbours.iter().map(|one| one.message.id));
+            let merged = merge(pieces, budget, Tokenizer::O200kBase);
+            let mut seen: HashSet<MessageId> = merged.messages.iter().map(|one| one.message.id).collect();
+            prop_assert!(merged.omitted.iter().all(|omission| seen.insert(omission.message)));
+            prop_assert_eq!(seen, all);
+        }
+
+        #[test]
+        fn without_a_budget_the_window_is_whole(pieces in pieces()) {
+            let merged = merge(pieces.clone(), None, Tokenizer::O200kBase);
+            for message in &pieces.window {
+                let recent = |one: &RecalledMessage| {
+                    one.message.id == message.id && one.reasons.contains(&Reason::Recent)
+                };
+                prop_assert!(merged.messages.iter().any(recent));
+            }
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Two candidate lists become one ranking. Pure; the constants were chosen by
+//! measurement on long real conversations (docs/benchmarks.md).
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use memory_contract::{MessageId, ThreadId};
+
+use crate::index::{Candidate, Candidates};
+use crate::query::Method;
+
+/// How much the meaning counts; the words have the rest.
+const MEANING: f64 = 0.45;
+const WORDS: f64 = 1.0 - MEANING;
+/// How much of its successor's strength a message gets: an answer lifts its
+/// question.
+const SUCCESSOR: f64 = 0.2;
+/// The most that a thread with many candidates lifts each of them.
+const THREAD: f64 = 0.1;
+/// What the one speaker named in the query gets.
+const SPEAKER: f64 = 0.15;
+/// What is left of a message that asks instead of telling.
+const QUESTION: f64 = 0.85;
+/// What is left of a message that says little.
+const SHORT: f64 = 0.85;
+/// The best that a message can get.
+const BEST: f64 = (MEANING + WORDS) * (1.0 + SUCCESSOR) + THREAD + SPEAKER;
+
+/// A candidate with its place in the ranking.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Ranked {
+    pub(crate) message: MessageId,
+    /// 0.0 to 1.0.
+    pub(crate) score: f32,
+    pub(crate) dense: Option<f32>,
+    pub(crate) lexical: Option<f32>,
+}
+
+/// Ranks the candidates, the best first. `speaker` is the one speaker that the
+/// query names.
+pub(crate) fn rank(found: Candidates, method: Method, speaker: Option<&str>) -> Vec<Ranked> {
+    match method {
+        Method::Hybrid => hybrid(found, speaker),
+        Method::Dense => single(found.dense, |score, _| score, |score| (Some(score), None)),
+        Method::Lexical => {
+            single(found.lexical, |score, best| score / best, |score| (None, Some(score)))
+        }
+    }
+}
+
+/// Puts what the store found by word among the rest: each by its share of the
+/// best score, as words count in [`rank`].
+pub(crate) fn add_text_matches(ranked: &mut Vec<Ranked>, matches: &[(MessageId, f32)]) {
+    let best = matches.iter().map(|(_, score)| *score).fold(f32::MIN_POSITIVE, f32::max);
+    let known: std::collections::HashSet<MessageId> = ranked.iter().map(|ranked| ranked.message).collect();
+    let weight = if ranked.is_empty() { 1.0 } else { (WORDS / BEST) as f32 };
+    ranked.extend(matches.iter().filter(|(message, _)| !known.contains(message)).map(
+        |&(message, score)| Ranked {
+            message,
+            score: (score / best * weight).clamp(0.0, 1.0),
+            dense: None,
+            lexical: None,
+        },
+    ));
+    ranked.sort_by(|left, right| right.score.total_cmp(&left.score));
+}
+
+/// What is known of a candidate.
+struct Evidence {
+    candidate: Candidate,
+    dense: Option<f32>,
+    lexical: Option<f32>,
+    fused: f64,
+}
+
+fn hybrid(found: Candidates, speaker: Option<&str>) -> Vec<Ranked> {
+    let evidence = fuse(found);
+    // A message of another branch that was said next is no successor; the one
+    // of this branch is.
+    let places: HashMap<(ThreadId, i32, i32), usize> = evidence
+        .iter()
+        .enumerate()
+        .map(|(place, one)| ((one.candidate.thread, one.candidate.branch, one.candidate.depth), place))
+        .collect();
+    let lifted: Vec<f64> = evidence
+        .iter()
+        .map(|one| {
+            let Candidate { thread, branch, depth, .. } = one.candidate;
+            let successor = places.get(&(thread, branch, depth.saturating_add(1)));
+            one.fused + successor.map_or(0.0, |&place| SUCCESSOR * evidence[place].fused)
+        })
+        .collect();
+    let mut threads: HashMap<ThreadId, f64> = HashMap::new();
+    for (one, lifted) in evidence.iter().zip(&lifted) {
+        *threads.entry(one.candidate.thread).or_default() += lifted * lifted;
+    }
+    let strongest = threads.values().copied().fold(0.0, f64::max).sqrt();
+    let mut ranked: Vec<(f64, Evidence)> = evidence
+        .into_iter()
+        .zip(lifted)
+        .map(|(one, mut score)| {
+            let candidate = &one.candidate;
+            if strongest > 0.0 {
+                score += THREAD * threads[&candidate.thread].sqrt() / strongest;
+            }
+            if speaker.is_some_and(|speaker| *speaker == *candidate.name) {
+                score += SPEAKER;
+            }
+            if candidate.question {
+                score *= QUESTION;
+            }
+            if candidate.short {
+                score *= SHORT;
+            }
+            // So that the order does not hang on the last bits of a sum.
+            ((score * 1e9).round() / 1e9, one)
+        })
+        .collect();
+    ranked.sort_by(|(left, one), (right, other)| {
+        right.total_cmp(left).then_with(|| earlier(&one.candidate, &other.candidate))
+    });
+    ranked
+        .into_iter()
+        .map(|(score, one)| Ranked {
+            message: one.candidate.message,
+            score: (score / BEST).clamp(0.0, 1.0) as f32,
+            dense: one.dense,
+            lexical: one.lexical,
+        })
+        .collect()
+}
+
+/// The weighted sum of both scores, each brought to 0.0 to 1.0.
+fn fuse(found: Candidates) -> Vec<Evidence> {
+    let scores = |list: &[Candidate]| list.iter().map(|one| f64::from(one.score)).collect::<Vec<_>>();
+    let dense = scores(&found.dense);
+    let least = dense.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = dense.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let best = scores(&found.lexical).into_iter().fold(0.0, f64::max);
+    let mut evidence: Vec<Evidence> = Vec::with_capacity(found.dense.len() + found.lexical.len());
+    let mut places: HashMap<MessageId, usize> = HashMap::with_capacity(evidence.capacity());
+    for candidate in found.dense {
+        let score = f64::from(candidate.score);
+        let share = if most > least { (score - least) / (most - least) } else { 1.0 };
+        places.insert(candidate.message, evidence.len());
+        evidence.push(Evidence {
+            dense: Some(candidate.score),
+            lexical: None,
+            fused: MEANING * share,
+            candidate,
+        });
+    }
+    for candidate in found.lexical {
+        let share = if best > 0.0 { f64::from(candidate.score) / best } else { 0.0 };
+        let fused = WORDS * share;
+        match places.get(&candidate.message) {
+            Some(&place) => {
+                evidence[place].lexical = Some(candidate.score);
+                evidence[place].fused += fused;
+            }
+            None => evidence.push(Evidence {
+                dense: None,
+                lexical: Some(candidate.score),
+                fused,
+                candidate,
+            }),
+        }
+    }
+    evidence
+}
+
+fn single(
+    mut list: Vec<Candidate>,
+    share: impl Fn(f32, f32) -> f32,
+    scores: impl Fn(f32) -> (Option<f32>, Option<f32>),
+) -> Vec<Ranked> {
+    list.sort_by(|left, right| right.score.total_cmp(&left.score).then_with(|| earlier(left, right)));
+    let best = list.first().map_or(1.0, |one| one.score.max(f32::MIN_POSITIVE));
+    list.into_iter()
+        .map(|one| {
+            let (dense, lexical) = scores(one.score);
+            Ranked {
+                message: one.message,
+                score: share(one.score, best).clamp(0.0, 1.0),
+                dense,
+                lexical,
+            }
+        })
+        .collect()
+}
+
+fn earlier(left: &Candidate, right: &Candidate) -> Ordering {
+    (left.seq, left.thread, left.message).cmp(&(right.seq, right.thread, right.message))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn candidate(number: u8, score: f32) -> Candidate {
+        Candidate {
+            message: Uuid::from_u128(u128::from(number)).into(),
+            thread: Uuid::from_u128(u128::from(number % 5)).into(),
+            seq: i64::from(number / 5),
+            branch: 1,
+            depth: i32::from(number / 5),
+            name: if number % 2 == 0 { "Ada" } else { "" }.into(),
+            question: number % 7 == 0,
+            short: number % 3 == 0,
+            score,
+        }
+    }
+
+    fn list() -> impl Strategy<Value = Vec<Candidate>> {
+        prop::collection::btree_map(any::<u8>(), 0.0_f32..30.0, 0..60)
+            .prop_map(|map| map.into_iter().map(|(number, score)| candidate(number, score)).collect())
+    }
+
+    fn candidates() -> impl Strategy<Value = Candidates> {
+        (list(), list()).prop_map(|(dense, lexical)| Candidates { dense, lexical })
+    }
+
+    proptest! {
+        #[test]
+        fn each_candidate_is_ranked_once(found in candidates()) {
+            let mut expected: Vec<MessageId> =
+                found.dense.iter().chain(&found.lexical).map(|one| one.message).collect();
+            expected.sort_unstable();
+            expected.dedup();
+            let mut ranked: Vec<MessageId> =
+                rank(found, Method::Hybrid, Some("Ada")).iter().map(|one| one.message).collect();
+            ranked.sort_unstable();
+            prop_assert_eq!(ranked, expected);
+        }
+
+        #[test]
+        fn scores_fall_and_stay_between_0_and_1(found in candidates()) {
+            for method in [Method::Hybrid, Method::Dense, Method::Lexical] {
+                let ranked = rank(found.clone(), method, None);
+                prop_assert!(ranked.iter().all(|one| (0.0..=1.0).contains(&one.score)));
+                prop_assert!(ranked.is_sorted_by(|left, right| left.score >= right.score));
+            }
+        }
+
+        #[test]
+        fn the_order_of_the_lists_does_not_matter(found in candidates()) {
+            let mut turned = found.clone();
+            turned.dense.reverse();
+            turned.lexical.reverse();
+            prop_assert_eq!(rank(found, Method::Hybrid, Some("Ada")), rank(turned, Method::Hybrid, Some("Ada")));
+        }
+
+        #[test]
+        fn what_the_store_found_is_added_once(found in candidates(), more in list()) {
+            let more: Vec<(MessageId, f32)> = more.iter().map(|one| (one.message, one.score)).collect();
+            let mut ranked = rank(found, Method::Hybrid, None);
+            add_text_matches(&mut ranked, &more);
+            let mut ids: Vec<MessageId> = ranked.iter().map(|one| one.message).collect();
+            ids.sort_unstable();
+            let all = ids.len();
+            ids.dedup();
+            prop_assert_eq!(ids.len(), all);
+            prop_assert!(more.iter().all(|(message, _)| ids.contains(message)));
+            prop_assert!(ranked.is_sorted_by(|left, right| left.score >= right.score));
+        }
+    }
+
+    #[test]
+    fn an_answer_lifts_its_question_and_the_named_speaker_comes_first() {
+        let mut asked = candidate(10, 5.0);
+        asked.name = "Bo".into();
+        let mut answered = candidate(15, 5.0);
+        answered.name = "Ada".into();
+        let found = Candidates { dense: Vec::new(), lexical: vec![asked.clone(), answered.clone()] };
+        let order = |speaker| -> Vec<MessageId> {
+            rank(found.clone(), Method::Hybrid, speaker).iter().map(|one| one.message).collect()
+        };
+        assert_eq!(asked.depth + 1, answered.depth);
+        let (asked, answered) = (asked.message, answered.message);
+        assert_eq!(order(None)[0], asked);
+        assert_eq!(order(Some("Ada")), [answered, asked]);
+    }
+}

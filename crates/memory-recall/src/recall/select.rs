@@ -1,0 +1,151 @@
+//! From a ranking to messages that may be shown.
+
+use std::collections::{HashMap, HashSet};
+
+use memory_contract::{Message, MessageId, TenantId, limits};
+use memory_store::{Hydrated, Neighbour, Scope as Bounds};
+
+use super::Shared;
+use crate::error::RecallError;
+use crate::merge::{Content, Match};
+use crate::query::{Omission, OmissionReason};
+use crate::rank::Ranked;
+
+/// What is wanted of a ranking.
+pub(super) struct Wanted {
+    /// Matches at most.
+    pub(super) count: usize,
+    pub(super) min_score: f32,
+    pub(super) all_branches: bool,
+    /// Whether to tell what was left out.
+    pub(super) explain: bool,
+    /// Messages before and after each match.
+    pub(super) beside: Option<(usize, usize)>,
+}
+
+/// What was taken.
+#[derive(Default)]
+pub(super) struct Selected {
+    pub(super) matches: Vec<Match>,
+    pub(super) neighbours: Vec<Neighbour>,
+    pub(super) omitted: Vec<Omission>,
+}
+
+/// Candidates read beyond those wanted, because some fall away: erased ones,
+/// duplicates, other branches.
+const SPARE: usize = 8;
+
+impl Shared {
+    /// Takes the best candidates that may be read, each content once. All are
+    /// read from the store just now: what the index found is no more than a
+    /// hint. The messages of the window are no candidates.
+    pub(super) async fn select(
+        &self,
+        tenant: &TenantId,
+        bounds: &Bounds,
+        ranked: Vec<Ranked>,
+        window: &[Message],
+        wanted: &Wanted,
+    ) -> Result<Selected, RecallError> {
+        let recent: HashSet<MessageId> = window.iter().map(|message| message.id).collect();
+        let mut said: HashSet<Content> = window.iter().map(Content::of).collect();
+        let mut selected = Selected::default();
+        let mut rest = ranked;
+        rest.retain(|one| !recent.contains(&one.message));
+        if !wanted.explain {
+            rest.retain(|one| one.score >= wanted.min_score);
+        }
+        let mut guessed: Option<HashSet<MessageId>> = None;
+        let mut take = if wanted.explain { wanted.count + limits::OMITTED } else { wanted.count + SPARE };
+        while selected.matches.len() < wanted.count && !rest.is_empty() {
+            let later = rest.split_off(rest.len().min(take));
+            let part = std::mem::replace(&mut rest, later);
+            let ids: Vec<MessageId> = part.iter().map(|one| one.message).collect();
+            let hydrate = self.source.hydrate(tenant, bounds, &ids);
+            let found = match (&guessed, wanted.beside) {
+                (None, Some(beside)) => {
+                    // The first are nearly always those that stay.
+                    let anchors = &ids[..ids.len().min(wanted.count)];
+                    let around = self.around(tenant, bounds, anchors, beside);
+                    let (found, neighbours) = tokio::try_join!(async { Ok(hydrate.await?) }, around)?;
+                    selected.neighbours = neighbours;
+                    guessed = Some(anchors.iter().copied().collect());
+                    found
+                }
+                (Some(_), _) | (None, None) => hydrate.await?,
+            };
+            selected.sort_out(part, found, &mut said, wanted);
+            take = take.saturating_mul(2).min(limits::OMITTED);
+        }
+        if let (Some(guessed), Some(beside)) = (guessed, wanted.beside) {
+            self.complete(tenant, bounds, &mut selected, &guessed, beside).await?;
+        }
+        Ok(selected)
+    }
+
+    /// Reads the neighbours of those matches that were not guessed.
+    async fn complete(
+        &self,
+        tenant: &TenantId,
+        bounds: &Bounds,
+        selected: &mut Selected,
+        guessed: &HashSet<MessageId>,
+        beside: (usize, usize),
+    ) -> Result<(), RecallError> {
+        let missing: Vec<MessageId> = selected
+            .matches
+            .iter()
+            .map(|one| one.ranked.message)
+            .filter(|message| !guessed.contains(message))
+            .collect();
+        let more = self.around(tenant, bounds, &missing, beside).await?;
+        selected.neighbours.extend(more);
+        Ok(())
+    }
+
+    async fn around(
+        &self,
+        tenant: &TenantId,
+        bounds: &Bounds,
+        anchors: &[MessageId],
+        (before, after): (usize, usize),
+    ) -> Result<Vec<Neighbour>, RecallError> {
+        if anchors.is_empty() || (before == 0 && after == 0) {
+            return Ok(Vec::new());
+        }
+        let count = |count| u32::try_from(count).unwrap_or(u32::MAX);
+        let found = self.source.neighbours(tenant, bounds, anchors, count(before), count(after)).await;
+        Ok(found?)
+    }
+}
+
+impl Selected {
+    /// Goes through candidates, the best first. One that cannot be read any more
+    /// is not even mentioned.
+    fn sort_out(
+        &mut self,
+        part: Vec<Ranked>,
+        found: Vec<Hydrated>,
+        said: &mut HashSet<Content>,
+        wanted: &Wanted,
+    ) {
+        let mut found: HashMap<MessageId, Hydrated> =
+            found.into_iter().map(|one| (one.message.id, one)).collect();
+        for ranked in part {
+            let Some(found) = found.remove(&ranked.message) else { continue };
+            let reason = if ranked.score < wanted.min_score {
+                OmissionReason::Threshold
+            } else if !found.active && !wanted.all_branches {
+                OmissionReason::Branch
+            } else if self.matches.len() >= wanted.count {
+                OmissionReason::Rank
+            } else if !said.insert(Content::of(&found.message)) {
+                OmissionReason::Duplicate
+            } else {
+                self.matches.push(Match { found, ranked });
+                continue;
+            };
+            self.omitted.push(Omission { message: ranked.message, reason, score: ranked.score });
+        }
+    }
+}

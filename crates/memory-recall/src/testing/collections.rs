@@ -1,0 +1,165 @@
+//! Collections and aliases.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Instant;
+
+use qdrant_client::qdrant::{
+    AliasDescription, ChangeAliases, CollectionDescription, CollectionExists,
+    CollectionExistsRequest, CollectionExistsResponse, CollectionOperationResponse, CreateAlias,
+    CreateCollection, DeleteAlias, DeleteCollection, Distance as WireDistance, ListAliasesRequest,
+    ListAliasesResponse, ListCollectionsRequest, ListCollectionsResponse, Modifier as WireModifier,
+    RenameAlias, alias_operations::Action, collections_server::Collections, vectors_config::Config,
+};
+use qdrant_edge::{
+    Distance, EdgeConfig, EdgeShard, EdgeSparseVectorParams, EdgeVectorParams, Modifier,
+};
+use tonic::{Request, Response, Status};
+
+use super::{State, refused};
+
+#[tonic::async_trait]
+impl Collections for State {
+    async fn create(
+        &self,
+        request: Request<CreateCollection>,
+    ) -> Result<Response<CollectionOperationResponse>, Status> {
+        let started = Instant::now();
+        let request = self.meet(request).await?;
+        let config = config(&request)?;
+        let mut inner = self.lock();
+        let name = request.collection_name;
+        if inner.collections.contains_key(&name) || inner.aliases.contains_key(&name) {
+            return Err(Status::already_exists(format!("Collection `{name}` already exists!")));
+        }
+        inner.made += 1;
+        let directory = self.directory.join(inner.made.to_string());
+        fs::create_dir_all(&directory)?;
+        let shard = EdgeShard::new(&directory, config).map_err(|error| Status::internal(error.to_string()))?;
+        inner.collections.insert(name, Arc::new(shard));
+        done(started)
+    }
+
+    async fn delete(
+        &self,
+        request: Request<DeleteCollection>,
+    ) -> Result<Response<CollectionOperationResponse>, Status> {
+        let started = Instant::now();
+        let name = self.meet(request).await?.collection_name;
+        let mut inner = self.lock();
+        inner.collections.remove(&name);
+        inner.aliases.retain(|_, collection| *collection != name);
+        done(started)
+    }
+
+    async fn list(
+        &self,
+        request: Request<ListCollectionsRequest>,
+    ) -> Result<Response<ListCollectionsResponse>, Status> {
+        let started = Instant::now();
+        self.meet(request).await?;
+        let names = self.lock().collections.keys().cloned().collect::<Vec<_>>();
+        Ok(Response::new(ListCollectionsResponse {
+            collections: names.into_iter().map(|name| CollectionDescription { name }).collect(),
+            time: started.elapsed().as_secs_f64(),
+        }))
+    }
+
+    async fn collection_exists(
+        &self,
+        request: Request<CollectionExistsRequest>,
+    ) -> Result<Response<CollectionExistsResponse>, Status> {
+        let started = Instant::now();
+        let name = self.meet(request).await?.collection_name;
+        Ok(Response::new(CollectionExistsResponse {
+            result: Some(CollectionExists { exists: self.shard(&name).is_ok() }),
+            time: started.elapsed().as_secs_f64(),
+        }))
+    }
+
+    async fn update_aliases(
+        &self,
+        request: Request<ChangeAliases>,
+    ) -> Result<Response<CollectionOperationResponse>, Status> {
+        let started = Instant::now();
+        let request = self.meet(request).await?;
+        let mut inner = self.lock();
+        for action in request.actions.into_iter().filter_map(|operation| operation.action) {
+            match action {
+                Action::CreateAlias(CreateAlias { collection_name, alias_name }) => {
+                    if !inner.collections.contains_key(&collection_name) {
+                        return Err(Status::not_found(collection_name));
+                    }
+                    inner.aliases.insert(alias_name, collection_name);
+                }
+                Action::DeleteAlias(DeleteAlias { alias_name }) => {
+                    inner.aliases.remove(&alias_name);
+                }
+                Action::RenameAlias(RenameAlias { old_alias_name, new_alias_name }) => {
+                    let Some(collection) = inner.aliases.remove(&old_alias_name) else {
+                        return Err(Status::not_found(old_alias_name));
+                    };
+                    inner.aliases.insert(new_alias_name, collection);
+                }
+            }
+        }
+        done(started)
+    }
+
+    async fn list_aliases(
+        &self,
+        request: Request<ListAliasesRequest>,
+    ) -> Result<Response<ListAliasesResponse>, Status> {
+        let started = Instant::now();
+        self.meet(request).await?;
+        let aliases = self.lock().aliases.clone();
+        let describe = |(alias_name, collection_name)| AliasDescription { alias_name, collection_name };
+        Ok(Response::new(ListAliasesResponse {
+            aliases: aliases.into_iter().map(describe).collect(),
+            time: started.elapsed().as_secs_f64(),
+        }))
+    }
+
+    refused! {
+        get(GetCollectionInfoRequest) -> GetCollectionInfoResponse
+        update(UpdateCollection) -> CollectionOperationResponse
+        list_collection_aliases(ListCollectionAliasesRequest) -> ListAliasesResponse
+        collection_cluster_info(CollectionClusterInfoRequest) -> CollectionClusterInfoResponse
+        update_collection_cluster_setup(UpdateCollectionClusterSetupRequest) -> UpdateCollectionClusterSetupResponse
+        create_shard_key(CreateShardKeyRequest) -> CreateShardKeyResponse
+        delete_shard_key(DeleteShardKeyRequest) -> DeleteShardKeyResponse
+        list_shard_keys(ListShardKeysRequest) -> ListShardKeysResponse
+    }
+}
+
+fn config(request: &CreateCollection) -> Result<EdgeConfig, Status> {
+    let mut config = EdgeConfig::builder().on_disk_payload(false);
+    let vectors = request.vectors_config.as_ref().and_then(|vectors| vectors.config.as_ref());
+    match vectors {
+        Some(Config::ParamsMap(named)) => {
+            for (name, params) in &named.map {
+                if params.distance() != WireDistance::Cosine {
+                    return Err(Status::unimplemented("distances other than cosine"));
+                }
+                let size = usize::try_from(params.size).unwrap_or_default();
+                config = config.vector(name, EdgeVectorParams::builder(size, Distance::Cosine).build());
+            }
+        }
+        Some(Config::Params(_)) => return Err(Status::unimplemented("vectors without a name")),
+        None => {}
+    }
+    let sparse = request.sparse_vectors_config.as_ref().map(|sparse| &sparse.map);
+    for (name, params) in sparse.into_iter().flatten() {
+        let mut built = EdgeSparseVectorParams::builder();
+        if params.modifier() == WireModifier::Idf {
+            built = built.modifier(Modifier::Idf);
+        }
+        config = config.sparse_vector(name, built.build());
+    }
+    Ok(config.build())
+}
+
+fn done(started: Instant) -> Result<Response<CollectionOperationResponse>, Status> {
+    let time = started.elapsed().as_secs_f64();
+    Ok(Response::new(CollectionOperationResponse { result: true, time }))
+}

@@ -1,0 +1,152 @@
+//! The text recipe: what of a message is embedded, and which words it is found
+//! by. It was worked out on long real conversations; each constant was chosen by
+//! measurement there (docs/benchmarks.md has the effect of each).
+
+mod names;
+mod words;
+
+use std::collections::BTreeMap;
+
+use memory_contract::{Message, Part, ToolOutput};
+use time::OffsetDateTime;
+
+use crate::index::LexicalVector;
+
+pub(crate) use names::{named, without_names};
+pub(crate) use words::words;
+
+/// The recipe's version, part of the collection's name: change it with the
+/// recipe.
+pub(crate) const VERSION: &str = "r1";
+
+/// How much the words of the messages before count, the nearest first. A
+/// question and its answer share few words; so each is found by the other's.
+pub(crate) const CONTEXT: [f64; 3] = [0.7, 0.5, 0.3];
+
+/// How much the day, month and year count in which the message was said.
+const DATE: f64 = 1.0;
+
+/// BM25's saturation of a word's frequency.
+const K1: f64 = 1.2;
+/// BM25's share of the length in the normalisation.
+const B: f64 = 0.75;
+/// BM25's usual length, in words. A constant, because the real mean moves with
+/// every append, and a vector is written once.
+const USUAL_LENGTH: f64 = 32.0;
+
+/// Messages with fewer characters say little by themselves.
+const SHORT_CHARS: usize = 60;
+
+/// What a message means: its text, or else what its files show.
+pub(crate) fn meaning(message: &Message) -> String {
+    let said = said(&message.parts);
+    if said.trim().is_empty() { shown(&message.parts) } else { said }
+}
+
+/// Whether a message asks.
+pub(crate) fn is_question(message: &Message) -> bool {
+    said(&message.parts).trim_end().ends_with('?')
+}
+
+/// Whether a message says little.
+pub(crate) fn is_short(message: &Message) -> bool {
+    said(&message.parts).chars().take(SHORT_CHARS).count() < SHORT_CHARS
+}
+
+/// The words of a message in its context, weighted by BM25 (Robertson and
+/// Zaragoza, 2009) without the inverse document frequency, which the index
+/// knows. `previous` are the messages before it, the nearest first.
+pub(crate) fn lexical_document(message: &Message, previous: &[Message]) -> LexicalVector {
+    let mut frequencies: BTreeMap<u32, f64> = BTreeMap::new();
+    count(message, 1.0, &mut frequencies);
+    for (message, weight) in previous.iter().zip(CONTEXT) {
+        count(message, weight, &mut frequencies);
+    }
+    let length: f64 = frequencies.values().sum();
+    words(&date(message.created), |word| *frequencies.entry(hash(word)).or_default() += DATE);
+    let norm = K1 * (1.0 - B + B * length / USUAL_LENGTH);
+    let (indices, values) = frequencies
+        .into_iter()
+        .map(|(word, frequency)| (word, (frequency * (K1 + 1.0) / (frequency + norm)) as f32))
+        .unzip();
+    LexicalVector { indices, values }
+}
+
+/// The words of a query, each once, without the words of the names in `names`:
+/// who is spoken of is no sign of what is said.
+pub(crate) fn lexical_query(query: &str, names: &[String]) -> LexicalVector {
+    let mut indices = Vec::new();
+    words(query, |word| indices.push(hash(word)));
+    indices.sort_unstable();
+    indices.dedup();
+    let mut dropped = Vec::new();
+    for name in names {
+        words(name, |word| dropped.push(hash(word)));
+    }
+    indices.retain(|word| !dropped.contains(word));
+    let values = vec![1.0; indices.len()];
+    LexicalVector { indices, values }
+}
+
+fn count(message: &Message, weight: f64, frequencies: &mut BTreeMap<u32, f64>) {
+    for text in [said(&message.parts), shown(&message.parts)] {
+        words(&text, |word| *frequencies.entry(hash(word)).or_default() += weight);
+    }
+}
+
+/// Text, data, calls of tools and what they answered, one part a line.
+fn said(parts: &[Part]) -> String {
+    let mut text = String::new();
+    for part in parts {
+        match part {
+            Part::Text(said) => line(&mut text, said),
+            Part::Json(value) => line(&mut text, &value.to_string()),
+            Part::ToolCall(call) => {
+                line(&mut text, &call.name);
+                for value in call.arguments.values() {
+                    line(&mut text, &value.to_string());
+                }
+            }
+            Part::ToolResult(result) => match &result.output {
+                Some(ToolOutput::Text(said)) => line(&mut text, said),
+                Some(ToolOutput::Json(value)) => line(&mut text, &value.to_string()),
+                None => {}
+            },
+            Part::File(_) => {}
+        }
+    }
+    text
+}
+
+/// Captions and names of files.
+fn shown(parts: &[Part]) -> String {
+    let mut text = String::new();
+    for part in parts {
+        if let Part::File(file) = part {
+            line(&mut text, &file.caption);
+            line(&mut text, &file.name);
+        }
+    }
+    text
+}
+
+fn line(text: &mut String, more: &str) {
+    if more.is_empty() {
+        return;
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(more);
+}
+
+/// The day, month and year, such as `8 may 2023`.
+fn date(time: OffsetDateTime) -> String {
+    format!("{} {} {}", time.day(), time.month(), time.year())
+}
+
+/// FNV-1a, 32 bits (Fowler, Noll and Vo): stable for ever, and good enough that
+/// 100,000 words meet about once.
+fn hash(word: &str) -> u32 {
+    word.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}

@@ -1,0 +1,563 @@
+//! What every index has to do, tried on each of them: the embedded engine,
+//! Qdrant's client against the test server, and a real Qdrant where
+//! `QDRANT_URL` names one.
+
+mod common;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::uuid;
+use memory_contract::{AppId, MessageFilter, MessageId, Role, TenantId, ThreadId, UserId};
+use memory_recall::testing::{Fault, TestQdrant};
+use memory_recall::{
+    Backend, BackendChoice, Candidate, Change, EmbeddingModel, Index, IndexConfig, IndexSchema,
+    IndexState, LexicalVector, Point, Prepared, RecallError, Search, Selection, open_index,
+};
+use memory_store::Scope;
+use serde_json::{Value, json};
+use time::{Duration as Span, OffsetDateTime};
+
+/// An index with nothing in it, and what it needs to live.
+struct Fresh {
+    index: Arc<dyn Index>,
+    _directory: Option<tempfile::TempDir>,
+    _server: Option<TestQdrant>,
+}
+
+fn schema(alias: &str) -> IndexSchema {
+    IndexSchema::new(alias, Some(&EmbeddingModel { name: "test-model".to_owned(), dimensions: 4 }))
+}
+
+fn edge() -> Fresh {
+    let directory = tempfile::tempdir().unwrap();
+    let config = IndexConfig { path: Some(directory.path().to_owned()), ..IndexConfig::default() };
+    let index = open_index(&config, schema("recollect")).unwrap();
+    Fresh { index, _directory: Some(directory), _server: None }
+}
+
+fn client(url: String, alias: &str) -> Arc<dyn Index> {
+    let config = IndexConfig {
+        backend: BackendChoice::Qdrant,
+        url: Some(url),
+        alias: alias.to_owned(),
+        search_timeout: Duration::from_millis(500),
+        write_timeout: Duration::from_secs(5),
+        ..IndexConfig::default()
+    };
+    open_index(&config, schema(alias)).unwrap()
+}
+
+async fn served() -> Fresh {
+    let server = TestQdrant::start().await.unwrap();
+    Fresh { index: client(server.url(), "recollect"), _directory: None, _server: Some(server) }
+}
+
+/// Tries a case on every index that there is.
+async fn each<F: Future<Output = ()>>(case: impl Fn(Arc<dyn Index>) -> F) {
+    let edge = edge();
+    case(Arc::clone(&edge.index)).await;
+    edge.index.stop().await;
+    let served = served().await;
+    case(Arc::clone(&served.index)).await;
+    match std::env::var("QDRANT_URL") {
+        Ok(url) => {
+            // A collection of its own for each case; a real server keeps it.
+            let alias = format!("recollect-test-{}", uuid::Uuid::new_v4().simple());
+            case(client(url, &alias)).await;
+        }
+        Err(_) => eprintln!("skipped on a real Qdrant: QDRANT_URL is not set"),
+    }
+}
+
+/// A message as a point: the number gives its ids and its words, the vector what
+/// it means.
+fn point(number: u32, dense: [f32; 4]) -> Point {
+    Point {
+        message: uuid(u128::from(number)).into(),
+        tenant: TenantId::new("acme"),
+        app: AppId::new("support"),
+        user: UserId::new("ada"),
+        thread: thread(1),
+        seq: i64::from(number),
+        branch: 1,
+        depth: i32::try_from(number).unwrap(),
+        question: number % 2 == 0,
+        short: number % 3 == 0,
+        role: Role::User,
+        name: "Ada".to_owned(),
+        said: OffsetDateTime::UNIX_EPOCH + Span::days(i64::from(number)),
+        metadata: serde_json::Map::new(),
+        dense: Some(dense.to_vec()),
+        lexical: words(&[number, 1_000]),
+    }
+}
+
+fn thread(number: u128) -> ThreadId {
+    uuid(number << 64).into()
+}
+
+fn words(indices: &[u32]) -> LexicalVector {
+    let mut indices = indices.to_vec();
+    indices.sort_unstable();
+    let values = vec![1.0; indices.len()];
+    LexicalVector { indices, values }
+}
+
+fn learn(points: impl IntoIterator<Item = Point>) -> Vec<Change> {
+    points.into_iter().map(|point| Change::Upsert(Box::new(point))).collect()
+}
+
+fn all(tenant: &str) -> Selection {
+    Selection::tenant(&TenantId::new(tenant))
+}
+
+fn filtered(filter: MessageFilter) -> Selection {
+    Selection::new(&TenantId::new("acme"), &Scope::App(AppId::new("support")), &filter)
+}
+
+fn by_meaning(selection: Selection) -> Search {
+    Search { selection, dense: Some(vec![1.0, 0.0, 0.0, 0.0]), lexical: None, limit: 50 }
+}
+
+fn numbers(list: &[Candidate]) -> Vec<u128> {
+    list.iter().map(|one| one.message.uuid().as_u128()).collect()
+}
+
+async fn found(index: &dyn Index, selection: Selection) -> Vec<u128> {
+    let mut found = numbers(&index.search(by_meaning(selection)).await.unwrap().dense);
+    found.sort_unstable();
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn preparing_tells_what_there_is() {
+    each(|index| async move {
+        assert_eq!(index.prepare().await.unwrap(), Prepared::New);
+        // Whoever prepares and dies before it has queued the messages leaves a
+        // new index.
+        assert_eq!(index.prepare().await.unwrap(), Prepared::New);
+        index.mark_rebuilding(true).await.unwrap();
+        assert_eq!(index.prepare().await.unwrap(), Prepared::Rebuilding);
+        assert_eq!(index.last_state(), IndexState::Rebuilding);
+        index.mark_rebuilding(false).await.unwrap();
+        assert_eq!(index.prepare().await.unwrap(), Prepared::Whole);
+        assert_eq!(index.last_state(), IndexState::Ready);
+        let status = index.status(&TenantId::new("acme")).await;
+        assert_eq!((status.state, status.points), (IndexState::Ready, 0));
+        assert!(status.collection.ends_with("-test-model-r1"), "{}", status.collection);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_finds_by_meaning_and_by_word_with_what_the_ranking_needs() {
+    each(|index| async move {
+        index.prepare().await.unwrap();
+        let points = [
+            point(1, [1.0, 0.0, 0.0, 0.0]),
+            point(2, [0.6, 0.8, 0.0, 0.0]),
+            point(3, [0.0, 1.0, 0.0, 0.0]),
+        ];
+        index.apply(learn(points)).await.unwrap();
+        let search = Search { lexical: Some(words(&[3])), ..by_meaning(all("acme")) };
+        let found = index.search(search.clone()).await.unwrap();
+        assert_eq!(numbers(&found.dense), [1, 2, 3]);
+        assert!((found.dense[1].score - 0.6).abs() < 1e-4, "cosine: {}", found.dense[1].score);
+        assert_eq!(numbers(&found.lexical), [3]);
+        // ln(1 + (3 - 1 + 0.5) / (1 + 0.5)), the inverse document frequency.
+        assert!((found.lexical[0].score - 0.980_829).abs() < 1e-4, "{}", found.lexical[0].score);
+        let three = &found.lexical[0];
+        assert_eq!((three.thread, three.seq, three.branch, three.depth), (thread(1), 3, 1, 3));
+        assert_eq!((&*three.name, three.question, three.short), ("Ada", false, true));
+        let limited = index.search(Search { limit: 1, ..search }).await.unwrap();
+        assert_eq!(numbers(&limited.dense), [1]);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_query_without_known_words_finds_nothing_by_word() {
+    each(|index| async move {
+        index.prepare().await.unwrap();
+        index.apply(learn([point(1, [1.0, 0.0, 0.0, 0.0])])).await.unwrap();
+        for lexical in [words(&[77]), words(&[])] {
+            let search =
+                Search { selection: all("acme"), dense: None, lexical: Some(lexical), limit: 10 };
+            let found = index.search(search).await.unwrap();
+            assert!(found.dense.is_empty() && found.lexical.is_empty());
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_tenant_sees_another_even_with_the_same_message_id() {
+    each(|index| async move {
+        index.prepare().await.unwrap();
+        let own = point(1, [1.0, 0.0, 0.0, 0.0]);
+        let other = Point { tenant: TenantId::new("rival"), name: "Eve".to_owned(), ..own.clone() };
+        index.apply(learn([own, other])).await.unwrap();
+        for (tenant, name) in [("acme", "Ada"), ("rival", "Eve")] {
+            let found = index.search(by_meaning(all(tenant))).await.unwrap().dense;
+            assert_eq!(found.len(), 1);
+            assert_eq!(&*found[0].name, name);
+            assert_eq!(index.names(&all(tenant), 10).await.unwrap(), [name]);
+            assert_eq!(index.status(&TenantId::new(tenant)).await.points, 1);
+        }
+        let message = MessageId::from(uuid(1));
+        let tenant = TenantId::new("rival");
+        index.apply(vec![Change::Delete { tenant, message }]).await.unwrap();
+        assert_eq!(found(&*index, all("rival")).await, Vec::<u128>::new());
+        assert_eq!(found(&*index, all("acme")).await, [1]);
+        assert_eq!(found(&*index, all("")).await, Vec::<u128>::new());
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_scope_finds_its_own() {
+    each(|index| async move {
+        index.prepare().await.unwrap();
+        let base = point(1, [1.0, 0.0, 0.0, 0.0]);
+        let with = |number, app: &str, user: &str, thread_number| Point {
+            message: uuid(number).into(),
+            app: AppId::new(app),
+            user: UserId::new(user),
+            thread: thread(thread_number),
+            ..base.clone()
+        };
+        let points = [
+            with(1, "support", "ada", 1),
+            with(2, "support", "ada", 2),
+            with(3, "support", "bo", 3),
+            with(4, "sales", "ada", 4),
+            with(5, "support", "", 5),
+        ];
+        index.apply(learn(points)).await.unwrap();
+        let user = |app: &str, user: &str| Scope::User { app: AppId::new(app), user: UserId::new(user) };
+        for (scope, expected) in [
+            (Scope::Thread(thread(2)), vec![2]),
+            (user("support", "ada"), vec![1, 2]),
+            (user("sales", "ada"), vec![4]),
+            (user("support", ""), vec![5]),
+            (Scope::App(AppId::new("support")), vec![1, 2, 3, 5]),
+            (user("other", "ada"), vec![]),
+        ] {
+            let selection =
+                Selection::new(&TenantId::new("acme"), &scope, &MessageFilter::default());
+            assert_eq!(found(&*index, selection).await, expected, "{scope:?}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn filters_keep_what_they_say() {
+    each(|index| async move {
+        index.prepare().await.unwrap();
+        let metadata = |value: Value| value.as_object().unwrap().clone();
+        let base = point(1, [1.0, 0.0, 0.0, 0.0]);
+        let long = "x".repeat(2_000);
+        let points = [
+            Point { metadata: metadata(json!({"tier": "gold", "age": 3, "vip": true})), ..base.clone() },
+            Point {
+                role: Role::Assistant,
+                name: "Bot".to_owned(),
+                metadata: metadata(json!({"tier": "3", "age": 3.0, "tenant": "rival", "note": long})),
+                ..point(2, [1.0, 0.0, 0.0, 0.0])
+            },
+            Point {
+                role: Role::Tool,
+                name: String::new(),
+                metadata: metadata(json!({"tier": ["gold"], "age": 3.5, "vip": "true"})),
+                ..point(3, [1.0, 0.0, 0.0, 0.0])
+            },
+        ];
+        index.apply(learn(points)).await.unwrap();
+        let day = |day| Some(OffsetDateTime::UNIX_EPOCH + Span::days(day));
+        let none = MessageFilter::default;
+        let meta = |value| MessageFilter { metadata: metadata(value), ..none() };
+        for (filter, expected) in [
+            (none(), vec![1, 2, 3]),
+            (MessageFilter { roles: vec![Role::User, Role::Tool], ..none() }, vec![1, 3]),
+            (MessageFilter { names: vec!["Bot".to_owned()], ..none() }, vec![2]),
+            (MessageFilter { names: vec!["bot".to_owned(), "Ada".to_owned()], ..none() }, vec![1]),
+            (MessageFilter { start: day(2), ..none() }, vec![2, 3]),
+            (MessageFilter { end: day(2), ..none() }, vec![1]),
+            (MessageFilter { start: day(2), end: day(3), ..none() }, vec![2]),
+            (meta(json!({"tier": "gold"})), vec![1]),
+            (meta(json!({"tier": "3"})), vec![2]),
+            (meta(json!({"tier": 3})), vec![]),
+            (meta(json!({"age": 3})), vec![1, 2]),
+            (meta(json!({"age": 3, "vip": true})), vec![1]),
+            (meta(json!({"vip": "true"})), vec![3]),
+            (meta(json!({"note": long})), vec![2]),
+            // Nothing that a caller names stands in for a field of ours.
+            (meta(json!({"tenant": "rival"})), vec![2]),
+            (meta(json!({"tenant": "acme"})), vec![]),
+        ] {
+            assert_eq!(found(&*index, filtered(filter.clone())).await, expected, "{filter:?}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_are_carried_out_in_order_and_once() {
+    each(|index| async move {
+        index.prepare().await.unwrap();
+        let points: Vec<Point> = (1..=6).map(|number| point(number, [1.0, 0.0, 0.0, 0.0])).collect();
+        let tenant = TenantId::new("acme");
+        let delete = |number| Change::Delete {
+            tenant: tenant.clone(),
+            message: uuid(number).into(),
+        };
+        let mut changes = learn(points.clone());
+        changes.push(delete(2));
+        changes.push(Change::Purge { tenant: tenant.clone(), thread: thread(1), up_to_seq: 3 });
+        // Purging up to a seq takes nothing that was said later.
+        changes.extend(learn([Point { thread: thread(1), seq: 9, ..points[0].clone() }]));
+        changes.push(Change::Purge { tenant: tenant.clone(), thread: thread(2), up_to_seq: 99 });
+        for _ in 0..2 {
+            index.apply(changes.clone()).await.unwrap();
+            assert_eq!(found(&*index, all("acme")).await, [1, 4, 5, 6]);
+        }
+        let moved = index.search(by_meaning(all("acme"))).await.unwrap().dense;
+        let one = moved.iter().find(|one| one.message.uuid() == uuid(1)).unwrap();
+        assert_eq!(one.seq, 9);
+        // The empty change and one of nothing are fine.
+        index.apply(Vec::new()).await.unwrap();
+        index.apply(vec![delete(77)]).await.unwrap();
+        assert_eq!(index.status(&tenant).await.points, 4);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_are_the_speakers_of_the_selection() {
+    each(|index| async move {
+        index.prepare().await.unwrap();
+        let base = point(1, [1.0, 0.0, 0.0, 0.0]);
+        let said = |number, name: &str, user: &str| Point {
+            message: uuid(number).into(),
+            name: name.to_owned(),
+            user: UserId::new(user),
+            ..base.clone()
+        };
+        let points =
+            [said(1, "Ada", "ada"), said(2, "Bo", "ada"), said(3, "", "ada"), said(4, "Eve", "eve")];
+        index.apply(learn(points)).await.unwrap();
+        let scope = Scope::User { app: AppId::new("support"), user: UserId::new("ada") };
+        let selection = Selection::new(&TenantId::new("acme"), &scope, &MessageFilter::default());
+        let mut names = index.names(&selection, 64).await.unwrap();
+        names.sort_unstable();
+        assert_eq!(names, ["Ada", "Bo"]);
+        assert_eq!(index.names(&selection, 1).await.unwrap().len(), 1);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn vectors_of_another_model_are_refused() {
+    each(|index| async move {
+        index.prepare().await.unwrap();
+        let wrong = Point { dense: Some(vec![1.0; 3]), ..point(1, [1.0; 4]) };
+        let missing = Point { dense: None, ..point(1, [1.0; 4]) };
+        for point in [wrong, missing] {
+            let refused = index.apply(learn([point])).await.unwrap_err();
+            assert!(matches!(refused, RecallError::Dimensions { expected: 4, .. }), "{refused}");
+            assert!(!refused.retryable());
+        }
+        let search = Search { dense: Some(vec![1.0; 5]), ..by_meaning(all("acme")) };
+        let refused = index.search(search).await.unwrap_err();
+        assert!(matches!(refused, RecallError::Dimensions { found: 5, .. }), "{refused}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn searches_and_changes_go_on_beside_each_other() {
+    each(|index| async move {
+        index.prepare().await.unwrap();
+        let writer = {
+            let index = Arc::clone(&index);
+            tokio::spawn(async move {
+                for batch in 0..20_u32 {
+                    let points = (1..=20).map(|number| point(batch * 20 + number, [1.0, 0.1, 0.0, 0.0]));
+                    index.apply(learn(points)).await.unwrap();
+                }
+            })
+        };
+        while !writer.is_finished() {
+            let search = Search { lexical: Some(words(&[1_000])), ..by_meaning(all("acme")) };
+            index.search(search).await.unwrap();
+        }
+        writer.await.unwrap();
+        assert_eq!(index.status(&TenantId::new("acme")).await.points, 400);
+    })
+    .await;
+}
+
+// The embedded engine.
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_embedded_engine_has_taken_survives_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = IndexConfig { path: Some(directory.path().to_owned()), ..IndexConfig::default() };
+    for round in 1..=3_u32 {
+        let index = open_index(&config, schema("recollect")).unwrap();
+        let expected = if round == 1 { Prepared::New } else { Prepared::Whole };
+        assert_eq!(index.prepare().await.unwrap(), expected);
+        index.mark_rebuilding(false).await.unwrap();
+        index.apply(learn([point(round, [1.0, 0.0, 0.0, 0.0])])).await.unwrap();
+        let candidates = index.search(by_meaning(all("acme"))).await.unwrap().dense;
+        assert_eq!(candidates.len(), round as usize);
+        assert!(candidates.iter().all(|one| &*one.name == "Ada"));
+        index.stop().await;
+        assert_eq!(index.last_state(), IndexState::Unavailable);
+        assert!(index.search(by_meaning(all("acme"))).await.unwrap_err().retryable());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_directory_is_set_aside_and_the_index_starts_anew() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = IndexConfig { path: Some(directory.path().to_owned()), ..IndexConfig::default() };
+    let index = open_index(&config, schema("recollect")).unwrap();
+    index.prepare().await.unwrap();
+    index.mark_rebuilding(false).await.unwrap();
+    index.apply(learn([point(1, [1.0, 0.0, 0.0, 0.0])])).await.unwrap();
+    index.stop().await;
+    drop(index);
+    let collection = directory.path().join(schema("recollect").collection());
+    for entry in std::fs::read_dir(collection.join("segments")).unwrap() {
+        for file in std::fs::read_dir(entry.unwrap().path()).unwrap() {
+            let file = file.unwrap().path();
+            if file.is_file() {
+                std::fs::write(file, b"not what was here").unwrap();
+            }
+        }
+    }
+    let index = open_index(&config, schema("recollect")).unwrap();
+    assert_eq!(index.prepare().await.unwrap(), Prepared::New);
+    assert_eq!(index.status(&TenantId::new("acme")).await.points, 0);
+    index.apply(learn([point(2, [1.0, 0.0, 0.0, 0.0])])).await.unwrap();
+    assert_eq!(found(&*index, all("acme")).await, [2]);
+    let aside = std::fs::read_dir(directory.path())
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().contains(".broken-"))
+        .count();
+    assert_eq!(aside, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_directory_has_one_owner() {
+    let first = edge();
+    let path = first._directory.as_ref().unwrap().path().to_owned();
+    let config = IndexConfig { path: Some(path), ..IndexConfig::default() };
+    let Err(second) = open_index(&config, schema("recollect")) else { panic!("opened twice") };
+    assert!(matches!(second, RecallError::IndexDirectory { .. }), "{second}");
+}
+
+#[test]
+fn a_backend_without_its_setting_is_refused() {
+    for (backend, key) in [(BackendChoice::Edge, "index.path"), (BackendChoice::Qdrant, "index.url")] {
+        let config = IndexConfig { backend, ..IndexConfig::default() };
+        let Err(error) = open_index(&config, schema("recollect")) else { panic!("opened") };
+        assert!(error.to_string().starts_with(key), "{error}");
+    }
+}
+
+// Qdrant's faults.
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_does_not_answer_is_unavailable_and_comes_back() {
+    let server = TestQdrant::start().await.unwrap();
+    let index = client(server.url(), "recollect");
+    assert_eq!(index.backend(), Backend::Qdrant);
+    index.prepare().await.unwrap();
+    index.mark_rebuilding(false).await.unwrap();
+    index.apply(learn([point(1, [1.0, 0.0, 0.0, 0.0])])).await.unwrap();
+
+    server.set_fault(Fault::Unavailable);
+    let error = index.search(by_meaning(all("acme"))).await.unwrap_err();
+    assert!(matches!(error, RecallError::IndexUnavailable { .. }) && error.retryable(), "{error}");
+    assert_eq!(index.last_state(), IndexState::Unavailable);
+    assert_eq!(index.status(&TenantId::new("acme")).await.state, IndexState::Unavailable);
+
+    server.set_fault(Fault::Slow(Duration::from_secs(3)));
+    let error = index.search(by_meaning(all("acme"))).await.unwrap_err();
+    assert!(matches!(error, RecallError::IndexTimeout { .. }) && error.retryable(), "{error}");
+
+    server.set_fault(Fault::None);
+    assert_eq!(found(&*index, all("acme")).await, [1]);
+    assert_eq!(index.last_state(), IndexState::Ready);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_write_is_told_from_an_outage() {
+    let server = TestQdrant::start().await.unwrap();
+    let index = client(server.url(), "recollect");
+    index.prepare().await.unwrap();
+    for fault in [Fault::RefuseWrites, Fault::RefuseSpeaker("Ada".to_owned())] {
+        server.set_fault(fault);
+        let error = index.apply(learn([point(1, [1.0, 0.0, 0.0, 0.0])])).await.unwrap_err();
+        assert!(matches!(error, RecallError::IndexRefused { .. }) && !error.retryable(), "{error}");
+    }
+    server.set_fault(Fault::None);
+    assert_eq!(found(&*index, all("acme")).await, Vec::<u128>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_collection_is_noticed_and_made_anew() {
+    let server = TestQdrant::start().await.unwrap();
+    let index = client(server.url(), "recollect");
+    index.prepare().await.unwrap();
+    index.mark_rebuilding(false).await.unwrap();
+    server.lose_everything();
+    let error = index.apply(learn([point(1, [1.0, 0.0, 0.0, 0.0])])).await.unwrap_err();
+    assert!(matches!(error, RecallError::IndexLost { .. }) && error.retryable(), "{error}");
+    assert!(matches!(
+        index.search(by_meaning(all("acme"))).await.unwrap_err(),
+        RecallError::IndexLost { .. }
+    ));
+    assert_eq!(index.prepare().await.unwrap(), Prepared::New);
+    index.apply(learn([point(1, [1.0, 0.0, 0.0, 0.0])])).await.unwrap();
+    assert_eq!(found(&*index, all("acme")).await, [1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_alias_moves_once_the_new_collection_is_whole() {
+    let server = TestQdrant::start().await.unwrap();
+    let index = client(server.url(), "memory");
+    index.prepare().await.unwrap();
+    let alias = |collection: &str| vec![("memory".to_owned(), collection.to_owned())];
+    let first = index.schema().collection().to_owned();
+    assert_eq!(server.aliases(), alias(&first));
+
+    let config = IndexConfig { url: Some(server.url()), alias: "memory".to_owned(), ..IndexConfig::default() };
+    let model = EmbeddingModel { name: "Another/Model".to_owned(), dimensions: 3 };
+    let other = open_index(&config, IndexSchema::new("memory", Some(&model))).unwrap();
+    let second = other.schema().collection().to_owned();
+    assert_eq!(second, "memory-another-model-r1");
+    other.prepare().await.unwrap();
+    other.mark_rebuilding(true).await.unwrap();
+    assert_eq!(server.aliases(), alias(&first));
+    other.mark_rebuilding(false).await.unwrap();
+    assert_eq!(server.aliases(), alias(&second));
+    assert_eq!(server.collections(), [second, first]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_without_a_server_is_unavailable() {
+    let url = {
+        let server = TestQdrant::start().await.unwrap();
+        server.url()
+    };
+    let index = client(url, "recollect");
+    let error = index.prepare().await.unwrap_err();
+    assert!(error.retryable(), "{error}");
+    assert_eq!(index.last_state(), IndexState::Unavailable);
+}

@@ -1,0 +1,114 @@
+-- Erases a thread with all its rows, and tells the index. With
+-- p_only_expired it leaves a living thread alone; without, an expired one
+-- counts as gone.
+CREATE FUNCTION recollect.delete_thread(
+    p_tenant text, p_thread uuid, p_only_expired boolean,
+    OUT status text, OUT message_count bigint, OUT revision bigint
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_last_seq bigint;
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true);
+    SELECT t.last_seq, t.message_count INTO v_last_seq, message_count
+    FROM recollect.threads t
+    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
+        AND (t.expires_at IS NOT NULL AND t.expires_at <= clock_timestamp()) = p_only_expired
+    FOR UPDATE;
+    IF NOT FOUND THEN
+        status := 'thread_not_found';
+        RETURN;
+    END IF;
+
+    DELETE FROM recollect.messages WHERE tenant_id = p_tenant AND thread_id = p_thread;
+    DELETE FROM recollect.branches WHERE tenant_id = p_tenant AND thread_id = p_thread;
+    DELETE FROM recollect.requests WHERE tenant_id = p_tenant AND thread_id = p_thread;
+    DELETE FROM recollect.outbox WHERE tenant_id = p_tenant AND thread_id = p_thread;
+    DELETE FROM recollect.threads WHERE tenant_id = p_tenant AND thread_id = p_thread;
+    revision := 0;
+    IF v_last_seq > 0 THEN
+        INSERT INTO recollect.outbox (tenant_id, thread_id, seq, op)
+        VALUES (p_tenant, p_thread, v_last_seq, 'purge')
+        RETURNING id INTO revision;
+    END IF;
+    status := 'ok';
+END;
+$$;
+
+-- Finds the thread of a session, or creates it. A thread that has expired
+-- makes room.
+CREATE FUNCTION recollect.open_thread(
+    p_tenant text, p_thread uuid, p_app text, p_user text, p_key text, p_digest bytea,
+    p_title text, p_metadata jsonb, p_ttl_seconds double precision, p_scope text[],
+    OUT created boolean, OUT thread recollect.threads
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true);
+    LOOP
+        created := false;
+        SELECT t.* INTO thread FROM recollect.threads t
+        WHERE t.tenant_id = p_tenant AND t.session_digest = p_digest;
+        IF FOUND THEN
+            IF thread.expires_at IS NULL OR thread.expires_at > clock_timestamp() THEN
+                RETURN;
+            END IF;
+            PERFORM recollect.delete_thread(p_tenant, thread.thread_id, true);
+        END IF;
+
+        created := true;
+        INSERT INTO recollect.threads
+            (tenant_id, thread_id, app_id, user_id, session_key, session_digest, title, metadata, scope, expires_at)
+        VALUES
+            (p_tenant, p_thread, p_app, p_user, p_key, p_digest, p_title, p_metadata,
+             array_to_tsvector(p_scope), clock_timestamp() + make_interval(secs => p_ttl_seconds))
+        ON CONFLICT (tenant_id, session_digest) DO NOTHING
+        RETURNING * INTO thread;
+        IF FOUND THEN
+            RETURN;
+        END IF;
+        -- Somebody else created it just now: read theirs.
+    END LOOP;
+END;
+$$;
+
+-- Erases all messages of a thread and keeps the thread.
+CREATE FUNCTION recollect.clear_thread(
+    p_tenant text, p_thread uuid,
+    OUT status text, OUT message_count bigint, OUT revision bigint
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_last_seq bigint;
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true);
+    SELECT t.last_seq, t.message_count INTO v_last_seq, message_count
+    FROM recollect.threads t
+    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
+        AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
+    FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        status := 'thread_not_found';
+        RETURN;
+    END IF;
+
+    DELETE FROM recollect.messages WHERE tenant_id = p_tenant AND thread_id = p_thread;
+    DELETE FROM recollect.branches WHERE tenant_id = p_tenant AND thread_id = p_thread;
+    -- The purge covers whatever waits.
+    DELETE FROM recollect.outbox WHERE tenant_id = p_tenant AND thread_id = p_thread;
+    UPDATE recollect.threads
+    SET head_id = NULL, head_seq = 0, head_branch = 0, head_depth = 0, path_tokens = 0,
+        branch_count = 0, message_count = 0, updated_at = clock_timestamp()
+    WHERE tenant_id = p_tenant AND thread_id = p_thread;
+    revision := 0;
+    IF v_last_seq > 0 THEN
+        INSERT INTO recollect.outbox (tenant_id, thread_id, seq, op)
+        VALUES (p_tenant, p_thread, v_last_seq, 'purge')
+        RETURNING id INTO revision;
+    END IF;
+    status := 'ok';
+END;
+$$;

@@ -1,0 +1,38 @@
+WITH RECURSIVE hits AS MATERIALIZED (
+    SELECT m.thread_id, t.ordinal, t.head_branch, t.head_depth,
+        m.message_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
+        m.parts, m.metadata, m.tokens, m.said_at
+    FROM recollect.messages m
+    JOIN recollect.threads t ON t.tenant_id = $1 AND t.thread_id = m.thread_id
+    WHERE m.tenant_id = $1 AND m.message_id = ANY ($2)
+        AND m.deleted_at IS NULL
+        AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
+        -- The scope; null does not bound.
+        AND ($3::text IS NULL OR t.app_id = $3)
+        AND ($4::text IS NULL OR t.user_id = $4)
+        AND ($5::uuid IS NULL OR t.thread_id = $5)
+),
+-- The branches on the way from each thread's head to its root, each with the
+-- depth down to which it belongs to the way. A branch has a higher number than
+-- the one that it left, so the way ends at the lowest branch of the hits.
+path (thread_id, lowest, branch, depth) AS (
+    SELECT h.thread_id, min(h.branch), h.head_branch, h.head_depth
+    FROM hits h
+    GROUP BY h.thread_id, h.head_branch, h.head_depth
+    UNION ALL
+    SELECT p.thread_id, p.lowest, up.parent_branch, up.fork_depth
+    FROM path p
+    CROSS JOIN LATERAL (
+        SELECT b.parent_branch, b.fork_depth
+        FROM recollect.branches b
+        WHERE b.tenant_id = $1 AND b.thread_id = p.thread_id AND b.branch = p.branch
+            AND b.parent_branch IS NOT NULL
+        OFFSET 0
+    ) AS up
+    WHERE p.branch > p.lowest
+)
+SELECT m.thread_id, m.ordinal,
+    EXISTS (SELECT FROM path p WHERE p.thread_id = m.thread_id AND p.branch = m.branch AND m.depth <= p.depth),
+    m.message_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
+    m.parts, m.metadata, m.tokens, m.said_at
+FROM hits m

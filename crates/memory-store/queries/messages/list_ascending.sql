@@ -1,0 +1,26 @@
+-- A page is bounded by rows and by bytes: the running sum is over one page at
+-- most.
+SELECT page.message_id, page.parent_id, page.seq, page.branch, page.depth, page.role, page.name,
+    page.parts, page.metadata, page.tokens, page.said_at, page.found_count
+FROM (
+    SELECT found.*, sum(found.bytes) OVER (ORDER BY found.seq ASC) AS running_bytes,
+        count(*) OVER () AS found_count
+    FROM (
+        SELECT m.message_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
+            m.parts, m.metadata, m.tokens, m.said_at, m.bytes
+        FROM recollect.messages m
+        WHERE m.tenant_id = $1 AND m.thread_id = $2 AND m.seq > $3
+            AND m.deleted_at IS NULL
+            -- Null keeps all.
+            AND ($4::text[] IS NULL OR m.role = ANY ($4))
+            AND ($5::text[] IS NULL OR m.name = ANY ($5))
+            AND ($6::timestamptz IS NULL OR m.said_at >= $6)
+            AND ($7::timestamptz IS NULL OR m.said_at < $7)
+            AND ($8::jsonb IS NULL OR m.metadata @> $8)
+        ORDER BY m.seq ASC
+        LIMIT $9
+    ) AS found
+) AS page
+-- The first message is returned, however large it is.
+WHERE page.running_bytes <= $10 OR page.running_bytes = page.bytes
+ORDER BY page.seq ASC

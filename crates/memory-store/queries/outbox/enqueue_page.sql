@@ -1,0 +1,24 @@
+-- Queues the next $5 messages after thread $2 and seq $3, up to thread $4.
+WITH page AS MATERIALIZED (
+    SELECT m.thread_id, m.seq, m.message_id, m.deleted_at
+    FROM recollect.messages m
+    WHERE m.tenant_id = $1 AND (m.thread_id, m.seq) > ($2, $3) AND m.thread_id <= $4
+    ORDER BY m.thread_id, m.seq
+    LIMIT $5
+),
+queued AS (
+    INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op)
+    SELECT $1, page.thread_id, page.message_id, page.seq, 'upsert'
+    FROM page
+    WHERE page.deleted_at IS NULL
+        -- Waiting already. One that is being worked on may be writing to an
+        -- index that is lost, so it does not count.
+        AND NOT EXISTS (
+            SELECT FROM recollect.outbox o
+            WHERE o.tenant_id = $1 AND o.thread_id = page.thread_id AND o.message_id = page.message_id
+                AND o.op = 'upsert' AND o.dead_at IS NULL AND o.lease_id IS NULL)
+    ORDER BY page.thread_id, page.seq
+    RETURNING 1
+)
+SELECT (SELECT count(*) FROM queued), last.thread_id, last.seq
+FROM (SELECT page.thread_id, page.seq FROM page ORDER BY page.thread_id DESC, page.seq DESC LIMIT 1) AS last

@@ -1,0 +1,269 @@
+//! Appending.
+
+use memory_contract::{
+    AppendedMessage, MessageId, NewMessage, Parent, Part, RequestId, TenantId, ThreadId,
+};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+use time::OffsetDateTime;
+use tokio_postgres::{Row, types::Json};
+use uuid::Uuid;
+
+use crate::{
+    Revision, Store, StoreError,
+    query::{Params, query},
+    rows::{self, column, only, optional_id},
+    words,
+};
+
+/// Stands for a root among the parents.
+const ROOT: Uuid = Uuid::nil();
+
+/// Messages to store in one thread: all of them or none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Append {
+    /// The thread.
+    pub thread: ThreadId,
+    /// What to store, in order; at least one.
+    pub messages: Vec<CountedMessage>,
+    /// Makes a retry safe.
+    pub request_id: Option<RequestId>,
+    /// The head that the caller believes in: `None` to leave it unchecked,
+    /// `Some(None)` for an empty thread.
+    pub expected_head: Option<Option<MessageId>>,
+}
+
+/// A message and its size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CountedMessage {
+    /// The message.
+    pub message: NewMessage,
+    /// Its size in `o200k_base` tokens, frame included; 0 or more.
+    pub tokens: i32,
+}
+
+/// Where messages were put.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// Their places, in the order of the append.
+    pub messages: Vec<AppendedMessage>,
+    /// The moment at which the index knows them.
+    pub revision: Revision,
+    /// Whether the request id was known and nothing was stored anew.
+    pub replayed: bool,
+}
+
+impl Store {
+    /// Stores messages, in one round trip and one transaction. Appends to one
+    /// thread happen one after the other, and their seqs have no gaps. With a
+    /// request id it is idempotent.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `RequestReused`, `HeadMoved`, `ParentNotFound`,
+    /// `MessageExists`: nothing was stored. After `Unavailable` it may have
+    /// been; a request id makes the retry safe.
+    pub async fn append(&self, tenant: &TenantId, append: &Append) -> Result<Appended, StoreError> {
+        let columns = Columns::of(&append.messages)?;
+        let hash = append.request_id.map(|_| content_hash(append));
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &append.thread.uuid(),
+            &columns.ids,
+            &columns.parents,
+            &columns.roles,
+            &columns.names,
+            &columns.parts,
+            &columns.metadata,
+            &columns.tokens,
+            &columns.words,
+            &columns.said,
+            &append.request_id.map(RequestId::uuid),
+            &hash,
+            &append.expected_head.is_some(),
+            &append.expected_head.flatten().map(MessageId::uuid),
+        ];
+        let row = only(self.pool.call(query!("messages/append"), params).await?)?;
+        outcome(append.thread, &row)
+    }
+}
+
+/// The messages, turned on their side: an array for each column.
+struct Columns<'a> {
+    ids: Vec<Uuid>,
+    parents: Option<Vec<Option<Uuid>>>,
+    roles: Vec<&'static str>,
+    names: Vec<&'a str>,
+    parts: Vec<Json<&'a [Part]>>,
+    metadata: Vec<Json<&'a Map<String, Value>>>,
+    tokens: Vec<i32>,
+    words: Vec<String>,
+    said: Vec<Option<OffsetDateTime>>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(messages: &'a [CountedMessage]) -> Result<Self, StoreError> {
+        let count = messages.len();
+        let mut columns = Self {
+            ids: Vec::with_capacity(count),
+            parents: None,
+            roles: Vec::with_capacity(count),
+            names: Vec::with_capacity(count),
+            parts: Vec::with_capacity(count),
+            metadata: Vec::with_capacity(count),
+            tokens: Vec::with_capacity(count),
+            words: Vec::with_capacity(count),
+            said: Vec::with_capacity(count),
+        };
+        for (index, CountedMessage { message, tokens }) in messages.iter().enumerate() {
+            let NewMessage {
+                id,
+                caller_chose_id: _,
+                parent,
+                role,
+                name,
+                parts,
+                metadata,
+                created,
+            } = message;
+            let parent = match parent {
+                Parent::Previous => None,
+                Parent::Root => Some(ROOT),
+                // Nobody's message, and not what the function takes it for.
+                Parent::Message(id) if id.uuid() == ROOT => {
+                    return Err(StoreError::ParentNotFound { index });
+                }
+                Parent::Message(id) => Some(id.uuid()),
+            };
+            if parent.is_some() {
+                columns.parents.get_or_insert_with(|| vec![None; count])[index] = parent;
+            }
+            columns.ids.push(id.uuid());
+            columns.roles.push(role.as_str());
+            columns.names.push(name);
+            columns.parts.push(Json(parts));
+            columns.metadata.push(Json(metadata));
+            columns.tokens.push(*tokens);
+            columns.words.push(words::of_message(name, parts));
+            columns.said.push(*created);
+        }
+        Ok(columns)
+    }
+}
+
+fn outcome(thread: ThreadId, row: &Row) -> Result<Appended, StoreError> {
+    let status: &str = column(row, 0)?;
+    match status {
+        "ok" | "replayed" => {
+            let ids: Vec<Uuid> = column(row, 3)?;
+            let first_seq: i64 = column(row, 4)?;
+            let branches: Vec<i32> = column(row, 5)?;
+            let tokens: Vec<i32> = column(row, 6)?;
+            let messages = ids
+                .into_iter()
+                .zip(first_seq..)
+                .zip(branches.into_iter().zip(tokens))
+                .map(|((id, seq), (branch, tokens))| AppendedMessage {
+                    id: id.into(),
+                    seq,
+                    branch,
+                    tokens,
+                })
+                .collect();
+            Ok(Appended {
+                messages,
+                revision: Revision {
+                    thread,
+                    change: column(row, 7)?,
+                },
+                replayed: status == "replayed",
+            })
+        }
+        "thread_not_found" => Err(StoreError::ThreadNotFound),
+        "request_reused" => Err(StoreError::RequestReused),
+        "head_moved" => Err(StoreError::HeadMoved {
+            head: optional_id(row, 2)?,
+        }),
+        "parent_not_found" => Err(StoreError::ParentNotFound {
+            index: usize::try_from(column::<i32>(row, 1)?).unwrap_or_default(),
+        }),
+        "message_exists" => Err(StoreError::MessageExists {
+            id: rows::id(row, 2)?,
+        }),
+        other => Err(rows::unknown_status(other)),
+    }
+}
+
+/// SHA-256 of what a request asks to store: the thread, and of each message
+/// all that the caller chose. An id that the server made is no part of it, so
+/// that a retry, for which another is made, is known again; nor is the expected
+/// head, which says when to store and not what.
+fn content_hash(append: &Append) -> Vec<u8> {
+    let mut hasher = Sha256::new();
+    hasher.update(append.thread.uuid().as_bytes());
+    for CountedMessage { message, tokens: _ } in &append.messages {
+        let NewMessage {
+            id,
+            caller_chose_id,
+            parent,
+            role,
+            name,
+            parts,
+            metadata,
+            created,
+        } = message;
+        let parent = match parent {
+            Parent::Previous => json!("previous"),
+            Parent::Root => json!("root"),
+            Parent::Message(id) => json!({ "message": id }),
+        };
+        let content = json!([
+            caller_chose_id.then_some(id),
+            parent,
+            role,
+            name,
+            parts,
+            metadata,
+            created.map(|time| time.unix_timestamp_nanos().to_string()),
+        ]);
+        hash_value(&mut hasher, &content);
+    }
+    hasher.finalize().to_vec()
+}
+
+/// Hashes JSON so that the order of an object's keys does not matter: the wire
+/// does not keep it.
+fn hash_value(hasher: &mut Sha256, value: &Value) {
+    match value {
+        Value::Array(values) => {
+            hasher.update(b"[");
+            hasher.update((values.len() as u64).to_be_bytes());
+            for value in values {
+                hash_value(hasher, value);
+            }
+        }
+        Value::Object(members) => {
+            hasher.update(b"{");
+            hasher.update((members.len() as u64).to_be_bytes());
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_unstable_by_key(|(key, _)| *key);
+            for (key, value) in members {
+                hasher.update((key.len() as u64).to_be_bytes());
+                hasher.update(key.as_bytes());
+                hash_value(hasher, value);
+            }
+        }
+        Value::String(text) => {
+            hasher.update(b"s");
+            hasher.update((text.len() as u64).to_be_bytes());
+            hasher.update(text.as_bytes());
+        }
+        Value::Number(number) => {
+            let text = number.to_string();
+            hasher.update(b"n");
+            hasher.update((text.len() as u64).to_be_bytes());
+            hasher.update(text.as_bytes());
+        }
+        Value::Bool(value) => hasher.update(if *value { b"t" } else { b"f" }),
+        Value::Null => hasher.update(b"0"),
+    }
+}

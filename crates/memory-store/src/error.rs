@@ -1,0 +1,102 @@
+//! What can go wrong.
+
+use memory_contract::MessageId;
+
+/// An error of the store.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The tenant has no such thread, or it has expired.
+    #[error("there is no such thread")]
+    ThreadNotFound,
+    /// The thread has no such message, or it was erased.
+    #[error("the thread has no such message")]
+    MessageNotFound,
+    /// The app and user have a thread with this session key.
+    #[error("a thread with this session key exists")]
+    ThreadExists,
+    /// The tenant has used this message id.
+    #[error("the message id {id} is used already")]
+    MessageExists {
+        /// The id.
+        id: MessageId,
+    },
+    /// The request id was used for another content.
+    #[error("the request id was used for another content")]
+    RequestReused,
+    /// The thread's head is not the expected one.
+    #[error("the thread's head has moved")]
+    HeadMoved {
+        /// The head as it is; `None` in an empty thread.
+        head: Option<MessageId>,
+    },
+    /// The thread has no such parent message.
+    #[error("the parent of message {index} is not a message of the thread")]
+    ParentNotFound {
+        /// The place of the message in the append, from 0.
+        index: usize,
+    },
+    /// Postgres does not answer, or refuses work for the moment.
+    #[error("the database is not available")]
+    Unavailable {
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// All connections stayed busy.
+    #[error("no database connection became free in time")]
+    PoolTimeout,
+    /// A query failed for a reason of its own: a defect.
+    #[error("the query {name} failed")]
+    Query {
+        /// The query's name, such as `messages/append`.
+        name: &'static str,
+        /// Why.
+        #[source]
+        source: tokio_postgres::Error,
+    },
+    /// A row is not what this release stores.
+    #[error("the stored {what} cannot be read: {why}")]
+    Corrupt {
+        /// What was being read.
+        what: &'static str,
+        /// What is wrong with it. It never has stored content.
+        why: String,
+    },
+    /// The settings cannot be used.
+    #[error("{key}: {why}")]
+    Config {
+        /// The key within the store's settings, such as `url`.
+        key: &'static str,
+        /// What is wrong, and what to do.
+        why: String,
+    },
+    /// The schema could not be brought up to date.
+    #[error("the database could not be migrated: {why}")]
+    Migration {
+        /// In words, with what to do where that is known.
+        why: String,
+        /// What the database said.
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
+}
+
+impl StoreError {
+    /// Whether the same call may succeed later without any change.
+    pub fn retryable(&self) -> bool {
+        match self {
+            Self::Unavailable { .. } | Self::PoolTimeout => true,
+            Self::ThreadNotFound
+            | Self::MessageNotFound
+            | Self::ThreadExists
+            | Self::MessageExists { .. }
+            | Self::RequestReused
+            | Self::HeadMoved { .. }
+            | Self::ParentNotFound { .. }
+            | Self::Query { .. }
+            | Self::Corrupt { .. }
+            | Self::Config { .. }
+            | Self::Migration { .. } => false,
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What the indexer reads and queues, for one tenant at a time.
+
+use std::collections::HashSet;
+
+use memory_contract::{AppId, Message, MessageId, TenantId, ThreadId, UserId};
+
+use uuid::Uuid;
+
+use crate::{
+    DeadLetter, OutboxStats, Page, Store, StoreError,
+    outbox::read_stats,
+    query::{Params, query},
+    recall::uuids,
+    rows::{self, MESSAGE_COLUMNS, column, only, optional_id},
+    thread::one_more,
+};
+
+/// Messages that one statement queues.
+const ENQUEUE_PAGE: i64 = 5_000;
+
+/// A message with what its index entry is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexRecord {
+    /// The message.
+    pub message: Message,
+    /// The message that it follows, if that can be read.
+    pub previous: Option<Message>,
+    /// The app of its thread.
+    pub app: AppId,
+    /// The user of its thread; may be empty.
+    pub user: UserId,
+    /// The place of its thread in the order of creation of the threads.
+    pub thread_ordinal: i64,
+}
+
+impl Store {
+    /// Reads messages for indexing. What cannot be read any more is left out.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn index_records(
+        &self,
+        tenant: &TenantId,
+        ids: &[MessageId],
+    ) -> Result<Vec<IndexRecord>, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &uuids(ids)];
+        let found = self
+            .pool
+            .within(tenant, query!("messages/index_records"), params)
+            .await?;
+        found
+            .iter()
+            .map(|row| {
+                let thread = rows::id(row, 0)?;
+                let previous = if column(row, 4)? {
+                    Some(rows::message(row, 5 + MESSAGE_COLUMNS, thread)?)
+                } else {
+                    None
+                };
+                Ok(IndexRecord {
+                    message: rows::message(row, 5, thread)?,
+                    previous,
+                    app: AppId::new(column::<String>(row, 1)?),
+                    user: UserId::new(column::<String>(row, 2)?),
+                    thread_ordinal: column(row, 3)?,
+                })
+            })
+            .collect()
+    }
+
+    /// Which of these messages can still be read: the recheck after an upsert.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn readable(
+        &self,
+        tenant: &TenantId,
+        ids: &[MessageId],
+    ) -> Result<HashSet<MessageId>, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &uuids(ids)];
+        let found = self
+            .pool
+            .within(tenant, query!("messages/readable"), params)
+            .await?;
+        found.iter().map(|row| rows::id(row, 0)).collect()
+    }
+
+    /// Queues the readable messages of a tenant, or of one of its threads, for
+    /// indexing, dead letters included; those that wait in the queue already
+    /// are not queued twice. Returns how many were queued. Idempotent. It works
+    /// page by page, so after an error a part has been queued.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn enqueue_all(
+        &self,
+        tenant: &TenantId,
+        thread: Option<ThreadId>,
+    ) -> Result<i64, StoreError> {
+        let mut queued = self.requeue_dead(tenant, thread).await?;
+        let last_thread = thread.map_or(Uuid::max(), ThreadId::uuid);
+        let (mut after_thread, mut after_seq) = (thread.map_or(Uuid::nil(), ThreadId::uuid), 0_i64);
+        loop {
+            let params: Params<'_> = &[
+                &tenant.as_str(),
+                &after_thread,
+                &after_seq,
+                &last_thread,
+                &ENQUEUE_PAGE,
+            ];
+            let rows = self
+                .pool
+                .within(tenant, query!("outbox/enqueue_page"), params)
+                .await?;
+            let Some(row) = rows.first() else {
+                return Ok(queued);
+            };
+            queued += column::<i64>(row, 0)?;
+            after_thread = column(row, 1)?;
+            after_seq = column(row, 2)?;
+        }
+    }
+
+    /// Queues the dead letters of a tenant, or of one of its threads, once
+    /// more. Returns how many there were.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn requeue_dead(
+        &self,
+        tenant: &TenantId,
+        thread: Option<ThreadId>,
+    ) -> Result<i64, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &thread.map(ThreadId::uuid)];
+        let row = only(
+            self.pool
+                .within(tenant, query!("outbox/requeue_dead"), params)
+                .await?,
+        )?;
+        column(&row, 0)
+    }
+
+    /// How far the index is behind the tenant's messages.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn outbox_stats(&self, tenant: &TenantId) -> Result<OutboxStats, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str()];
+        read_stats(&only(
+            self.pool
+                .within(tenant, query!("outbox/tenant_stats"), params)
+                .await?,
+        )?)
+    }
+
+    /// Lists a tenant's dead letters, the one that failed last first, after
+    /// the `next` of the page before.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn list_dead(
+        &self,
+        tenant: &TenantId,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Page<DeadLetter, i64>, StoreError> {
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &after.unwrap_or(i64::MAX),
+            &one_more(limit),
+        ];
+        let found = self
+            .pool
+            .within(tenant, query!("outbox/list_dead"), params)
+            .await?;
+        let letters = found
+            .iter()
+            .map(|row| {
+                let letter = DeadLetter {
+                    thread: rows::id(row, 1)?,
+                    message: optional_id(row, 2)?,
+                    attempts: column(row, 3)?,
+                    error: column(row, 4)?,
+                    failed: column(row, 5)?,
+                };
+                Ok((column(row, 0)?, letter))
+            })
+            .collect::<Result<_, StoreError>>()?;
+        Ok(Page::cut(letters, limit))
+    }
+}

@@ -1,0 +1,266 @@
+//! Reading and erasing messages.
+
+use memory_contract::{Message, MessageFilter, MessageId, Role, TenantId, ThreadId};
+use serde_json::{Map, Value};
+use time::OffsetDateTime;
+use tokio_postgres::{Row, types::Json};
+
+use crate::{
+    Page, Revision, Store, StoreError,
+    query::{Params, query},
+    rows::{self, MESSAGE_COLUMNS, column, only},
+    thread::{one_more, one_thread},
+};
+
+/// Which end of a list comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// The lowest seq first.
+    #[default]
+    Ascending,
+    /// The highest seq first.
+    Descending,
+}
+
+/// Which messages of a thread to list, on all its branches.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MessageQuery {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Keeps some of them.
+    pub filter: MessageFilter,
+    /// The order by seq.
+    pub order: Order,
+    /// The `next` of the page before; `None` for the first page.
+    pub after: Option<i64>,
+    /// The most messages to return, at least 1.
+    pub limit: u32,
+    /// A page ends before the message that would take the stored parts and
+    /// metadata over this many bytes; its first message is always returned.
+    pub max_bytes: u32,
+}
+
+/// Which history to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistoryQuery {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The message to read back from; `None` for the thread's head.
+    pub head: Option<MessageId>,
+    /// Reading stops with the turn that takes the stored token counts over
+    /// this.
+    pub max_tokens: i64,
+    /// At most one message more than this is returned, to show where the
+    /// limit cuts.
+    pub limit: u32,
+}
+
+/// The messages that lead to a head.
+#[derive(Clone, Debug, PartialEq)]
+pub struct History {
+    /// The newest first.
+    pub messages: Vec<Message>,
+    /// Whether the path has older readable messages.
+    pub older: bool,
+}
+
+impl Store {
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `MessageNotFound`.
+    pub async fn get_message(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        message: MessageId,
+    ) -> Result<Message, StoreError> {
+        let (name, id, message) = (tenant.as_str(), thread.uuid(), message.uuid());
+        let of_thread: Params<'_> = &[&name, &id];
+        let of_message: Params<'_> = &[&name, &id, &message];
+        let results = self
+            .pool
+            .within_all(
+                tenant,
+                &[
+                    (query!("threads/get"), of_thread),
+                    (query!("messages/get"), of_message),
+                ],
+            )
+            .await?;
+        let [threads, messages] = results.as_slice() else {
+            return Err(StoreError::ThreadNotFound);
+        };
+        one_thread(threads)?;
+        rows::message(
+            messages.first().ok_or(StoreError::MessageNotFound)?,
+            0,
+            thread,
+        )
+    }
+
+    /// Lists messages by seq.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`.
+    pub async fn list_messages(
+        &self,
+        tenant: &TenantId,
+        query: &MessageQuery,
+    ) -> Result<Page<Message, i64>, StoreError> {
+        let (list, start) = match query.order {
+            Order::Ascending => (query!("messages/list_ascending"), 0),
+            Order::Descending => (query!("messages/list_descending"), i64::MAX),
+        };
+        let (name, id) = (tenant.as_str(), query.thread.uuid());
+        let after = query.after.unwrap_or(start);
+        let filter = Filter::of(&query.filter);
+        let limit = one_more(query.limit);
+        let max_bytes = i64::from(query.max_bytes);
+        let of_thread: Params<'_> = &[&name, &id];
+        let of_messages: Params<'_> = &[
+            &name,
+            &id,
+            &after,
+            &filter.roles,
+            &filter.names,
+            &filter.start,
+            &filter.end,
+            &filter.metadata,
+            &limit,
+            &max_bytes,
+        ];
+        let results = self
+            .pool
+            .within_all(
+                tenant,
+                &[(query!("threads/get"), of_thread), (list, of_messages)],
+            )
+            .await?;
+        let [threads, messages] = results.as_slice() else {
+            return Err(StoreError::ThreadNotFound);
+        };
+        one_thread(threads)?;
+
+        // How many rows there were before the bytes bounded the page.
+        let found: i64 = messages
+            .first()
+            .map_or(Ok(0), |row| column(row, MESSAGE_COLUMNS))?;
+        let items = messages
+            .iter()
+            .take(query.limit as usize)
+            .map(|row| rows::message(row, 0, query.thread))
+            .collect::<Result<Vec<_>, _>>()?;
+        let more = found > items.len() as i64;
+        Ok(Page {
+            next: items.last().map(|message| message.seq).filter(|_| more),
+            items,
+        })
+    }
+
+    /// Reads back from a head, in one round trip, at a cost that depends on
+    /// what is returned and not on the thread.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `MessageNotFound` for a head that the thread does not
+    /// have or that was erased.
+    pub async fn history(
+        &self,
+        tenant: &TenantId,
+        query: &HistoryQuery,
+    ) -> Result<History, StoreError> {
+        let rows = i32::try_from(query.limit)
+            .unwrap_or(i32::MAX - 1)
+            .saturating_add(1);
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &query.thread.uuid(),
+            &query.head.map(MessageId::uuid),
+            &query.max_tokens,
+            &rows,
+        ];
+        read_history(
+            query.thread,
+            &self.pool.call(query!("messages/history"), params).await?,
+        )
+    }
+
+    /// Erases a message: its content is gone, its place stays. The head of the
+    /// thread falls back to the nearest readable message before it.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `MessageNotFound`, also on the second call.
+    pub async fn delete_message(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        message: MessageId,
+    ) -> Result<Revision, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &message.uuid()];
+        let row = only(self.pool.call(query!("messages/delete"), params).await?)?;
+        match column(&row, 0)? {
+            "ok" => Ok(Revision {
+                thread,
+                change: column(&row, 1)?,
+            }),
+            other => Err(not_found(other)),
+        }
+    }
+}
+
+/// Reads what the function `history` returns: messages, then a row with the
+/// status.
+pub(crate) fn read_history(thread: ThreadId, found: &[Row]) -> Result<History, StoreError> {
+    let Some((last, messages)) = found.split_last() else {
+        return Err(StoreError::Corrupt {
+            what: "history",
+            why: "it has no status".to_owned(),
+        });
+    };
+    match column(last, 0)? {
+        "ok" => Ok(History {
+            messages: messages
+                .iter()
+                .map(|row| rows::message(row, 2, thread))
+                .collect::<Result<_, _>>()?,
+            older: column(last, 1)?,
+        }),
+        other => Err(not_found(other)),
+    }
+}
+
+fn not_found(status: &str) -> StoreError {
+    match status {
+        "thread_not_found" => StoreError::ThreadNotFound,
+        "message_not_found" => StoreError::MessageNotFound,
+        other => rows::unknown_status(other),
+    }
+}
+
+/// A filter as parameters: `None` keeps all.
+pub(crate) struct Filter<'a> {
+    pub(crate) roles: Option<Vec<&'static str>>,
+    pub(crate) names: Option<&'a [String]>,
+    pub(crate) start: Option<OffsetDateTime>,
+    pub(crate) end: Option<OffsetDateTime>,
+    pub(crate) metadata: Option<Json<&'a Map<String, Value>>>,
+}
+
+impl<'a> Filter<'a> {
+    pub(crate) fn of(filter: &'a MessageFilter) -> Self {
+        let MessageFilter {
+            roles,
+            names,
+            start,
+            end,
+            metadata,
+        } = filter;
+        Self {
+            roles: (!roles.is_empty()).then(|| roles.iter().copied().map(Role::as_str).collect()),
+            names: (!names.is_empty()).then_some(names.as_slice()),
+            start: *start,
+            end: *end,
+            metadata: (!metadata.is_empty()).then_some(Json(metadata)),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The schema.
+
+use secrecy::SecretString;
+use tokio_postgres::{Client, Connection, NoTls, config::SslMode};
+
+use crate::{
+    StoreError,
+    pool::{Pool, parse_url, tls},
+    query::query,
+    rows::{column, only},
+    sqlstate,
+};
+
+mod embedded {
+    refinery::embed_migrations!("migrations");
+}
+
+const HISTORY_TABLE: &str = "recollect.schema_history";
+/// The key of the lock under which migrations run: "recollec" as bytes.
+const LOCK: i64 = i64::from_be_bytes(*b"recollec");
+
+/// What a migration did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MigrationReport {
+    /// The names of the migrations applied now, in order; empty where the
+    /// schema was up to date.
+    pub applied: Vec<String>,
+    /// The version of the schema afterwards.
+    pub version: u32,
+}
+
+/// Brings the database at `url` to this release's schema. Its user owns the
+/// schema, and has to be able to create roles unless the roles exist. Safe to
+/// call concurrently: one caller migrates, the others wait and find it done.
+///
+/// # Errors
+/// `Config` for a wrong URL, `Unavailable` while Postgres does not answer,
+/// `Migration` for everything else, with what to do where that is known.
+pub async fn migrate(url: &SecretString) -> Result<MigrationReport, StoreError> {
+    let config = parse_url(url)?;
+    let mut client = match config.get_ssl_mode() {
+        SslMode::Require => drive(config.connect(tls()?).await),
+        _ => drive(config.connect(NoTls).await),
+    }?;
+    // refinery takes no lock of its own. This one ends with the connection.
+    run(&client, "SELECT pg_advisory_lock($1)", LOCK).await?;
+    client
+        .batch_execute("CREATE SCHEMA IF NOT EXISTS recollect")
+        .await
+        .map_err(|error| failed("the schema `recollect` cannot be created; its owner, or a user with the right to create in the database, has to migrate", error))?;
+
+    let mut runner = embedded::migrations::runner();
+    runner.set_migration_table_name(HISTORY_TABLE);
+    let report = runner.run_async(&mut client).await.map_err(explain)?;
+    run(&client, "SELECT pg_advisory_unlock($1)", LOCK).await?;
+    let applied = report
+        .applied_migrations()
+        .iter()
+        .map(|migration| migration.to_string())
+        .collect();
+    Ok(MigrationReport {
+        applied,
+        version: latest(),
+    })
+}
+
+/// Checks that the schema is at least the one that this release was built for.
+/// Migrations only expand, so a newer one will do.
+pub(crate) async fn check(pool: &Pool) -> Result<(), StoreError> {
+    let found = match pool.call(query!("schema/version"), &[]).await {
+        Ok(rows) => column::<i32>(&only(rows)?, 0)?.unsigned_abs(),
+        // There is no such schema, or no such table in it.
+        Err(StoreError::Query { source, .. })
+            if source
+                .code()
+                .is_some_and(|code| ["3F000", "42P01", "42501"].contains(&code.code())) =>
+        {
+            0
+        }
+        Err(error) => return Err(error),
+    };
+    let needed = latest();
+    if found >= needed {
+        return Ok(());
+    }
+    Err(StoreError::Migration {
+        why: format!(
+            "its schema has the version {found}, and this release needs {needed}; run the migration first"
+        ),
+        source: None,
+    })
+}
+
+/// The version of this release's schema.
+fn latest() -> u32 {
+    let runner = embedded::migrations::runner();
+    runner
+        .get_migrations()
+        .iter()
+        .map(|migration| migration.version().unsigned_abs())
+        .max()
+        .unwrap_or_default()
+}
+
+fn drive<S, T>(
+    connected: Result<(Client, Connection<S, T>), tokio_postgres::Error>,
+) -> Result<Client, StoreError>
+where
+    Connection<S, T>: Future<Output = Result<(), tokio_postgres::Error>> + Send + 'static,
+{
+    let (client, connection) = connected.map_err(sqlstate::connect_error)?;
+    // Its error is also that of the query under way.
+    tokio::spawn(async move { connection.await.ok() });
+    Ok(client)
+}
+
+async fn run(client: &Client, sql: &str, lock: i64) -> Result<(), StoreError> {
+    match client.execute(sql, &[&lock]).await {
+        Ok(_) => Ok(()),
+        Err(error) => Err(sqlstate::query_error("schema/lock", error)),
+    }
+}
+
+fn failed(why: &str, error: tokio_postgres::Error) -> StoreError {
+    StoreError::Migration {
+        why: why.to_owned(),
+        source: Some(error.into()),
+    }
+}
+
+/// Takes what Postgres says, hint included, out of refinery's error.
+fn explain(error: refinery::Error) -> StoreError {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    let mut why = error.to_string();
+    while let Some(cause) = source {
+        if let Some(database) = cause
+            .downcast_ref::<tokio_postgres::Error>()
+            .and_then(|error| error.as_db_error())
+        {
+            why = database.message().to_owned();
+            if let Some(hint) = database.hint() {
+                why = format!("{why}. {hint}");
+            }
+        }
+        source = cause.source();
+    }
+    StoreError::Migration {
+        why,
+        source: Some(error.into()),
+    }
+}

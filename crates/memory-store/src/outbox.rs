@@ -1,0 +1,314 @@
+//! The changes that the index has yet to learn, for all tenants.
+
+use std::time::Duration;
+
+use memory_contract::{MessageId, TenantId, ThreadId};
+use time::OffsetDateTime;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use crate::{
+    Store, StoreConfig, StoreError, migrate,
+    pool::{Pool, PoolStatus, Role},
+    query::{Params, query},
+    rows::{self, column, only, optional_id},
+};
+
+/// Characters of an error that are kept.
+const ERROR_CHARS: usize = 2_000;
+
+/// The queue of changes, and the clean-up that needs to see all tenants. A
+/// clone shares the connections.
+#[derive(Clone, Debug)]
+pub struct Outbox {
+    pool: Pool,
+    request_retention: Duration,
+}
+
+/// The name of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LeaseId(Uuid);
+
+impl LeaseId {
+    /// A new name, which nobody else has.
+    #[expect(
+        clippy::new_without_default,
+        reason = "a random default would surprise"
+    )]
+    pub fn new() -> Self {
+        Self(Uuid::new_v4())
+    }
+}
+
+/// Jobs that belong to the claimer until the lease ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claim {
+    /// Proves the claim.
+    pub lease: LeaseId,
+    /// The oldest first; may be empty.
+    pub jobs: Vec<Job>,
+}
+
+/// One change for the index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// Its number.
+    pub id: i64,
+    /// Whose it is.
+    pub tenant: TenantId,
+    /// The thread.
+    pub thread: ThreadId,
+    /// The seq of the message, or the last one to purge.
+    pub seq: i64,
+    /// What to do.
+    pub kind: JobKind,
+    /// Tries, this one included; from 1.
+    pub attempts: i32,
+    /// When the change was made.
+    pub created: OffsetDateTime,
+}
+
+/// What to do to the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobKind {
+    /// Learn a message, or learn it anew.
+    Upsert(MessageId),
+    /// Forget a message; only an entry whose seq is at most the job's.
+    Delete(MessageId),
+    /// Forget all messages of the thread whose seq is at most the job's.
+    Purge,
+}
+
+/// A job that did not succeed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The job's number.
+    pub id: i64,
+    /// Why, in words; cut to 2,000 characters. No message content.
+    pub error: String,
+    /// How long to wait before the next try.
+    pub delay: Duration,
+}
+
+/// How long the queue is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutboxStats {
+    /// Changes that the index has yet to learn, those being worked on
+    /// included, dead letters not.
+    pub pending: i64,
+    /// The age of the oldest of them; zero where there is none.
+    pub lag: Duration,
+    /// Changes given up.
+    pub dead_letters: i64,
+}
+
+/// A change that was given up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeadLetter {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The message; `None` for the whole thread.
+    pub message: Option<MessageId>,
+    /// Tries.
+    pub attempts: i32,
+    /// The error of the last one.
+    pub error: String,
+    /// When it was given up.
+    pub failed: OffsetDateTime,
+}
+
+impl Outbox {
+    /// Opens the workers' pool. It connects once, like [`Store::connect`].
+    ///
+    /// # Errors
+    /// As [`Store::connect`].
+    pub async fn connect(config: &StoreConfig) -> Result<Self, StoreError> {
+        let pool = Pool::new(config, Role::Worker, config.worker_pool_size, 0)?;
+        migrate::check(&pool).await?;
+        Ok(Self {
+            pool,
+            request_retention: config.request_retention,
+        })
+    }
+
+    /// How many connections there are and how many are free.
+    pub fn pool_status(&self) -> PoolStatus {
+        self.pool.status()
+    }
+
+    /// Takes the oldest jobs that nobody works on, at most `limit`. Jobs not
+    /// acknowledged when the lease ends are given out again.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn claim(&self, limit: u32, lease: Duration) -> Result<Claim, StoreError> {
+        let id = LeaseId::new();
+        let params: Params<'_> = &[&i64::from(limit), &id.0, &lease.as_secs_f64()];
+        let found = self.pool.call(query!("outbox/claim"), params).await?;
+        let mut jobs = found.iter().map(job).collect::<Result<Vec<_>, _>>()?;
+        jobs.sort_unstable_by_key(|job| job.id);
+        Ok(Claim { lease: id, jobs })
+    }
+
+    /// Prolongs the lease of jobs to `lease` from now. Returns how many it
+    /// still holds.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn extend(
+        &self,
+        claim: LeaseId,
+        ids: &[i64],
+        lease: Duration,
+    ) -> Result<u64, StoreError> {
+        let params: Params<'_> = &[&claim.0, &ids, &lease.as_secs_f64()];
+        self.pool.execute(query!("outbox/extend"), params).await
+    }
+
+    /// Removes jobs that are done. Returns how many; those whose lease has
+    /// ended and that somebody else has taken since are left to them.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn ack(&self, claim: LeaseId, ids: &[i64]) -> Result<u64, StoreError> {
+        self.pool
+            .execute(query!("outbox/ack"), &[&claim.0, &ids])
+            .await
+    }
+
+    /// Gives jobs back, each for a later try; one that has been tried
+    /// `max_attempts` times becomes a dead letter. Returns how many did.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn retry(
+        &self,
+        claim: LeaseId,
+        failures: &[Failure],
+        max_attempts: i32,
+    ) -> Result<u64, StoreError> {
+        let ids: Vec<i64> = failures.iter().map(|failure| failure.id).collect();
+        let errors: Vec<String> = failures
+            .iter()
+            .map(|failure| {
+                failure
+                    .error
+                    .chars()
+                    .filter(|c| *c != '\0')
+                    .take(ERROR_CHARS)
+                    .collect()
+            })
+            .collect();
+        let delays: Vec<f64> = failures
+            .iter()
+            .map(|failure| failure.delay.as_secs_f64())
+            .collect();
+        let params: Params<'_> = &[&claim.0, &ids, &errors, &delays, &max_attempts];
+        let row = only(self.pool.call(query!("outbox/retry"), params).await?)?;
+        Ok(column::<i64>(&row, 0)?.unsigned_abs())
+    }
+
+    /// Gives jobs back untried, for a graceful stop: they are available at
+    /// once, and the try does not count. Returns how many.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn release(&self, claim: LeaseId, ids: &[i64]) -> Result<u64, StoreError> {
+        self.pool
+            .execute(query!("outbox/release"), &[&claim.0, &ids])
+            .await
+    }
+
+    /// How far the index is behind, over all tenants.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn stats(&self) -> Result<OutboxStats, StoreError> {
+        read_stats(&only(self.pool.call(query!("outbox/stats"), &[]).await?)?)
+    }
+
+    /// All tenants that have threads, in order, at most `limit`, after `after`.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn tenants(
+        &self,
+        after: Option<&TenantId>,
+        limit: u32,
+    ) -> Result<Vec<TenantId>, StoreError> {
+        let params: Params<'_> = &[&after.map_or("", TenantId::as_str), &i64::from(limit)];
+        let found = self.pool.call(query!("tenants/list"), params).await?;
+        found
+            .iter()
+            .map(|row| Ok(TenantId::new(column::<String>(row, 0)?)))
+            .collect()
+    }
+
+    /// Erases expired threads through `store`, at most `limit`. Returns how
+    /// many.
+    ///
+    /// # Errors
+    /// Only those of the database; a part may have been erased.
+    pub async fn sweep_threads(&self, store: &Store, limit: u32) -> Result<u64, StoreError> {
+        let found = self
+            .pool
+            .call(query!("threads/expired"), &[&i64::from(limit)])
+            .await?;
+        let mut erased = 0;
+        for row in &found {
+            let tenant = TenantId::new(column::<String>(row, 0)?);
+            match store
+                .delete_expired_thread(&tenant, rows::id(row, 1)?)
+                .await
+            {
+                Ok(_) => erased += 1,
+                // Somebody else was quicker, or gave it a longer life.
+                Err(StoreError::ThreadNotFound) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(erased)
+    }
+
+    /// Forgets request ids older than the configured time, at most `limit`.
+    /// Returns how many.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn sweep_requests(&self, limit: u32) -> Result<u64, StoreError> {
+        let params: Params<'_> = &[&self.request_retention.as_secs_f64(), &i64::from(limit)];
+        self.pool.execute(query!("requests/sweep"), params).await
+    }
+}
+
+/// Reads the three columns of both queries for the length of the queue.
+pub(crate) fn read_stats(row: &Row) -> Result<OutboxStats, StoreError> {
+    Ok(OutboxStats {
+        pending: column(row, 0)?,
+        lag: Duration::try_from_secs_f64(column(row, 1)?).unwrap_or_default(),
+        dead_letters: column(row, 2)?,
+    })
+}
+
+fn job(row: &Row) -> Result<Job, StoreError> {
+    let kind = match (column(row, 5)?, optional_id(row, 3)?) {
+        ("upsert", Some(message)) => JobKind::Upsert(message),
+        ("delete", Some(message)) => JobKind::Delete(message),
+        ("purge", None) => JobKind::Purge,
+        (op, _) => {
+            return Err(StoreError::Corrupt {
+                what: "outbox",
+                why: format!("its operation is {op:?}"),
+            });
+        }
+    };
+    Ok(Job {
+        id: column(row, 0)?,
+        tenant: TenantId::new(column::<String>(row, 1)?),
+        thread: rows::id(row, 2)?,
+        seq: column(row, 4)?,
+        kind,
+        attempts: column(row, 6)?,
+        created: column(row, 7)?,
+    })
+}

@@ -1,0 +1,220 @@
+//! Connections: a pool for each role.
+
+use std::{fmt, str::FromStr as _, time::Duration};
+
+use deadpool_postgres::{
+    Hook, HookError, Manager, ManagerConfig, Object, RecyclingMethod, Runtime, Timeouts,
+};
+use rustls::{ClientConfig, RootCertStore, crypto::ring};
+use secrecy::{ExposeSecret as _, SecretString};
+use tokio_postgres::{Config, NoTls, config::SslMode};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::{StoreConfig, StoreError, sqlstate};
+
+/// A connection idle for longer is tested before it is handed out.
+const PING_AFTER: Duration = Duration::from_secs(1);
+/// A connection beyond the pool's size is closed when it was idle for this long.
+const TRIM_AFTER: Duration = Duration::from_secs(10);
+/// A peer that does not acknowledge data for this long is gone.
+const TCP_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Connections at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolStatus {
+    /// Open connections.
+    pub open: usize,
+    /// Those that nobody uses.
+    pub idle: usize,
+    /// Calls that wait for one.
+    pub waiting: usize,
+    /// The most that may be open.
+    pub max: usize,
+}
+
+/// As what a connection works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Service,
+    Worker,
+}
+
+impl Role {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Service => "recollect_service",
+            Self::Worker => "recollect_worker",
+        }
+    }
+}
+
+/// Connections of one role. A clone shares them.
+#[derive(Clone)]
+pub(crate) struct Pool {
+    inner: deadpool_postgres::Pool,
+    pub(crate) echo: bool,
+}
+
+impl fmt::Debug for Pool {
+    /// Only the numbers: the inner pool knows the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Pool").field(&self.status()).finish()
+    }
+}
+
+impl Pool {
+    /// A pool of `size` connections, and `overflow` more under load. It
+    /// connects when it is used.
+    pub(crate) fn new(
+        config: &StoreConfig,
+        role: Role,
+        size: usize,
+        overflow: usize,
+    ) -> Result<Self, StoreError> {
+        if size == 0 {
+            return Err(StoreError::Config {
+                key: match role {
+                    Role::Service => "pool_size",
+                    Role::Worker => "worker_pool_size",
+                },
+                why: "must be at least 1".to_owned(),
+            });
+        }
+        let mut postgres = parse_url(&config.url)?;
+        postgres.connect_timeout(config.connect_timeout);
+        // The role at start-up, not by a statement: so that not even a
+        // superuser's connection ever does anything beside row-level security.
+        let options = format!(
+            "{} -c role={} -c statement_timeout={} -c jit=off",
+            postgres.get_options().unwrap_or_default(),
+            role.name(),
+            config.statement_timeout.as_millis(),
+        );
+        postgres.options(options.trim_start());
+
+        let manager_config = ManagerConfig {
+            recycling_method: RecyclingMethod::Fast,
+        };
+        let manager = match postgres.get_ssl_mode() {
+            SslMode::Require => Manager::from_config(postgres, tls()?, manager_config),
+            _ => Manager::from_config(postgres, NoTls, manager_config),
+        };
+        let (pre_ping, recycle) = (config.pre_ping, config.recycle);
+        let inner = deadpool_postgres::Pool::builder(manager)
+            .max_size(size.saturating_add(overflow))
+            .timeouts(Timeouts {
+                wait: Some(config.pool_timeout),
+                create: Some(config.connect_timeout),
+                recycle: Some(config.connect_timeout),
+            })
+            .runtime(Runtime::Tokio1)
+            .pre_recycle(Hook::async_fn(move |client, metrics| {
+                Box::pin(async move {
+                    if metrics.age() > recycle {
+                        return Err(HookError::message("the connection is old"));
+                    }
+                    if pre_ping && metrics.last_used() > PING_AFTER {
+                        client.simple_query("").await.map_err(HookError::Backend)?;
+                    }
+                    Ok(())
+                })
+            }))
+            .build()
+            .map_err(|error| StoreError::Unavailable {
+                source: error.into(),
+            })?;
+        if overflow > 0 {
+            tokio::spawn(trim(inner.weak(), size));
+        }
+        Ok(Self {
+            inner,
+            echo: config.echo,
+        })
+    }
+
+    /// A connection, waiting for one if all are busy.
+    pub(crate) async fn get(&self) -> Result<Object, StoreError> {
+        self.inner.get().await.map_err(sqlstate::pool_error)
+    }
+
+    pub(crate) fn status(&self) -> PoolStatus {
+        let status = self.inner.status();
+        PoolStatus {
+            open: status.size,
+            idle: status.available,
+            waiting: status.waiting,
+            max: status.max_size,
+        }
+    }
+}
+
+/// Reads a URL, without ever repeating it in an error: it may hold a password.
+pub(crate) fn parse_url(url: &SecretString) -> Result<Config, StoreError> {
+    let wrong = |why: &str| StoreError::Config {
+        key: "url",
+        why: why.to_owned(),
+    };
+    let url = url.expose_secret();
+    if url.is_empty() {
+        return Err(wrong(
+            "is required: postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
+        ));
+    }
+    let mut config = Config::from_str(url)
+        .map_err(|_| wrong("is not a Postgres URL, or has a parameter that is not known"))?;
+    if config.get_application_name().is_none() {
+        config.application_name("recollect");
+    }
+    config
+        .keepalives_idle(TCP_TIMEOUT)
+        .tcp_user_timeout(TCP_TIMEOUT);
+    Ok(config)
+}
+
+/// TLS that checks the server's certificate against the machine's roots;
+/// `SSL_CERT_FILE` names others.
+pub(crate) fn tls() -> Result<MakeRustlsConnect, StoreError> {
+    let wrong = |why: String| StoreError::Config { key: "url", why };
+    let mut roots = RootCertStore::empty();
+    let (added, _) =
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if added == 0 {
+        return Err(wrong(
+            "asks for sslmode=require, but this machine has no trusted certificates; \
+             install ca-certificates, or name a file in SSL_CERT_FILE"
+                .to_owned(),
+        ));
+    }
+    let config = ClientConfig::builder_with_provider(ring::default_provider().into())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| {
+            wrong(format!(
+                "asks for sslmode=require, but TLS cannot be set up: {error}"
+            ))
+        })?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(MakeRustlsConnect::new(config))
+}
+
+/// Closes idle connections beyond `size`, until the pool is gone.
+async fn trim(pool: deadpool_postgres::WeakPool, size: usize) {
+    let mut ticks = tokio::time::interval(TRIM_AFTER / 2);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let Some(pool) = pool.upgrade() else {
+            return;
+        };
+        let mut excess = pool.status().size.saturating_sub(size);
+        if excess == 0 {
+            continue;
+        }
+        let trimmed = pool.retain(|_, metrics| {
+            let keep = excess == 0 || metrics.last_used() < TRIM_AFTER;
+            excess -= usize::from(!keep);
+            keep
+        });
+        tracing::debug!(closed = trimmed.removed.len(), "closed idle connections");
+    }
+}

@@ -1,0 +1,138 @@
+//! Running the queries of `queries/`: each has the name of its file, and errors
+//! and logs carry that name.
+
+use std::time::Instant;
+
+use deadpool_postgres::Object;
+use futures::future::{join_all, join4};
+use memory_contract::TenantId;
+use tokio_postgres::{Row, Statement, types::ToSql};
+
+use crate::{StoreError, pool::Pool, sqlstate};
+
+/// One file of `queries/`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Query {
+    pub(crate) name: &'static str,
+    pub(crate) sql: &'static str,
+}
+
+/// The query in the file `queries/NAME.sql`.
+macro_rules! query {
+    ($name:literal) => {
+        $crate::query::Query {
+            name: $name,
+            sql: include_str!(concat!("../queries/", $name, ".sql")),
+        }
+    };
+}
+pub(crate) use query;
+
+/// The parameters of a query, in order.
+pub(crate) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+const ENTER: Query = query!("tenants/enter");
+
+impl Pool {
+    /// Runs a query that is a transaction by itself: one round trip. It is for
+    /// functions that name the tenant themselves, and for workers.
+    pub(crate) async fn call(
+        &self,
+        query: Query,
+        params: Params<'_>,
+    ) -> Result<Vec<Row>, StoreError> {
+        let client = self.get().await?;
+        let statement = prepare(&client, query).await?;
+        let started = Instant::now();
+        let rows = client.query(&statement, params).await;
+        self.echo(query, started);
+        rows.map_err(|error| sqlstate::query_error(query.name, error))
+    }
+
+    /// Like [`Pool::call`], for a statement that counts its rows.
+    pub(crate) async fn execute(
+        &self,
+        query: Query,
+        params: Params<'_>,
+    ) -> Result<u64, StoreError> {
+        let client = self.get().await?;
+        let statement = prepare(&client, query).await?;
+        let started = Instant::now();
+        let count = client.execute(&statement, params).await;
+        self.echo(query, started);
+        count.map_err(|error| sqlstate::query_error(query.name, error))
+    }
+
+    /// Runs one query in a transaction of a tenant: one round trip.
+    pub(crate) async fn within(
+        &self,
+        tenant: &TenantId,
+        query: Query,
+        params: Params<'_>,
+    ) -> Result<Vec<Row>, StoreError> {
+        let mut results = self.within_all(tenant, &[(query, params)]).await?;
+        Ok(results.pop().unwrap_or_default())
+    }
+
+    /// Runs queries in one transaction of a tenant, in one round trip: nothing
+    /// waits for the answer to `BEGIN`, or to any other.
+    ///
+    /// All are sent when the future is first polled, `COMMIT` included, so a
+    /// caller that goes away leaves no transaction open. After a failure
+    /// Postgres turns `COMMIT` into a rollback without an error; hence every
+    /// result is looked at.
+    pub(crate) async fn within_all(
+        &self,
+        tenant: &TenantId,
+        queries: &[(Query, Params<'_>)],
+    ) -> Result<Vec<Vec<Row>>, StoreError> {
+        let client = self.get().await?;
+        let enter = prepare(&client, ENTER).await?;
+        let mut statements = Vec::with_capacity(queries.len());
+        for (query, _) in queries {
+            statements.push(prepare(&client, *query).await?);
+        }
+
+        let started = Instant::now();
+        let tenant: Params<'_> = &[&tenant.as_str()];
+        let runs = queries
+            .iter()
+            .zip(&statements)
+            .map(|((query, params), statement)| {
+                let client = &client;
+                async move {
+                    let rows = client.query(statement, params).await;
+                    self.echo(*query, started);
+                    rows.map_err(|error| sqlstate::query_error(query.name, error))
+                }
+            });
+        // `join` polls in order, and the order of polling is that of sending.
+        let (begun, entered, results, committed) = join4(
+            client.batch_execute("BEGIN"),
+            client.query(&enter, tenant),
+            join_all(runs),
+            client.batch_execute("COMMIT"),
+        )
+        .await;
+        begun.map_err(|error| sqlstate::query_error("BEGIN", error))?;
+        entered.map_err(|error| sqlstate::query_error(ENTER.name, error))?;
+        let results = results.into_iter().collect::<Result<Vec<_>, _>>()?;
+        committed.map_err(|error| sqlstate::query_error("COMMIT", error))?;
+        Ok(results)
+    }
+
+    fn echo(&self, query: Query, started: Instant) {
+        if self.echo {
+            let duration_ms = started.elapsed().as_secs_f64() * 1e3;
+            tracing::info!(query = query.name, duration_ms, "query");
+        }
+    }
+}
+
+/// Prepares a query on this connection, once.
+async fn prepare(client: &Object, query: Query) -> Result<Statement, StoreError> {
+    client
+        .prepare_cached(query.sql)
+        .await
+        .map_err(|error| sqlstate::query_error(query.name, error))
+}

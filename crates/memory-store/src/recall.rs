@@ -1,0 +1,286 @@
+//! What recall reads: always from the database, always under the tenant.
+
+use memory_contract::{
+    AppId, Message, MessageFilter, MessageId, TenantId, Thread, ThreadId, UserId,
+};
+
+use uuid::Uuid;
+
+use crate::{
+    Revision, Store, StoreError,
+    message::{Filter, read_history},
+    query::{Params, query},
+    rows::{self, THREAD_COLUMNS, column, only},
+    words,
+};
+
+/// Whose messages may be found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Those of one thread.
+    Thread(ThreadId),
+    /// Those of one user of an app.
+    User {
+        /// The app.
+        app: AppId,
+        /// The user; never empty.
+        user: UserId,
+    },
+    /// Those of an app, whoever the user.
+    App(AppId),
+}
+
+/// A thread and its newest messages.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recent {
+    /// The thread.
+    pub thread: Thread,
+    /// Its place in the order of creation of the threads.
+    pub thread_ordinal: i64,
+    /// The newest messages of the active path, in the order in which they
+    /// were said.
+    pub messages: Vec<Message>,
+}
+
+/// A message that may be shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hydrated {
+    /// The message.
+    pub message: Message,
+    /// The place of its thread in the order of creation of the threads.
+    pub thread_ordinal: i64,
+    /// Whether it lies on the path to its thread's head.
+    pub active: bool,
+}
+
+/// A message beside an anchor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbour {
+    /// The message beside which it stands.
+    pub anchor: MessageId,
+    /// How far: -1 is the message just before the anchor, 1 the one just
+    /// after it.
+    pub offset: i32,
+    /// The message.
+    pub message: Message,
+    /// The place of its thread in the order of creation of the threads.
+    pub thread_ordinal: i64,
+}
+
+/// A message that has words of a query.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TextMatch {
+    /// The message.
+    pub id: MessageId,
+    /// How well it matches, above 0; comparable within one search.
+    pub score: f32,
+}
+
+/// How far the index is with a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Freshness {
+    /// Whether it has yet to learn of the revision.
+    pub pending: bool,
+    /// Changes of the thread up to the revision that were given up.
+    pub dead_letters: i64,
+}
+
+impl Scope {
+    /// The scope as bounds of a query: app, user, thread; `None` does not bound.
+    fn bounds(&self) -> (Option<&str>, Option<&str>, Option<Uuid>) {
+        match self {
+            Self::Thread(thread) => (None, None, Some(thread.uuid())),
+            Self::User { app, user } => (Some(app.as_str()), Some(user.as_str()), None),
+            Self::App(app) => (Some(app.as_str()), None, None),
+        }
+    }
+}
+
+impl Store {
+    /// Reads a thread with the newest messages of its active path, at most
+    /// `limit`.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`.
+    pub async fn recent(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        limit: u32,
+    ) -> Result<Recent, StoreError> {
+        let (name, id) = (tenant.as_str(), thread.uuid());
+        let limit = i32::try_from(limit).unwrap_or(i32::MAX - 1);
+        let of_thread: Params<'_> = &[&name, &id];
+        let of_messages: Params<'_> = &[&name, &id, &None::<Uuid>, &i64::MAX, &limit];
+        let results = self
+            .pool
+            .within_all(
+                tenant,
+                &[
+                    (query!("threads/get"), of_thread),
+                    (query!("messages/history"), of_messages),
+                ],
+            )
+            .await?;
+        let [threads, messages] = results.as_slice() else {
+            return Err(StoreError::ThreadNotFound);
+        };
+        let row = threads.first().ok_or(StoreError::ThreadNotFound)?;
+        let mut messages = read_history(thread, messages)?.messages;
+        messages.reverse();
+        Ok(Recent {
+            thread: rows::thread(row, 0)?,
+            thread_ordinal: column(row, THREAD_COLUMNS)?,
+            messages,
+        })
+    }
+
+    /// Reads messages by id. What is outside the scope, erased, expired or
+    /// unknown is left out. The order is undefined.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn hydrate(
+        &self,
+        tenant: &TenantId,
+        scope: &Scope,
+        ids: &[MessageId],
+    ) -> Result<Vec<Hydrated>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (app, user, thread) = scope.bounds();
+        let params: Params<'_> = &[&tenant.as_str(), &uuids(ids), &app, &user, &thread];
+        let found = self
+            .pool
+            .within(tenant, query!("messages/hydrate"), params)
+            .await?;
+        found
+            .iter()
+            .map(|row| {
+                Ok(Hydrated {
+                    message: rows::message(row, 3, rows::id(row, 0)?)?,
+                    thread_ordinal: column(row, 1)?,
+                    active: column(row, 2)?,
+                })
+            })
+            .collect()
+    }
+
+    /// Reads the readable messages around anchors: before, along the parents;
+    /// after, along the active path where the anchor lies on it, or else along
+    /// the anchor's branch. One query for all anchors; one outside the scope
+    /// has no neighbours.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn neighbours(
+        &self,
+        tenant: &TenantId,
+        scope: &Scope,
+        anchors: &[MessageId],
+        before: u32,
+        after: u32,
+    ) -> Result<Vec<Neighbour>, StoreError> {
+        if anchors.is_empty() || (before == 0 && after == 0) {
+            return Ok(Vec::new());
+        }
+        let (app, user, thread) = scope.bounds();
+        let (before, after) = (
+            i32::try_from(before).unwrap_or(i32::MAX),
+            i32::try_from(after).unwrap_or(i32::MAX),
+        );
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &uuids(anchors),
+            &app,
+            &user,
+            &thread,
+            &before,
+            &after,
+        ];
+        let found = self
+            .pool
+            .call(query!("messages/neighbours"), params)
+            .await?;
+        found
+            .iter()
+            .map(|row| {
+                Ok(Neighbour {
+                    anchor: rows::id(row, 0)?,
+                    offset: column(row, 1)?,
+                    thread_ordinal: column(row, 2)?,
+                    message: rows::message(row, 4, rows::id(row, 3)?)?,
+                })
+            })
+            .collect()
+    }
+
+    /// Finds messages by word, the best first: what recall falls back to when
+    /// the index is down. English words match in all their forms, and the
+    /// commonest are ignored; text without spaces matches by pairs of
+    /// characters. A word that more than 5,000 messages of the scope have is
+    /// looked up in 5,000 of them.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn search_text(
+        &self,
+        tenant: &TenantId,
+        scope: &Scope,
+        query: &str,
+        filter: &MessageFilter,
+        limit: u32,
+    ) -> Result<Vec<TextMatch>, StoreError> {
+        let filter = Filter::of(filter);
+        let params: Params<'_> = &[
+            &words::scope_query(tenant, scope),
+            &words::prepare(query),
+            &filter.roles,
+            &filter.names,
+            &filter.start,
+            &filter.end,
+            &filter.metadata,
+            &i32::try_from(limit).unwrap_or(i32::MAX),
+        ];
+        let found = self
+            .pool
+            .within(tenant, query!("messages/search"), params)
+            .await?;
+        found
+            .iter()
+            .map(|row| {
+                Ok(TextMatch {
+                    id: rows::id(row, 0)?,
+                    score: column::<f64>(row, 1)? as f32,
+                })
+            })
+            .collect()
+    }
+
+    /// Tells whether the index has reached a revision. The revision of a
+    /// foreign thread is fresh: there is nothing to wait for.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn freshness(
+        &self,
+        tenant: &TenantId,
+        revision: &Revision,
+    ) -> Result<Freshness, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &revision.thread.uuid(), &revision.change];
+        let row = only(
+            self.pool
+                .within(tenant, query!("outbox/freshness"), params)
+                .await?,
+        )?;
+        Ok(Freshness {
+            pending: column(&row, 0)?,
+            dead_letters: column(&row, 1)?,
+        })
+    }
+}
+
+pub(crate) fn uuids(ids: &[MessageId]) -> Vec<Uuid> {
+    ids.iter().map(|id| id.uuid()).collect()
+}

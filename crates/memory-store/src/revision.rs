@@ -1,0 +1,78 @@
+//! A moment in a thread's life that the index may or may not have reached.
+
+use std::{fmt, str::FromStr};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use memory_contract::ThreadId;
+use uuid::Uuid;
+
+const VERSION: u8 = 1;
+const LENGTH: usize = 1 + 16 + 8;
+
+/// What an append or an erasure has done to a thread, as a token for the
+/// caller. As text it is opaque: base64url of a version, the thread and the
+/// number of the change in the outbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Revision {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The number of the thread's newest change in the outbox at that moment.
+    pub change: i64,
+}
+
+/// The text is not a revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("is not a revision that an append or a deletion returned")]
+pub struct InvalidRevision;
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut bytes = Vec::with_capacity(LENGTH);
+        bytes.push(VERSION);
+        bytes.extend_from_slice(self.thread.uuid().as_bytes());
+        bytes.extend_from_slice(&self.change.to_be_bytes());
+        f.write_str(&URL_SAFE_NO_PAD.encode(bytes))
+    }
+}
+
+impl FromStr for Revision {
+    type Err = InvalidRevision;
+
+    fn from_str(text: &str) -> Result<Self, InvalidRevision> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| InvalidRevision)?;
+        let (version, rest) = bytes.split_first().ok_or(InvalidRevision)?;
+        let (thread, change) = rest.split_at_checked(16).ok_or(InvalidRevision)?;
+        if *version != VERSION {
+            return Err(InvalidRevision);
+        }
+        Ok(Self {
+            thread: Uuid::from_slice(thread)
+                .map_err(|_| InvalidRevision)?
+                .into(),
+            change: i64::from_be_bytes(change.try_into().map_err(|_| InvalidRevision)?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_revision_survives_the_way_through_text() {
+        let revision = Revision {
+            thread: ThreadId::new(),
+            change: i64::MAX - 7,
+        };
+        assert_eq!(revision.to_string().parse(), Ok(revision));
+    }
+
+    #[test]
+    fn other_text_is_refused() {
+        let long = URL_SAFE_NO_PAD.encode([VERSION; LENGTH + 1]);
+        let other_version = URL_SAFE_NO_PAD.encode([9; LENGTH]);
+        for text in ["", "AQ", "nonsense!", long.as_str(), other_version.as_str()] {
+            assert_eq!(text.parse::<Revision>(), Err(InvalidRevision), "{text}");
+        }
+    }
+}

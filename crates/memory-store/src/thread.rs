@@ -1,0 +1,355 @@
+//! Threads and their branches.
+
+use std::time::Duration;
+
+use memory_contract::{AppId, Branch, Session, TenantId, Thread, ThreadId, UserId};
+use serde_json::{Map, Value};
+use tokio_postgres::{Row, types::Json};
+
+use crate::{
+    Page, Revision, Store, StoreError,
+    query::{Params, Query, query},
+    rows::{self, THREAD_COLUMNS, column, only, optional_id},
+    words,
+};
+
+/// A thread to create.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewThread {
+    /// The caller's names for it.
+    pub session: Session,
+    /// A label for people.
+    pub title: String,
+    /// The caller's own data.
+    pub metadata: Map<String, Value>,
+    /// How long it lives from now; `None` for good.
+    pub ttl: Option<Duration>,
+}
+
+/// What [`Store::resolve_thread`] found or made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolved {
+    /// The thread of the session.
+    pub thread: Thread,
+    /// Whether this call created it.
+    pub created: bool,
+}
+
+/// Which threads to list, the one created last first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadQuery {
+    /// Only of this app.
+    pub app: Option<AppId>,
+    /// Only of this user.
+    pub user: Option<UserId>,
+    /// The `next` of the page before; `None` for the first page.
+    pub after: Option<i64>,
+    /// The most threads to return, at least 1.
+    pub limit: u32,
+}
+
+/// What to change of a thread. `None` leaves a field as it is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ThreadChange {
+    /// The new label.
+    pub title: Option<String>,
+    /// The new metadata, as a whole.
+    pub metadata: Option<Map<String, Value>>,
+    /// The new time to live from now; `Some(None)` keeps the thread for good.
+    pub ttl: Option<Option<Duration>>,
+}
+
+/// What was erased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Erased {
+    /// Readable messages erased by this call.
+    pub message_count: i64,
+    /// The moment from which the index has forgotten them.
+    pub revision: Revision,
+}
+
+impl Store {
+    /// Creates a thread.
+    ///
+    /// # Errors
+    /// `ThreadExists` where the session has one.
+    pub async fn create_thread(
+        &self,
+        tenant: &TenantId,
+        thread: &NewThread,
+    ) -> Result<Thread, StoreError> {
+        let resolved = self.resolve_thread(tenant, thread).await?;
+        if resolved.created {
+            Ok(resolved.thread)
+        } else {
+            Err(StoreError::ThreadExists)
+        }
+    }
+
+    /// Finds the thread of a session, or creates it. Concurrent callers get
+    /// the same thread. One that has expired is erased, and a new one created.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn resolve_thread(
+        &self,
+        tenant: &TenantId,
+        thread: &NewThread,
+    ) -> Result<Resolved, StoreError> {
+        let id = ThreadId::new();
+        let Session { app, user, key } = &thread.session;
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &id.uuid(),
+            &app.as_str(),
+            &user.as_str(),
+            &key.as_str(),
+            &session_digest(&thread.session),
+            &thread.title,
+            &Json(&thread.metadata),
+            &thread.ttl.map(|ttl| ttl.as_secs_f64()),
+            &words::scope_lexemes(tenant, id, &thread.session),
+        ];
+        let row = only(self.pool.call(query!("threads/open"), params).await?)?;
+        Ok(Resolved {
+            created: column(&row, 0)?,
+            thread: rows::thread(&row, 1)?,
+        })
+    }
+
+    /// Reads a thread.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`.
+    pub async fn get_thread(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+    ) -> Result<Thread, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
+        one_thread(
+            &self
+                .pool
+                .within(tenant, query!("threads/get"), params)
+                .await?,
+        )
+    }
+
+    /// Reads the thread of a session.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`.
+    pub async fn find_thread(
+        &self,
+        tenant: &TenantId,
+        session: &Session,
+    ) -> Result<Thread, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &session_digest(session)];
+        one_thread(
+            &self
+                .pool
+                .within(tenant, query!("threads/find"), params)
+                .await?,
+        )
+    }
+
+    /// Lists threads, the one created last first.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn list_threads(
+        &self,
+        tenant: &TenantId,
+        query: &ThreadQuery,
+    ) -> Result<Page<Thread, i64>, StoreError> {
+        let tenant_name = tenant.as_str();
+        let before = query.after.unwrap_or(i64::MAX);
+        let limit = one_more(query.limit);
+        let (app, user) = (
+            query.app.as_ref().map(AppId::as_str),
+            query.user.as_ref().map(UserId::as_str),
+        );
+        // A query each, so that each has an index that gives its order.
+        let (list, params): (Query, Params<'_>) = match (&app, &user) {
+            (None, None) => (query!("threads/list"), &[&tenant_name, &before, &limit]),
+            (Some(app), None) => (
+                query!("threads/list_by_app"),
+                &[&tenant_name, app, &before, &limit],
+            ),
+            (None, Some(user)) => (
+                query!("threads/list_by_user"),
+                &[&tenant_name, user, &before, &limit],
+            ),
+            (Some(app), Some(user)) => (
+                query!("threads/list_by_app_and_user"),
+                &[&tenant_name, app, user, &before, &limit],
+            ),
+        };
+        let rows = self.pool.within(tenant, list, params).await?;
+        let threads = rows
+            .iter()
+            .map(|row| Ok((column(row, THREAD_COLUMNS)?, rows::thread(row, 0)?)))
+            .collect::<Result<_, StoreError>>()?;
+        Ok(Page::cut(threads, query.limit))
+    }
+
+    /// Changes a thread and returns it.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`.
+    pub async fn update_thread(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        change: &ThreadChange,
+    ) -> Result<Thread, StoreError> {
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &thread.uuid(),
+            &change.title,
+            &change.metadata.as_ref().map(Json),
+            &change.ttl.is_some(),
+            &change.ttl.flatten().map(|ttl| ttl.as_secs_f64()),
+        ];
+        one_thread(
+            &self
+                .pool
+                .within(tenant, query!("threads/update"), params)
+                .await?,
+        )
+    }
+
+    /// Erases all messages of a thread and keeps the thread. Idempotent.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`.
+    pub async fn clear_thread(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+    ) -> Result<Erased, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
+        erased(
+            thread,
+            self.pool.call(query!("threads/clear"), params).await?,
+        )
+    }
+
+    /// Erases a thread with everything in it.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, also on the second call.
+    pub async fn delete_thread(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+    ) -> Result<Erased, StoreError> {
+        self.delete_if(tenant, thread, false).await
+    }
+
+    /// Erases a thread that has expired.
+    pub(crate) async fn delete_expired_thread(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+    ) -> Result<Erased, StoreError> {
+        self.delete_if(tenant, thread, true).await
+    }
+
+    async fn delete_if(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        expired: bool,
+    ) -> Result<Erased, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &expired];
+        erased(
+            thread,
+            self.pool.call(query!("threads/delete"), params).await?,
+        )
+    }
+
+    /// Lists the branches of a thread, the oldest first, after the branch
+    /// `after`; 0 for the first page.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`.
+    pub async fn list_branches(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        after: i32,
+        limit: u32,
+    ) -> Result<Page<Branch, i32>, StoreError> {
+        let (name, id) = (tenant.as_str(), thread.uuid());
+        let limit_and_one = one_more(limit);
+        let exists: Params<'_> = &[&name, &id];
+        let list: Params<'_> = &[&name, &id, &after, &limit_and_one];
+        let results = self
+            .pool
+            .within_all(
+                tenant,
+                &[
+                    (query!("threads/get"), exists),
+                    (query!("branches/list"), list),
+                ],
+            )
+            .await?;
+        let [thread_rows, branch_rows] = results.as_slice() else {
+            return Err(StoreError::ThreadNotFound);
+        };
+        one_thread(thread_rows)?;
+        let branches = branch_rows.iter().map(branch).collect::<Result<_, _>>()?;
+        Ok(Page::cut(branches, limit))
+    }
+}
+
+/// The limit of a query that shows whether there is another page.
+pub(crate) fn one_more(limit: u32) -> i64 {
+    i64::from(limit) + 1
+}
+
+/// The thread of a query for one.
+pub(crate) fn one_thread(found: &[Row]) -> Result<Thread, StoreError> {
+    rows::thread(found.first().ok_or(StoreError::ThreadNotFound)?, 0)
+}
+
+fn branch(row: &Row) -> Result<(i32, Branch), StoreError> {
+    let branch: i32 = column(row, 0)?;
+    Ok((
+        branch,
+        Branch {
+            branch,
+            head: optional_id(row, 1)?,
+            fork: optional_id(row, 2)?,
+            message_count: column(row, 3)?,
+            depth: column(row, 4)?,
+            active: column(row, 5)?,
+            created: column(row, 6)?,
+        },
+    ))
+}
+
+fn erased(thread: ThreadId, found: Vec<Row>) -> Result<Erased, StoreError> {
+    let row = only(found)?;
+    match column(&row, 0)? {
+        "ok" => Ok(Erased {
+            message_count: column(&row, 1)?,
+            revision: Revision {
+                thread,
+                change: column(&row, 2)?,
+            },
+        }),
+        "thread_not_found" => Err(StoreError::ThreadNotFound),
+        other => Err(rows::unknown_status(other)),
+    }
+}
+
+fn session_digest(session: &Session) -> Vec<u8> {
+    words::digest(&[
+        session.app.as_str(),
+        session.user.as_str(),
+        session.key.as_str(),
+    ])
+    .to_vec()
+}

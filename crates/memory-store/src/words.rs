@@ -1,0 +1,158 @@
+//! What text search sees, the same for messages and for queries.
+
+use std::borrow::Cow;
+
+use memory_contract::{AppId, Part, Session, TenantId, ThreadId, UserId, text_of_parts};
+use sha2::{Digest as _, Sha256};
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::recall::Scope;
+
+/// Bytes of a message that are searchable. Postgres bounds what one row can
+/// index, and a match deep within a longer text helps nobody.
+const SEARCHABLE_BYTES: usize = 64 * 1024;
+
+/// The searchable text of a message: who speaks and what is said.
+pub(crate) fn of_message(name: &str, parts: &[Part]) -> String {
+    let mut text = text_of_parts(parts);
+    if !name.is_empty() {
+        text = format!("{name}\n{text}");
+    }
+    prepare(&text)
+}
+
+/// Brings text to the form that Postgres splits into words: compatible forms
+/// of a character made one, lower case, and scripts without spaces between
+/// words cut into pairs of characters, which match wherever they stand
+/// together.
+pub(crate) fn prepare(text: &str) -> String {
+    let text = match text.char_indices().find(|(at, _)| *at >= SEARCHABLE_BYTES) {
+        Some((end, _)) => &text[..end],
+        None => text,
+    };
+    let text = if text.is_ascii() {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(text.nfkc().collect::<String>())
+    };
+    let mut prepared = String::with_capacity(text.len());
+    let mut before: Option<char> = None;
+    for c in text.to_lowercase().chars() {
+        if !is_unspaced(c) {
+            if before.take().is_some() {
+                prepared.push(' ');
+            }
+            // Postgres text has no NUL, and other control characters are no
+            // part of a word.
+            prepared.push(if c.is_control() { ' ' } else { c });
+            continue;
+        }
+        prepared.push(' ');
+        if let Some(before) = before {
+            prepared.extend([before, c, ' ']);
+        }
+        prepared.push(c);
+        before = Some(c);
+    }
+    prepared
+}
+
+/// Whether a character belongs to a script written without spaces: Han, Kana,
+/// Hangul (whose particles cling to the word), Thai, Lao, Khmer, Burmese.
+fn is_unspaced(c: char) -> bool {
+    matches!(c,
+        '\u{0E01}'..='\u{0EDF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17DD}'
+        | '\u{3005}'..='\u{3007}' | '\u{3041}'..='\u{30FF}' | '\u{3400}'..='\u{4DBF}'
+        | '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7A3}' | '\u{F900}'..='\u{FAFF}'
+        | '\u{20000}'..='\u{323AF}')
+}
+
+/// The lexemes that stand for a thread, its user and its app in every message:
+/// a search within one of them costs nothing for the others. They begin with a
+/// character that begins no word.
+pub(crate) fn scope_lexemes(tenant: &TenantId, thread: ThreadId, session: &Session) -> Vec<String> {
+    vec![
+        thread_lexeme(thread),
+        user_lexeme(tenant, &session.app, &session.user),
+        app_lexeme(tenant, &session.app),
+    ]
+}
+
+/// The text of the `tsquery` that keeps a scope.
+pub(crate) fn scope_query(tenant: &TenantId, scope: &Scope) -> String {
+    let lexeme = match scope {
+        Scope::Thread(thread) => thread_lexeme(*thread),
+        Scope::User { app, user } => user_lexeme(tenant, app, user),
+        Scope::App(app) => app_lexeme(tenant, app),
+    };
+    format!("'{lexeme}'")
+}
+
+/// A digest of several texts that no other texts share.
+pub(crate) fn digest(texts: &[&str]) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    for text in texts {
+        hasher.update((text.len() as u64).to_be_bytes());
+        hasher.update(text.as_bytes());
+    }
+    hasher.finalize().into()
+}
+
+fn thread_lexeme(thread: ThreadId) -> String {
+    format!("~t{}", thread.uuid().simple())
+}
+
+fn user_lexeme(tenant: &TenantId, app: &AppId, user: &UserId) -> String {
+    format!(
+        "~u{}",
+        short_digest(&[tenant.as_str(), app.as_str(), user.as_str()])
+    )
+}
+
+fn app_lexeme(tenant: &TenantId, app: &AppId) -> String {
+    format!("~a{}", short_digest(&[tenant.as_str(), app.as_str()]))
+}
+
+/// 128 bits, as hexadecimal digits.
+fn short_digest(texts: &[&str]) -> String {
+    digest(texts)[..16]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unspaced_scripts_are_cut_into_pairs() {
+        let check = |text: &str, words: &[&str]| {
+            assert_eq!(
+                prepare(text).split_whitespace().collect::<Vec<_>>(),
+                words,
+                "{text}"
+            );
+        };
+        check("My Dog", &["my", "dog"]);
+        check(
+            "東京タワー",
+            &["東", "東京", "京", "京タ", "タ", "タワ", "ワ", "ワー", "ー"],
+        );
+        check("in 東京 ok", &["in", "東", "東京", "京", "ok"]);
+        check("猫x猫", &["猫", "x", "猫"]);
+        check("ＡＢＣ １２", &["abc", "12"]);
+        check("a\0b", &["a", "b"]);
+    }
+
+    #[test]
+    fn long_text_is_cut_between_characters() {
+        let text = "é".repeat(SEARCHABLE_BYTES);
+        assert!(prepare(&text).len() <= SEARCHABLE_BYTES + 1);
+    }
+
+    #[test]
+    fn a_digest_knows_where_its_texts_end() {
+        assert_ne!(digest(&["ab", "c"]), digest(&["a", "bc"]));
+    }
+}

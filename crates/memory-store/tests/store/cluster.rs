@@ -1,0 +1,164 @@
+//! A private cluster in a temporary directory, started by the first test that
+//! needs it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use tempfile::TempDir;
+
+/// The database that the others are copied from: migrated once.
+const TEMPLATE: &str = "template_recollect";
+
+struct Cluster {
+    directory: TempDir,
+    /// Ends with this process: it watches the pipe to it.
+    _watched: Child,
+}
+
+fn cluster() -> &'static Cluster {
+    static CLUSTER: OnceLock<Cluster> = OnceLock::new();
+    CLUSTER.get_or_init(|| {
+        // Everything that the binary leaves behind is in one directory; a
+        // static is never dropped, so the watcher below removes it.
+        let directory = tempfile::Builder::new().prefix("recollect-store-").tempdir_in("/tmp").unwrap();
+        let data = directory.path().join("data");
+        if is_root() {
+            run(Command::new("chown").arg("nobody").arg(directory.path()));
+        }
+        run(unprivileged(&binary("initdb"))
+            .args(["--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync", "-D"])
+            .arg(&data));
+        let options = format!(
+            "-c listen_addresses= -c unix_socket_directories={} -c fsync=off -c max_connections=200",
+            directory.path().display()
+        );
+        run(unprivileged(&binary("pg_ctl"))
+            .args(["-w", "-D"])
+            .arg(&data)
+            .arg("-l")
+            .arg(directory.path().join("log"))
+            .args(["-o", &options, "start"]));
+        let stop = format!(
+            "cat > /dev/null; {} -D {} -m immediate stop; rm -rf {}",
+            binary("pg_ctl").display(),
+            data.display(),
+            directory.path().display()
+        );
+        let watched = unprivileged(Path::new("sh"))
+            .args(["-c", &stop])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let cluster = Cluster { directory, _watched: watched };
+        sql(&cluster, "postgres", &format!("CREATE DATABASE {TEMPLATE}"));
+        let template = cluster.url(TEMPLATE);
+        // In a thread of its own: this may be called from within a runtime.
+        thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let report = runtime.block_on(memory_store::migrate(&template.into())).unwrap();
+            assert!(!report.applied.is_empty());
+        })
+        .join()
+        .unwrap();
+        // A copy needs that nobody is connected to the original.
+        thread::sleep(Duration::from_millis(100));
+        cluster
+    })
+}
+
+impl Cluster {
+    fn url(&self, database: &str) -> String {
+        format!(
+            "host={} user=postgres dbname={database}",
+            self.directory.path().display()
+        )
+    }
+}
+
+/// The URL of a new database, migrated.
+pub fn database() -> String {
+    create(&format!("TEMPLATE {TEMPLATE}"))
+}
+
+/// The URL of a new database without a schema.
+pub fn empty_database() -> String {
+    create("")
+}
+
+fn create(how: &str) -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    let name = format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed));
+    sql(
+        cluster(),
+        "postgres",
+        &format!("CREATE DATABASE {name} {how}"),
+    );
+    cluster().url(&name)
+}
+
+fn sql(cluster: &Cluster, database: &str, statement: &str) {
+    run(Command::new("psql").args([
+        "-X",
+        "-q",
+        "-v",
+        "ON_ERROR_STOP=1",
+        "-d",
+        &cluster.url(database),
+        "-c",
+        statement,
+    ]));
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// A program of Postgres: the newest version that is installed.
+fn binary(name: &str) -> PathBuf {
+    let mut versions: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
+        .map(|entries| entries.map(|entry| entry.unwrap().path()).collect())
+        .unwrap_or_default();
+    versions.sort_by_key(|path| {
+        path.file_name()
+            .and_then(|name| name.to_str()?.parse::<u32>().ok())
+    });
+    match versions.pop() {
+        Some(version) => version.join("bin").join(name),
+        None => PathBuf::from(name),
+    }
+}
+
+/// Postgres refuses to run as root.
+fn unprivileged(program: &Path) -> Command {
+    if is_root() {
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"])
+            .arg(program);
+        command.current_dir("/tmp");
+        command
+    } else {
+        Command::new(program)
+    }
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self")
+        .is_ok_and(|metadata| std::os::unix::fs::MetadataExt::uid(&metadata) == 0)
+}

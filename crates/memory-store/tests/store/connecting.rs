@@ -1,0 +1,117 @@
+use std::time::Duration;
+
+use memory_store::{Outbox, Store, StoreError};
+
+use crate::{
+    cluster,
+    world::{World, config, connect, new_thread, tenant},
+};
+
+#[tokio::test]
+async fn a_database_is_migrated_once_however_many_try() {
+    let url = cluster::empty_database();
+    let error = Store::connect(&config(&url)).await.unwrap_err();
+    assert!(matches!(error, StoreError::Migration { .. }), "{error:?}");
+    let secret = url.clone().into();
+    let reports = futures::future::join_all((0..4).map(|_| memory_store::migrate(&secret))).await;
+    let reports: Vec<_> = reports.into_iter().map(Result::unwrap).collect();
+    assert_eq!(
+        reports
+            .iter()
+            .filter(|report| !report.applied.is_empty())
+            .count(),
+        1
+    );
+    let store = Store::connect(&config(&url)).await.unwrap();
+    Outbox::connect(&config(&url)).await.unwrap();
+    store.ping().await.unwrap();
+    assert!(
+        store
+            .postgres_version()
+            .await
+            .unwrap()
+            .split('.')
+            .all(|part| part.parse::<u32>().is_ok())
+    );
+}
+
+#[tokio::test]
+async fn a_user_who_is_no_superuser_can_own_the_schema_once_the_roles_are_granted() {
+    let url = cluster::empty_database();
+    let admin = connect(&url).await;
+    let database: String = admin
+        .query_one("SELECT current_database()", &[])
+        .await
+        .unwrap()
+        .get(0);
+    let owner = format!("owner_of_{database}");
+    admin
+        .batch_execute(&format!(
+            "CREATE ROLE {owner} LOGIN; GRANT CREATE ON DATABASE {database} TO {owner}"
+        ))
+        .await
+        .unwrap();
+    let own_url = url.replace("user=postgres", &format!("user={owner}"));
+    let error = memory_store::migrate(&own_url.clone().into())
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("GRANT"), "{error}");
+    admin
+        .batch_execute(&format!(
+            "GRANT recollect_service, recollect_worker, recollect_search TO {owner}"
+        ))
+        .await
+        .unwrap();
+    memory_store::migrate(&own_url.clone().into())
+        .await
+        .unwrap();
+    let store = Store::connect(&config(&own_url)).await.unwrap();
+    let created = store
+        .resolve_thread(&tenant("a"), &new_thread("app", "ada", "global"))
+        .await
+        .unwrap();
+    assert!(created.created);
+}
+
+#[tokio::test]
+async fn what_an_administrator_has_to_mend_names_the_setting() {
+    let url = cluster::database();
+    let wrong = [
+        String::new(),
+        "postgresql://host:port:extra/db".to_owned(),
+        url.replace("dbname=", "dbname=no_such_"),
+    ];
+    for url in wrong {
+        let error = Store::connect(&config(&url)).await.unwrap_err();
+        assert!(
+            matches!(error, StoreError::Config { key: "url", .. }),
+            "{error:?}"
+        );
+        assert!(!error.retryable());
+    }
+    let mut config = config("host=/nowhere user=postgres");
+    config.pool_timeout = Duration::from_secs(2);
+    let error = Store::connect(&config).await.unwrap_err();
+    assert!(error.retryable(), "{error:?}");
+    let shown = serde_json::to_string(&config).unwrap();
+    assert!(!shown.contains("nowhere"), "{shown}");
+}
+
+#[tokio::test]
+async fn a_broken_connection_is_replaced() {
+    let world = World::new().await;
+    world.store.ping().await.unwrap();
+    world
+        .owner()
+        .await
+        .batch_execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+             WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        )
+        .await
+        .unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    world.store.ping().await.unwrap();
+    let status = world.store.pool_status();
+    assert!(status.open >= 1 && status.max == 16, "{status:?}");
+}

@@ -1,0 +1,195 @@
+use memory_contract::{MessageFilter, Parent, Role};
+use memory_store::{HistoryQuery, Scope, StoreError};
+
+use crate::world::{World, after, new_thread, tenant};
+
+const TABLES: [&str; 5] = ["threads", "branches", "messages", "outbox", "requests"];
+
+#[tokio::test]
+async fn a_connection_that_names_no_tenant_sees_nothing() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    world.say(thread, Role::User, "hello").await;
+    let service = world.role("recollect_service").await;
+    for table in TABLES {
+        let row = service
+            .query_one(&format!("SELECT count(*) FROM recollect.{table}"), &[])
+            .await
+            .unwrap();
+        assert_eq!(row.get::<_, i64>(0), 0, "{table}");
+    }
+    let error = service
+        .execute("INSERT INTO recollect.outbox (tenant_id, thread_id, seq, op) VALUES ('a', gen_random_uuid(), 1, 'purge')", &[])
+        .await
+        .unwrap_err();
+    assert_eq!(error.code().unwrap().code(), "42501");
+}
+
+#[tokio::test]
+async fn a_query_that_forgets_the_tenant_sees_one_tenant_only() {
+    let mut world = World::new().await;
+    let ours = world.thread().await.id;
+    world.say(ours, Role::User, "ours").await;
+    world.tenant = tenant("b");
+    let theirs = world.thread().await.id;
+    world
+        .append(theirs, vec![after(Parent::Root, Role::User, "theirs")])
+        .await
+        .unwrap();
+
+    let mut service = world.role("recollect_service").await;
+    let transaction = service.transaction().await.unwrap();
+    transaction
+        .execute("SELECT set_config('recollect.tenant', 'a', true)", &[])
+        .await
+        .unwrap();
+    for table in ["threads", "branches", "messages", "outbox"] {
+        let rows = transaction
+            .query(
+                &format!("SELECT DISTINCT tenant_id, thread_id FROM recollect.{table}"),
+                &[],
+            )
+            .await
+            .unwrap();
+        assert_eq!(rows.len(), 1, "{table}");
+        assert_eq!(rows[0].get::<_, String>(0), "a", "{table}");
+    }
+    let changed = transaction
+        .execute("UPDATE recollect.messages SET name = 'x'", &[])
+        .await
+        .unwrap();
+    assert_eq!(changed, 1);
+    transaction.commit().await.unwrap();
+    // The setting ends with its transaction.
+    let row = service
+        .query_one("SELECT count(*) FROM recollect.messages", &[])
+        .await
+        .unwrap();
+    assert_eq!(row.get::<_, i64>(0), 0);
+}
+
+#[tokio::test]
+async fn the_roles_own_nothing_and_the_owner_is_bound_too() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    let row = owner
+        .query_one(
+            "SELECT count(*) FILTER (WHERE c.relrowsecurity AND c.relforcerowsecurity), count(*),
+                    count(*) FILTER (WHERE pg_get_userbyid(c.relowner) LIKE 'recollect%')
+             FROM pg_class c WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind = 'r'
+                AND c.relname <> 'schema_history'",
+            &[],
+        )
+        .await
+        .unwrap();
+    let counts: (i64, i64, i64) = (row.get(0), row.get(1), row.get(2));
+    assert_eq!(counts, (5, 5, 0));
+    let rows = owner
+        .query("SELECT rolname FROM pg_roles WHERE rolname LIKE 'recollect%' AND (rolcanlogin OR rolsuper OR rolbypassrls)", &[])
+        .await
+        .unwrap();
+    assert!(rows.is_empty());
+}
+
+#[tokio::test]
+async fn workers_cannot_read_content() {
+    let world = World::new().await;
+    let worker = world.role("recollect_worker").await;
+    for what in [
+        "* FROM recollect.messages",
+        "title FROM recollect.threads",
+        "* FROM recollect.branches",
+    ] {
+        let error = worker
+            .query(&format!("SELECT {what}"), &[])
+            .await
+            .unwrap_err();
+        assert_eq!(error.code().unwrap().code(), "42501", "{what}");
+    }
+    // Nor can the role that searches words.
+    let search = world.role("recollect_search").await;
+    let error = search
+        .query("SELECT parts FROM recollect.messages", &[])
+        .await
+        .unwrap_err();
+    assert_eq!(error.code().unwrap().code(), "42501");
+}
+
+#[tokio::test]
+async fn a_foreign_thread_is_not_found_in_any_call() {
+    let world = World::new().await;
+    let (us, them) = (world.tenant.clone(), tenant("b"));
+    let thread = world.thread_of("app", "ada", "global").await.id;
+    let message = world.say(thread, Role::User, "a secret about pixels").await;
+    let store = &world.store;
+
+    let not_found = |error| assert!(matches!(error, StoreError::ThreadNotFound), "{error:?}");
+    not_found(store.get_thread(&them, thread).await.unwrap_err());
+    not_found(
+        store
+            .find_thread(&them, &new_thread("app", "ada", "global").session)
+            .await
+            .unwrap_err(),
+    );
+    not_found(
+        store
+            .update_thread(&them, thread, &Default::default())
+            .await
+            .unwrap_err(),
+    );
+    not_found(store.clear_thread(&them, thread).await.unwrap_err());
+    not_found(store.delete_thread(&them, thread).await.unwrap_err());
+    not_found(store.list_branches(&them, thread, 0, 10).await.unwrap_err());
+    not_found(store.get_message(&them, thread, message).await.unwrap_err());
+    not_found(
+        store
+            .delete_message(&them, thread, message)
+            .await
+            .unwrap_err(),
+    );
+    not_found(store.recent(&them, thread, 10).await.unwrap_err());
+    let query = HistoryQuery {
+        thread,
+        head: Some(message),
+        max_tokens: 100,
+        limit: 10,
+    };
+    not_found(store.history(&them, &query).await.unwrap_err());
+
+    let scope = Scope::Thread(thread);
+    assert!(
+        store
+            .hydrate(&them, &scope, &[message])
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert!(
+        store
+            .neighbours(&them, &scope, &[message], 2, 2)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert!(
+        store
+            .index_records(&them, &[message])
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert!(store.readable(&them, &[message]).await.unwrap().is_empty());
+    assert_eq!(store.enqueue_all(&them, None).await.unwrap(), 0);
+    let filter = MessageFilter::default();
+    for tenant in [&us, &them] {
+        let found = store
+            .search_text(tenant, &scope, "pixels", &filter, 10)
+            .await
+            .unwrap();
+        assert_eq!(found.len(), usize::from(tenant == &us));
+    }
+    assert_eq!(
+        store.get_thread(&us, thread).await.unwrap().message_count,
+        1
+    );
+}

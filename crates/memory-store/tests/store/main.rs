@@ -1,0 +1,19 @@
+//! The store against a Postgres cluster of its own, one for all of these tests
+//! and a database for each.
+
+#![allow(
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "a test that cannot go on fails"
+)]
+
+mod appending;
+mod cluster;
+mod connecting;
+mod history;
+mod isolation;
+mod outbox;
+mod queries;
+mod recall;
+mod threads;
+mod world;

@@ -1,0 +1,349 @@
+use std::time::Duration;
+
+use memory_contract::Role;
+use memory_store::{Failure, Freshness, JobKind, OutboxStats};
+
+use crate::world::{World, said, tenant};
+
+const MINUTE: Duration = Duration::from_secs(60);
+const STALE: Freshness = Freshness {
+    pending: true,
+    dead_letters: 0,
+};
+const FRESH: Freshness = Freshness {
+    pending: false,
+    dead_letters: 0,
+};
+
+#[tokio::test]
+async fn a_revision_is_fresh_when_the_index_has_learnt_all_up_to_it() {
+    let world = World::new().await;
+    let (thread, other) = (world.thread().await.id, world.thread().await.id);
+    let first = world
+        .append(
+            thread,
+            vec![said(Role::User, "one"), said(Role::User, "two")],
+        )
+        .await
+        .unwrap();
+    let freshness = async |revision| {
+        world
+            .store
+            .freshness(&world.tenant, revision)
+            .await
+            .unwrap()
+    };
+    assert_eq!(freshness(&first.revision).await, STALE);
+    let claim = world.outbox.claim(10, MINUTE).await.unwrap();
+    assert_eq!(freshness(&first.revision).await, STALE);
+    let second = world
+        .append(thread, vec![said(Role::User, "three")])
+        .await
+        .unwrap();
+    world
+        .append(other, vec![said(Role::User, "elsewhere")])
+        .await
+        .unwrap();
+
+    assert_eq!(
+        world
+            .outbox
+            .ack(claim.lease, &[claim.jobs[1].id])
+            .await
+            .unwrap(),
+        1
+    );
+    assert_eq!(freshness(&first.revision).await, STALE);
+    assert_eq!(
+        world
+            .outbox
+            .ack(claim.lease, &[claim.jobs[0].id])
+            .await
+            .unwrap(),
+        1
+    );
+    assert_eq!(freshness(&first.revision).await, FRESH);
+    assert_eq!(freshness(&second.revision).await, STALE);
+    // Another tenant's revision is nothing to wait for.
+    let foreign = world
+        .store
+        .freshness(&tenant("b"), &second.revision)
+        .await
+        .unwrap();
+    assert_eq!(foreign, FRESH);
+}
+
+#[tokio::test]
+async fn a_job_has_one_worker_until_its_lease_ends() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    let messages = (0..10).map(|_| said(Role::User, "hello")).collect();
+    world.append(thread, messages).await.unwrap();
+    let short = Duration::from_millis(300);
+    let (one, two) =
+        futures::future::join(world.outbox.claim(4, short), world.outbox.claim(4, MINUTE)).await;
+    let (one, two) = (one.unwrap(), two.unwrap());
+    let mut ids: Vec<i64> = one.jobs.iter().chain(&two.jobs).map(|job| job.id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 8);
+    assert_eq!(world.outbox.claim(10, MINUTE).await.unwrap().jobs.len(), 2);
+    assert!(
+        world
+            .outbox
+            .claim(10, MINUTE)
+            .await
+            .unwrap()
+            .jobs
+            .is_empty()
+    );
+
+    tokio::time::sleep(short).await;
+    let again = world.outbox.claim(10, MINUTE).await.unwrap();
+    let same = |jobs: &[memory_store::Job]| jobs.iter().map(|job| job.id).collect::<Vec<_>>();
+    assert_eq!(same(&again.jobs), same(&one.jobs));
+    assert!(again.jobs.iter().all(|job| job.attempts == 2));
+    // The first worker comes back too late: the jobs are no longer its own.
+    assert_eq!(
+        world.outbox.ack(one.lease, &same(&one.jobs)).await.unwrap(),
+        0
+    );
+    assert_eq!(
+        world
+            .outbox
+            .extend(again.lease, &same(&again.jobs), MINUTE)
+            .await
+            .unwrap(),
+        4
+    );
+    assert_eq!(
+        world
+            .outbox
+            .ack(again.lease, &same(&again.jobs))
+            .await
+            .unwrap(),
+        4
+    );
+}
+
+#[tokio::test]
+async fn a_job_that_keeps_failing_becomes_a_dead_letter_and_can_be_queued_again() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    let appended = world
+        .append(
+            thread,
+            vec![said(Role::User, "one"), said(Role::User, "two")],
+        )
+        .await
+        .unwrap();
+    for attempt in 1..=3 {
+        let claim = world.outbox.claim(10, MINUTE).await.unwrap();
+        let failures: Vec<Failure> = claim
+            .jobs
+            .iter()
+            .map(|job| Failure {
+                id: job.id,
+                error: format!("no\0 luck {attempt}"),
+                delay: Duration::ZERO,
+            })
+            .collect();
+        assert_eq!(failures.len(), 2);
+        let dead = world.outbox.retry(claim.lease, &failures, 3).await.unwrap();
+        assert_eq!(dead, if attempt == 3 { 2 } else { 0 });
+    }
+    assert!(
+        world
+            .outbox
+            .claim(10, MINUTE)
+            .await
+            .unwrap()
+            .jobs
+            .is_empty()
+    );
+    let freshness = world
+        .store
+        .freshness(&world.tenant, &appended.revision)
+        .await
+        .unwrap();
+    assert_eq!(
+        freshness,
+        Freshness {
+            pending: false,
+            dead_letters: 2
+        }
+    );
+    let stats = world.store.outbox_stats(&world.tenant).await.unwrap();
+    assert_eq!(
+        stats,
+        OutboxStats {
+            pending: 0,
+            lag: Duration::ZERO,
+            dead_letters: 2
+        }
+    );
+
+    let page = world.store.list_dead(&world.tenant, None, 1).await.unwrap();
+    assert_eq!(page.items.len(), 1);
+    assert_eq!(
+        (page.items[0].error.as_str(), page.items[0].attempts),
+        ("no luck 3", 3)
+    );
+    let last = world
+        .store
+        .list_dead(&world.tenant, page.next, 1)
+        .await
+        .unwrap();
+    assert_eq!((last.items.len(), last.next), (1, None));
+    assert_ne!(last.items[0].message, page.items[0].message);
+    assert!(
+        world
+            .store
+            .list_dead(&tenant("b"), None, 10)
+            .await
+            .unwrap()
+            .items
+            .is_empty()
+    );
+
+    assert_eq!(
+        world.store.requeue_dead(&tenant("b"), None).await.unwrap(),
+        0
+    );
+    assert_eq!(
+        world
+            .store
+            .requeue_dead(&world.tenant, Some(thread))
+            .await
+            .unwrap(),
+        2
+    );
+    let claim = world.outbox.claim(10, MINUTE).await.unwrap();
+    assert!(claim.jobs.len() == 2 && claim.jobs.iter().all(|job| job.attempts == 1));
+    let ids: Vec<i64> = claim.jobs.iter().map(|job| job.id).collect();
+    assert_eq!(world.outbox.release(claim.lease, &ids).await.unwrap(), 2);
+    let claim = world.outbox.claim(10, MINUTE).await.unwrap();
+    assert!(claim.jobs.len() == 2 && claim.jobs.iter().all(|job| job.attempts == 1));
+}
+
+#[tokio::test]
+async fn a_failed_job_waits_before_its_next_try() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    world.say(thread, Role::User, "hello").await;
+    let claim = world.outbox.claim(10, MINUTE).await.unwrap();
+    let failure = Failure {
+        id: claim.jobs[0].id,
+        error: "no".to_owned(),
+        delay: Duration::from_millis(300),
+    };
+    world
+        .outbox
+        .retry(claim.lease, &[failure], 8)
+        .await
+        .unwrap();
+    assert!(
+        world
+            .outbox
+            .claim(10, MINUTE)
+            .await
+            .unwrap()
+            .jobs
+            .is_empty()
+    );
+    tokio::time::sleep(Duration::from_millis(350)).await;
+    assert_eq!(world.outbox.claim(10, MINUTE).await.unwrap().jobs.len(), 1);
+}
+
+#[tokio::test]
+async fn clearing_replaces_what_waits_by_one_purge() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    world
+        .append(
+            thread,
+            vec![said(Role::User, "one"), said(Role::User, "two")],
+        )
+        .await
+        .unwrap();
+    let erased = world
+        .store
+        .clear_thread(&world.tenant, thread)
+        .await
+        .unwrap();
+    assert_eq!(erased.message_count, 2);
+    let again = world.say(thread, Role::User, "three").await;
+    let jobs = world.outbox.claim(10, MINUTE).await.unwrap().jobs;
+    let seen: Vec<_> = jobs.iter().map(|job| (job.kind, job.seq)).collect();
+    assert_eq!(seen, [(JobKind::Purge, 2), (JobKind::Upsert(again), 3)]);
+    assert_eq!(jobs[0].id, erased.revision.change);
+}
+
+#[tokio::test]
+async fn reindexing_queues_each_readable_message_once() {
+    let mut world = World::new().await;
+    let (thread, other) = (world.thread().await.id, world.thread().await.id);
+    let ids = world
+        .append(thread, (0..5).map(|_| said(Role::User, "hello")).collect())
+        .await
+        .unwrap();
+    world.say(other, Role::User, "elsewhere").await;
+    world
+        .store
+        .delete_message(&world.tenant, thread, ids.messages[4].id)
+        .await
+        .unwrap();
+    // All of it waits already.
+    assert_eq!(
+        world.store.enqueue_all(&world.tenant, None).await.unwrap(),
+        0
+    );
+    let claim = world.outbox.claim(100, MINUTE).await.unwrap();
+    let done: Vec<i64> = claim.jobs.iter().map(|job| job.id).collect();
+    world.outbox.ack(claim.lease, &done).await.unwrap();
+    assert_eq!(
+        world
+            .store
+            .enqueue_all(&world.tenant, Some(thread))
+            .await
+            .unwrap(),
+        4
+    );
+    assert_eq!(
+        world.store.enqueue_all(&world.tenant, None).await.unwrap(),
+        1
+    );
+    assert_eq!(world.outbox.stats().await.unwrap().pending, 5);
+
+    world.tenant = tenant("b");
+    world.thread().await;
+    assert_eq!(
+        world.outbox.tenants(None, 10).await.unwrap(),
+        [tenant("a"), tenant("b")]
+    );
+    assert_eq!(
+        world.outbox.tenants(Some(&tenant("a")), 10).await.unwrap(),
+        [tenant("b")]
+    );
+    assert_eq!(world.outbox.tenants(None, 1).await.unwrap(), [tenant("a")]);
+}
+
+#[tokio::test]
+async fn old_request_ids_are_forgotten() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    let append = memory_store::Append {
+        thread,
+        messages: vec![said(Role::User, "hello")],
+        request_id: Some(memory_contract::RequestId::new()),
+        expected_head: None,
+    };
+    world.store.append(&world.tenant, &append).await.unwrap();
+    assert_eq!(world.outbox.sweep_requests(10).await.unwrap(), 0);
+    let owner = world.owner().await;
+    owner
+        .batch_execute("UPDATE recollect.requests SET created_at = now() - interval '3 days'")
+        .await
+        .unwrap();
+    assert_eq!(world.outbox.sweep_requests(10).await.unwrap(), 1);
+}

@@ -1,0 +1,62 @@
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::world::World;
+
+#[tokio::test]
+async fn every_query_prepares_against_the_migrated_schema() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    let files = sql_files(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/queries")));
+    assert!(files.len() > 30);
+    for file in files {
+        let sql = fs::read_to_string(&file).unwrap();
+        if file.to_str().unwrap().ends_with(".pgbench.setup.sql") {
+            owner
+                .batch_execute(&sql)
+                .await
+                .unwrap_or_else(|error| panic!("{file:?}: {error:?}"));
+            continue;
+        }
+        // A variable of pgbench.
+        let sql = sql.replace(":client_id", "7");
+        owner
+            .prepare(&sql)
+            .await
+            .unwrap_or_else(|error| panic!("{file:?}: {error:?}"));
+    }
+}
+
+#[tokio::test]
+async fn the_script_for_pgbench_appends() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    owner
+        .batch_execute(include_str!(
+            "../../queries/messages/append.pgbench.setup.sql"
+        ))
+        .await
+        .unwrap();
+    let append =
+        include_str!("../../queries/messages/append.pgbench.sql").replace(":client_id", "7");
+    let service = world.role("recollect_service").await;
+    for seq in 1..=2_i64 {
+        let row = service.query_one(append.as_str(), &[]).await.unwrap();
+        assert_eq!((row.get("status"), row.get("first_seq")), ("ok", seq));
+    }
+}
+
+fn sql_files(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(sql_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "sql") {
+            files.push(path);
+        }
+    }
+    files
+}

@@ -1,0 +1,134 @@
+//! What most tests begin with.
+
+use memory_contract::{
+    AppId, MessageId, NewMessage, Parent, Part, Role, Session, SessionKey, TenantId, Thread,
+    ThreadId, UserId,
+};
+use memory_store::{
+    Append, Appended, CountedMessage, NewThread, Outbox, Store, StoreConfig, StoreError,
+};
+use serde_json::Map;
+use tokio_postgres::{Client, NoTls};
+
+use crate::cluster;
+
+pub struct World {
+    pub url: String,
+    pub store: Store,
+    pub outbox: Outbox,
+    pub tenant: TenantId,
+}
+
+pub fn config(url: &str) -> StoreConfig {
+    StoreConfig {
+        url: url.to_owned().into(),
+        pool_size: 8,
+        max_overflow: 8,
+        ..StoreConfig::default()
+    }
+}
+
+impl World {
+    pub async fn new() -> Self {
+        let url = cluster::database();
+        let config = config(&url);
+        Self {
+            store: Store::connect(&config).await.unwrap(),
+            outbox: Outbox::connect(&config).await.unwrap(),
+            tenant: tenant("a"),
+            url,
+        }
+    }
+
+    /// A connection of the owner, beside the store.
+    pub async fn owner(&self) -> Client {
+        connect(&self.url).await
+    }
+
+    /// A connection as a role of the service.
+    pub async fn role(&self, role: &str) -> Client {
+        connect(&format!("{} options='-c role={role}'", self.url)).await
+    }
+
+    pub async fn thread(&self) -> Thread {
+        self.thread_of("app", "ada", &format!("session:{}", ThreadId::new()))
+            .await
+    }
+
+    pub async fn thread_of(&self, app: &str, user: &str, key: &str) -> Thread {
+        self.store
+            .create_thread(&self.tenant, &new_thread(app, user, key))
+            .await
+            .unwrap()
+    }
+
+    pub async fn append(
+        &self,
+        thread: ThreadId,
+        messages: Vec<CountedMessage>,
+    ) -> Result<Appended, StoreError> {
+        let append = Append {
+            thread,
+            messages,
+            request_id: None,
+            expected_head: None,
+        };
+        self.store.append(&self.tenant, &append).await
+    }
+
+    /// Appends one text and returns its id.
+    pub async fn say(&self, thread: ThreadId, role: Role, text: &str) -> MessageId {
+        self.append(thread, vec![said(role, text)])
+            .await
+            .unwrap()
+            .messages[0]
+            .id
+    }
+}
+
+pub async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+pub fn tenant(name: &str) -> TenantId {
+    TenantId::new(name)
+}
+
+pub fn session(app: &str, user: &str, key: &str) -> Session {
+    Session {
+        app: AppId::new(app),
+        user: UserId::new(user),
+        key: SessionKey::new(key),
+    }
+}
+
+pub fn new_thread(app: &str, user: &str, key: &str) -> NewThread {
+    NewThread {
+        session: session(app, user, key),
+        title: String::new(),
+        metadata: Map::new(),
+        ttl: None,
+    }
+}
+
+pub fn said(role: Role, text: &str) -> CountedMessage {
+    after(Parent::Previous, role, text)
+}
+
+pub fn after(parent: Parent, role: Role, text: &str) -> CountedMessage {
+    CountedMessage {
+        message: NewMessage {
+            id: MessageId::new(),
+            caller_chose_id: false,
+            parent,
+            role,
+            name: String::new(),
+            parts: vec![Part::Text(text.to_owned())],
+            metadata: Map::new(),
+            created: None,
+        },
+        tokens: 10,
+    }
+}

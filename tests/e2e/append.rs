@@ -1,0 +1,334 @@
+//! Appending: order, retries, races, and batches that are refused as a whole.
+
+use std::collections::{HashMap, HashSet};
+
+use futures::future::join_all;
+use memory_contract::proto::{AppendMessagesRequest, AppendMessagesResponse, MessageInput, Role};
+use prost_types::Timestamp;
+use recollect_tests::{
+    Key, Refused as _, Server, app, history_request, say, text_of, texts, trials, turn,
+};
+use tonic::Code;
+use uuid::Uuid;
+
+use crate::acme;
+
+trials![
+    an_append_tells_where_each_message_was_put,
+    a_repeated_request_stores_nothing_twice,
+    a_request_id_with_other_content_is_refused,
+    a_request_repeated_concurrently_stores_nothing_twice,
+    expected_head_refuses_what_was_written_on_old_ground,
+    expected_head_lets_one_of_many_win,
+    concurrent_appends_leave_no_gap_and_lose_nothing,
+    the_order_is_that_of_seq_and_never_of_time,
+    one_bad_message_refuses_the_whole_batch,
+    a_message_id_is_used_once_in_a_tenant,
+    a_message_id_of_another_tenant_is_free,
+];
+
+fn request(thread_id: &str, messages: Vec<MessageInput>) -> AppendMessagesRequest {
+    AppendMessagesRequest {
+        thread_id: thread_id.to_owned(),
+        messages,
+        ..Default::default()
+    }
+}
+
+async fn an_append_tells_where_each_message_was_put() {
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    let first = client.append(&thread_id, turn("Hello?", "Hello!")).await;
+    let second = client
+        .append(&thread_id, vec![say(Role::User, "How are you?")])
+        .await;
+    let places: Vec<(i64, i32)> = first
+        .messages
+        .iter()
+        .chain(&second.messages)
+        .map(|message| (message.seq, message.branch))
+        .collect();
+    assert_eq!(places, [(1, 1), (2, 1), (3, 1)]);
+    assert!(!first.replayed && !first.revision.is_empty());
+    assert_ne!(first.revision, second.revision);
+
+    let stored = client.all_messages(&thread_id).await;
+    for (told, kept) in first.messages.iter().chain(&second.messages).zip(&stored) {
+        assert_eq!(told.message_id, kept.message_id);
+        assert_eq!(told.token_count, kept.token_count);
+    }
+    // "Hello?" is two tokens of o200k_base, and each message has a frame of 3.
+    assert_eq!(stored[0].token_count, 5);
+    let depths: Vec<i32> = stored.iter().map(|message| message.depth).collect();
+    assert_eq!(depths, [1, 2, 3]);
+    assert_eq!(stored[0].parent_message_id, "");
+    assert_eq!(stored[1].parent_message_id, stored[0].message_id);
+
+    let thread = client.get_thread(&thread_id).await;
+    assert_eq!((thread.last_seq, thread.message_count), (3, 3));
+    assert_eq!(thread.head_message_id, stored[2].message_id);
+}
+
+async fn a_repeated_request_stores_nothing_twice() {
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    let request = AppendMessagesRequest {
+        request_id: Uuid::new_v4().to_string(),
+        ..request(&thread_id, turn("Once?", "Once."))
+    };
+    let first = client.append_with(request.clone()).await;
+    client.append(&thread_id, turn("Later?", "Later.")).await;
+    let again = client.append_with(request).await;
+    assert!(!first.replayed && again.replayed);
+    assert_eq!(AppendMessagesResponse { replayed: true, ..first }, again);
+    assert_eq!(client.all_messages(&thread_id).await.len(), 4);
+}
+
+async fn a_request_id_with_other_content_is_refused() {
+    let client = acme().await;
+    let app = app();
+    let (thread_id, other) = (client.thread(&app).await, client.thread(&app).await);
+    let first = AppendMessagesRequest {
+        request_id: Uuid::new_v4().to_string(),
+        ..request(&thread_id, turn("Once?", "Once."))
+    };
+    client.append_with(first.clone()).await;
+
+    let mut reworded = first.clone();
+    reworded.messages = turn("Once?", "Twice.");
+    let mut elsewhere = first.clone();
+    elsewhere.thread_id = other.clone();
+    let mut named = first.clone();
+    named.messages[0].name = "Ada".to_owned();
+    let mut shorter = first;
+    shorter.messages.pop();
+    for changed in [reworded, elsewhere, named, shorter] {
+        let answer = client.messages().append_messages(changed).await;
+        answer
+            .refused()
+            .is(Code::AlreadyExists, "REQUEST_ID_REUSED");
+    }
+    assert_eq!(client.all_messages(&thread_id).await.len(), 2);
+    assert!(client.all_messages(&other).await.is_empty());
+}
+
+async fn a_request_repeated_concurrently_stores_nothing_twice() {
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    let request = AppendMessagesRequest {
+        request_id: Uuid::new_v4().to_string(),
+        ..request(&thread_id, turn("Once?", "Once."))
+    };
+    let answers = join_all((0..12).map(|_| client.append_with(request.clone()))).await;
+    assert_eq!(
+        answers.iter().filter(|answer| !answer.replayed).count(),
+        1,
+        "{answers:?}"
+    );
+    assert!(
+        answers
+            .iter()
+            .all(|answer| answer.messages == answers[0].messages)
+    );
+    assert_eq!(client.all_messages(&thread_id).await.len(), 2);
+}
+
+async fn expected_head_refuses_what_was_written_on_old_ground() {
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    let expecting = async |head: &str| {
+        let request = AppendMessagesRequest {
+            expected_head: Some(head.to_owned()),
+            ..request(&thread_id, vec![say(Role::User, "And now?")])
+        };
+        client.messages().append_messages(request).await
+    };
+    let first = expecting("").await.unwrap().into_inner();
+    let head = first.messages[0].message_id.clone();
+
+    let moved = expecting("").await.refused();
+    let moved = moved.is(Code::Aborted, "HEAD_MOVED");
+    assert_eq!(moved.metadata.get("head"), Some(&head));
+
+    expecting(&head).await.unwrap();
+    expecting(&head)
+        .await
+        .refused()
+        .is(Code::Aborted, "HEAD_MOVED");
+    assert_eq!(client.all_messages(&thread_id).await.len(), 2);
+}
+
+async fn expected_head_lets_one_of_many_win() {
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    let first = client
+        .append(&thread_id, vec![say(Role::User, "Who answers?")])
+        .await;
+    let head = &first.messages[0].message_id;
+    let calls = (0..10).map(|number| {
+        let request = AppendMessagesRequest {
+            expected_head: Some(head.clone()),
+            ..request(
+                &thread_id,
+                vec![say(Role::Assistant, &format!("Answer {number}"))],
+            )
+        };
+        let mut messages = client.messages();
+        async move { messages.append_messages(request).await }
+    });
+    let (won, lost): (Vec<_>, Vec<_>) = join_all(calls).await.into_iter().partition(Result::is_ok);
+    assert_eq!((won.len(), lost.len()), (1, 9));
+    for loser in lost {
+        loser.refused().is(Code::Aborted, "HEAD_MOVED");
+    }
+    assert_eq!(client.all_messages(&thread_id).await.len(), 2);
+}
+
+async fn concurrent_appends_leave_no_gap_and_lose_nothing() {
+    const WRITERS: usize = 8;
+    const APPENDS: usize = 12;
+
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    let writers = (0..WRITERS).map(|writer| {
+        let (client, thread_id) = (client.clone(), thread_id.clone());
+        async move {
+            let mut told = Vec::new();
+            for number in 0..APPENDS {
+                let question = format!("{writer}-{number} question");
+                let answer = format!("{writer}-{number} answer");
+                let stored = client.append(&thread_id, turn(&question, &answer)).await;
+                told.push((stored.messages[0].seq, question));
+                told.push((stored.messages[1].seq, answer));
+            }
+            told
+        }
+    });
+    let told: Vec<Vec<(i64, String)>> = join_all(writers).await;
+    for own in &told {
+        assert!(own.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    }
+    let told: HashMap<i64, String> = told.into_iter().flatten().collect();
+    let stored = client.all_messages(&thread_id).await;
+    assert_eq!(stored.len(), WRITERS * APPENDS * 2);
+    for (message, seq) in stored.iter().zip(1..) {
+        assert_eq!(message.seq, seq);
+        assert_eq!(told[&seq], text_of(message));
+    }
+    let different: HashSet<String> = texts(&stored).into_iter().collect();
+    assert_eq!(different.len(), stored.len());
+    for pair in stored.chunks(2) {
+        let (question, answer) = (text_of(&pair[0]), text_of(&pair[1]));
+        assert_eq!(
+            question.split(' ').next(),
+            answer.split(' ').next(),
+            "one append stays together"
+        );
+    }
+    // Each append followed the head of its moment, so all are one conversation.
+    let history = client.history(history_request(&thread_id)).await;
+    assert_eq!(history.messages.len(), stored.len());
+}
+
+async fn the_order_is_that_of_seq_and_never_of_time() {
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    let at = |seconds: i64, role, text: &str| MessageInput {
+        create_time: Some(Timestamp { seconds, nanos: 0 }),
+        ..say(role, text)
+    };
+    client
+        .append(
+            &thread_id,
+            vec![
+                at(2_000_000_000, Role::User, "first"),
+                at(-62_135_596_800, Role::Assistant, "second"),
+                at(1_000_000_000, Role::User, "third"),
+                at(1_000_000_000, Role::Assistant, "fourth"),
+            ],
+        )
+        .await;
+    let expected = ["first", "second", "third", "fourth"];
+    assert_eq!(texts(&client.all_messages(&thread_id).await), expected);
+    let history = client.history(history_request(&thread_id)).await;
+    assert_eq!(texts(&history.messages), expected);
+    let times: Vec<i64> = history
+        .messages
+        .iter()
+        .map(|message| message.create_time.unwrap().seconds)
+        .collect();
+    assert_eq!(
+        times,
+        [2_000_000_000, -62_135_596_800, 1_000_000_000, 1_000_000_000]
+    );
+}
+
+async fn one_bad_message_refuses_the_whole_batch() {
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    client.append(&thread_id, turn("Fine?", "Fine.")).await;
+    let before = client.get_thread(&thread_id).await;
+
+    let mut messages: Vec<MessageInput> = (0..255)
+        .map(|number| say(Role::User, &format!("good {number}")))
+        .collect();
+    messages.push(say(Role::User, "bad \0"));
+    let answer = client
+        .messages()
+        .append_messages(request(&thread_id, messages.clone()))
+        .await;
+    answer.refused().names_field("messages[255].parts[0].text");
+
+    // A parent that does not exist is only found out in the database.
+    messages[255] = recollect_tests::reply(&Uuid::new_v4().to_string(), Role::User, "orphan");
+    let answer = client
+        .messages()
+        .append_messages(request(&thread_id, messages.clone()))
+        .await;
+    answer
+        .refused()
+        .names_field("messages[255].parent_message_id");
+
+    assert_eq!(client.get_thread(&thread_id).await, before);
+    assert_eq!(client.all_messages(&thread_id).await.len(), 2);
+
+    messages.pop();
+    let stored = client.append(&thread_id, messages).await;
+    assert_eq!(stored.messages.first().unwrap().seq, 3);
+    assert_eq!(stored.messages.last().unwrap().seq, 257);
+}
+
+async fn a_message_id_is_used_once_in_a_tenant() {
+    let client = acme().await;
+    let app = app();
+    let (thread_id, other) = (client.thread(&app).await, client.thread(&app).await);
+    let message = MessageInput {
+        message_id: Uuid::new_v4().to_string(),
+        ..say(Role::User, "I have a name.")
+    };
+    let stored = client.append(&thread_id, vec![message.clone()]).await;
+    assert_eq!(stored.messages[0].message_id, message.message_id);
+    for thread_id in [&thread_id, &other] {
+        let batch = vec![say(Role::User, "Before it."), message.clone()];
+        let answer = client.messages().append_messages(request(thread_id, batch)).await;
+        answer
+            .refused()
+            .is(Code::AlreadyExists, "MESSAGE_ALREADY_EXISTS");
+    }
+    assert_eq!(client.all_messages(&thread_id).await.len(), 1);
+    assert!(client.all_messages(&other).await.is_empty());
+}
+
+async fn a_message_id_of_another_tenant_is_free() {
+    let (acme, globex) = (acme().await, Server::shared(Key::Globex).await);
+    let app = app();
+    let message = MessageInput {
+        message_id: Uuid::new_v4().to_string(),
+        ..say(Role::User, "Both of us have this id.")
+    };
+    for client in [acme, globex] {
+        let thread_id = client.thread(&app).await;
+        client.append(&thread_id, vec![message.clone()]).await;
+        assert_eq!(client.all_messages(&thread_id).await.len(), 1);
+    }
+}

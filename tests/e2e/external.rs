@@ -1,0 +1,291 @@
+//! Somebody's own Postgres by URL: `migrate`, `serve`, `worker`, the pool.
+
+use std::time::{Duration, Instant};
+
+use recollect_tests::{
+    Client, Cluster, DataDir, Failure, Key, Options, Refused as _, Server, eventually,
+    history_request, http_get, recollect, search_request, texts, trials, turn,
+};
+use serde_json::Value;
+use tonic::Code;
+
+use crate::diary;
+
+trials![
+    l02_one_url_switches_to_external_postgres,
+    l03_the_pool_has_the_documented_settings,
+    l03_the_pool_has_a_limit_and_a_timeout,
+    l03_dead_connections_are_found_before_use,
+    l04_connecting_has_a_timeout,
+    a_database_that_crashes_comes_back_without_a_restart,
+    a_password_is_never_shown,
+];
+
+async fn migrated() -> (Cluster, String) {
+    let cluster = Cluster::start().await;
+    let url = cluster.url();
+    recollect(&["migrate"], &[("DATABASE_URL", &url)]).ok();
+    (cluster, url)
+}
+
+fn serve(dir: &DataDir, url: &str, lines: &[&str]) -> Options {
+    let mut options = Options {
+        command: "serve",
+        env: vec![("DATABASE_URL".to_owned(), url.to_owned())],
+        ..Options::with(lines)
+    };
+    options.config.push(format!("index.path = \"{}\"", dir.path().join("index").display()));
+    options
+}
+
+async fn l02_one_url_switches_to_external_postgres() {
+    let (cluster, url) = migrated().await;
+    // Once more changes nothing.
+    recollect(&["migrate"], &[("DATABASE_URL", &url)]).ok();
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &serve(&dir, &url, &[]));
+    let client = server.client(Key::Acme).await;
+    let thread_id = client.thread("app").await;
+    let stored = diary::store(&client, &thread_id).await;
+    let query = search_request(&thread_id, "What pet do we have?", &stored.revision);
+    let found = client.search(query).await;
+    assert_eq!(found.degradations, []);
+    let found = texts(&found.matches);
+    assert!(found.contains(&"We adopted a greyhound, he is called Biscuit.".to_owned()));
+    let (status, body) = http_get(&server.ready().metrics_addr, "/readyz").await;
+    assert_eq!(status, 200, "{body}");
+
+    // It is all in that database, under forced row-level security.
+    let admin = cluster.superuser().await;
+    let count = "SELECT count(*) FROM recollect.messages";
+    let rows: i64 = admin.query_one(count, &[]).await.unwrap().get(0);
+    assert_eq!(rows, 44);
+    let unforced = "SELECT count(*) FROM pg_class WHERE relnamespace = 'recollect'::regnamespace \
+                    AND relkind IN ('r', 'p') AND relname <> 'refinery_schema_history' \
+                    AND NOT (relrowsecurity AND relforcerowsecurity)";
+    let unforced: i64 = admin.query_one(unforced, &[]).await.unwrap().get(0);
+    assert_eq!(unforced, 0, "a table without forced row-level security");
+    let owned = "SELECT count(*) FROM pg_class WHERE relowner IN \
+                 (SELECT oid FROM pg_roles WHERE rolname IN ('recollect_service', 'recollect_worker'))";
+    let owned: i64 = admin.query_one(owned, &[]).await.unwrap().get(0);
+    assert_eq!(owned, 0, "the service's roles own nothing");
+    admin.batch_execute("SET ROLE recollect_service").await.unwrap();
+    let seen: i64 = admin.query_one(count, &[]).await.unwrap().get(0);
+    assert_eq!(seen, 0, "without a tenant nothing is seen");
+    admin
+        .batch_execute("SELECT set_config('recollect.tenant', 'globex', false)")
+        .await
+        .unwrap();
+    let seen: i64 = admin.query_one(count, &[]).await.unwrap().get(0);
+    assert_eq!(seen, 0, "another tenant sees nothing");
+
+    let messages = client.all_messages(&thread_id).await;
+    assert!(server.terminate().success(), "{}", dir.log());
+    let server = Server::start(&dir, &serve(&dir, &url, &[]));
+    let client = server.client(Key::Acme).await;
+    assert_eq!(client.all_messages(&thread_id).await, messages);
+}
+
+fn setting(rows: &[Value], key: &str) -> (String, String) {
+    let row = rows.iter().find(|row| row["key"] == key);
+    let row = row.unwrap_or_else(|| panic!("there is no {key}"));
+    let value = row["value"].as_str().map_or_else(|| row["value"].to_string(), str::to_owned);
+    (value, row["source"].to_string())
+}
+
+async fn l03_the_pool_has_the_documented_settings() {
+    let rows = recollect(&["config", "--json"], &[]).ok().json_lines();
+    for (key, expected) in [
+        ("database.pool_size", "20"),
+        ("database.max_overflow", "30"),
+        ("database.pool_timeout", "30s"),
+        ("database.pre_ping", "true"),
+        ("database.recycle", "30m"),
+        ("database.echo", "false"),
+        ("database.connect_timeout", "20s"),
+    ] {
+        let (value, source) = setting(&rows, key);
+        assert_eq!(value, expected, "{key}");
+        assert!(source.to_lowercase().contains("default"), "{key}: {source}");
+    }
+    let name = "RECOLLECT_DATABASE__POOL_SIZE";
+    let rows = recollect(&["config", "--json"], &[(name, "7")]).ok().json_lines();
+    let (value, source) = setting(&rows, "database.pool_size");
+    assert_eq!(value, "7");
+    assert!(source.contains(name), "{source}");
+}
+
+async fn connections(cluster: &Cluster) -> i64 {
+    let admin = cluster.superuser().await;
+    let query = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'recollect_owner'";
+    admin.query_one(query, &[]).await.unwrap().get(0)
+}
+
+async fn histories(client: &Client, thread_id: &str, count: usize) -> Vec<Result<(), Failure>> {
+    let calls = (0..count).map(|_| {
+        let (mut messages, request) = (client.messages(), history_request(thread_id));
+        async move { messages.get_history(request).await.map(|_| ()).map_err(Failure::from) }
+    });
+    futures::future::join_all(calls).await
+}
+
+async fn l03_the_pool_has_a_limit_and_a_timeout() {
+    let (cluster, url) = migrated().await;
+    let dir = DataDir::new();
+    let mut options = serve(&dir, &url, &[
+        "database.pool_size = 2",
+        "database.max_overflow = 1",
+        "database.pool_timeout = \"1s\"",
+        "server.call_timeout = \"4s\"",
+        "embedding.kind = \"none\"",
+    ]);
+    options.args.push("--no-worker".to_owned());
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    let thread_id = client.thread("app").await;
+    client.append(&thread_id, turn("Q", "A")).await;
+
+    let mut admin = cluster.superuser().await;
+    let lock = admin.transaction().await.unwrap();
+    lock.batch_execute("LOCK TABLE recollect.messages IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let start = Instant::now();
+    let answers = histories(&client, &thread_id, 12).await;
+    assert!(start.elapsed() < Duration::from_secs(20));
+    assert!(connections(&cluster).await <= 3, "pool_size and max_overflow are a limit");
+    let mut starved = 0;
+    for answer in answers {
+        let failure = answer.expect_err("the table is locked");
+        if failure.code == Code::DeadlineExceeded {
+            // It had a connection, and waited for the lock until the server's
+            // own limit for a call.
+            failure.is(Code::DeadlineExceeded, "DEADLINE_EXCEEDED");
+        } else {
+            let failure = failure.is(Code::Unavailable, "DATABASE_UNAVAILABLE");
+            assert!(failure.retry.is_some(), "says when to come back");
+            starved += 1;
+        }
+    }
+    assert!(starved >= 9, "{starved} of 12 found no connection in time");
+    lock.rollback().await.unwrap();
+    eventually("the pool has recovered", Duration::from_secs(10), async || {
+        histories(&client, &thread_id, 12).await.iter().all(Result::is_ok)
+    })
+    .await;
+}
+
+async fn l03_dead_connections_are_found_before_use() {
+    let (cluster, url) = migrated().await;
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &serve(&dir, &url, &["embedding.kind = \"none\""]));
+    let client = server.client(Key::Acme).await;
+    let thread_id = client.thread("app").await;
+    client.append(&thread_id, turn("Q", "A")).await;
+    for answer in histories(&client, &thread_id, 20).await {
+        answer.unwrap();
+    }
+    let before = connections(&cluster).await;
+    assert!(before > 1, "the pool keeps its connections");
+    let admin = cluster.superuser().await;
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+               WHERE usename = 'recollect_owner'";
+    admin.query(end, &[]).await.unwrap();
+    eventually("they are gone", Duration::from_secs(10), async || {
+        connections(&cluster).await < before
+    })
+    .await;
+    for answer in histories(&client, &thread_id, 20).await {
+        answer.expect("a dead connection must never reach a caller");
+    }
+}
+
+async fn l04_connecting_has_a_timeout() {
+    // Connections are taken by the kernel, and nobody ever answers.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("postgres://u:p@{}/d", silent.local_addr().unwrap());
+    let dir = DataDir::new();
+    let start = Instant::now();
+    let options = serve(&dir, &url, &[
+        "database.connect_timeout = \"1s\"",
+        "database.pool_timeout = \"2s\"",
+        "embedding.kind = \"none\"",
+    ]);
+    match Server::try_start(&dir, &options) {
+        Err(problem) => {
+            assert!(start.elapsed() < Duration::from_secs(15), "{problem}");
+            assert!(!problem.contains("was not ready"), "{problem}");
+        }
+        // It may also start, and say that its database does not answer.
+        Ok(server) => {
+            let (status, body) = http_get(&server.ready().metrics_addr, "/readyz").await;
+            assert_eq!(status, 503, "{body}");
+            let client = server.client(Key::Acme).await;
+            let start = Instant::now();
+            let request = memory_contract::proto::GetThreadRequest {
+                thread_id: uuid::Uuid::new_v4().to_string(),
+                session: None,
+            };
+            let failure = client.threads().get_thread(request).await.refused();
+            failure.is(Code::Unavailable, "DATABASE_UNAVAILABLE");
+            assert!(start.elapsed() < Duration::from_secs(5));
+        }
+    }
+}
+
+async fn a_database_that_crashes_comes_back_without_a_restart() {
+    let (mut cluster, url) = migrated().await;
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &serve(&dir, &url, &["embedding.kind = \"none\""]));
+    let client = server.client(Key::Acme).await;
+    let thread_id = client.thread("app").await;
+    client.append(&thread_id, turn("Before?", "Before.")).await;
+    cluster.crash();
+    let request = history_request(&thread_id);
+    let failure = client.messages().get_history(request).await.refused();
+    let failure = failure.is(Code::Unavailable, "DATABASE_UNAVAILABLE");
+    assert!(failure.retry.is_some_and(|delay| !delay.is_zero()), "says when to come back");
+    assert!(!failure.message.contains("127.0.0.1"), "no word of what is inside: {failure:?}");
+    eventually("it is said to be not ready", Duration::from_secs(20), async || {
+        http_get(&server.ready().metrics_addr, "/readyz").await.0 == 503
+    })
+    .await;
+    assert_eq!(http_get(&server.ready().metrics_addr, "/livez").await.0, 200);
+
+    cluster.restart().await;
+    let mut revision = String::new();
+    eventually("calls are answered again", Duration::from_secs(20), async || {
+        let request = memory_contract::proto::AppendMessagesRequest {
+            thread_id: thread_id.clone(),
+            messages: turn("After?", "After."),
+            request_id: "0198c1de-3e07-7a4b-9a56-0d6f3a5b8c11".to_owned(),
+            expected_head: None,
+        };
+        match client.messages().append_messages(request).await {
+            Ok(answer) => {
+                revision = answer.into_inner().revision;
+                true
+            }
+            Err(_) => false,
+        }
+    })
+    .await;
+    let history = client.history(history_request(&thread_id)).await;
+    assert_eq!(texts(&history.messages), ["Before?", "Before.", "After?", "After."]);
+    // The worker has come back too.
+    let found = client.search(search_request(&thread_id, "after", &revision)).await;
+    assert_eq!(found.degradations, []);
+    eventually("it is ready", Duration::from_secs(20), async || {
+        http_get(&server.ready().metrics_addr, "/readyz").await.0 == 200
+    })
+    .await;
+}
+
+async fn a_password_is_never_shown() {
+    let url = "postgres://memory:open-sesame@127.0.0.1:1/memories";
+    let env = [("DATABASE_URL", url), ("RECOLLECT_INDEX__API_KEY", "open-sesame")];
+    for args in [&["config"][..], &["config", "--json"], &["migrate"], &["doctor"]] {
+        let said = recollect(args, &env);
+        let all = format!("{}{}", said.stdout, said.stderr);
+        assert!(!all.contains("open-sesame"), "{args:?}: {all}");
+        assert!(!all.is_empty(), "{args:?}");
+    }
+}

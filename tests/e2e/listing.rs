@@ -1,0 +1,314 @@
+//! Listing messages: filters, order, pages, templates.
+
+use std::time::{Duration, Instant};
+
+use memory_contract::proto::{
+    ListMessagesRequest, ListMessagesResponse, MessageFilter, MessageInput, Role, SortOrder,
+};
+use prost_types::Timestamp;
+use recollect_tests::{
+    Client, Refused as _, app, metadata, say, session, texts, trials, turn,
+};
+use serde_json::json;
+
+use crate::acme;
+
+trials![
+    l11_messages_are_filtered_by_sender_and_sender_name,
+    l11_messages_of_a_session_are_listed_in_both_orders_and_pages,
+    l11_messages_are_rendered_by_a_text_template,
+    messages_are_filtered_by_time_and_metadata,
+    messages_are_listed_on_all_branches,
+    a_page_token_belongs_to_its_query,
+    a_page_ends_before_it_is_too_large_to_send,
+    a_template_can_do_no_harm,
+];
+
+fn named(role: Role, name: &str, text: &str) -> MessageInput {
+    MessageInput {
+        name: name.to_owned(),
+        ..say(role, text)
+    }
+}
+
+/// A talk of two people and an assistant about a boat, in an own thread.
+async fn boat(client: &Client) -> String {
+    let thread_id = client.thread(&app()).await;
+    let said = [
+        (Role::System, "", "Talk like a captain."),
+        (Role::User, "Ada", "Is the boat dry?"),
+        (Role::Assistant, "Bot", "Dry as a bone."),
+        (Role::User, "Bob", "And the sail?"),
+        (Role::Assistant, "Bot", "White as snow."),
+    ];
+    let messages = said
+        .iter()
+        .zip(0..)
+        .map(|((role, name, text), number)| MessageInput {
+            create_time: Some(Timestamp {
+                seconds: 1_000 + number * 100,
+                nanos: 0,
+            }),
+            metadata: Some(metadata(json!({
+                "number": number,
+                "even": number % 2 == 0,
+                "topic": if number < 3 { "boat" } else { "sail" },
+            }))),
+            ..named(*role, name, text)
+        })
+        .collect();
+    client.append(&thread_id, messages).await;
+    thread_id
+}
+
+async fn filtered(client: &Client, thread_id: &str, filter: MessageFilter) -> Vec<String> {
+    let request = ListMessagesRequest {
+        thread_id: thread_id.to_owned(),
+        filter: Some(filter),
+        page_size: 2,
+        ..Default::default()
+    };
+    texts(&client.list(request).await)
+}
+
+async fn l11_messages_are_filtered_by_sender_and_sender_name() {
+    let client = acme().await;
+    let thread_id = boat(&client).await;
+    let list = async |roles: &[Role], names: &[&str]| {
+        let filter = MessageFilter {
+            roles: roles.iter().map(|&role| role.into()).collect(),
+            names: names.iter().map(|&name| name.to_owned()).collect(),
+            ..Default::default()
+        };
+        filtered(&client, &thread_id, filter).await
+    };
+    assert_eq!(list(&[Role::User], &[]).await, ["Is the boat dry?", "And the sail?"]);
+    assert_eq!(list(&[Role::System, Role::Tool], &[]).await, ["Talk like a captain."]);
+    assert_eq!(list(&[], &["Bob"]).await, ["And the sail?"]);
+    assert_eq!(list(&[], &["bob"]).await, Vec::<String>::new(), "written exactly so");
+    assert_eq!(list(&[Role::Assistant], &["Ada"]).await, Vec::<String>::new());
+    assert_eq!(list(&[Role::User], &["Ada", "Bot"]).await, ["Is the boat dry?"]);
+    assert_eq!(list(&[], &[]).await.len(), 5);
+}
+
+async fn l11_messages_of_a_session_are_listed_in_both_orders_and_pages() {
+    let client = acme().await;
+    let app = app();
+    let thread = client.resolve(session(&app, "ada", "session:1")).await;
+    let said: Vec<MessageInput> = (1..=57).map(|n| say(Role::User, &n.to_string())).collect();
+    client.append(&thread.thread_id, said).await;
+    let upwards: Vec<String> = (1..=57).map(|n| n.to_string()).collect();
+    let downwards: Vec<String> = upwards.iter().rev().cloned().collect();
+    for (order, expected) in [
+        (SortOrder::Unspecified, &upwards),
+        (SortOrder::Ascending, &upwards),
+        (SortOrder::Descending, &downwards),
+    ] {
+        for page_size in [0, 1, 10, 57, 58, 100_000] {
+            let request = ListMessagesRequest {
+                session: Some(session(&app, "ada", "session:1")),
+                order: order.into(),
+                page_size,
+                ..Default::default()
+            };
+            assert_eq!(&texts(&client.list(request).await), expected);
+        }
+    }
+    let first = client
+        .messages()
+        .list_messages(ListMessagesRequest {
+            thread_id: thread.thread_id,
+            ..Default::default()
+        })
+        .await;
+    assert_eq!(first.unwrap().into_inner().messages.len(), 50, "the default");
+}
+
+async fn render(
+    client: &Client,
+    thread_id: &str,
+    template: &str,
+) -> Result<tonic::Response<ListMessagesResponse>, tonic::Status> {
+    let request = ListMessagesRequest {
+        thread_id: thread_id.to_owned(),
+        text_template: template.to_owned(),
+        ..Default::default()
+    };
+    client.messages().list_messages(request).await
+}
+
+async fn l11_messages_are_rendered_by_a_text_template() {
+    let client = acme().await;
+    let thread_id = boat(&client).await;
+    let rendered = render(&client, &thread_id, "{{ seq }} {{ role }} {{ name }}: {{ text }}").await;
+    let rendered = rendered.unwrap().into_inner();
+    assert_eq!(rendered.messages.len(), 5);
+    assert_eq!(rendered.rendered_texts, [
+        "1 system : Talk like a captain.",
+        "2 user Ada: Is the boat dry?",
+        "3 assistant Bot: Dry as a bone.",
+        "4 user Bob: And the sail?",
+        "5 assistant Bot: White as snow.",
+    ]);
+    let timed = render(&client, &thread_id, "{{ create_time }}").await;
+    let timed = timed.unwrap().into_inner().rendered_texts;
+    assert!(timed[0].contains("1970-01-01"), "{timed:?}");
+    assert!(timed[0].contains("00:16:40"), "{timed:?}");
+
+    let none = render(&client, &thread_id, "").await;
+    assert_eq!(none.unwrap().into_inner().rendered_texts, Vec::<String>::new());
+}
+
+async fn messages_are_filtered_by_time_and_metadata() {
+    let client = acme().await;
+    let thread_id = boat(&client).await;
+    let time = |seconds| Some(Timestamp { seconds, nanos: 0 });
+    let between = async |start: Option<Timestamp>, end: Option<Timestamp>| {
+        let filter = MessageFilter {
+            start_time: start,
+            end_time: end,
+            ..Default::default()
+        };
+        filtered(&client, &thread_id, filter).await.len()
+    };
+    assert_eq!(between(time(1_100), None).await, 4, "the start is within");
+    assert_eq!(between(None, time(1_100)).await, 1, "the end is not");
+    assert_eq!(between(time(1_100), time(1_300)).await, 2);
+    assert_eq!(between(time(1_101), time(1_200)).await, 0);
+
+    let with = async |fields: serde_json::Value| {
+        let filter = MessageFilter {
+            metadata: Some(metadata(fields)),
+            ..Default::default()
+        };
+        filtered(&client, &thread_id, filter).await.len()
+    };
+    assert_eq!(with(json!({"topic": "boat"})).await, 3);
+    assert_eq!(with(json!({"number": 3})).await, 1);
+    assert_eq!(with(json!({"even": true})).await, 3);
+    assert_eq!(with(json!({"even": true, "topic": "sail"})).await, 1);
+    assert_eq!(with(json!({"number": "3"})).await, 0, "a string is not a number");
+    assert_eq!(with(json!({"absent": "x"})).await, 0);
+    assert_eq!(with(json!({})).await, 5);
+}
+
+async fn messages_are_listed_on_all_branches() {
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    let stored = client.append(&thread_id, turn("Q", "first")).await;
+    let question = &stored.messages[0].message_id;
+    client
+        .append(&thread_id, vec![recollect_tests::reply(question, Role::Assistant, "second")])
+        .await;
+    let all = client.all_messages(&thread_id).await;
+    assert_eq!(texts(&all), ["Q", "first", "second"]);
+    let branches: Vec<i32> = all.iter().map(|message| message.branch).collect();
+    assert_eq!(branches, [1, 1, 2]);
+}
+
+async fn a_page_token_belongs_to_its_query() {
+    let client = acme().await;
+    let thread_id = boat(&client).await;
+    let other = boat(&client).await;
+    let first = ListMessagesRequest {
+        thread_id: thread_id.clone(),
+        page_size: 2,
+        ..Default::default()
+    };
+    let page = client.messages().list_messages(first.clone()).await;
+    let token = page.unwrap().into_inner().next_page_token;
+    assert!(!token.is_empty());
+    let next = ListMessagesRequest {
+        page_token: token.clone(),
+        ..first
+    };
+    // The page size alone may change.
+    let resized = ListMessagesRequest {
+        page_size: 500,
+        ..next.clone()
+    };
+    let rest = client.messages().list_messages(resized).await;
+    assert_eq!(rest.unwrap().into_inner().messages.len(), 3);
+
+    let roles = MessageFilter {
+        roles: vec![Role::User.into()],
+        ..Default::default()
+    };
+    for wrong in [
+        ListMessagesRequest { thread_id: other, ..next.clone() },
+        ListMessagesRequest { filter: Some(roles), ..next.clone() },
+        ListMessagesRequest { order: SortOrder::Descending.into(), ..next.clone() },
+        ListMessagesRequest { text_template: "{{ text }}".into(), ..next.clone() },
+        ListMessagesRequest { page_token: "nonsense".into(), ..next.clone() },
+        ListMessagesRequest { page_token: token[1..].into(), ..next.clone() },
+        ListMessagesRequest { page_token: "%%%\u{1F980}".into(), ..next },
+    ] {
+        let refused = client.messages().list_messages(wrong).await.refused();
+        refused.names_field("page_token");
+    }
+}
+
+async fn a_page_ends_before_it_is_too_large_to_send() {
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    let text = "a large message ".repeat(16_000);
+    for _ in 0..4 {
+        let said = (0..6).map(|_| say(Role::User, &text)).collect();
+        client.append(&thread_id, said).await;
+    }
+    let request = ListMessagesRequest {
+        thread_id: thread_id.clone(),
+        page_size: 500,
+        ..Default::default()
+    };
+    let first = client.messages().list_messages(request.clone()).await;
+    let first = first.unwrap().into_inner();
+    assert!((2..=16).contains(&first.messages.len()), "{}", first.messages.len());
+    let all = client.list(request).await;
+    let seqs: Vec<i64> = all.iter().map(|message| message.seq).collect();
+    assert_eq!(seqs, (1..=24).collect::<Vec<i64>>());
+
+    // A template that prints everything doubles it.
+    let rendered = render(&client, &thread_id, "{{ text }}{{ text }}").await;
+    let rendered = rendered.unwrap().into_inner();
+    assert_eq!(rendered.messages.len(), rendered.rendered_texts.len());
+    assert!(!rendered.messages.is_empty());
+}
+
+async fn a_template_can_do_no_harm() {
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    client
+        .append(&thread_id, vec![named(Role::User, "{{ 1 + 1 }}", "{{ 7 * 7 }} {% raw %}")])
+        .await;
+    let rendered = render(&client, &thread_id, "{{ name }}/{{ text }}").await;
+    assert_eq!(
+        rendered.unwrap().into_inner().rendered_texts,
+        ["{{ 1 + 1 }}/{{ 7 * 7 }} {% raw %}"],
+        "a message is only ever a value"
+    );
+    for template in [
+        "{{ text",
+        "{% for %}",
+        "{{ text | no_such_filter }}",
+        "{% include '/etc/passwd' %}",
+        "{{ nobody.nothing.nowhere }}",
+    ] {
+        let refused = render(&client, &thread_id, template).await.refused();
+        refused.names_field("text_template");
+    }
+    // Neither endless work nor an endless answer.
+    for template in [
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+        "{% for a in range(99999) %}{{ text * 1000 }}{% endfor %}",
+        "{{ 'x' * 100000000000 }}",
+        "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+    ] {
+        let start = Instant::now();
+        let answer = render(&client, &thread_id, template).await;
+        assert!(answer.is_err(), "{template}");
+        assert!(start.elapsed() < Duration::from_secs(20), "{template}");
+    }
+    assert_eq!(client.all_messages(&thread_id).await.len(), 1);
+
+}

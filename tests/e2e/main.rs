@@ -1,0 +1,61 @@
+//! All end-to-end tests. `README.md` says how they are run.
+#![deny(dead_code, reason = "a test that is not registered never runs")]
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+
+mod append;
+mod branches;
+mod coverage;
+mod crash;
+mod degraded;
+mod diary;
+mod embedded;
+mod erasing;
+mod external;
+mod freshness;
+mod history;
+mod isolation;
+mod limits;
+mod listing;
+mod operations;
+mod parts;
+mod recall;
+mod search;
+mod threads;
+mod tools;
+mod transfer;
+
+use std::process::ExitCode;
+
+use recollect_tests::{Client, Key, Server};
+
+fn main() -> ExitCode {
+    let trials = [
+        // Those that start servers of their own take longest, so they come first.
+        crash::trials(),
+        degraded::trials(),
+        embedded::trials(),
+        external::trials(),
+        freshness::trials(),
+        tools::trials(),
+        threads::trials(),
+        append::trials(),
+        branches::trials(),
+        history::trials(),
+        parts::trials(),
+        listing::trials(),
+        erasing::trials(),
+        transfer::trials(),
+        recall::trials(),
+        search::trials(),
+        isolation::trials(),
+        limits::trials(),
+        coverage::trials(),
+        operations::trials(),
+    ];
+    recollect_tests::main_with(trials.into_iter().flatten().collect())
+}
+
+/// A caller of the shared server for tenant `acme`.
+async fn acme() -> Client {
+    Server::shared(Key::Acme).await
+}

@@ -1,0 +1,278 @@
+//! What operators and tools rely on: reflection, health, readiness, metrics,
+//! deadlines, sizes.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use memory_contract::proto::{AppendMessagesRequest, GetServerInfoRequest, Role, SearchRequest};
+use prost::Message as _;
+use recollect_tests::{
+    Client, Dynamic, Failure, Refused as _, Server, app, http_get, recall_request, say,
+    search_request, trials, turn,
+};
+use tokio_stream::StreamExt as _;
+use tonic::{Code, Request};
+use tonic_health::pb::{
+    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+};
+use tonic_reflection::pb::{v1, v1alpha};
+
+use crate::acme;
+
+trials![
+    reflection_v1_lists_and_describes_all_services,
+    reflection_v1alpha_lists_all_services,
+    health_answers_without_a_key,
+    readiness_is_told_over_http,
+    metrics_have_the_promised_series,
+    metrics_and_logs_hold_nothing_that_was_said,
+    a_deadline_that_passes_is_deadline_exceeded,
+    a_request_that_is_too_large_is_refused,
+    the_server_says_what_it_is,
+    compressed_requests_are_understood,
+    many_calls_at_once_are_answered,
+];
+
+async fn reflection_v1_lists_and_describes_all_services() {
+    use v1::server_reflection_request::MessageRequest;
+    use v1::server_reflection_response::MessageResponse;
+
+    let client = acme().await;
+    let mut reflection =
+        v1::server_reflection_client::ServerReflectionClient::new(client.authorised());
+    let ask = |request| v1::ServerReflectionRequest {
+        host: String::new(),
+        message_request: Some(request),
+    };
+    let requests = vec![
+        ask(MessageRequest::ListServices(String::new())),
+        ask(MessageRequest::FileContainingSymbol("recollect.v1.RecallService".into())),
+    ];
+    let answers = reflection.server_reflection_info(tokio_stream::iter(requests)).await.unwrap();
+    let answers: Vec<_> = answers.into_inner().map(Result::unwrap).collect().await;
+    let Some(MessageResponse::ListServicesResponse(list)) = &answers[0].message_response else {
+        panic!("{answers:?}");
+    };
+    let names: HashSet<&str> = list.service.iter().map(|service| service.name.as_str()).collect();
+    for service in Dynamic::services() {
+        assert!(names.contains(service.as_str()), "{service} is not among {names:?}");
+    }
+    assert!(names.contains("grpc.health.v1.Health"), "{names:?}");
+    let Some(MessageResponse::FileDescriptorResponse(files)) = &answers[1].message_response else {
+        panic!("{answers:?}");
+    };
+    let file = prost_types::FileDescriptorProto::decode(files.file_descriptor_proto[0].as_slice());
+    assert_eq!(file.unwrap().package(), "recollect.v1");
+}
+
+async fn reflection_v1alpha_lists_all_services() {
+    use v1alpha::server_reflection_request::MessageRequest;
+    use v1alpha::server_reflection_response::MessageResponse;
+
+    let client = acme().await;
+    let mut reflection =
+        v1alpha::server_reflection_client::ServerReflectionClient::new(client.authorised());
+    let request = v1alpha::ServerReflectionRequest {
+        host: String::new(),
+        message_request: Some(MessageRequest::ListServices(String::new())),
+    };
+    let answers = reflection.server_reflection_info(tokio_stream::once(request)).await.unwrap();
+    let answer = answers.into_inner().next().await.unwrap().unwrap();
+    let Some(MessageResponse::ListServicesResponse(list)) = answer.message_response else {
+        panic!("{answer:?}");
+    };
+    let names: HashSet<&str> = list.service.iter().map(|service| service.name.as_str()).collect();
+    for service in Dynamic::services() {
+        assert!(names.contains(service.as_str()), "{service} is not among {names:?}");
+    }
+}
+
+async fn health_answers_without_a_key() {
+    let client = Client::with_authorization(&Server::shared_ready().addr, None).await;
+    let mut health = HealthClient::new(client.channel());
+    let services = Dynamic::services().into_iter().chain([String::new()]);
+    for service in services {
+        let request = HealthCheckRequest {
+            service: service.clone(),
+        };
+        let answer = health.check(request).await.unwrap().into_inner();
+        assert_eq!(answer.status(), ServingStatus::Serving, "{service}");
+    }
+    let request = HealthCheckRequest {
+        service: "no.such.Service".to_owned(),
+    };
+    assert_eq!(health.check(request).await.unwrap_err().code(), Code::NotFound);
+}
+
+async fn readiness_is_told_over_http() {
+    let addr = &Server::shared_ready().metrics_addr;
+    let (status, _) = http_get(addr, "/livez").await;
+    assert_eq!(status, 200);
+    let (status, body) = http_get(addr, "/readyz").await;
+    assert_eq!(status, 200, "{body}");
+    assert!(body.contains("ready") && !body.contains("degraded"), "{body}");
+    assert_eq!(http_get(addr, "/no-such-path").await.0, 404);
+}
+
+async fn metrics_have_the_promised_series() {
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    let stored = client.append(&thread_id, turn("A boat?", "A boat.")).await;
+    client.recall(recall_request(&thread_id, "boat", &stored.revision)).await;
+    let refused = client.search_refused("").await;
+    assert_eq!(refused.code, Code::InvalidArgument);
+
+    let (status, body) = http_get(&Server::shared_ready().metrics_addr, "/metrics").await;
+    assert_eq!(status, 200);
+    let line = |parts: &[&str]| {
+        let found = body
+            .lines()
+            .any(|line| !line.starts_with('#') && parts.iter().all(|part| line.contains(part)));
+        assert!(found, "no series with {parts:?} in\n{body}");
+    };
+    // Latency by method and code.
+    line(&["rpc", "duration_seconds", "AppendMessages", "OK"]);
+    line(&["rpc", "duration_seconds", "Search", "INVALID_ARGUMENT"]);
+    // The outbox, the embedder, the pool.
+    line(&["outbox", "depth"]);
+    line(&["outbox", "lag_seconds"]);
+    line(&["embed", "batch"]);
+    line(&["embed", "seconds"]);
+    line(&["pool"]);
+    for line in body.lines().filter(|line| line.starts_with("# TYPE")) {
+        let name = line.split(' ').nth(2).unwrap();
+        assert!(name.starts_with("recollect_"), "{name} is not ours");
+        let help = format!("# HELP {name} ");
+        assert!(body.contains(&help), "{name} has no description");
+    }
+}
+
+trait SearchRefused {
+    async fn search_refused(&self, query: &str) -> Failure;
+}
+
+impl SearchRefused for Client {
+    async fn search_refused(&self, query: &str) -> Failure {
+        let request = SearchRequest {
+            query: query.to_owned(),
+            ..Default::default()
+        };
+        self.recalls().search(request).await.refused()
+    }
+}
+
+async fn metrics_and_logs_hold_nothing_that_was_said() {
+    let client = acme().await;
+    let (said, asked) = ("flibbertigibbet-said", "flibbertigibbet-asked");
+    let thread_id = client.thread(&app()).await;
+    let stored = client.append(&thread_id, vec![say(Role::User, said)]).await;
+    client.search(search_request(&thread_id, asked, &stored.revision)).await;
+    let bad = AppendMessagesRequest {
+        thread_id,
+        messages: vec![say(Role::User, &format!("{said}\0"))],
+        ..Default::default()
+    };
+    client.messages().append_messages(bad).await.refused();
+    let (_, metrics) = http_get(&Server::shared_ready().metrics_addr, "/metrics").await;
+    let log = Server::shared_log();
+    assert!(!log.is_empty(), "the server logs something");
+    for text in [&metrics, &log] {
+        assert!(!text.contains("flibbertigibbet"), "what was said leaks");
+        assert!(!text.contains(&recollect_tests::Key::Acme.secret()), "a key leaks");
+    }
+}
+
+async fn a_deadline_that_passes_is_deadline_exceeded() {
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    // The server itself has to notice: the client gets no deadline of its own.
+    let mut request = Request::new(recall_request(&thread_id, "x", ""));
+    request.metadata_mut().insert("grpc-timeout", "1n".parse().unwrap());
+    let failure = client.recalls().recall(request).await.refused();
+    failure.is(Code::DeadlineExceeded, "DEADLINE_EXCEEDED");
+
+    // A wait for freshness that the deadline cuts short.
+    let mut request = Request::new(GetServerInfoRequest {});
+    request.metadata_mut().insert("grpc-timeout", "30S".parse().unwrap());
+    client.admin().get_server_info(request).await.unwrap();
+}
+
+async fn a_request_that_is_too_large_is_refused() {
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    let request = AppendMessagesRequest {
+        thread_id: thread_id.clone(),
+        messages: vec![say(Role::User, &"x".repeat(5 * 1024 * 1024))],
+        ..Default::default()
+    };
+    let answer = client.messages().append_messages(request).await;
+    let code = answer.unwrap_err().code();
+    assert!(
+        matches!(code, Code::OutOfRange | Code::ResourceExhausted | Code::InvalidArgument),
+        "{code:?}"
+    );
+    assert!(client.all_messages(&thread_id).await.is_empty());
+
+    // 5 MiB of zeros are small when compressed, and must not be let in either.
+    let request = AppendMessagesRequest {
+        thread_id: thread_id.clone(),
+        messages: vec![say(Role::User, &"0".repeat(5 * 1024 * 1024))],
+        ..Default::default()
+    };
+    let mut compressed =
+        client.messages().send_compressed(tonic::codec::CompressionEncoding::Gzip);
+    assert!(compressed.append_messages(request).await.is_err());
+    assert!(client.all_messages(&thread_id).await.is_empty());
+}
+
+async fn the_server_says_what_it_is() {
+    for key in recollect_tests::Key::ALL {
+        let client = Server::shared(key).await;
+        let info = client.admin().get_server_info(GetServerInfoRequest {}).await;
+        let info = info.unwrap().into_inner();
+        assert_eq!(info.version, env!("CARGO_PKG_VERSION"));
+        assert_eq!(info.tenant, key.tenant());
+        assert_eq!(info.index_backend, "qdrant-edge");
+        assert_eq!(info.embedding_model, "all-minilm-l6-v2");
+        assert!(info.postgres_version.starts_with(|first: char| first.is_ascii_digit()));
+        assert!(info.start_time.is_some());
+    }
+}
+
+async fn compressed_requests_are_understood() {
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    let gzip = tonic::codec::CompressionEncoding::Gzip;
+    let mut messages = client.messages().send_compressed(gzip).accept_compressed(gzip);
+    let request = AppendMessagesRequest {
+        thread_id: thread_id.clone(),
+        messages: vec![say(Role::User, &"compressible ".repeat(1_000))],
+        ..Default::default()
+    };
+    messages.append_messages(request).await.unwrap();
+    let history = messages.get_history(recollect_tests::history_request(&thread_id)).await;
+    assert_eq!(history.unwrap().into_inner().messages.len(), 1);
+}
+
+async fn many_calls_at_once_are_answered() {
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    client.append(&thread_id, turn("Q", "A")).await;
+    let calls = (0..400).map(|_| {
+        let mut messages = client.messages();
+        let request = recollect_tests::history_request(&thread_id);
+        async move { messages.get_history(request).await }
+    });
+    let start = std::time::Instant::now();
+    for answer in futures::future::join_all(calls).await {
+        match answer {
+            Ok(history) => assert_eq!(history.into_inner().messages.len(), 2),
+            Err(status) => {
+                let failure = Failure::from(status).is(Code::ResourceExhausted, "OVERLOADED");
+                assert!(failure.retry.is_some(), "says when to come back");
+            }
+        }
+    }
+    assert!(start.elapsed() < Duration::from_secs(60));
+    assert_eq!(client.all_messages(&thread_id).await.len(), 2);
+}

@@ -1,0 +1,338 @@
+//! Threads: creating, finding, listing, changing, expiring.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use futures::future::join_all;
+use memory_contract::proto::{
+    CreateThreadRequest, GetThreadRequest, ListThreadsRequest, ResolveThreadRequest, Role, Thread,
+    UpdateThreadRequest,
+};
+use prost_types::FieldMask;
+use recollect_tests::{Client, Refused as _, app, eventually, metadata, say, session, trials};
+use serde_json::json;
+use tonic::Code;
+
+use crate::acme;
+
+trials![
+    t08_session_keys_have_their_meaning,
+    t15_two_apps_with_one_key_stay_separate,
+    l09_custom_session_ids_isolate_users,
+    resolving_a_session_concurrently_gives_one_thread,
+    resolving_changes_nothing_in_a_thread_that_exists,
+    creating_a_thread_twice_is_refused,
+    creating_a_thread_without_a_key_makes_one,
+    a_thread_is_found_by_its_session,
+    updating_changes_what_the_mask_names_and_nothing_else,
+    listing_threads_covers_each_once_newest_first,
+    an_expired_thread_is_gone_and_its_key_is_free,
+    a_thread_whose_ttl_is_removed_stays,
+];
+
+async fn t08_session_keys_have_their_meaning() {
+    let client = acme().await;
+    let app = app();
+    let find = async |user: &str, key: &str| client.resolve(session(&app, user, key)).await;
+
+    let for_user = find("", "user:ada").await;
+    assert_eq!(for_user.user_id, "ada");
+    assert_eq!(for_user.thread_id, find("ada", "user:ada").await.thread_id);
+
+    let first = find("ada", "thread:1").await;
+    assert_eq!(first.thread_id, find("ada", "thread:1").await.thread_id);
+    assert_ne!(first.thread_id, find("ada", "thread:2").await.thread_id);
+    assert_ne!(first.thread_id, find("bob", "thread:1").await.thread_id);
+
+    let visit = find("ada", "session:monday").await;
+    assert_ne!(
+        visit.thread_id,
+        find("ada", "session:tuesday").await.thread_id
+    );
+
+    let shared = find("ada", "global").await;
+    assert_eq!(shared.user_id, "", "a global thread belongs to no user");
+    assert_eq!(shared.thread_id, find("bob", "global").await.thread_id);
+    assert_eq!(shared.thread_id, find("", "global").await.thread_id);
+}
+
+async fn t15_two_apps_with_one_key_stay_separate() {
+    let client = acme().await;
+    let (one, other) = (app(), app());
+    let first = client.resolve(session(&one, "ada", "thread:1")).await;
+    let second = client.resolve(session(&other, "ada", "thread:1")).await;
+    assert_ne!(first.thread_id, second.thread_id);
+
+    client
+        .append(&first.thread_id, vec![say(Role::User, "Only here.")])
+        .await;
+    assert!(client.all_messages(&second.thread_id).await.is_empty());
+    assert_eq!(client.get_thread(&second.thread_id).await.message_count, 0);
+}
+
+async fn l09_custom_session_ids_isolate_users() {
+    let client = acme().await;
+    let app = app();
+    let ada = client.resolve(session(&app, "ada", "session:1")).await;
+    let bob = client.resolve(session(&app, "bob", "session:1")).await;
+    client
+        .append(&ada.thread_id, vec![say(Role::User, "I am Ada.")])
+        .await;
+    assert_ne!(ada.thread_id, bob.thread_id);
+    assert!(client.all_messages(&bob.thread_id).await.is_empty());
+}
+
+async fn resolving_a_session_concurrently_gives_one_thread() {
+    let client = acme().await;
+    let app = app();
+    let calls = (0..16).map(|_| {
+        let (mut threads, app) = (client.threads(), app.clone());
+        async move {
+            let request = ResolveThreadRequest {
+                session: Some(session(&app, "ada", "thread:1")),
+                ..Default::default()
+            };
+            threads.resolve_thread(request).await.unwrap().into_inner()
+        }
+    });
+    let answers = join_all(calls).await;
+    let ids: HashSet<String> = answers
+        .iter()
+        .map(|answer| answer.thread.clone().unwrap().thread_id)
+        .collect();
+    assert_eq!(ids.len(), 1);
+    assert_eq!(answers.iter().filter(|answer| answer.created).count(), 1);
+}
+
+async fn resolving_changes_nothing_in_a_thread_that_exists() {
+    let client = acme().await;
+    let app = app();
+    let resolve = async |title: &str| {
+        let request = ResolveThreadRequest {
+            session: Some(session(&app, "ada", "thread:1")),
+            title: title.to_owned(),
+            metadata: Some(metadata(json!({"made_as": title}))),
+            ttl: None,
+        };
+        let response = client.threads().resolve_thread(request).await.unwrap();
+        response.into_inner()
+    };
+    let first = resolve("first").await;
+    let second = resolve("second").await;
+    assert!(first.created && !second.created);
+    assert_eq!(first.thread, second.thread);
+    assert_eq!(second.thread.unwrap().title, "first");
+}
+
+async fn creating_a_thread_twice_is_refused() {
+    let client = acme().await;
+    let request = CreateThreadRequest {
+        session: Some(session(&app(), "ada", "thread:1")),
+        title: "Repairs".to_owned(),
+        metadata: Some(metadata(json!({"plan": "gold", "level": 3}))),
+        ttl: None,
+    };
+    let created = client.threads().create_thread(request.clone()).await;
+    let thread = created.unwrap().into_inner().thread.unwrap();
+    assert_eq!(thread.title, "Repairs");
+    assert_eq!(thread.metadata, request.metadata);
+    assert_eq!((thread.last_seq, thread.message_count), (0, 0));
+    assert_eq!(thread.head_message_id, "");
+    assert!(thread.create_time.is_some() && thread.expire_time.is_none());
+    assert_eq!(client.get_thread(&thread.thread_id).await, thread);
+
+    let again = client.threads().create_thread(request).await;
+    again
+        .refused()
+        .is(Code::AlreadyExists, "THREAD_ALREADY_EXISTS");
+}
+
+async fn creating_a_thread_without_a_key_makes_one() {
+    let client = acme().await;
+    let app = app();
+    let create = async || {
+        let request = CreateThreadRequest {
+            session: Some(session(&app, "ada", "")),
+            ..Default::default()
+        };
+        let response = client.threads().create_thread(request).await.unwrap();
+        response.into_inner().thread.unwrap()
+    };
+    let (first, second) = (create().await, create().await);
+    assert!(first.session_key.starts_with("session:"), "{first:?}");
+    assert_ne!(first.session_key, second.session_key);
+}
+
+async fn a_thread_is_found_by_its_session() {
+    let client = acme().await;
+    let app = app();
+    let thread = client.resolve(session(&app, "ada", "thread:1")).await;
+    let get = async |key: &str| {
+        let request = GetThreadRequest {
+            thread_id: String::new(),
+            session: Some(session(&app, "ada", key)),
+        };
+        client.threads().get_thread(request).await
+    };
+    assert_eq!(
+        get("thread:1").await.unwrap().into_inner().thread,
+        Some(thread)
+    );
+    get("thread:2")
+        .await
+        .refused()
+        .is(Code::NotFound, "THREAD_NOT_FOUND");
+}
+
+async fn updating_changes_what_the_mask_names_and_nothing_else() {
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    let update = async |paths: &[&str], title: &str, level: i32| {
+        let request = UpdateThreadRequest {
+            thread_id: thread_id.clone(),
+            title: title.to_owned(),
+            metadata: Some(metadata(json!({"level": level}))),
+            ttl: None,
+            update_mask: Some(FieldMask {
+                paths: paths.iter().map(|&path| path.to_owned()).collect(),
+            }),
+        };
+        client.threads().update_thread(request).await
+    };
+    let changed = async |paths: &[&str], title: &str, level: i32| -> Thread {
+        let response = update(paths, title, level).await.unwrap();
+        response.into_inner().thread.unwrap()
+    };
+    let level = |thread: &Thread| thread.metadata.clone() == Some(metadata(json!({"level": 1})));
+
+    let both = changed(&["title", "metadata"], "One", 1).await;
+    assert!(both.title == "One" && level(&both), "{both:?}");
+    let titled = changed(&["title"], "Two", 2).await;
+    assert!(titled.title == "Two" && level(&titled), "{titled:?}");
+    let filled = changed(&["metadata"], "Three", 3).await;
+    assert_eq!(filled.title, "Two");
+    assert_eq!(filled.metadata, Some(metadata(json!({"level": 3}))));
+    assert_eq!(client.get_thread(&thread_id).await, filled);
+
+    update(&[], "Four", 4)
+        .await
+        .refused()
+        .names_field("update_mask");
+    let unknown = update(&["title", "user_id"], "Four", 4).await.refused();
+    assert_eq!(unknown.code, Code::InvalidArgument, "{unknown:?}");
+    assert!(
+        unknown.fields[0].0.starts_with("update_mask"),
+        "{unknown:?}"
+    );
+    assert_eq!(client.get_thread(&thread_id).await, filled);
+}
+
+async fn listing_threads_covers_each_once_newest_first() {
+    let client = acme().await;
+    let app = app();
+    let mut made = Vec::new();
+    for number in 0..23 {
+        let user = if number % 3 == 0 { "bob" } else { "ada" };
+        made.push(client.thread_of(&app, user).await);
+    }
+    made.reverse();
+    assert_eq!(list(&client, &app, "", 5).await, made);
+    assert_eq!(list(&client, &app, "", 0).await, made);
+    let bobs = list(&client, &app, "bob", 3).await;
+    assert_eq!(bobs.len(), 8);
+    assert!(bobs.iter().all(|id| made.contains(id)));
+    assert!(list(&client, &app, "carol", 3).await.is_empty());
+}
+
+async fn list(client: &Client, app: &str, user: &str, page_size: i32) -> Vec<String> {
+    let mut request = ListThreadsRequest {
+        app_id: app.to_owned(),
+        user_id: user.to_owned(),
+        page_size,
+        page_token: String::new(),
+    };
+    let mut ids = Vec::new();
+    loop {
+        let page = client.threads().list_threads(request.clone()).await;
+        let page = page.unwrap().into_inner();
+        if page_size > 0 {
+            assert!(page.threads.len() <= usize::try_from(page_size).unwrap());
+        }
+        ids.extend(page.threads.into_iter().map(|thread| thread.thread_id));
+        if page.next_page_token.is_empty() {
+            return ids;
+        }
+        request.page_token = page.next_page_token;
+    }
+}
+
+async fn an_expired_thread_is_gone_and_its_key_is_free() {
+    let client = acme().await;
+    let app = app();
+    let request = ResolveThreadRequest {
+        session: Some(session(&app, "ada", "thread:1")),
+        ttl: Some(prost_types::Duration {
+            seconds: 1,
+            nanos: 0,
+        }),
+        ..Default::default()
+    };
+    let resolve = async || {
+        let response = client.threads().resolve_thread(request.clone()).await;
+        response.unwrap().into_inner()
+    };
+    let first = resolve().await.thread.unwrap();
+    assert!(first.expire_time.is_some());
+    client
+        .append(&first.thread_id, vec![say(Role::User, "Briefly here.")])
+        .await;
+    let get = async || {
+        let request = GetThreadRequest {
+            thread_id: first.thread_id.clone(),
+            session: None,
+        };
+        client.threads().get_thread(request).await
+    };
+    eventually("the thread expires", Duration::from_secs(10), async || {
+        get().await.is_err()
+    })
+    .await;
+    get()
+        .await
+        .refused()
+        .is(Code::NotFound, "THREAD_NOT_FOUND");
+    assert!(list(&client, &app, "", 0).await.is_empty());
+
+    let second = resolve().await;
+    assert!(second.created, "an expired thread's key is free again");
+    assert_ne!(second.thread.unwrap().thread_id, first.thread_id);
+}
+
+async fn a_thread_whose_ttl_is_removed_stays() {
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    let set = async |ttl: Option<prost_types::Duration>| {
+        let request = UpdateThreadRequest {
+            thread_id: thread_id.clone(),
+            ttl,
+            update_mask: Some(FieldMask {
+                paths: vec!["ttl".to_owned()],
+            }),
+            ..Default::default()
+        };
+        let response = client.threads().update_thread(request).await.unwrap();
+        response.into_inner().thread.unwrap()
+    };
+    let hour = prost_types::Duration {
+        seconds: 3_600,
+        nanos: 0,
+    };
+    let limited = set(Some(hour)).await;
+    let (expires, updated) = (
+        limited.expire_time.unwrap().seconds,
+        limited.update_time.unwrap().seconds,
+    );
+    assert!((expires - updated - 3_600).abs() <= 1, "{limited:?}");
+    assert_eq!(set(None).await.expire_time, None);
+    assert_eq!(client.get_thread(&thread_id).await.expire_time, None);
+}

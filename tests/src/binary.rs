@@ -1,0 +1,40 @@
+//! Finding what the tests run.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// The repository's root.
+pub fn project_dir() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+/// The `recollect` binary that was built into the same target directory as the
+/// running test.
+///
+/// # Panics
+/// If it is not there; the message names the command that builds it.
+pub fn recollect_binary() -> PathBuf {
+    // target/debug/deps/e2e-0123456789abcdef
+    let test = env::current_exe().unwrap();
+    let profile = test.parent().and_then(Path::parent).unwrap();
+    let binary = profile.join(format!("recollect{}", env::consts::EXE_SUFFIX));
+    assert!(
+        binary.is_file(),
+        "{} is missing; build it with `cargo build -p memory-api`",
+        binary.display()
+    );
+    binary
+}
+
+/// A tool that the set-up puts into `.setup/bin`, or that is on the PATH.
+pub fn setup_tool(name: &str) -> Option<PathBuf> {
+    let own = project_dir().join(".setup/bin");
+    env::split_paths(&env::var_os("PATH").unwrap_or_default())
+        .fold(vec![own], |mut dirs, dir| {
+            dirs.push(dir);
+            dirs
+        })
+        .into_iter()
+        .map(|dir| dir.join(name))
+        .find(|path| path.is_file())
+}

@@ -1,0 +1,104 @@
+//! Running `recollect` commands that end by themselves.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::recollect_binary;
+use crate::server::bare;
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A command that has ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// The exit code; none after a signal, or after the time limit.
+    pub code: Option<i32>,
+    /// What it printed.
+    pub stdout: String,
+    /// What it said besides.
+    pub stderr: String,
+}
+
+impl Finished {
+    /// Checks that it went well.
+    ///
+    /// # Panics
+    /// If it did not.
+    #[track_caller]
+    pub fn ok(self) -> Self {
+        assert_eq!(self.code, Some(0), "{self:#?}");
+        self
+    }
+
+    /// Its output as JSON.
+    ///
+    /// # Panics
+    /// If it is not JSON.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("not JSON: {error}: {self:#?}"))
+    }
+
+    /// Its output as one JSON value a line.
+    ///
+    /// # Panics
+    /// If a line is not JSON.
+    #[track_caller]
+    pub fn json_lines(&self) -> Vec<Value> {
+        let lines = self.stdout.lines().filter(|line| !line.trim().is_empty());
+        lines
+            .map(|line| {
+                serde_json::from_str(line)
+                    .unwrap_or_else(|error| panic!("not JSON: {error}: {line}"))
+            })
+            .collect()
+    }
+}
+
+/// Runs the binary with some arguments and environment variables, in an empty
+/// directory, until it ends.
+///
+/// # Panics
+/// If it does not end within a minute.
+pub fn recollect(args: &[&str], env: &[(&str, &str)]) -> Finished {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| -> PathBuf { dir.path().join(name) };
+    let create = |name: &str| fs::File::create(path(name)).unwrap();
+    let mut child = bare(&recollect_binary())
+        .args(args)
+        .envs(env.iter().copied())
+        .env("NO_COLOR", "1")
+        .current_dir(dir.path())
+        .stdin(Stdio::null())
+        .stdout(create("stdout"))
+        .stderr(create("stderr"))
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    let code = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status.code();
+        }
+        if start.elapsed() > LIMIT {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!(
+                "recollect {args:?} did not end within {LIMIT:?}: {}",
+                fs::read_to_string(path("stderr")).unwrap_or_default()
+            );
+        }
+        thread::sleep(Duration::from_millis(10));
+    };
+    let read = |name: &str| String::from_utf8_lossy(&fs::read(path(name)).unwrap()).into_owned();
+    Finished {
+        code,
+        stdout: read("stdout"),
+        stderr: read("stderr"),
+    }
+}

@@ -1,0 +1,242 @@
+//! A caller with an API key.
+
+use memory_contract::proto::{
+    AppendMessagesRequest, AppendMessagesResponse, GetHistoryRequest, GetHistoryResponse,
+    GetIndexStatusRequest, GetIndexStatusResponse, GetThreadRequest, ListMessagesRequest, Message,
+    MessageInput, RecallRequest, RecallResponse, ResolveThreadRequest, SearchRequest,
+    SearchResponse, SessionRef, Thread, admin_service_client::AdminServiceClient,
+    message_service_client::MessageServiceClient, recall_service_client::RecallServiceClient,
+    thread_service_client::ThreadServiceClient,
+};
+use sha2::{Digest as _, Sha256};
+use tonic::metadata::AsciiMetadataValue;
+use tonic::service::{Interceptor, interceptor::InterceptedService};
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Request, Status};
+
+use crate::messages::session;
+
+/// The user whom tests talk to unless they need another.
+pub const USER_DEFAULT: &str = "ada";
+
+/// An API key that the harness puts into every server's configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// The key of tenant `acme`.
+    Acme,
+    /// A second key of tenant `acme`.
+    AcmeToo,
+    /// The key of tenant `globex`.
+    Globex,
+}
+
+impl Key {
+    /// All keys.
+    pub const ALL: [Self; 3] = [Self::Acme, Self::AcmeToo, Self::Globex];
+
+    /// The key's name in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Acme => "acme-backend",
+            Self::AcmeToo => "acme-reports",
+            Self::Globex => "globex-backend",
+        }
+    }
+
+    /// The tenant that it stands for.
+    pub fn tenant(self) -> &'static str {
+        match self {
+            Self::Acme | Self::AcmeToo => "acme",
+            Self::Globex => "globex",
+        }
+    }
+
+    /// What the caller sends.
+    pub fn secret(self) -> String {
+        format!("key-of-{}-0123456789abcdef", self.name())
+    }
+
+    /// Its table in the configuration file.
+    pub fn toml(self) -> String {
+        let digest = Sha256::digest(self.secret());
+        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!(
+            "[[auth.keys]]\nname = \"{}\"\ntenant = \"{}\"\nsha256 = \"{digest}\"\n\n",
+            self.name(),
+            self.tenant(),
+        )
+    }
+}
+
+/// Adds the `authorization` header.
+#[derive(Clone)]
+pub struct Bearer(Option<AsciiMetadataValue>);
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(value) = &self.0 {
+            request
+                .metadata_mut()
+                .insert("authorization", value.clone());
+        }
+        Ok(request)
+    }
+}
+
+type Authorised = InterceptedService<Channel, Bearer>;
+
+/// A caller of the service. The short methods panic where the service answers
+/// with an error; to look at errors, call through `threads()` and its like.
+#[derive(Clone)]
+pub struct Client {
+    channel: Channel,
+    bearer: Bearer,
+}
+
+impl Client {
+    /// A caller with a key.
+    pub async fn new(addr: &str, key: Key) -> Self {
+        Self::with_authorization(addr, Some(&format!("Bearer {}", key.secret()))).await
+    }
+
+    /// A caller with any `authorization` header, or none.
+    pub async fn with_authorization(addr: &str, header: Option<&str>) -> Self {
+        let channel = Endpoint::from_shared(format!("http://{addr}"))
+            .unwrap()
+            .connect()
+            .await
+            .unwrap_or_else(|error| panic!("cannot connect to {addr}: {error:?}"));
+        Self {
+            channel,
+            bearer: Bearer(header.map(|header| header.parse().unwrap())),
+        }
+    }
+
+    /// The connection, without the key.
+    pub fn channel(&self) -> Channel {
+        self.channel.clone()
+    }
+
+    /// The connection with the key.
+    pub fn authorised(&self) -> Authorised {
+        InterceptedService::new(self.channel.clone(), self.bearer.clone())
+    }
+
+    /// ThreadService.
+    pub fn threads(&self) -> ThreadServiceClient<Authorised> {
+        ThreadServiceClient::new(self.authorised())
+    }
+
+    /// MessageService.
+    pub fn messages(&self) -> MessageServiceClient<Authorised> {
+        MessageServiceClient::new(self.authorised())
+    }
+
+    /// RecallService.
+    pub fn recalls(&self) -> RecallServiceClient<Authorised> {
+        RecallServiceClient::new(self.authorised())
+    }
+
+    /// AdminService.
+    pub fn admin(&self) -> AdminServiceClient<Authorised> {
+        AdminServiceClient::new(self.authorised())
+    }
+
+    /// The thread of a session, created if there is none.
+    pub async fn resolve(&self, session: SessionRef) -> Thread {
+        let request = ResolveThreadRequest {
+            session: Some(session),
+            ..Default::default()
+        };
+        let response = self.threads().resolve_thread(request).await.unwrap();
+        response.into_inner().thread.unwrap()
+    }
+
+    /// A new thread of the usual user; its id.
+    pub async fn thread(&self, app: &str) -> String {
+        self.thread_of(app, USER_DEFAULT).await
+    }
+
+    /// A new thread of a user; its id.
+    pub async fn thread_of(&self, app: &str, user: &str) -> String {
+        let key = format!("thread:{}", uuid::Uuid::new_v4());
+        self.resolve(session(app, user, &key)).await.thread_id
+    }
+
+    /// A thread by its id.
+    pub async fn get_thread(&self, thread_id: &str) -> Thread {
+        let request = GetThreadRequest {
+            thread_id: thread_id.to_owned(),
+            session: None,
+        };
+        let response = self.threads().get_thread(request).await.unwrap();
+        response.into_inner().thread.unwrap()
+    }
+
+    /// Stores messages at the end of a thread.
+    pub async fn append(
+        &self,
+        thread_id: &str,
+        messages: Vec<MessageInput>,
+    ) -> AppendMessagesResponse {
+        self.append_with(AppendMessagesRequest {
+            thread_id: thread_id.to_owned(),
+            messages,
+            ..Default::default()
+        })
+        .await
+    }
+
+    /// Stores messages.
+    pub async fn append_with(&self, request: AppendMessagesRequest) -> AppendMessagesResponse {
+        let response = self.messages().append_messages(request).await.unwrap();
+        response.into_inner()
+    }
+
+    /// A history.
+    pub async fn history(&self, request: GetHistoryRequest) -> GetHistoryResponse {
+        let response = self.messages().get_history(request).await.unwrap();
+        response.into_inner()
+    }
+
+    /// All messages that a list request selects, page by page.
+    pub async fn list(&self, mut request: ListMessagesRequest) -> Vec<Message> {
+        let mut all = Vec::new();
+        loop {
+            let page = self.messages().list_messages(request.clone()).await.unwrap();
+            let page = page.into_inner();
+            all.extend(page.messages);
+            if page.next_page_token.is_empty() {
+                return all;
+            }
+            request.page_token = page.next_page_token;
+        }
+    }
+
+    /// All messages of a thread, in order of seq.
+    pub async fn all_messages(&self, thread_id: &str) -> Vec<Message> {
+        self.list(ListMessagesRequest {
+            thread_id: thread_id.to_owned(),
+            page_size: 500,
+            ..Default::default()
+        })
+        .await
+    }
+
+    /// A recall.
+    pub async fn recall(&self, request: RecallRequest) -> RecallResponse {
+        self.recalls().recall(request).await.unwrap().into_inner()
+    }
+
+    /// A search.
+    pub async fn search(&self, request: SearchRequest) -> SearchResponse {
+        self.recalls().search(request).await.unwrap().into_inner()
+    }
+
+    /// How the index is doing for this caller's tenant.
+    pub async fn index_status(&self) -> GetIndexStatusResponse {
+        let request = GetIndexStatusRequest {};
+        let response = self.admin().get_index_status(request).await.unwrap();
+        response.into_inner()
+    }
+}

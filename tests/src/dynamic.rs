@@ -1,0 +1,142 @@
+//! Calling any method of the contract by its name, with JSON.
+
+use std::sync::LazyLock;
+
+use memory_contract::proto::DESCRIPTORS;
+use prost::Message as _;
+use prost::bytes::{Buf as _, BufMut as _};
+use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, SerializeOptions};
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::{Request, Response, Status};
+
+use crate::Client;
+
+static POOL: LazyLock<DescriptorPool> =
+    LazyLock::new(|| DescriptorPool::decode(DESCRIPTORS).unwrap());
+
+/// The contract by its descriptors.
+pub struct Dynamic;
+
+impl Dynamic {
+    /// Every method of every service of the contract.
+    pub fn methods() -> Vec<MethodDescriptor> {
+        POOL.services()
+            .filter(|service| service.package_name() == "recollect.v1")
+            .flat_map(|service| service.methods().collect::<Vec<_>>())
+            .collect()
+    }
+
+    /// The names of the contract's services.
+    pub fn services() -> Vec<String> {
+        POOL.services()
+            .filter(|service| service.package_name() == "recollect.v1")
+            .map(|service| service.full_name().to_owned())
+            .collect()
+    }
+
+    /// A method by `Service/Method`.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn method(name: &str) -> MethodDescriptor {
+        Self::methods()
+            .into_iter()
+            .find(|method| Self::name(method) == name)
+            .unwrap_or_else(|| panic!("the contract has no {name}"))
+    }
+
+    /// The short name of a method: `Service/Method`.
+    pub fn name(method: &MethodDescriptor) -> String {
+        format!("{}/{}", method.parent_service().name(), method.name())
+    }
+
+    /// Calls a method with one request and returns all messages of the answer.
+    pub async fn call(
+        client: &Client,
+        name: &str,
+        request: serde_json::Value,
+    ) -> Result<Response<Vec<serde_json::Value>>, Status> {
+        let method = Self::method(name);
+        let message = DynamicMessage::deserialize(method.input(), &request)
+            .unwrap_or_else(|error| panic!("not a request of {name}: {error}: {request}"));
+        Self::send(client, &method, message.encode_to_vec()).await
+    }
+
+    /// Calls a method with a request that has no field set.
+    pub async fn call_empty(
+        client: &Client,
+        method: &MethodDescriptor,
+    ) -> Result<Response<Vec<serde_json::Value>>, Status> {
+        Self::send(client, method, Vec::new()).await
+    }
+
+    async fn send(
+        client: &Client,
+        method: &MethodDescriptor,
+        request: Vec<u8>,
+    ) -> Result<Response<Vec<serde_json::Value>>, Status> {
+        let path = format!("/{}/{}", method.parent_service().full_name(), method.name());
+        let mut grpc = tonic::client::Grpc::new(client.authorised());
+        grpc.ready().await.unwrap();
+        // On the wire a single message and a stream of one look the same.
+        let response = grpc
+            .streaming(
+                Request::new(tokio_stream::once(request)),
+                path.parse().unwrap(),
+                Bytes,
+            )
+            .await?;
+        let (metadata, mut stream, extensions) = response.into_parts();
+        let mut answers = Vec::new();
+        while let Some(bytes) = stream.message().await? {
+            let answer = DynamicMessage::decode(method.output(), bytes.as_slice()).unwrap();
+            let options = SerializeOptions::new().use_proto_field_name(true);
+            answers.push(
+                answer
+                    .serialize_with_options(serde_json::value::Serializer, &options)
+                    .unwrap(),
+            );
+        }
+        Ok(Response::from_parts(metadata, answers, extensions))
+    }
+}
+
+/// Messages that are encoded already.
+#[derive(Clone, Copy)]
+struct Bytes;
+
+impl Codec for Bytes {
+    type Encode = Vec<u8>;
+    type Decode = Vec<u8>;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        *self
+    }
+
+    fn decoder(&mut self) -> Self {
+        *self
+    }
+}
+
+impl Encoder for Bytes {
+    type Item = Vec<u8>;
+    type Error = Status;
+
+    fn encode(&mut self, item: Vec<u8>, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        buffer.put_slice(&item);
+        Ok(())
+    }
+}
+
+impl Decoder for Bytes {
+    type Item = Vec<u8>;
+    type Error = Status;
+
+    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Vec<u8>>, Status> {
+        let mut item = vec![0; buffer.remaining()];
+        buffer.copy_to_slice(&mut item);
+        Ok(Some(item))
+    }
+}

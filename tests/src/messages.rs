@@ -1,0 +1,214 @@
+//! Short ways to say what a test sends, and to look at what comes back.
+
+use memory_contract::proto::{
+    FileRef, FileType, GetHistoryRequest, Message, MessageInput, Part, RecallReason, RecallRequest,
+    RecalledMessage, Role, SearchRequest, SessionRef, ToolCall, ToolResult, file_ref, part,
+    tool_result as output,
+};
+use prost_types::{Duration, ListValue, Struct, Value, value::Kind};
+
+/// How long a search may wait for the index: long, because the machine may be
+/// busy, and short of the test's own limit.
+const MAX_WAIT: Duration = Duration {
+    seconds: 30,
+    nanos: 0,
+};
+
+/// An app id that no other test has.
+pub fn app() -> String {
+    format!("app-{}", uuid::Uuid::new_v4())
+}
+
+/// A session.
+pub fn session(app: &str, user: &str, key: &str) -> SessionRef {
+    SessionRef {
+        app_id: app.to_owned(),
+        user_id: user.to_owned(),
+        session_key: key.to_owned(),
+    }
+}
+
+/// A message of one text.
+pub fn say(role: Role, text: &str) -> MessageInput {
+    with_parts(role, vec![text_part(text)])
+}
+
+/// A message of some parts.
+pub fn with_parts(role: Role, parts: Vec<Part>) -> MessageInput {
+    MessageInput {
+        role: role.into(),
+        parts,
+        ..Default::default()
+    }
+}
+
+/// A message of one text that follows a message of one's choice.
+pub fn reply(parent: &str, role: Role, text: &str) -> MessageInput {
+    use memory_contract::proto::message_input::Parent;
+
+    MessageInput {
+        parent: Some(Parent::ParentMessageId(parent.to_owned())),
+        ..say(role, text)
+    }
+}
+
+/// A question of the user and an answer.
+pub fn turn(question: &str, answer: &str) -> Vec<MessageInput> {
+    vec![say(Role::User, question), say(Role::Assistant, answer)]
+}
+
+/// An assistant's message that calls a tool.
+pub fn tool_call(id: &str, name: &str, arguments: serde_json::Value) -> MessageInput {
+    with_parts(Role::Assistant, vec![Part {
+        content: Some(part::Content::ToolCall(ToolCall {
+            tool_call_id: id.to_owned(),
+            name: name.to_owned(),
+            arguments: Some(metadata(arguments)),
+        })),
+    }])
+}
+
+/// A tool's answer.
+pub fn tool_result(id: &str, text: &str) -> MessageInput {
+    with_parts(Role::Tool, vec![Part {
+        content: Some(part::Content::ToolResult(ToolResult {
+            tool_call_id: id.to_owned(),
+            name: String::new(),
+            content: Some(output::Content::Text(text.to_owned())),
+            is_error: false,
+        })),
+    }])
+}
+
+/// A reference to a picture on the net.
+pub fn file(url: &str, caption: &str) -> Part {
+    Part {
+        content: Some(part::Content::File(FileRef {
+            r#type: FileType::Image.into(),
+            location: Some(file_ref::Location::Url(url.to_owned())),
+            name: "picture.png".to_owned(),
+            mime_type: "image/png".to_owned(),
+            size_bytes: 1_234,
+            caption: caption.to_owned(),
+        })),
+    }
+}
+
+/// JSON as the wire has it.
+pub fn json(value: serde_json::Value) -> Value {
+    use serde_json::Value as Json;
+
+    let kind = match value {
+        Json::Null => Kind::NullValue(0),
+        Json::Bool(flag) => Kind::BoolValue(flag),
+        Json::Number(number) => Kind::NumberValue(number.as_f64().unwrap()),
+        Json::String(text) => Kind::StringValue(text),
+        Json::Array(items) => Kind::ListValue(ListValue {
+            values: items.into_iter().map(json).collect(),
+        }),
+        Json::Object(fields) => Kind::StructValue(Struct {
+            fields: fields
+                .into_iter()
+                .map(|(key, value)| (key, json(value)))
+                .collect(),
+        }),
+    };
+    Value { kind: Some(kind) }
+}
+
+/// A JSON object as the wire has it.
+///
+/// # Panics
+/// If it is not an object.
+pub fn metadata(value: serde_json::Value) -> Struct {
+    match json(value).kind {
+        Some(Kind::StructValue(fields)) => fields,
+        other => panic!("not an object: {other:?}"),
+    }
+}
+
+/// A history of a whole thread, as far as one answer can hold it.
+pub fn history_request(thread_id: &str) -> GetHistoryRequest {
+    GetHistoryRequest {
+        thread_id: thread_id.to_owned(),
+        max_tokens: 1_000_000,
+        message_limit: 500,
+        ..Default::default()
+    }
+}
+
+/// A recall in a thread that sees everything up to a revision.
+pub fn recall_request(thread_id: &str, query: &str, revision: &str) -> RecallRequest {
+    RecallRequest {
+        thread_id: thread_id.to_owned(),
+        query: query.to_owned(),
+        at_least_as_fresh: revision.to_owned(),
+        max_wait: Some(MAX_WAIT),
+        ..Default::default()
+    }
+}
+
+/// A search in a thread that sees everything up to a revision.
+pub fn search_request(thread_id: &str, query: &str, revision: &str) -> SearchRequest {
+    SearchRequest {
+        thread_id: thread_id.to_owned(),
+        query: query.to_owned(),
+        at_least_as_fresh: revision.to_owned(),
+        max_wait: Some(MAX_WAIT),
+        ..Default::default()
+    }
+}
+
+/// The texts of a message, joined.
+pub fn text_of(message: &Message) -> String {
+    let texts = message.parts.iter().filter_map(|part| match &part.content {
+        Some(part::Content::Text(text)) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// The texts of messages, or of what holds them.
+pub fn texts<'a>(messages: impl IntoIterator<Item = &'a (impl AsMessage + 'a)>) -> Vec<String> {
+    messages
+        .into_iter()
+        .map(|message| text_of(message.as_message()))
+        .collect()
+}
+
+/// The ids of messages, or of what holds them.
+pub fn ids<'a>(messages: impl IntoIterator<Item = &'a (impl AsMessage + 'a)>) -> Vec<String> {
+    messages
+        .into_iter()
+        .map(|message| message.as_message().message_id.clone())
+        .collect()
+}
+
+/// Whether a message was returned for a reason.
+pub fn has_reason(message: &RecalledMessage, reason: RecallReason) -> bool {
+    message.reasons.contains(&i32::from(reason))
+}
+
+/// What is or holds a message.
+pub trait AsMessage {
+    /// The message.
+    fn as_message(&self) -> &Message;
+}
+
+impl AsMessage for Message {
+    fn as_message(&self) -> &Message {
+        self
+    }
+}
+
+impl AsMessage for RecalledMessage {
+    fn as_message(&self) -> &Message {
+        self.message.as_ref().unwrap()
+    }
+}
+
+fn text_part(text: &str) -> Part {
+    Part {
+        content: Some(part::Content::Text(text.to_owned())),
+    }
+}

@@ -1,0 +1,205 @@
+//! A Postgres cluster that belongs to the tests, as somebody's own database
+//! would: reached by URL, with a password, by an owner who is no superuser.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio_postgres::NoTls;
+
+use crate::eventually_some;
+
+const OWNER: &str = "recollect_owner";
+const DATABASE: &str = "memories";
+const PASSWORD: &str = "correct horse";
+
+/// A running cluster. It ends when this is dropped or the test process ends.
+pub struct Cluster {
+    dir: TempDir,
+    guard: Child,
+    port: u16,
+}
+
+impl Cluster {
+    /// Starts an empty cluster with a database and its owner.
+    pub async fn start() -> Self {
+        let dir = tempfile::Builder::new()
+            .prefix("recollect-pg-")
+            .tempdir()
+            .unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let owner = unprivileged();
+        let home = dir.path().join("cluster");
+        fs::create_dir(&home).unwrap();
+        if let Some((user, group)) = owner {
+            chown(&home, Some(user), Some(group)).unwrap();
+        }
+        let password = dir.path().join("password");
+        fs::write(&password, PASSWORD).unwrap();
+        fs::set_permissions(&password, fs::Permissions::from_mode(0o644)).unwrap();
+
+        let bin = bin_dir();
+        let data = home.join("data");
+        let made = as_user(&bin.join("initdb"), owner)
+            .arg("--pgdata")
+            .arg(&data)
+            .arg("--pwfile")
+            .arg(&password)
+            .args(["--username=postgres", "--auth=scram-sha-256", "--no-sync"])
+            .args(["--encoding=UTF8", "--locale=C.UTF-8"])
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "initdb: {made:?}");
+
+        let port = free_port();
+        let cluster = Self {
+            guard: run(dir.path(), port),
+            dir,
+            port,
+        };
+        cluster.make_database().await;
+        cluster
+    }
+
+    /// Ends every process of the cluster at once, as a crash would.
+    pub fn crash(&mut self) {
+        let file = self.dir.path().join("cluster/data/postmaster.pid");
+        let text = fs::read_to_string(file).unwrap();
+        let pid = text.lines().next().unwrap().trim().parse().unwrap();
+        crate::server::kill(pid, rustix::process::Signal::KILL);
+        drop(self.guard.stdin.take());
+        let _ = self.guard.wait();
+    }
+
+    /// Starts the cluster after a crash.
+    pub async fn restart(&mut self) {
+        let url = self.url();
+        eventually_some("Postgres recovers", Duration::from_secs(30), async || {
+            // It refuses while processes of the crashed one are still there.
+            if !matches!(self.guard.try_wait(), Ok(None)) || self.guard.stdin.is_none() {
+                self.guard = run(self.dir.path(), self.port);
+            }
+            connect(&url).await.ok()
+        })
+        .await;
+    }
+
+    /// The database's URL for its owner, who is no superuser.
+    pub fn url(&self) -> String {
+        self.url_of(OWNER, DATABASE)
+    }
+
+    /// A connection of the superuser, who sees everything.
+    pub async fn superuser(&self) -> tokio_postgres::Client {
+        connect(&self.url_of("postgres", DATABASE)).await.unwrap()
+    }
+
+    fn url_of(&self, user: &str, database: &str) -> String {
+        let password = PASSWORD.replace(' ', "%20");
+        format!(
+            "postgres://{user}:{password}@127.0.0.1:{}/{database}",
+            self.port
+        )
+    }
+
+    async fn make_database(&self) {
+        let url = self.url_of("postgres", "postgres");
+        let client = eventually_some("Postgres answers", Duration::from_secs(30), async || {
+            connect(&url).await.ok()
+        })
+        .await;
+        for statement in [
+            format!("CREATE ROLE {OWNER} LOGIN CREATEROLE PASSWORD '{PASSWORD}'"),
+            format!("CREATE DATABASE {DATABASE} OWNER {OWNER}"),
+        ] {
+            client.batch_execute(&statement).await.unwrap();
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        drop(self.guard.stdin.take());
+        let _ = self.guard.wait();
+    }
+}
+
+/// Starts Postgres. The shell ends it as soon as its standard input ends, and
+/// ends when Postgres does.
+fn run(dir: &Path, port: u16) -> Child {
+    let home = dir.join("cluster");
+    let script = format!(
+        "'{}' -D '{}' -k '{}' -h 127.0.0.1 -p {port} -c fsync=off & pid=$!; \
+         (cat > /dev/null; kill -QUIT $pid) <&3 & wait $pid",
+        bin_dir().join("postgres").display(),
+        home.join("data").display(),
+        home.display(),
+    );
+    as_user(Path::new("/bin/sh"), unprivileged())
+        .args(["-c", &format!("exec 3<&0; {script}")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(fs::File::create(dir.join("postgres.log")).unwrap())
+        .spawn()
+        .unwrap()
+}
+
+async fn connect(url: &str) -> Result<tokio_postgres::Client, tokio_postgres::Error> {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+/// Postgres refuses to run as root: the user and group to run it as then.
+fn unprivileged() -> Option<(u32, u32)> {
+    if !rustix::process::getuid().is_root() {
+        return None;
+    }
+    let passwd = fs::read_to_string("/etc/passwd").unwrap();
+    let find = |name: &str| {
+        let line = passwd
+            .lines()
+            .find(|line| line.split(':').next() == Some(name))?;
+        let mut ids = line.split(':').skip(2).map(|id| id.parse().unwrap());
+        Some((ids.next()?, ids.next()?))
+    };
+    Some(
+        find("postgres")
+            .or_else(|| find("nobody"))
+            .expect("there is no user to run Postgres as"),
+    )
+}
+
+fn as_user(program: &Path, owner: Option<(u32, u32)>) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir("/");
+    if let Some((user, group)) = owner {
+        command.uid(user).gid(group);
+    }
+    command
+}
+
+/// The newest of the system's Postgres versions.
+fn bin_dir() -> PathBuf {
+    let versions = fs::read_dir("/usr/lib/postgresql")
+        .expect("Postgres is not installed; scripts/setup says how")
+        .filter_map(Result::ok)
+        .map(|entry| entry.path().join("bin"))
+        .filter(|dir| dir.join("initdb").is_file());
+    let number = |dir: &PathBuf| -> u32 {
+        let version = dir.parent().and_then(Path::file_name).unwrap();
+        version.to_string_lossy().parse().unwrap_or(0)
+    };
+    versions
+        .max_by_key(number)
+        .expect("Postgres is not installed; scripts/setup says how")
+}
+
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
