@@ -6,12 +6,12 @@ use futures::future::join_all;
 use memory_contract::proto::{AppendMessagesRequest, AppendMessagesResponse, MessageInput, Role};
 use prost_types::Timestamp;
 use recollect_tests::{
-    Key, Refused as _, Server, app, history_request, say, text_of, texts, trials, turn,
+    Key, Refused as _, PLAIN, app, history_request, say, text_of, texts, trials, turn,
 };
 use tonic::Code;
 use uuid::Uuid;
 
-use crate::acme;
+use crate::plain;
 
 trials![
     an_append_tells_where_each_message_was_put,
@@ -36,7 +36,7 @@ fn request(thread_id: &str, messages: Vec<MessageInput>) -> AppendMessagesReques
 }
 
 async fn an_append_tells_where_each_message_was_put() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let first = client.append(&thread_id, turn("Hello?", "Hello!")).await;
     let second = client
@@ -70,7 +70,7 @@ async fn an_append_tells_where_each_message_was_put() {
 }
 
 async fn a_repeated_request_stores_nothing_twice() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let request = AppendMessagesRequest {
         request_id: Uuid::new_v4().to_string(),
@@ -85,7 +85,7 @@ async fn a_repeated_request_stores_nothing_twice() {
 }
 
 async fn a_request_id_with_other_content_is_refused() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let (thread_id, other) = (client.thread(&app).await, client.thread(&app).await);
     let first = AppendMessagesRequest {
@@ -113,7 +113,7 @@ async fn a_request_id_with_other_content_is_refused() {
 }
 
 async fn a_request_repeated_concurrently_stores_nothing_twice() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let request = AppendMessagesRequest {
         request_id: Uuid::new_v4().to_string(),
@@ -134,7 +134,7 @@ async fn a_request_repeated_concurrently_stores_nothing_twice() {
 }
 
 async fn expected_head_refuses_what_was_written_on_old_ground() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let expecting = async |head: &str| {
         let request = AppendMessagesRequest {
@@ -159,7 +159,7 @@ async fn expected_head_refuses_what_was_written_on_old_ground() {
 }
 
 async fn expected_head_lets_one_of_many_win() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let first = client
         .append(&thread_id, vec![say(Role::User, "Who answers?")])
@@ -188,7 +188,7 @@ async fn concurrent_appends_leave_no_gap_and_lose_nothing() {
     const WRITERS: usize = 8;
     const APPENDS: usize = 12;
 
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let writers = (0..WRITERS).map(|writer| {
         let (client, thread_id) = (client.clone(), thread_id.clone());
@@ -231,7 +231,7 @@ async fn concurrent_appends_leave_no_gap_and_lose_nothing() {
 }
 
 async fn the_order_is_that_of_seq_and_never_of_time() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let at = |seconds: i64, role, text: &str| MessageInput {
         create_time: Some(Timestamp { seconds, nanos: 0 }),
@@ -264,7 +264,7 @@ async fn the_order_is_that_of_seq_and_never_of_time() {
 }
 
 async fn one_bad_message_refuses_the_whole_batch() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     client.append(&thread_id, turn("Fine?", "Fine.")).await;
     let before = client.get_thread(&thread_id).await;
@@ -299,7 +299,7 @@ async fn one_bad_message_refuses_the_whole_batch() {
 }
 
 async fn a_message_id_is_used_once_in_a_tenant() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let (thread_id, other) = (client.thread(&app).await, client.thread(&app).await);
     let message = MessageInput {
@@ -320,7 +320,7 @@ async fn a_message_id_is_used_once_in_a_tenant() {
 }
 
 async fn a_message_id_of_another_tenant_is_free() {
-    let (acme, globex) = (acme().await, Server::shared(Key::Globex).await);
+    let (acme, globex) = (plain().await, PLAIN.client(Key::Globex).await);
     let app = app();
     let message = MessageInput {
         message_id: Uuid::new_v4().to_string(),

@@ -9,7 +9,7 @@ use recollect_tests::{
 };
 use tonic::Code;
 
-use crate::acme;
+use crate::plain;
 
 trials![
     d04_history_follows_the_regenerated_branch,
@@ -60,7 +60,7 @@ async fn branches(client: &Client, thread_id: &str, page_size: i32) -> Vec<Branc
 }
 
 async fn d04_history_follows_the_regenerated_branch() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let a = one(&client, &thread_id, say(Role::User, "A")).await;
     let a1 = one(&client, &thread_id, say(Role::Assistant, "A'")).await;
@@ -82,7 +82,7 @@ async fn d04_history_follows_the_regenerated_branch() {
 }
 
 async fn regenerating_twice_makes_two_branches() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let question = one(&client, &thread_id, say(Role::User, "Q")).await;
     let mut answers = vec![one(&client, &thread_id, say(Role::Assistant, "1")).await];
@@ -116,7 +116,7 @@ async fn regenerating_twice_makes_two_branches() {
 }
 
 async fn editing_an_early_message_leaves_the_old_conversation() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let first = client
         .append(&thread_id, [turn("1", "2"), turn("3", "4"), turn("5", "6")].concat())
@@ -138,7 +138,7 @@ async fn editing_an_early_message_leaves_the_old_conversation() {
 }
 
 async fn a_thread_can_begin_anew_beside_its_first_message() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let first = client.append(&thread_id, turn("Old", "Answer")).await;
     let root = MessageInput {
@@ -163,7 +163,7 @@ async fn a_thread_can_begin_anew_beside_its_first_message() {
 }
 
 async fn messages_of_a_batch_can_branch_from_one_another() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let id = uuid::Uuid::new_v4().to_string();
     let question = MessageInput {
@@ -184,7 +184,7 @@ async fn messages_of_a_batch_can_branch_from_one_another() {
 }
 
 async fn history_can_be_read_from_any_message() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let mut expected: Vec<(String, Vec<String>)> = Vec::new();
     // Every message follows one drawn from all that are there; the path of each
@@ -223,7 +223,7 @@ async fn history_can_be_read_from_any_message() {
 }
 
 async fn listing_branches_covers_each_once() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let question = one(&client, &thread_id, say(Role::User, "Q")).await;
     for number in 0..11 {
@@ -239,7 +239,7 @@ async fn listing_branches_covers_each_once() {
 }
 
 async fn a_head_of_another_thread_is_not_found() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let (thread_id, other) = (client.thread(&app).await, client.thread(&app).await);
     client.append(&thread_id, turn("Here", "Here too")).await;
@@ -257,7 +257,7 @@ async fn a_head_of_another_thread_is_not_found() {
 }
 
 async fn a_parent_of_another_thread_is_refused() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let (thread_id, other) = (client.thread(&app).await, client.thread(&app).await);
     let elsewhere = one(&client, &other, say(Role::User, "Elsewhere")).await;
@@ -285,7 +285,7 @@ async fn delete(client: &Client, thread_id: &str, message_id: &str) {
 }
 
 async fn a_parent_that_was_deleted_is_refused() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let stored = client.append(&thread_id, turn("Q", "A")).await;
     let answer = &stored.messages[1].message_id;
@@ -300,7 +300,7 @@ async fn a_parent_that_was_deleted_is_refused() {
 }
 
 async fn history_goes_on_below_a_deleted_message() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let stored = client
         .append(&thread_id, [turn("1", "2"), turn("3", "4")].concat())

@@ -4,11 +4,11 @@
 
 use std::collections::HashMap;
 
-use recollect_tests::{Client, Dynamic, Key, Refused as _, Server, trials};
+use recollect_tests::{Client, Dynamic, Key, PLAIN, Refused as _, trials};
 use serde_json::{Value, json};
 use tonic::Code;
 
-use crate::acme;
+use crate::plain;
 
 trials![
     every_method_asks_for_a_key,
@@ -17,7 +17,7 @@ trials![
 ];
 
 async fn every_method_asks_for_a_key() {
-    let addr = &Server::shared_ready().addr;
+    let addr = &PLAIN.ready().addr;
     let good = Key::Acme.secret();
     let long = "x".repeat(5_000);
     let headers = [
@@ -74,7 +74,7 @@ fn bad_requests() -> HashMap<&'static str, (Value, &'static str)> {
 }
 
 async fn every_method_refuses_a_wrong_value() {
-    let client = acme().await;
+    let client = plain().await;
     let mut bad = bad_requests();
     for method in Dynamic::methods() {
         let name = Dynamic::name(&method);
@@ -103,7 +103,7 @@ async fn every_method_refuses_a_wrong_value() {
 }
 
 async fn an_unknown_method_is_unimplemented() {
-    let client = acme().await;
+    let client = plain().await;
     let mut grpc = tonic::client::Grpc::new(client.authorised());
     grpc.ready().await.unwrap();
     // Any codec will do where nothing is decoded.

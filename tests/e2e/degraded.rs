@@ -8,8 +8,8 @@ use memory_contract::proto::{
     RecallRequest, RecallScope, Role, SearchMethod, SearchRequest,
 };
 use recollect_tests::{
-    Cluster, DataDir, Key, Options, Server, free_addr, has_reason, history_request, http_get,
-    recall_request, recollect, say, search_request, texts, trials, turn,
+    DataDir, Key, Options, Server, free_addr, has_reason, history_request, http_get,
+    recall_request, say, search_request, texts, trials, turn,
 };
 
 use crate::diary;
@@ -17,7 +17,6 @@ use crate::diary;
 trials![
     l13_exact_history_works_while_the_index_is_down,
     b02_recall_without_an_index_answers_from_the_database_and_says_so,
-    b02_recall_that_cannot_be_fresh_in_time_says_so,
     b03_nothing_foreign_is_found_without_an_index,
     n10_without_a_model_recall_is_by_word_alone,
     a_missing_model_says_which_command_makes_it,
@@ -111,62 +110,6 @@ async fn b02_recall_without_an_index_answers_from_the_database_and_says_so() {
         assert!(told.contains(&DegradationReason::IndexUnavailable), "{told:?}");
         assert_eq!(texts(&found.matches)[0], "We adopted a greyhound, he is called Biscuit.");
     }
-}
-
-async fn b02_recall_that_cannot_be_fresh_in_time_says_so() {
-    // No worker runs, so nothing ever reaches the index.
-    let cluster = Cluster::start().await;
-    let url = cluster.url();
-    recollect(&["migrate"], &[("DATABASE_URL", &url)]).ok();
-    let dir = DataDir::new();
-    let mut options = Options {
-        command: "serve",
-        env: vec![("DATABASE_URL".to_owned(), url)],
-        args: vec!["--no-worker".to_owned()],
-        ..Options::default()
-    };
-    options.config.push(format!("index.path = \"{}\"", dir.path().join("index").display()));
-    let server = Server::start(&dir, &options);
-    let client = server.client(Key::Acme).await;
-    let thread_id = client.thread("app").await;
-    let stored = diary::store(&client, &thread_id).await;
-    let request = RecallRequest {
-        max_wait: Some(prost_types::Duration {
-            seconds: 1,
-            nanos: 0,
-        }),
-        recent_window: Some(0),
-        ..recall_request(&thread_id, "greyhound Biscuit", &stored.revision)
-    };
-    let start = Instant::now();
-    let recalled = client.recall(request.clone()).await;
-    let waited = start.elapsed();
-    assert!(waited >= Duration::from_millis(900), "it waits for the index first: {waited:?}");
-    assert!(waited < Duration::from_secs(15), "{waited:?}");
-    assert_eq!(reasons(&recalled.degradations), [DegradationReason::IndexLagging]);
-    let found = texts(&recalled.messages);
-    assert!(found.contains(&"We adopted a greyhound, he is called Biscuit.".to_owned()));
-
-    // Whoever does not ask for freshness gets what the index holds: nothing.
-    let request = RecallRequest {
-        at_least_as_fresh: String::new(),
-        ..request
-    };
-    let stale = client.recall(request.clone()).await;
-    assert_eq!((stale.messages, stale.degradations), (vec![], vec![]));
-
-    // A deadline that is shorter than max_wait shortens the wait.
-    let mut timed = tonic::Request::new(RecallRequest {
-        at_least_as_fresh: stored.revision,
-        max_wait: Some(prost_types::Duration {
-            seconds: 30,
-            nanos: 0,
-        }),
-        ..request
-    });
-    timed.metadata_mut().insert("grpc-timeout", "2S".parse().unwrap());
-    let recalled = client.recalls().recall(timed).await.unwrap().into_inner();
-    assert_eq!(reasons(&recalled.degradations), [DegradationReason::IndexLagging]);
 }
 
 async fn b03_nothing_foreign_is_found_without_an_index() {

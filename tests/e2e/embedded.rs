@@ -19,6 +19,7 @@ trials![
     a_second_server_on_the_same_data_directory_is_refused,
     a_data_directory_that_only_root_can_enter_works,
     it_stops_on_a_signal_and_takes_postgres_with_it,
+    it_stops_when_standard_input_ends,
     it_refuses_to_listen_beyond_loopback_without_keys,
     a_wrong_configuration_names_its_key_and_its_source,
     a_port_that_is_taken_is_said_to_be,
@@ -122,6 +123,16 @@ async fn it_stops_on_a_signal_and_takes_postgres_with_it() {
     assert!(status.success(), "{status}: {}", dir.log());
     eventually("Postgres ends", Duration::from_secs(5), async || !runs(postgres)).await;
     assert_eq!(dir.postgres_pid(), None, "it was shut down in order");
+}
+
+async fn it_stops_when_standard_input_ends() {
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &Options::with(&["embedding.kind = \"none\""]));
+    let postgres = dir.postgres_pid().unwrap();
+    assert!(server.stop().success(), "{}", dir.log());
+    assert!(!runs(postgres), "{}", dir.log());
+    assert_eq!(dir.postgres_pid(), None, "it was shut down in order: {}", dir.log());
+    assert!(!dir.log().contains("at once"), "{}", dir.log());
 }
 
 async fn it_refuses_to_listen_beyond_loopback_without_keys() {

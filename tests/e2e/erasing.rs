@@ -10,7 +10,7 @@ use recollect_tests::{
 use serde_json::json;
 use tonic::Code;
 
-use crate::acme;
+use crate::plain;
 
 trials![
     t14_clearing_a_session_starts_it_afresh,
@@ -30,7 +30,7 @@ async fn clear(client: &Client, thread_id: &str) -> ClearThreadResponse {
 }
 
 async fn t14_clearing_a_session_starts_it_afresh() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let before = client.resolve(session(&app, "ada", "thread:1")).await;
     let thread_id = before.thread_id.clone();
@@ -72,7 +72,7 @@ async fn t14_clearing_a_session_starts_it_afresh() {
 }
 
 async fn clearing_twice_erases_nothing_more() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     client.append(&thread_id, turn("Q", "A")).await;
     assert_eq!(clear(&client, &thread_id).await.deleted_message_count, 2);
@@ -80,7 +80,7 @@ async fn clearing_twice_erases_nothing_more() {
 }
 
 async fn a_deleted_thread_is_not_found_by_any_method() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let thread_id = client.thread(&app).await;
     let stored = client.append(&thread_id, turn("Secret?", "Secret.")).await;
@@ -105,7 +105,7 @@ async fn a_deleted_thread_is_not_found_by_any_method() {
 }
 
 async fn a_deleted_thread_frees_its_session_key() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let first = client.resolve(session(&app, "ada", "thread:1")).await;
     client.append(&first.thread_id, turn("Q", "A")).await;
@@ -119,7 +119,7 @@ async fn a_deleted_thread_frees_its_session_key() {
 }
 
 async fn a_deleted_message_is_not_found() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let stored = client.append(&thread_id, turn("Q", "A")).await;
     let request = |message_id: &str| DeleteMessageRequest {
@@ -138,7 +138,7 @@ async fn a_deleted_message_is_not_found() {
 }
 
 async fn deleting_the_only_message_leaves_an_empty_thread() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let stored = client.append(&thread_id, vec![say(Role::User, "Alone")]).await;
     let request = DeleteMessageRequest {

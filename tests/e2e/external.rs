@@ -139,7 +139,10 @@ async fn l03_the_pool_has_a_limit_and_a_timeout() {
         "server.call_timeout = \"4s\"",
         "embedding.kind = \"none\"",
     ]);
+    // The worker has connections of its own, so it stays out of the count; an
+    // index beside it has to be a Qdrant, and none is needed here.
     options.args.push("--no-worker".to_owned());
+    options.config.push("index.url = \"http://127.0.0.1:1\"".to_owned());
     let server = Server::start(&dir, &options);
     let client = server.client(Key::Acme).await;
     let thread_id = client.thread("app").await;

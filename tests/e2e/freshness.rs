@@ -7,7 +7,7 @@ use memory_contract::proto::{
     ResolveThreadRequest, Role, SearchMethod, SearchRequest,
 };
 use recollect_tests::{
-    Client, Key, Refused as _, Server, app, eventually, ids, recall_request, say, search_request,
+    Client, Key, Refused as _, SHARED, Server, app, eventually, ids, recall_request, say, search_request,
     session, texts, trials, turn,
 };
 
@@ -69,7 +69,7 @@ async fn b02_many_writers_read_their_own_writes() {
 }
 
 async fn b02_a_revision_of_another_tenant_means_nothing() {
-    let (acme, globex) = (acme().await, Server::shared(Key::Globex).await);
+    let (acme, globex) = (acme().await, SHARED.client(Key::Globex).await);
     let app = app();
     let theirs = acme.thread(&app).await;
     let revision = acme.append(&theirs, turn("Q", "A")).await.revision;
@@ -256,7 +256,10 @@ async fn the_index_forgets_what_was_erased() {
     };
     client.threads().update_thread(request).await.unwrap();
     points(0).await;
-    assert_eq!(client.index_status().await.pending_count, 0);
+    eventually("nothing is pending", Duration::from_secs(20), async || {
+        client.index_status().await.pending_count == 0
+    })
+    .await;
 }
 
 async fn the_index_status_tells_how_far_it_is() {

@@ -12,7 +12,7 @@ use recollect_tests::{
 use serde_json::json;
 use tonic::Code;
 
-use crate::acme;
+use crate::plain;
 
 trials![
     d03_history_is_the_conversation_as_it_was_appended,
@@ -29,7 +29,7 @@ trials![
 ];
 
 async fn d03_history_is_the_conversation_as_it_was_appended() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let said = [
         turn("My bicycle has a flat tyre.", "Shall I find a repair shop?"),
@@ -50,7 +50,7 @@ async fn d03_history_is_the_conversation_as_it_was_appended() {
 }
 
 async fn d05_history_has_a_default_budget_and_limit() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     for chunk in 0..3 {
         let said: Vec<MessageInput> = (0..110)
@@ -109,7 +109,7 @@ fn mixed() -> Vec<MessageInput> {
 }
 
 async fn d06_whole_turns_are_dropped_oldest_first_for_every_budget() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     client.append(&thread_id, mixed()).await;
     let all = client.all_messages(&thread_id).await;
@@ -180,7 +180,7 @@ fn tokens(messages: &[Message]) -> i32 {
 }
 
 async fn d06_tool_results_that_come_late_stay_with_their_call() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let said = vec![
         say(Role::User, "Order a taxi for six."),
@@ -221,7 +221,7 @@ async fn oversized(client: &Client) -> (String, Vec<Message>) {
 }
 
 async fn d06_an_oversized_turn_is_shortened() {
-    let client = acme().await;
+    let client = plain().await;
     let (thread_id, all) = oversized(&client).await;
     for max_tokens in [100, 300, 700] {
         for policy in [OversizedTurnPolicy::Unspecified, OversizedTurnPolicy::TruncateContent] {
@@ -251,7 +251,7 @@ async fn d06_an_oversized_turn_is_shortened() {
 }
 
 async fn d06_an_oversized_turn_is_dropped_on_request() {
-    let client = acme().await;
+    let client = plain().await;
     let (thread_id, all) = oversized(&client).await;
     let read = async |max_tokens| {
         let request = GetHistoryRequest {
@@ -269,7 +269,7 @@ async fn d06_an_oversized_turn_is_dropped_on_request() {
 }
 
 async fn d06_an_oversized_turn_fails_on_request() {
-    let client = acme().await;
+    let client = plain().await;
     let (thread_id, all) = oversized(&client).await;
     let request = |max_tokens| GetHistoryRequest {
         max_tokens,
@@ -284,7 +284,7 @@ async fn d06_an_oversized_turn_fails_on_request() {
 }
 
 async fn d06_a_budget_below_the_frames_gives_nothing() {
-    let client = acme().await;
+    let client = plain().await;
     let (thread_id, _) = oversized(&client).await;
     for max_tokens in [1, 5, 11] {
         let request = GetHistoryRequest {
@@ -298,7 +298,7 @@ async fn d06_a_budget_below_the_frames_gives_nothing() {
 }
 
 async fn l10_the_number_of_history_messages_can_be_set() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let said: Vec<MessageInput> = (0..10)
         .flat_map(|number| turn(&format!("q{number}"), &format!("a{number}")))
@@ -335,7 +335,7 @@ async fn l10_the_number_of_history_messages_can_be_set() {
 }
 
 async fn history_counts_with_the_tokens_of_the_model() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let words = "Donaudampfschifffahrtsgesellschaft および 天気予報 сегодня ".repeat(20);
     client.append(&thread_id, turn(&words, &words)).await;
@@ -364,7 +364,7 @@ async fn history_counts_with_the_tokens_of_the_model() {
 }
 
 async fn history_of_an_empty_thread_is_empty() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let history = client.history(history_request(&thread_id)).await;
     assert_eq!(history.messages, []);

@@ -4,7 +4,7 @@ use memory_contract::proto::{
     ExportMessagesRequest, ListThreadsRequest, RecallScope, Role, UserRef,
 };
 use recollect_tests::{
-    Dynamic, Key, Refused as _, Server, app, recall_request, say, search_request, session, texts,
+    Dynamic, Key, Refused as _, SHARED, app, recall_request, say, search_request, session, texts,
     trials, turn,
 };
 use serde_json::{Value, json};
@@ -52,7 +52,7 @@ pub fn requests_for(thread_id: &str, message_id: &str) -> Vec<(&'static str, Val
 }
 
 async fn n15_no_tenant_sees_another() {
-    let (acme, globex) = (acme().await, Server::shared(Key::Globex).await);
+    let (acme, globex) = (acme().await, SHARED.client(Key::Globex).await);
     let app = app();
     let thread_id = acme.thread(&app).await;
     let stored = acme
@@ -201,7 +201,7 @@ async fn t15_recall_stays_within_the_app() {
 }
 
 async fn two_keys_of_a_tenant_see_the_same() {
-    let (one, other) = (acme().await, Server::shared(Key::AcmeToo).await);
+    let (one, other) = (acme().await, SHARED.client(Key::AcmeToo).await);
     let thread_id = one.thread(&app()).await;
     one.append(&thread_id, turn("Q", "A")).await;
     assert_eq!(other.all_messages(&thread_id).await.len(), 2);
@@ -209,7 +209,7 @@ async fn two_keys_of_a_tenant_see_the_same() {
 }
 
 async fn metadata_named_like_an_index_field_opens_nothing() {
-    let (acme, globex) = (acme().await, Server::shared(Key::Globex).await);
+    let (acme, globex) = (acme().await, SHARED.client(Key::Globex).await);
     let app = app();
     let victim = acme.thread_of(&app, "ada").await;
     let said = acme

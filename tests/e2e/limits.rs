@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tonic::Code;
 use uuid::Uuid;
 
-use crate::acme;
+use crate::plain;
 
 trials![
     fields_of_sessions_and_threads_have_limits,
@@ -98,7 +98,7 @@ async fn values(
 }
 
 async fn fields_of_sessions_and_threads_have_limits() {
-    let client = &acme().await;
+    let client = &plain().await;
     let unique = || format!("thread:{}", Uuid::new_v4());
     let name = app();
     let with = |session: Value| json!({"session": session});
@@ -165,7 +165,7 @@ fn user(parts: Value) -> Value {
 }
 
 async fn fields_of_messages_have_limits() {
-    let client = &acme().await;
+    let client = &plain().await;
     let thread_id = client.thread(&app()).await;
     edges(client, APPEND, "messages[0].name", 256, |name| {
         append(&thread_id, json!({"role": "ROLE_USER", "name": name, "parts": [{"text": "x"}]}))
@@ -213,7 +213,7 @@ async fn fields_of_messages_have_limits() {
 }
 
 async fn fields_of_tools_and_files_have_limits() {
-    let client = &acme().await;
+    let client = &plain().await;
     let thread_id = client.thread(&app()).await;
     let part = |role: &str, kind: &str, good: Value, key: &str, text: String| {
         let mut content = good;
@@ -265,7 +265,7 @@ fn nested(levels: usize) -> Value {
 }
 
 async fn metadata_and_json_have_limits() {
-    let client = &acme().await;
+    let client = &plain().await;
     let name = app();
     let thread_id = client.thread(&name).await;
     let big = |bytes: usize| json!({"x": "y".repeat(bytes)});
@@ -290,8 +290,9 @@ async fn metadata_and_json_have_limits() {
     })
     .await;
 
-    let good = [json!({}), nested(32), big(260_000)];
-    let bad = [nested(33), big(256 * 1024 + 1), json!({"x": ["\u{0}"]})];
+    let lists = (2..33).fold(json!([1]), |inner, _| json!([inner]));
+    let good = [json!({}), nested(32), json!({"x": lists[0]}), big(260_000)];
+    let bad = [json!({"x": lists}), big(256 * 1024 + 1), json!({"x": ["\u{0}"]})];
     for (role, path, wrap) in [
         ("ROLE_USER", "json", (|value| json!({"json": value})) as fn(Value) -> Value),
         ("ROLE_ASSISTANT", "tool_call.arguments", |value| {
@@ -302,15 +303,16 @@ async fn metadata_and_json_have_limits() {
         }),
     ] {
         let field = format!("messages[0].parts[0].{path}");
-        values(client, APPEND, &field, &good, &bad, |value| {
-            append(&thread_id, json!({"role": role, "parts": [wrap(value)]}))
-        })
-        .await;
+        let request = |value| append(&thread_id, json!({"role": role, "parts": [wrap(value)]}));
+        values(client, APPEND, &field, &good, &bad, request).await;
+        // What is far too deep is not even decoded, so there is no field to name.
+        let refused = Dynamic::call(client, APPEND, request(nested(60))).await.refused();
+        refused.is(Code::InvalidArgument, "INVALID_FIELD");
     }
 }
 
 async fn sizes_of_messages_and_batches_have_limits() {
-    let client = &acme().await;
+    let client = &plain().await;
     let thread_id = client.thread(&app()).await;
     let parts = |count: usize, bytes: usize| -> Value {
         (0..count).map(|_| json!({"text": "x".repeat(bytes)})).collect()
@@ -339,7 +341,7 @@ async fn sizes_of_messages_and_batches_have_limits() {
 }
 
 async fn fields_of_histories_and_lists_have_limits() {
-    let client = &acme().await;
+    let client = &plain().await;
     let name = app();
     let thread_id = client.thread(&name).await;
     let history = "MessageService/GetHistory";
@@ -391,7 +393,7 @@ async fn fields_of_histories_and_lists_have_limits() {
 }
 
 async fn fields_of_recall_and_search_have_limits() {
-    let client = &acme().await;
+    let client = &plain().await;
     let thread_id = client.thread(&app()).await;
     let with = |key: &str, value: Value| {
         let mut request = json!({"thread_id": thread_id, "query": "x"});
@@ -485,7 +487,7 @@ async fn filters(client: &Client, method: &str, with: &impl Fn(&str, Value) -> V
 }
 
 async fn nul_is_refused_wherever_there_is_text() {
-    let client = &acme().await;
+    let client = &plain().await;
     let name = app();
     let thread_id = client.thread(&name).await;
     let nul = "a\u{0}b";
@@ -557,7 +559,7 @@ fn query_without(thread_id: &str, key: &str, value: &str) -> Value {
 }
 
 async fn ids_that_are_none_are_refused() {
-    let client = &acme().await;
+    let client = &plain().await;
     let thread_id = client.thread(&app()).await;
     let message = Uuid::new_v4().to_string();
     for (method, request) in crate::isolation::requests_for(&thread_id, &message) {
@@ -619,7 +621,7 @@ async fn ids_that_are_none_are_refused() {
 }
 
 async fn roles_and_parts_have_to_fit() {
-    let client = &acme().await;
+    let client = &plain().await;
     let thread_id = client.thread(&app()).await;
     let call = json!({"tool_call": {"tool_call_id": "c", "name": "n"}});
     let result = json!({"tool_result": {"tool_call_id": "c", "text": "t"}});
@@ -644,7 +646,7 @@ async fn roles_and_parts_have_to_fit() {
 }
 
 async fn parents_within_a_batch_cannot_form_a_cycle() {
-    let client = &acme().await;
+    let client = &plain().await;
     let thread_id = client.thread(&app()).await;
     let (a, b) = (Uuid::new_v4().to_string(), Uuid::new_v4().to_string());
     let message = |id: &str, parent: &str| {
@@ -671,7 +673,7 @@ async fn parents_within_a_batch_cannot_form_a_cycle() {
 }
 
 async fn times_out_of_range_are_refused() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     for (seconds, nanos, good) in [
         (-62_135_596_800, 0, true),
@@ -702,7 +704,7 @@ async fn times_out_of_range_are_refused() {
 }
 
 async fn several_wrong_fields_are_all_named() {
-    let client = &acme().await;
+    let client = &plain().await;
     let thread_id = client.thread(&app()).await;
     let messages = json!([
         {"role": "ROLE_USER", "parts": [{"text": "fine"}]},
@@ -718,7 +720,7 @@ async fn several_wrong_fields_are_all_named() {
 }
 
 async fn a_choice_of_two_is_neither_both_nor_none() {
-    let client = &acme().await;
+    let client = &plain().await;
     let name = app();
     let thread_id = client.thread(&name).await;
     let session = json!({"app_id": name, "session_key": "thread:1"});

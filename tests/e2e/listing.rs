@@ -11,7 +11,7 @@ use recollect_tests::{
 };
 use serde_json::json;
 
-use crate::acme;
+use crate::plain;
 
 trials![
     l11_messages_are_filtered_by_sender_and_sender_name,
@@ -72,7 +72,7 @@ async fn filtered(client: &Client, thread_id: &str, filter: MessageFilter) -> Ve
 }
 
 async fn l11_messages_are_filtered_by_sender_and_sender_name() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = boat(&client).await;
     let list = async |roles: &[Role], names: &[&str]| {
         let filter = MessageFilter {
@@ -92,7 +92,7 @@ async fn l11_messages_are_filtered_by_sender_and_sender_name() {
 }
 
 async fn l11_messages_of_a_session_are_listed_in_both_orders_and_pages() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let thread = client.resolve(session(&app, "ada", "session:1")).await;
     let said: Vec<MessageInput> = (1..=57).map(|n| say(Role::User, &n.to_string())).collect();
@@ -138,7 +138,7 @@ async fn render(
 }
 
 async fn l11_messages_are_rendered_by_a_text_template() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = boat(&client).await;
     let rendered = render(&client, &thread_id, "{{ seq }} {{ role }} {{ name }}: {{ text }}").await;
     let rendered = rendered.unwrap().into_inner();
@@ -160,7 +160,7 @@ async fn l11_messages_are_rendered_by_a_text_template() {
 }
 
 async fn messages_are_filtered_by_time_and_metadata() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = boat(&client).await;
     let time = |seconds| Some(Timestamp { seconds, nanos: 0 });
     let between = async |start: Option<Timestamp>, end: Option<Timestamp>| {
@@ -193,7 +193,7 @@ async fn messages_are_filtered_by_time_and_metadata() {
 }
 
 async fn messages_are_listed_on_all_branches() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let stored = client.append(&thread_id, turn("Q", "first")).await;
     let question = &stored.messages[0].message_id;
@@ -207,7 +207,7 @@ async fn messages_are_listed_on_all_branches() {
 }
 
 async fn a_page_token_belongs_to_its_query() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = boat(&client).await;
     let other = boat(&client).await;
     let first = ListMessagesRequest {
@@ -249,7 +249,7 @@ async fn a_page_token_belongs_to_its_query() {
 }
 
 async fn a_page_ends_before_it_is_too_large_to_send() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let text = "a large message ".repeat(16_000);
     for _ in 0..4 {
@@ -276,7 +276,7 @@ async fn a_page_ends_before_it_is_too_large_to_send() {
 }
 
 async fn a_template_can_do_no_harm() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     client
         .append(&thread_id, vec![named(Role::User, "{{ 1 + 1 }}", "{{ 7 * 7 }} {% raw %}")])

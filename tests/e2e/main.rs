@@ -18,6 +18,7 @@ mod limits;
 mod listing;
 mod operations;
 mod parts;
+mod qdrant;
 mod recall;
 mod search;
 mod threads;
@@ -26,7 +27,7 @@ mod transfer;
 
 use std::process::ExitCode;
 
-use recollect_tests::{Client, Key, Server};
+use recollect_tests::{Client, Key, PLAIN, SHARED};
 
 fn main() -> ExitCode {
     let trials = [
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         degraded::trials(),
         embedded::trials(),
         external::trials(),
+        qdrant::trials(),
         freshness::trials(),
         tools::trials(),
         threads::trials(),
@@ -55,7 +57,12 @@ fn main() -> ExitCode {
     recollect_tests::main_with(trials.into_iter().flatten().collect())
 }
 
-/// A caller of the shared server for tenant `acme`.
+/// A caller of the server with a model, for tenant `acme`.
 async fn acme() -> Client {
-    Server::shared(Key::Acme).await
+    SHARED.client(Key::Acme).await
+}
+
+/// A caller of the server without a model, for tests that need none.
+async fn plain() -> Client {
+    PLAIN.client(Key::Acme).await
 }

@@ -13,7 +13,7 @@ use recollect_tests::{Client, Refused as _, app, eventually, metadata, say, sess
 use serde_json::json;
 use tonic::Code;
 
-use crate::acme;
+use crate::plain;
 
 trials![
     t08_session_keys_have_their_meaning,
@@ -31,7 +31,7 @@ trials![
 ];
 
 async fn t08_session_keys_have_their_meaning() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let find = async |user: &str, key: &str| client.resolve(session(&app, user, key)).await;
 
@@ -57,7 +57,7 @@ async fn t08_session_keys_have_their_meaning() {
 }
 
 async fn t15_two_apps_with_one_key_stay_separate() {
-    let client = acme().await;
+    let client = plain().await;
     let (one, other) = (app(), app());
     let first = client.resolve(session(&one, "ada", "thread:1")).await;
     let second = client.resolve(session(&other, "ada", "thread:1")).await;
@@ -71,7 +71,7 @@ async fn t15_two_apps_with_one_key_stay_separate() {
 }
 
 async fn l09_custom_session_ids_isolate_users() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let ada = client.resolve(session(&app, "ada", "session:1")).await;
     let bob = client.resolve(session(&app, "bob", "session:1")).await;
@@ -83,7 +83,7 @@ async fn l09_custom_session_ids_isolate_users() {
 }
 
 async fn resolving_a_session_concurrently_gives_one_thread() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let calls = (0..16).map(|_| {
         let (mut threads, app) = (client.threads(), app.clone());
@@ -105,7 +105,7 @@ async fn resolving_a_session_concurrently_gives_one_thread() {
 }
 
 async fn resolving_changes_nothing_in_a_thread_that_exists() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let resolve = async |title: &str| {
         let request = ResolveThreadRequest {
@@ -125,7 +125,7 @@ async fn resolving_changes_nothing_in_a_thread_that_exists() {
 }
 
 async fn creating_a_thread_twice_is_refused() {
-    let client = acme().await;
+    let client = plain().await;
     let request = CreateThreadRequest {
         session: Some(session(&app(), "ada", "thread:1")),
         title: "Repairs".to_owned(),
@@ -148,7 +148,7 @@ async fn creating_a_thread_twice_is_refused() {
 }
 
 async fn creating_a_thread_without_a_key_makes_one() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let create = async || {
         let request = CreateThreadRequest {
@@ -164,7 +164,7 @@ async fn creating_a_thread_without_a_key_makes_one() {
 }
 
 async fn a_thread_is_found_by_its_session() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let thread = client.resolve(session(&app, "ada", "thread:1")).await;
     let get = async |key: &str| {
@@ -185,7 +185,7 @@ async fn a_thread_is_found_by_its_session() {
 }
 
 async fn updating_changes_what_the_mask_names_and_nothing_else() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let update = async |paths: &[&str], title: &str, level: i32| {
         let request = UpdateThreadRequest {
@@ -228,7 +228,7 @@ async fn updating_changes_what_the_mask_names_and_nothing_else() {
 }
 
 async fn listing_threads_covers_each_once_newest_first() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let mut made = Vec::new();
     for number in 0..23 {
@@ -267,7 +267,7 @@ async fn list(client: &Client, app: &str, user: &str, page_size: i32) -> Vec<Str
 }
 
 async fn an_expired_thread_is_gone_and_its_key_is_free() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let request = ResolveThreadRequest {
         session: Some(session(&app, "ada", "thread:1")),
@@ -309,7 +309,7 @@ async fn an_expired_thread_is_gone_and_its_key_is_free() {
 }
 
 async fn a_thread_whose_ttl_is_removed_stays() {
-    let client = acme().await;
+    let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let set = async |ttl: Option<prost_types::Duration>| {
         let request = UpdateThreadRequest {

@@ -3,15 +3,16 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use memory_contract::proto::Role;
 use recollect_tests::{
-    DataDir, Finished, Key, Options, Server, Skipped, app, project_dir, reply, say, session, setup_tool,
+    eventually, DataDir, Finished, Key, Options, PLAIN, Server, Skipped, app, project_dir, reply, say, session, setup_tool,
     trials, turn,
 };
 use serde_json::{Value, json};
 
-use crate::{acme, diary};
+use crate::{diary, plain};
 
 trials![
     the_example_is_imported_recalled_and_stored_once,
@@ -27,7 +28,7 @@ trials![
 
 /// Runs a client command against the shared server.
 fn cli(args: &[&str]) -> Finished {
-    let addr = format!("http://{}", Server::shared_ready().addr);
+    let addr = format!("http://{}", PLAIN.ready().addr);
     let key = Key::Acme.secret();
     let env = [("RECOLLECT_ADDR", addr.as_str()), ("RECOLLECT_API_KEY", key.as_str())];
     recollect_tests::recollect(args, &env)
@@ -45,7 +46,7 @@ fn find<'a>(value: &'a Value, key: &str) -> &'a Value {
 }
 
 async fn the_example_is_imported_recalled_and_stored_once() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let file = project_dir().join("examples/conversation.json").display().to_string();
     let import = || cli(&["import", &file, "--app", &app, "--user", "ada"]).ok();
@@ -64,16 +65,18 @@ async fn the_example_is_imported_recalled_and_stored_once() {
     assert_eq!(count().await, first, "a second import stores nothing twice");
 
     let args = ["recall", "--app", &app, "--user", "ada", "--json", "Where is the spare key kept?"];
-    let recalled = cli(&args).ok();
-    assert_eq!(recalled.json_lines().len(), 1);
-    let messages = find(&recalled.json_lines()[0], "messages").as_array().cloned();
-    assert!(messages.is_some_and(|messages| messages.len() >= 5), "{recalled:?}");
+    eventually("the index has it", Duration::from_secs(30), async || {
+        let recalled = cli(&args).ok().json_lines();
+        assert_eq!(recalled.len(), 1, "one object");
+        find(&recalled[0], "messages").as_array().is_some_and(|messages| messages.len() >= 5)
+    })
+    .await;
     let shown = cli(&["recall", "--app", &app, "--user", "ada", "Where is the spare key kept?"]);
     assert!(shown.ok().stdout.contains("match 1"));
 }
 
 async fn openai_and_locomo_files_are_imported() {
-    let client = acme().await;
+    let client = plain().await;
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, value: Value| {
         let path = dir.path().join(name);
@@ -128,7 +131,7 @@ async fn openai_and_locomo_files_are_imported() {
 }
 
 async fn l12_an_export_is_imported_as_it_was() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let thread = client.resolve(session(&app, "ada", "thread:1")).await;
     let stored = client.append(&thread.thread_id, turn("Question?", "First answer.")).await;
@@ -148,13 +151,13 @@ async fn l12_an_export_is_imported_as_it_was() {
     let before = client.all_messages(&thread.thread_id).await;
 
     // Into the other tenant.
-    let addr = format!("http://{}", Server::shared_ready().addr);
+    let addr = format!("http://{}", PLAIN.ready().addr);
     let key = Key::Globex.secret();
     let args = ["import", &file, "--addr", &addr, "--api-key", &key];
     for _ in 0..2 {
         recollect_tests::recollect(&args, &[]).ok();
     }
-    let globex = Server::shared(Key::Globex).await;
+    let globex = PLAIN.client(Key::Globex).await;
     let copy = globex.resolve(session(&app, "ada", "thread:1")).await;
     let after = globex.all_messages(&copy.thread_id).await;
     assert_eq!(after.len(), before.len());
@@ -172,7 +175,7 @@ async fn l12_an_export_is_imported_as_it_was() {
 }
 
 async fn threads_and_history_are_printed_for_people_and_programs() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let thread_id = client.thread(&app).await;
     diary::store(&client, &thread_id).await;
@@ -201,7 +204,6 @@ async fn exit_codes_tell_what_went_wrong() {
         (vec!["threads", "--addr", &nobody], 3),
         (vec!["history", &never], 4),
         (vec!["threads", "--config", "/no/such/file"], 0),
-        (vec!["import", "/no/such/file"], 6),
     ] {
         let finished = cli(&args);
         if args.contains(&"--config") {
@@ -215,6 +217,10 @@ async fn exit_codes_tell_what_went_wrong() {
             assert_eq!(finished.stdout, "", "{args:?}");
         }
     }
+    // A file that is not there is a part that was refused.
+    let missing = cli(&["import", "/no/such/file"]);
+    assert_eq!(missing.code, Some(1), "{missing:?}");
+    assert!(missing.stderr.contains("/no/such/file"), "{missing:?}");
 }
 
 async fn completions_are_printed_for_each_shell() {
@@ -233,8 +239,10 @@ async fn the_doctor_says_how_things_are() {
     let broken = recollect_tests::recollect(&["doctor", "--data-dir", &data], &[
         ("RECOLLECT_EMBEDDING__MODEL_DIR", "/no/such/directory"),
     ]);
-    assert_eq!(broken.code, Some(6), "{broken:?}");
+    // Recall goes on by word, so it is a warning; it says how to mend it.
+    assert!(broken.stdout.contains("warn"), "{broken:?}");
     assert!(broken.stdout.contains("/no/such/directory"), "{broken:?}");
+    assert!(broken.stdout.contains("scripts/setup"), "{broken:?}");
 }
 
 /// Runs grpcurl with the key and gives back its output.
@@ -243,7 +251,7 @@ fn grpcurl(program: &Path, data: &Value, method: &str) -> Output {
         .arg("-plaintext")
         .args(["-H", &format!("authorization: Bearer {}", Key::Acme.secret())])
         .args(["-d", &data.to_string()])
-        .args([&Server::shared_ready().addr, method])
+        .args([&PLAIN.ready().addr, method])
         .output()
         .unwrap()
 }
@@ -260,7 +268,7 @@ async fn grpcurl_drives_the_service() -> Result<(), Skipped> {
     let list = Command::new(&program)
         .args(["-plaintext", "-H"])
         .arg(format!("authorization: Bearer {}", Key::Acme.secret()))
-        .args([&Server::shared_ready().addr, "list"])
+        .args([&PLAIN.ready().addr, "list"])
         .output()
         .unwrap();
     let names = String::from_utf8(list.stdout).unwrap();
@@ -301,7 +309,7 @@ async fn grpcurl_drives_the_service() -> Result<(), Skipped> {
     let refused = grpcurl(&program, &data, "recollect.v1.MessageService/GetHistory");
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success());
-    for word in ["InvalidArgument", "max_tokens", "INVALID_FIELD"] {
+    for word in ["InvalidArgument", "max_tokens", "10000000"] {
         assert!(said.contains(word), "{word}: {said}");
     }
     Ok(())

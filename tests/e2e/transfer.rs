@@ -11,7 +11,7 @@ use recollect_tests::{
 use tokio_stream::StreamExt as _;
 use uuid::Uuid;
 
-use crate::{acme, diary};
+use crate::{diary, plain};
 
 trials![
     l12_an_export_can_be_imported_elsewhere,
@@ -58,7 +58,7 @@ async fn export(client: &Client, app: &str) -> Vec<Record> {
 }
 
 async fn an_import_answers_each_request_in_order() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let requests = (0..30)
         .map(|number| {
@@ -80,7 +80,7 @@ async fn an_import_answers_each_request_in_order() {
 }
 
 async fn a_refused_request_does_not_stop_an_import() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let mut no_session = request(&app, "x", turn("Q", "A"));
     no_session.session = None;
@@ -137,7 +137,7 @@ async fn a_refused_request_does_not_stop_an_import() {
 }
 
 async fn a_repeated_import_stores_nothing_twice() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let requests: Vec<ImportMessagesRequest> = (0..5)
         .map(|number| request(&app, "thread:1", turn(&format!("q{number}"), "a")))
@@ -158,7 +158,7 @@ async fn a_repeated_import_stores_nothing_twice() {
 }
 
 async fn an_import_makes_threads_and_goes_on_in_them() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let before = client.resolve(session(&app, "ada", "thread:old")).await;
     client.append(&before.thread_id, turn("Before?", "Before.")).await;
@@ -176,7 +176,7 @@ async fn an_import_makes_threads_and_goes_on_in_them() {
 }
 
 async fn an_export_holds_all_branches_in_order_of_seq() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let mut threads = Vec::new();
     for number in 0..3 {
@@ -223,7 +223,7 @@ async fn an_export_holds_all_branches_in_order_of_seq() {
 }
 
 async fn l12_an_export_can_be_imported_elsewhere() {
-    let client = acme().await;
+    let client = plain().await;
     let (from, to) = (app(), app());
     let thread_id = client.thread(&from).await;
     diary::store(&client, &thread_id).await;
@@ -265,7 +265,7 @@ async fn l12_an_export_can_be_imported_elsewhere() {
 }
 
 async fn a_large_import_and_export_lose_nothing() {
-    let client = acme().await;
+    let client = plain().await;
     let app = app();
     let requests = (0..12)
         .map(|number| {

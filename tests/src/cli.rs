@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::recollect_binary;
-use crate::server::bare;
+use crate::process::bare;
 
 const LIMIT: Duration = Duration::from_secs(60);
 

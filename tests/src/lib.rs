@@ -8,17 +8,23 @@
 mod binary;
 mod cli;
 mod client;
+mod data_dir;
 mod dynamic;
 mod failure;
 mod messages;
 mod postgres;
+mod process;
+mod qdrant;
+mod raw;
 mod server;
+mod shared;
 mod trial;
 mod wait;
 
 pub use binary::{project_dir, recollect_binary, setup_tool};
 pub use cli::{Finished, recollect};
 pub use client::{Client, Key, USER_DEFAULT};
+pub use data_dir::DataDir;
 pub use dynamic::Dynamic;
 pub use failure::{Failure, Refused};
 pub use messages::{
@@ -26,6 +32,10 @@ pub use messages::{
     search_request, session, text_of, texts, tool_call, tool_result, turn, with_parts,
 };
 pub use postgres::Cluster;
-pub use server::{DataDir, Options, Ready, Server, free_addr, http_get, runs};
+pub use process::{free_addr, http_get, runs};
+pub use qdrant::{Fault, Qdrant};
+pub use raw::raw_call;
+pub use server::{Options, Ready, Server};
+pub use shared::{PLAIN, SHARED, Shared};
 pub use trial::{Outcome, Skipped, main_with, trial};
 pub use wait::{eventually, eventually_some};

@@ -3,28 +3,20 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::{Condvar, Mutex, OnceLock, mpsc};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ExitStatus, Stdio};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
-use tempfile::TempDir;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::{Client, Key, recollect_binary};
+use crate::process::{bare, kill};
+use crate::{Client, DataDir, Key, free_addr, recollect_binary, runs};
 
 const START_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(30);
-
-/// Servers of their own that run at a time, besides the shared one.
-const SLOTS: usize = 3;
-
-static SHARED: OnceLock<(DataDir, Mutex<Option<Server>>, Ready)> = OnceLock::new();
-static SLOTS_TAKEN: Mutex<usize> = Mutex::new(0);
-static SLOT_FREE: Condvar = Condvar::new();
 
 /// How a server is started.
 #[derive(Clone, Debug)]
@@ -76,79 +68,6 @@ impl Options {
     }
 }
 
-/// A directory for a server's data, configuration and log. While it lives it
-/// holds one of few slots, so that many tests do not start servers at once.
-pub struct DataDir {
-    dir: TempDir,
-    slot: bool,
-}
-
-impl DataDir {
-    /// An empty directory that root alone can enter.
-    #[expect(clippy::new_without_default, reason = "it makes a directory")]
-    pub fn new() -> Self {
-        let mut taken = SLOTS_TAKEN.lock().unwrap();
-        while *taken >= SLOTS {
-            taken = SLOT_FREE.wait(taken).unwrap();
-        }
-        *taken += 1;
-        Self {
-            dir: temp_dir(),
-            slot: true,
-        }
-    }
-
-    /// The directory around everything.
-    pub fn path(&self) -> &Path {
-        self.dir.path()
-    }
-
-    /// What is given to `--data-dir`.
-    pub fn data(&self) -> PathBuf {
-        self.dir.path().join("data")
-    }
-
-    /// The log of the servers that ran here.
-    pub fn log(&self) -> String {
-        fs::read_to_string(self.path().join("server.log")).unwrap_or_default()
-    }
-
-    /// The process id of the private Postgres.
-    pub fn postgres_pid(&self) -> Option<i32> {
-        let file = find(&self.data(), "postmaster.pid")?;
-        let text = fs::read_to_string(file).ok()?;
-        text.lines().next()?.trim().parse().ok()
-    }
-
-    /// Kills the private Postgres without a warning.
-    pub fn kill_postgres(&self) {
-        let pid = self.postgres_pid().expect("Postgres is not running");
-        kill(pid, Signal::KILL);
-    }
-
-    /// The first file or directory of this name under the data directory.
-    pub fn find(&self, name: &str) -> Option<PathBuf> {
-        find(&self.data(), name)
-    }
-}
-
-impl Drop for DataDir {
-    fn drop(&mut self) {
-        // After kill -9 the private Postgres is nobody's.
-        if let Some(pid) = self.postgres_pid() {
-            kill(pid, Signal::QUIT);
-            let start = Instant::now();
-            while self.postgres_pid().is_some() && start.elapsed() < Duration::from_secs(3) {
-                thread::sleep(Duration::from_millis(20));
-            }
-        }
-        if self.slot {
-            *SLOTS_TAKEN.lock().unwrap() -= 1;
-            SLOT_FREE.notify_one();
-        }
-    }
-}
-
 /// Runs a command until standard input ends.
 const GUARD: &str = "\"$@\" < /dev/null > /dev/null & pid=$!; echo \"{\\\"pid\\\": $pid}\"; \
      cat > /dev/null; kill -TERM $pid 2> /dev/null; wait $pid";
@@ -175,46 +94,6 @@ pub struct Server {
 }
 
 impl Server {
-    /// A caller of the server that most tests share.
-    pub async fn shared(key: Key) -> Client {
-        Client::new(&Self::shared_ready().addr, key).await
-    }
-
-    /// Where the shared server listens.
-    pub fn shared_ready() -> &'static Ready {
-        let (_, _, ready) = SHARED.get_or_init(|| {
-            let dir = DataDir {
-                dir: temp_dir(),
-                slot: false,
-            };
-            let server = Self::start(&dir, &Options::default());
-            let ready = server.ready.clone();
-            (dir, Mutex::new(Some(server)), ready)
-        });
-        ready
-    }
-
-    /// What the shared server has logged.
-    pub fn shared_log() -> String {
-        SHARED.get().map(|(dir, ..)| dir.log()).unwrap_or_default()
-    }
-
-    /// Stops the shared server if it runs.
-    pub fn stop_shared() -> Result<(), String> {
-        let Some((dir, server, _)) = SHARED.get() else {
-            return Ok(());
-        };
-        let Some(server) = server.lock().unwrap().take() else {
-            return Ok(());
-        };
-        let status = server.stop();
-        let _ = fs::remove_dir_all(dir.path());
-        if status.success() {
-            return Ok(());
-        }
-        Err(format!("{status}; the end of its log:\n{}", tail(&dir.log())))
-    }
-
     /// Starts a server and waits until it is ready.
     ///
     /// # Panics
@@ -358,56 +237,6 @@ impl Drop for Server {
     }
 }
 
-/// Whether a process is there and has not ended.
-pub fn runs(pid: i32) -> bool {
-    // The state stands behind the name, which is in brackets.
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['Z', 'X']))
-}
-
-/// An address of this machine that nobody listens on.
-pub fn free_addr() -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().to_string()
-}
-
-/// Asks the metrics listener for a path; the HTTP status and the body.
-pub async fn http_get(addr: &str, path: &str) -> (u16, String) {
-    let mut stream = tokio::net::TcpStream::connect(addr).await.unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok());
-    let body = answer.split_once("\r\n\r\n").map(|(_, body)| body);
-    (status.unwrap_or(0), body.unwrap_or_default().to_owned())
-}
-
-/// A command without the settings of whoever runs the tests.
-pub(crate) fn bare(program: &Path) -> Command {
-    let mut command = Command::new(program);
-    for (name, _) in std::env::vars_os() {
-        let text = name.to_string_lossy();
-        if text.starts_with("RECOLLECT_") || text == "DATABASE_URL" || text == "RUST_LOG" {
-            command.env_remove(&name);
-        }
-    }
-    command
-}
-
-pub(crate) fn kill(pid: i32, signal: Signal) {
-    if let Some(pid) = Pid::from_raw(pid) {
-        let _ = kill_process(pid, signal);
-    }
-}
-
-fn temp_dir() -> TempDir {
-    tempfile::Builder::new()
-        .prefix("recollect-e2e-")
-        .tempdir()
-        .unwrap()
-}
-
 /// The first line of the server's standard output, as JSON. The rest is read
 /// and thrown away, so that the server never waits for a full pipe.
 fn first_line(child: &mut Child) -> Result<Value, String> {
@@ -455,17 +284,4 @@ fn text(line: &Value, key: &str) -> String {
 fn tail(log: &str) -> String {
     let lines: Vec<&str> = log.lines().collect();
     lines[lines.len().saturating_sub(30)..].join("\n")
-}
-
-fn find(dir: &Path, name: &str) -> Option<PathBuf> {
-    let mut below = Vec::new();
-    for entry in fs::read_dir(dir).ok()?.filter_map(Result::ok) {
-        if entry.file_name() == name {
-            return Some(entry.path());
-        }
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            below.push(entry.path());
-        }
-    }
-    below.iter().find_map(|dir| find(dir, name))
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use libtest_mimic::{Arguments, Completion, Trial};
 
-use crate::Server;
+use crate::{PLAIN, SHARED};
 
 /// A test that takes longer has failed.
 const TIME_LIMIT: Duration = Duration::from_secs(150);
@@ -88,7 +88,7 @@ pub fn trial(module: &str, name: &'static str, test: fn() -> BoxedTest) -> Trial
     .with_kind(module)
 }
 
-/// Runs the tests that the arguments choose, and stops the shared server.
+/// Runs the tests that the arguments choose, and stops the shared servers.
 pub fn main_with(trials: Vec<Trial>) -> ExitCode {
     let mut names = HashSet::new();
     for trial in &trials {
@@ -101,9 +101,11 @@ pub fn main_with(trials: Vec<Trial>) -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(THREADS);
     let conclusion = libtest_mimic::run(&arguments, trials);
-    if let Err(problem) = Server::stop_shared() {
-        eprintln!("the shared server did not stop as it should: {problem}");
-        return ExitCode::FAILURE;
+    for shared in [&SHARED, &PLAIN] {
+        if let Err(problem) = shared.stop() {
+            eprintln!("a shared server did not stop as it should: {problem}");
+            return ExitCode::FAILURE;
+        }
     }
     conclusion.exit_code()
 }

@@ -23,8 +23,10 @@ pub struct Turn {
 /// `messages` are the path to a head, or its newest part, in chronological
 /// order; `reaches_root` tells that the first of them begins the conversation.
 ///
-/// - A turn starts at a user message that does not follow another one, and has
-///   everything up to the next turn. System messages within it belong to it.
+/// - A turn starts at a user message, and has everything up to the next one.
+///   System messages within it belong to it. A user message that is followed by
+///   another one is a turn by itself, so a conversation in which only users
+///   speak can be cut anywhere.
 /// - What stands before the first user message is one turn: the instructions
 ///   at the root, with the greeting if there is one.
 /// - A tool call and its results are in one turn. Where a result comes after
@@ -32,14 +34,12 @@ pub struct Turn {
 ///   nearest call with its id that stands before it.
 /// - Without `reaches_root`, a first message that is not a user's, and a result
 ///   whose call is not there, belong to a turn that began earlier; such a turn
-///   is not `whole`. A user message at the front is taken for a turn's start,
-///   so whoever reads only the newest part must not stop between two user
-///   messages that follow each other.
+///   is not `whole`.
 pub fn turns(messages: &[Message], reaches_root: bool) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
     let mut calls: HashMap<&str, usize> = HashMap::new();
     let mut start = 0;
-    for run in messages.chunk_by(|before, next| !begins_turn(before, next)) {
+    for run in messages.chunk_by(|_, next| next.role != Role::User) {
         let mut turn = Turn {
             messages: start..start + run.len(),
             whole: start > 0 || reaches_root || run[0].role == Role::User,
@@ -73,8 +73,4 @@ pub fn turns(messages: &[Message], reaches_root: bool) -> Vec<Turn> {
         turns.push(turn);
     }
     turns
-}
-
-fn begins_turn(before: &Message, next: &Message) -> bool {
-    next.role == Role::User && before.role != Role::User
 }

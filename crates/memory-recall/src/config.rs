@@ -174,6 +174,9 @@ impl Default for IndexConfig {
 pub struct IndexerConfig {
     /// Changes claimed at a time. Default: 64.
     pub batch_size: usize,
+    /// Batches under way at a time: while one is written, another is embedded.
+    /// Default: 2.
+    pub lanes: usize,
     /// How long claimed changes stay with one worker; when it dies, another
     /// takes them over after this. Default: 60s.
     #[serde(with = "humantime_serde")]
@@ -196,6 +199,7 @@ impl Default for IndexerConfig {
     fn default() -> Self {
         Self {
             batch_size: 64,
+            lanes: 2,
             lease: Duration::from_secs(60),
             poll_interval: Duration::from_millis(500),
             max_attempts: 8,

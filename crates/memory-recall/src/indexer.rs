@@ -1,9 +1,10 @@
 //! The worker that carries changes from the outbox into the index.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures::future::join_all;
 use memory_contract::{MessageId, TenantId};
 use memory_store::{Failure, IndexRecord, Job, JobKind, LeaseId};
 use time::OffsetDateTime;
@@ -28,8 +29,7 @@ pub struct Indexer {
     wake: Arc<Notify>,
     status: watch::Sender<IndexerStatus>,
     /// Since when the index is being rebuilt, as far as this worker knows.
-    rebuilding: Option<Instant>,
-    prepared: bool,
+    rebuilding: Mutex<Option<Instant>>,
 }
 
 /// Wakes the worker, waits for it, and looks at it. Cheap to clone.
@@ -76,8 +76,7 @@ impl Indexer {
             config,
             wake: Arc::new(Notify::new()),
             status: watch::Sender::new(IndexerStatus::default()),
-            rebuilding: None,
-            prepared: false,
+            rebuilding: Mutex::default(),
         }
     }
 
@@ -86,45 +85,60 @@ impl Indexer {
         IndexerHandle { wake: Arc::clone(&self.wake), status: self.status.subscribe() }
     }
 
-    /// Prepares the index, then works until it is told to stop; the batch at
-    /// hand is finished first. A store or an index that does not answer is tried
-    /// again for as long as it takes, and costs no change one of its tries.
-    pub async fn run(mut self, stop: CancellationToken) {
+    /// Prepares the index, then works until it is told to stop; the batches at
+    /// hand are finished first. A store or an index that does not answer is
+    /// tried again for as long as it takes, and costs no change one of its tries.
+    pub async fn run(self, stop: CancellationToken) {
         let mut failures = 0;
         while !stop.is_cancelled() {
-            let pause = match self.round().await {
-                Ok(0) => {
+            match self.prepare().await {
+                Ok(()) => {
                     failures = 0;
-                    self.config.poll_interval
-                }
-                Ok(_) => {
-                    failures = 0;
-                    continue;
+                    // While one lane writes, another embeds.
+                    let lost = stop.child_token();
+                    join_all((0..self.config.lanes.max(1)).map(|_| self.lane(&lost))).await;
                 }
                 Err(error) => {
                     failures += 1;
                     self.note(&error);
-                    if matches!(error, RecallError::IndexLost { .. }) {
-                        self.prepared = false;
-                    }
-                    self.backoff(failures)
+                    self.pause(&stop, self.backoff(failures)).await;
                 }
-            };
-            tokio::select! {
-                () = stop.cancelled() => {}
-                // After a failure nobody but time wakes the worker.
-                () = self.wake.notified(), if failures == 0 => {}
-                () = tokio::time::sleep(pause) => {}
             }
         }
     }
 
-    /// Carries out one batch, and tells how many changes were in it.
-    async fn round(&mut self) -> Result<usize, RecallError> {
-        if !self.prepared {
-            self.prepare().await?;
-            self.prepared = true;
+    /// Carries out batches until it is told to stop, or the index is lost.
+    async fn lane(&self, lost: &CancellationToken) {
+        let mut failures = 0;
+        while !lost.is_cancelled() {
+            match self.round().await {
+                Ok(0) => {
+                    failures = 0;
+                    tokio::select! {
+                        () = self.wake.notified() => {}
+                        () = self.pause(lost, self.config.poll_interval) => {}
+                    }
+                }
+                Ok(_) => failures = 0,
+                Err(error) => {
+                    failures += 1;
+                    self.note(&error);
+                    if matches!(error, RecallError::IndexLost { .. }) {
+                        lost.cancel();
+                    }
+                    self.pause(lost, self.backoff(failures)).await;
+                }
+            }
         }
+    }
+
+    async fn pause(&self, stop: &CancellationToken, pause: Duration) {
+        // Over early when it is told to stop.
+        let _ = tokio::time::timeout(pause, stop.cancelled()).await;
+    }
+
+    /// Carries out one batch, and tells how many changes were in it.
+    async fn round(&self) -> Result<usize, RecallError> {
         let batch = u32::try_from(self.config.batch_size).unwrap_or(u32::MAX);
         let claim = self.outbox.claim(batch, self.config.lease).await?;
         self.end_rebuilding(claim.jobs.first()).await?;
@@ -133,6 +147,10 @@ impl Indexer {
         }
         let started = Instant::now();
         let count = claim.jobs.len();
+        if count >= self.config.batch_size {
+            // There is more to do than for one lane.
+            self.wake.notify_one();
+        }
         self.work(claim.lease, &claim.jobs).await?;
         metrics::histogram!("recollect_index_batch_seconds").record(started.elapsed().as_secs_f64());
         Ok(count)
@@ -141,14 +159,14 @@ impl Indexer {
     /// Makes the index ready, and queues every message where it has none yet. A
     /// worker that dies in between leaves the index unmarked, so that the next
     /// one queues again.
-    async fn prepare(&mut self) -> Result<(), RecallError> {
+    async fn prepare(&self) -> Result<(), RecallError> {
         match self.index.prepare().await? {
-            Prepared::Whole => self.rebuilding = None,
-            Prepared::Rebuilding => self.rebuilding = Some(Instant::now()),
+            Prepared::Whole => self.set_rebuilding(None),
+            Prepared::Rebuilding => self.set_rebuilding(Some(Instant::now())),
             Prepared::New => {
                 let queued = self.outbox.enqueue_everything().await?;
                 self.index.mark_rebuilding(true).await?;
-                self.rebuilding = Some(Instant::now());
+                self.set_rebuilding(Some(Instant::now()));
                 if queued > 0 {
                     tracing::info!(messages = queued, "the index is new; every message is queued");
                 }
@@ -159,8 +177,9 @@ impl Indexer {
 
     /// The index is whole again once nothing waits that was queued before the
     /// rebuilding began. `oldest` is the oldest change that nobody works on.
-    async fn end_rebuilding(&mut self, oldest: Option<&Job>) -> Result<(), RecallError> {
-        let Some(since) = self.rebuilding else { return Ok(()) };
+    async fn end_rebuilding(&self, oldest: Option<&Job>) -> Result<(), RecallError> {
+        let since = *self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(since) = since else { return Ok(()) };
         let age = |job: &Job| OffsetDateTime::now_utc() - job.created;
         if oldest.is_some_and(|job| age(job) >= since.elapsed()) {
             return Ok(());
@@ -168,10 +187,14 @@ impl Indexer {
         let stats = self.outbox.stats().await?;
         if stats.pending == 0 || stats.lag < since.elapsed() {
             self.index.mark_rebuilding(false).await?;
-            self.rebuilding = None;
+            self.set_rebuilding(None);
             tracing::info!("the index is whole");
         }
         Ok(())
+    }
+
+    fn set_rebuilding(&self, since: Option<Instant>) {
+        *self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner) = since;
     }
 
     /// Carries out jobs together; if the index refuses one of them, each by
@@ -344,7 +367,6 @@ impl IndexerHandle {
 /// The index entry of a message.
 fn point(tenant: &TenantId, record: IndexRecord, dense: Option<Vec<f32>>) -> Point {
     let IndexRecord { message, previous, app, user, thread_ordinal: _ } = record;
-    let previous: Vec<_> = previous.into_iter().collect();
     Point {
         lexical: text::lexical_document(&message, &previous),
         question: text::is_question(&message),

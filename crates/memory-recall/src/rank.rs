@@ -270,10 +270,8 @@ mod tests {
 
     #[test]
     fn an_answer_lifts_its_question_and_the_named_speaker_comes_first() {
-        let mut asked = candidate(10, 5.0);
-        asked.name = "Bo".into();
-        let mut answered = candidate(15, 5.0);
-        answered.name = "Ada".into();
+        let asked = Candidate { name: "Bo".into(), ..candidate(10, 5.0) };
+        let answered = Candidate { name: "Ada".into(), short: false, ..candidate(15, 5.0) };
         let found = Candidates { dense: Vec::new(), lexical: vec![asked.clone(), answered.clone()] };
         let order = |speaker| -> Vec<MessageId> {
             rank(found.clone(), Method::Hybrid, speaker).iter().map(|one| one.message).collect()

@@ -61,7 +61,7 @@ BEGIN
             ORDER BY m.depth DESC
             LIMIT p_max_rows - v_rows + 1
         LOOP
-            IF v_rows = p_max_rows OR (v_tokens > p_max_tokens AND v_last_role = 'user' AND role <> 'user') THEN
+            IF v_rows = p_max_rows OR (v_tokens > p_max_tokens AND v_last_role = 'user') THEN
                 v_older := true;
                 EXIT path;
             END IF;
@@ -225,19 +225,20 @@ BEGIN
     INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op)
     VALUES (p_tenant, p_thread, p_message, v_message.seq, 'delete')
     RETURNING id INTO revision;
-    -- The index entries of its answers were made with its words: make them anew.
+    -- The index entries of the three messages after it were made with its
+    -- words: make them anew, and those beside them with the same depth, which
+    -- does no harm.
     WITH queued AS (
         INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op)
         SELECT p_tenant, p_thread, m.message_id, m.seq, 'upsert'
-        FROM (
-            SELECT v_message.branch
-            UNION ALL
-            SELECT b.branch FROM recollect.branches b
-            WHERE b.tenant_id = p_tenant AND b.thread_id = p_thread AND b.fork_id = p_message
-        ) AS child (branch)
+        FROM recollect.branches b
         JOIN recollect.messages m
-            ON m.tenant_id = p_tenant AND m.thread_id = p_thread
-            AND m.branch = child.branch AND m.depth = v_message.depth + 1 AND m.deleted_at IS NULL
+            ON m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.branch = b.branch
+            AND m.depth BETWEEN v_message.depth + 1 AND v_message.depth + 3
+            AND m.deleted_at IS NULL
+        WHERE b.tenant_id = p_tenant AND b.thread_id = p_thread
+            -- A branch has a higher number than the one that it left.
+            AND b.branch >= v_message.branch
         ORDER BY m.seq
         RETURNING id
     )

@@ -1,6 +1,6 @@
 //! What the indexer reads and queues, for one tenant at a time.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use memory_contract::{AppId, Message, MessageId, TenantId, ThreadId, UserId};
 
@@ -11,20 +11,24 @@ use crate::{
     outbox::read_stats,
     query::{Params, query},
     recall::uuids,
-    rows::{self, MESSAGE_COLUMNS, column, only, optional_id},
+    rows::{self, column, only, optional_id},
     thread::one_more,
 };
 
 /// Messages that one statement queues.
 const ENQUEUE_PAGE: i64 = 5_000;
 
+/// Messages before one that its index entry is made of, at most.
+const CONTEXT: i32 = 3;
+
 /// A message with what its index entry is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexRecord {
     /// The message.
     pub message: Message,
-    /// The message that it follows, if that can be read.
-    pub previous: Option<Message>,
+    /// The messages before it along its parents, the nearest first, at most
+    /// three steps away. Deleted ones are left out.
+    pub previous: Vec<Message>,
     /// The app of its thread.
     pub app: AppId,
     /// The user of its thread; may be empty.
@@ -43,29 +47,24 @@ impl Store {
         tenant: &TenantId,
         ids: &[MessageId],
     ) -> Result<Vec<IndexRecord>, StoreError> {
-        let params: Params<'_> = &[&tenant.as_str(), &uuids(ids)];
+        let params: Params<'_> = &[&tenant.as_str(), &uuids(ids), &CONTEXT];
         let found = self
             .pool
             .within(tenant, query!("messages/index_records"), params)
             .await?;
-        found
+        let rows = found.iter().map(read_row).collect::<Result<Vec<_>, _>>()?;
+        let by_id: HashMap<MessageId, &Row> = rows.iter().map(|row| (row.message.id, row)).collect();
+        Ok(rows
             .iter()
-            .map(|row| {
-                let thread = rows::id(row, 0)?;
-                let previous = if column(row, 4)? {
-                    Some(rows::message(row, 5 + MESSAGE_COLUMNS, thread)?)
-                } else {
-                    None
-                };
-                Ok(IndexRecord {
-                    message: rows::message(row, 5, thread)?,
-                    previous,
-                    app: AppId::new(column::<String>(row, 1)?),
-                    user: UserId::new(column::<String>(row, 2)?),
-                    thread_ordinal: column(row, 3)?,
-                })
+            .filter(|row| row.wanted)
+            .map(|row| IndexRecord {
+                message: row.message.clone(),
+                previous: previous(row, &by_id),
+                app: row.app.clone(),
+                user: row.user.clone(),
+                thread_ordinal: row.thread_ordinal,
             })
-            .collect()
+            .collect())
     }
 
     /// Which of these messages can still be read: the recheck after an upsert.
@@ -188,4 +187,35 @@ impl Store {
             .collect::<Result<_, StoreError>>()?;
         Ok(Page::cut(letters, limit))
     }
+}
+
+/// A row of `messages/index_records`.
+struct Row {
+    message: Message,
+    app: AppId,
+    user: UserId,
+    thread_ordinal: i64,
+    /// It was asked for, and is not only the context of another.
+    wanted: bool,
+    readable: bool,
+}
+
+fn read_row(row: &tokio_postgres::Row) -> Result<Row, StoreError> {
+    Ok(Row {
+        message: rows::message(row, 6, rows::id(row, 0)?)?,
+        app: AppId::new(column::<String>(row, 1)?),
+        user: UserId::new(column::<String>(row, 2)?),
+        thread_ordinal: column(row, 3)?,
+        wanted: column(row, 4)?,
+        readable: column(row, 5)?,
+    })
+}
+
+fn previous(row: &Row, by_id: &HashMap<MessageId, &Row>) -> Vec<Message> {
+    std::iter::successors(Some(row), |row| by_id.get(&row.message.parent?).copied())
+        .skip(1)
+        .take(CONTEXT as usize)
+        .filter(|row| row.readable)
+        .map(|row| row.message.clone())
+        .collect()
 }

@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::facts::Facts;
 use super::filter::{Condition, Selection, field};
 use super::payload::candidate;
-use super::writer::{DENSE, LEXICAL, Writer, guarded, not_prepared};
+use super::writer::{DENSE, LEXICAL, Writer, guarded, not_prepared, release};
 use super::{
     Backend, Candidate, Candidates, Change, Index, IndexSchema, IndexState, IndexStatus,
     LexicalVector, Prepared, Search,
@@ -93,8 +93,12 @@ impl EdgeIndex {
         read: impl FnOnce(&EdgeShard) -> Result<T, RecallError> + Send + 'static,
     ) -> Result<T, RecallError> {
         let shard = self.shard.borrow().clone().ok_or_else(not_prepared)?;
-        let answer = tokio::task::spawn_blocking(move || read(&shard)).await;
-        answer.map_err(|_| not_prepared())?
+        let read = move || {
+            let answer = read(&shard);
+            release(shard);
+            answer
+        };
+        tokio::task::spawn_blocking(read).await.map_err(|_| not_prepared())?
     }
 
     fn set_state(&self, state: IndexState) {
@@ -265,7 +269,8 @@ fn write(
     publish: watch::Sender<Option<Arc<EdgeShard>>>,
 ) {
     // A caller that no longer waits for its answer is no matter.
-    while let Some(command) = queue.blocking_recv() {
+    let mut next = None;
+    while let Some(command) = next.take().or_else(|| queue.blocking_recv()) {
         match command {
             Command::Prepare(reply) => {
                 let prepared = writer.prepare().map(|(shard, prepared)| {
@@ -275,7 +280,18 @@ fn write(
                 let _ = reply.send(prepared);
             }
             Command::Apply(changes, reply) => {
-                let _ = reply.send(writer.apply(changes));
+                // A flush costs more than the changes: one for all that wait.
+                let mut applied = vec![(writer.apply(changes), reply)];
+                while let Ok(command) = queue.try_recv() {
+                    match command {
+                        Command::Apply(changes, reply) => applied.push((writer.apply(changes), reply)),
+                        other => {
+                            next = Some(other);
+                            break;
+                        }
+                    }
+                }
+                acknowledge(applied, writer.flush());
                 if queue.is_empty() {
                     writer.tidy();
                 }
@@ -285,11 +301,32 @@ fn write(
             }
             Command::Stop(reply) => {
                 publish.send_replace(None);
-                drop(writer);
+                writer.close();
                 let _ = reply.send(());
                 return;
             }
         }
+    }
+    publish.send_replace(None);
+    writer.close();
+}
+
+/// Answers changes after the flush that covers them. If it failed, so have they
+/// all.
+fn acknowledge(
+    applied: Vec<(Result<(), RecallError>, oneshot::Sender<Result<(), RecallError>>)>,
+    flushed: Result<(), RecallError>,
+) {
+    let failure = flushed.err().map(|error| error.to_string());
+    for (result, reply) in applied {
+        let flushed = match &failure {
+            None => Ok(()),
+            Some(error) => Err(RecallError::IndexUnavailable {
+                backend: Backend::Edge,
+                source: error.as_str().into(),
+            }),
+        };
+        let _ = reply.send(result.and(flushed));
     }
 }
 

@@ -85,7 +85,8 @@ impl Writer {
         Ok((shard, self.state()))
     }
 
-    /// Carries out the changes in order, and flushes.
+    /// Carries out the changes in order. They count only after
+    /// [`Writer::flush`].
     pub(crate) fn apply(&mut self, changes: Vec<Change>) -> Result<(), RecallError> {
         let Some(shard) = self.shard.clone() else { return Err(not_prepared()) };
         self.changes += changes.len();
@@ -114,7 +115,12 @@ impl Writer {
             }
         }
         learn(&shard, &mut points)?;
-        forget(&shard, &mut forgotten)?;
+        forget(&shard, &mut forgotten)
+    }
+
+    /// Makes everything durable that was carried out.
+    pub(crate) fn flush(&self) -> Result<(), RecallError> {
+        let Some(shard) = &self.shard else { return Err(not_prepared()) };
         guarded("flush", || {
             shard.flush();
             Ok(())
@@ -145,6 +151,13 @@ impl Writer {
         let draft = path.with_extension("draft");
         let written = fs::write(&draft, state).and_then(|()| fs::rename(&draft, &path));
         written.map_err(|source| self.broken(source))
+    }
+
+    /// Lets go of the points.
+    pub(crate) fn close(&mut self) {
+        if let Some(shard) = self.shard.take() {
+            release(shard);
+        }
     }
 
     fn state(&self) -> Prepared {
@@ -323,6 +336,14 @@ fn forget(shard: &EdgeShard, ids: &mut Vec<PointId>) -> Result<(), RecallError> 
 
 fn update(shard: &EdgeShard, operation: PointOperations) -> Result<(), RecallError> {
     guarded("take changes", || shard.update(UpdateOperation::PointOperation(operation)))
+}
+
+/// Lets go of the engine. The last to do so flushes it, which panics where the
+/// disk fails; what counts has been flushed before.
+pub(crate) fn release(shard: Arc<EdgeShard>) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(shard))) {
+        tracing::warn!(error = words_of(&*panic), "the index was not closed properly");
+    }
 }
 
 /// Runs a step of the engine; a panic in it becomes an error.

@@ -210,10 +210,10 @@ impl Shared {
     /// process may rebuild it.
     fn look_at_state(&self, tenant: &TenantId) {
         let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
-        if looked.elapsed() < STATE_LOOK {
+        if looked.is_some_and(|looked| looked.elapsed() < STATE_LOOK) {
             return;
         }
-        *looked = Instant::now();
+        *looked = Some(Instant::now());
         let (index, tenant) = (Arc::clone(&self.index), tenant.clone());
         tokio::spawn(async move { index.status(&tenant).await });
     }

@@ -40,7 +40,7 @@ struct Shared {
     config: SearchConfig,
     names: Names,
     owners: Owners,
-    looked: Mutex<Instant>,
+    looked: Mutex<Option<Instant>>,
 }
 
 impl Recall {
@@ -62,7 +62,7 @@ impl Recall {
             indexer,
             config,
             owners: Owners::default(),
-            looked: Mutex::new(Instant::now()),
+            looked: Mutex::default(),
         };
         Self { shared: Arc::new(shared) }
     }

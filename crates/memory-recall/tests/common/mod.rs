@@ -173,6 +173,16 @@ impl FakeStore {
         self.lock().dead.clone()
     }
 
+    /// Gives up a change that nobody works on.
+    pub fn give_up(&self, change: i64) -> bool {
+        let mut inner = self.lock();
+        let waits = |queued: &Queued| queued.job.id == change && queued.lease.is_none() && queued.job.attempts > 0;
+        let Some(place) = inner.jobs.iter().position(waits) else { return false };
+        let job = inner.jobs.remove(place).job;
+        inner.dead.push((job, "refused".to_owned()));
+        true
+    }
+
     /// Reads answered so far.
     pub fn reads(&self) -> usize {
         self.lock().reads
@@ -383,7 +393,7 @@ impl Outbox for FakeStore {
             previous.reverse();
             records.push(IndexRecord {
                 message: message.clone(),
-                previous: previous.into_iter().collect(),
+                previous,
                 app: thread.session.app.clone(),
                 user: thread.session.user.clone(),
                 thread_ordinal: inner.ordinal(message.thread),

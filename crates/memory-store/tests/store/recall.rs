@@ -185,7 +185,7 @@ async fn the_recent_window_follows_the_active_branch() {
         .index_records(&world.tenant, &[again])
         .await
         .unwrap();
-    assert_eq!(records[0].previous.as_ref().unwrap().id, question);
+    assert_eq!(records[0].previous[0].id, question);
     assert_eq!(
         (records[0].app.as_str(), records[0].user.as_str()),
         ("app", "ada")

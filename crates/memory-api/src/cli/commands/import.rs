@@ -54,7 +54,10 @@ pub async fn run(args: ImportArgs) -> Result<(), Failure> {
     match problems {
         0 => Ok(()),
         _ => Err(Failure::Refused {
-            message: format!("{problems} parts were not imported"),
+            message: match problems {
+                1 => "1 part was not imported".to_owned(),
+                _ => format!("{problems} parts were not imported"),
+            },
             next_step: "Mend them and import the file again: what is stored already is not stored \
                         twice. With --again everything is stored as new."
                 .to_owned(),

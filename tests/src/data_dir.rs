@@ -1,0 +1,119 @@
+//! Directories for servers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::process::kill;
+
+/// Servers of their own that run at a time, besides the shared ones.
+const SLOTS: usize = 3;
+
+static SLOTS_TAKEN: Mutex<usize> = Mutex::new(0);
+static SLOT_FREE: Condvar = Condvar::new();
+
+/// A directory for a server's data, configuration and log. While it lives it
+/// holds one of few slots, so that many tests do not start servers at once.
+pub struct DataDir {
+    dir: TempDir,
+    slot: bool,
+}
+
+impl DataDir {
+    /// An empty directory that root alone can enter.
+    #[expect(clippy::new_without_default, reason = "it makes a directory")]
+    pub fn new() -> Self {
+        let mut taken = SLOTS_TAKEN.lock().unwrap();
+        while *taken >= SLOTS {
+            taken = SLOT_FREE.wait(taken).unwrap();
+        }
+        *taken += 1;
+        Self {
+            dir: temp_dir(),
+            slot: true,
+        }
+    }
+
+    /// The directory around everything.
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// A directory for a shared server, which takes no slot.
+    pub(crate) fn unlimited() -> Self {
+        Self {
+            dir: temp_dir(),
+            slot: false,
+        }
+    }
+
+    /// What is given to `--data-dir`.
+    pub fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    /// The log of the servers that ran here.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.path().join("server.log")).unwrap_or_default()
+    }
+
+    /// The process id of the private Postgres.
+    pub fn postgres_pid(&self) -> Option<i32> {
+        let file = find(&self.data(), "postmaster.pid")?;
+        let text = fs::read_to_string(file).ok()?;
+        text.lines().next()?.trim().parse().ok()
+    }
+
+    /// Kills the private Postgres without a warning.
+    pub fn kill_postgres(&self) {
+        let pid = self.postgres_pid().expect("Postgres is not running");
+        kill(pid, Signal::KILL);
+    }
+
+    /// The first file or directory of this name under the data directory.
+    pub fn find(&self, name: &str) -> Option<PathBuf> {
+        find(&self.data(), name)
+    }
+}
+
+impl Drop for DataDir {
+    fn drop(&mut self) {
+        // After kill -9 the private Postgres is nobody's.
+        if let Some(pid) = self.postgres_pid() {
+            kill(pid, Signal::QUIT);
+            let start = Instant::now();
+            while self.postgres_pid().is_some() && start.elapsed() < Duration::from_secs(3) {
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
+        if self.slot {
+            *SLOTS_TAKEN.lock().unwrap() -= 1;
+            SLOT_FREE.notify_one();
+        }
+    }
+}
+
+fn temp_dir() -> TempDir {
+    tempfile::Builder::new()
+        .prefix("recollect-e2e-")
+        .tempdir()
+        .unwrap()
+}
+
+fn find(dir: &Path, name: &str) -> Option<PathBuf> {
+    let mut below = Vec::new();
+    for entry in fs::read_dir(dir).ok()?.filter_map(Result::ok) {
+        if entry.file_name() == name {
+            return Some(entry.path());
+        }
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            below.push(entry.path());
+        }
+    }
+    below.iter().find_map(|dir| find(dir, name))
+}

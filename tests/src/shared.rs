@@ -1,0 +1,80 @@
+//! The servers that most tests share. Each test keeps to app ids of its own.
+
+use std::fs;
+use std::sync::{Mutex, OnceLock};
+
+use crate::data_dir::DataDir;
+use crate::server::{Options, Ready, Server};
+use crate::{Client, Key};
+
+/// A server that starts when the first test asks for it.
+pub struct Shared {
+    config: &'static [&'static str],
+    running: OnceLock<Running>,
+}
+
+struct Running {
+    dir: DataDir,
+    server: Mutex<Option<Server>>,
+    ready: Ready,
+}
+
+/// The embedded default as it is, for tests of recall.
+pub static SHARED: Shared = Shared::new(&[]);
+
+/// A server without a model, for tests of everything else: indexing takes it no
+/// time, so that nobody who waits for the index waits for those.
+pub static PLAIN: Shared = Shared::new(&["embedding.kind = \"none\""]);
+
+impl Shared {
+    const fn new(config: &'static [&'static str]) -> Self {
+        Self {
+            config,
+            running: OnceLock::new(),
+        }
+    }
+
+    /// A caller.
+    pub async fn client(&self, key: Key) -> Client {
+        Client::new(&self.ready().addr, key).await
+    }
+
+    /// Where it listens.
+    pub fn ready(&self) -> &Ready {
+        &self.running().ready
+    }
+
+    /// What it has logged.
+    pub fn log(&self) -> String {
+        self.running().dir.log()
+    }
+
+    fn running(&self) -> &Running {
+        self.running.get_or_init(|| {
+            let dir = DataDir::unlimited();
+            let server = Server::start(&dir, &Options::with(self.config));
+            Running {
+                ready: server.ready().clone(),
+                server: Mutex::new(Some(server)),
+                dir,
+            }
+        })
+    }
+
+    /// Stops it if it runs.
+    pub(crate) fn stop(&self) -> Result<(), String> {
+        let Some(running) = self.running.get() else {
+            return Ok(());
+        };
+        let Some(server) = running.server.lock().unwrap().take() else {
+            return Ok(());
+        };
+        let status = server.stop();
+        let log = running.dir.log();
+        let _ = fs::remove_dir_all(running.dir.path());
+        if status.success() {
+            return Ok(());
+        }
+        Err(format!("{status}; its log:\n{log}"))
+    }
+}
