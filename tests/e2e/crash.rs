@@ -225,7 +225,7 @@ async fn a_broken_index_is_put_aside_and_rebuilt() {
     let client = server.client(Key::Acme).await;
     let thread_id = fill(&client, 150).await;
     points(&client, 150).await;
-    assert!(server.stop().success());
+    assert!(server.stop().await.success());
 
     let index = dir.find("index").expect("the index is in the data directory");
     let broken = overwrite(&index);
@@ -250,7 +250,7 @@ async fn a_lost_index_is_rebuilt() {
     let other = fill(&globex, 40).await;
     points(&client, 60).await;
     points(&globex, 40).await;
-    assert!(server.stop().success());
+    assert!(server.stop().await.success());
 
     fs::remove_dir_all(dir.find("index").unwrap()).unwrap();
     let server = Server::start(&dir, &Options::default());

@@ -67,7 +67,7 @@ async fn l13_exact_history_works_while_the_index_is_down() {
     };
     client.messages().delete_message(request).await.unwrap();
     assert_eq!(client.all_messages(&thread_id).await, all[1..]);
-    assert!(server.stop().success(), "stopping waits for no index");
+    assert!(server.stop().await.success(), "stopping waits for no index");
 }
 
 async fn b02_recall_without_an_index_answers_from_the_database_and_says_so() {
@@ -176,7 +176,13 @@ async fn a_missing_model_says_which_command_makes_it() {
             let client = server.client(Key::Acme).await;
             let thread_id = client.thread("app").await;
             let stored = diary::store(&client, &thread_id).await;
-            let request = recall_request(&thread_id, "greyhound", &stored.revision);
+            let request = RecallRequest {
+                max_wait: Some(prost_types::Duration {
+                    seconds: 5,
+                    nanos: 0,
+                }),
+                ..recall_request(&thread_id, "greyhound", &stored.revision)
+            };
             let recalled = client.recall(request).await;
             let told = reasons(&recalled.degradations);
             assert_eq!(told, [DegradationReason::EmbedderUnavailable]);

@@ -64,7 +64,7 @@ async fn l01_everything_is_kept_over_a_restart() {
     let query = search_request(&thread_id, "violin", &stored.revision);
     let before = client.search(query.clone()).await.matches;
     let messages = client.all_messages(&thread_id).await;
-    assert!(server.stop().success());
+    assert!(server.stop().await.success());
 
     let server = Server::start(&dir, &Options::default());
     let client = server.client(Key::Acme).await;
@@ -90,7 +90,7 @@ async fn a_second_server_on_the_same_data_directory_is_refused() {
     let client = server.client(Key::Acme).await;
     let thread_id = client.thread("app").await;
     client.append(&thread_id, turn("Q", "A")).await;
-    assert!(server.stop().success());
+    assert!(server.stop().await.success());
 }
 
 async fn a_data_directory_that_only_root_can_enter_works() {
@@ -119,7 +119,7 @@ async fn it_stops_on_a_signal_and_takes_postgres_with_it() {
     client.append(&thread_id, vec![say(Role::User, "Goodbye.")]).await;
     let postgres = dir.postgres_pid().unwrap();
     assert!(runs(postgres));
-    let status = server.terminate();
+    let status = server.terminate().await;
     assert!(status.success(), "{status}: {}", dir.log());
     eventually("Postgres ends", Duration::from_secs(5), async || !runs(postgres)).await;
     assert_eq!(dir.postgres_pid(), None, "it was shut down in order");
@@ -129,7 +129,7 @@ async fn it_stops_when_standard_input_ends() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &Options::with(&["embedding.kind = \"none\""]));
     let postgres = dir.postgres_pid().unwrap();
-    assert!(server.stop().success(), "{}", dir.log());
+    assert!(server.stop().await.success(), "{}", dir.log());
     assert!(!runs(postgres), "{}", dir.log());
     assert_eq!(dir.postgres_pid(), None, "it was shut down in order: {}", dir.log());
     assert!(!dir.log().contains("at once"), "{}", dir.log());

@@ -60,11 +60,16 @@ async fn l02_one_url_switches_to_external_postgres() {
     let count = "SELECT count(*) FROM recollect.messages";
     let rows: i64 = admin.query_one(count, &[]).await.unwrap().get(0);
     assert_eq!(rows, 44);
-    let unforced = "SELECT count(*) FROM pg_class WHERE relnamespace = 'recollect'::regnamespace \
-                    AND relkind IN ('r', 'p') AND relname <> 'refinery_schema_history' \
-                    AND NOT (relrowsecurity AND relforcerowsecurity)";
-    let unforced: i64 = admin.query_one(unforced, &[]).await.unwrap().get(0);
-    assert_eq!(unforced, 0, "a table without forced row-level security");
+    // All tables but that of the migrations.
+    let forced = "SELECT relname, relrowsecurity AND relforcerowsecurity FROM pg_class \
+                  WHERE relnamespace = 'recollect'::regnamespace AND relkind IN ('r', 'p') \
+                  AND relname <> 'schema_history'";
+    let forced = admin.query(forced, &[]).await.unwrap();
+    assert!(forced.len() >= 5, "{forced:?}");
+    for table in forced {
+        let (name, forced): (String, bool) = (table.get(0), table.get(1));
+        assert!(forced, "row-level security is not forced on {name}");
+    }
     let owned = "SELECT count(*) FROM pg_class WHERE relowner IN \
                  (SELECT oid FROM pg_roles WHERE rolname IN ('recollect_service', 'recollect_worker'))";
     let owned: i64 = admin.query_one(owned, &[]).await.unwrap().get(0);
@@ -80,7 +85,7 @@ async fn l02_one_url_switches_to_external_postgres() {
     assert_eq!(seen, 0, "another tenant sees nothing");
 
     let messages = client.all_messages(&thread_id).await;
-    assert!(server.terminate().success(), "{}", dir.log());
+    assert!(server.terminate().await.success(), "{}", dir.log());
     let server = Server::start(&dir, &serve(&dir, &url, &[]));
     let client = server.client(Key::Acme).await;
     assert_eq!(client.all_messages(&thread_id).await, messages);
@@ -212,26 +217,12 @@ async fn l04_connecting_has_a_timeout() {
         "database.pool_timeout = \"2s\"",
         "embedding.kind = \"none\"",
     ]);
-    match Server::try_start(&dir, &options) {
-        Err(problem) => {
-            assert!(start.elapsed() < Duration::from_secs(15), "{problem}");
-            assert!(!problem.contains("was not ready"), "{problem}");
-        }
-        // It may also start, and say that its database does not answer.
-        Ok(server) => {
-            let (status, body) = http_get(&server.ready().metrics_addr, "/readyz").await;
-            assert_eq!(status, 503, "{body}");
-            let client = server.client(Key::Acme).await;
-            let start = Instant::now();
-            let request = memory_contract::proto::GetThreadRequest {
-                thread_id: uuid::Uuid::new_v4().to_string(),
-                session: None,
-            };
-            let failure = client.threads().get_thread(request).await.refused();
-            failure.is(Code::Unavailable, "DATABASE_UNAVAILABLE");
-            assert!(start.elapsed() < Duration::from_secs(5));
-        }
-    }
+    let Err(problem) = Server::try_start(&dir, &options) else {
+        panic!("it is ready without a database");
+    };
+    let took = start.elapsed();
+    assert!((1..15).contains(&took.as_secs()), "{took:?}: {problem}");
+    assert!(problem.contains("ended") && problem.contains("database"), "{problem}");
 }
 
 async fn a_database_that_crashes_comes_back_without_a_restart() {

@@ -22,7 +22,8 @@ trials![
     d06_an_oversized_turn_is_shortened,
     d06_an_oversized_turn_is_dropped_on_request,
     d06_an_oversized_turn_fails_on_request,
-    d06_a_budget_below_the_frames_gives_nothing,
+    d06_an_oversized_turn_keeps_its_question_and_its_newest_steps,
+    d06_a_budget_below_one_frame_gives_nothing,
     l10_the_number_of_history_messages_can_be_set,
     history_counts_with_the_tokens_of_the_model,
     history_of_an_empty_thread_is_empty,
@@ -150,12 +151,10 @@ fn check(all: &[Message], history: &GetHistoryResponse, max_tokens: i32) {
     pairs(kept);
 }
 
-/// Where units begin: the conversation's beginning, and each run of user
-/// messages.
+/// Where turns begin: at the conversation's beginning, and at user messages.
 fn starts(all: &[Message]) -> Vec<usize> {
-    let user = |index: usize| all[index].role() == Role::User;
     (0..all.len())
-        .filter(|&index| index == 0 || (user(index) && !user(index - 1)))
+        .filter(|&index| index == 0 || all[index].role() == Role::User)
         .collect()
 }
 
@@ -283,16 +282,71 @@ async fn d06_an_oversized_turn_fails_on_request() {
     assert_eq!(client.history(request(needed)).await.messages, all[2..]);
 }
 
-async fn d06_a_budget_below_the_frames_gives_nothing() {
+/// A turn of a question, many steps of a call and its result, and an answer.
+async fn long_turn(client: &Client) -> (String, Vec<Message>) {
+    let thread_id = client.thread(&app()).await;
+    client.append(&thread_id, turn("Small?", "Small.")).await;
+    let mut said = vec![say(Role::User, "Find the cheapest train.")];
+    for step in 0..30 {
+        let id = format!("call-{step}");
+        said.push(tool_call(&id, "trains", json!({"hour": step})));
+        said.push(tool_result(&id, &format!("At {step} it costs {} crowns.", step * 7)));
+    }
+    said.push(say(Role::Assistant, "The one at midnight."));
+    client.append(&thread_id, said).await;
+    let all = client.all_messages(&thread_id).await;
+    (thread_id, all[2..].to_vec())
+}
+
+async fn d06_an_oversized_turn_keeps_its_question_and_its_newest_steps() {
+    let client = plain().await;
+    let (thread_id, turn) = long_turn(&client).await;
+    let read = async |max_tokens, message_limit| {
+        let request = GetHistoryRequest {
+            max_tokens,
+            message_limit,
+            ..history_request(&thread_id)
+        };
+        let history = client.history(request).await;
+        assert!(history.truncated);
+        assert!(history.total_tokens <= max_tokens);
+        let kept = ids(&history.messages);
+        assert_eq!(kept[0], turn[0].message_id, "the question is kept");
+        let newest = &turn[turn.len() + 1 - kept.len()..];
+        assert_eq!(kept[1..], ids(newest), "the newest steps are kept");
+        pairs(&history.messages);
+        history
+    };
+    let whole = tokens(&turn);
+    let mut lengths = Vec::new();
+    for max_tokens in (10..whole).step_by(23) {
+        lengths.push(read(max_tokens, 500).await.messages.len());
+    }
+    assert!(lengths.is_sorted(), "a larger budget keeps no less: {lengths:?}");
+    lengths.dedup();
+    assert!(lengths.len() > 5, "the budgets cut in too few places: {lengths:?}");
+
+    // The answer is a step of one message, the others are of two.
+    for (message_limit, kept) in [(1, 1), (2, 2), (3, 2), (4, 4), (5, 4), (61, 60)] {
+        let history = read(1_000_000, message_limit).await;
+        assert_eq!(history.messages.len(), kept, "of at most {message_limit}");
+        assert!(!history.content_truncated);
+    }
+}
+
+async fn d06_a_budget_below_one_frame_gives_nothing() {
     let client = plain().await;
     let (thread_id, _) = oversized(&client).await;
-    for max_tokens in [1, 5, 11] {
+    for max_tokens in [1, 2] {
         let request = GetHistoryRequest {
             max_tokens,
             ..history_request(&thread_id)
         };
         let history = client.history(request).await;
-        assert!(history.messages.is_empty() && history.truncated);
+        assert!(
+            history.messages.is_empty() && history.truncated,
+            "at {max_tokens}: {history:?}"
+        );
         assert_eq!(history.total_tokens, 0);
     }
 }

@@ -1,9 +1,9 @@
 //! Every limit of the contract: at the limit it works, one beyond it is refused,
 //! and the refusal names the field.
 
-use memory_contract::proto::{AppendMessagesRequest, MessageInput, Role};
+use memory_contract::proto::{AppendMessagesRequest, MessageInput, Part, Role, part::Content};
 use prost_types::Timestamp;
-use recollect_tests::{Client, Dynamic, Refused as _, app, say, trials};
+use recollect_tests::{Client, Dynamic, Refused as _, app, say, trials, with_parts};
 use serde_json::{Value, json};
 use tonic::Code;
 use uuid::Uuid;
@@ -305,10 +305,18 @@ async fn metadata_and_json_have_limits() {
         let field = format!("messages[0].parts[0].{path}");
         let request = |value| append(&thread_id, json!({"role": role, "parts": [wrap(value)]}));
         values(client, APPEND, &field, &good, &bad, request).await;
-        // What is far too deep is not even decoded, so there is no field to name.
-        let refused = Dynamic::call(client, APPEND, request(nested(60))).await.refused();
-        refused.is(Code::InvalidArgument, "INVALID_FIELD");
     }
+    // What is far too deep is not even decoded, so there is no field to name.
+    let deep = Part {
+        content: Some(Content::Json(recollect_tests::json(nested(60)))),
+    };
+    let request = AppendMessagesRequest {
+        thread_id,
+        messages: vec![with_parts(Role::User, vec![deep])],
+        ..Default::default()
+    };
+    let refused = client.messages().append_messages(request).await.refused();
+    refused.is(Code::InvalidArgument, "INVALID_FIELD");
 }
 
 async fn sizes_of_messages_and_batches_have_limits() {

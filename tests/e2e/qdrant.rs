@@ -10,7 +10,7 @@ use memory_contract::proto::{
     SearchRequest,
 };
 use recollect_tests::{
-    Cluster, DataDir, Fault, Key, Options, Qdrant, Server, eventually, history_request,
+    Client, Cluster, DataDir, Fault, Key, Options, Qdrant, Server, eventually, history_request,
     recall_request, recollect, say, search_request, texts, trials, turn,
 };
 
@@ -59,6 +59,13 @@ fn reasons(degradations: &[Degradation]) -> Vec<DegradationReason> {
     degradations.iter().map(Degradation::reason).collect()
 }
 
+async fn index_ready(client: &Client) {
+    eventually("the index is ready", Duration::from_secs(30), async || {
+        client.index_status().await.state() == IndexState::Ready
+    })
+    .await;
+}
+
 async fn l02_api_and_worker_run_apart_on_postgres_and_qdrant() {
     let qdrant = Qdrant::new();
     let (_cluster, url) = migrated().await;
@@ -66,6 +73,7 @@ async fn l02_api_and_worker_run_apart_on_postgres_and_qdrant() {
     let server = Server::start(&dir, &role("serve", &url, &qdrant));
     let worker = Server::start(&dir, &role("worker", &url, &qdrant));
     let client = server.client(Key::Acme).await;
+    index_ready(&client).await;
     let info = client.admin().get_server_info(GetServerInfoRequest {}).await;
     assert_eq!(info.unwrap().into_inner().index_backend, "qdrant");
     let thread_id = client.thread("app").await;
@@ -92,17 +100,20 @@ async fn l02_api_and_worker_run_apart_on_postgres_and_qdrant() {
     assert_eq!(status.point_count, 44);
     assert_eq!(status.collection, aliases[0].1);
     assert_ne!(aliases[0].0, aliases[0].1);
-    assert!(worker.terminate().success(), "{}", dir.log());
-    assert!(server.terminate().success(), "{}", dir.log());
+    assert!(worker.terminate().await.success(), "{}", dir.log());
+    assert!(server.terminate().await.success(), "{}", dir.log());
 }
 
 async fn b02_recall_that_cannot_be_fresh_in_time_says_so() {
-    // No worker runs, so nothing ever reaches the index.
     let qdrant = Qdrant::new();
     let (_cluster, url) = migrated().await;
     let dir = DataDir::new();
     let server = Server::start(&dir, &role("serve", &url, &qdrant));
+    // A worker makes the collection, and is gone before there is anything in it.
+    let worker = Server::start(&dir, &role("worker", &url, &qdrant));
     let client = server.client(Key::Acme).await;
+    index_ready(&client).await;
+    worker.kill();
     let thread_id = client.thread("app").await;
     let stored = diary::store(&client, &thread_id).await;
     let request = RecallRequest {
@@ -151,6 +162,7 @@ async fn b03_what_is_deleted_is_not_found_while_its_vector_is_in_qdrant() {
     let server = Server::start(&dir, &role("serve", &url, &qdrant));
     let worker = Server::start(&dir, &role("worker", &url, &qdrant));
     let client = server.client(Key::Acme).await;
+    index_ready(&client).await;
     let thread_id = client.thread("app").await;
     let secret = "The treasure is under the oak.";
     let first = client.append(&thread_id, turn(secret, "I keep it.")).await;
@@ -195,6 +207,7 @@ async fn what_cannot_be_indexed_is_a_dead_letter_with_its_reason() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &dev(&qdrant));
     let client = server.client(Key::Acme).await;
+    index_ready(&client).await;
     let thread_id = client.thread("app").await;
     qdrant.server().set_fault(Fault::RefuseSpeaker("Mallory".to_owned()));
     let mallory = MessageInput {
@@ -257,6 +270,7 @@ async fn an_outage_of_qdrant_degrades_recall_and_loses_nothing() {
     options.config.retain(|line| !line.contains("max_attempts"));
     let server = Server::start(&dir, &options);
     let client = server.client(Key::Acme).await;
+    index_ready(&client).await;
     let thread_id = client.thread("app").await;
     let before = client.append(&thread_id, vec![say(Role::User, "The hat is blue.")]).await;
     let search = |query: &str, revision: &str| SearchRequest {
@@ -301,6 +315,7 @@ async fn a_qdrant_that_lost_everything_is_filled_again() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &dev(&qdrant));
     let client = server.client(Key::Acme).await;
+    index_ready(&client).await;
     let thread_id = client.thread("app").await;
     let stored = diary::store(&client, &thread_id).await;
     let request = search_request(&thread_id, "violin lessons", &stored.revision);
@@ -311,7 +326,10 @@ async fn a_qdrant_that_lost_everything_is_filled_again() {
         status.state() == IndexState::Ready && status.point_count == 44
     })
     .await;
-    let found = client.search(request).await;
-    assert_eq!(found.degradations, []);
-    assert_eq!(texts(&found.matches)[0], "On Thursdays I have violin lessons.");
+    eventually("recall says no more that it is rebuilt", Duration::from_secs(20), async || {
+        let found = client.search(request.clone()).await;
+        assert_eq!(texts(&found.matches)[0], "On Thursdays I have violin lessons.");
+        found.degradations.is_empty()
+    })
+    .await;
 }

@@ -375,7 +375,8 @@ async fn b07_explain_says_why_others_were_left_out() {
         assert!(recalled.omitted.len() <= 200);
         let returned: HashSet<String> = ids(&recalled.messages).into_iter().collect();
         for omitted in &recalled.omitted {
-            assert!(!returned.contains(&omitted.message_id), "both returned and left out");
+            let both = returned.contains(&omitted.message_id);
+            assert!(!both, "returned, and left out for {:?}", omitted.reason());
         }
         recalled.omitted.iter().map(|omitted| omitted.reason()).collect()
     };

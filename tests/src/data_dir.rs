@@ -70,9 +70,18 @@ impl DataDir {
     }
 
     /// Kills the private Postgres without a warning.
+    ///
+    /// # Panics
+    /// If it is not running.
     pub fn kill_postgres(&self) {
-        let pid = self.postgres_pid().expect("Postgres is not running");
-        kill(pid, Signal::KILL);
+        kill(self.running_postgres().expect("Postgres is not running"), Signal::KILL);
+    }
+
+    /// The number in the file may have become another process's.
+    fn running_postgres(&self) -> Option<i32> {
+        let pid = self.postgres_pid()?;
+        let home = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+        home.starts_with(self.path()).then_some(pid)
     }
 
     /// The first file or directory of this name under the data directory.
@@ -84,10 +93,10 @@ impl DataDir {
 impl Drop for DataDir {
     fn drop(&mut self) {
         // After kill -9 the private Postgres is nobody's.
-        if let Some(pid) = self.postgres_pid() {
+        if let Some(pid) = self.running_postgres() {
             kill(pid, Signal::QUIT);
             let start = Instant::now();
-            while self.postgres_pid().is_some() && start.elapsed() < Duration::from_secs(3) {
+            while self.running_postgres().is_some() && start.elapsed() < Duration::from_secs(3) {
                 thread::sleep(Duration::from_millis(20));
             }
         }

@@ -2,7 +2,8 @@
 //! its own Postgres.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ExitStatus, Stdio};
 use std::sync::mpsc;
@@ -17,6 +18,8 @@ use crate::{Client, DataDir, Key, free_addr, recollect_binary, runs};
 
 const START_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(30);
+const DROP_LIMIT: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// How a server is started.
 #[derive(Clone, Debug)]
@@ -157,13 +160,15 @@ impl Server {
         metrics: Option<String>,
     ) -> Result<Self, String> {
         let line = first_line(&mut child);
+        let own_pid = pid_of(&child);
         let mut server = Self {
             stdin: child.stdin.take(),
             child,
             ready: Ready {
                 addr: String::new(),
                 metrics_addr: String::new(),
-                pid: 0,
+                // Behind a shell it is known once the shell has told.
+                pid: if metrics.is_none() { own_pid } else { 0 },
                 line: Value::Null,
             },
         };
@@ -176,7 +181,7 @@ impl Server {
             line,
         };
         assert!(server.ready.pid > 0, "{:?}", server.ready);
-        if let Some(addr) = listen.or(metrics) {
+        if let Some(addr) = metrics {
             answers(&addr, server.ready.pid)?;
         }
         Ok(server)
@@ -199,41 +204,80 @@ impl Server {
         self.child.wait().unwrap();
     }
 
-    /// Stops it gracefully, as the end of its terminal would.
-    pub fn stop(mut self) -> ExitStatus {
+    /// Stops it gracefully, as the end of its terminal would. The callers'
+    /// connections have to go on meanwhile: the server waits for them.
+    pub async fn stop(mut self) -> ExitStatus {
         self.stdin.take();
-        self.wait_or_kill()
+        self.ended().await
     }
 
     /// Stops it gracefully, as Kubernetes would.
-    pub fn terminate(mut self) -> ExitStatus {
+    pub async fn terminate(mut self) -> ExitStatus {
         kill(self.ready.pid, Signal::TERM);
         let start = Instant::now();
         while runs(self.ready.pid) && start.elapsed() < STOP_LIMIT {
-            thread::sleep(Duration::from_millis(20));
+            tokio::time::sleep(PAUSE).await;
         }
         self.stdin.take();
-        self.wait_or_kill()
+        self.ended().await
     }
 
-    fn wait_or_kill(&mut self) -> ExitStatus {
+    /// As [`Server::stop`], where no runtime is left.
+    pub(crate) fn stop_blocking(mut self) -> ExitStatus {
+        self.stdin.take();
         let start = Instant::now();
         while start.elapsed() < STOP_LIMIT {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;
             }
-            thread::sleep(Duration::from_millis(20));
+            thread::sleep(PAUSE);
         }
-        kill(self.ready.pid, Signal::KILL);
-        let _ = self.child.kill();
+        self.end()
+    }
+
+    async fn ended(&mut self) -> ExitStatus {
+        let start = Instant::now();
+        while start.elapsed() < STOP_LIMIT {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        self.end()
+    }
+
+    fn end(&mut self) -> ExitStatus {
+        // Once it has been waited for, its number may be another's.
+        if let Ok(None) = self.child.try_wait() {
+            kill(self.ready.pid, Signal::KILL);
+        }
+        self.stdin.take();
         self.child.wait().unwrap()
     }
 }
 
 impl Drop for Server {
+    /// A test that is over has no use for a graceful end, which would wait for
+    /// connections that nobody serves any more: a second signal cuts it short.
     fn drop(&mut self) {
-        self.stdin.take();
-        self.wait_or_kill();
+        let start = Instant::now();
+        let mut told = 0;
+        while let Ok(None) = self.child.try_wait() {
+            let waited = start.elapsed();
+            if waited > DROP_LIMIT {
+                break;
+            }
+            if told == 0 || (told == 1 && waited > DROP_LIMIT / 10) {
+                kill(self.ready.pid, Signal::TERM);
+                told += 1;
+            }
+            if !runs(self.ready.pid) {
+                // The shell around it may end too.
+                self.stdin.take();
+            }
+            thread::sleep(PAUSE);
+        }
+        self.end();
     }
 }
 
@@ -262,10 +306,10 @@ fn first_line(child: &mut Child) -> Result<Value, String> {
     }
 }
 
-/// Waits until somebody listens.
-fn answers(addr: &str, pid: i32) -> Result<(), String> {
+/// Waits until a process says that it is ready, or degraded.
+fn answers(metrics_addr: &str, pid: i32) -> Result<(), String> {
     let start = Instant::now();
-    while std::net::TcpStream::connect(addr).is_err() {
+    while ready_code(metrics_addr) != Some(200) {
         if !runs(pid) {
             return Err("ended".to_owned());
         }
@@ -275,6 +319,21 @@ fn answers(addr: &str, pid: i32) -> Result<(), String> {
         thread::sleep(Duration::from_millis(20));
     }
     Ok(())
+}
+
+/// The HTTP status of readiness. Blocking: no runtime is at hand here.
+fn ready_code(addr: &str) -> Option<u16> {
+    let mut stream = TcpStream::connect(addr).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
+    let request = format!("GET /readyz HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).ok()?;
+    line.split(' ').nth(1)?.parse().ok()
+}
+
+fn pid_of(child: &Child) -> i32 {
+    child.id().try_into().unwrap_or(0)
 }
 
 fn text(line: &Value, key: &str) -> String {

@@ -69,7 +69,7 @@ impl Shared {
         let Some(server) = running.server.lock().unwrap().take() else {
             return Ok(());
         };
-        let status = server.stop();
+        let status = server.stop_blocking();
         let log = running.dir.log();
         let _ = fs::remove_dir_all(running.dir.path());
         if status.success() {

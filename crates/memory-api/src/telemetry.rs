@@ -173,6 +173,31 @@ fn describe() {
         "recollect_job_runs_total",
         "Runs of background jobs by name and outcome."
     );
+    describe_counter!("recollect_indexed_total", "Changes carried into the index.");
+    describe_counter!(
+        "recollect_dead_letters_total",
+        "Changes given up since the start."
+    );
+    describe_histogram!(
+        "recollect_index_batch_seconds",
+        Unit::Seconds,
+        "Time to carry a batch of changes into the index."
+    );
+    describe_histogram!(
+        "recollect_index_search_seconds",
+        Unit::Seconds,
+        "Time of the index's part of a search."
+    );
+    describe_histogram!(
+        "recollect_embed_seconds",
+        Unit::Seconds,
+        "Time of an inference by kind: query or document."
+    );
+    describe_histogram!(
+        "recollect_embed_batch_size",
+        Unit::Count,
+        "Texts in an inference by kind."
+    );
     describe_histogram!(
         "recollect_job_seconds",
         Unit::Seconds,

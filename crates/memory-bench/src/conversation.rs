@@ -52,7 +52,10 @@ pub fn read_all(dir: &Path) -> Result<Vec<Conversation>, Failure> {
     let mut files: Vec<PathBuf> = entries
         .map(|entry| Ok(entry?.path()))
         .collect::<Result<_, std::io::Error>>()?;
-    files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    files.retain(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "json")
+    });
     files.sort();
     if files.is_empty() {
         return Err(format!("{}: has no *.json conversations", dir.display()).into());
@@ -200,7 +203,10 @@ fn dia_ids(listed: &str) -> Vec<String> {
     listed
         .split(|separator: char| separator == ';' || separator == ',' || separator.is_whitespace())
         .filter_map(|id| {
-            let (session, turn) = id.strip_prefix('D')?.trim_start_matches(':').split_once(':')?;
+            let (session, turn) = id
+                .strip_prefix('D')?
+                .trim_start_matches(':')
+                .split_once(':')?;
             let session: u32 = session.parse().ok()?;
             let turn: u32 = turn.parse().ok()?;
             Some(format!("D{session}:{turn}"))
@@ -224,7 +230,10 @@ mod tests {
     #[test]
     fn session_times_are_read_as_utc() {
         assert_eq!(seconds_of("1:56 pm on 8 May, 2023"), Some(1_683_554_160));
-        assert_eq!(seconds_of("12:09 am on 13 September, 2023"), Some(1_694_563_740));
+        assert_eq!(
+            seconds_of("12:09 am on 13 September, 2023"),
+            Some(1_694_563_740)
+        );
         assert_eq!(seconds_of("some day"), None);
     }
 }

@@ -266,7 +266,13 @@ fn print_table(report: &Report) {
     }
     println!("{}\n", report.machine.line());
     let headings = [
-        "method", "category", "questions", "recall@5", "recall@10", "recall@20", "MRR",
+        "method",
+        "category",
+        "questions",
+        "recall@5",
+        "recall@10",
+        "recall@20",
+        "MRR",
     ];
     let mut table = table(&headings, 2);
     for (name, method) in [

@@ -93,7 +93,13 @@ impl Service {
         let step = progress::step("starting a throw-away service");
         let begin = Instant::now();
         let mut child = Command::new(&recollect)
-            .args(["dev", "--json", "--stop-with-stdin", "--listen", "127.0.0.1:0"])
+            .args([
+                "dev",
+                "--json",
+                "--stop-with-stdin",
+                "--listen",
+                "127.0.0.1:0",
+            ])
             .arg("--data-dir")
             .arg(data.path().join("data"))
             .arg("--config")
@@ -141,7 +147,10 @@ impl Service {
     /// the new start's time is in `start`. In between, its index is copied for
     /// the floor of recall.
     pub async fn restart(mut self, target: &Target) -> Result<(Self, TempDir), Failure> {
-        let data = self.data.take().ok_or("only a started service can be restarted")?;
+        let data = self
+            .data
+            .take()
+            .ok_or("only a started service can be restarted")?;
         self.stop().await?;
         let copy = tempfile::Builder::new().prefix("memory-bench-").tempdir()?;
         copy_dir(&data.path().join("data").join(INDEX_DIR), copy.path())?;

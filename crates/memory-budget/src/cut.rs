@@ -11,9 +11,12 @@ use crate::{
 /// What becomes of a newest turn that alone is larger than the budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OversizedTurn {
-    /// Its texts are shortened, the longest first, until it fits. No message
-    /// and no part is taken away, so where even empty texts do not fit, or
-    /// where it has too many messages, nothing is kept.
+    /// The message that opens it is kept, with its newest steps: as many as the
+    /// limit allows and as fit with empty texts. Their texts are shortened, the
+    /// longest first, until all fits. Where not even the opening message fits,
+    /// nothing is kept.
+    ///
+    /// A step is an assistant message with its tool calls and all their results.
     #[default]
     TruncateContent,
     /// It is left out: nothing is kept.
@@ -43,7 +46,8 @@ pub struct Cut {
     pub messages: Vec<Message>,
     /// Their tokens by the budget's tokenizer, never over the budget.
     pub total_tokens: i32,
-    /// Whether messages of the conversation were left out.
+    /// Whether messages of the conversation were left out: older turns, or
+    /// steps of the newest one.
     pub truncated: bool,
     /// Whether texts of the newest turn were shortened.
     pub content_truncated: bool,
@@ -54,8 +58,9 @@ pub struct Cut {
 }
 
 /// Keeps the newest whole turns that fit into the budget, and leaves out the
-/// older ones. See [`turns`] for what `messages` and `reaches_root` are and
-/// what a turn is.
+/// older ones. Of a newest turn that alone is larger, it keeps what
+/// [`OversizedTurn`] says. See [`turns`] for what `messages` and `reaches_root`
+/// are and what a turn is.
 ///
 /// What is kept begins with a user message or at the root, and never separates
 /// a tool call from its results. For `o200k_base` the stored
@@ -111,7 +116,6 @@ fn oversized(
     budget: &Budget,
     reaches_root: bool,
 ) -> Result<Cut, BudgetError> {
-    let too_many = newest.messages.len() > budget.message_limit;
     let nothing = Cut {
         truncated: true,
         needs_older: newest.misses_call,
@@ -129,20 +133,19 @@ fn oversized(
             message_limit: budget.message_limit,
             whole: newest.whole,
         }),
-        OversizedTurn::TruncateContent if too_many => Ok(nothing),
         OversizedTurn::TruncateContent if !newest.whole => Ok(Cut {
             needs_older: true,
             ..nothing
         }),
         OversizedTurn::TruncateContent => {
+            let given = messages.len();
             let mut kept = messages.split_off(newest.messages.start);
-            let Some(content_truncated) = shorten(&mut kept, budget.max_tokens, budget.tokenizer)
-            else {
+            let Some(content_truncated) = shorten(&mut kept, budget) else {
                 return Ok(nothing);
             };
             Ok(Cut {
                 total_tokens: clamp(recount(&kept, budget.tokenizer)),
-                truncated: !messages.is_empty() || !reaches_root,
+                truncated: kept.len() < given || !reaches_root,
                 content_truncated,
                 needs_older: false,
                 messages: kept,

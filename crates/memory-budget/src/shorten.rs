@@ -1,38 +1,68 @@
-//! Shortening a turn that is larger than the whole budget.
+//! Making a turn fit that is larger than the whole budget.
+
+use std::ops::Range;
 
 use memory_contract::Message;
 
 use crate::{
-    FRAME_TOKENS, Tokenizer,
+    Budget, FRAME_TOKENS, Tokenizer,
     lines::{lines, text_mut},
+    turns::steps,
 };
 
-/// Shortens the texts of the messages, the longest first, until all messages
+/// Leaves out the oldest steps of a whole turn, but never the message that
+/// opens it, until the rest fits with empty texts. Then shortens the texts of
+/// the rest until it fits as it is, and returns whether it changed any.
+///
+/// `None`: even the opening message does not fit. The turn is unchanged then.
+pub(crate) fn shorten(turn: &mut Vec<Message>, budget: &Budget) -> Option<bool> {
+    let (left_out, tokens) = steps_to_leave_out(turn, budget)?;
+    turn.drain(left_out);
+    Some(shorten_texts(turn, tokens, budget.tokenizer))
+}
+
+/// The messages between the opening one and the newest steps that fit beside it
+/// with empty texts, and the tokens that are left for the texts of what is kept.
+fn steps_to_leave_out(turn: &mut [Message], budget: &Budget) -> Option<(Range<usize>, i64)> {
+    let mut messages = budget.message_limit;
+    let mut tokens = i64::from(budget.max_tokens);
+    let mut steps = steps(turn).into_iter();
+    let opening = steps.next()?;
+    let end = turn.len();
+    let mut take = |step: &Range<usize>| {
+        let fixed: i64 = turn[step.clone()]
+            .iter_mut()
+            .map(|message| fixed_tokens(message, budget.tokenizer))
+            .sum();
+        let fits = step.len() <= messages && fixed <= tokens;
+        if fits {
+            messages -= step.len();
+            tokens -= fixed;
+        }
+        fits
+    };
+    if !take(&opening) {
+        return None;
+    }
+    let newest = steps.rev().take_while(take).last();
+    let newest = newest.map_or(end, |step| step.start);
+    Some((opening.end..newest, tokens))
+}
+
+/// Shortens the texts of the messages, the longest first, until all texts
 /// together are at most `max_tokens`, and returns whether it changed any.
-/// `None`: what may not be shortened (frames, names, data, calls, files) is too
-/// large alone. The messages must not be used then.
 ///
 /// Shortening the longest first leaves all shortened texts with the same number
 /// of tokens, more than any other text has.
-pub(crate) fn shorten(
-    messages: &mut [Message],
-    max_tokens: i32,
-    tokenizer: Tokenizer,
-) -> Option<bool> {
-    let mut left = i64::from(max_tokens);
-    for message in &mut *messages {
-        left -= fixed_tokens(message, tokenizer);
-        if left < 0 {
-            return None;
-        }
-    }
+fn shorten_texts(messages: &mut [Message], max_tokens: i64, tokenizer: Tokenizer) -> bool {
+    let enough = i32::try_from(max_tokens).unwrap_or(i32::MAX);
     let sizes: Vec<i32> = messages
         .iter_mut()
         .flat_map(|message| &mut message.parts)
         .filter_map(text_mut)
-        .map(|text| tokenizer.count_up_to(text, max_tokens))
+        .map(|text| tokenizer.count_up_to(text, enough))
         .collect();
-    let level = level(&sizes, left);
+    let level = level(&sizes, max_tokens);
     let mut sizes = sizes.into_iter();
     let mut shortened = false;
     for message in messages {
@@ -49,7 +79,7 @@ pub(crate) fn shorten(
             shortened = true;
         }
     }
-    Some(shortened)
+    shortened
 }
 
 /// The tokens that a message keeps when all its texts are empty.

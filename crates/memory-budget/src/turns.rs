@@ -1,4 +1,4 @@
-//! Turns: the unit of truncation.
+//! Turns, the unit of truncation, and the steps within them.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -36,13 +36,36 @@ pub struct Turn {
 ///   whose call is not there, belong to a turn that began earlier; such a turn
 ///   is not `whole`.
 pub fn turns(messages: &[Message], reaches_root: bool) -> Vec<Turn> {
-    let mut turns: Vec<Turn> = Vec::new();
+    groups(messages, reaches_root, |message| message.role == Role::User)
+}
+
+/// Divides a whole turn into steps, which follow each other without gaps.
+///
+/// The first step is the message that opens the turn: the user's, or at the
+/// root another one. Each further step is an assistant message with its tool
+/// calls and all their results, or a system message. Where a result comes after
+/// the next step began, the steps from its call on are one.
+pub(crate) fn steps(turn: &[Message]) -> Vec<Range<usize>> {
+    groups(turn, true, |message| message.role != Role::Tool)
+        .into_iter()
+        .map(|step| step.messages)
+        .collect()
+}
+
+/// Groups messages at those that `begins` tells, but never between a tool call
+/// and its results.
+fn groups(
+    messages: &[Message],
+    reaches_root: bool,
+    begins: impl Fn(&Message) -> bool,
+) -> Vec<Turn> {
+    let mut groups: Vec<Turn> = Vec::new();
     let mut calls: HashMap<&str, usize> = HashMap::new();
     let mut start = 0;
-    for run in messages.chunk_by(|_, next| next.role != Role::User) {
-        let mut turn = Turn {
+    for run in messages.chunk_by(|_, next| !begins(next)) {
+        let mut group = Turn {
             messages: start..start + run.len(),
-            whole: start > 0 || reaches_root || run[0].role == Role::User,
+            whole: start > 0 || reaches_root || begins(&run[0]),
             misses_call: false,
         };
         for (index, message) in (start..).zip(run) {
@@ -52,25 +75,25 @@ pub fn turns(messages: &[Message], reaches_root: bool) -> Vec<Turn> {
                         calls.insert(&call.id, index);
                     }
                     Part::ToolResult(result) => match calls.get(result.call_id.as_str()) {
-                        Some(call) => turn.messages.start = turn.messages.start.min(*call),
-                        None => turn.misses_call |= !reaches_root,
+                        Some(call) => group.messages.start = group.messages.start.min(*call),
+                        None => group.misses_call |= !reaches_root,
                     },
                     Part::Text(_) | Part::Json(_) | Part::File(_) => {}
                 }
             }
         }
-        if turn.misses_call {
-            turn.messages.start = 0;
-            turn.whole = false;
+        if group.misses_call {
+            group.messages.start = 0;
+            group.whole = false;
         }
-        start = turn.messages.end;
-        let reach = turn.messages.start;
-        while let Some(before) = turns.pop_if(|before| before.messages.end > reach) {
-            turn.messages.start = before.messages.start;
-            turn.whole &= before.whole;
-            turn.misses_call |= before.misses_call;
+        start = group.messages.end;
+        let reach = group.messages.start;
+        while let Some(before) = groups.pop_if(|before| before.messages.end > reach) {
+            group.messages.start = before.messages.start;
+            group.whole &= before.whole;
+            group.misses_call |= before.misses_call;
         }
-        turns.push(turn);
+        groups.push(group);
     }
-    turns
+    groups
 }

@@ -3,18 +3,9 @@
 mod support;
 
 use memory_budget::{Budget, BudgetError, OversizedTurn, Tokenizer, cut, turns};
-use memory_contract::{Message, Part, Role};
+use memory_contract::{Message, Role};
 use proptest::prelude::*;
 use support::*;
-
-fn budget(max_tokens: i32) -> Budget {
-    Budget {
-        max_tokens,
-        message_limit: 100,
-        oversized_turn: OversizedTurn::TruncateContent,
-        tokenizer: Tokenizer::O200kBase,
-    }
-}
 
 /// Cuts to a budget that is just enough for the messages of `seq` and later.
 fn keep_from(messages: &[Message], seq: i64) -> Vec<i64> {
@@ -53,7 +44,8 @@ fn a_turn_is_a_user_message_and_everything_answered_to_it() {
     ]);
     let expected = vec![
         (vec![1], true),
-        (vec![2], true), (vec![3, 4, 5, 6], true),
+        (vec![2], true),
+        (vec![3, 4, 5, 6], true),
         (vec![7, 8, 9], true),
     ];
     assert_eq!(groups(&messages, true), expected);
@@ -186,71 +178,6 @@ fn nothing_is_cut_to_nothing() {
 }
 
 #[test]
-fn the_longest_text_of_an_oversized_turn_is_shortened_first() {
-    let long = "word ".repeat(500);
-    let messages = conversation(vec![
-        user("before"),
-        assistant("before"),
-        user("what does it say?"),
-        call("1"),
-        result("1", &long),
-        assistant("many words"),
-    ]);
-    let cut = cut(messages.clone(), &budget(100), true).expect("is shortened");
-    assert_eq!(seqs(&cut.messages), [3, 4, 5, 6]);
-    assert!(cut.truncated && cut.content_truncated);
-    assert_eq!(cut.total_tokens, 100);
-    for unchanged in [0, 1, 3] {
-        assert_eq!(cut.messages[unchanged], messages[unchanged + 2]);
-    }
-    let Part::ToolResult(result) = &cut.messages[2].parts[0] else {
-        panic!("the result is still a result");
-    };
-    assert_eq!(result.call_id, "1");
-    assert!(cut.messages[2].tokens < messages[4].tokens);
-}
-
-#[test]
-fn an_oversized_turn_is_dropped_or_refused_where_that_is_asked_for() {
-    let messages = conversation(vec![user(&"word ".repeat(50)), assistant("yes")]);
-    let drop = Budget {
-        oversized_turn: OversizedTurn::Drop,
-        ..budget(20)
-    };
-    let dropped = cut(messages.clone(), &drop, true).expect("is dropped");
-    assert!(dropped.messages.is_empty() && dropped.truncated);
-    let fail = Budget {
-        oversized_turn: OversizedTurn::Fail,
-        ..budget(20)
-    };
-    let needed = tokens(&messages, Tokenizer::O200kBase);
-    let expected = BudgetError::TurnTooLarge {
-        needed_tokens: needed,
-        needed_messages: 2,
-        max_tokens: 20,
-        message_limit: 100,
-        whole: true,
-    };
-    assert_eq!(cut(messages.clone(), &fail, true), Err(expected));
-    let enough = Budget {
-        max_tokens: needed,
-        ..fail
-    };
-    assert_eq!(
-        cut(messages, &enough, true).map(|cut| cut.total_tokens),
-        Ok(needed)
-    );
-}
-
-#[test]
-fn where_even_empty_texts_do_not_fit_nothing_is_kept() {
-    let messages = conversation(vec![user("a"), assistant("b"), assistant("c")]);
-    let kept = |tokens| cut(messages.clone(), &budget(tokens), true).map(|cut| cut.messages.len());
-    assert_eq!(kept(8), Ok(0));
-    assert_eq!(kept(9), Ok(3));
-}
-
-#[test]
 fn another_tokenizer_counts_the_messages_itself() {
     let messages = conversation(vec![user("日本語の文章を数える")]);
     let budget = Budget {
@@ -279,16 +206,21 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_keeps_the_newest_messages_without_a_gap(
+    fn a_cut_keeps_the_newest_turns_without_a_gap_or_a_part_of_the_newest(
         messages in any_conversation(),
         budget in any_budget(),
     ) {
         if let Ok(cut) = cut(messages.clone(), &budget, true) {
-            let newest = &messages[messages.len() - cut.messages.len()..];
-            prop_assert_eq!(seqs(&cut.messages), seqs(newest));
-            prop_assert_eq!(cut.truncated, cut.messages.len() < messages.len());
-            prop_assert_eq!(cut.content_truncated, cut.messages != newest);
+            let kept = as_given(&messages, &cut.messages);
+            prop_assert_eq!(seqs(&cut.messages), seqs(&kept));
+            prop_assert_eq!(cut.truncated, kept.len() < messages.len());
+            prop_assert_eq!(cut.content_truncated, cut.messages != kept);
             prop_assert!(!cut.needs_older);
+            if kept != messages[messages.len() - kept.len()..] {
+                let newest = turns(&messages, true).pop().expect("something is kept");
+                prop_assert_eq!(kept[0].seq, messages[newest.messages.start].seq);
+                prop_assert_eq!(budget.oversized_turn, OversizedTurn::TruncateContent);
+            }
         }
     }
 
@@ -319,39 +251,17 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_never_keeps_a_result_without_its_call(
+    fn a_cut_never_separates_a_call_from_its_results(
         messages in any_conversation(),
         budget in any_budget(),
         from in any::<prop::sample::Index>(),
     ) {
         let from = from.index(messages.len() + 1);
         if let Ok(cut) = cut(messages[from..].to_vec(), &budget, from == 0) {
-            let start = messages.len() - cut.messages.len();
+            let kept = seqs(&cut.messages);
+            let is_kept = |index: usize| kept.contains(&messages[index].seq);
             for (result, call) in pairs(&messages) {
-                prop_assert!(result < start || call.is_none_or(|call| call >= start));
-            }
-        }
-    }
-
-    #[test]
-    fn a_shortened_turn_loses_nothing_but_the_ends_of_texts(
-        messages in any_conversation(),
-        max_tokens in 0..200_i32,
-    ) {
-        let cut = cut(messages.clone(), &budget(max_tokens), true).expect("no policy to fail");
-        let newest = &messages[messages.len() - cut.messages.len()..];
-        for (kept, given) in cut.messages.iter().zip(newest) {
-            prop_assert_eq!((kept.id, kept.role, &kept.name), (given.id, given.role, &given.name));
-            prop_assert_eq!(kept.parts.len(), given.parts.len());
-            for (kept, given) in kept.parts.iter().zip(&given.parts) {
-                match (kept, given) {
-                    (Part::Text(kept), Part::Text(given)) => prop_assert!(given.starts_with(kept)),
-                    (Part::ToolResult(kept), Part::ToolResult(given)) => {
-                        prop_assert_eq!(&kept.call_id, &given.call_id);
-                        prop_assert_eq!(kept.output.is_some(), given.output.is_some());
-                    }
-                    (kept, given) => prop_assert_eq!(kept, given),
-                }
+                prop_assert!(call.is_none_or(|call| is_kept(call) == is_kept(result)));
             }
         }
     }
@@ -364,11 +274,10 @@ proptest! {
         let Ok(cut) = cut(messages.clone(), &budget, true) else {
             return Ok(());
         };
-        let start = messages.len() - cut.messages.len();
+        let oldest = cut.messages.first().map(|oldest| oldest.seq);
+        let is_older = |message: &Message| oldest.is_none_or(|oldest| message.seq < oldest);
         let turns = turns(&messages, true);
-        if let Some(next) = turns.iter().find(|turn| turn.messages.end == start)
-            && !cut.content_truncated
-        {
+        if let Some(next) = turns.iter().rev().find(|turn| is_older(&messages[turn.messages.start])) {
             let more = tokens(&messages[next.messages.start..], budget.tokenizer);
             prop_assert!(
                 more > budget.max_tokens

@@ -17,7 +17,10 @@ const LENGTH: usize = 1 + 8 + 8;
 /// A negative size is invalid.
 pub fn page_size(requested: i32) -> Result<usize, Invalid> {
     match requested {
-        ..0 => Err(Invalid::new("page_size", "must not be negative; 0 means 50")),
+        ..0 => Err(Invalid::new(
+            "page_size",
+            "must not be negative; 0 means 50",
+        )),
         0 => Ok(limits::PAGE_SIZE as usize),
         size => Ok(size.min(limits::PAGE_SIZE_MAX) as usize),
     }

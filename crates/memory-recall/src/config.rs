@@ -235,8 +235,16 @@ pub fn default_model_dir(model: &str) -> Option<PathBuf> {
 
 /// Where the set-up puts ONNX Runtime. `None` where there is no home directory.
 pub fn default_runtime_library() -> Option<PathBuf> {
-    let file = format!("{}onnxruntime{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    Some(cache_dir()?.join(format!("onnxruntime-{RUNTIME_VERSION}")).join(file))
+    let file = format!(
+        "{}onnxruntime{}",
+        std::env::consts::DLL_PREFIX,
+        std::env::consts::DLL_SUFFIX
+    );
+    Some(
+        cache_dir()?
+            .join(format!("onnxruntime-{RUNTIME_VERSION}"))
+            .join(file),
+    )
 }
 
 pub(crate) fn default_hub_dir() -> Option<PathBuf> {

@@ -82,7 +82,10 @@ impl Indexer {
 
     /// Wakes this worker, waits for it and looks at it.
     pub fn handle(&self) -> IndexerHandle {
-        IndexerHandle { wake: Arc::clone(&self.wake), status: self.status.subscribe() }
+        IndexerHandle {
+            wake: Arc::clone(&self.wake),
+            status: self.status.subscribe(),
+        }
     }
 
     /// Prepares the index, then works until it is told to stop; the batches at
@@ -141,8 +144,8 @@ impl Indexer {
     async fn round(&self) -> Result<usize, RecallError> {
         let batch = u32::try_from(self.config.batch_size).unwrap_or(u32::MAX);
         let claim = self.outbox.claim(batch, self.config.lease).await?;
-        self.end_rebuilding(claim.jobs.first()).await?;
         if claim.jobs.is_empty() {
+            self.end_rebuilding(None).await?;
             return Ok(0);
         }
         let started = Instant::now();
@@ -152,7 +155,10 @@ impl Indexer {
             self.wake.notify_one();
         }
         self.work(claim.lease, &claim.jobs).await?;
-        metrics::histogram!("recollect_index_batch_seconds").record(started.elapsed().as_secs_f64());
+        metrics::histogram!("recollect_index_batch_seconds")
+            .record(started.elapsed().as_secs_f64());
+        // Only now: an error here must not keep what was claimed.
+        self.end_rebuilding(claim.jobs.first()).await?;
         Ok(count)
     }
 
@@ -165,10 +171,14 @@ impl Indexer {
             Prepared::Rebuilding => self.set_rebuilding(Some(Instant::now())),
             Prepared::New => {
                 let queued = self.outbox.enqueue_everything().await?;
-                self.index.mark_rebuilding(true).await?;
-                self.set_rebuilding(Some(Instant::now()));
-                if queued > 0 {
-                    tracing::info!(messages = queued, "the index is new; every message is queued");
+                let rebuilding = queued > 0;
+                self.index.mark_rebuilding(rebuilding).await?;
+                self.set_rebuilding(rebuilding.then(Instant::now));
+                if rebuilding {
+                    tracing::info!(
+                        messages = queued,
+                        "the index is new; every message is queued"
+                    );
                 }
             }
         }
@@ -176,9 +186,12 @@ impl Indexer {
     }
 
     /// The index is whole again once nothing waits that was queued before the
-    /// rebuilding began. `oldest` is the oldest change that nobody works on.
+    /// rebuilding began. `oldest` is the oldest change that was just claimed.
     async fn end_rebuilding(&self, oldest: Option<&Job>) -> Result<(), RecallError> {
-        let since = *self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = *self
+            .rebuilding
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let Some(since) = since else { return Ok(()) };
         let age = |job: &Job| OffsetDateTime::now_utc() - job.created;
         if oldest.is_some_and(|job| age(job) >= since.elapsed()) {
@@ -194,7 +207,10 @@ impl Indexer {
     }
 
     fn set_rebuilding(&self, since: Option<Instant>) {
-        *self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner) = since;
+        *self
+            .rebuilding
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = since;
     }
 
     /// Carries out jobs together; if the index refuses one of them, each by
@@ -226,11 +242,17 @@ impl Indexer {
     async fn acknowledge(&self, lease: LeaseId, jobs: &[i64]) -> Result<(), RecallError> {
         self.outbox.ack(lease, jobs).await?;
         metrics::counter!("recollect_indexed_total").increment(jobs.len() as u64);
-        self.status.send_modify(|status| status.acknowledged += jobs.len() as u64);
+        self.status
+            .send_modify(|status| status.acknowledged += jobs.len() as u64);
         Ok(())
     }
 
-    async fn put_back(&self, lease: LeaseId, job: &Job, error: &RecallError) -> Result<(), RecallError> {
+    async fn put_back(
+        &self,
+        lease: LeaseId,
+        job: &Job,
+        error: &RecallError,
+    ) -> Result<(), RecallError> {
         self.note(error);
         let failure = Failure {
             id: job.id,
@@ -240,7 +262,11 @@ impl Indexer {
         let attempts = i32::try_from(self.config.max_attempts).unwrap_or(i32::MAX);
         let given_up = self.outbox.retry(lease, &[failure], attempts).await?;
         if given_up > 0 {
-            tracing::error!(job = job.id, attempts = job.attempts, "a change was given up");
+            tracing::error!(
+                job = job.id,
+                attempts = job.attempts,
+                "a change was given up"
+            );
             metrics::counter!("recollect_dead_letters_total").increment(given_up);
         }
         // Whoever waits for the index learns that this will not come.
@@ -303,24 +329,29 @@ impl Indexer {
                 records.push((tenant, record));
             }
             changes.extend(
-                messages.iter().filter(|message| !present.contains(&(tenant, **message))).map(
-                    |message| Change::Delete { tenant: tenant.clone(), message: *message },
-                ),
+                messages
+                    .iter()
+                    .filter(|message| !present.contains(&(tenant, **message)))
+                    .map(|message| Change::Delete {
+                        tenant: tenant.clone(),
+                        message: *message,
+                    }),
             );
         }
         let mut vectors = match &self.embedder {
             Some(embedder) => {
-                let texts = records.iter().map(|(_, record)| text::meaning(&record.message)).collect();
+                let texts = records
+                    .iter()
+                    .map(|(_, record)| text::meaning(&record.message))
+                    .collect();
                 embedder.documents(texts).await?
             }
             None => Vec::new(),
         }
         .into_iter();
-        changes.extend(
-            records
-                .into_iter()
-                .map(|(tenant, record)| Change::Upsert(Box::new(point(tenant, record, vectors.next())))),
-        );
+        changes.extend(records.into_iter().map(|(tenant, record)| {
+            Change::Upsert(Box::new(point(tenant, record, vectors.next())))
+        }));
         self.index.apply(changes).await?;
         Ok(present)
     }
@@ -328,15 +359,23 @@ impl Indexer {
     fn note(&self, error: &RecallError) {
         let message = chain(error);
         tracing::warn!(error = message, "indexing met an error");
-        let last = LastError { message, time: OffsetDateTime::now_utc() };
-        self.status.send_modify(|status| status.last_error = Some(last));
+        let last = LastError {
+            message,
+            time: OffsetDateTime::now_utc(),
+        };
+        self.status
+            .send_modify(|status| status.last_error = Some(last));
     }
 
     /// The pause after so many failures: doubled each time, with up to a quarter
     /// of chance on top, so that workers do not come back all at once.
     fn backoff(&self, failures: u32) -> Duration {
         let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
-        let pause = self.config.retry_base.saturating_mul(doubled).min(self.config.retry_max);
+        let pause = self
+            .config
+            .retry_base
+            .saturating_mul(doubled)
+            .min(self.config.retry_max);
         let chance = (Uuid::new_v4().as_u128() % 1_000) as u32;
         pause + pause / 4 * chance / 1_000
     }
@@ -366,7 +405,13 @@ impl IndexerHandle {
 
 /// The index entry of a message.
 fn point(tenant: &TenantId, record: IndexRecord, dense: Option<Vec<f32>>) -> Point {
-    let IndexRecord { message, previous, app, user, thread_ordinal: _ } = record;
+    let IndexRecord {
+        message,
+        previous,
+        app,
+        user,
+        thread_ordinal: _,
+    } = record;
     Point {
         lexical: text::lexical_document(&message, &previous),
         question: text::is_question(&message),

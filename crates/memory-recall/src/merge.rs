@@ -51,7 +51,11 @@ impl Content {
             [Part::Text(text)] => format!("t{text}"),
             parts => serde_json::to_string(parts).unwrap_or_else(|_| message.id.to_string()),
         };
-        Self { role: message.role, name: message.name.clone(), parts }
+        Self {
+            role: message.role,
+            name: message.name.clone(),
+            parts,
+        }
     }
 }
 
@@ -77,9 +81,19 @@ pub(crate) fn merge(pieces: Pieces, max_tokens: Option<usize>, tokenizer: Tokeni
     let mut neighbours = pieces.neighbours;
     neighbours.retain(|neighbour| ranks.contains_key(&neighbour.anchor));
     neighbours.sort_by_key(|neighbour| {
-        (ranks[&neighbour.anchor], neighbour.offset.abs(), neighbour.offset)
+        (
+            ranks[&neighbour.anchor],
+            neighbour.offset.abs(),
+            neighbour.offset,
+        )
     });
-    for Neighbour { anchor, offset: _, message, thread_ordinal } in neighbours {
+    for Neighbour {
+        anchor,
+        offset: _,
+        message,
+        thread_ordinal,
+    } in neighbours
+    {
         if let Some(entry) = entries.add(message, thread_ordinal, Reason::Neighbour) {
             entry.neighbour_of.push(anchor);
         }
@@ -99,7 +113,12 @@ struct Entries {
 impl Entries {
     /// Adds a message, or a reason to one that is there. `None`: another message
     /// says the same. The window stays as it was said, repetitions included.
-    fn add(&mut self, message: Message, ordinal: i64, reason: Reason) -> Option<&mut RecalledMessage> {
+    fn add(
+        &mut self,
+        message: Message,
+        ordinal: i64,
+        reason: Reason,
+    ) -> Option<&mut RecalledMessage> {
         let id = message.id;
         let place = match self.places.get(&id) {
             Some(&place) => place,
@@ -122,8 +141,16 @@ impl Entries {
     }
 
     fn leave_out(&mut self, message: MessageId, reason: OmissionReason, score: f32) {
-        if self.omitted.iter().all(|omission| omission.message != message) {
-            self.omitted.push(Omission { message, reason, score });
+        if self
+            .omitted
+            .iter()
+            .all(|omission| omission.message != message)
+        {
+            self.omitted.push(Omission {
+                message,
+                reason,
+                score,
+            });
         }
     }
 
@@ -133,12 +160,19 @@ impl Entries {
             Tokenizer::O200kBase => message.tokens,
             other => other.count_message(&message.name, &message.parts),
         };
-        let sizes: Vec<i32> = self.list.iter().map(|(entry, _)| size(&entry.message)).collect();
+        let sizes: Vec<i32> = self
+            .list
+            .iter()
+            .map(|(entry, _)| size(&entry.message))
+            .collect();
         let fitted = fit(sizes.iter().copied(), budget);
         let mut kept: HashSet<usize> = fitted.chosen.into_iter().collect();
         let mut total: i32 = fitted.total_tokens;
-        let gone: HashSet<MessageId> =
-            fitted.omitted.iter().map(|&place| self.list[place].0.message.id).collect();
+        let gone: HashSet<MessageId> = fitted
+            .omitted
+            .iter()
+            .map(|&place| self.list[place].0.message.id)
+            .collect();
         // Neighbours make nothing clear about a match that is not there.
         for (place, (entry, _)) in self.list.iter_mut().enumerate() {
             let stood = !entry.neighbour_of.is_empty();
@@ -202,7 +236,11 @@ mod tests {
             depth: i32::from(seq),
             role: Role::User,
             name: String::new(),
-            parts: vec![Part::Text(if seq % 7 == 0 { "yes".to_owned() } else { seq.to_string() })],
+            parts: vec![Part::Text(if seq % 7 == 0 {
+                "yes".to_owned()
+            } else {
+                seq.to_string()
+            })],
             metadata: serde_json::Map::new(),
             tokens: i32::from(seq % 13) + 4,
             created: OffsetDateTime::UNIX_EPOCH,
@@ -220,13 +258,20 @@ mod tests {
             };
             let mut said = HashSet::new();
             for seq in seqs {
-                let found = Hydrated { message: message(seq), thread_ordinal: 1, active: true };
+                let found = Hydrated {
+                    message: message(seq),
+                    thread_ordinal: 1,
+                    active: true,
+                };
                 if !said.insert(Content::of(&found.message)) {
                     continue;
                 }
                 let id = found.message.id;
-                for offset in (-i32::from(before)..=i32::from(after)).filter(|offset| *offset != 0) {
-                    let Ok(beside) = u8::try_from(i32::from(seq) + offset) else { continue };
+                for offset in (-i32::from(before)..=i32::from(after)).filter(|offset| *offset != 0)
+                {
+                    let Ok(beside) = u8::try_from(i32::from(seq) + offset) else {
+                        continue;
+                    };
                     pieces.neighbours.push(Neighbour {
                         anchor: id,
                         offset,
@@ -234,7 +279,12 @@ mod tests {
                         thread_ordinal: 1,
                     });
                 }
-                let ranked = Ranked { message: id, score: 0.5, dense: None, lexical: Some(1.0) };
+                let ranked = Ranked {
+                    message: id,
+                    score: 0.5,
+                    dense: None,
+                    lexical: Some(1.0),
+                };
                 pieces.matches.push(Match { found, ranked });
             }
             pieces

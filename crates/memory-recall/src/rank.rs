@@ -42,26 +42,39 @@ pub(crate) fn rank(found: Candidates, method: Method, speaker: Option<&str>) -> 
     match method {
         Method::Hybrid => hybrid(found, speaker),
         Method::Dense => single(found.dense, |score, _| score, |score| (Some(score), None)),
-        Method::Lexical => {
-            single(found.lexical, |score, best| score / best, |score| (None, Some(score)))
-        }
+        Method::Lexical => single(
+            found.lexical,
+            |score, best| score / best,
+            |score| (None, Some(score)),
+        ),
     }
 }
 
 /// Puts what the store found by word among the rest: each by its share of the
 /// best score, as words count in [`rank`].
 pub(crate) fn add_text_matches(ranked: &mut Vec<Ranked>, matches: &[(MessageId, f32)]) {
-    let best = matches.iter().map(|(_, score)| *score).fold(f32::MIN_POSITIVE, f32::max);
-    let known: std::collections::HashSet<MessageId> = ranked.iter().map(|ranked| ranked.message).collect();
-    let weight = if ranked.is_empty() { 1.0 } else { (WORDS / BEST) as f32 };
-    ranked.extend(matches.iter().filter(|(message, _)| !known.contains(message)).map(
-        |&(message, score)| Ranked {
-            message,
-            score: (score / best * weight).clamp(0.0, 1.0),
-            dense: None,
-            lexical: None,
-        },
-    ));
+    let best = matches
+        .iter()
+        .map(|(_, score)| *score)
+        .fold(f32::MIN_POSITIVE, f32::max);
+    let known: std::collections::HashSet<MessageId> =
+        ranked.iter().map(|ranked| ranked.message).collect();
+    let weight = if ranked.is_empty() {
+        1.0
+    } else {
+        (WORDS / BEST) as f32
+    };
+    ranked.extend(
+        matches
+            .iter()
+            .filter(|(message, _)| !known.contains(message))
+            .map(|&(message, score)| Ranked {
+                message,
+                score: (score / best * weight).clamp(0.0, 1.0),
+                dense: None,
+                lexical: None,
+            }),
+    );
     ranked.sort_by(|left, right| right.score.total_cmp(&left.score));
 }
 
@@ -80,12 +93,26 @@ fn hybrid(found: Candidates, speaker: Option<&str>) -> Vec<Ranked> {
     let places: HashMap<(ThreadId, i32, i32), usize> = evidence
         .iter()
         .enumerate()
-        .map(|(place, one)| ((one.candidate.thread, one.candidate.branch, one.candidate.depth), place))
+        .map(|(place, one)| {
+            (
+                (
+                    one.candidate.thread,
+                    one.candidate.branch,
+                    one.candidate.depth,
+                ),
+                place,
+            )
+        })
         .collect();
     let lifted: Vec<f64> = evidence
         .iter()
         .map(|one| {
-            let Candidate { thread, branch, depth, .. } = one.candidate;
+            let Candidate {
+                thread,
+                branch,
+                depth,
+                ..
+            } = one.candidate;
             let successor = places.get(&(thread, branch, depth.saturating_add(1)));
             one.fused + successor.map_or(0.0, |&place| SUCCESSOR * evidence[place].fused)
         })
@@ -117,7 +144,9 @@ fn hybrid(found: Candidates, speaker: Option<&str>) -> Vec<Ranked> {
         })
         .collect();
     ranked.sort_by(|(left, one), (right, other)| {
-        right.total_cmp(left).then_with(|| earlier(&one.candidate, &other.candidate))
+        right
+            .total_cmp(left)
+            .then_with(|| earlier(&one.candidate, &other.candidate))
     });
     ranked
         .into_iter()
@@ -132,7 +161,11 @@ fn hybrid(found: Candidates, speaker: Option<&str>) -> Vec<Ranked> {
 
 /// The weighted sum of both scores, each brought to 0.0 to 1.0.
 fn fuse(found: Candidates) -> Vec<Evidence> {
-    let scores = |list: &[Candidate]| list.iter().map(|one| f64::from(one.score)).collect::<Vec<_>>();
+    let scores = |list: &[Candidate]| {
+        list.iter()
+            .map(|one| f64::from(one.score))
+            .collect::<Vec<_>>()
+    };
     let dense = scores(&found.dense);
     let least = dense.iter().copied().fold(f64::INFINITY, f64::min);
     let most = dense.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -141,7 +174,11 @@ fn fuse(found: Candidates) -> Vec<Evidence> {
     let mut places: HashMap<MessageId, usize> = HashMap::with_capacity(evidence.capacity());
     for candidate in found.dense {
         let score = f64::from(candidate.score);
-        let share = if most > least { (score - least) / (most - least) } else { 1.0 };
+        let share = if most > least {
+            (score - least) / (most - least)
+        } else {
+            1.0
+        };
         places.insert(candidate.message, evidence.len());
         evidence.push(Evidence {
             dense: Some(candidate.score),
@@ -151,7 +188,11 @@ fn fuse(found: Candidates) -> Vec<Evidence> {
         });
     }
     for candidate in found.lexical {
-        let share = if best > 0.0 { f64::from(candidate.score) / best } else { 0.0 };
+        let share = if best > 0.0 {
+            f64::from(candidate.score) / best
+        } else {
+            0.0
+        };
         let fused = WORDS * share;
         match places.get(&candidate.message) {
             Some(&place) => {
@@ -174,8 +215,15 @@ fn single(
     share: impl Fn(f32, f32) -> f32,
     scores: impl Fn(f32) -> (Option<f32>, Option<f32>),
 ) -> Vec<Ranked> {
-    list.sort_by(|left, right| right.score.total_cmp(&left.score).then_with(|| earlier(left, right)));
-    let best = list.first().map_or(1.0, |one| one.score.max(f32::MIN_POSITIVE));
+    list.sort_by(|left, right| {
+        right
+            .score
+            .total_cmp(&left.score)
+            .then_with(|| earlier(left, right))
+    });
+    let best = list
+        .first()
+        .map_or(1.0, |one| one.score.max(f32::MIN_POSITIVE));
     list.into_iter()
         .map(|one| {
             let (dense, lexical) = scores(one.score);
@@ -215,8 +263,11 @@ mod tests {
     }
 
     fn list() -> impl Strategy<Value = Vec<Candidate>> {
-        prop::collection::btree_map(any::<u8>(), 0.0_f32..30.0, 0..60)
-            .prop_map(|map| map.into_iter().map(|(number, score)| candidate(number, score)).collect())
+        prop::collection::btree_map(any::<u8>(), 0.0_f32..30.0, 0..60).prop_map(|map| {
+            map.into_iter()
+                .map(|(number, score)| candidate(number, score))
+                .collect()
+        })
     }
 
     fn candidates() -> impl Strategy<Value = Candidates> {
@@ -270,11 +321,24 @@ mod tests {
 
     #[test]
     fn an_answer_lifts_its_question_and_the_named_speaker_comes_first() {
-        let asked = Candidate { name: "Bo".into(), ..candidate(10, 5.0) };
-        let answered = Candidate { name: "Ada".into(), short: false, ..candidate(15, 5.0) };
-        let found = Candidates { dense: Vec::new(), lexical: vec![asked.clone(), answered.clone()] };
+        let asked = Candidate {
+            name: "Bo".into(),
+            ..candidate(10, 5.0)
+        };
+        let answered = Candidate {
+            name: "Ada".into(),
+            short: false,
+            ..candidate(15, 5.0)
+        };
+        let found = Candidates {
+            dense: Vec::new(),
+            lexical: vec![asked.clone(), answered.clone()],
+        };
         let order = |speaker| -> Vec<MessageId> {
-            rank(found.clone(), Method::Hybrid, speaker).iter().map(|one| one.message).collect()
+            rank(found.clone(), Method::Hybrid, speaker)
+                .iter()
+                .map(|one| one.message)
+                .collect()
         };
         assert_eq!(asked.depth + 1, answered.depth);
         let (asked, answered) = (asked.message, answered.message);

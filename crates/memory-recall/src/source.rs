@@ -19,7 +19,12 @@ pub trait Source: Send + Sync + 'static {
     async fn thread(&self, tenant: &TenantId, thread: ThreadId) -> Result<Thread, StoreError>;
 
     /// A thread with the newest messages of its active path.
-    async fn recent(&self, tenant: &TenantId, thread: ThreadId, limit: u32) -> Result<Recent, StoreError>;
+    async fn recent(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        limit: u32,
+    ) -> Result<Recent, StoreError>;
 
     /// Those of the messages that may be read within the scope, in any order.
     async fn hydrate(
@@ -50,7 +55,11 @@ pub trait Source: Send + Sync + 'static {
     ) -> Result<Vec<TextMatch>, StoreError>;
 
     /// Whether the index has reached a revision.
-    async fn freshness(&self, tenant: &TenantId, revision: &Revision) -> Result<Freshness, StoreError>;
+    async fn freshness(
+        &self,
+        tenant: &TenantId,
+        revision: &Revision,
+    ) -> Result<Freshness, StoreError>;
 }
 
 /// What the indexer reads and writes in the store, over all tenants.
@@ -62,7 +71,11 @@ pub trait Outbox: Send + Sync + 'static {
 
     /// Loads messages of a tenant with what the text recipe needs. Those that
     /// cannot be read any more are left out.
-    async fn records(&self, tenant: &TenantId, ids: &[MessageId]) -> Result<Vec<IndexRecord>, StoreError>;
+    async fn records(
+        &self,
+        tenant: &TenantId,
+        ids: &[MessageId],
+    ) -> Result<Vec<IndexRecord>, StoreError>;
 
     /// Those of the messages that can still be read.
     async fn readable(
@@ -114,7 +127,12 @@ impl Source for Store {
         self.get_thread(tenant, thread).await
     }
 
-    async fn recent(&self, tenant: &TenantId, thread: ThreadId, limit: u32) -> Result<Recent, StoreError> {
+    async fn recent(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        limit: u32,
+    ) -> Result<Recent, StoreError> {
         Store::recent(self, tenant, thread, limit).await
     }
 
@@ -149,7 +167,11 @@ impl Source for Store {
         Store::search_text(self, tenant, scope, query, filter, limit).await
     }
 
-    async fn freshness(&self, tenant: &TenantId, revision: &Revision) -> Result<Freshness, StoreError> {
+    async fn freshness(
+        &self,
+        tenant: &TenantId,
+        revision: &Revision,
+    ) -> Result<Freshness, StoreError> {
         Store::freshness(self, tenant, revision).await
     }
 }
@@ -163,7 +185,11 @@ impl Outbox for StoreOutbox {
         self.outbox.claim(limit, lease).await
     }
 
-    async fn records(&self, tenant: &TenantId, ids: &[MessageId]) -> Result<Vec<IndexRecord>, StoreError> {
+    async fn records(
+        &self,
+        tenant: &TenantId,
+        ids: &[MessageId],
+    ) -> Result<Vec<IndexRecord>, StoreError> {
         self.store.index_records(tenant, ids).await
     }
 

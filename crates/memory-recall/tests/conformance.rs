@@ -27,14 +27,27 @@ struct Fresh {
 }
 
 fn schema(alias: &str) -> IndexSchema {
-    IndexSchema::new(alias, Some(&EmbeddingModel { name: "test-model".to_owned(), dimensions: 4 }))
+    IndexSchema::new(
+        alias,
+        Some(&EmbeddingModel {
+            name: "test-model".to_owned(),
+            dimensions: 4,
+        }),
+    )
 }
 
 fn edge() -> Fresh {
     let directory = tempfile::tempdir().unwrap();
-    let config = IndexConfig { path: Some(directory.path().to_owned()), ..IndexConfig::default() };
+    let config = IndexConfig {
+        path: Some(directory.path().to_owned()),
+        ..IndexConfig::default()
+    };
     let index = open_index(&config, schema("recollect")).unwrap();
-    Fresh { index, _directory: Some(directory), _server: None }
+    Fresh {
+        index,
+        _directory: Some(directory),
+        _server: None,
+    }
 }
 
 fn client(url: String, alias: &str) -> Arc<dyn Index> {
@@ -51,7 +64,11 @@ fn client(url: String, alias: &str) -> Arc<dyn Index> {
 
 async fn served() -> Fresh {
     let server = TestQdrant::start().await.unwrap();
-    Fresh { index: client(server.url(), "recollect"), _directory: None, _server: Some(server) }
+    Fresh {
+        index: client(server.url(), "recollect"),
+        _directory: None,
+        _server: Some(server),
+    }
 }
 
 /// Tries a case on every index that there is.
@@ -106,7 +123,10 @@ fn words(indices: &[u32]) -> LexicalVector {
 }
 
 fn learn(points: impl IntoIterator<Item = Point>) -> Vec<Change> {
-    points.into_iter().map(|point| Change::Upsert(Box::new(point))).collect()
+    points
+        .into_iter()
+        .map(|point| Change::Upsert(Box::new(point)))
+        .collect()
 }
 
 fn all(tenant: &str) -> Selection {
@@ -114,15 +134,26 @@ fn all(tenant: &str) -> Selection {
 }
 
 fn filtered(filter: MessageFilter) -> Selection {
-    Selection::new(&TenantId::new("acme"), &Scope::App(AppId::new("support")), &filter)
+    Selection::new(
+        &TenantId::new("acme"),
+        &Scope::App(AppId::new("support")),
+        &filter,
+    )
 }
 
 fn by_meaning(selection: Selection) -> Search {
-    Search { selection, dense: Some(vec![1.0, 0.0, 0.0, 0.0]), lexical: None, limit: 50 }
+    Search {
+        selection,
+        dense: Some(vec![1.0, 0.0, 0.0, 0.0]),
+        lexical: None,
+        limit: 50,
+    }
 }
 
 fn numbers(list: &[Candidate]) -> Vec<u128> {
-    list.iter().map(|one| one.message.uuid().as_u128()).collect()
+    list.iter()
+        .map(|one| one.message.uuid().as_u128())
+        .collect()
 }
 
 async fn found(index: &dyn Index, selection: Selection) -> Vec<u128> {
@@ -146,7 +177,11 @@ async fn preparing_tells_what_there_is() {
         assert_eq!(index.last_state(), IndexState::Ready);
         let status = index.status(&TenantId::new("acme")).await;
         assert_eq!((status.state, status.points), (IndexState::Ready, 0));
-        assert!(status.collection.ends_with("-test-model-r1"), "{}", status.collection);
+        assert!(
+            status.collection.ends_with("-test-model-r1"),
+            "{}",
+            status.collection
+        );
     })
     .await;
 }
@@ -161,16 +196,33 @@ async fn a_search_finds_by_meaning_and_by_word_with_what_the_ranking_needs() {
             point(3, [0.0, 1.0, 0.0, 0.0]),
         ];
         index.apply(learn(points)).await.unwrap();
-        let search = Search { lexical: Some(words(&[3])), ..by_meaning(all("acme")) };
+        let search = Search {
+            lexical: Some(words(&[3])),
+            ..by_meaning(all("acme"))
+        };
         let found = index.search(search.clone()).await.unwrap();
         assert_eq!(numbers(&found.dense), [1, 2, 3]);
-        assert!((found.dense[1].score - 0.6).abs() < 1e-4, "cosine: {}", found.dense[1].score);
+        assert!(
+            (found.dense[1].score - 0.6).abs() < 1e-4,
+            "cosine: {}",
+            found.dense[1].score
+        );
         assert_eq!(numbers(&found.lexical), [3]);
         // ln(1 + (3 - 1 + 0.5) / (1 + 0.5)), the inverse document frequency.
-        assert!((found.lexical[0].score - 0.980_829).abs() < 1e-4, "{}", found.lexical[0].score);
+        assert!(
+            (found.lexical[0].score - 0.980_829).abs() < 1e-4,
+            "{}",
+            found.lexical[0].score
+        );
         let three = &found.lexical[0];
-        assert_eq!((three.thread, three.seq, three.branch, three.depth), (thread(1), 3, 1, 3));
-        assert_eq!((&*three.name, three.question, three.short), ("Ada", false, true));
+        assert_eq!(
+            (three.thread, three.seq, three.branch, three.depth),
+            (thread(1), 3, 1, 3)
+        );
+        assert_eq!(
+            (&*three.name, three.question, three.short),
+            ("Ada", false, true)
+        );
         let limited = index.search(Search { limit: 1, ..search }).await.unwrap();
         assert_eq!(numbers(&limited.dense), [1]);
     })
@@ -181,10 +233,17 @@ async fn a_search_finds_by_meaning_and_by_word_with_what_the_ranking_needs() {
 async fn a_query_without_known_words_finds_nothing_by_word() {
     each(|index| async move {
         index.prepare().await.unwrap();
-        index.apply(learn([point(1, [1.0, 0.0, 0.0, 0.0])])).await.unwrap();
+        index
+            .apply(learn([point(1, [1.0, 0.0, 0.0, 0.0])]))
+            .await
+            .unwrap();
         for lexical in [words(&[77]), words(&[])] {
-            let search =
-                Search { selection: all("acme"), dense: None, lexical: Some(lexical), limit: 10 };
+            let search = Search {
+                selection: all("acme"),
+                dense: None,
+                lexical: Some(lexical),
+                limit: 10,
+            };
             let found = index.search(search).await.unwrap();
             assert!(found.dense.is_empty() && found.lexical.is_empty());
         }
@@ -197,7 +256,11 @@ async fn no_tenant_sees_another_even_with_the_same_message_id() {
     each(|index| async move {
         index.prepare().await.unwrap();
         let own = point(1, [1.0, 0.0, 0.0, 0.0]);
-        let other = Point { tenant: TenantId::new("rival"), name: "Eve".to_owned(), ..own.clone() };
+        let other = Point {
+            tenant: TenantId::new("rival"),
+            name: "Eve".to_owned(),
+            ..own.clone()
+        };
         index.apply(learn([own, other])).await.unwrap();
         for (tenant, name) in [("acme", "Ada"), ("rival", "Eve")] {
             let found = index.search(by_meaning(all(tenant))).await.unwrap().dense;
@@ -208,7 +271,10 @@ async fn no_tenant_sees_another_even_with_the_same_message_id() {
         }
         let message = MessageId::from(uuid(1));
         let tenant = TenantId::new("rival");
-        index.apply(vec![Change::Delete { tenant, message }]).await.unwrap();
+        index
+            .apply(vec![Change::Delete { tenant, message }])
+            .await
+            .unwrap();
         assert_eq!(found(&*index, all("rival")).await, Vec::<u128>::new());
         assert_eq!(found(&*index, all("acme")).await, [1]);
         assert_eq!(found(&*index, all("")).await, Vec::<u128>::new());
@@ -236,7 +302,10 @@ async fn each_scope_finds_its_own() {
             with(5, "support", "", 5),
         ];
         index.apply(learn(points)).await.unwrap();
-        let user = |app: &str, user: &str| Scope::User { app: AppId::new(app), user: UserId::new(user) };
+        let user = |app: &str, user: &str| Scope::User {
+            app: AppId::new(app),
+            user: UserId::new(user),
+        };
         for (scope, expected) in [
             (Scope::Thread(thread(2)), vec![2]),
             (user("support", "ada"), vec![1, 2]),
@@ -261,11 +330,16 @@ async fn filters_keep_what_they_say() {
         let base = point(1, [1.0, 0.0, 0.0, 0.0]);
         let long = "x".repeat(2_000);
         let points = [
-            Point { metadata: metadata(json!({"tier": "gold", "age": 3, "vip": true})), ..base.clone() },
+            Point {
+                metadata: metadata(json!({"tier": "gold", "age": 3, "vip": true})),
+                ..base.clone()
+            },
             Point {
                 role: Role::Assistant,
                 name: "Bot".to_owned(),
-                metadata: metadata(json!({"tier": "3", "age": 3.0, "tenant": "rival", "note": long})),
+                metadata: metadata(
+                    json!({"tier": "3", "age": 3.0, "tenant": "rival", "note": long}),
+                ),
                 ..point(2, [1.0, 0.0, 0.0, 0.0])
             },
             Point {
@@ -278,15 +352,55 @@ async fn filters_keep_what_they_say() {
         index.apply(learn(points)).await.unwrap();
         let day = |day| Some(OffsetDateTime::UNIX_EPOCH + Span::days(day));
         let none = MessageFilter::default;
-        let meta = |value| MessageFilter { metadata: metadata(value), ..none() };
+        let meta = |value| MessageFilter {
+            metadata: metadata(value),
+            ..none()
+        };
         for (filter, expected) in [
             (none(), vec![1, 2, 3]),
-            (MessageFilter { roles: vec![Role::User, Role::Tool], ..none() }, vec![1, 3]),
-            (MessageFilter { names: vec!["Bot".to_owned()], ..none() }, vec![2]),
-            (MessageFilter { names: vec!["bot".to_owned(), "Ada".to_owned()], ..none() }, vec![1]),
-            (MessageFilter { start: day(2), ..none() }, vec![2, 3]),
-            (MessageFilter { end: day(2), ..none() }, vec![1]),
-            (MessageFilter { start: day(2), end: day(3), ..none() }, vec![2]),
+            (
+                MessageFilter {
+                    roles: vec![Role::User, Role::Tool],
+                    ..none()
+                },
+                vec![1, 3],
+            ),
+            (
+                MessageFilter {
+                    names: vec!["Bot".to_owned()],
+                    ..none()
+                },
+                vec![2],
+            ),
+            (
+                MessageFilter {
+                    names: vec!["bot".to_owned(), "Ada".to_owned()],
+                    ..none()
+                },
+                vec![1],
+            ),
+            (
+                MessageFilter {
+                    start: day(2),
+                    ..none()
+                },
+                vec![2, 3],
+            ),
+            (
+                MessageFilter {
+                    end: day(2),
+                    ..none()
+                },
+                vec![1],
+            ),
+            (
+                MessageFilter {
+                    start: day(2),
+                    end: day(3),
+                    ..none()
+                },
+                vec![2],
+            ),
             (meta(json!({"tier": "gold"})), vec![1]),
             (meta(json!({"tier": "3"})), vec![2]),
             (meta(json!({"tier": 3})), vec![]),
@@ -298,7 +412,11 @@ async fn filters_keep_what_they_say() {
             (meta(json!({"tenant": "rival"})), vec![2]),
             (meta(json!({"tenant": "acme"})), vec![]),
         ] {
-            assert_eq!(found(&*index, filtered(filter.clone())).await, expected, "{filter:?}");
+            assert_eq!(
+                found(&*index, filtered(filter.clone())).await,
+                expected,
+                "{filter:?}"
+            );
         }
     })
     .await;
@@ -308,7 +426,9 @@ async fn filters_keep_what_they_say() {
 async fn changes_are_carried_out_in_order_and_once() {
     each(|index| async move {
         index.prepare().await.unwrap();
-        let points: Vec<Point> = (1..=6).map(|number| point(number, [1.0, 0.0, 0.0, 0.0])).collect();
+        let points: Vec<Point> = (1..=6)
+            .map(|number| point(number, [1.0, 0.0, 0.0, 0.0]))
+            .collect();
         let tenant = TenantId::new("acme");
         let delete = |number| Change::Delete {
             tenant: tenant.clone(),
@@ -316,16 +436,31 @@ async fn changes_are_carried_out_in_order_and_once() {
         };
         let mut changes = learn(points.clone());
         changes.push(delete(2));
-        changes.push(Change::Purge { tenant: tenant.clone(), thread: thread(1), up_to_seq: 3 });
+        changes.push(Change::Purge {
+            tenant: tenant.clone(),
+            thread: thread(1),
+            up_to_seq: 3,
+        });
         // Purging up to a seq takes nothing that was said later.
-        changes.extend(learn([Point { thread: thread(1), seq: 9, ..points[0].clone() }]));
-        changes.push(Change::Purge { tenant: tenant.clone(), thread: thread(2), up_to_seq: 99 });
+        changes.extend(learn([Point {
+            thread: thread(1),
+            seq: 9,
+            ..points[0].clone()
+        }]));
+        changes.push(Change::Purge {
+            tenant: tenant.clone(),
+            thread: thread(2),
+            up_to_seq: 99,
+        });
         for _ in 0..2 {
             index.apply(changes.clone()).await.unwrap();
             assert_eq!(found(&*index, all("acme")).await, [1, 4, 5, 6]);
         }
         let moved = index.search(by_meaning(all("acme"))).await.unwrap().dense;
-        let one = moved.iter().find(|one| one.message.uuid() == uuid(1)).unwrap();
+        let one = moved
+            .iter()
+            .find(|one| one.message.uuid() == uuid(1))
+            .unwrap();
         assert_eq!(one.seq, 9);
         // The empty change and one of nothing are fine.
         index.apply(Vec::new()).await.unwrap();
@@ -346,10 +481,17 @@ async fn names_are_the_speakers_of_the_selection() {
             user: UserId::new(user),
             ..base.clone()
         };
-        let points =
-            [said(1, "Ada", "ada"), said(2, "Bo", "ada"), said(3, "", "ada"), said(4, "Eve", "eve")];
+        let points = [
+            said(1, "Ada", "ada"),
+            said(2, "Bo", "ada"),
+            said(3, "", "ada"),
+            said(4, "Eve", "eve"),
+        ];
         index.apply(learn(points)).await.unwrap();
-        let scope = Scope::User { app: AppId::new("support"), user: UserId::new("ada") };
+        let scope = Scope::User {
+            app: AppId::new("support"),
+            user: UserId::new("ada"),
+        };
         let selection = Selection::new(&TenantId::new("acme"), &scope, &MessageFilter::default());
         let mut names = index.names(&selection, 64).await.unwrap();
         names.sort_unstable();
@@ -363,16 +505,31 @@ async fn names_are_the_speakers_of_the_selection() {
 async fn vectors_of_another_model_are_refused() {
     each(|index| async move {
         index.prepare().await.unwrap();
-        let wrong = Point { dense: Some(vec![1.0; 3]), ..point(1, [1.0; 4]) };
-        let missing = Point { dense: None, ..point(1, [1.0; 4]) };
+        let wrong = Point {
+            dense: Some(vec![1.0; 3]),
+            ..point(1, [1.0; 4])
+        };
+        let missing = Point {
+            dense: None,
+            ..point(1, [1.0; 4])
+        };
         for point in [wrong, missing] {
             let refused = index.apply(learn([point])).await.unwrap_err();
-            assert!(matches!(refused, RecallError::Dimensions { expected: 4, .. }), "{refused}");
+            assert!(
+                matches!(refused, RecallError::Dimensions { expected: 4, .. }),
+                "{refused}"
+            );
             assert!(!refused.retryable());
         }
-        let search = Search { dense: Some(vec![1.0; 5]), ..by_meaning(all("acme")) };
+        let search = Search {
+            dense: Some(vec![1.0; 5]),
+            ..by_meaning(all("acme"))
+        };
         let refused = index.search(search).await.unwrap_err();
-        assert!(matches!(refused, RecallError::Dimensions { found: 5, .. }), "{refused}");
+        assert!(
+            matches!(refused, RecallError::Dimensions { found: 5, .. }),
+            "{refused}"
+        );
     })
     .await;
 }
@@ -385,13 +542,17 @@ async fn searches_and_changes_go_on_beside_each_other() {
             let index = Arc::clone(&index);
             tokio::spawn(async move {
                 for batch in 0..20_u32 {
-                    let points = (1..=20).map(|number| point(batch * 20 + number, [1.0, 0.1, 0.0, 0.0]));
+                    let points =
+                        (1..=20).map(|number| point(batch * 20 + number, [1.0, 0.1, 0.0, 0.0]));
                     index.apply(learn(points)).await.unwrap();
                 }
             })
         };
         while !writer.is_finished() {
-            let search = Search { lexical: Some(words(&[1_000])), ..by_meaning(all("acme")) };
+            let search = Search {
+                lexical: Some(words(&[1_000])),
+                ..by_meaning(all("acme"))
+            };
             index.search(search).await.unwrap();
         }
         writer.await.unwrap();
@@ -405,30 +566,52 @@ async fn searches_and_changes_go_on_beside_each_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_embedded_engine_has_taken_survives_it() {
     let directory = tempfile::tempdir().unwrap();
-    let config = IndexConfig { path: Some(directory.path().to_owned()), ..IndexConfig::default() };
+    let config = IndexConfig {
+        path: Some(directory.path().to_owned()),
+        ..IndexConfig::default()
+    };
     for round in 1..=3_u32 {
         let index = open_index(&config, schema("recollect")).unwrap();
-        let expected = if round == 1 { Prepared::New } else { Prepared::Whole };
+        let expected = if round == 1 {
+            Prepared::New
+        } else {
+            Prepared::Whole
+        };
         assert_eq!(index.prepare().await.unwrap(), expected);
         index.mark_rebuilding(false).await.unwrap();
-        index.apply(learn([point(round, [1.0, 0.0, 0.0, 0.0])])).await.unwrap();
+        index
+            .apply(learn([point(round, [1.0, 0.0, 0.0, 0.0])]))
+            .await
+            .unwrap();
         let candidates = index.search(by_meaning(all("acme"))).await.unwrap().dense;
         assert_eq!(candidates.len(), round as usize);
         assert!(candidates.iter().all(|one| &*one.name == "Ada"));
         index.stop().await;
         assert_eq!(index.last_state(), IndexState::Unavailable);
-        assert!(index.search(by_meaning(all("acme"))).await.unwrap_err().retryable());
+        assert!(
+            index
+                .search(by_meaning(all("acme")))
+                .await
+                .unwrap_err()
+                .retryable()
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_directory_is_set_aside_and_the_index_starts_anew() {
     let directory = tempfile::tempdir().unwrap();
-    let config = IndexConfig { path: Some(directory.path().to_owned()), ..IndexConfig::default() };
+    let config = IndexConfig {
+        path: Some(directory.path().to_owned()),
+        ..IndexConfig::default()
+    };
     let index = open_index(&config, schema("recollect")).unwrap();
     index.prepare().await.unwrap();
     index.mark_rebuilding(false).await.unwrap();
-    index.apply(learn([point(1, [1.0, 0.0, 0.0, 0.0])])).await.unwrap();
+    index
+        .apply(learn([point(1, [1.0, 0.0, 0.0, 0.0])]))
+        .await
+        .unwrap();
     index.stop().await;
     drop(index);
     let collection = directory.path().join(schema("recollect").collection());
@@ -443,11 +626,21 @@ async fn a_broken_directory_is_set_aside_and_the_index_starts_anew() {
     let index = open_index(&config, schema("recollect")).unwrap();
     assert_eq!(index.prepare().await.unwrap(), Prepared::New);
     assert_eq!(index.status(&TenantId::new("acme")).await.points, 0);
-    index.apply(learn([point(2, [1.0, 0.0, 0.0, 0.0])])).await.unwrap();
+    index
+        .apply(learn([point(2, [1.0, 0.0, 0.0, 0.0])]))
+        .await
+        .unwrap();
     assert_eq!(found(&*index, all("acme")).await, [2]);
     let aside = std::fs::read_dir(directory.path())
         .unwrap()
-        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().contains(".broken-"))
+        .filter(|entry| {
+            entry
+                .as_ref()
+                .unwrap()
+                .file_name()
+                .to_string_lossy()
+                .contains(".broken-")
+        })
         .count();
     assert_eq!(aside, 1);
 }
@@ -456,16 +649,32 @@ async fn a_broken_directory_is_set_aside_and_the_index_starts_anew() {
 async fn a_directory_has_one_owner() {
     let first = edge();
     let path = first._directory.as_ref().unwrap().path().to_owned();
-    let config = IndexConfig { path: Some(path), ..IndexConfig::default() };
-    let Err(second) = open_index(&config, schema("recollect")) else { panic!("opened twice") };
-    assert!(matches!(second, RecallError::IndexDirectory { .. }), "{second}");
+    let config = IndexConfig {
+        path: Some(path),
+        ..IndexConfig::default()
+    };
+    let Err(second) = open_index(&config, schema("recollect")) else {
+        panic!("opened twice")
+    };
+    assert!(
+        matches!(second, RecallError::IndexDirectory { .. }),
+        "{second}"
+    );
 }
 
 #[test]
 fn a_backend_without_its_setting_is_refused() {
-    for (backend, key) in [(BackendChoice::Edge, "index.path"), (BackendChoice::Qdrant, "index.url")] {
-        let config = IndexConfig { backend, ..IndexConfig::default() };
-        let Err(error) = open_index(&config, schema("recollect")) else { panic!("opened") };
+    for (backend, key) in [
+        (BackendChoice::Edge, "index.path"),
+        (BackendChoice::Qdrant, "index.url"),
+    ] {
+        let config = IndexConfig {
+            backend,
+            ..IndexConfig::default()
+        };
+        let Err(error) = open_index(&config, schema("recollect")) else {
+            panic!("opened")
+        };
         assert!(error.to_string().starts_with(key), "{error}");
     }
 }
@@ -479,17 +688,29 @@ async fn a_server_that_does_not_answer_is_unavailable_and_comes_back() {
     assert_eq!(index.backend(), Backend::Qdrant);
     index.prepare().await.unwrap();
     index.mark_rebuilding(false).await.unwrap();
-    index.apply(learn([point(1, [1.0, 0.0, 0.0, 0.0])])).await.unwrap();
+    index
+        .apply(learn([point(1, [1.0, 0.0, 0.0, 0.0])]))
+        .await
+        .unwrap();
 
     server.set_fault(Fault::Unavailable);
     let error = index.search(by_meaning(all("acme"))).await.unwrap_err();
-    assert!(matches!(error, RecallError::IndexUnavailable { .. }) && error.retryable(), "{error}");
+    assert!(
+        matches!(error, RecallError::IndexUnavailable { .. }) && error.retryable(),
+        "{error}"
+    );
     assert_eq!(index.last_state(), IndexState::Unavailable);
-    assert_eq!(index.status(&TenantId::new("acme")).await.state, IndexState::Unavailable);
+    assert_eq!(
+        index.status(&TenantId::new("acme")).await.state,
+        IndexState::Unavailable
+    );
 
     server.set_fault(Fault::Slow(Duration::from_secs(3)));
     let error = index.search(by_meaning(all("acme"))).await.unwrap_err();
-    assert!(matches!(error, RecallError::IndexTimeout { .. }) && error.retryable(), "{error}");
+    assert!(
+        matches!(error, RecallError::IndexTimeout { .. }) && error.retryable(),
+        "{error}"
+    );
 
     server.set_fault(Fault::None);
     assert_eq!(found(&*index, all("acme")).await, [1]);
@@ -503,8 +724,14 @@ async fn a_refused_write_is_told_from_an_outage() {
     index.prepare().await.unwrap();
     for fault in [Fault::RefuseWrites, Fault::RefuseSpeaker("Ada".to_owned())] {
         server.set_fault(fault);
-        let error = index.apply(learn([point(1, [1.0, 0.0, 0.0, 0.0])])).await.unwrap_err();
-        assert!(matches!(error, RecallError::IndexRefused { .. }) && !error.retryable(), "{error}");
+        let error = index
+            .apply(learn([point(1, [1.0, 0.0, 0.0, 0.0])]))
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error, RecallError::IndexRefused { .. }) && !error.retryable(),
+            "{error}"
+        );
     }
     server.set_fault(Fault::None);
     assert_eq!(found(&*index, all("acme")).await, Vec::<u128>::new());
@@ -517,14 +744,23 @@ async fn a_lost_collection_is_noticed_and_made_anew() {
     index.prepare().await.unwrap();
     index.mark_rebuilding(false).await.unwrap();
     server.lose_everything();
-    let error = index.apply(learn([point(1, [1.0, 0.0, 0.0, 0.0])])).await.unwrap_err();
-    assert!(matches!(error, RecallError::IndexLost { .. }) && error.retryable(), "{error}");
+    let error = index
+        .apply(learn([point(1, [1.0, 0.0, 0.0, 0.0])]))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, RecallError::IndexLost { .. }) && error.retryable(),
+        "{error}"
+    );
     assert!(matches!(
         index.search(by_meaning(all("acme"))).await.unwrap_err(),
         RecallError::IndexLost { .. }
     ));
     assert_eq!(index.prepare().await.unwrap(), Prepared::New);
-    index.apply(learn([point(1, [1.0, 0.0, 0.0, 0.0])])).await.unwrap();
+    index
+        .apply(learn([point(1, [1.0, 0.0, 0.0, 0.0])]))
+        .await
+        .unwrap();
     assert_eq!(found(&*index, all("acme")).await, [1]);
 }
 
@@ -537,8 +773,15 @@ async fn the_alias_moves_once_the_new_collection_is_whole() {
     let first = index.schema().collection().to_owned();
     assert_eq!(server.aliases(), alias(&first));
 
-    let config = IndexConfig { url: Some(server.url()), alias: "memory".to_owned(), ..IndexConfig::default() };
-    let model = EmbeddingModel { name: "Another/Model".to_owned(), dimensions: 3 };
+    let config = IndexConfig {
+        url: Some(server.url()),
+        alias: "memory".to_owned(),
+        ..IndexConfig::default()
+    };
+    let model = EmbeddingModel {
+        name: "Another/Model".to_owned(),
+        dimensions: 3,
+    };
     let other = open_index(&config, IndexSchema::new("memory", Some(&model))).unwrap();
     let second = other.schema().collection().to_owned();
     assert_eq!(second, "memory-another-model-r1");

@@ -50,13 +50,19 @@ fn work_in_lanes(store: &FakeStore, index: &Arc<dyn Index>, lanes: usize) -> Wor
 impl Working {
     async fn end(self) {
         self.stop.cancel();
-        tokio::time::timeout(Duration::from_secs(5), self.task).await.unwrap().unwrap();
+        tokio::time::timeout(Duration::from_secs(5), self.task)
+            .await
+            .unwrap()
+            .unwrap();
     }
 }
 
 fn edge() -> (tempfile::TempDir, Arc<dyn Index>) {
     let directory = tempfile::tempdir().unwrap();
-    let config = IndexConfig { path: Some(directory.path().to_owned()), ..IndexConfig::default() };
+    let config = IndexConfig {
+        path: Some(directory.path().to_owned()),
+        ..IndexConfig::default()
+    };
     let index = EdgeIndex::open(&config, IndexSchema::new("recollect", None)).unwrap();
     (directory, Arc::new(index))
 }
@@ -90,15 +96,19 @@ async fn everything_said_is_indexed_and_everything_erased_is_forgotten() {
     let (_directory, index) = edge();
     let thread = store.thread(&tenant(), "support", "ada");
     let other = store.thread(&tenant(), "support", "bo");
-    let said: Vec<MessageId> =
-        (0..30).map(|n| store.say(&tenant(), thread, Role::User, &format!("message {n}"))).collect();
+    let said: Vec<MessageId> = (0..30)
+        .map(|n| store.say(&tenant(), thread, Role::User, &format!("message {n}")))
+        .collect();
     store.say(&tenant(), other, Role::User, "a message of another thread");
     let working = work(&store, &index);
     eventually("the messages are indexed", async || store.pending() == 0).await;
     assert_eq!(indexed(&*index).await, 31);
     assert_eq!(working.handle.status().acknowledged, 31);
     assert_eq!(working.handle.status().last_error, None);
-    eventually("the index is whole", async || index.last_state() == IndexState::Ready).await;
+    eventually("the index is whole", async || {
+        index.last_state() == IndexState::Ready
+    })
+    .await;
 
     store.erase(&tenant(), said[3]);
     working.handle.wake();
@@ -134,7 +144,10 @@ async fn an_outage_costs_no_message_a_try() {
     let thread = store.thread(&tenant(), "support", "ada");
     store.say(&tenant(), thread, Role::User, "before the outage ends");
     let working = work(&store, &index);
-    eventually("the error is seen", async || working.handle.status().last_error.is_some()).await;
+    eventually("the error is seen", async || {
+        working.handle.status().last_error.is_some()
+    })
+    .await;
     server.set_fault(Fault::None);
     eventually("it is indexed", async || store.pending() == 0).await;
     server.set_fault(Fault::Unavailable);
@@ -165,7 +178,14 @@ async fn a_message_that_is_refused_is_given_up_alone_with_its_reason() {
     let thread = store.thread(&tenant(), "support", "ada");
     for n in 0..6 {
         let name = if n == 2 { "Mallory" } else { "Ada" };
-        store.append(&tenant(), thread, Said { name, ..Said::new(Role::User, "hello there") });
+        store.append(
+            &tenant(),
+            thread,
+            Said {
+                name,
+                ..Said::new(Role::User, "hello there")
+            },
+        );
     }
     let working = work(&store, &index);
     eventually("one is given up", async || store.dead().len() == 1).await;
@@ -173,7 +193,10 @@ async fn a_message_that_is_refused_is_given_up_alone_with_its_reason() {
     assert_eq!(indexed(&*index).await, 5);
     let (job, reason) = store.dead().remove(0);
     assert_eq!((job.seq, job.attempts), (3, 3));
-    assert!(reason.contains("refused") && reason.contains("told to refuse this speaker"), "{reason}");
+    assert!(
+        reason.contains("refused") && reason.contains("told to refuse this speaker"),
+        "{reason}"
+    );
     assert!(!reason.contains("hello there"), "{reason}");
     working.end().await;
 }
@@ -189,12 +212,18 @@ async fn a_lost_index_is_rebuilt_from_the_store() {
     }
     let working = work(&store, &index);
     eventually("all is indexed", async || store.pending() == 0).await;
-    eventually("the index is whole", async || index.last_state() == IndexState::Ready).await;
+    eventually("the index is whole", async || {
+        index.last_state() == IndexState::Ready
+    })
+    .await;
     server.lose_everything();
     store.say(&tenant(), thread, Role::User, "one more");
     working.handle.wake();
     eventually("all is there again", async || indexed(&*index).await == 21).await;
-    eventually("the index is whole again", async || index.last_state() == IndexState::Ready).await;
+    eventually("the index is whole again", async || {
+        index.last_state() == IndexState::Ready
+    })
+    .await;
     assert_eq!((store.pending(), store.dead().len()), (0, 0));
     working.end().await;
 }
@@ -279,14 +308,20 @@ impl Index for Counting {
 async fn a_worker_that_is_told_to_stop_finishes_its_batch() {
     let store = FakeStore::default();
     let (_directory, inner) = edge();
-    let counting = Arc::new(Counting { inner, applied: AtomicUsize::new(0) });
+    let counting = Arc::new(Counting {
+        inner,
+        applied: AtomicUsize::new(0),
+    });
     let index: Arc<dyn Index> = Arc::clone(&counting) as Arc<dyn Index>;
     let thread = store.thread(&tenant(), "support", "ada");
     for n in 0..24 {
         store.say(&tenant(), thread, Role::User, &format!("message {n}"));
     }
     let working = work_in_lanes(&store, &index, 1);
-    eventually("it is at work", async || counting.applied.load(Ordering::Relaxed) == 1).await;
+    eventually("it is at work", async || {
+        counting.applied.load(Ordering::Relaxed) == 1
+    })
+    .await;
     working.end().await;
     assert_eq!(counting.applied.load(Ordering::Relaxed), 1);
     assert_eq!(indexed(&*index).await, 8);
@@ -299,7 +334,12 @@ async fn words_of_the_messages_before_lead_to_a_message() {
     let (_directory, index) = edge();
     let thread = store.thread(&tenant(), "support", "ada");
     store.say(&tenant(), thread, Role::User, "What is your dog called?");
-    let answer = store.say(&tenant(), thread, Role::Assistant, "Rufus, since he was a puppy.");
+    let answer = store.say(
+        &tenant(),
+        thread,
+        Role::Assistant,
+        "Rufus, since he was a puppy.",
+    );
     let working = work(&store, &index);
     eventually("both are indexed", async || store.pending() == 0).await;
     // FNV-1a of `dog`.
@@ -311,7 +351,10 @@ async fn words_of_the_messages_before_lead_to_a_message() {
         .search(Search {
             selection: Selection::new(&tenant(), &scope, &MessageFilter::default()),
             dense: None,
-            lexical: Some(LexicalVector { indices: vec![dog], values: vec![1.0] }),
+            lexical: Some(LexicalVector {
+                indices: vec![dog],
+                values: vec![1.0],
+            }),
             limit: 10,
         })
         .await

@@ -53,7 +53,8 @@ impl Store {
             .within(tenant, query!("messages/index_records"), params)
             .await?;
         let rows = found.iter().map(read_row).collect::<Result<Vec<_>, _>>()?;
-        let by_id: HashMap<MessageId, &Row> = rows.iter().map(|row| (row.message.id, row)).collect();
+        let by_id: HashMap<MessageId, &Row> =
+            rows.iter().map(|row| (row.message.id, row)).collect();
         Ok(rows
             .iter()
             .filter(|row| row.wanted)

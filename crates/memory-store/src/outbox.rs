@@ -219,6 +219,16 @@ impl Outbox {
             .await
     }
 
+    /// Ends every lease, so that what a killed worker had claimed is available
+    /// at once. Only for whoever knows that no other worker lives. Returns how
+    /// many changes were claimed.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn end_leases(&self) -> Result<u64, StoreError> {
+        self.pool.execute(query!("outbox/end_leases"), &[]).await
+    }
+
     /// How far the index is behind, over all tenants.
     ///
     /// # Errors

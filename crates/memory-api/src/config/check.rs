@@ -70,6 +70,7 @@ impl Config {
         )?;
         let indexer = &worker.indexer;
         count("worker.indexer.batch_size", indexer.batch_size, 1..=4_096)?;
+        count("worker.indexer.lanes", indexer.lanes, 1..=64)?;
         span("worker.indexer.lease", indexer.lease, SECOND..=HOUR)?;
         span(
             "worker.indexer.poll_interval",

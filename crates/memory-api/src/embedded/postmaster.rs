@@ -22,7 +22,7 @@ const SETTINGS: [&str; 17] = [
     "synchronous_commit=on",
     "full_page_writes=on",
     // 50 connections of the service's pool, the workers', and some to look in.
-    "max_connections=80",
+    "max_connections=200",
     "shared_buffers=128MB",
     // Nobody replicates from here; bulk writes need less log then.
     "wal_level=minimal",

@@ -121,6 +121,8 @@ pub(super) fn routes(
         tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(DESCRIPTORS)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+            // So that grpcurl prints the details of errors in words.
+            .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
     };
     let broken = |error: tonic_reflection::server::Error| ServerError::Ended {
         part: "reflection",

@@ -57,10 +57,13 @@ pub(super) async fn open(
         Ok(embedder) => {
             let schema =
                 IndexSchema::new(&config.index.alias, embedder.as_ref().map(Embedder::model));
-            (
-                embedder,
-                open_index(&config.index, schema).map_err(index_error)?,
-            )
+            let index = open_index(&config.index, schema).map_err(index_error)?;
+            if let (true, Some(outbox)) = (config.uses_embedded_index(), &outbox) {
+                // The index is locked, so no other worker lives: what one that
+                // was killed had claimed need not wait for its lease.
+                outbox.end_leases().await.map_err(store_error)?;
+            }
+            (embedder, index)
         }
         // Without its model an index cannot be searched by meaning, and what a
         // worker wrote into it now it would never learn again: it is left

@@ -1,10 +1,9 @@
 //! Many conversations over one stream.
 
-use std::collections::HashMap;
 use std::pin::Pin;
 use std::time::Duration;
 
-use futures::{Stream, StreamExt as _};
+use futures::{Stream, StreamExt as _, stream};
 use memory_contract::proto::import_messages_response::Outcome;
 use memory_contract::proto::{
     ImportError, ImportMessagesRequest, ImportMessagesResponse, ImportedMessages,
@@ -14,7 +13,6 @@ use memory_contract::{
 };
 use memory_recall::IndexerHandle;
 use memory_store::{Append, NewThread, Store};
-use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 use tonic::{Status, Streaming};
 
@@ -24,12 +22,6 @@ use super::tokens;
 use crate::error::ApiError;
 use crate::layers::unreadable;
 use crate::status::Answer;
-
-/// Requests that may be under way at a time, at most 4 MiB each.
-const AHEAD: usize = 8;
-/// Sessions of which the latest request is remembered before those that are
-/// done are forgotten.
-const SESSIONS: usize = 1_024;
 
 /// The answers to an import.
 pub(crate) type Imported =
@@ -44,43 +36,34 @@ pub(super) struct Import {
 }
 
 impl Import {
-    /// Answers each request in order. Requests of different sessions overlap;
-    /// those of one session are stored one after the other. Requests are read
-    /// only as fast as answers are taken. After `time` the stream ends with
+    /// Stores the requests one after the other, so that threads are created and
+    /// answers come in the order of the stream. Requests are read only as fast
+    /// as answers are taken. After `time` the stream ends with
     /// DEADLINE_EXCEEDED.
     pub(super) fn run(
         self,
         requests: Streaming<ImportMessagesRequest>,
         time: Duration,
     ) -> Imported {
-        let mut order = Order::default();
-        let mut position = -1;
         let answers = requests
-            .map(move |request| {
-                position += 1;
-                let work = request.map(|request| {
-                    let parsed = parse(request);
-                    let turn = order.turn(parsed.as_ref().ok().map(|wanted| &wanted.session));
-                    (parsed, turn)
-                });
+            .zip(stream::iter(0..))
+            .then(move |(request, position)| {
                 let import = self.clone();
-                async move { import.answer(position, work).await }
-            })
-            .buffered(AHEAD);
+                async move { import.answer(position, request).await }
+            });
         Box::pin(until(Instant::now() + time, answers))
     }
 
     async fn answer(
         self,
         position: i64,
-        work: Result<(Result<Wanted, InvalidFields>, Turn), Status>,
+        request: Result<ImportMessagesRequest, Status>,
     ) -> Result<ImportMessagesResponse, Status> {
-        let (wanted, mut turn) = work.map_err(|status| match unreadable(&status) {
+        let request = request.map_err(|status| match unreadable(&status) {
             Some(error) => Status::from(error),
             None => status,
         })?;
-        turn.begin().await;
-        let stored = match wanted {
+        let stored = match parse(request) {
             Ok(wanted) => self.store(wanted).await,
             Err(invalid) => Err(invalid.into()),
         };
@@ -175,57 +158,16 @@ fn import_error(error: ApiError) -> ImportError {
     }
 }
 
-/// Keeps requests of one session in order while others overtake them.
-#[derive(Default)]
-struct Order(HashMap<Session, oneshot::Receiver<()>>);
-
-/// A request's place behind the one before it of the same session. Dropped, it
-/// lets the next one begin.
-struct Turn {
-    before: Option<oneshot::Receiver<()>>,
-    _done: Option<oneshot::Sender<()>>,
-}
-
-impl Order {
-    fn turn(&mut self, session: Option<&Session>) -> Turn {
-        let Some(session) = session else {
-            return Turn {
-                before: None,
-                _done: None,
-            };
-        };
-        if self.0.len() >= SESSIONS {
-            self.0.retain(|_, done| {
-                matches!(done.try_recv(), Err(oneshot::error::TryRecvError::Empty))
-            });
-        }
-        let (sender, receiver) = oneshot::channel();
-        Turn {
-            before: self.0.insert(session.clone(), receiver),
-            _done: Some(sender),
-        }
-    }
-}
-
-impl Turn {
-    async fn begin(&mut self) {
-        if let Some(before) = self.before.take() {
-            // It is never sent to: the one before is done when it is dropped.
-            let _ = before.await;
-        }
-    }
-}
-
 /// Ends a stream at a deadline, with the status that says so, and after the
 /// first error.
 fn until<T: Send + 'static>(
     deadline: Instant,
-    stream: impl Stream<Item = Result<T, Status>> + Send + 'static,
+    answers: impl Stream<Item = Result<T, Status>> + Send + 'static,
 ) -> impl Stream<Item = Result<T, Status>> + Send + 'static {
-    futures::stream::unfold(Some(Box::pin(stream)), move |stream| async move {
-        let mut stream = stream?;
-        match timeout_at(deadline, stream.next()).await {
-            Ok(Some(Ok(item))) => Some((Ok(item), Some(stream))),
+    stream::unfold(Some(Box::pin(answers)), move |answers| async move {
+        let mut answers = answers?;
+        match timeout_at(deadline, answers.next()).await {
+            Ok(Some(Ok(item))) => Some((Ok(item), Some(answers))),
             Ok(Some(Err(status))) => Some((Err(status), None)),
             Ok(None) => None,
             Err(_elapsed) => Some((Err(ApiError::DeadlineExceeded.into()), None)),

@@ -207,7 +207,12 @@ async fn pgbench(url: &str, clients: usize, length: Duration) -> Result<f64, Fai
 /// Makes the threads that pgbench appends to. Idempotent.
 async fn prepare_pgbench(url: &str) -> Result<(), Failure> {
     let output = Command::new(postgres_program("psql"))
-        .args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--command"])
+        .args([
+            "--no-psqlrc",
+            "--quiet",
+            "--set=ON_ERROR_STOP=1",
+            "--command",
+        ])
         .arg(memory_store::PGBENCH_SETUP)
         .arg(url)
         .stdin(Stdio::null())

@@ -66,7 +66,10 @@ pub async fn measure(service: &Service, long: usize) -> Result<Measured, Failure
     let mut latencies = [Latencies::new()?, Latencies::new()?];
     let mut returned = 0;
     for read in 0..READS + WARM_UP {
-        for (thread, latencies) in [&long_thread, &short_thread].into_iter().zip(&mut latencies) {
+        for (thread, latencies) in [&long_thread, &short_thread]
+            .into_iter()
+            .zip(&mut latencies)
+        {
             let request = GetHistoryRequest {
                 thread_id: thread.clone(),
                 ..Default::default()

@@ -19,7 +19,7 @@ use crate::{
 
 /// A service that only stores: with no model to feed, appends and histories
 /// are measured without an embedder at work beside them.
-const WITHOUT_MODEL: &str = "[embedding]\nmodel = \"none\"\n";
+const WITHOUT_MODEL: &str = "[embedding]\nkind = \"none\"\n";
 
 /// What to measure.
 #[derive(Args)]
@@ -110,9 +110,7 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     service.stop().await?;
 
     let seconds = |start: Duration| rounded(start.as_secs_f64(), 2);
-    let rate = |time: Duration| {
-        rounded(imported.messages as f64 / time.as_secs_f64().max(1e-9), 0)
-    };
+    let rate = |time: Duration| rounded(imported.messages as f64 / time.as_secs_f64().max(1e-9), 0);
     let report = Report {
         machine: Machine::here(),
         append_ratio_to_pgbench: append

@@ -127,7 +127,9 @@ pub async fn measure(
     for query in 0..queries + WARM_UP {
         let (thread, question) = &asked[(query * 7) % asked.len()];
         if let Some(bare) = &bare {
-            let took = bare.ask(&thread.thread_id, &thread.app_id, &thread.user_id, question).await?;
+            let took = bare
+                .ask(&thread.thread_id, &thread.app_id, &thread.user_id, question)
+                .await?;
             if query >= WARM_UP {
                 for (latencies, took) in parts.iter_mut().zip(took) {
                     latencies.add(took);

@@ -55,7 +55,13 @@ pub fn print(report: &Report) {
     println!("{summary}\n");
 
     let headings = [
-        "callers", "to pgbench", "appends/s", "pgbench/s", "p50 ms", "p95 ms", "p99 ms",
+        "callers",
+        "to pgbench",
+        "appends/s",
+        "pgbench/s",
+        "p50 ms",
+        "p95 ms",
+        "p99 ms",
     ];
     let mut appends = table(&headings, 0);
     for (callers, measured) in &report.append {

@@ -73,6 +73,28 @@ pub fn result_part(id: &str, output: &str) -> Part {
     })
 }
 
+/// A question, and an agent's loop that answers it: in each step a call and its
+/// result.
+pub fn agent_loop(steps: usize, output: &str) -> Vec<Message> {
+    let step = |number: usize| {
+        let id = number.to_string();
+        [call(&id), result(&id, output)]
+    };
+    let mut messages = vec![user("find it out")];
+    messages.extend((0..steps).flat_map(step));
+    conversation(messages)
+}
+
+/// A budget of tokens that shortens an oversized turn.
+pub fn budget(max_tokens: i32) -> Budget {
+    Budget {
+        max_tokens,
+        message_limit: 100,
+        oversized_turn: OversizedTurn::TruncateContent,
+        tokenizer: Tokenizer::O200kBase,
+    }
+}
+
 /// The messages' places in their conversation.
 pub fn seqs(messages: &[Message]) -> Vec<i64> {
     messages.iter().map(|message| message.seq).collect()
@@ -83,6 +105,13 @@ pub fn tokens(messages: &[Message], tokenizer: Tokenizer) -> i32 {
         .iter()
         .map(|message| tokenizer.count_message(&message.name, &message.parts))
         .sum()
+}
+
+/// The messages that were kept, as they were given.
+pub fn as_given(messages: &[Message], kept: &[Message]) -> Vec<Message> {
+    let kept = seqs(kept);
+    let is_kept = |message: &&Message| kept.contains(&message.seq);
+    messages.iter().filter(is_kept).cloned().collect()
 }
 
 /// For each result, the indices of its message and of the message with the
@@ -107,9 +136,19 @@ pub fn pairs(messages: &[Message]) -> Vec<(usize, Option<usize>)> {
         .collect()
 }
 
-/// Any conversation at all: roles in any order, calls without results, results
-/// without calls, ids used twice.
+/// Any conversation at all, which may end with an agent's loop.
 pub fn any_conversation() -> impl Strategy<Value = Vec<Message>> {
+    prop_oneof![
+        2 => prop::collection::vec(any_message(), 0..24),
+        1 => (prop::collection::vec(any_message(), 0..6), any_loop())
+            .prop_map(|(before, last)| [before, last].concat()),
+    ]
+    .prop_map(conversation)
+}
+
+/// Roles in any order, calls without results, results without calls, ids used
+/// twice.
+fn any_message() -> impl Strategy<Value = Message> {
     let id = "[ab]";
     let part = prop_oneof![
         6 => "[a-z é漢😀.\n]{0,60}".prop_map(Part::Text),
@@ -125,9 +164,23 @@ pub fn any_conversation() -> impl Strategy<Value = Vec<Message>> {
         Role::Tool,
         Role::System,
     ]);
-    let message = (role, "[a-z]{0,5}", prop::collection::vec(part, 0..3))
-        .prop_map(|(role, name, parts)| message(role, &name, parts));
-    prop::collection::vec(message, 0..24).prop_map(conversation)
+    (role, "[a-z]{0,5}", prop::collection::vec(part, 0..3))
+        .prop_map(|(role, name, parts)| message(role, &name, parts))
+}
+
+/// A user message, and steps of calls that all have their results.
+fn any_loop() -> impl Strategy<Value = Vec<Message>> {
+    let steps = prop::collection::vec((0..4_usize, "[a-z ]{0,60}"), 0..12);
+    steps.prop_map(|steps| {
+        let mut messages = vec![user("find it out")];
+        for (step, (calls, output)) in steps.into_iter().enumerate() {
+            let ids: Vec<String> = (0..calls).map(|call| format!("{step}-{call}")).collect();
+            let parts = ids.iter().map(|id| call_part(id)).collect();
+            messages.push(message(Role::Assistant, "", parts));
+            messages.extend(ids.iter().rev().map(|id| result(id, &output)));
+        }
+        messages
+    })
 }
 
 /// Budgets from nothing to more than enough.

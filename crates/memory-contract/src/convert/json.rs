@@ -3,8 +3,8 @@
 use prost_types::{ListValue, Struct, Value as ProtoValue, value::Kind};
 use serde_json::{Map, Number, Value};
 
-use crate::check;
 use crate::Invalid;
+use crate::check;
 
 /// Whole numbers up to here are exact in a double.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -140,7 +140,9 @@ fn any(
 
 /// A whole number stays one, so that 5 is stored as 5 and not as 5.0.
 fn number(field: &str, number: f64) -> Result<Number, Invalid> {
-    if number.fract() == 0.0 && number.abs() < EXACT && !(number == 0.0 && number.is_sign_negative())
+    if number.fract() == 0.0
+        && number.abs() < EXACT
+        && !(number == 0.0 && number.is_sign_negative())
     {
         #[expect(clippy::cast_possible_truncation, reason = "whole and in range")]
         return Ok(Number::from(number as i64));

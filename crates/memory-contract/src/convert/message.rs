@@ -42,7 +42,9 @@ fn role_from(field: &str, number: i32) -> Result<Role, Invalid> {
 ///
 /// # Errors
 /// Any field beyond its limit; then nothing of the batch may be stored.
-pub fn new_messages_from(inputs: Vec<proto::MessageInput>) -> Result<Vec<NewMessage>, InvalidFields> {
+pub fn new_messages_from(
+    inputs: Vec<proto::MessageInput>,
+) -> Result<Vec<NewMessage>, InvalidFields> {
     const NAMED: usize = 20;
     if inputs.is_empty() || inputs.len() > limits::BATCH_MESSAGES {
         return Err(Invalid::new(

@@ -19,7 +19,10 @@ pub fn timestamp(time: OffsetDateTime) -> Timestamp {
 ///
 /// # Errors
 /// A time out of that range, or with impossible nanoseconds.
-pub fn timestamp_of(field: &str, value: Option<Timestamp>) -> Result<Option<OffsetDateTime>, Invalid> {
+pub fn timestamp_of(
+    field: &str,
+    value: Option<Timestamp>,
+) -> Result<Option<OffsetDateTime>, Invalid> {
     let Some(Timestamp { seconds, nanos }) = value else {
         return Ok(None);
     };

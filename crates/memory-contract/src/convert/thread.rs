@@ -3,7 +3,9 @@
 use uuid::Uuid;
 
 use super::{json, timestamp};
-use crate::{AppId, Branch, check, Invalid, Session, SessionKey, Thread, ThreadId, UserId, limits, proto};
+use crate::{
+    AppId, Branch, Invalid, Session, SessionKey, Thread, ThreadId, UserId, check, limits, proto,
+};
 
 /// The session key that all users of an app share.
 const GLOBAL: &str = "global";

@@ -51,12 +51,17 @@ impl Embedder {
     /// [`RecallError::Config`] where a value cannot be used.
     pub fn start(config: &EmbedderConfig) -> Result<Option<Self>, RecallError> {
         check(config)?;
-        let Some(model) = Model::locate(config)? else { return Ok(None) };
+        let Some(model) = Model::locate(config)? else {
+            return Ok(None);
+        };
         let (queries, query_jobs) = mpsc::channel(config.query_queue);
         let (documents, document_jobs) = mpsc::channel(DOCUMENT_QUEUE);
         // The runtime is loaded by the first, so one after the other.
         let dimensions = worker::start(
-            Queries { model: model.clone(), threads: config.query_threads },
+            Queries {
+                model: model.clone(),
+                threads: config.query_threads,
+            },
             query_jobs,
         )?;
         worker::start(
@@ -69,7 +74,10 @@ impl Embedder {
         )?;
         Ok(Some(Self {
             shared: Arc::new(Shared {
-                model: EmbeddingModel { name: model.name, dimensions },
+                model: EmbeddingModel {
+                    name: model.name,
+                    dimensions,
+                },
                 queries,
                 documents,
                 query_timeout: config.query_timeout,
@@ -91,11 +99,17 @@ impl Embedder {
     pub async fn query(&self, text: &str) -> Result<Vec<f32>, RecallError> {
         let limit = self.shared.query_timeout;
         let (reply, answer) = oneshot::channel();
-        let job = Job { input: text.to_owned(), reply };
-        self.shared.queries.try_send(job).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => RecallError::EmbedderBusy,
-            mpsc::error::TrySendError::Closed(_) => RecallError::EmbedderStopped,
-        })?;
+        let job = Job {
+            input: text.to_owned(),
+            reply,
+        };
+        self.shared
+            .queries
+            .try_send(job)
+            .map_err(|error| match error {
+                mpsc::error::TrySendError::Full(_) => RecallError::EmbedderBusy,
+                mpsc::error::TrySendError::Closed(_) => RecallError::EmbedderStopped,
+            })?;
         match tokio::time::timeout(limit, answer).await {
             Ok(answer) => answer.map_err(|_| RecallError::EmbedderStopped)?,
             Err(_) => Err(RecallError::EmbedderTimeout { after: limit }),
@@ -111,22 +125,32 @@ impl Embedder {
             return Ok(Vec::new());
         }
         let (reply, answer) = oneshot::channel();
-        let job = Job { input: texts, reply };
-        self.shared.documents.send(job).await.map_err(|_| RecallError::EmbedderStopped)?;
+        let job = Job {
+            input: texts,
+            reply,
+        };
+        self.shared
+            .documents
+            .send(job)
+            .await
+            .map_err(|_| RecallError::EmbedderStopped)?;
         answer.await.map_err(|_| RecallError::EmbedderStopped)?
     }
 }
 
 fn check(config: &EmbedderConfig) -> Result<(), RecallError> {
     for (key, value) in [
-        ("embedder.max_length", config.max_length),
-        ("embedder.query_threads", config.query_threads),
-        ("embedder.document_threads", config.document_threads),
-        ("embedder.batch_size", config.batch_size),
-        ("embedder.query_queue", config.query_queue),
+        ("embedding.max_length", config.max_length),
+        ("embedding.query_threads", config.query_threads),
+        ("embedding.document_threads", config.document_threads),
+        ("embedding.batch_size", config.batch_size),
+        ("embedding.query_queue", config.query_queue),
     ] {
         if value == 0 {
-            return Err(RecallError::Config { key, problem: "must be 1 or more".to_owned() });
+            return Err(RecallError::Config {
+                key,
+                problem: "must be 1 or more".to_owned(),
+            });
         }
     }
     Ok(())

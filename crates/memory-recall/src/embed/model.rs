@@ -31,13 +31,27 @@ pub(super) struct Model {
 
 #[derive(Clone, Debug)]
 enum ModelSource {
-    Local { directory: PathBuf, file: &'static str, quantised: bool },
-    Hub { model: HubModel, cache: PathBuf },
+    Local {
+        directory: PathBuf,
+        file: &'static str,
+        quantised: bool,
+    },
+    Hub {
+        model: HubModel,
+        cache: PathBuf,
+    },
 }
 
 /// The files that a local model needs beside the graph.
-const FILES: [&str; 4] =
-    ["tokenizer.json", "config.json", "special_tokens_map.json", "tokenizer_config.json"];
+const FILES: [&str; 4] = [
+    "tokenizer.json",
+    "config.json",
+    "special_tokens_map.json",
+    "tokenizer_config.json",
+];
+
+/// More than almost any token has.
+const BYTES_PER_TOKEN: usize = 32;
 
 impl Model {
     /// Finds out where the model is, and that it is there. `None`: no model is
@@ -53,10 +67,18 @@ impl Model {
             (ModelSource::Local { .. }, ModelPrecision::Fp32) => format!("{}-fp32", config.model),
             (ModelSource::Hub { .. }, _) => config.model.clone(),
         };
-        let runtime = config.runtime_library.clone().or_else(default_runtime_library);
-        let runtime = runtime.ok_or_else(|| no_home("embedder.runtime_library"))?;
+        let runtime = config
+            .runtime_library
+            .clone()
+            .or_else(default_runtime_library);
+        let runtime = runtime.ok_or_else(|| no_home("embedding.runtime_library"))?;
         present("ONNX Runtime", &runtime)?;
-        Ok(Some(Self { name, source, max_length: config.max_length, runtime }))
+        Ok(Some(Self {
+            name,
+            source,
+            max_length: config.max_length,
+            runtime,
+        }))
     }
 
     /// Loads the model for inferences on this many threads. The caller's own
@@ -66,18 +88,26 @@ impl Model {
         // Waiting threads that spin would take the other core from everybody.
         let spin = ("session.intra_op.allow_spinning", "0");
         match &self.source {
-            ModelSource::Local { directory, file, quantised } => {
+            ModelSource::Local {
+                directory,
+                file,
+                quantised,
+            } => {
                 let tokenizer_files = TokenizerFiles {
                     tokenizer_file: self.read(directory, FILES[0])?,
                     config_file: self.read(directory, FILES[1])?,
                     special_tokens_map_file: self.read(directory, FILES[2])?,
                     tokenizer_config_file: self.read(directory, FILES[3])?,
                 };
-                let quantization =
-                    if *quantised { QuantizationMode::Dynamic } else { QuantizationMode::None };
-                let model = UserDefinedEmbeddingModel::new(self.read(directory, file)?, tokenizer_files)
-                    .with_pooling(Pooling::Mean)
-                    .with_quantization(quantization);
+                let quantization = if *quantised {
+                    QuantizationMode::Dynamic
+                } else {
+                    QuantizationMode::None
+                };
+                let model =
+                    UserDefinedEmbeddingModel::new(self.read(directory, file)?, tokenizer_files)
+                        .with_pooling(Pooling::Mean)
+                        .with_quantization(quantization);
                 let options = InitOptionsUserDefined::new()
                     .with_environment(environment)
                     .with_max_length(self.max_length)
@@ -98,6 +128,13 @@ impl Model {
         .map_err(|source| self.broken(source))
     }
 
+    /// The beginning of a text, which is all that the model reads: a long one
+    /// would be taken apart whole before most of it is thrown away.
+    pub(super) fn clip<'a>(&self, text: &'a str) -> &'a str {
+        let bytes = self.max_length.saturating_mul(BYTES_PER_TOKEN);
+        &text[..text.floor_char_boundary(bytes)]
+    }
+
     fn environment(&self) -> Result<Environment, RecallError> {
         if let Some(environment) = RUNTIME.get() {
             return Ok(environment.clone());
@@ -115,13 +152,19 @@ impl Model {
     }
 
     fn broken(&self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> RecallError {
-        RecallError::ModelBroken { model: self.name.clone(), source: source.into() }
+        RecallError::ModelBroken {
+            model: self.name.clone(),
+            source: source.into(),
+        }
     }
 }
 
 fn local(config: &EmbedderConfig) -> Result<ModelSource, RecallError> {
-    let directory = config.model_dir.clone().or_else(|| default_model_dir(&config.model));
-    let directory = directory.ok_or_else(|| no_home("embedder.model_dir"))?;
+    let directory = config
+        .model_dir
+        .clone()
+        .or_else(|| default_model_dir(&config.model));
+    let directory = directory.ok_or_else(|| no_home("embedding.model_dir"))?;
     let (file, quantised) = match config.precision {
         ModelPrecision::Fp32 => ("model.onnx", false),
         ModelPrecision::Int8 => ("model-int8.onnx", true),
@@ -129,16 +172,20 @@ fn local(config: &EmbedderConfig) -> Result<ModelSource, RecallError> {
     for file in FILES.into_iter().chain([file]) {
         present("a file of the embedding model", &directory.join(file))?;
     }
-    Ok(ModelSource::Local { directory, file, quantised })
+    Ok(ModelSource::Local {
+        directory,
+        file,
+        quantised,
+    })
 }
 
 fn hub(config: &EmbedderConfig) -> Result<ModelSource, RecallError> {
     let model = HubModel::from_str(&config.model).map_err(|_| RecallError::Config {
-        key: "embedder.model",
+        key: "embedding.model",
         problem: format!("fastembed knows no model {:?}", config.model),
     })?;
     let cache = config.hub_cache_dir.clone().or_else(default_hub_dir);
-    let cache = cache.ok_or_else(|| no_home("embedder.hub_cache_dir"))?;
+    let cache = cache.ok_or_else(|| no_home("embedding.hub_cache_dir"))?;
     Ok(ModelSource::Hub { model, cache })
 }
 
@@ -146,10 +193,16 @@ fn present(what: &'static str, path: &Path) -> Result<(), RecallError> {
     if path.is_file() {
         Ok(())
     } else {
-        Err(RecallError::ModelMissing { what, path: path.to_owned() })
+        Err(RecallError::ModelMissing {
+            what,
+            path: path.to_owned(),
+        })
     }
 }
 
 fn no_home(key: &'static str) -> RecallError {
-    RecallError::Config { key, problem: "must be set where there is no home directory".to_owned() }
+    RecallError::Config {
+        key,
+        problem: "must be set where there is no home directory".to_owned(),
+    }
 }

@@ -27,7 +27,11 @@ pub(super) trait Work: Send + 'static {
     fn model(&self) -> &Model;
     fn threads(&self) -> usize;
     fn settle(&self) {}
-    fn embed(&self, model: &mut TextEmbedding, input: Self::Input) -> Result<Self::Output, RecallError>;
+    fn embed(
+        &self,
+        model: &mut TextEmbedding,
+        input: Self::Input,
+    ) -> Result<Self::Output, RecallError>;
 }
 
 /// Single queries, as they come. A quantised vector depends a little on its
@@ -85,7 +89,11 @@ impl Work for Documents {
         }
     }
 
-    fn embed(&self, model: &mut TextEmbedding, texts: Vec<String>) -> Result<Vec<Vec<f32>>, RecallError> {
+    fn embed(
+        &self,
+        model: &mut TextEmbedding,
+        texts: Vec<String>,
+    ) -> Result<Vec<Vec<f32>>, RecallError> {
         let mut order: Vec<usize> = (0..texts.len()).collect();
         order.sort_by_key(|&place| texts[place].len());
         let mut vectors = vec![Vec::new(); texts.len()];
@@ -132,7 +140,10 @@ pub(super) fn start<W: Work>(
                 }
             }
         })
-        .map_err(|source| RecallError::ModelBroken { model: name, source: source.into() })?;
+        .map_err(|source| RecallError::ModelBroken {
+            model: name,
+            source: source.into(),
+        })?;
     loaded.recv().map_err(|_| RecallError::EmbedderStopped)?
 }
 
@@ -161,11 +172,16 @@ fn infer(
     kind: &'static str,
 ) -> Result<Vec<Vec<f32>>, RecallError> {
     let started = Instant::now();
+    let texts: Vec<&str> = texts.iter().map(|text| model.clip(text)).collect();
     // The size is given, so that a quantised model takes it too.
-    let vectors = session.embed(texts, Some(texts.len())).map_err(|source| {
-        RecallError::EmbeddingFailed { model: model.name.clone(), source: source.into() }
+    let vectors = session.embed(&texts, Some(texts.len())).map_err(|source| {
+        RecallError::EmbeddingFailed {
+            model: model.name.clone(),
+            source: source.into(),
+        }
     })?;
-    metrics::histogram!("recollect_embed_seconds", "kind" => kind).record(started.elapsed().as_secs_f64());
+    metrics::histogram!("recollect_embed_seconds", "kind" => kind)
+        .record(started.elapsed().as_secs_f64());
     metrics::histogram!("recollect_embed_batch_size", "kind" => kind).record(texts.len() as f64);
     Ok(vectors)
 }

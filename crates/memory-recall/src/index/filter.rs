@@ -46,7 +46,10 @@ pub(crate) enum Condition {
 impl Selection {
     /// All points of a tenant.
     pub fn tenant(tenant: &TenantId) -> Self {
-        Self { tenant: tenant.clone(), conditions: Vec::new() }
+        Self {
+            tenant: tenant.clone(),
+            conditions: Vec::new(),
+        }
     }
 
     /// The messages of a tenant within a scope that a filter keeps.
@@ -61,11 +64,19 @@ impl Selection {
             Scope::App(app) => selection.is(field::APP, app.as_str()),
         }
         if !filter.roles.is_empty() {
-            let roles = filter.roles.iter().map(|role| role.as_str().to_owned()).collect();
-            selection.conditions.push(Condition::AnyOf(field::ROLE, roles));
+            let roles = filter
+                .roles
+                .iter()
+                .map(|role| role.as_str().to_owned())
+                .collect();
+            selection
+                .conditions
+                .push(Condition::AnyOf(field::ROLE, roles));
         }
         if !filter.names.is_empty() {
-            selection.conditions.push(Condition::AnyOf(field::NAME, filter.names.clone()));
+            selection
+                .conditions
+                .push(Condition::AnyOf(field::NAME, filter.names.clone()));
         }
         if filter.start.is_some() || filter.end.is_some() {
             selection.conditions.push(Condition::Between(
@@ -104,7 +115,8 @@ impl Selection {
     }
 
     fn is(&mut self, field: &'static str, value: impl Into<String>) {
-        self.conditions.push(Condition::AnyOf(field, vec![value.into()]));
+        self.conditions
+            .push(Condition::AnyOf(field, vec![value.into()]));
     }
 }
 
@@ -140,7 +152,10 @@ pub(crate) fn tag(key: &str, value: &Value) -> Option<String> {
         return Some(format!("{key}={text}"));
     }
     let digest = Sha256::digest(text.as_bytes());
-    Some(format!("{key}#{}", Uuid::from_slice(&digest[..16]).unwrap_or_default()))
+    Some(format!(
+        "{key}#{}",
+        Uuid::from_slice(&digest[..16]).unwrap_or_default()
+    ))
 }
 
 /// Longer values are indexed by their hash.

@@ -1,13 +1,11 @@
 //! The index: points go in, candidates come out. Two backends, one trait.
 
 mod edge;
-mod facts;
 mod filter;
 mod payload;
 mod qdrant;
 mod schema;
 mod unavailable;
-mod writer;
 
 use std::fmt;
 use std::sync::Arc;
@@ -95,7 +93,10 @@ pub trait Index: Send + Sync + 'static {
 /// [`RecallError::Config`] where the configuration lacks what the backend needs,
 /// [`RecallError::IndexDirectory`] where the embedded engine's directory cannot
 /// be made or is in use.
-pub fn open_index(config: &IndexConfig, schema: IndexSchema) -> Result<Arc<dyn Index>, RecallError> {
+pub fn open_index(
+    config: &IndexConfig,
+    schema: IndexSchema,
+) -> Result<Arc<dyn Index>, RecallError> {
     let edge = match config.backend {
         BackendChoice::Auto => config.url.is_none(),
         BackendChoice::Edge => true,

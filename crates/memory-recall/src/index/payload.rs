@@ -90,8 +90,11 @@ pub(crate) fn payload(point: &Point) -> Map<String, Value> {
         put(field::SHORT, true.into());
     }
     put(field::SAID, micros(*said).into());
-    let tags: Vec<Value> =
-        metadata.iter().filter_map(|(key, value)| tag(key, value)).map(Value::from).collect();
+    let tags: Vec<Value> = metadata
+        .iter()
+        .filter_map(|(key, value)| tag(key, value))
+        .map(Value::from)
+        .collect();
     if !tags.is_empty() {
         put(field::META, tags.into());
     }
@@ -117,7 +120,12 @@ pub(crate) fn candidate_of(point: &Point) -> Candidate {
 pub(crate) fn candidate(payload: &Map<String, Value>, score: f32) -> Option<Candidate> {
     let text = |field: &str| payload.get(field).and_then(Value::as_str);
     let number = |field: &str| payload.get(field).and_then(Value::as_i64);
-    let flag = |field: &str| payload.get(field).and_then(Value::as_bool).unwrap_or_default();
+    let flag = |field: &str| {
+        payload
+            .get(field)
+            .and_then(Value::as_bool)
+            .unwrap_or_default()
+    };
     Some(Candidate {
         message: MessageId::from(Uuid::parse_str(text(field::MESSAGE)?).ok()?),
         thread: ThreadId::from(Uuid::parse_str(text(field::THREAD)?).ok()?),

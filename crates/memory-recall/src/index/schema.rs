@@ -1,7 +1,13 @@
 //! What an index was made for.
 
 use crate::embed::EmbeddingModel;
+use crate::error::RecallError;
 use crate::text;
+
+/// The dense vector's name.
+pub(crate) const DENSE: &str = "dense";
+/// The sparse vector's name.
+pub(crate) const LEXICAL: &str = "lexical";
 
 /// What an index was made for: points of another model, or of another text
 /// recipe, cannot be compared with its own, so they get another collection.
@@ -17,7 +23,13 @@ impl IndexSchema {
         let name = model.map_or("lexical", |model| model.name.as_str());
         let name: String = name
             .chars()
-            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+            .map(|c| {
+                if c.is_ascii_alphanumeric() {
+                    c.to_ascii_lowercase()
+                } else {
+                    '-'
+                }
+            })
             .collect();
         Self {
             collection: format!("{alias}-{name}-{}", text::VERSION),
@@ -34,5 +46,25 @@ impl IndexSchema {
     /// Numbers in a dense vector; `None`: the index has words alone.
     pub fn dimensions(&self) -> Option<usize> {
         self.dimensions
+    }
+
+    /// Whether a query's vector is of the index's kind; none always is.
+    pub(crate) fn check_query(&self, dense: Option<&[f32]>) -> Result<(), RecallError> {
+        dense.map_or(Ok(()), |dense| self.check(dense.len()))
+    }
+
+    /// Whether a point's vector is of the index's kind; none is, in an index
+    /// with words alone.
+    pub(crate) fn check_point(&self, dense: Option<&[f32]>) -> Result<(), RecallError> {
+        self.check(dense.map_or(0, <[f32]>::len))
+    }
+
+    fn check(&self, found: usize) -> Result<(), RecallError> {
+        let expected = self.dimensions.unwrap_or_default();
+        if expected == found {
+            Ok(())
+        } else {
+            Err(RecallError::Dimensions { expected, found })
+        }
     }
 }

@@ -9,8 +9,8 @@ use super::{
 };
 use crate::error::RecallError;
 
-/// Stands in for an index that cannot be opened, so that the service can serve
-/// what does not need it: recall falls back to the store.
+/// Stands in for an index whose embedding model is missing, so that the service
+/// can serve what does not need it: recall falls back to the store.
 pub struct UnavailableIndex {
     backend: Backend,
     schema: IndexSchema,
@@ -19,14 +19,14 @@ pub struct UnavailableIndex {
 impl UnavailableIndex {
     /// Stands in for an index of this backend.
     pub fn new(backend: Backend) -> Self {
-        Self { backend, schema: IndexSchema::new("unavailable", None) }
+        Self {
+            backend,
+            schema: IndexSchema::new("unavailable", None),
+        }
     }
 
     fn refuse<T>(&self) -> Result<T, RecallError> {
-        Err(RecallError::IndexUnavailable {
-            backend: self.backend,
-            source: "the index was not opened at the start".into(),
-        })
+        Err(RecallError::EmbedderStopped)
     }
 }
 
@@ -52,7 +52,11 @@ impl Index for UnavailableIndex {
         self.refuse()
     }
 
-    async fn names(&self, _selection: &Selection, _limit: usize) -> Result<Vec<String>, RecallError> {
+    async fn names(
+        &self,
+        _selection: &Selection,
+        _limit: usize,
+    ) -> Result<Vec<String>, RecallError> {
         self.refuse()
     }
 
@@ -61,7 +65,11 @@ impl Index for UnavailableIndex {
     }
 
     async fn status(&self, _tenant: &TenantId) -> IndexStatus {
-        IndexStatus { state: IndexState::Unavailable, collection: String::new(), points: 0 }
+        IndexStatus {
+            state: IndexState::Unavailable,
+            collection: String::new(),
+            points: 0,
+        }
     }
 
     fn last_state(&self) -> IndexState {

@@ -80,10 +80,18 @@ impl Shared {
                 finding.degradations.push(degradation);
                 // Words are what is left, whatever was asked for.
                 let hybrid = question.method == Method::Hybrid;
-                (None, if hybrid { Method::Hybrid } else { Method::Lexical })
+                (
+                    None,
+                    if hybrid {
+                        Method::Hybrid
+                    } else {
+                        Method::Lexical
+                    },
+                )
             }
         };
-        let lexical = (method != Method::Dense).then(|| text::lexical_query(&question.text, &names));
+        let lexical =
+            (method != Method::Dense).then(|| text::lexical_query(&question.text, &names));
         let search = Search {
             selection: Selection::new(tenant, bounds, &question.filter),
             dense,
@@ -92,7 +100,8 @@ impl Shared {
         };
         let started = Instant::now();
         let found = self.index.search(search).await;
-        metrics::histogram!("recollect_index_search_seconds").record(started.elapsed().as_secs_f64());
+        metrics::histogram!("recollect_index_search_seconds")
+            .record(started.elapsed().as_secs_f64());
         if reached.given_up {
             finding.degradations.push(not_indexed());
         }
@@ -100,7 +109,8 @@ impl Shared {
         if let Some(degradation) = self.shortfall(&found, reached.lagging) {
             finding.degradations.push(degradation);
             finding.ranked = rank_all(found.unwrap_or_default(), method, &question.text, &names);
-            self.add_text_matches(tenant, bounds, question, index_answers, &mut finding).await?;
+            self.add_text_matches(tenant, bounds, question, index_answers, &mut finding)
+                .await?;
         } else {
             finding.ranked = rank_all(found.unwrap_or_default(), method, &question.text, &names);
         }
@@ -121,9 +131,9 @@ impl Shared {
         let Some(embedder) = &self.embedder else {
             return match question.method {
                 Method::Hybrid | Method::Lexical => Ok(None),
-                Method::Dense => {
-                    Err(unavailable("there is no embedding model; matches are by word alone"))
-                }
+                Method::Dense => Err(unavailable(
+                    "there is no embedding model; matches are by word alone",
+                )),
             };
         };
         if question.method == Method::Lexical {
@@ -138,18 +148,26 @@ impl Shared {
 
     /// Waits until the index has seen the revision, but no longer than allowed.
     async fn wait(&self, tenant: &TenantId, question: &Question) -> Result<Reached, RecallError> {
-        let Some(revision) = &question.revision else { return Ok(Reached::default()) };
+        let Some(revision) = &question.revision else {
+            return Ok(Reached::default());
+        };
         let deadline = Instant::now() + question.max_wait;
         let mut indexer = self.indexer.clone();
         loop {
             let freshness = self.source.freshness(tenant, revision).await?;
             let given_up = freshness.dead_letters > 0;
             if !freshness.pending {
-                return Ok(Reached { lagging: false, given_up });
+                return Ok(Reached {
+                    lagging: false,
+                    given_up,
+                });
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Ok(Reached { lagging: true, given_up });
+                return Ok(Reached {
+                    lagging: true,
+                    given_up,
+                });
             }
             match &mut indexer {
                 // Another process may do the work as well.
@@ -160,11 +178,20 @@ impl Shared {
     }
 
     /// Why the index's answer is not enough, if it is not.
-    fn shortfall(&self, found: &Result<Candidates, RecallError>, lagging: bool) -> Option<Degradation> {
+    fn shortfall(
+        &self,
+        found: &Result<Candidates, RecallError>,
+        lagging: bool,
+    ) -> Option<Degradation> {
         let (reason, message) = match found {
+            Err(RecallError::EmbedderStopped) => (
+                DegradationReason::EmbedderUnavailable,
+                "there is no embedding model; matches come from the database, by word alone",
+            ),
             Err(error) => {
                 tracing::warn!(%error, "the index was not searched");
-                let message = "the index does not answer; matches come from the database, by word alone";
+                let message =
+                    "the index does not answer; matches come from the database, by word alone";
                 (DegradationReason::IndexUnavailable, message)
             }
             Ok(_) if self.index.last_state() == IndexState::Rebuilding => (
@@ -177,7 +204,10 @@ impl Shared {
             ),
             Ok(_) => return None,
         };
-        Some(Degradation { reason, message: message.to_owned() })
+        Some(Degradation {
+            reason,
+            message: message.to_owned(),
+        })
     }
 
     async fn add_text_matches(
@@ -190,7 +220,13 @@ impl Shared {
     ) -> Result<(), RecallError> {
         let searched = self
             .source
-            .search_text(tenant, bounds, &question.text, &question.filter, TEXT_MATCHES)
+            .search_text(
+                tenant,
+                bounds,
+                &question.text,
+                &question.filter,
+                TEXT_MATCHES,
+            )
             .await;
         let matches = match searched {
             Ok(matches) => matches,
@@ -200,8 +236,10 @@ impl Shared {
             }
             Err(error) => return Err(error.into()),
         };
-        let matches: Vec<(MessageId, f32)> =
-            matches.into_iter().map(|found| (found.id, found.score)).collect();
+        let matches: Vec<(MessageId, f32)> = matches
+            .into_iter()
+            .map(|found| (found.id, found.score))
+            .collect();
         rank::add_text_matches(&mut finding.ranked, &matches);
         Ok(())
     }
@@ -237,7 +275,8 @@ fn rank_all(found: Candidates, method: Method, query: &str, names: &[String]) ->
 fn not_indexed() -> Degradation {
     Degradation {
         reason: DegradationReason::NotIndexed,
-        message: "a message of the thread could not be indexed; ListDeadLetters tells which".to_owned(),
+        message: "a message of the thread could not be indexed; ListDeadLetters tells which"
+            .to_owned(),
     }
 }
 
@@ -245,8 +284,10 @@ fn revision(token: &str) -> Result<Option<Revision>, RecallError> {
     if token.is_empty() {
         return Ok(None);
     }
-    Revision::from_str(token).map(Some).map_err(|error| RecallError::Config {
-        key: "at_least_as_fresh",
-        problem: error.to_string(),
-    })
+    Revision::from_str(token)
+        .map(Some)
+        .map_err(|error| RecallError::Config {
+            key: "at_least_as_fresh",
+            problem: error.to_string(),
+        })
 }

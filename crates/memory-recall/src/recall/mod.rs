@@ -4,11 +4,11 @@ mod find;
 mod names;
 mod select;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use memory_contract::{TenantId, Thread, ThreadId};
+use memory_contract::{MessageId, TenantId, Thread, ThreadId};
 use memory_store::{Recent, Scope as Bounds};
 
 use crate::config::SearchConfig;
@@ -64,7 +64,9 @@ impl Recall {
             owners: Owners::default(),
             looked: Mutex::default(),
         };
-        Self { shared: Arc::new(shared) }
+        Self {
+            shared: Arc::new(shared),
+        }
     }
 
     /// The recent window merged with the best matches and the messages around
@@ -74,7 +76,11 @@ impl Recall {
     /// [`RecallError::Store`] alone: a thread that is not there, a database that
     /// does not answer; and [`RecallError::Config`] for a wrong revision token.
     /// An index or a model that fails shows in [`Recalled::degradations`].
-    pub async fn recall(&self, tenant: &TenantId, query: RecallQuery) -> Result<Recalled, RecallError> {
+    pub async fn recall(
+        &self,
+        tenant: &TenantId,
+        query: RecallQuery,
+    ) -> Result<Recalled, RecallError> {
         self.shared.recall(tenant, query).await
     }
 
@@ -82,7 +88,11 @@ impl Recall {
     ///
     /// # Errors
     /// As [`Recall::recall`].
-    pub async fn search(&self, tenant: &TenantId, query: SearchQuery) -> Result<Found, RecallError> {
+    pub async fn search(
+        &self,
+        tenant: &TenantId,
+        query: SearchQuery,
+    ) -> Result<Found, RecallError> {
         self.shared.search(tenant, query).await
     }
 }
@@ -94,10 +104,15 @@ impl Shared {
         }
         let question = Question::of_recall(&query)?;
         let window = self.window(tenant, &query.target, query.recent_window);
-        let searches = query.mode == Mode::Hybrid && query.top_k > 0 && !question.text.trim().is_empty();
+        let searches =
+            query.mode == Mode::Hybrid && query.top_k > 0 && !question.text.trim().is_empty();
         if !searches {
             let pieces = pieces(window.await?);
-            return Ok(answer(merge(pieces, query.max_tokens, query.tokenizer), Vec::new(), &query));
+            return Ok(answer(
+                merge(pieces, query.max_tokens, query.tokenizer),
+                Vec::new(),
+                &query,
+            ));
         }
         let known = self.bounds(tenant, &query.target, query.scope);
         let (window, bounds, finding) = match known {
@@ -121,11 +136,22 @@ impl Shared {
             explain: query.explain,
             beside: Some((query.neighbours_before, query.neighbours_after)),
         };
-        let selected = self.select(tenant, &bounds, finding.ranked, &pieces.window, &wanted).await?;
+        let selected = self
+            .select(tenant, &bounds, finding.ranked, &pieces.window, &wanted)
+            .await?;
         pieces.matches = selected.matches;
         pieces.neighbours = selected.neighbours;
         let mut merged = merge(pieces, query.max_tokens, query.tokenizer);
-        merged.omitted.extend(selected.omitted);
+        // A candidate of too low a rank may come back beside a better one.
+        let returned: HashSet<MessageId> = merged
+            .messages
+            .iter()
+            .map(|recalled| recalled.message.id)
+            .collect();
+        let left_out = selected.omitted.into_iter();
+        merged
+            .omitted
+            .extend(left_out.filter(|omission| !returned.contains(&omission.message)));
         Ok(answer(merged, finding.degradations, &query))
     }
 
@@ -153,7 +179,9 @@ impl Shared {
             explain: false,
             beside: None,
         };
-        let selected = self.select(tenant, &bounds, finding.ranked, &[], &wanted).await?;
+        let selected = self
+            .select(tenant, &bounds, finding.ranked, &[], &wanted)
+            .await?;
         let matches = (1_u32..)
             .zip(selected.matches)
             .map(|(rank, Match { found, ranked })| RecalledMessage {
@@ -166,7 +194,10 @@ impl Shared {
                 neighbour_of: Vec::new(),
             })
             .collect();
-        Ok(Found { matches, degradations: finding.degradations })
+        Ok(Found {
+            matches,
+            degradations: finding.degradations,
+        })
     }
 
     /// The recent window; `None` where there is no conversation at hand.
@@ -176,13 +207,21 @@ impl Shared {
         target: &Target,
         size: usize,
     ) -> Result<Option<Recent>, RecallError> {
-        let Target::Thread(thread) = target else { return Ok(None) };
+        let Target::Thread(thread) = target else {
+            return Ok(None);
+        };
         let size = u32::try_from(size).unwrap_or(u32::MAX);
         Ok(Some(self.source.recent(tenant, *thread, size).await?))
     }
 
-    async fn thread(&self, tenant: &TenantId, target: &Target) -> Result<Option<Thread>, RecallError> {
-        let Target::Thread(thread) = target else { return Ok(None) };
+    async fn thread(
+        &self,
+        tenant: &TenantId,
+        target: &Target,
+    ) -> Result<Option<Thread>, RecallError> {
+        let Target::Thread(thread) = target else {
+            return Ok(None);
+        };
         Ok(Some(self.source.thread(tenant, *thread).await?))
     }
 
@@ -190,13 +229,15 @@ impl Shared {
     fn bounds(&self, tenant: &TenantId, target: &Target, scope: Scope) -> Option<Bounds> {
         match (target, scope) {
             (Target::Thread(thread), Scope::Thread) => Some(Bounds::Thread(*thread)),
-            (Target::Thread(thread), Scope::User | Scope::App) => {
-                self.owners.get(tenant, *thread).map(|owner| owner.bounds(*thread, scope))
-            }
+            (Target::Thread(thread), Scope::User | Scope::App) => self
+                .owners
+                .get(tenant, *thread)
+                .map(|owner| owner.bounds(*thread, scope)),
             (Target::User { app, .. }, Scope::App) => Some(Bounds::App(app.clone())),
-            (Target::User { app, user }, Scope::Thread | Scope::User) => {
-                Some(Bounds::User { app: app.clone(), user: user.clone() })
-            }
+            (Target::User { app, user }, Scope::Thread | Scope::User) => Some(Bounds::User {
+                app: app.clone(),
+                user: user.clone(),
+            }),
         }
     }
 
@@ -218,7 +259,10 @@ impl Shared {
         thread: Option<&Thread>,
     ) -> Bounds {
         match (target, thread) {
-            (Target::User { app, user }, _) => Bounds::User { app: app.clone(), user: user.clone() },
+            (Target::User { app, user }, _) => Bounds::User {
+                app: app.clone(),
+                user: user.clone(),
+            },
             (Target::Thread(id), None) => Bounds::Thread(*id),
             (Target::Thread(id), Some(thread)) => {
                 let owner = Owner::of(thread);
@@ -232,7 +276,11 @@ impl Shared {
 
 fn pieces(window: Option<Recent>) -> Pieces {
     match window {
-        Some(Recent { thread: _, thread_ordinal, messages }) => Pieces {
+        Some(Recent {
+            thread: _,
+            thread_ordinal,
+            messages,
+        }) => Pieces {
             window: messages,
             window_ordinal: thread_ordinal,
             ..Pieces::default()
@@ -242,7 +290,11 @@ fn pieces(window: Option<Recent>) -> Pieces {
 }
 
 fn answer(merged: Merged, degradations: Vec<Degradation>, query: &RecallQuery) -> Recalled {
-    let mut omitted = if query.explain { merged.omitted } else { Vec::new() };
+    let mut omitted = if query.explain {
+        merged.omitted
+    } else {
+        Vec::new()
+    };
     omitted.truncate(memory_contract::limits::OMITTED);
     Recalled {
         messages: merged.messages,
@@ -270,7 +322,10 @@ const OWNERS: usize = 16_384;
 
 impl Owner {
     fn of(thread: &Thread) -> Self {
-        Self { app: thread.session.app.clone(), user: thread.session.user.clone() }
+        Self {
+            app: thread.session.app.clone(),
+            user: thread.session.user.clone(),
+        }
     }
 
     /// Whose messages a search from this thread may find: without a user, the
@@ -279,7 +334,10 @@ impl Owner {
         match scope {
             Scope::Thread => Bounds::Thread(thread),
             Scope::User if self.user.is_empty() => Bounds::Thread(thread),
-            Scope::User => Bounds::User { app: self.app.clone(), user: self.user.clone() },
+            Scope::User => Bounds::User {
+                app: self.app.clone(),
+                user: self.user.clone(),
+            },
             Scope::App => Bounds::App(self.app.clone()),
         }
     }

@@ -38,7 +38,10 @@ struct Entry {
 
 impl Names {
     pub(super) fn new(index: Arc<dyn Index>) -> Self {
-        Self { index, known: Arc::default() }
+        Self {
+            index,
+            known: Arc::default(),
+        }
     }
 
     /// The names within the bounds. None where the index does not answer: the
@@ -52,7 +55,13 @@ impl Names {
             Some(entry) => {
                 // Nobody else needs to fetch them meanwhile.
                 let until = now + FRESH;
-                self.lock().insert(key.clone(), Entry { names: Arc::clone(&entry.names), until });
+                self.lock().insert(
+                    key.clone(),
+                    Entry {
+                        names: Arc::clone(&entry.names),
+                        until,
+                    },
+                );
                 let (names, tenant, bounds) = (self.clone(), tenant.clone(), bounds.clone());
                 if entry.names.is_empty() {
                     return names.fetch(key, &tenant, &bounds).await;
@@ -67,10 +76,15 @@ impl Names {
     async fn fetch(&self, key: Key, tenant: &TenantId, bounds: &Bounds) -> Arc<Vec<String>> {
         let selection = Selection::new(tenant, bounds, &MessageFilter::default());
         let found = tokio::time::timeout(PATIENCE, self.index.names(&selection, SPEAKERS)).await;
-        let Ok(Ok(mut names)) = found else { return Arc::default() };
+        let Ok(Ok(mut names)) = found else {
+            return Arc::default();
+        };
         names.retain(|name| !name.trim().is_empty());
         let fresh = if names.is_empty() { FRESH_NONE } else { FRESH };
-        let entry = Entry { names: Arc::new(names), until: Instant::now() + fresh };
+        let entry = Entry {
+            names: Arc::new(names),
+            until: Instant::now() + fresh,
+        };
         let names = Arc::clone(&entry.names);
         let mut known = self.lock();
         if known.len() >= SCOPES {

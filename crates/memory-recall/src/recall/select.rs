@@ -56,7 +56,11 @@ impl Shared {
             rest.retain(|one| one.score >= wanted.min_score);
         }
         let mut guessed: Option<HashSet<MessageId>> = None;
-        let mut take = if wanted.explain { wanted.count + limits::OMITTED } else { wanted.count + SPARE };
+        let mut take = if wanted.explain {
+            wanted.count + limits::OMITTED
+        } else {
+            wanted.count + SPARE
+        };
         while selected.matches.len() < wanted.count && !rest.is_empty() {
             let later = rest.split_off(rest.len().min(take));
             let part = std::mem::replace(&mut rest, later);
@@ -67,7 +71,8 @@ impl Shared {
                     // The first are nearly always those that stay.
                     let anchors = &ids[..ids.len().min(wanted.count)];
                     let around = self.around(tenant, bounds, anchors, beside);
-                    let (found, neighbours) = tokio::try_join!(async { Ok(hydrate.await?) }, around)?;
+                    let (found, neighbours) =
+                        tokio::try_join!(async { Ok(hydrate.await?) }, around)?;
                     selected.neighbours = neighbours;
                     guessed = Some(anchors.iter().copied().collect());
                     found
@@ -78,7 +83,8 @@ impl Shared {
             take = take.saturating_mul(2).min(limits::OMITTED);
         }
         if let (Some(guessed), Some(beside)) = (guessed, wanted.beside) {
-            self.complete(tenant, bounds, &mut selected, &guessed, beside).await?;
+            self.complete(tenant, bounds, &mut selected, &guessed, beside)
+                .await?;
         }
         Ok(selected)
     }
@@ -114,7 +120,10 @@ impl Shared {
             return Ok(Vec::new());
         }
         let count = |count| u32::try_from(count).unwrap_or(u32::MAX);
-        let found = self.source.neighbours(tenant, bounds, anchors, count(before), count(after)).await;
+        let found = self
+            .source
+            .neighbours(tenant, bounds, anchors, count(before), count(after))
+            .await;
         Ok(found?)
     }
 }
@@ -132,7 +141,9 @@ impl Selected {
         let mut found: HashMap<MessageId, Hydrated> =
             found.into_iter().map(|one| (one.message.id, one)).collect();
         for ranked in part {
-            let Some(found) = found.remove(&ranked.message) else { continue };
+            let Some(found) = found.remove(&ranked.message) else {
+                continue;
+            };
             let reason = if ranked.score < wanted.min_score {
                 OmissionReason::Threshold
             } else if !found.active && !wanted.all_branches {
@@ -145,7 +156,11 @@ impl Selected {
                 self.matches.push(Match { found, ranked });
                 continue;
             };
-            self.omitted.push(Omission { message: ranked.message, reason, score: ranked.score });
+            self.omitted.push(Omission {
+                message: ranked.message,
+                reason,
+                score: ranked.score,
+            });
         }
     }
 }

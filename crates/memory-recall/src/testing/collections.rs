@@ -30,12 +30,15 @@ impl Collections for State {
         let mut inner = self.lock();
         let name = request.collection_name;
         if inner.collections.contains_key(&name) || inner.aliases.contains_key(&name) {
-            return Err(Status::already_exists(format!("Collection `{name}` already exists!")));
+            return Err(Status::already_exists(format!(
+                "Collection `{name}` already exists!"
+            )));
         }
         inner.made += 1;
         let directory = self.directory.join(inner.made.to_string());
         fs::create_dir_all(&directory)?;
-        let shard = EdgeShard::new(&directory, config).map_err(|error| Status::internal(error.to_string()))?;
+        let shard = EdgeShard::new(&directory, config)
+            .map_err(|error| Status::internal(error.to_string()))?;
         inner.collections.insert(name, Arc::new(shard));
         done(started)
     }
@@ -60,7 +63,10 @@ impl Collections for State {
         self.meet(request).await?;
         let names = self.lock().collections.keys().cloned().collect::<Vec<_>>();
         Ok(Response::new(ListCollectionsResponse {
-            collections: names.into_iter().map(|name| CollectionDescription { name }).collect(),
+            collections: names
+                .into_iter()
+                .map(|name| CollectionDescription { name })
+                .collect(),
             time: started.elapsed().as_secs_f64(),
         }))
     }
@@ -72,7 +78,9 @@ impl Collections for State {
         let started = Instant::now();
         let name = self.meet(request).await?.collection_name;
         Ok(Response::new(CollectionExistsResponse {
-            result: Some(CollectionExists { exists: self.shard(&name).is_ok() }),
+            result: Some(CollectionExists {
+                exists: self.shard(&name).is_ok(),
+            }),
             time: started.elapsed().as_secs_f64(),
         }))
     }
@@ -84,9 +92,16 @@ impl Collections for State {
         let started = Instant::now();
         let request = self.meet(request).await?;
         let mut inner = self.lock();
-        for action in request.actions.into_iter().filter_map(|operation| operation.action) {
+        for action in request
+            .actions
+            .into_iter()
+            .filter_map(|operation| operation.action)
+        {
             match action {
-                Action::CreateAlias(CreateAlias { collection_name, alias_name }) => {
+                Action::CreateAlias(CreateAlias {
+                    collection_name,
+                    alias_name,
+                }) => {
                     if !inner.collections.contains_key(&collection_name) {
                         return Err(Status::not_found(collection_name));
                     }
@@ -95,7 +110,10 @@ impl Collections for State {
                 Action::DeleteAlias(DeleteAlias { alias_name }) => {
                     inner.aliases.remove(&alias_name);
                 }
-                Action::RenameAlias(RenameAlias { old_alias_name, new_alias_name }) => {
+                Action::RenameAlias(RenameAlias {
+                    old_alias_name,
+                    new_alias_name,
+                }) => {
                     let Some(collection) = inner.aliases.remove(&old_alias_name) else {
                         return Err(Status::not_found(old_alias_name));
                     };
@@ -113,7 +131,10 @@ impl Collections for State {
         let started = Instant::now();
         self.meet(request).await?;
         let aliases = self.lock().aliases.clone();
-        let describe = |(alias_name, collection_name)| AliasDescription { alias_name, collection_name };
+        let describe = |(alias_name, collection_name)| AliasDescription {
+            alias_name,
+            collection_name,
+        };
         Ok(Response::new(ListAliasesResponse {
             aliases: aliases.into_iter().map(describe).collect(),
             time: started.elapsed().as_secs_f64(),
@@ -134,7 +155,10 @@ impl Collections for State {
 
 fn config(request: &CreateCollection) -> Result<EdgeConfig, Status> {
     let mut config = EdgeConfig::builder().on_disk_payload(false);
-    let vectors = request.vectors_config.as_ref().and_then(|vectors| vectors.config.as_ref());
+    let vectors = request
+        .vectors_config
+        .as_ref()
+        .and_then(|vectors| vectors.config.as_ref());
     match vectors {
         Some(Config::ParamsMap(named)) => {
             for (name, params) in &named.map {
@@ -142,13 +166,19 @@ fn config(request: &CreateCollection) -> Result<EdgeConfig, Status> {
                     return Err(Status::unimplemented("distances other than cosine"));
                 }
                 let size = usize::try_from(params.size).unwrap_or_default();
-                config = config.vector(name, EdgeVectorParams::builder(size, Distance::Cosine).build());
+                config = config.vector(
+                    name,
+                    EdgeVectorParams::builder(size, Distance::Cosine).build(),
+                );
             }
         }
         Some(Config::Params(_)) => return Err(Status::unimplemented("vectors without a name")),
         None => {}
     }
-    let sparse = request.sparse_vectors_config.as_ref().map(|sparse| &sparse.map);
+    let sparse = request
+        .sparse_vectors_config
+        .as_ref()
+        .map(|sparse| &sparse.map);
     for (name, params) in sparse.into_iter().flatten() {
         let mut built = EdgeSparseVectorParams::builder();
         if params.modifier() == WireModifier::Idf {
@@ -161,5 +191,8 @@ fn config(request: &CreateCollection) -> Result<EdgeConfig, Status> {
 
 fn done(started: Instant) -> Result<Response<CollectionOperationResponse>, Status> {
     let time = started.elapsed().as_secs_f64();
-    Ok(Response::new(CollectionOperationResponse { result: true, time }))
+    Ok(Response::new(CollectionOperationResponse {
+        result: true,
+        time,
+    }))
 }

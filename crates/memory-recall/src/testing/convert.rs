@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use qdrant_client::qdrant::{
-    Condition as WireCondition, FieldCondition as WireField, Filter as WireFilter, PointId as WireId,
-    PointStruct as WirePoint, Range as WireRange, Value as WireValue, Vector as WireVector,
-    condition::ConditionOneOf, r#match::MatchValue, point_id::PointIdOptions, vector,
-    vectors::VectorsOptions,
+    Condition as WireCondition, FieldCondition as WireField, Filter as WireFilter,
+    PointId as WireId, PointStruct as WirePoint, Range as WireRange, Value as WireValue,
+    Vector as WireVector, condition::ConditionOneOf, r#match::MatchValue, point_id::PointIdOptions,
+    vector, vectors::VectorsOptions,
 };
 use qdrant_edge::external::ordered_float::OrderedFloat;
 use qdrant_edge::external::serde_json::{Map, Value};
@@ -22,20 +22,35 @@ pub(super) fn filter(filter: WireFilter) -> Result<Filter, Status> {
     if !filter.should.is_empty() || !filter.must_not.is_empty() || filter.min_should.is_some() {
         return Err(Status::unimplemented("filters other than `must`"));
     }
-    let must = filter.must.into_iter().map(condition).collect::<Result<_, _>>()?;
-    Ok(Filter { must: Some(must), ..Filter::default() })
+    let must = filter
+        .must
+        .into_iter()
+        .map(condition)
+        .collect::<Result<_, _>>()?;
+    Ok(Filter {
+        must: Some(must),
+        ..Filter::default()
+    })
 }
 
 fn condition(condition: WireCondition) -> Result<Condition, Status> {
     let Some(ConditionOneOf::Field(field)) = condition.condition_one_of else {
         return Err(Status::unimplemented("conditions other than on fields"));
     };
-    let WireField { key, r#match, range, .. } = field;
+    let WireField {
+        key,
+        r#match,
+        range,
+        ..
+    } = field;
     let path = path(&key);
     if let Some(range) = range {
         let WireRange { lt, gt, gte, lte } = range;
         let [lt, gt, gte, lte] = [lt, gt, gte, lte].map(|bound| bound.map(OrderedFloat));
-        return Ok(Condition::Field(FieldCondition::new_range(path, Range { lt, gt, gte, lte })));
+        return Ok(Condition::Field(FieldCondition::new_range(
+            path,
+            Range { lt, gt, gte, lte },
+        )));
     }
     let wanted = match r#match.and_then(|wanted| wanted.match_value) {
         Some(MatchValue::Keyword(text)) => Match::from(text),
@@ -65,16 +80,25 @@ pub(super) fn wire_id(id: PointId) -> WireId {
 pub(super) fn point(point: WirePoint) -> Result<PointStruct, Status> {
     let named = match point.vectors.and_then(|vectors| vectors.vectors_options) {
         Some(VectorsOptions::Vectors(named)) => named.vectors,
-        Some(VectorsOptions::Vector(_)) => return Err(Status::unimplemented("vectors without a name")),
+        Some(VectorsOptions::Vector(_)) => {
+            return Err(Status::unimplemented("vectors without a name"));
+        }
         None => HashMap::new(),
     };
     let mut vectors = Vec::with_capacity(named.len());
     for (name, vector) in named {
         vectors.push((name, self::vector(vector)?));
     }
-    let payload: Map<String, Value> =
-        point.payload.into_iter().map(|(key, value)| (key, value.into_json())).collect();
-    Ok(PointStruct::new(id(point.id)?, Vectors::new_named(vectors), Value::Object(payload)))
+    let payload: Map<String, Value> = point
+        .payload
+        .into_iter()
+        .map(|(key, value)| (key, value.into_json()))
+        .collect();
+    Ok(PointStruct::new(
+        id(point.id)?,
+        Vectors::new_named(vectors),
+        Value::Object(payload),
+    ))
 }
 
 fn vector(wire: WireVector) -> Result<Vector, Status> {
@@ -98,5 +122,8 @@ fn old_vector(wire: WireVector) -> Result<Vector, Status> {
 }
 
 pub(super) fn payload(payload: Map<String, Value>) -> HashMap<String, WireValue> {
-    payload.into_iter().map(|(key, value)| (key, WireValue::from(value))).collect()
+    payload
+        .into_iter()
+        .map(|(key, value)| (key, WireValue::from(value)))
+        .collect()
 }

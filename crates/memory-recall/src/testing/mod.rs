@@ -71,11 +71,18 @@ impl TestQdrant {
             .add_service(CollectionsServer::new(state.clone()))
             .add_service(PointsServer::new(state.clone()));
         let task = tokio::spawn(async move {
-            if let Err(error) = router.serve_with_incoming(TcpIncoming::from(listener)).await {
+            if let Err(error) = router
+                .serve_with_incoming(TcpIncoming::from(listener))
+                .await
+            {
                 tracing::error!(%error, "the test server has failed");
             }
         });
-        Ok(Self { address, state, task })
+        Ok(Self {
+            address,
+            state,
+            task,
+        })
     }
 
     /// Its address, such as `http://127.0.0.1:40123`.
@@ -137,7 +144,10 @@ impl State {
     fn new() -> Self {
         let number = SERVERS.fetch_add(1, Ordering::Relaxed);
         let name = format!("recollect-test-qdrant-{}-{number}", std::process::id());
-        Self { inner: Arc::default(), directory: Arc::new(std::env::temp_dir().join(name)) }
+        Self {
+            inner: Arc::default(),
+            directory: Arc::new(std::env::temp_dir().join(name)),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -4,20 +4,21 @@ use std::time::Instant;
 
 use qdrant_client::qdrant::{
     BatchResult, CountPoints, CountResponse, CountResult, CreateFieldIndexCollection, DeletePoints,
-    FacetCounts, FacetHit, FacetResponse, FacetValue as WireFacetValue, FieldType, Filter as WireFilter,
-    GetPoints, GetResponse, PointStruct as WirePoint, PointsOperationResponse, PointsSelector,
-    QueryBatchPoints, QueryBatchResponse, QueryPoints, RetrievedPoint, ScoredPoint as WireScored,
-    UpdateBatchPoints, UpdateBatchResponse, UpdateResult, UpdateStatus, UpsertPoints, facet_value,
-    payload_index_params::IndexParams, points_selector::PointsSelectorOneOf,
-    points_server::Points, points_update_operation::Operation, query, value::Kind, vector_input,
+    FacetCounts, FacetHit, FacetResponse, FacetValue as WireFacetValue, FieldType,
+    Filter as WireFilter, GetPoints, GetResponse, PointStruct as WirePoint,
+    PointsOperationResponse, PointsSelector, QueryBatchPoints, QueryBatchResponse, QueryPoints,
+    RetrievedPoint, ScoredPoint as WireScored, UpdateBatchPoints, UpdateBatchResponse,
+    UpdateResult, UpdateStatus, UpsertPoints, facet_value, payload_index_params::IndexParams,
+    points_selector::PointsSelectorOneOf, points_server::Points,
+    points_update_operation::Operation, query, value::Kind, vector_input,
     with_payload_selector::SelectorOptions,
 };
 use qdrant_edge::{
     CountRequest, CreateIndex, EdgeShard, FacetRequest, FacetValue, FieldIndexOperations, Filter,
     IntegerIndexParams, KeywordIndexParams, NamedQuery, OperationError, OperationResult,
     PayloadFieldSchema, PayloadSchemaParams, PayloadSelector, PayloadSelectorInclude,
-    PointInsertOperations, PointOperations, QueryEnum, SearchRequest, SparseVector, UpdateOperation,
-    VectorInternal, WithPayloadInterface,
+    PointInsertOperations, PointOperations, QueryEnum, SearchRequest, SparseVector,
+    UpdateOperation, VectorInternal, WithPayloadInterface,
 };
 use tonic::{Request, Response, Status};
 
@@ -32,7 +33,10 @@ impl State {
             Fault::RefuseWrites => return Err(Status::internal("told to refuse")),
             Fault::RefuseSpeaker(speaker) => {
                 let spoken = |point: &WirePoint| {
-                    let name = point.payload.get("name").and_then(|name| name.kind.as_ref());
+                    let name = point
+                        .payload
+                        .get("name")
+                        .and_then(|name| name.kind.as_ref());
                     matches!(name, Some(Kind::StringValue(name)) if name == speaker)
                 };
                 if points.iter().any(spoken) {
@@ -41,9 +45,15 @@ impl State {
             }
             Fault::None | Fault::Unavailable | Fault::Slow(_) => {}
         }
-        let points = points.into_iter().map(point).collect::<Result<Vec<_>, _>>()?;
+        let points = points
+            .into_iter()
+            .map(point)
+            .collect::<Result<Vec<_>, _>>()?;
         let points = points.into_iter().map(Into::into).collect();
-        change(shard, PointOperations::UpsertPoints(PointInsertOperations::PointsList(points)))
+        change(
+            shard,
+            PointOperations::UpsertPoints(PointInsertOperations::PointsList(points)),
+        )
     }
 
     fn forget(&self, shard: &EdgeShard, which: Option<PointsSelector>) -> Result<(), Status> {
@@ -52,7 +62,11 @@ impl State {
         }
         match which.and_then(|which| which.points_selector_one_of) {
             Some(PointsSelectorOneOf::Points(points)) => {
-                let ids = points.ids.into_iter().map(|found| id(Some(found))).collect::<Result<_, _>>()?;
+                let ids = points
+                    .ids
+                    .into_iter()
+                    .map(|found| id(Some(found)))
+                    .collect::<Result<_, _>>()?;
                 change(shard, PointOperations::DeletePoints { ids })
             }
             Some(PointsSelectorOneOf::Filter(wire)) => {
@@ -91,7 +105,11 @@ impl Points for State {
         let request = self.meet(request).await?;
         let shard = self.shard(&request.collection_name)?;
         let mut result = Vec::new();
-        for operation in request.operations.into_iter().filter_map(|operation| operation.operation) {
+        for operation in request
+            .operations
+            .into_iter()
+            .filter_map(|operation| operation.operation)
+        {
             match operation {
                 Operation::Upsert(list) => self.write(&shard, list.points)?,
                 Operation::DeletePoints(which) => self.forget(&shard, which.points)?,
@@ -100,7 +118,11 @@ impl Points for State {
             result.push(completed());
         }
         let time = started.elapsed().as_secs_f64();
-        Ok(Response::new(UpdateBatchResponse { result, time, usage: None }))
+        Ok(Response::new(UpdateBatchResponse {
+            result,
+            time,
+            usage: None,
+        }))
     }
 
     async fn create_field_index(
@@ -109,8 +131,12 @@ impl Points for State {
     ) -> Result<Response<PointsOperationResponse>, Status> {
         let request = self.meet(request).await?;
         let shard = self.shard(&request.collection_name)?;
-        let params = request.field_index_params.as_ref().and_then(|params| params.index_params.as_ref());
-        let tenant = matches!(params, Some(IndexParams::KeywordIndexParams(params)) if params.is_tenant());
+        let params = request
+            .field_index_params
+            .as_ref()
+            .and_then(|params| params.index_params.as_ref());
+        let tenant =
+            matches!(params, Some(IndexParams::KeywordIndexParams(params)) if params.is_tenant());
         let schema = match request.field_type() {
             FieldType::Keyword => PayloadSchemaParams::Keyword(KeywordIndexParams {
                 is_tenant: Some(tenant),
@@ -133,29 +159,49 @@ impl Points for State {
         let started = Instant::now();
         let request = self.meet(request).await?;
         let shard = self.shard(&request.collection_name)?;
-        let ids =
-            request.ids.into_iter().map(|found| id(Some(found))).collect::<Result<Vec<_>, Status>>()?;
+        let ids = request
+            .ids
+            .into_iter()
+            .map(|found| id(Some(found)))
+            .collect::<Result<Vec<_>, Status>>()?;
         let found = answered(shard.retrieve(&ids, Some(WithPayloadInterface::Bool(true)), None))?;
         let result = found
             .into_iter()
             .map(|record| RetrievedPoint {
                 id: Some(wire_id(record.id)),
-                payload: record.payload.map(|found| payload(found.0)).unwrap_or_default(),
+                payload: record
+                    .payload
+                    .map(|found| payload(found.0))
+                    .unwrap_or_default(),
                 ..RetrievedPoint::default()
             })
             .collect();
         let time = started.elapsed().as_secs_f64();
-        Ok(Response::new(GetResponse { result, time, usage: None }))
+        Ok(Response::new(GetResponse {
+            result,
+            time,
+            usage: None,
+        }))
     }
 
-    async fn count(&self, request: Request<CountPoints>) -> Result<Response<CountResponse>, Status> {
+    async fn count(
+        &self,
+        request: Request<CountPoints>,
+    ) -> Result<Response<CountResponse>, Status> {
         let started = Instant::now();
         let request = self.meet(request).await?;
         let shard = self.shard(&request.collection_name)?;
-        let counted = CountRequest { filter: some_filter(request.filter)?, exact: true };
+        let counted = CountRequest {
+            filter: some_filter(request.filter)?,
+            exact: true,
+        };
         let count = answered(shard.count(counted))? as u64;
         let time = started.elapsed().as_secs_f64();
-        Ok(Response::new(CountResponse { result: Some(CountResult { count }), time, usage: None }))
+        Ok(Response::new(CountResponse {
+            result: Some(CountResult { count }),
+            time,
+            usage: None,
+        }))
     }
 
     async fn query_batch(
@@ -167,13 +213,22 @@ impl Points for State {
         let shard = self.shard(&request.collection_name)?;
         let mut result = Vec::with_capacity(request.query_points.len());
         for query in request.query_points {
-            result.push(BatchResult { result: search(&shard, query)? });
+            result.push(BatchResult {
+                result: search(&shard, query)?,
+            });
         }
         let time = started.elapsed().as_secs_f64();
-        Ok(Response::new(QueryBatchResponse { result, time, usage: None }))
+        Ok(Response::new(QueryBatchResponse {
+            result,
+            time,
+            usage: None,
+        }))
     }
 
-    async fn facet(&self, request: Request<FacetCounts>) -> Result<Response<FacetResponse>, Status> {
+    async fn facet(
+        &self,
+        request: Request<FacetCounts>,
+    ) -> Result<Response<FacetResponse>, Status> {
         let started = Instant::now();
         let request = self.meet(request).await?;
         let shard = self.shard(&request.collection_name)?;
@@ -197,7 +252,11 @@ impl Points for State {
             })
             .collect();
         let time = started.elapsed().as_secs_f64();
-        Ok(Response::new(FacetResponse { hits, time, usage: None }))
+        Ok(Response::new(FacetResponse {
+            hits,
+            time,
+            usage: None,
+        }))
     }
 
     refused! {
@@ -227,7 +286,8 @@ impl Points for State {
 }
 
 fn search(shard: &EdgeShard, request: QueryPoints) -> Result<Vec<WireScored>, Status> {
-    let Some(query::Variant::Nearest(nearest)) = request.query.and_then(|query| query.variant) else {
+    let Some(query::Variant::Nearest(nearest)) = request.query.and_then(|query| query.variant)
+    else {
         return Err(Status::unimplemented("queries other than for the nearest"));
     };
     let vector = match nearest.variant {
@@ -238,12 +298,20 @@ fn search(shard: &EdgeShard, request: QueryPoints) -> Result<Vec<WireScored>, St
         ),
         Some(_) | None => return Err(Status::unimplemented("this kind of vector")),
     };
-    let include = match request.with_payload.and_then(|wanted| wanted.selector_options) {
-        Some(SelectorOptions::Include(fields)) => fields.fields.iter().map(|field| path(field)).collect(),
+    let include = match request
+        .with_payload
+        .and_then(|wanted| wanted.selector_options)
+    {
+        Some(SelectorOptions::Include(fields)) => {
+            fields.fields.iter().map(|field| path(field)).collect()
+        }
         Some(_) | None => Vec::new(),
     };
     let found = answered(shard.search(SearchRequest {
-        query: QueryEnum::Nearest(NamedQuery { query: vector, using: request.using }),
+        query: QueryEnum::Nearest(NamedQuery {
+            query: vector,
+            using: request.using,
+        }),
         filter: some_filter(request.filter)?,
         params: None,
         limit: usize::try_from(request.limit.unwrap_or(10)).unwrap_or(10),
@@ -258,7 +326,10 @@ fn search(shard: &EdgeShard, request: QueryPoints) -> Result<Vec<WireScored>, St
         .into_iter()
         .map(|point| WireScored {
             id: Some(wire_id(point.id)),
-            payload: point.payload.map(|found| payload(found.0)).unwrap_or_default(),
+            payload: point
+                .payload
+                .map(|found| payload(found.0))
+                .unwrap_or_default(),
             score: point.score,
             version: point.version,
             ..WireScored::default()
@@ -284,7 +355,10 @@ fn answered<T>(result: OperationResult<T>) -> Result<T, Status> {
 }
 
 fn completed() -> UpdateResult {
-    UpdateResult { operation_id: Some(0), status: UpdateStatus::Completed.into() }
+    UpdateResult {
+        operation_id: Some(0),
+        status: UpdateStatus::Completed.into(),
+    }
 }
 
 fn done() -> Result<Response<PointsOperationResponse>, Status> {

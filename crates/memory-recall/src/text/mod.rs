@@ -40,7 +40,11 @@ const SHORT_CHARS: usize = 60;
 /// What a message means: its text, or else what its files show.
 pub(crate) fn meaning(message: &Message) -> String {
     let said = said(&message.parts);
-    if said.trim().is_empty() { shown(&message.parts) } else { said }
+    if said.trim().is_empty() {
+        shown(&message.parts)
+    } else {
+        said
+    }
 }
 
 /// Whether a message asks.
@@ -63,7 +67,9 @@ pub(crate) fn lexical_document(message: &Message, previous: &[Message]) -> Lexic
         count(message, weight, &mut frequencies);
     }
     let length: f64 = frequencies.values().sum();
-    words(&date(message.created), |word| *frequencies.entry(hash(word)).or_default() += DATE);
+    words(&date(message.created), |word| {
+        *frequencies.entry(hash(word)).or_default() += DATE
+    });
     let norm = K1 * (1.0 - B + B * length / USUAL_LENGTH);
     let (indices, values) = frequencies
         .into_iter()
@@ -90,7 +96,9 @@ pub(crate) fn lexical_query(query: &str, names: &[String]) -> LexicalVector {
 
 fn count(message: &Message, weight: f64, frequencies: &mut BTreeMap<u32, f64>) {
     for text in [said(&message.parts), shown(&message.parts)] {
-        words(&text, |word| *frequencies.entry(hash(word)).or_default() += weight);
+        words(&text, |word| {
+            *frequencies.entry(hash(word)).or_default() += weight
+        });
     }
 }
 
@@ -148,5 +156,120 @@ fn date(time: OffsetDateTime) -> String {
 /// FNV-1a, 32 bits (Fowler, Noll and Vo): stable for ever, and good enough that
 /// 100,000 words meet about once.
 fn hash(word: &str) -> u32 {
-    word.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+    word.bytes().fold(0x811c_9dc5, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_contract::{FileLocation, FileRef, FileType, Role};
+    use time::macros::datetime;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn message(parts: Vec<Part>) -> Message {
+        Message {
+            id: Uuid::nil().into(),
+            thread: Uuid::nil().into(),
+            parent: None,
+            seq: 1,
+            branch: 1,
+            depth: 1,
+            role: Role::User,
+            name: "Ada".to_owned(),
+            parts,
+            metadata: serde_json::Map::new(),
+            tokens: 1,
+            created: datetime!(2023-05-08 13:56 UTC),
+        }
+    }
+
+    fn text(text: &str) -> Message {
+        message(vec![Part::Text(text.to_owned())])
+    }
+
+    fn picture(caption: &str) -> Part {
+        Part::File(FileRef {
+            kind: FileType::Image,
+            location: FileLocation::UploadFileId("f".to_owned()),
+            name: String::new(),
+            mime_type: String::new(),
+            size_bytes: 0,
+            caption: caption.to_owned(),
+        })
+    }
+
+    fn weight(vector: &LexicalVector, word: &str) -> Option<f32> {
+        let place = vector
+            .indices
+            .iter()
+            .position(|found| *found == hash(word))?;
+        Some(vector.values[place])
+    }
+
+    #[test]
+    fn words_weigh_as_the_recipe_says() {
+        // Two words, and three of the date that do not count in the length:
+        // 2.2 / (1 + 1.2 * (0.25 + 0.75 * 2 / 32)).
+        let alone = lexical_document(&text("Hello world"), &[]);
+        assert_eq!(alone.indices.len(), 5);
+        assert!(alone.indices.is_sorted());
+        for word in ["hello", "world", "8", "may", "2023"] {
+            let found = weight(&alone, word).unwrap();
+            assert!((found - 1.622_12).abs() < 1e-4, "{word}: {found}");
+        }
+        // Two words of its own, and 0.7, 0.5 and 0.3 of one each of the messages
+        // before; the fourth before is too far away.
+        let context = [text("cats"), text("birds"), text("dogs"), text("fish")];
+        let answer = lexical_document(&text("yes dogs"), &context);
+        let norm = 1.2 * (0.25 + 0.75 * 3.5 / 32.0);
+        for (word, frequency) in [("yes", 1.0), ("cat", 0.7), ("bird", 0.5), ("dog", 1.3)] {
+            let expected = frequency * 2.2 / (frequency + norm);
+            let found = f64::from(weight(&answer, word).unwrap());
+            assert!(
+                (found - expected).abs() < 1e-4,
+                "{word}: {found} {expected}"
+            );
+        }
+        assert_eq!(weight(&answer, "fish"), None);
+        assert_eq!(weight(&answer, "ada"), None);
+    }
+
+    #[test]
+    fn captions_are_words_and_stand_in_for_missing_text() {
+        let shown = message(vec![
+            Part::Text("Look!".to_owned()),
+            picture("a red bicycle"),
+        ]);
+        assert!(weight(&lexical_document(&shown, &[]), "bicycl").is_some());
+        assert_eq!(meaning(&shown), "Look!");
+        assert_eq!(
+            meaning(&message(vec![picture("a red bicycle")])),
+            "a red bicycle"
+        );
+        assert_eq!(meaning(&message(Vec::new())), "");
+    }
+
+    #[test]
+    fn questions_and_short_messages_are_known() {
+        assert!(is_question(&text("Really? \n")));
+        assert!(!is_question(&text("Really? Yes.")));
+        assert!(is_short(&text(&"x".repeat(59))));
+        assert!(!is_short(&text(&"ü".repeat(60))));
+    }
+
+    #[test]
+    fn a_query_has_each_word_once_and_no_names() {
+        let names = ["Caroline Smith".to_owned()];
+        let query = lexical_query("Caroline, Caroline: a dog, the dog of Smith?", &names);
+        assert_eq!(
+            query,
+            LexicalVector {
+                indices: vec![hash("dog")],
+                values: vec![1.0]
+            }
+        );
+    }
 }

@@ -25,26 +25,35 @@ pub(crate) fn without_names(text: &str, names: &[String]) -> String {
             let before = rest[from..start].trim_end();
             kept.push_str(before.strip_suffix(',').unwrap_or(before));
             let after = &rest[start + name.len()..];
-            let end = ["'s", "’s"].iter().find(|end| after.starts_with(**end)).map_or(0, |end| end.len());
+            let end = ["'s", "’s"]
+                .iter()
+                .find(|end| after.starts_with(**end))
+                .map_or(0, |end| end.len());
             from = start + name.len() + end;
         }
         kept.push_str(&rest[from..]);
         rest = kept;
     }
     let words: Vec<&str> = rest.split_whitespace().collect();
-    if words.is_empty() { text.to_owned() } else { words.join(" ") }
+    if words.is_empty() {
+        text.to_owned()
+    } else {
+        words.join(" ")
+    }
 }
 
 /// Where the name occurs as a whole word.
 fn occurrences<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = usize> + 'a {
     let matches = if name.is_empty() { "" } else { text };
-    matches.match_indices(if name.is_empty() { "\u{0}" } else { name }).filter_map(move |(start, _)| {
-        let before = text[..start].chars().next_back();
-        let after = text[start + name.len()..].chars().next();
-        let first = name.chars().next();
-        let last = name.chars().next_back();
-        (boundary(before, first) && boundary(last, after)).then_some(start)
-    })
+    matches
+        .match_indices(if name.is_empty() { "\u{0}" } else { name })
+        .filter_map(move |(start, _)| {
+            let before = text[..start].chars().next_back();
+            let after = text[start + name.len()..].chars().next();
+            let first = name.chars().next();
+            let last = name.chars().next_back();
+            (boundary(before, first) && boundary(last, after)).then_some(start)
+        })
 }
 
 /// Whether a word begins or ends between two characters.
@@ -65,7 +74,10 @@ mod tests {
     fn names_are_found_as_whole_words() {
         assert_eq!(named("What did Caroline say?", &names()), ["Caroline"]);
         assert_eq!(named("Melanie told caroline", &names()), Vec::<&str>::new());
-        assert_eq!(named("Caroline and Mel's dog", &names()), ["Caroline", "Mel"]);
+        assert_eq!(
+            named("Caroline and Mel's dog", &names()),
+            ["Caroline", "Mel"]
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use qdrant_rust_stemmers::{Algorithm, Stemmer};
+use unicode_normalization::UnicodeNormalization;
 
 /// Words that say nothing, one a line.
 static STOP_WORDS: LazyLock<HashSet<&'static str>> =
@@ -12,7 +13,10 @@ static STOP_WORDS: LazyLock<HashSet<&'static str>> =
 
 /// Irregular forms that no stemmer knows: the form, a tab, what it is a form of.
 static IRREGULAR: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
-    include_str!("../../data/irregular.tsv").lines().filter_map(|line| line.split_once('\t')).collect()
+    include_str!("../../data/irregular.tsv")
+        .lines()
+        .filter_map(|line| line.split_once('\t'))
+        .collect()
 });
 
 /// Gives each word of a text to `each`, in order: lower case, without stop
@@ -21,7 +25,12 @@ static IRREGULAR: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(
 /// Korean, Thai and their neighbours) give single characters and pairs instead.
 pub(crate) fn words(text: &str, mut each: impl FnMut(&str)) {
     let stemmer = Stemmer::create(Algorithm::English);
-    let lower = text.to_lowercase();
+    // Wide digits, ligatures and composed letters become the usual ones.
+    let lower: String = if text.is_ascii() {
+        text.to_ascii_lowercase()
+    } else {
+        text.nfkc().flat_map(char::to_lowercase).collect()
+    };
     for run in lower.split(|c: char| !is_word(c)) {
         if run.is_empty() {
             continue;
@@ -49,7 +58,9 @@ fn mixed(stemmer: &Stemmer, run: &str, each: &mut impl FnMut(&str)) {
     let mut rest = run;
     while let Some(first) = rest.chars().next() {
         let dense = is_spaceless(first);
-        let end = rest.find(|c| is_spaceless(c) != dense).unwrap_or(rest.len());
+        let end = rest
+            .find(|c| is_spaceless(c) != dense)
+            .unwrap_or(rest.len());
         let (piece, after) = rest.split_at(end);
         if dense {
             pairs(piece, each);
@@ -107,18 +118,28 @@ mod tests {
 
     #[test]
     fn words_are_stems_without_stop_words() {
-        check("When did Caroline go to the adoption agencies?", &["carolin", "go", "adopt", "agenc"]);
-        check("She went and bought children's shoes", &["go", "buy", "child", "shoe"]);
+        check(
+            "When did Caroline go to the adoption agencies?",
+            &["carolin", "go", "adopt", "agenc"],
+        );
+        check(
+            "She went and bought children's shoes",
+            &["go", "buy", "child", "shoe"],
+        );
     }
 
     #[test]
     fn names_numbers_and_codes_stay() {
+        check("Ｏｒｄｅｒ １１３８", &["order", "1138"]);
         check("Order AB-1138, 42 €", &["order", "ab", "1138", "42"]);
     }
 
     #[test]
     fn scripts_without_spaces_are_taken_apart() {
-        check("北京大学", &["北", "京", "北京", "大", "京大", "学", "大学"]);
+        check(
+            "北京大学",
+            &["北", "京", "北京", "大", "京大", "学", "大学"],
+        );
         check("Rust言語", &["rust", "言", "語", "言語"]);
     }
 

@@ -12,8 +12,8 @@ use memory_contract::{
 };
 use memory_recall::{Outbox, Source};
 use memory_store::{
-    Claim, Failure, Freshness, Hydrated, IndexRecord, Job, JobKind, LeaseId, Neighbour, OutboxStats,
-    Recent, Revision, Scope, StoreError, TextMatch,
+    Claim, Failure, Freshness, Hydrated, IndexRecord, Job, JobKind, LeaseId, Neighbour,
+    OutboxStats, Recent, Revision, Scope, StoreError, TextMatch,
 };
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
@@ -60,7 +60,13 @@ pub struct Said<'a> {
 
 impl<'a> Said<'a> {
     pub fn new(role: Role, text: &'a str) -> Self {
-        Self { role, name: "", text, metadata: Map::new(), time: OffsetDateTime::now_utc() }
+        Self {
+            role,
+            name: "",
+            text,
+            metadata: Map::new(),
+            time: OffsetDateTime::now_utc(),
+        }
     }
 }
 
@@ -92,7 +98,12 @@ impl FakeStore {
         self.append(tenant, thread, Said::new(role, text)).0
     }
 
-    pub fn append(&self, tenant: &TenantId, thread: ThreadId, said: Said<'_>) -> (MessageId, Revision) {
+    pub fn append(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        said: Said<'_>,
+    ) -> (MessageId, Revision) {
         let parts = vec![Part::Text(said.text.to_owned())];
         self.append_parts(tenant, thread, said, parts)
     }
@@ -106,7 +117,11 @@ impl FakeStore {
     ) -> (MessageId, Revision) {
         let mut inner = self.lock();
         let (last_seq, parent) = {
-            let (_, found) = inner.threads.iter_mut().find(|(_, found)| found.id == thread).unwrap();
+            let (_, found) = inner
+                .threads
+                .iter_mut()
+                .find(|(_, found)| found.id == thread)
+                .unwrap();
             found.last_seq += 1;
             (found.last_seq, found.head)
         };
@@ -126,7 +141,11 @@ impl FakeStore {
             created: said.time,
         };
         inner.messages.push((tenant.clone(), message));
-        let (_, found) = inner.threads.iter_mut().find(|(_, found)| found.id == thread).unwrap();
+        let (_, found) = inner
+            .threads
+            .iter_mut()
+            .find(|(_, found)| found.id == thread)
+            .unwrap();
         found.head = Some(id);
         let change = inner.queue(tenant, thread, last_seq, JobKind::Upsert(id));
         (id, Revision { thread, change })
@@ -139,13 +158,21 @@ impl FakeStore {
 
     /// Erases a message without telling the index: its deletion is on its way.
     pub fn erase_silently(&self, message: MessageId) {
-        self.lock().messages.retain(|(_, found)| found.id != message);
+        self.lock()
+            .messages
+            .retain(|(_, found)| found.id != message);
     }
 
     pub fn clear(&self, tenant: &TenantId, thread: ThreadId) {
         let mut inner = self.lock();
-        inner.messages.retain(|(_, message)| message.thread != thread);
-        let (_, found) = inner.threads.iter_mut().find(|(_, found)| found.id == thread).unwrap();
+        inner
+            .messages
+            .retain(|(_, message)| message.thread != thread);
+        let (_, found) = inner
+            .threads
+            .iter_mut()
+            .find(|(_, found)| found.id == thread)
+            .unwrap();
         found.head = None;
         let last_seq = found.last_seq;
         inner.queue(tenant, thread, last_seq, JobKind::Purge);
@@ -176,8 +203,12 @@ impl FakeStore {
     /// Gives up a change that nobody works on.
     pub fn give_up(&self, change: i64) -> bool {
         let mut inner = self.lock();
-        let waits = |queued: &Queued| queued.job.id == change && queued.lease.is_none() && queued.job.attempts > 0;
-        let Some(place) = inner.jobs.iter().position(waits) else { return false };
+        let waits = |queued: &Queued| {
+            queued.job.id == change && queued.lease.is_none() && queued.job.attempts > 0
+        };
+        let Some(place) = inner.jobs.iter().position(waits) else {
+            return false;
+        };
         let job = inner.jobs.remove(place).job;
         inner.dead.push((job, "refused".to_owned()));
         true
@@ -189,7 +220,13 @@ impl FakeStore {
     }
 
     pub fn message(&self, message: MessageId) -> Message {
-        self.lock().messages.iter().find(|(_, found)| found.id == message).unwrap().1.clone()
+        self.lock()
+            .messages
+            .iter()
+            .find(|(_, found)| found.id == message)
+            .unwrap()
+            .1
+            .clone()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
@@ -199,7 +236,9 @@ impl FakeStore {
     fn read(&self) -> Result<std::sync::MutexGuard<'_, Inner>, StoreError> {
         let mut inner = self.lock();
         if inner.down {
-            return Err(StoreError::Unavailable { source: "down".into() });
+            return Err(StoreError::Unavailable {
+                source: "down".into(),
+            });
         }
         inner.reads += 1;
         Ok(inner)
@@ -219,18 +258,37 @@ impl Inner {
             attempts: 0,
             created: now,
         };
-        self.jobs.push(Queued { job, lease: None, not_before: now });
+        self.jobs.push(Queued {
+            job,
+            lease: None,
+            not_before: now,
+        });
         self.next_job
     }
 
     fn erase(&mut self, tenant: &TenantId, message: MessageId) {
-        let Some(place) = self.messages.iter().position(|(_, found)| found.id == message) else { return };
+        let Some(place) = self
+            .messages
+            .iter()
+            .position(|(_, found)| found.id == message)
+        else {
+            return;
+        };
         let (_, message) = self.messages.remove(place);
-        self.queue(tenant, message.thread, message.seq, JobKind::Delete(message.id));
+        self.queue(
+            tenant,
+            message.thread,
+            message.seq,
+            JobKind::Delete(message.id),
+        );
     }
 
     fn ordinal(&self, thread: ThreadId) -> i64 {
-        let place = self.threads.iter().position(|(_, found)| found.id == thread).unwrap();
+        let place = self
+            .threads
+            .iter()
+            .position(|(_, found)| found.id == thread)
+            .unwrap();
         i64::try_from(place).unwrap()
     }
 
@@ -239,16 +297,24 @@ impl Inner {
         tenant: &'a TenantId,
         scope: &'a Scope,
     ) -> impl Iterator<Item = &'a Message> + 'a {
-        self.messages.iter().filter(move |(owner, _)| owner == tenant).map(|(_, message)| message).filter(
-            move |message| {
-                let (_, thread) = self.threads.iter().find(|(_, found)| found.id == message.thread).unwrap();
+        self.messages
+            .iter()
+            .filter(move |(owner, _)| owner == tenant)
+            .map(|(_, message)| message)
+            .filter(move |message| {
+                let (_, thread) = self
+                    .threads
+                    .iter()
+                    .find(|(_, found)| found.id == message.thread)
+                    .unwrap();
                 match scope {
                     Scope::Thread(id) => message.thread == *id,
-                    Scope::User { app, user } => thread.session.app == *app && thread.session.user == *user,
+                    Scope::User { app, user } => {
+                        thread.session.app == *app && thread.session.user == *user
+                    }
                     Scope::App(app) => thread.session.app == *app,
                 }
-            },
-        )
+            })
     }
 
     fn hydrated(&self, message: &Message) -> Hydrated {
@@ -264,21 +330,37 @@ impl Inner {
 impl Source for FakeStore {
     async fn thread(&self, tenant: &TenantId, thread: ThreadId) -> Result<Thread, StoreError> {
         let inner = self.read()?;
-        let found = inner.threads.iter().find(|(owner, found)| owner == tenant && found.id == thread);
-        found.map(|(_, thread)| thread.clone()).ok_or(StoreError::ThreadNotFound)
+        let found = inner
+            .threads
+            .iter()
+            .find(|(owner, found)| owner == tenant && found.id == thread);
+        found
+            .map(|(_, thread)| thread.clone())
+            .ok_or(StoreError::ThreadNotFound)
     }
 
-    async fn recent(&self, tenant: &TenantId, thread: ThreadId, limit: u32) -> Result<Recent, StoreError> {
+    async fn recent(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        limit: u32,
+    ) -> Result<Recent, StoreError> {
         let found = Source::thread(self, tenant, thread).await?;
         let inner = self.lock();
         let mut messages: Vec<Message> = inner
             .messages
             .iter()
-            .filter(|(_, message)| message.thread == thread && !inner.inactive.contains(&message.id))
+            .filter(|(_, message)| {
+                message.thread == thread && !inner.inactive.contains(&message.id)
+            })
             .map(|(_, message)| message.clone())
             .collect();
         messages.drain(..messages.len().saturating_sub(limit as usize));
-        Ok(Recent { thread: found, thread_ordinal: inner.ordinal(thread), messages })
+        Ok(Recent {
+            thread: found,
+            thread_ordinal: inner.ordinal(thread),
+            messages,
+        })
     }
 
     async fn hydrate(
@@ -288,7 +370,9 @@ impl Source for FakeStore {
         ids: &[MessageId],
     ) -> Result<Vec<Hydrated>, StoreError> {
         let inner = self.read()?;
-        let messages = inner.within(tenant, scope).filter(|message| ids.contains(&message.id));
+        let messages = inner
+            .within(tenant, scope)
+            .filter(|message| ids.contains(&message.id));
         Ok(messages.map(|message| inner.hydrated(message)).collect())
     }
 
@@ -302,7 +386,10 @@ impl Source for FakeStore {
     ) -> Result<Vec<Neighbour>, StoreError> {
         let inner = self.read()?;
         let mut found = Vec::new();
-        for anchor in inner.within(tenant, scope).filter(|message| anchors.contains(&message.id)) {
+        for anchor in inner
+            .within(tenant, scope)
+            .filter(|message| anchors.contains(&message.id))
+        {
             for message in inner.within(tenant, &Scope::Thread(anchor.thread)) {
                 let offset = message.seq - anchor.seq;
                 if offset != 0 && offset >= -i64::from(before) && offset <= i64::from(after) {
@@ -328,13 +415,19 @@ impl Source for FakeStore {
     ) -> Result<Vec<TextMatch>, StoreError> {
         let inner = self.read()?;
         let query = query.to_lowercase();
-        let words: Vec<&str> = query.split(|c: char| !c.is_alphanumeric()).filter(|w| w.len() > 3).collect();
+        let words: Vec<&str> = query
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|w| w.len() > 3)
+            .collect();
         let mut found: Vec<TextMatch> = inner
             .within(tenant, scope)
             .map(|message| {
                 let text = memory_contract::text_of_parts(&message.parts).to_lowercase();
                 let score = words.iter().filter(|word| text.contains(**word)).count() as f32;
-                TextMatch { id: message.id, score }
+                TextMatch {
+                    id: message.id,
+                    score,
+                }
             })
             .filter(|found| found.score > 0.0)
             .collect();
@@ -343,7 +436,11 @@ impl Source for FakeStore {
         Ok(found)
     }
 
-    async fn freshness(&self, tenant: &TenantId, revision: &Revision) -> Result<Freshness, StoreError> {
+    async fn freshness(
+        &self,
+        tenant: &TenantId,
+        revision: &Revision,
+    ) -> Result<Freshness, StoreError> {
         let inner = self.read()?;
         let of = |job: &Job| {
             job.tenant == *tenant && job.thread == revision.thread && job.id <= revision.change
@@ -372,14 +469,22 @@ impl Outbox for FakeStore {
         Ok(Claim { lease, jobs })
     }
 
-    async fn records(&self, tenant: &TenantId, ids: &[MessageId]) -> Result<Vec<IndexRecord>, StoreError> {
+    async fn records(
+        &self,
+        tenant: &TenantId,
+        ids: &[MessageId],
+    ) -> Result<Vec<IndexRecord>, StoreError> {
         let mut inner = self.read()?;
         let mut records = Vec::new();
         for (owner, message) in inner.messages.iter().filter(|(owner, _)| owner == tenant) {
             if !ids.contains(&message.id) {
                 continue;
             }
-            let (_, thread) = inner.threads.iter().find(|(_, found)| found.id == message.thread).unwrap();
+            let (_, thread) = inner
+                .threads
+                .iter()
+                .find(|(_, found)| found.id == message.thread)
+                .unwrap();
             let mut previous: Vec<Message> = inner
                 .messages
                 .iter()
@@ -402,7 +507,9 @@ impl Outbox for FakeStore {
         if let Some(message) = inner.erase_on_load.take() {
             inner.erase(tenant, message);
             // Another worker has carried out the deletion already.
-            inner.jobs.retain(|queued| queued.job.kind != JobKind::Delete(message));
+            inner
+                .jobs
+                .retain(|queued| queued.job.kind != JobKind::Delete(message));
         }
         Ok(records)
     }
@@ -414,12 +521,17 @@ impl Outbox for FakeStore {
     ) -> Result<HashSet<MessageId>, StoreError> {
         let inner = self.read()?;
         let own = inner.messages.iter().filter(|(owner, _)| owner == tenant);
-        Ok(own.map(|(_, message)| message.id).filter(|id| ids.contains(id)).collect())
+        Ok(own
+            .map(|(_, message)| message.id)
+            .filter(|id| ids.contains(id))
+            .collect())
     }
 
     async fn ack(&self, lease: LeaseId, ids: &[i64]) -> Result<(), StoreError> {
         let mut inner = self.read()?;
-        inner.jobs.retain(|queued| queued.lease != Some(lease) || !ids.contains(&queued.job.id));
+        inner
+            .jobs
+            .retain(|queued| queued.lease != Some(lease) || !ids.contains(&queued.job.id));
         Ok(())
     }
 
@@ -430,10 +542,15 @@ impl Outbox for FakeStore {
         max_attempts: i32,
     ) -> Result<u64, StoreError> {
         let mut inner = self.read()?;
-        let failures: HashMap<i64, &Failure> = failures.iter().map(|failure| (failure.id, failure)).collect();
+        let failures: HashMap<i64, &Failure> = failures
+            .iter()
+            .map(|failure| (failure.id, failure))
+            .collect();
         let mut dead = Vec::new();
         inner.jobs.retain_mut(|queued| {
-            let Some(failure) = failures.get(&queued.job.id) else { return true };
+            let Some(failure) = failures.get(&queued.job.id) else {
+                return true;
+            };
             if queued.lease != Some(lease) {
                 return true;
             }
@@ -465,9 +582,15 @@ impl Outbox for FakeStore {
         let inner = self.read()?;
         let oldest = inner.jobs.iter().map(|queued| queued.job.created).min();
         let lag = oldest.map_or(Duration::ZERO, |oldest| {
-            (OffsetDateTime::now_utc() - oldest).try_into().unwrap_or_default()
+            (OffsetDateTime::now_utc() - oldest)
+                .try_into()
+                .unwrap_or_default()
         });
-        Ok(OutboxStats { pending: inner.jobs.len() as i64, lag, dead_letters: inner.dead.len() as i64 })
+        Ok(OutboxStats {
+            pending: inner.jobs.len() as i64,
+            lag,
+            dead_letters: inner.dead.len() as i64,
+        })
     }
 
     async fn enqueue_everything(&self) -> Result<u64, StoreError> {
@@ -487,7 +610,12 @@ impl Outbox for FakeStore {
             .cloned()
             .collect();
         for (tenant, message) in &missing {
-            inner.queue(tenant, message.thread, message.seq, JobKind::Upsert(message.id));
+            inner.queue(
+                tenant,
+                message.thread,
+                message.seq,
+                JobKind::Upsert(message.id),
+            );
         }
         Ok(missing.len() as u64)
     }

@@ -6,14 +6,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use uuid::Uuid;
 
-use super::Candidate;
+use crate::index::Candidate;
 
 /// Points in each of the two halves; about 150 bytes each.
 const HALF: usize = 50_000;
 
 /// The points written or found lately. When the younger half is full it becomes
 /// the older one, and what was not asked for since is forgotten.
-pub(crate) struct Facts {
+pub(super) struct Facts {
     halves: Mutex<Halves>,
     half: usize,
 }
@@ -32,11 +32,14 @@ impl Default for Facts {
 
 impl Facts {
     fn new(half: usize) -> Self {
-        Self { halves: Mutex::default(), half }
+        Self {
+            halves: Mutex::default(),
+            half,
+        }
     }
 
     /// What is known of the points; `None` for each that is not.
-    pub(crate) fn get(&self, points: impl IntoIterator<Item = Uuid>) -> Vec<Option<Candidate>> {
+    pub(super) fn get(&self, points: impl IntoIterator<Item = Uuid>) -> Vec<Option<Candidate>> {
         let mut halves = self.lock();
         points
             .into_iter()
@@ -52,7 +55,7 @@ impl Facts {
     }
 
     /// Keeps in mind what a point was written or read with.
-    pub(crate) fn put(&self, points: impl IntoIterator<Item = (Uuid, Candidate)>) {
+    pub(super) fn put(&self, points: impl IntoIterator<Item = (Uuid, Candidate)>) {
         let mut halves = self.lock();
         for (point, known) in points {
             halves.older.remove(&point);
@@ -94,10 +97,18 @@ mod tests {
     fn the_last_write_counts_and_old_points_go() {
         let facts = Facts::new(2);
         let point = |number| Uuid::from_u128(number);
-        facts.put([(point(1), candidate(1)), (point(2), candidate(2)), (point(3), candidate(3))]);
+        facts.put([
+            (point(1), candidate(1)),
+            (point(2), candidate(2)),
+            (point(3), candidate(3)),
+        ]);
         facts.put([(point(1), candidate(10))]);
         let seqs = |points: [u128; 3]| -> Vec<Option<i64>> {
-            facts.get(points.map(point)).into_iter().map(|known| known.map(|known| known.seq)).collect()
+            facts
+                .get(points.map(point))
+                .into_iter()
+                .map(|known| known.map(|known| known.seq))
+                .collect()
         };
         assert_eq!(seqs([1, 2, 3]), [Some(10), Some(2), Some(3)]);
         facts.put((4..8).map(|number| (point(number), candidate(4))));

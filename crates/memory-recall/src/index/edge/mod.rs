@@ -1,6 +1,11 @@
 //! The embedded engine.
 
-use std::collections::HashMap;
+mod engine;
+mod facts;
+mod reader;
+mod setup;
+mod writer;
+
 use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Arc;
@@ -10,23 +15,24 @@ use std::thread;
 use async_trait::async_trait;
 use memory_contract::TenantId;
 use qdrant_edge::{
-    Condition as EdgeCondition, CountRequest, EdgeShard, FacetRequest, FacetValue, FieldCondition,
-    Filter, JsonPath, Match, NamedQuery, PointId, QueryEnum, Range, ScoredPoint, SearchRequest, VectorInternal, WithPayloadInterface, WithVector,
-    external::ordered_float::OrderedFloat,
+    CountRequest, EdgeShard, FacetRequest, FacetValue, SparseVector, VectorInternal,
 };
 use tokio::sync::{mpsc, oneshot, watch};
-use uuid::Uuid;
 
-use super::facts::Facts;
-use super::filter::{Condition, Selection, field};
-use super::payload::candidate;
-use super::writer::{DENSE, LEXICAL, Writer, guarded, not_prepared, release};
+use super::filter::{Selection, field};
+use super::schema::{DENSE, LEXICAL};
 use super::{
-    Backend, Candidate, Candidates, Change, Index, IndexSchema, IndexState, IndexStatus,
-    LexicalVector, Prepared, Search,
+    Backend, Candidates, Change, Index, IndexSchema, IndexState, IndexStatus, LexicalVector,
+    Prepared, Search,
 };
 use crate::config::IndexConfig;
 use crate::error::RecallError;
+use engine::{guarded, not_prepared, release};
+use facts::Facts;
+use reader::{filter_of, known, list};
+use writer::Writer;
+
+pub(crate) use reader::path;
 
 /// The index in this process, over qdrant-edge. Searches run beside each other
 /// and beside the one thread that writes.
@@ -70,7 +76,10 @@ impl EdgeIndex {
         thread::Builder::new()
             .name("index-writer".to_owned())
             .spawn(move || write(writer, queue, publish))
-            .map_err(|source| RecallError::IndexDirectory { path, source: source.into() })?;
+            .map_err(|source| RecallError::IndexDirectory {
+                path,
+                source: source.into(),
+            })?;
         Ok(Self {
             schema,
             commands,
@@ -81,9 +90,14 @@ impl EdgeIndex {
         })
     }
 
-    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, RecallError> {
+    async fn ask<T>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<T>) -> Command,
+    ) -> Result<T, RecallError> {
         let (reply, answer) = oneshot::channel();
-        self.commands.send(command(reply)).map_err(|_| not_prepared())?;
+        self.commands
+            .send(command(reply))
+            .map_err(|_| not_prepared())?;
         answer.await.map_err(|_| not_prepared())
     }
 
@@ -98,7 +112,9 @@ impl EdgeIndex {
             release(shard);
             answer
         };
-        tokio::task::spawn_blocking(read).await.map_err(|_| not_prepared())?
+        tokio::task::spawn_blocking(read)
+            .await
+            .map_err(|_| not_prepared())?
     }
 
     fn set_state(&self, state: IndexState) {
@@ -133,24 +149,36 @@ impl Index for EdgeIndex {
     }
 
     async fn search(&self, search: Search) -> Result<Candidates, RecallError> {
-        let Search { selection, dense, lexical, limit } = search;
+        let Search {
+            selection,
+            dense,
+            lexical,
+            limit,
+        } = search;
         if limit == 0 {
             return Ok(Candidates::default());
         }
-        check(&self.schema, dense.as_deref())?;
+        self.schema.check_query(dense.as_deref())?;
         let facts = Arc::clone(&self.facts);
         self.read(move |shard| {
             let filter = filter_of(&selection);
             let mut found = Candidates::default();
             if let Some(dense) = dense {
-                let points = list(shard, DENSE, VectorInternal::Dense(dense), filter.clone(), limit)?;
+                let points = list(
+                    shard,
+                    DENSE,
+                    VectorInternal::Dense(dense),
+                    filter.clone(),
+                    limit,
+                )?;
                 found.dense = known(shard, &facts, points)?;
             }
             if let Some(LexicalVector { indices, values }) =
                 lexical.filter(|words| !words.indices.is_empty())
             {
-                let query = qdrant_edge::SparseVector { indices, values };
-                let mut points = list(shard, LEXICAL, VectorInternal::Sparse(query), filter, limit)?;
+                let query = SparseVector { indices, values };
+                let mut points =
+                    list(shard, LEXICAL, VectorInternal::Sparse(query), filter, limit)?;
                 points.retain(|point| point.score > 0.0);
                 found.lexical = known(shard, &facts, points)?;
             }
@@ -186,7 +214,11 @@ impl Index for EdgeIndex {
 
     async fn mark_rebuilding(&self, rebuilding: bool) -> Result<(), RecallError> {
         self.ask(|reply| Command::Mark(rebuilding, reply)).await??;
-        self.set_state(if rebuilding { IndexState::Rebuilding } else { IndexState::Ready });
+        self.set_state(if rebuilding {
+            IndexState::Rebuilding
+        } else {
+            IndexState::Ready
+        });
         Ok(())
     }
 
@@ -194,12 +226,19 @@ impl Index for EdgeIndex {
         let filter = filter_of(&Selection::tenant(tenant));
         let counted = self
             .read(move |shard| {
-                let request = CountRequest { filter: Some(filter), exact: true };
+                let request = CountRequest {
+                    filter: Some(filter),
+                    exact: true,
+                };
                 guarded("count", || shard.count(request))
             })
             .await;
         IndexStatus {
-            state: if counted.is_ok() { self.last_state() } else { IndexState::Unavailable },
+            state: if counted.is_ok() {
+                self.last_state()
+            } else {
+                IndexState::Unavailable
+            },
             collection: self.schema.collection().to_owned(),
             points: counted.map_or(0, |count| count as u64),
         }
@@ -213,52 +252,6 @@ impl Index for EdgeIndex {
         // An error means that it has stopped already.
         let _ = self.ask(Command::Stop).await;
         self.set_state(IndexState::Unavailable);
-    }
-}
-
-/// The filter of a selection.
-pub(crate) fn filter_of(selection: &Selection) -> Filter {
-    let tenant = FieldCondition::new_match(
-        path(field::TENANT),
-        Match::from(selection.tenant_id().as_str().to_owned()),
-    );
-    let mut must = vec![EdgeCondition::Field(tenant)];
-    must.extend(selection.conditions().iter().map(|condition| {
-        EdgeCondition::Field(match condition {
-            Condition::AnyOf(field, values) => {
-                let values = match values.as_slice() {
-                    [one] => Match::from(one.clone()),
-                    many => Match::from(many.to_vec()),
-                };
-                FieldCondition::new_match(path(field), values)
-            }
-            Condition::Between(field, from, below) => FieldCondition::new_range(
-                path(field),
-                Range {
-                    gte: from.map(|from| OrderedFloat(from as f64)),
-                    lt: below.map(|below| OrderedFloat(below as f64)),
-                    gt: None,
-                    lte: None,
-                },
-            ),
-        })
-    }));
-    Filter { must: Some(must), ..Filter::default() }
-}
-
-/// A payload field's path. Our names need no parsing.
-pub(crate) fn path(field: &str) -> JsonPath {
-    JsonPath { first_key: field.to_owned(), rest: Vec::new() }
-}
-
-/// Whether a query's vector is of the index's kind.
-pub(crate) fn check(schema: &IndexSchema, dense: Option<&[f32]>) -> Result<(), RecallError> {
-    let expected = schema.dimensions().unwrap_or_default();
-    match dense {
-        Some(dense) if dense.len() != expected => {
-            Err(RecallError::Dimensions { expected, found: dense.len() })
-        }
-        Some(_) | None => Ok(()),
     }
 }
 
@@ -284,7 +277,9 @@ fn write(
                 let mut applied = vec![(writer.apply(changes), reply)];
                 while let Ok(command) = queue.try_recv() {
                     match command {
-                        Command::Apply(changes, reply) => applied.push((writer.apply(changes), reply)),
+                        Command::Apply(changes, reply) => {
+                            applied.push((writer.apply(changes), reply))
+                        }
                         other => {
                             next = Some(other);
                             break;
@@ -314,7 +309,10 @@ fn write(
 /// Answers changes after the flush that covers them. If it failed, so have they
 /// all.
 fn acknowledge(
-    applied: Vec<(Result<(), RecallError>, oneshot::Sender<Result<(), RecallError>>)>,
+    applied: Vec<(
+        Result<(), RecallError>,
+        oneshot::Sender<Result<(), RecallError>>,
+    )>,
     flushed: Result<(), RecallError>,
 ) {
     let failure = flushed.err().map(|error| error.to_string());
@@ -328,58 +326,6 @@ fn acknowledge(
         };
         let _ = reply.send(result.and(flushed));
     }
-}
-
-fn list(
-    shard: &EdgeShard,
-    using: &str,
-    query: VectorInternal,
-    filter: Filter,
-    limit: usize,
-) -> Result<Vec<ScoredPoint>, RecallError> {
-    let request = SearchRequest {
-        query: QueryEnum::Nearest(NamedQuery { query, using: Some(using.to_owned()) }),
-        filter: Some(filter),
-        params: None,
-        limit,
-        offset: 0,
-        with_payload: Some(WithPayloadInterface::Bool(false)),
-        with_vector: Some(WithVector::Bool(false)),
-        score_threshold: None,
-    };
-    guarded("search", || shard.search(request))
-}
-
-/// The points as candidates. Those that are not in mind are read; one that has
-/// been forgotten since the search is left out.
-fn known(
-    shard: &EdgeShard,
-    facts: &Facts,
-    points: Vec<ScoredPoint>,
-) -> Result<Vec<Candidate>, RecallError> {
-    let id = |point: &PointId| match point {
-        PointId::Uuid(id) => *id,
-        PointId::NumId(_) => Uuid::nil(),
-    };
-    let mut found = facts.get(points.iter().map(|point| id(&point.id)));
-    let missing: Vec<PointId> =
-        points.iter().zip(&found).filter(|(_, known)| known.is_none()).map(|(point, _)| point.id).collect();
-    if !missing.is_empty() {
-        let payload = Some(WithPayloadInterface::Bool(true));
-        let records = guarded("read points", || shard.retrieve(&missing, payload, None))?;
-        let read: HashMap<Uuid, Candidate> = records
-            .iter()
-            .filter_map(|record| Some((id(&record.id), candidate(&record.payload.as_ref()?.0, 0.0)?)))
-            .collect();
-        for (point, known) in points.iter().zip(&mut found) {
-            if known.is_none() {
-                *known = read.get(&id(&point.id)).cloned();
-            }
-        }
-        facts.put(read);
-    }
-    let scored = points.iter().zip(found);
-    Ok(scored.filter_map(|(point, known)| Some(Candidate { score: point.score, ..known? })).collect())
 }
 
 fn lock(directory: &Path) -> Result<File, RecallError> {

@@ -1,0 +1,240 @@
+//! What is kept of a newest turn that alone is larger than the budget.
+
+mod support;
+
+use memory_budget::{Budget, BudgetError, OversizedTurn, Tokenizer, cut, turns};
+use memory_contract::{Message, Part, Role, ToolOutput};
+use proptest::prelude::*;
+use support::*;
+
+#[test]
+fn the_longest_text_of_an_oversized_turn_is_shortened_first() {
+    let long = "word ".repeat(500);
+    let messages = conversation(vec![
+        user("before"),
+        assistant("before"),
+        user("what does it say?"),
+        call("1"),
+        result("1", &long),
+        assistant("many words"),
+    ]);
+    let cut = cut(messages.clone(), &budget(100), true).expect("is shortened");
+    assert_eq!(seqs(&cut.messages), [3, 4, 5, 6]);
+    assert!(cut.truncated && cut.content_truncated);
+    assert_eq!(cut.total_tokens, 100);
+    for unchanged in [0, 1, 3] {
+        assert_eq!(cut.messages[unchanged], messages[unchanged + 2]);
+    }
+    let Part::ToolResult(result) = &cut.messages[2].parts[0] else {
+        panic!("the result is still a result");
+    };
+    assert_eq!(result.call_id, "1");
+    assert!(cut.messages[2].tokens < messages[4].tokens);
+}
+
+#[test]
+fn an_oversized_turn_is_dropped_or_refused_where_that_is_asked_for() {
+    let messages = conversation(vec![user(&"word ".repeat(50)), assistant("yes")]);
+    let drop = Budget {
+        oversized_turn: OversizedTurn::Drop,
+        ..budget(20)
+    };
+    let dropped = cut(messages.clone(), &drop, true).expect("is dropped");
+    assert!(dropped.messages.is_empty() && dropped.truncated);
+    let fail = Budget {
+        oversized_turn: OversizedTurn::Fail,
+        ..budget(20)
+    };
+    let needed = tokens(&messages, Tokenizer::O200kBase);
+    let expected = BudgetError::TurnTooLarge {
+        needed_tokens: needed,
+        needed_messages: 2,
+        max_tokens: 20,
+        message_limit: 100,
+        whole: true,
+    };
+    assert_eq!(cut(messages.clone(), &fail, true), Err(expected));
+    let enough = Budget {
+        max_tokens: needed,
+        ..fail
+    };
+    assert_eq!(
+        cut(messages, &enough, true).map(|cut| cut.total_tokens),
+        Ok(needed)
+    );
+}
+
+#[test]
+fn a_loop_of_more_messages_than_the_limit_keeps_its_question_and_its_newest_steps() {
+    let messages = agent_loop(120, "found");
+    let cut = cut(messages.clone(), &budget(1_000_000), true).expect("is shortened");
+    assert_eq!(cut.messages[0], messages[0]);
+    assert_eq!(cut.messages[1..], messages[241 - 98..]);
+    assert!(cut.truncated && !cut.content_truncated && !cut.needs_older);
+}
+
+#[test]
+fn a_loop_whose_calls_alone_are_over_the_budget_keeps_its_newest_steps_with_shorter_texts() {
+    let messages = agent_loop(30, &"word ".repeat(100));
+    let cut = cut(messages.clone(), &budget(200), true).expect("is shortened");
+    let kept = seqs(&cut.messages);
+    assert_eq!(kept[0], 1);
+    assert!(kept.len() > 20 && kept.len() % 2 == 1, "{kept:?}");
+    assert_eq!(kept[1..], seqs(&messages[62 - kept.len()..]));
+    assert!(cut.truncated && cut.content_truncated);
+}
+
+#[test]
+fn calls_in_parallel_are_one_step() {
+    let messages = conversation(vec![
+        user("look them up"),
+        assistant("let me see"),
+        message(Role::Assistant, "", vec![call_part("a"), call_part("b")]),
+        result("b", "found"),
+        result("a", "found"),
+        assistant("here they are"),
+    ]);
+    for (message_limit, kept) in [
+        (0, vec![]),
+        (1, vec![1]),
+        (2, vec![1, 6]),
+        (4, vec![1, 6]),
+        (5, vec![1, 3, 4, 5, 6]),
+        (6, vec![1, 2, 3, 4, 5, 6]),
+    ] {
+        let budget = Budget {
+            message_limit,
+            ..budget(1_000)
+        };
+        let cut = cut(messages.clone(), &budget, true).expect("no policy to fail");
+        assert_eq!(seqs(&cut.messages), kept, "at most {message_limit}");
+        assert_eq!(cut.truncated, kept.len() < 6);
+    }
+}
+
+#[test]
+fn a_step_that_does_not_fit_leaves_out_the_older_ones_too() {
+    let parallel = ["a", "b", "c"];
+    let mut said = vec![user("look them up"), assistant("let me see")];
+    said.push(message(Role::Assistant, "", parallel.map(call_part).into()));
+    said.extend(parallel.map(|id| result(id, "found")));
+    let budget = Budget {
+        message_limit: 3,
+        ..budget(1_000)
+    };
+    let cut = cut(conversation(said), &budget, true).expect("no policy to fail");
+    assert_eq!(seqs(&cut.messages), [1]);
+}
+
+#[test]
+fn where_even_the_opening_message_does_not_fit_nothing_is_kept() {
+    let messages = conversation(vec![user("a"), assistant("b"), assistant("c")]);
+    for (max_tokens, kept) in [
+        (2, vec![]),
+        (3, vec![1]),
+        (6, vec![1, 3]),
+        (8, vec![1, 3]),
+        (9, vec![1, 2, 3]),
+    ] {
+        let cut = cut(messages.clone(), &budget(max_tokens), true).expect("no policy to fail");
+        assert_eq!(seqs(&cut.messages), kept, "{max_tokens} tokens");
+        assert_eq!(cut.truncated, kept.len() < 3);
+    }
+}
+
+#[test]
+fn a_loop_whose_question_was_not_read_yet_asks_for_older_messages() {
+    let messages = agent_loop(120, "found");
+    let part = |from: usize, budget| {
+        cut(messages[from..].to_vec(), &budget, false).expect("no policy to fail")
+    };
+    for from in [1, 2, 100, 200] {
+        for budget in [budget(1_000_000), budget(100)] {
+            let cut = part(from, budget);
+            assert!(cut.messages.is_empty() && cut.needs_older, "from {from}");
+        }
+    }
+    let cut = part(0, budget(1_000_000));
+    assert_eq!(cut.messages.len(), 99);
+    assert!(!cut.needs_older);
+}
+
+/// What may be kept of a turn by its message limit and with empty texts: the
+/// most steps. Written apart from the code under test.
+fn most_steps(turn: &[Message], budget: &Budget) -> Vec<i64> {
+    let pairs = pairs(turn);
+    let begins = |index: &usize| {
+        let torn = pairs
+            .iter()
+            .any(|(result, call)| call.is_some_and(|call| call < *index && *index <= *result));
+        turn[*index].role != Role::Tool && !torn
+    };
+    let begins: Vec<usize> = (1..turn.len()).filter(begins).chain([turn.len()]).collect();
+    let blank: Vec<Message> = turn.iter().cloned().map(blank).collect();
+    begins
+        .iter()
+        .map(|newest| [&blank[..begins[0]], &blank[*newest..]].concat())
+        .find(|kept| {
+            kept.len() <= budget.message_limit
+                && tokens(kept, budget.tokenizer) <= budget.max_tokens
+        })
+        .map_or(vec![], |kept| seqs(&kept))
+}
+
+fn blank(mut message: Message) -> Message {
+    for part in &mut message.parts {
+        match part {
+            Part::Text(text) => text.clear(),
+            Part::ToolResult(result) => {
+                if let Some(ToolOutput::Text(text)) = &mut result.output {
+                    text.clear();
+                }
+            }
+            Part::Json(_) | Part::ToolCall(_) | Part::File(_) => {}
+        }
+    }
+    message
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn of_an_oversized_turn_as_many_of_the_newest_steps_are_kept_as_fit(
+        messages in any_conversation(),
+        budget in any_budget(),
+    ) {
+        let budget = Budget { oversized_turn: OversizedTurn::TruncateContent, ..budget };
+        let Some(newest) = turns(&messages, true).pop() else {
+            return Ok(());
+        };
+        let turn = &messages[newest.messages];
+        if turn.len() > budget.message_limit || tokens(turn, budget.tokenizer) > budget.max_tokens {
+            let cut = cut(messages.clone(), &budget, true).expect("no policy to fail");
+            prop_assert_eq!(seqs(&cut.messages), most_steps(turn, &budget));
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_an_oversized_turn_loses_nothing_but_the_ends_of_texts(
+        messages in any_conversation(),
+        max_tokens in 0..200_i32,
+    ) {
+        let cut = cut(messages.clone(), &budget(max_tokens), true).expect("no policy to fail");
+        let given = as_given(&messages, &cut.messages);
+        for (kept, given) in cut.messages.iter().zip(&given) {
+            prop_assert_eq!((kept.id, kept.role, &kept.name), (given.id, given.role, &given.name));
+            prop_assert_eq!(kept.parts.len(), given.parts.len());
+            for (kept, given) in kept.parts.iter().zip(&given.parts) {
+                match (kept, given) {
+                    (Part::Text(kept), Part::Text(given)) => prop_assert!(given.starts_with(kept)),
+                    (Part::ToolResult(kept), Part::ToolResult(given)) => {
+                        prop_assert_eq!(&kept.call_id, &given.call_id);
+                        prop_assert_eq!(kept.output.is_some(), given.output.is_some());
+                    }
+                    (kept, given) => prop_assert_eq!(kept, given),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The engine's panics and errors, as ours.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use qdrant_edge::{EdgeShard, OperationError};
+
+use crate::error::RecallError;
+use crate::index::Backend;
+
+/// Lets go of the engine. The last to do so flushes it, which panics where the
+/// disk fails; what counts has been flushed before.
+pub(super) fn release(shard: Arc<EdgeShard>) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(shard))) {
+        tracing::warn!(
+            error = words_of(&*panic),
+            "the index was not closed properly"
+        );
+    }
+}
+
+/// Runs a step of the engine; a panic in it becomes an error.
+pub(super) fn guarded<T>(
+    operation: &'static str,
+    step: impl FnOnce() -> Result<T, OperationError>,
+) -> Result<T, RecallError> {
+    match catch_unwind(AssertUnwindSafe(step)) {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(error)) => Err(refused(operation, error)),
+        Err(panic) => {
+            let source = format!("it stumbled: {}", words_of(&*panic)).into();
+            Err(RecallError::IndexRefused {
+                backend: Backend::Edge,
+                operation,
+                source,
+            })
+        }
+    }
+}
+
+pub(super) fn not_prepared() -> RecallError {
+    RecallError::IndexUnavailable {
+        backend: Backend::Edge,
+        source: "it is not open".into(),
+    }
+}
+
+pub(super) fn refused(operation: &'static str, error: OperationError) -> RecallError {
+    let own = match &error {
+        OperationError::ServiceError { .. }
+        | OperationError::InconsistentStorage { .. }
+        | OperationError::OutOfMemory { .. }
+        | OperationError::Cancelled { .. }
+        | OperationError::Timeout { .. } => true,
+        _ => false,
+    };
+    let source = error.to_string().into();
+    if own {
+        RecallError::IndexUnavailable {
+            backend: Backend::Edge,
+            source,
+        }
+    } else {
+        RecallError::IndexRefused {
+            backend: Backend::Edge,
+            operation,
+            source,
+        }
+    }
+}
+
+pub(super) fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("for an unknown reason")
+        .to_owned()
+}

@@ -1,0 +1,128 @@
+//! Searching the embedded engine.
+
+use std::collections::HashMap;
+
+use qdrant_edge::external::ordered_float::OrderedFloat;
+use qdrant_edge::{
+    Condition as EdgeCondition, EdgeShard, FieldCondition, Filter, JsonPath, Match, NamedQuery,
+    PointId, QueryEnum, Range, ScoredPoint, SearchRequest, VectorInternal, WithPayloadInterface,
+    WithVector,
+};
+use uuid::Uuid;
+
+use super::engine::guarded;
+use super::facts::Facts;
+use crate::error::RecallError;
+use crate::index::Candidate;
+use crate::index::filter::{Condition, Selection, field};
+use crate::index::payload::candidate;
+
+/// The filter of a selection.
+pub(super) fn filter_of(selection: &Selection) -> Filter {
+    let tenant = FieldCondition::new_match(
+        path(field::TENANT),
+        Match::from(selection.tenant_id().as_str().to_owned()),
+    );
+    let mut must = vec![EdgeCondition::Field(tenant)];
+    must.extend(selection.conditions().iter().map(|condition| {
+        EdgeCondition::Field(match condition {
+            Condition::AnyOf(field, values) => {
+                let values = match values.as_slice() {
+                    [one] => Match::from(one.clone()),
+                    many => Match::from(many.to_vec()),
+                };
+                FieldCondition::new_match(path(field), values)
+            }
+            Condition::Between(field, from, below) => FieldCondition::new_range(
+                path(field),
+                Range {
+                    gte: from.map(|from| OrderedFloat(from as f64)),
+                    lt: below.map(|below| OrderedFloat(below as f64)),
+                    gt: None,
+                    lte: None,
+                },
+            ),
+        })
+    }));
+    Filter {
+        must: Some(must),
+        ..Filter::default()
+    }
+}
+
+/// A payload field's path. Our names need no parsing.
+pub(crate) fn path(field: &str) -> JsonPath {
+    JsonPath {
+        first_key: field.to_owned(),
+        rest: Vec::new(),
+    }
+}
+
+/// The nearest points under one of the vectors.
+pub(super) fn list(
+    shard: &EdgeShard,
+    using: &str,
+    query: VectorInternal,
+    filter: Filter,
+    limit: usize,
+) -> Result<Vec<ScoredPoint>, RecallError> {
+    let request = SearchRequest {
+        query: QueryEnum::Nearest(NamedQuery {
+            query,
+            using: Some(using.to_owned()),
+        }),
+        filter: Some(filter),
+        params: None,
+        limit,
+        offset: 0,
+        with_payload: Some(WithPayloadInterface::Bool(false)),
+        with_vector: Some(WithVector::Bool(false)),
+        score_threshold: None,
+    };
+    guarded("search", || shard.search(request))
+}
+
+/// The points as candidates. Those that are not in mind are read; one that has
+/// been forgotten since the search is left out.
+pub(super) fn known(
+    shard: &EdgeShard,
+    facts: &Facts,
+    points: Vec<ScoredPoint>,
+) -> Result<Vec<Candidate>, RecallError> {
+    let id = |point: &PointId| match point {
+        PointId::Uuid(id) => *id,
+        PointId::NumId(_) => Uuid::nil(),
+    };
+    let mut found = facts.get(points.iter().map(|point| id(&point.id)));
+    let missing: Vec<PointId> = points
+        .iter()
+        .zip(&found)
+        .filter(|(_, known)| known.is_none())
+        .map(|(point, _)| point.id)
+        .collect();
+    if !missing.is_empty() {
+        let payload = Some(WithPayloadInterface::Bool(true));
+        let records = guarded("read points", || shard.retrieve(&missing, payload, None))?;
+        let read: HashMap<Uuid, Candidate> = records
+            .iter()
+            .filter_map(|record| {
+                Some((id(&record.id), candidate(&record.payload.as_ref()?.0, 0.0)?))
+            })
+            .collect();
+        for (point, known) in points.iter().zip(&mut found) {
+            if known.is_none() {
+                *known = read.get(&id(&point.id)).cloned();
+            }
+        }
+        facts.put(read);
+    }
+    let scored = points.iter().zip(found);
+    Ok(scored
+        .filter_map(|(point, known)| {
+            Some(Candidate {
+                score: point.score,
+                ..known?
+            })
+        })
+        .collect())
+}

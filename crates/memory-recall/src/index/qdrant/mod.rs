@@ -1,0 +1,344 @@
+//! A Qdrant cluster.
+
+mod setup;
+mod wire;
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use memory_contract::TenantId;
+use qdrant_client::qdrant::{
+    CountPointsBuilder, FacetCountsBuilder, PayloadIncludeSelector, Query, QueryBatchPoints,
+    QueryPoints, QueryPointsBuilder, UpdateBatchPoints, VectorInput, facet_value,
+};
+use qdrant_client::{Qdrant, QdrantError};
+use secrecy::ExposeSecret;
+use tonic::Code;
+
+use super::filter::{Selection, field};
+use super::payload::CANDIDATE;
+use super::schema::{DENSE, LEXICAL};
+use super::{
+    Backend, Candidates, Change, Index, IndexSchema, IndexState, IndexStatus, Prepared, Search,
+};
+use crate::config::IndexConfig;
+use crate::error::RecallError;
+use wire::{candidates, filter_of, operations};
+
+/// The index in a Qdrant cluster, over gRPC.
+pub struct QdrantIndex {
+    client: Qdrant,
+    schema: IndexSchema,
+    config: IndexConfig,
+    state: AtomicU8,
+}
+
+impl QdrantIndex {
+    /// Takes the configured address. The connection is made when it is needed.
+    ///
+    /// # Errors
+    /// [`RecallError::Config`] where there is no address, or it is none.
+    pub fn connect(config: &IndexConfig, schema: IndexSchema) -> Result<Self, RecallError> {
+        let wrong = |problem: String| RecallError::Config {
+            key: "index.url",
+            problem,
+        };
+        let Some(url) = &config.url else {
+            return Err(wrong("the Qdrant backend needs an address".to_owned()));
+        };
+        let mut settings = Qdrant::from_url(url)
+            .timeout(config.write_timeout)
+            .connect_timeout(config.connect_timeout)
+            .keep_alive_while_idle()
+            .skip_compatibility_check();
+        if let Some(key) = &config.api_key {
+            settings.set_api_key(key.expose_secret());
+        }
+        let client = settings.build().map_err(|error| wrong(error.to_string()))?;
+        Ok(Self {
+            client,
+            schema,
+            config: config.clone(),
+            state: AtomicU8::new(UNKNOWN),
+        })
+    }
+
+    /// Waits for an answer for a while, and keeps in mind whether one came.
+    async fn ask<T>(
+        &self,
+        what: &'static str,
+        limit: Duration,
+        answer: impl Future<Output = Result<T, QdrantError>>,
+    ) -> Result<T, RecallError> {
+        let answer = match tokio::time::timeout(limit, answer).await {
+            Ok(answer) => answer.map_err(|error| self.failed(what, error)),
+            Err(_) => Err(RecallError::IndexTimeout {
+                backend: Backend::Qdrant,
+                after: limit,
+            }),
+        };
+        match &answer {
+            Ok(_) => self.answered(true),
+            Err(RecallError::IndexUnavailable { .. } | RecallError::IndexTimeout { .. }) => {
+                self.answered(false);
+            }
+            Err(_) => {}
+        }
+        answer
+    }
+
+    fn failed(&self, operation: &'static str, error: QdrantError) -> RecallError {
+        let backend = Backend::Qdrant;
+        let code = match &error {
+            // The client says this of its own where it cannot connect.
+            QdrantError::ResponseError { status }
+                if status.message().starts_with("Failed to connect") =>
+            {
+                Code::Unavailable
+            }
+            QdrantError::ResponseError { status } => status.code(),
+            QdrantError::ResourceExhaustedError { .. } => Code::ResourceExhausted,
+            QdrantError::Io(_) => Code::Unavailable,
+            _ => Code::InvalidArgument,
+        };
+        match code {
+            Code::NotFound => RecallError::IndexLost {
+                backend,
+                collection: self.schema.collection().to_owned(),
+            },
+            Code::Unavailable
+            | Code::DeadlineExceeded
+            | Code::Cancelled
+            | Code::ResourceExhausted
+            | Code::Aborted
+            | Code::Unknown => RecallError::IndexUnavailable {
+                backend,
+                source: error.into(),
+            },
+            Code::Ok
+            | Code::InvalidArgument
+            | Code::AlreadyExists
+            | Code::PermissionDenied
+            | Code::FailedPrecondition
+            | Code::OutOfRange
+            | Code::Unimplemented
+            | Code::Internal
+            | Code::DataLoss
+            | Code::Unauthenticated => RecallError::IndexRefused {
+                backend,
+                operation,
+                source: error.into(),
+            },
+        }
+    }
+
+    /// Keeps the mark of a rebuilding through an outage.
+    fn answered(&self, answered: bool) {
+        if answered {
+            self.state.fetch_and(!SILENT, Ordering::Relaxed);
+        } else {
+            self.state.fetch_or(SILENT, Ordering::Relaxed);
+        }
+    }
+
+    fn know(&self, rebuilding: bool) {
+        self.state
+            .store(if rebuilding { REBUILDING } else { 0 }, Ordering::Relaxed);
+    }
+}
+
+#[async_trait]
+impl Index for QdrantIndex {
+    fn backend(&self) -> Backend {
+        Backend::Qdrant
+    }
+
+    fn schema(&self) -> &IndexSchema {
+        &self.schema
+    }
+
+    async fn prepare(&self) -> Result<Prepared, RecallError> {
+        if !self.exists().await? {
+            self.create().await?;
+        }
+        self.index_fields().await?;
+        self.point_alias(false).await?;
+        let prepared = self.marked().await?;
+        self.know(prepared != Prepared::Whole);
+        Ok(prepared)
+    }
+
+    async fn apply(&self, changes: Vec<Change>) -> Result<(), RecallError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        for change in &changes {
+            if let Change::Upsert(point) = change {
+                self.schema.check_point(point.dense.as_deref())?;
+            }
+        }
+        let request = UpdateBatchPoints {
+            collection_name: self.schema.collection().to_owned(),
+            wait: Some(true),
+            operations: operations(changes),
+            ordering: None,
+            timeout: None,
+        };
+        let applied = self.client.update_points_batch(request);
+        self.ask("take changes", self.config.write_timeout, applied)
+            .await
+            .map(drop)
+    }
+
+    async fn search(&self, search: Search) -> Result<Candidates, RecallError> {
+        let Search {
+            selection,
+            dense,
+            lexical,
+            limit,
+        } = search;
+        self.schema.check_query(dense.as_deref())?;
+        let lexical = lexical.filter(|words| !words.indices.is_empty());
+        let by_meaning = dense.is_some();
+        let mut queries = Vec::with_capacity(2);
+        let mut ask = |using: &str, input: VectorInput| {
+            queries.push(self.query(&selection, using, input, limit))
+        };
+        if let Some(dense) = dense {
+            ask(DENSE, VectorInput::new_dense(dense));
+        }
+        if let Some(words) = lexical {
+            ask(
+                LEXICAL,
+                VectorInput::new_sparse(words.indices, words.values),
+            );
+        }
+        if limit == 0 || queries.is_empty() {
+            return Ok(Candidates::default());
+        }
+        let request = QueryBatchPoints {
+            collection_name: self.schema.collection().to_owned(),
+            query_points: queries,
+            read_consistency: None,
+            timeout: None,
+        };
+        let found = self
+            .ask(
+                "search",
+                self.config.search_timeout,
+                self.client.query_batch(request),
+            )
+            .await?;
+        let mut lists = found
+            .result
+            .into_iter()
+            .map(|batch| candidates(batch.result));
+        let mut found = Candidates::default();
+        if by_meaning {
+            found.dense = lists.next().unwrap_or_default();
+        }
+        found.lexical = lists.next().unwrap_or_default();
+        found.lexical.retain(|candidate| candidate.score > 0.0);
+        Ok(found)
+    }
+
+    async fn names(&self, selection: &Selection, limit: usize) -> Result<Vec<String>, RecallError> {
+        let request = FacetCountsBuilder::new(self.schema.collection(), field::NAME)
+            .filter(filter_of(selection))
+            .limit(limit.max(1) as u64);
+        let found = self
+            .ask(
+                "list names",
+                self.config.search_timeout,
+                self.client.facet(request),
+            )
+            .await?;
+        let names = found
+            .hits
+            .into_iter()
+            .filter_map(|hit| match hit.value?.variant? {
+                facet_value::Variant::StringValue(name) => Some(name),
+                facet_value::Variant::IntegerValue(_) | facet_value::Variant::BoolValue(_) => None,
+            });
+        Ok(names.collect())
+    }
+
+    async fn mark_rebuilding(&self, rebuilding: bool) -> Result<(), RecallError> {
+        self.mark(rebuilding).await?;
+        if !rebuilding {
+            self.point_alias(true).await?;
+        }
+        self.know(rebuilding);
+        Ok(())
+    }
+
+    async fn status(&self, tenant: &TenantId) -> IndexStatus {
+        let request = CountPointsBuilder::new(self.schema.collection())
+            .filter(filter_of(&Selection::tenant(tenant)))
+            .exact(true);
+        let counted = self
+            .ask(
+                "count",
+                self.config.search_timeout,
+                self.client.count(request),
+            )
+            .await;
+        // Another process may have ended the rebuilding, or begun one.
+        if counted.is_ok()
+            && let Ok(prepared) = self.marked().await
+        {
+            self.know(prepared != Prepared::Whole);
+        }
+        IndexStatus {
+            state: if counted.is_ok() {
+                self.last_state()
+            } else {
+                IndexState::Unavailable
+            },
+            collection: self.schema.collection().to_owned(),
+            points: counted
+                .ok()
+                .and_then(|found| found.result)
+                .map_or(0, |result| result.count),
+        }
+    }
+
+    fn last_state(&self) -> IndexState {
+        match self.state.load(Ordering::Relaxed) {
+            0 => IndexState::Ready,
+            REBUILDING => IndexState::Rebuilding,
+            _ => IndexState::Unavailable,
+        }
+    }
+
+    async fn stop(&self) {
+        self.answered(false);
+    }
+}
+
+impl QdrantIndex {
+    fn query(
+        &self,
+        selection: &Selection,
+        using: &str,
+        input: VectorInput,
+        limit: usize,
+    ) -> QueryPoints {
+        let fields = CANDIDATE.map(str::to_owned).to_vec();
+        QueryPointsBuilder::new(self.schema.collection())
+            .query(Query::new_nearest(input))
+            .using(using)
+            .filter(filter_of(selection))
+            .limit(limit as u64)
+            .with_payload(PayloadIncludeSelector { fields })
+            .build()
+    }
+}
+
+/// It is being rebuilt.
+const REBUILDING: u8 = 1;
+/// It did not answer when it was last asked.
+const SILENT: u8 = 2;
+/// Nobody has asked yet.
+const UNKNOWN: u8 = SILENT;
