@@ -18,17 +18,19 @@ help: ## Show this list
 .PHONY: run
 run: ## Start Recollect on this machine, with a database and an index of its own
 	@echo "Starting Recollect: set-up, build, then the server; Ctrl-C stops it."
-	@echo "The first time takes long: set-up a minute, the build 6 to 8 minutes on 2 cores."
+	@echo "The first time takes long: set-up a minute, the build about 10 minutes on 2 cores."
 	@scripts/setup model
 	@scripts/setup postgres
+	@scripts/setup grpcurl
 	cargo run -p memory-api --bin recollect -- dev
 
 .PHONY: demo
 demo: ## Store a long conversation, then ask about it
 	@echo "The demo: set-up, build, then a conversation is stored and recalled."
-	@echo "The first time takes long: set-up a minute, the build 6 to 8 minutes on 2 cores."
+	@echo "The first time takes long: set-up a minute, the build about 10 minutes on 2 cores."
 	@scripts/setup model
 	@scripts/setup postgres
+	@scripts/setup grpcurl
 	cargo run -p memory-api --bin recollect -- demo
 
 .PHONY: test
@@ -59,15 +61,12 @@ lint: ## Check format, Rust lints, the contract, manifests and scripts
 	else \
 	  echo "No protos yet: buf has nothing to check"; \
 	fi
-	@if [ ! -e deploy/k8s/base ]; then \
-	  echo "No Kubernetes manifests yet"; \
-	elif command -v kubectl >/dev/null; then \
-	  echo "kubectl kustomize deploy/k8s/base" && kubectl kustomize deploy/k8s/base >/dev/null; \
-	elif command -v kustomize >/dev/null; then \
-	  echo "kustomize build deploy/k8s/base" && kustomize build deploy/k8s/base >/dev/null; \
-	else \
-	  echo "Skipped: the Kubernetes manifests (no kubectl, no kustomize)"; \
-	fi
+	@if command -v kubectl >/dev/null; then render="kubectl kustomize"; \
+	elif command -v kustomize >/dev/null; then render="kustomize build"; \
+	else echo "Skipped: the Kubernetes manifests (no kubectl, no kustomize)"; exit 0; fi; \
+	for dir in deploy/k8s/base deploy/k8s/overlays/example; do \
+	  echo "$$render $$dir" && $$render $$dir >/dev/null || exit 1; \
+	done
 	@if command -v shellcheck >/dev/null; then \
 	  echo "shellcheck scripts" && shellcheck scripts/setup scripts/proto-breaking .ci/run; \
 	else \

@@ -6,7 +6,7 @@ use futures::future::join_all;
 use memory_contract::proto::{AppendMessagesRequest, AppendMessagesResponse, MessageInput, Role};
 use prost_types::Timestamp;
 use recollect_tests::{
-    Key, Refused as _, PLAIN, app, history_request, say, text_of, texts, trials, turn,
+    Key, PLAIN, Refused as _, app, history_request, say, text_of, texts, trials, turn,
 };
 use tonic::Code;
 use uuid::Uuid;
@@ -80,7 +80,13 @@ async fn a_repeated_request_stores_nothing_twice() {
     client.append(&thread_id, turn("Later?", "Later.")).await;
     let again = client.append_with(request).await;
     assert!(!first.replayed && again.replayed);
-    assert_eq!(AppendMessagesResponse { replayed: true, ..first }, again);
+    assert_eq!(
+        AppendMessagesResponse {
+            replayed: true,
+            ..first
+        },
+        again
+    );
     assert_eq!(client.all_messages(&thread_id).await.len(), 4);
 }
 
@@ -310,7 +316,10 @@ async fn a_message_id_is_used_once_in_a_tenant() {
     assert_eq!(stored.messages[0].message_id, message.message_id);
     for thread_id in [&thread_id, &other] {
         let batch = vec![say(Role::User, "Before it."), message.clone()];
-        let answer = client.messages().append_messages(request(thread_id, batch)).await;
+        let answer = client
+            .messages()
+            .append_messages(request(thread_id, batch))
+            .await;
         answer
             .refused()
             .is(Code::AlreadyExists, "MESSAGE_ALREADY_EXISTS");

@@ -69,8 +69,14 @@ async fn d04_history_follows_the_regenerated_branch() {
     let c1 = one(&client, &thread_id, say(Role::Assistant, "C'")).await;
 
     // The default head is the message appended last.
-    assert_eq!(history(&client, &thread_id, "").await, ["A", "A''", "C", "C'"]);
-    assert_eq!(history(&client, &thread_id, &c1).await, ["A", "A''", "C", "C'"]);
+    assert_eq!(
+        history(&client, &thread_id, "").await,
+        ["A", "A''", "C", "C'"]
+    );
+    assert_eq!(
+        history(&client, &thread_id, &c1).await,
+        ["A", "A''", "C", "C'"]
+    );
     assert_eq!(history(&client, &thread_id, &a2).await, ["A", "A''"]);
     assert_eq!(history(&client, &thread_id, &a1).await, ["A", "A'"]);
     assert_eq!(history(&client, &thread_id, &a).await, ["A"]);
@@ -78,7 +84,10 @@ async fn d04_history_follows_the_regenerated_branch() {
     // Going on from the first answer is possible at any time.
     one(&client, &thread_id, reply(&a1, Role::User, "B")).await;
     assert_eq!(history(&client, &thread_id, "").await, ["A", "A'", "B"]);
-    assert_eq!(history(&client, &thread_id, &c1).await, ["A", "A''", "C", "C'"]);
+    assert_eq!(
+        history(&client, &thread_id, &c1).await,
+        ["A", "A''", "C", "C'"]
+    );
 }
 
 async fn regenerating_twice_makes_two_branches() {
@@ -107,11 +116,14 @@ async fn regenerating_twice_makes_two_branches() {
             )
         })
         .collect();
-    assert_eq!(seen, [
-        (1, answers[0].as_str(), "", 2, 2, false),
-        (2, answers[1].as_str(), question.as_str(), 1, 2, false),
-        (3, answers[2].as_str(), question.as_str(), 1, 2, true),
-    ]);
+    assert_eq!(
+        seen,
+        [
+            (1, answers[0].as_str(), "", 2, 2, false),
+            (2, answers[1].as_str(), question.as_str(), 1, 2, false),
+            (3, answers[2].as_str(), question.as_str(), 1, 2, true),
+        ]
+    );
     assert!(branches.iter().all(|branch| branch.create_time.is_some()));
 }
 
@@ -119,18 +131,35 @@ async fn editing_an_early_message_leaves_the_old_conversation() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let first = client
-        .append(&thread_id, [turn("1", "2"), turn("3", "4"), turn("5", "6")].concat())
+        .append(
+            &thread_id,
+            [turn("1", "2"), turn("3", "4"), turn("5", "6")].concat(),
+        )
         .await;
     let id = |index: usize| first.messages[index].message_id.as_str();
     one(&client, &thread_id, reply(id(1), Role::User, "3 reworded")).await;
     let new = one(&client, &thread_id, say(Role::Assistant, "4 reworded")).await;
-    assert_eq!(history(&client, &thread_id, "").await, ["1", "2", "3 reworded", "4 reworded"]);
-    assert_eq!(history(&client, &thread_id, id(5)).await, ["1", "2", "3", "4", "5", "6"]);
+    assert_eq!(
+        history(&client, &thread_id, "").await,
+        ["1", "2", "3 reworded", "4 reworded"]
+    );
+    assert_eq!(
+        history(&client, &thread_id, id(5)).await,
+        ["1", "2", "3", "4", "5", "6"]
+    );
 
     // A branch of a branch.
     let edited = client.all_messages(&thread_id).await[6].message_id.clone();
-    one(&client, &thread_id, reply(&edited, Role::Assistant, "4 again")).await;
-    assert_eq!(history(&client, &thread_id, "").await, ["1", "2", "3 reworded", "4 again"]);
+    one(
+        &client,
+        &thread_id,
+        reply(&edited, Role::Assistant, "4 again"),
+    )
+    .await;
+    assert_eq!(
+        history(&client, &thread_id, "").await,
+        ["1", "2", "3 reworded", "4 again"]
+    );
     assert_eq!(
         history(&client, &thread_id, &new).await,
         ["1", "2", "3 reworded", "4 reworded"]
@@ -148,7 +177,10 @@ async fn a_thread_can_begin_anew_beside_its_first_message() {
     let new = client
         .append(&thread_id, vec![root, say(Role::Assistant, "Other answer")])
         .await;
-    assert_eq!(history(&client, &thread_id, "").await, ["New", "Other answer"]);
+    assert_eq!(
+        history(&client, &thread_id, "").await,
+        ["New", "Other answer"]
+    );
     assert_eq!(
         history(&client, &thread_id, &first.messages[1].message_id).await,
         ["Old", "Answer"]
@@ -171,14 +203,21 @@ async fn messages_of_a_batch_can_branch_from_one_another() {
         ..say(Role::User, "Q")
     };
     let stored = client
-        .append(&thread_id, vec![
-            question,
-            say(Role::Assistant, "1"),
-            reply(&id, Role::Assistant, "2"),
-            say(Role::User, "on"),
-        ])
+        .append(
+            &thread_id,
+            vec![
+                question,
+                say(Role::Assistant, "1"),
+                reply(&id, Role::Assistant, "2"),
+                say(Role::User, "on"),
+            ],
+        )
         .await;
-    let branches: Vec<i32> = stored.messages.iter().map(|message| message.branch).collect();
+    let branches: Vec<i32> = stored
+        .messages
+        .iter()
+        .map(|message| message.branch)
+        .collect();
     assert_eq!(branches, [1, 1, 2, 2]);
     assert_eq!(history(&client, &thread_id, "").await, ["Q", "2", "on"]);
 }
@@ -228,7 +267,12 @@ async fn listing_branches_covers_each_once() {
     let question = one(&client, &thread_id, say(Role::User, "Q")).await;
     for number in 0..11 {
         let answer = format!("answer {number}");
-        one(&client, &thread_id, reply(&question, Role::Assistant, &answer)).await;
+        one(
+            &client,
+            &thread_id,
+            reply(&question, Role::Assistant, &answer),
+        )
+        .await;
     }
     let whole: Vec<i32> = (1..=11).collect();
     for page_size in [0, 1, 4, 11, 500, 10_000] {
@@ -251,7 +295,9 @@ async fn a_head_of_another_thread_is_not_found() {
         };
         client.messages().get_history(request).await.refused()
     };
-    let foreign = read(&elsewhere).await.is(Code::NotFound, "MESSAGE_NOT_FOUND");
+    let foreign = read(&elsewhere)
+        .await
+        .is(Code::NotFound, "MESSAGE_NOT_FOUND");
     let unknown = read(&uuid::Uuid::new_v4().to_string()).await;
     assert_eq!(foreign, unknown, "the two must not be told apart");
 }
@@ -316,7 +362,9 @@ async fn history_goes_on_below_a_deleted_message() {
     assert_eq!((thread.message_count, thread.last_seq), (2, 4));
     assert_eq!(thread.head_message_id, id(2));
 
-    let next = client.append(&thread_id, vec![say(Role::Assistant, "5")]).await;
+    let next = client
+        .append(&thread_id, vec![say(Role::Assistant, "5")])
+        .await;
     assert_eq!(next.messages[0].seq, 5, "a seq is never given out twice");
     assert_eq!(history(&client, &thread_id, "").await, ["1", "3", "5"]);
 

@@ -29,15 +29,27 @@ async fn every_method_asks_for_a_key() {
         Some(good.as_str()),
         Some(long.as_str()),
     ];
-    let prefixed = [format!("Basic {good}"), format!("Bearer {good}x"), format!("Bearer {}", &good[1..])];
-    let headers = headers.into_iter().chain(prefixed.iter().map(|header| Some(header.as_str())));
+    let prefixed = [
+        format!("Basic {good}"),
+        format!("Bearer {good}x"),
+        format!("Bearer {}", &good[1..]),
+    ];
+    let headers = headers
+        .into_iter()
+        .chain(prefixed.iter().map(|header| Some(header.as_str())));
     let methods = Dynamic::methods();
-    assert!(methods.len() >= 21, "the contract has {} methods", methods.len());
+    assert!(
+        methods.len() >= 21,
+        "the contract has {} methods",
+        methods.len()
+    );
     for header in headers {
         let client = Client::with_authorization(addr, header).await;
         for method in &methods {
             let answer = Dynamic::call_empty(&client, method).await;
-            let failure = answer.refused().is(Code::Unauthenticated, "UNAUTHENTICATED");
+            let failure = answer
+                .refused()
+                .is(Code::Unauthenticated, "UNAUTHENTICATED");
             assert!(
                 !failure.message.contains(&good),
                 "{} repeats the key",
@@ -52,24 +64,69 @@ fn bad_requests() -> HashMap<&'static str, (Value, &'static str)> {
     let id = "0198c1de-3e07-7a4b-9a56-0d6f3a5b8c11";
     HashMap::from([
         ("ThreadService/CreateThread", (json!({}), "session")),
-        ("ThreadService/ResolveThread", (json!({"session": {"app_id": "a"}}), "session.session_key")),
+        (
+            "ThreadService/ResolveThread",
+            (json!({"session": {"app_id": "a"}}), "session.session_key"),
+        ),
         ("ThreadService/GetThread", (json!({}), "thread_id")),
-        ("ThreadService/ListThreads", (json!({"page_size": -1}), "page_size")),
-        ("ThreadService/UpdateThread", (json!({"thread_id": id}), "update_mask")),
-        ("ThreadService/ClearThread", (json!({"thread_id": "x"}), "thread_id")),
-        ("ThreadService/DeleteThread", (json!({"thread_id": "x"}), "thread_id")),
-        ("ThreadService/ListBranches", (json!({"thread_id": id, "page_size": -1}), "page_size")),
-        ("MessageService/AppendMessages", (json!({"thread_id": id}), "messages")),
-        ("MessageService/GetMessage", (json!({"thread_id": id}), "message_id")),
-        ("MessageService/ListMessages", (json!({"thread_id": id, "page_size": -1}), "page_size")),
-        ("MessageService/GetHistory", (json!({"thread_id": id, "max_tokens": -1}), "max_tokens")),
-        ("MessageService/DeleteMessage", (json!({"thread_id": id}), "message_id")),
+        (
+            "ThreadService/ListThreads",
+            (json!({"page_size": -1}), "page_size"),
+        ),
+        (
+            "ThreadService/UpdateThread",
+            (json!({"thread_id": id}), "update_mask"),
+        ),
+        (
+            "ThreadService/ClearThread",
+            (json!({"thread_id": "x"}), "thread_id"),
+        ),
+        (
+            "ThreadService/DeleteThread",
+            (json!({"thread_id": "x"}), "thread_id"),
+        ),
+        (
+            "ThreadService/ListBranches",
+            (json!({"thread_id": id, "page_size": -1}), "page_size"),
+        ),
+        (
+            "MessageService/AppendMessages",
+            (json!({"thread_id": id}), "messages"),
+        ),
+        (
+            "MessageService/GetMessage",
+            (json!({"thread_id": id}), "message_id"),
+        ),
+        (
+            "MessageService/ListMessages",
+            (json!({"thread_id": id, "page_size": -1}), "page_size"),
+        ),
+        (
+            "MessageService/GetHistory",
+            (json!({"thread_id": id, "max_tokens": -1}), "max_tokens"),
+        ),
+        (
+            "MessageService/DeleteMessage",
+            (json!({"thread_id": id}), "message_id"),
+        ),
         ("MessageService/ImportMessages", (json!({}), "session")),
-        ("MessageService/ExportMessages", (json!({"thread_id": "x"}), "thread_id")),
-        ("RecallService/Recall", (json!({"thread_id": id, "top_k": 101}), "top_k")),
+        (
+            "MessageService/ExportMessages",
+            (json!({"thread_id": "x"}), "thread_id"),
+        ),
+        (
+            "RecallService/Recall",
+            (json!({"thread_id": id, "top_k": 101}), "top_k"),
+        ),
         ("RecallService/Search", (json!({"thread_id": id}), "query")),
-        ("AdminService/ListDeadLetters", (json!({"page_size": -1}), "page_size")),
-        ("AdminService/Reindex", (json!({"thread_id": "x"}), "thread_id")),
+        (
+            "AdminService/ListDeadLetters",
+            (json!({"page_size": -1}), "page_size"),
+        ),
+        (
+            "AdminService/Reindex",
+            (json!({"thread_id": "x"}), "thread_id"),
+        ),
     ])
 }
 

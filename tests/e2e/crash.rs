@@ -32,11 +32,21 @@ type Sent = (AppendMessagesRequest, Option<AppendMessagesResponse>);
 const WRITERS: usize = 10;
 
 /// Appends to one of a few threads until the server is gone.
-async fn write(client: Client, writer: usize, thread_id: String, acks: Arc<AtomicUsize>) -> Vec<Sent> {
+async fn write(
+    client: Client,
+    writer: usize,
+    thread_id: String,
+    acks: Arc<AtomicUsize>,
+) -> Vec<Sent> {
     let mut sent = Vec::new();
     for number in 0..100_000 {
         let messages = (0..=number % 3)
-            .map(|part| say(Role::User, &format!("w{writer}n{number}p{part}x says hello")))
+            .map(|part| {
+                say(
+                    Role::User,
+                    &format!("w{writer}n{number}p{part}x says hello"),
+                )
+            })
             .collect();
         let request = AppendMessagesRequest {
             thread_id: thread_id.clone(),
@@ -74,9 +84,11 @@ async fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
         let thread_id = threads[writer % threads.len()].clone();
         writers.push(tokio::spawn(write(client, writer, thread_id, acks.clone())));
     }
-    eventually("enough was acknowledged", Duration::from_secs(60), async || {
-        acks.load(Ordering::SeqCst) >= 300
-    })
+    eventually(
+        "enough was acknowledged",
+        Duration::from_secs(60),
+        async || acks.load(Ordering::SeqCst) >= 300,
+    )
     .await;
     server.kill();
     let mut sent: Vec<Sent> = Vec::new();
@@ -118,12 +130,19 @@ async fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
                 ..Default::default()
             })
         });
-        sent_texts.entry(&request.thread_id).or_default().extend(texts);
+        sent_texts
+            .entry(&request.thread_id)
+            .or_default()
+            .extend(texts);
     }
     for (thread_id, mut expected) in sent_texts {
         let messages = client.all_messages(thread_id).await;
         let seqs: Vec<i64> = messages.iter().map(|message| message.seq).collect();
-        assert_eq!(seqs, (1..).take(messages.len()).collect::<Vec<i64>>(), "no gaps");
+        assert_eq!(
+            seqs,
+            (1..).take(messages.len()).collect::<Vec<i64>>(),
+            "no gaps"
+        );
         let mut texts = texts(&messages);
         texts.sort();
         expected.sort();
@@ -134,7 +153,9 @@ async fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
 
 /// Every message is found by a word of its own.
 async fn all_in_the_index(client: &Client, thread_id: &str, messages: &[Message]) {
-    let last = client.append(thread_id, vec![say(Role::User, "the end")]).await;
+    let last = client
+        .append(thread_id, vec![say(Role::User, "the end")])
+        .await;
     for message in messages {
         let text = text_of(message);
         let word = text.split(' ').next().unwrap();
@@ -182,12 +203,17 @@ async fn a_server_killed_while_indexing_finishes_after_a_restart() {
     let server = Server::start(&dir, &Options::default());
     let client = server.client(Key::Acme).await;
     let thread_id = fill(&client, 1_000).await;
-    eventually("indexing is under way", Duration::from_secs(30), async || {
-        client.index_status().await.point_count > 0
-    })
+    eventually(
+        "indexing is under way",
+        Duration::from_secs(30),
+        async || client.index_status().await.point_count > 0,
+    )
     .await;
     let status = client.index_status().await;
-    assert!(status.pending_count > 0, "indexing was over already: {status:?}");
+    assert!(
+        status.pending_count > 0,
+        "indexing was over already: {status:?}"
+    );
     server.kill();
 
     let server = Server::start(&dir, &Options::default());
@@ -215,7 +241,11 @@ fn garbage_below(path: &Path) -> usize {
         return usize::from(fs::read(path).is_ok_and(|bytes| bytes == GARBAGE.as_bytes()));
     }
     fs::read_dir(path)
-        .map(|entries| entries.map(|entry| garbage_below(&entry.unwrap().path())).sum())
+        .map(|entries| {
+            entries
+                .map(|entry| garbage_below(&entry.unwrap().path()))
+                .sum()
+        })
         .unwrap_or(0)
 }
 
@@ -227,7 +257,9 @@ async fn a_broken_index_is_put_aside_and_rebuilt() {
     points(&client, 150).await;
     assert!(server.stop().await.success());
 
-    let index = dir.find("index").expect("the index is in the data directory");
+    let index = dir
+        .find("index")
+        .expect("the index is in the data directory");
     let broken = overwrite(&index);
     assert!(broken > 0);
     let server = Server::start(&dir, &Options::default());
@@ -269,9 +301,11 @@ async fn nothing_acknowledged_is_lost_when_postgres_is_killed() {
     let thread_id = client.thread("app").await;
     let acks = Arc::new(AtomicUsize::new(0));
     let writer = tokio::spawn(write(client.clone(), 0, thread_id.clone(), acks.clone()));
-    eventually("enough was acknowledged", Duration::from_secs(30), async || {
-        acks.load(Ordering::SeqCst) >= 50
-    })
+    eventually(
+        "enough was acknowledged",
+        Duration::from_secs(30),
+        async || acks.load(Ordering::SeqCst) >= 50,
+    )
     .await;
     dir.kill_postgres();
     let sent = writer.await.unwrap();
@@ -288,7 +322,9 @@ async fn nothing_acknowledged_is_lost_when_postgres_is_killed() {
     assert_eq!(messages.len(), count);
     let different: HashSet<String> = texts(&messages).into_iter().collect();
     assert_eq!(different.len(), count);
-    client.append(&thread_id, turn("Still there?", "Yes.")).await;
+    client
+        .append(&thread_id, turn("Still there?", "Yes."))
+        .await;
     let history = client.history(history_request(&thread_id)).await;
     assert_eq!(text_of(history.messages.last().unwrap()), "Yes.");
 }
@@ -299,5 +335,8 @@ async fn no_postgres_outlives_a_killed_server() {
     let postgres = dir.postgres_pid().unwrap();
     assert!(runs(postgres));
     server.kill();
-    eventually("Postgres ends", Duration::from_secs(20), async || !runs(postgres)).await;
+    eventually("Postgres ends", Duration::from_secs(20), async || {
+        !runs(postgres)
+    })
+    .await;
 }

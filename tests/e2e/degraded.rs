@@ -76,7 +76,9 @@ async fn b02_recall_without_an_index_answers_from_the_database_and_says_so() {
     let client = server.client(Key::Acme).await;
     let (thread_id, today) = (client.thread("app").await, client.thread("app").await);
     let stored = diary::store(&client, &thread_id).await;
-    client.append(&today, turn("Good morning!", "Good morning.")).await;
+    client
+        .append(&today, turn("Good morning!", "Good morning."))
+        .await;
     let start = Instant::now();
     let request = RecallRequest {
         scope: RecallScope::User.into(),
@@ -87,12 +89,24 @@ async fn b02_recall_without_an_index_answers_from_the_database_and_says_so() {
         ..recall_request(&today, "order number of the sofa", &stored.revision)
     };
     let recalled = client.recall(request).await;
-    assert!(start.elapsed() < Duration::from_secs(15), "it does not wait for what is down");
+    assert!(
+        start.elapsed() < Duration::from_secs(15),
+        "it does not wait for what is down"
+    );
     let told = reasons(&recalled.degradations);
-    assert!(told.contains(&DegradationReason::IndexUnavailable), "{told:?}");
+    assert!(
+        told.contains(&DegradationReason::IndexUnavailable),
+        "{told:?}"
+    );
     let found = texts(&recalled.messages);
-    assert!(found.contains(&"The order number of the sofa is QX-88213-B.".to_owned()), "{found:?}");
-    assert!(found.contains(&"Good morning!".to_owned()), "the window is there");
+    assert!(
+        found.contains(&"The order number of the sofa is QX-88213-B.".to_owned()),
+        "{found:?}"
+    );
+    assert!(
+        found.contains(&"Good morning!".to_owned()),
+        "the window is there"
+    );
     let first = recalled
         .messages
         .iter()
@@ -100,15 +114,25 @@ async fn b02_recall_without_an_index_answers_from_the_database_and_says_so() {
         .unwrap();
     assert!(first.dense_score.is_none());
 
-    for method in [SearchMethod::Hybrid, SearchMethod::Dense, SearchMethod::Lexical] {
+    for method in [
+        SearchMethod::Hybrid,
+        SearchMethod::Dense,
+        SearchMethod::Lexical,
+    ] {
         let search = SearchRequest {
             method: method.into(),
             ..search_request(&thread_id, "greyhound Biscuit", "")
         };
         let found = client.search(search).await;
         let told = reasons(&found.degradations);
-        assert!(told.contains(&DegradationReason::IndexUnavailable), "{told:?}");
-        assert_eq!(texts(&found.matches)[0], "We adopted a greyhound, he is called Biscuit.");
+        assert!(
+            told.contains(&DegradationReason::IndexUnavailable),
+            "{told:?}"
+        );
+        assert_eq!(
+            texts(&found.matches)[0],
+            "We adopted a greyhound, he is called Biscuit."
+        );
     }
 }
 
@@ -120,7 +144,9 @@ async fn b03_nothing_foreign_is_found_without_an_index() {
     let ada = acme.thread_of("app", "ada").await;
     let bob = acme.thread_of("app", "bob").await;
     let other = globex.thread_of("app", "ada").await;
-    let stored = acme.append(&ada, vec![say(Role::User, "The vault opens with xyzzy.")]).await;
+    let stored = acme
+        .append(&ada, vec![say(Role::User, "The vault opens with xyzzy.")])
+        .await;
     for (client, thread_id, scope, found) in [
         (&acme, &ada, RecallScope::User, 1),
         (&acme, &bob, RecallScope::User, 0),
@@ -133,7 +159,11 @@ async fn b03_nothing_foreign_is_found_without_an_index() {
             scope: scope.into(),
             ..search_request(thread_id, "vault xyzzy", "")
         };
-        assert_eq!(client.search(search).await.matches.len(), found, "{scope:?}");
+        assert_eq!(
+            client.search(search).await.matches.len(),
+            found,
+            "{scope:?}"
+        );
     }
     let request = memory_contract::proto::DeleteMessageRequest {
         thread_id: ada.clone(),
@@ -148,14 +178,24 @@ async fn n10_without_a_model_recall_is_by_word_alone() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &Options::with(&["embedding.kind = \"none\""]));
     let client = server.client(Key::Acme).await;
-    let info = client.admin().get_server_info(GetServerInfoRequest {}).await;
+    let info = client
+        .admin()
+        .get_server_info(GetServerInfoRequest {})
+        .await;
     assert_eq!(info.unwrap().into_inner().embedding_model, "");
     let thread_id = client.thread("app").await;
     let stored = diary::store(&client, &thread_id).await;
     let found = client
-        .search(search_request(&thread_id, "greyhound Biscuit", &stored.revision))
+        .search(search_request(
+            &thread_id,
+            "greyhound Biscuit",
+            &stored.revision,
+        ))
         .await;
-    assert_eq!(texts(&found.matches)[0], "We adopted a greyhound, he is called Biscuit.");
+    assert_eq!(
+        texts(&found.matches)[0],
+        "We adopted a greyhound, he is called Biscuit."
+    );
     assert!(found.matches.iter().all(|hit| hit.dense_score.is_none()));
     let search = SearchRequest {
         method: SearchMethod::Dense.into(),
@@ -194,5 +234,8 @@ async fn a_missing_model_says_which_command_makes_it() {
         }
     };
     assert!(said.contains("/no/such/directory"), "{said}");
-    assert!(said.contains("make setup") || said.contains("scripts/setup"), "{said}");
+    assert!(
+        said.contains("make setup") || said.contains("scripts/setup"),
+        "{said}"
+    );
 }

@@ -38,7 +38,10 @@ async fn l01_the_local_default_needs_no_configuration() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &bare_options());
     let client = Client::with_authorization(&server.ready().addr, None).await;
-    let info = client.admin().get_server_info(GetServerInfoRequest {}).await;
+    let info = client
+        .admin()
+        .get_server_info(GetServerInfoRequest {})
+        .await;
     let info = info.unwrap().into_inner();
     assert_eq!(info.tenant, "default");
     assert_eq!(info.index_backend, "qdrant-edge");
@@ -49,8 +52,14 @@ async fn l01_the_local_default_needs_no_configuration() {
     assert_eq!(found.degradations, []);
     let found = texts(&found.matches);
     assert!(found.contains(&"We adopted a greyhound, he is called Biscuit.".to_owned()));
-    assert!(dir.find("PG_VERSION").is_some(), "Postgres is in the data directory");
-    assert!(dir.find("index").is_some(), "the index is in the data directory");
+    assert!(
+        dir.find("PG_VERSION").is_some(),
+        "Postgres is in the data directory"
+    );
+    assert!(
+        dir.find("index").is_some(),
+        "the index is in the data directory"
+    );
     let mode = fs::metadata(dir.data()).unwrap().permissions().mode();
     assert_eq!(mode & 0o077, 0, "nobody else may look into it");
 }
@@ -80,11 +89,24 @@ async fn a_second_server_on_the_same_data_directory_is_refused() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &Options::default());
     let data = dir.data().display().to_string();
-    let second = recollect(&["dev", "--data-dir", &data, "--listen", "127.0.0.1:0", "--json"], &[]);
+    let second = recollect(
+        &[
+            "dev",
+            "--data-dir",
+            &data,
+            "--listen",
+            "127.0.0.1:0",
+            "--json",
+        ],
+        &[],
+    );
     assert_eq!(second.code, Some(6), "{second:?}");
     assert!(second.stderr.contains("in use"), "{second:?}");
     assert!(second.stderr.contains(&data), "{second:?}");
-    assert!(second.stderr.contains(&server.ready().pid.to_string()), "{second:?}");
+    assert!(
+        second.stderr.contains(&server.ready().pid.to_string()),
+        "{second:?}"
+    );
     assert_eq!(second.stdout, "");
     // The first one is not disturbed.
     let client = server.client(Key::Acme).await;
@@ -104,7 +126,14 @@ async fn a_data_directory_that_only_root_can_enter_works() {
     let client = server.client(Key::Acme).await;
     let thread_id = client.thread("app").await;
     client.append(&thread_id, turn("Q", "A")).await;
-    assert_eq!(client.history(history_request(&thread_id)).await.messages.len(), 2);
+    assert_eq!(
+        client
+            .history(history_request(&thread_id))
+            .await
+            .messages
+            .len(),
+        2
+    );
     for above in [dir.path(), path.as_path()] {
         let mode = fs::metadata(above).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700, "{} stays closed", above.display());
@@ -116,12 +145,17 @@ async fn it_stops_on_a_signal_and_takes_postgres_with_it() {
     let server = Server::start(&dir, &Options::default());
     let client = server.client(Key::Acme).await;
     let thread_id = client.thread("app").await;
-    client.append(&thread_id, vec![say(Role::User, "Goodbye.")]).await;
+    client
+        .append(&thread_id, vec![say(Role::User, "Goodbye.")])
+        .await;
     let postgres = dir.postgres_pid().unwrap();
     assert!(runs(postgres));
     let status = server.terminate().await;
     assert!(status.success(), "{status}: {}", dir.log());
-    eventually("Postgres ends", Duration::from_secs(5), async || !runs(postgres)).await;
+    eventually("Postgres ends", Duration::from_secs(5), async || {
+        !runs(postgres)
+    })
+    .await;
     assert_eq!(dir.postgres_pid(), None, "it was shut down in order");
 }
 
@@ -131,14 +165,29 @@ async fn it_stops_when_standard_input_ends() {
     let postgres = dir.postgres_pid().unwrap();
     assert!(server.stop().await.success(), "{}", dir.log());
     assert!(!runs(postgres), "{}", dir.log());
-    assert_eq!(dir.postgres_pid(), None, "it was shut down in order: {}", dir.log());
+    assert_eq!(
+        dir.postgres_pid(),
+        None,
+        "it was shut down in order: {}",
+        dir.log()
+    );
     assert!(!dir.log().contains("at once"), "{}", dir.log());
 }
 
 async fn it_refuses_to_listen_beyond_loopback_without_keys() {
     let dir = DataDir::new();
     let data = dir.data().display().to_string();
-    let refused = recollect(&["dev", "--data-dir", &data, "--listen", "0.0.0.0:0", "--json"], &[]);
+    let refused = recollect(
+        &[
+            "dev",
+            "--data-dir",
+            &data,
+            "--listen",
+            "0.0.0.0:0",
+            "--json",
+        ],
+        &[],
+    );
     assert_eq!(refused.code, Some(5), "{refused:?}");
     assert!(refused.stderr.contains("--listen"), "{refused:?}");
     assert!(refused.stderr.contains("auth.keys"), "{refused:?}");
@@ -151,7 +200,15 @@ async fn a_wrong_configuration_names_its_key_and_its_source() {
     let file = dir.path().join("wrong.toml").display().to_string();
     let run = |config: &str, env: &[(&str, &str)]| {
         fs::write(&file, config).unwrap();
-        let args = ["dev", "--config", &file, "--data-dir", &data, "--listen", "127.0.0.1:0"];
+        let args = [
+            "dev",
+            "--config",
+            &file,
+            "--data-dir",
+            &data,
+            "--listen",
+            "127.0.0.1:0",
+        ];
         recollect(&[&args[..], &["--json"]].concat(), env)
     };
     for (config, key) in [
@@ -165,18 +222,35 @@ async fn a_wrong_configuration_names_its_key_and_its_source() {
         ("index.backend = \"redis\"", "index.backend"),
         ("embedding.kind = \"cloud\"", "embedding.kind"),
         ("worker.indexer.lease = \"0s\"", "worker.indexer.lease"),
-        ("[[auth.keys]]\nname = \"a\"\ntenant = \"t\"\nsha256 = \"zz\"", "auth.keys"),
-        ("[[auth.keys]]\nname = \"a\"\ntenant = \"\"\nsha256 = \"zz\"", "auth.keys"),
+        (
+            "[[auth.keys]]\nname = \"a\"\ntenant = \"t\"\nsha256 = \"zz\"",
+            "auth.keys",
+        ),
+        (
+            "[[auth.keys]]\nname = \"a\"\ntenant = \"\"\nsha256 = \"zz\"",
+            "auth.keys",
+        ),
     ] {
         let refused = run(config, &[]);
         assert_eq!(refused.code, Some(5), "{config}: {refused:?}");
         assert!(refused.stderr.contains(key), "{config}: {refused:?}");
-        assert!(refused.stderr.contains("wrong.toml"), "{config}: {refused:?}");
+        assert!(
+            refused.stderr.contains("wrong.toml"),
+            "{config}: {refused:?}"
+        );
         assert_eq!(refused.stdout, "", "{config}");
     }
     for (name, value, key) in [
-        ("RECOLLECT_DATABASE__POOL_SIZE", "many", "database.pool_size"),
-        ("RECOLLECT_WORKER__EXPIRY_INTERVAL", "-1s", "worker.expiry_interval"),
+        (
+            "RECOLLECT_DATABASE__POOL_SIZE",
+            "many",
+            "database.pool_size",
+        ),
+        (
+            "RECOLLECT_WORKER__EXPIRY_INTERVAL",
+            "-1s",
+            "worker.expiry_interval",
+        ),
         ("RECOLLECT_SERVER__NO_SUCH_KEY", "1", "no_such_key"),
     ] {
         let refused = run("", &[(name, value)]);
@@ -190,7 +264,10 @@ async fn a_wrong_configuration_names_its_key_and_its_source() {
     let missing = recollect(&["dev", "--config", "/no/such/file.toml"], &[]);
     assert_eq!(missing.code, Some(5), "{missing:?}");
     assert!(missing.stderr.contains("/no/such/file.toml"), "{missing:?}");
-    assert!(!dir.data().exists(), "all is checked before anything is made");
+    assert!(
+        !dir.data().exists(),
+        "all is checked before anything is made"
+    );
 }
 
 async fn a_port_that_is_taken_is_said_to_be() {
@@ -198,7 +275,10 @@ async fn a_port_that_is_taken_is_said_to_be() {
     let data = dir.data().display().to_string();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = taken.local_addr().unwrap().to_string();
-    let refused = recollect(&["dev", "--data-dir", &data, "--listen", &addr, "--json"], &[]);
+    let refused = recollect(
+        &["dev", "--data-dir", &data, "--listen", &addr, "--json"],
+        &[],
+    );
     assert!(matches!(refused.code, Some(5 | 6)), "{refused:?}");
     assert!(refused.stderr.contains(&addr), "{refused:?}");
 }
@@ -209,15 +289,19 @@ async fn too_many_calls_are_told_to_come_back() {
     let client = server.client(Key::Acme).await;
     let thread_id = client.thread("app").await;
     let text = "many words ".repeat(2_000);
-    client.append(&thread_id, vec![say(Role::User, &text)]).await;
+    client
+        .append(&thread_id, vec![say(Role::User, &text)])
+        .await;
     let calls = (0..60).map(|_| {
         let mut messages = client.messages();
         let request = history_request(&thread_id);
         async move { messages.get_history(request).await }
     });
     let answers = futures::future::join_all(calls).await;
-    let refused: Vec<Failure> =
-        answers.into_iter().filter_map(|answer| answer.err().map(Failure::from)).collect();
+    let refused: Vec<Failure> = answers
+        .into_iter()
+        .filter_map(|answer| answer.err().map(Failure::from))
+        .collect();
     assert!(!refused.is_empty(), "sixty calls at once fit into two");
     assert!(refused.len() < 60, "some are answered");
     for failure in refused {

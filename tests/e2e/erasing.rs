@@ -34,21 +34,37 @@ async fn t14_clearing_a_session_starts_it_afresh() {
     let app = app();
     let before = client.resolve(session(&app, "ada", "thread:1")).await;
     let thread_id = before.thread_id.clone();
-    let said = [turn("The code is 4711.", "Noted."), turn("And 0815.", "Noted too.")];
+    let said = [
+        turn("The code is 4711.", "Noted."),
+        turn("And 0815.", "Noted too."),
+    ];
     let stored = client.append(&thread_id, said.concat()).await;
     // A branch must go too.
     let first = &stored.messages[0].message_id;
     client
-        .append(&thread_id, vec![recollect_tests::reply(first, Role::Assistant, "Again.")])
+        .append(
+            &thread_id,
+            vec![recollect_tests::reply(first, Role::Assistant, "Again.")],
+        )
         .await;
 
     let cleared = clear(&client, &thread_id).await;
     assert_eq!(cleared.deleted_message_count, 5);
     assert!(!cleared.revision.is_empty());
     assert!(client.all_messages(&thread_id).await.is_empty());
-    assert!(client.history(history_request(&thread_id)).await.messages.is_empty());
+    assert!(
+        client
+            .history(history_request(&thread_id))
+            .await
+            .messages
+            .is_empty()
+    );
     let recalled = client
-        .recall(recollect_tests::recall_request(&thread_id, "What is the code?", &cleared.revision))
+        .recall(recollect_tests::recall_request(
+            &thread_id,
+            "What is the code?",
+            &cleared.revision,
+        ))
         .await;
     assert_eq!(recalled.messages, []);
 
@@ -93,7 +109,9 @@ async fn a_deleted_thread_is_not_found_by_any_method() {
 
     let never = uuid::Uuid::new_v4().to_string();
     for (method, request) in crate::isolation::requests_for(&thread_id, message_id) {
-        let gone = Dynamic::call(&client, method, request.clone()).await.refused();
+        let gone = Dynamic::call(&client, method, request.clone())
+            .await
+            .refused();
         let text = request.to_string().replace(&thread_id, &never);
         let unknown = serde_json::from_str(&text).unwrap();
         let unknown = Dynamic::call(&client, method, unknown).await.refused();
@@ -129,9 +147,17 @@ async fn a_deleted_message_is_not_found() {
     let id = &stored.messages[0].message_id;
     let deleted = client.messages().delete_message(request(id)).await.unwrap();
     assert!(!deleted.into_inner().revision.is_empty());
-    let again = client.messages().delete_message(request(id)).await.refused();
+    let again = client
+        .messages()
+        .delete_message(request(id))
+        .await
+        .refused();
     let never = uuid::Uuid::new_v4().to_string();
-    let unknown = client.messages().delete_message(request(&never)).await.refused();
+    let unknown = client
+        .messages()
+        .delete_message(request(&never))
+        .await
+        .refused();
     assert_eq!(again, unknown, "the two must not be told apart");
     again.is(Code::NotFound, "MESSAGE_NOT_FOUND");
     assert_eq!(texts(&client.all_messages(&thread_id).await), ["A"]);
@@ -140,7 +166,9 @@ async fn a_deleted_message_is_not_found() {
 async fn deleting_the_only_message_leaves_an_empty_thread() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    let stored = client.append(&thread_id, vec![say(Role::User, "Alone")]).await;
+    let stored = client
+        .append(&thread_id, vec![say(Role::User, "Alone")])
+        .await;
     let request = DeleteMessageRequest {
         thread_id: thread_id.clone(),
         message_id: stored.messages[0].message_id.clone(),
@@ -149,7 +177,9 @@ async fn deleting_the_only_message_leaves_an_empty_thread() {
     let thread = client.get_thread(&thread_id).await;
     assert_eq!((thread.message_count, thread.last_seq), (0, 1));
     assert_eq!(thread.head_message_id, "");
-    let next = client.append(&thread_id, vec![say(Role::User, "Next")]).await;
+    let next = client
+        .append(&thread_id, vec![say(Role::User, "Next")])
+        .await;
     assert_eq!(next.messages[0].seq, 2);
     let history = client.history(history_request(&thread_id)).await;
     assert_eq!(texts(&history.messages), ["Next"]);

@@ -34,7 +34,10 @@ fn serve(dir: &DataDir, url: &str, lines: &[&str]) -> Options {
         env: vec![("DATABASE_URL".to_owned(), url.to_owned())],
         ..Options::with(lines)
     };
-    options.config.push(format!("index.path = \"{}\"", dir.path().join("index").display()));
+    options.config.push(format!(
+        "index.path = \"{}\"",
+        dir.path().join("index").display()
+    ));
     options
 }
 
@@ -74,7 +77,10 @@ async fn l02_one_url_switches_to_external_postgres() {
                  (SELECT oid FROM pg_roles WHERE rolname IN ('recollect_service', 'recollect_worker'))";
     let owned: i64 = admin.query_one(owned, &[]).await.unwrap().get(0);
     assert_eq!(owned, 0, "the service's roles own nothing");
-    admin.batch_execute("SET ROLE recollect_service").await.unwrap();
+    admin
+        .batch_execute("SET ROLE recollect_service")
+        .await
+        .unwrap();
     let seen: i64 = admin.query_one(count, &[]).await.unwrap().get(0);
     assert_eq!(seen, 0, "without a tenant nothing is seen");
     admin
@@ -94,7 +100,9 @@ async fn l02_one_url_switches_to_external_postgres() {
 fn setting(rows: &[Value], key: &str) -> (String, String) {
     let row = rows.iter().find(|row| row["key"] == key);
     let row = row.unwrap_or_else(|| panic!("there is no {key}"));
-    let value = row["value"].as_str().map_or_else(|| row["value"].to_string(), str::to_owned);
+    let value = row["value"]
+        .as_str()
+        .map_or_else(|| row["value"].to_string(), str::to_owned);
     (value, row["source"].to_string())
 }
 
@@ -114,7 +122,9 @@ async fn l03_the_pool_has_the_documented_settings() {
         assert!(source.to_lowercase().contains("default"), "{key}: {source}");
     }
     let name = "RECOLLECT_DATABASE__POOL_SIZE";
-    let rows = recollect(&["config", "--json"], &[(name, "7")]).ok().json_lines();
+    let rows = recollect(&["config", "--json"], &[(name, "7")])
+        .ok()
+        .json_lines();
     let (value, source) = setting(&rows, "database.pool_size");
     assert_eq!(value, "7");
     assert!(source.contains(name), "{source}");
@@ -129,7 +139,13 @@ async fn connections(cluster: &Cluster) -> i64 {
 async fn histories(client: &Client, thread_id: &str, count: usize) -> Vec<Result<(), Failure>> {
     let calls = (0..count).map(|_| {
         let (mut messages, request) = (client.messages(), history_request(thread_id));
-        async move { messages.get_history(request).await.map(|_| ()).map_err(Failure::from) }
+        async move {
+            messages
+                .get_history(request)
+                .await
+                .map(|_| ())
+                .map_err(Failure::from)
+        }
     });
     futures::future::join_all(calls).await
 }
@@ -137,17 +153,23 @@ async fn histories(client: &Client, thread_id: &str, count: usize) -> Vec<Result
 async fn l03_the_pool_has_a_limit_and_a_timeout() {
     let (cluster, url) = migrated().await;
     let dir = DataDir::new();
-    let mut options = serve(&dir, &url, &[
-        "database.pool_size = 2",
-        "database.max_overflow = 1",
-        "database.pool_timeout = \"1s\"",
-        "server.call_timeout = \"4s\"",
-        "embedding.kind = \"none\"",
-    ]);
+    let mut options = serve(
+        &dir,
+        &url,
+        &[
+            "database.pool_size = 2",
+            "database.max_overflow = 1",
+            "database.pool_timeout = \"1s\"",
+            "server.call_timeout = \"4s\"",
+            "embedding.kind = \"none\"",
+        ],
+    );
     // The worker has connections of its own, so it stays out of the count; an
     // index beside it has to be a Qdrant, and none is needed here.
     options.args.push("--no-worker".to_owned());
-    options.config.push("index.url = \"http://127.0.0.1:1\"".to_owned());
+    options
+        .config
+        .push("index.url = \"http://127.0.0.1:1\"".to_owned());
     let server = Server::start(&dir, &options);
     let client = server.client(Key::Acme).await;
     let thread_id = client.thread("app").await;
@@ -155,11 +177,16 @@ async fn l03_the_pool_has_a_limit_and_a_timeout() {
 
     let mut admin = cluster.superuser().await;
     let lock = admin.transaction().await.unwrap();
-    lock.batch_execute("LOCK TABLE recollect.messages IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    lock.batch_execute("LOCK TABLE recollect.messages IN ACCESS EXCLUSIVE MODE")
+        .await
+        .unwrap();
     let start = Instant::now();
     let answers = histories(&client, &thread_id, 12).await;
     assert!(start.elapsed() < Duration::from_secs(20));
-    assert!(connections(&cluster).await <= 3, "pool_size and max_overflow are a limit");
+    assert!(
+        connections(&cluster).await <= 3,
+        "pool_size and max_overflow are a limit"
+    );
     let mut starved = 0;
     for answer in answers {
         let failure = answer.expect_err("the table is locked");
@@ -175,9 +202,16 @@ async fn l03_the_pool_has_a_limit_and_a_timeout() {
     }
     assert!(starved >= 9, "{starved} of 12 found no connection in time");
     lock.rollback().await.unwrap();
-    eventually("the pool has recovered", Duration::from_secs(10), async || {
-        histories(&client, &thread_id, 12).await.iter().all(Result::is_ok)
-    })
+    eventually(
+        "the pool has recovered",
+        Duration::from_secs(10),
+        async || {
+            histories(&client, &thread_id, 12)
+                .await
+                .iter()
+                .all(Result::is_ok)
+        },
+    )
     .await;
 }
 
@@ -212,17 +246,24 @@ async fn l04_connecting_has_a_timeout() {
     let url = format!("postgres://u:p@{}/d", silent.local_addr().unwrap());
     let dir = DataDir::new();
     let start = Instant::now();
-    let options = serve(&dir, &url, &[
-        "database.connect_timeout = \"1s\"",
-        "database.pool_timeout = \"2s\"",
-        "embedding.kind = \"none\"",
-    ]);
+    let options = serve(
+        &dir,
+        &url,
+        &[
+            "database.connect_timeout = \"1s\"",
+            "database.pool_timeout = \"2s\"",
+            "embedding.kind = \"none\"",
+        ],
+    );
     let Err(problem) = Server::try_start(&dir, &options) else {
         panic!("it is ready without a database");
     };
     let took = start.elapsed();
     assert!((1..15).contains(&took.as_secs()), "{took:?}: {problem}");
-    assert!(problem.contains("ended") && problem.contains("database"), "{problem}");
+    assert!(
+        problem.contains("ended") && problem.contains("database"),
+        "{problem}"
+    );
 }
 
 async fn a_database_that_crashes_comes_back_without_a_restart() {
@@ -236,36 +277,56 @@ async fn a_database_that_crashes_comes_back_without_a_restart() {
     let request = history_request(&thread_id);
     let failure = client.messages().get_history(request).await.refused();
     let failure = failure.is(Code::Unavailable, "DATABASE_UNAVAILABLE");
-    assert!(failure.retry.is_some_and(|delay| !delay.is_zero()), "says when to come back");
-    assert!(!failure.message.contains("127.0.0.1"), "no word of what is inside: {failure:?}");
-    eventually("it is said to be not ready", Duration::from_secs(20), async || {
-        http_get(&server.ready().metrics_addr, "/readyz").await.0 == 503
-    })
+    assert!(
+        failure.retry.is_some_and(|delay| !delay.is_zero()),
+        "says when to come back"
+    );
+    assert!(
+        !failure.message.contains("127.0.0.1"),
+        "no word of what is inside: {failure:?}"
+    );
+    eventually(
+        "it is said to be not ready",
+        Duration::from_secs(20),
+        async || http_get(&server.ready().metrics_addr, "/readyz").await.0 == 503,
+    )
     .await;
-    assert_eq!(http_get(&server.ready().metrics_addr, "/livez").await.0, 200);
+    assert_eq!(
+        http_get(&server.ready().metrics_addr, "/livez").await.0,
+        200
+    );
 
     cluster.restart().await;
     let mut revision = String::new();
-    eventually("calls are answered again", Duration::from_secs(20), async || {
-        let request = memory_contract::proto::AppendMessagesRequest {
-            thread_id: thread_id.clone(),
-            messages: turn("After?", "After."),
-            request_id: "0198c1de-3e07-7a4b-9a56-0d6f3a5b8c11".to_owned(),
-            expected_head: None,
-        };
-        match client.messages().append_messages(request).await {
-            Ok(answer) => {
-                revision = answer.into_inner().revision;
-                true
+    eventually(
+        "calls are answered again",
+        Duration::from_secs(20),
+        async || {
+            let request = memory_contract::proto::AppendMessagesRequest {
+                thread_id: thread_id.clone(),
+                messages: turn("After?", "After."),
+                request_id: "0198c1de-3e07-7a4b-9a56-0d6f3a5b8c11".to_owned(),
+                expected_head: None,
+            };
+            match client.messages().append_messages(request).await {
+                Ok(answer) => {
+                    revision = answer.into_inner().revision;
+                    true
+                }
+                Err(_) => false,
             }
-            Err(_) => false,
-        }
-    })
+        },
+    )
     .await;
     let history = client.history(history_request(&thread_id)).await;
-    assert_eq!(texts(&history.messages), ["Before?", "Before.", "After?", "After."]);
+    assert_eq!(
+        texts(&history.messages),
+        ["Before?", "Before.", "After?", "After."]
+    );
     // The worker has come back too.
-    let found = client.search(search_request(&thread_id, "after", &revision)).await;
+    let found = client
+        .search(search_request(&thread_id, "after", &revision))
+        .await;
     assert_eq!(found.degradations, []);
     eventually("it is ready", Duration::from_secs(20), async || {
         http_get(&server.ready().metrics_addr, "/readyz").await.0 == 200
@@ -275,8 +336,16 @@ async fn a_database_that_crashes_comes_back_without_a_restart() {
 
 async fn a_password_is_never_shown() {
     let url = "postgres://memory:open-sesame@127.0.0.1:1/memories";
-    let env = [("DATABASE_URL", url), ("RECOLLECT_INDEX__API_KEY", "open-sesame")];
-    for args in [&["config"][..], &["config", "--json"], &["migrate"], &["doctor"]] {
+    let env = [
+        ("DATABASE_URL", url),
+        ("RECOLLECT_INDEX__API_KEY", "open-sesame"),
+    ];
+    for args in [
+        &["config"][..],
+        &["config", "--json"],
+        &["migrate"],
+        &["doctor"],
+    ] {
         let said = recollect(args, &env);
         let all = format!("{}{}", said.stdout, said.stderr);
         assert!(!all.contains("open-sesame"), "{args:?}: {all}");

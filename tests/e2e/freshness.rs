@@ -7,8 +7,8 @@ use memory_contract::proto::{
     ResolveThreadRequest, Role, SearchMethod, SearchRequest,
 };
 use recollect_tests::{
-    Client, Key, Refused as _, SHARED, Server, app, eventually, ids, recall_request, say, search_request,
-    session, texts, trials, turn,
+    Client, Key, Refused as _, SHARED, Server, app, eventually, ids, recall_request, say,
+    search_request, session, texts, trials, turn,
 };
 
 use crate::{acme, diary};
@@ -31,12 +31,18 @@ async fn b02_recall_sees_what_was_appended_just_before() {
     diary::store(&client, &thread_id).await;
     for number in 0..5 {
         let text = format!("The password of door {number} is swordfish{number}.");
-        let stored = client.append(&thread_id, vec![say(Role::User, &text)]).await;
+        let stored = client
+            .append(&thread_id, vec![say(Role::User, &text)])
+            .await;
         // Pushed out of the recent window, it can only come from the index.
-        let last = client.append(&thread_id, [turn("a", "b"), turn("c", "d")].concat()).await;
+        let last = client
+            .append(&thread_id, [turn("a", "b"), turn("c", "d")].concat())
+            .await;
         assert_ne!(stored.revision, last.revision);
         let query = format!("swordfish{number}");
-        let recalled = client.recall(recall_request(&thread_id, &query, &stored.revision)).await;
+        let recalled = client
+            .recall(recall_request(&thread_id, &query, &stored.revision))
+            .await;
         assert_eq!(recalled.degradations, []);
         assert!(texts(&recalled.messages).contains(&text), "{recalled:?}");
         let mut search = search_request(&thread_id, &query, &stored.revision);
@@ -56,7 +62,9 @@ async fn b02_many_writers_read_their_own_writes() {
             for number in 0..6 {
                 let word = format!("gizmo{writer}x{number}");
                 let text = format!("Remember {word}, please.");
-                let stored = client.append(&thread_id, vec![say(Role::User, &text)]).await;
+                let stored = client
+                    .append(&thread_id, vec![say(Role::User, &text)])
+                    .await;
                 let found = client
                     .search(search_request(&thread_id, &word, &stored.revision))
                     .await;
@@ -74,13 +82,20 @@ async fn b02_a_revision_of_another_tenant_means_nothing() {
     let theirs = acme.thread(&app).await;
     let revision = acme.append(&theirs, turn("Q", "A")).await.revision;
     let own = globex.thread(&app).await;
-    let stored = globex.append(&own, vec![say(Role::User, "The lamp is green.")]).await;
-    globex.search(search_request(&own, "lamp", &stored.revision)).await;
+    let stored = globex
+        .append(&own, vec![say(Role::User, "The lamp is green.")])
+        .await;
+    globex
+        .search(search_request(&own, "lamp", &stored.revision))
+        .await;
     let start = Instant::now();
     let found = globex.search(search_request(&own, "lamp", &revision)).await;
     assert_eq!(found.degradations, []);
     assert_eq!(texts(&found.matches), ["The lamp is green."]);
-    assert!(start.elapsed() < Duration::from_secs(10), "there is nothing to wait for");
+    assert!(
+        start.elapsed() < Duration::from_secs(10),
+        "there is nothing to wait for"
+    );
 
     let request = search_request(&own, "lamp", "no-such-token");
     let refused = globex.recalls().search(request).await.refused();
@@ -91,7 +106,11 @@ async fn b02_a_revision_of_another_tenant_means_nothing() {
 async fn look_everywhere(client: &Client, thread_id: &str, query: &str) -> Vec<String> {
     let mut found = Vec::new();
     for scope in [RecallScope::Thread, RecallScope::User, RecallScope::App] {
-        for method in [SearchMethod::Hybrid, SearchMethod::Dense, SearchMethod::Lexical] {
+        for method in [
+            SearchMethod::Hybrid,
+            SearchMethod::Dense,
+            SearchMethod::Lexical,
+        ] {
             let search = SearchRequest {
                 scope: scope.into(),
                 method: method.into(),
@@ -120,12 +139,16 @@ async fn with_secret() -> (Client, String, String, String) {
     let app = app();
     let thread_id = client.thread(&app).await;
     let other = client.thread(&app).await;
-    let stored = client.append(&thread_id, turn(SECRET, "I keep it to myself.")).await;
+    let stored = client
+        .append(&thread_id, turn(SECRET, "I keep it to myself."))
+        .await;
     let talk = diary::store(&client, &other).await;
     // It is in the index now, and found.
     let search = search_request(&thread_id, "treasure oak", &stored.revision);
     assert!(texts(&client.search(search).await.matches).contains(&SECRET.to_owned()));
-    client.search(search_request(&other, "oak", &talk.revision)).await;
+    client
+        .search(search_request(&other, "oak", &talk.revision))
+        .await;
     let id = stored.messages[0].message_id.clone();
     (client, thread_id, other, id)
 }
@@ -196,10 +219,13 @@ async fn b03_what_is_expired_is_not_found_while_its_vector_lives() {
 async fn the_index_forgets_what_was_erased() {
     // A tenant's point count is of all its tests, so this needs its own server.
     let dir = recollect_tests::DataDir::new();
-    let server = Server::start(&dir, &recollect_tests::Options::with(&[
-        "embedding.kind = \"none\"",
-        "worker.expiry_interval = \"1s\"",
-    ]));
+    let server = Server::start(
+        &dir,
+        &recollect_tests::Options::with(&[
+            "embedding.kind = \"none\"",
+            "worker.expiry_interval = \"1s\"",
+        ]),
+    );
     let client = server.client(Key::Acme).await;
     let (one, two, three) = (
         client.thread("app").await,
@@ -210,7 +236,9 @@ async fn the_index_forgets_what_was_erased() {
     let mut first = Vec::new();
     for thread_id in [&one, &two, &three] {
         let stored = diary::store(&client, thread_id).await;
-        client.search(search_request(thread_id, "dog", &stored.revision)).await;
+        client
+            .search(search_request(thread_id, "dog", &stored.revision))
+            .await;
         last = stored.revision;
         first.push(stored.messages[0].message_id.clone());
     }
@@ -230,8 +258,15 @@ async fn the_index_forgets_what_was_erased() {
         thread_id: one.clone(),
         message_id: first[0].clone(),
     };
-    let deleted = client.messages().delete_message(request).await.unwrap().into_inner();
-    let found = client.search(search_request(&one, "slept badly", &deleted.revision)).await;
+    let deleted = client
+        .messages()
+        .delete_message(request)
+        .await
+        .unwrap()
+        .into_inner();
+    let found = client
+        .search(search_request(&one, "slept badly", &deleted.revision))
+        .await;
     assert_eq!(found.degradations, [], "the deletion reached the index");
     points(each * 3 - 1).await;
 
@@ -266,12 +301,17 @@ async fn the_index_status_tells_how_far_it_is() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
     let stored = diary::store(&client, &thread_id).await;
-    client.search(search_request(&thread_id, "dog", &stored.revision)).await;
+    client
+        .search(search_request(&thread_id, "dog", &stored.revision))
+        .await;
     let status = client.index_status().await;
     assert_eq!(status.state(), memory_contract::proto::IndexState::Ready);
     assert!(status.point_count >= 44, "{status:?}");
     assert!(!status.collection.is_empty());
-    assert_eq!((status.dead_letter_count, status.last_error.as_str()), (0, ""));
+    assert_eq!(
+        (status.dead_letter_count, status.last_error.as_str()),
+        (0, "")
+    );
     eventually("nothing is pending", Duration::from_secs(60), async || {
         let status = client.index_status().await;
         status.pending_count == 0 && status.lag.unwrap_or_default().seconds == 0
@@ -292,7 +332,9 @@ async fn reindexing_changes_nothing_that_is_found() {
     let queued = client.admin().reindex(reindex).await.unwrap().into_inner();
     assert_eq!(queued.queued_count, 44);
     // What is appended after it comes after it in the queue as well.
-    let after = client.append(&thread_id, vec![say(Role::User, "Done?")]).await;
+    let after = client
+        .append(&thread_id, vec![say(Role::User, "Done?")])
+        .await;
     let request = SearchRequest {
         at_least_as_fresh: after.revision,
         ..request
@@ -300,6 +342,13 @@ async fn reindexing_changes_nothing_that_is_found() {
     let again = client.search(request).await;
     assert_eq!(again.degradations, []);
     let again: Vec<String> = ids(&again.matches);
-    let kept = ids(&before).into_iter().filter(|id| again.contains(id)).count();
-    assert!(kept + 1 >= before.len(), "{kept} of {} found again", before.len());
+    let kept = ids(&before)
+        .into_iter()
+        .filter(|id| again.contains(id))
+        .count();
+    assert!(
+        kept + 1 >= before.len(),
+        "{kept} of {} found again",
+        before.len()
+    );
 }

@@ -6,8 +6,7 @@ use memory_contract::proto::{
     GetHistoryRequest, GetHistoryResponse, Message, MessageInput, OversizedTurnPolicy, Role, part,
 };
 use recollect_tests::{
-    Client, Refused as _, app, history_request, ids, say, text_of, texts, tool_call, tool_result,
-    trials, turn,
+    Refused as _, app, history_request, say, texts, tool_call, tool_result, trials, turn,
 };
 use serde_json::json;
 use tonic::Code;
@@ -19,11 +18,6 @@ trials![
     d05_history_has_a_default_budget_and_limit,
     d06_whole_turns_are_dropped_oldest_first_for_every_budget,
     d06_tool_results_that_come_late_stay_with_their_call,
-    d06_an_oversized_turn_is_shortened,
-    d06_an_oversized_turn_is_dropped_on_request,
-    d06_an_oversized_turn_fails_on_request,
-    d06_an_oversized_turn_keeps_its_question_and_its_newest_steps,
-    d06_a_budget_below_one_frame_gives_nothing,
     l10_the_number_of_history_messages_can_be_set,
     history_counts_with_the_tokens_of_the_model,
     history_of_an_empty_thread_is_empty,
@@ -39,12 +33,15 @@ async fn d03_history_is_the_conversation_as_it_was_appended() {
     client.append(&thread_id, said.concat()).await;
     let history = client.history(history_request(&thread_id)).await;
     assert_eq!(history.messages, client.all_messages(&thread_id).await);
-    assert_eq!(texts(&history.messages), [
-        "My bicycle has a flat tyre.",
-        "Shall I find a repair shop?",
-        "Yes, near the station.",
-        "There is one in Mill Lane.",
-    ]);
+    assert_eq!(
+        texts(&history.messages),
+        [
+            "My bicycle has a flat tyre.",
+            "Shall I find a repair shop?",
+            "Yes, near the station.",
+            "There is one in Mill Lane.",
+        ]
+    );
     assert!(!history.truncated && !history.content_truncated);
     assert_eq!(history.tokenizer, "o200k_base");
     assert_eq!(history.total_tokens, tokens(&history.messages));
@@ -91,19 +88,29 @@ async fn d05_history_has_a_default_budget_and_limit() {
 fn mixed() -> Vec<MessageInput> {
     let mut said = vec![say(Role::System, "You are a helpful travel agent.")];
     for number in 0..12 {
-        said.push(say(Role::User, &format!("Question {number}: {}", "why ".repeat(number))));
+        said.push(say(
+            Role::User,
+            &format!("Question {number}: {}", "why ".repeat(number)),
+        ));
         if number % 4 == 1 {
             said.push(say(Role::User, "And one thing more."));
         }
         if number % 3 == 0 {
             let (a, b) = (format!("call-{number}-a"), format!("call-{number}-b"));
-            said.push(tool_call(&a, "weather", json!({"city": "Oslo", "day": number})));
+            said.push(tool_call(
+                &a,
+                "weather",
+                json!({"city": "Oslo", "day": number}),
+            ));
             said.push(tool_call(&b, "trains", json!({"to": "Oslo"})));
             said.push(tool_result(&b, "Two trains today, at nine and at five."));
             said.push(tool_result(&a, &"rain ".repeat(number + 1)));
         }
         if number % 5 != 4 {
-            said.push(say(Role::Assistant, &format!("Answer {number}: {}", "so ".repeat(20 - number))));
+            said.push(say(
+                Role::Assistant,
+                &format!("Answer {number}: {}", "so ".repeat(20 - number)),
+            ));
         }
     }
     said
@@ -128,7 +135,10 @@ async fn d06_whole_turns_are_dropped_oldest_first_for_every_budget() {
     }
     assert!(lengths.contains(&all.len()));
     lengths.dedup();
-    assert!(lengths.len() > 8, "the budgets cut in too few places: {lengths:?}");
+    assert!(
+        lengths.len() > 8,
+        "the budgets cut in too few places: {lengths:?}"
+    );
 }
 
 /// Whole turns, as many as fit, nothing torn.
@@ -146,7 +156,10 @@ fn check(all: &[Message], history: &GetHistoryResponse, max_tokens: i32) {
     assert!(starts.contains(&from), "torn turn {at}");
     let before = starts.iter().rev().find(|&&start| start < from);
     if let Some(&before) = before {
-        assert!(tokens(&all[before..]) > max_tokens, "one more turn would fit {at}");
+        assert!(
+            tokens(&all[before..]) > max_tokens,
+            "one more turn would fit {at}"
+        );
     }
     pairs(kept);
 }
@@ -159,11 +172,13 @@ fn starts(all: &[Message]) -> Vec<usize> {
 }
 
 /// Every tool call has its result and every result its call.
-fn pairs(messages: &[Message]) {
+pub fn pairs(messages: &[Message]) {
     let mut open: HashMap<&str, i32> = HashMap::new();
     for part in messages.iter().flat_map(|message| &message.parts) {
         match &part.content {
-            Some(part::Content::ToolCall(call)) => *open.entry(&call.tool_call_id).or_default() += 1,
+            Some(part::Content::ToolCall(call)) => {
+                *open.entry(&call.tool_call_id).or_default() += 1
+            }
             Some(part::Content::ToolResult(result)) => {
                 *open.entry(&result.tool_call_id).or_default() -= 1;
             }
@@ -174,7 +189,7 @@ fn pairs(messages: &[Message]) {
     assert!(open.is_empty(), "torn: {open:?}");
 }
 
-fn tokens(messages: &[Message]) -> i32 {
+pub fn tokens(messages: &[Message]) -> i32 {
     messages.iter().map(|message| message.token_count).sum()
 }
 
@@ -204,153 +219,6 @@ async fn d06_tool_results_that_come_late_stay_with_their_call() {
     }
 }
 
-/// A small turn, and then one of about 1,200 tokens.
-async fn oversized(client: &Client) -> (String, Vec<Message>) {
-    let thread_id = client.thread(&app()).await;
-    client.append(&thread_id, turn("Small?", "Small.")).await;
-    let said = vec![
-        say(Role::User, &"A long question about the sea. ".repeat(100)),
-        tool_call("call-1", "lookup", json!({"subject": "sea"})),
-        tool_result("call-1", &"The sea is deep and wide. ".repeat(60)),
-        say(Role::Assistant, &"An answer about the sea. ".repeat(40)),
-    ];
-    client.append(&thread_id, said).await;
-    let all = client.all_messages(&thread_id).await;
-    (thread_id, all)
-}
-
-async fn d06_an_oversized_turn_is_shortened() {
-    let client = plain().await;
-    let (thread_id, all) = oversized(&client).await;
-    for max_tokens in [100, 300, 700] {
-        for policy in [OversizedTurnPolicy::Unspecified, OversizedTurnPolicy::TruncateContent] {
-            let request = GetHistoryRequest {
-                max_tokens,
-                oversized_turn: policy.into(),
-                ..history_request(&thread_id)
-            };
-            let history = client.history(request).await;
-            assert!(history.truncated && history.content_truncated);
-            assert!(history.total_tokens <= max_tokens, "{}", history.total_tokens);
-            assert!(
-                history.total_tokens > max_tokens * 3 / 4,
-                "{} of {max_tokens} tokens used",
-                history.total_tokens
-            );
-            assert_eq!(ids(&history.messages), ids(&all[2..]));
-            pairs(&history.messages);
-            for (short, long) in history.messages.iter().zip(&all[2..]) {
-                assert!(text_of(long).starts_with(&text_of(short)));
-                assert_eq!(short.parts.len(), long.parts.len());
-            }
-        }
-    }
-    // What is stored stays as it was.
-    assert_eq!(client.all_messages(&thread_id).await, all);
-}
-
-async fn d06_an_oversized_turn_is_dropped_on_request() {
-    let client = plain().await;
-    let (thread_id, all) = oversized(&client).await;
-    let read = async |max_tokens| {
-        let request = GetHistoryRequest {
-            max_tokens,
-            oversized_turn: OversizedTurnPolicy::Drop.into(),
-            ..history_request(&thread_id)
-        };
-        client.history(request).await
-    };
-    let dropped = read(100).await;
-    assert!(dropped.messages.is_empty(), "an older turn must not stand for the newest");
-    assert!(dropped.truncated && !dropped.content_truncated);
-    assert_eq!(dropped.total_tokens, 0);
-    assert_eq!(read(tokens(&all[2..])).await.messages, all[2..]);
-}
-
-async fn d06_an_oversized_turn_fails_on_request() {
-    let client = plain().await;
-    let (thread_id, all) = oversized(&client).await;
-    let request = |max_tokens| GetHistoryRequest {
-        max_tokens,
-        oversized_turn: OversizedTurnPolicy::Fail.into(),
-        ..history_request(&thread_id)
-    };
-    let failure = client.messages().get_history(request(100)).await.refused();
-    let failure = failure.is(Code::FailedPrecondition, "TURN_TOO_LARGE");
-    let needed: i32 = failure.metadata["needed_tokens"].parse().unwrap();
-    assert_eq!(needed, tokens(&all[2..]));
-    assert_eq!(client.history(request(needed)).await.messages, all[2..]);
-}
-
-/// A turn of a question, many steps of a call and its result, and an answer.
-async fn long_turn(client: &Client) -> (String, Vec<Message>) {
-    let thread_id = client.thread(&app()).await;
-    client.append(&thread_id, turn("Small?", "Small.")).await;
-    let mut said = vec![say(Role::User, "Find the cheapest train.")];
-    for step in 0..30 {
-        let id = format!("call-{step}");
-        said.push(tool_call(&id, "trains", json!({"hour": step})));
-        said.push(tool_result(&id, &format!("At {step} it costs {} crowns.", step * 7)));
-    }
-    said.push(say(Role::Assistant, "The one at midnight."));
-    client.append(&thread_id, said).await;
-    let all = client.all_messages(&thread_id).await;
-    (thread_id, all[2..].to_vec())
-}
-
-async fn d06_an_oversized_turn_keeps_its_question_and_its_newest_steps() {
-    let client = plain().await;
-    let (thread_id, turn) = long_turn(&client).await;
-    let read = async |max_tokens, message_limit| {
-        let request = GetHistoryRequest {
-            max_tokens,
-            message_limit,
-            ..history_request(&thread_id)
-        };
-        let history = client.history(request).await;
-        assert!(history.truncated);
-        assert!(history.total_tokens <= max_tokens);
-        let kept = ids(&history.messages);
-        assert_eq!(kept[0], turn[0].message_id, "the question is kept");
-        let newest = &turn[turn.len() + 1 - kept.len()..];
-        assert_eq!(kept[1..], ids(newest), "the newest steps are kept");
-        pairs(&history.messages);
-        history
-    };
-    let whole = tokens(&turn);
-    let mut lengths = Vec::new();
-    for max_tokens in (10..whole).step_by(23) {
-        lengths.push(read(max_tokens, 500).await.messages.len());
-    }
-    assert!(lengths.is_sorted(), "a larger budget keeps no less: {lengths:?}");
-    lengths.dedup();
-    assert!(lengths.len() > 5, "the budgets cut in too few places: {lengths:?}");
-
-    // The answer is a step of one message, the others are of two.
-    for (message_limit, kept) in [(1, 1), (2, 2), (3, 2), (4, 4), (5, 4), (61, 60)] {
-        let history = read(1_000_000, message_limit).await;
-        assert_eq!(history.messages.len(), kept, "of at most {message_limit}");
-        assert!(!history.content_truncated);
-    }
-}
-
-async fn d06_a_budget_below_one_frame_gives_nothing() {
-    let client = plain().await;
-    let (thread_id, _) = oversized(&client).await;
-    for max_tokens in [1, 2] {
-        let request = GetHistoryRequest {
-            max_tokens,
-            ..history_request(&thread_id)
-        };
-        let history = client.history(request).await;
-        assert!(
-            history.messages.is_empty() && history.truncated,
-            "at {max_tokens}: {history:?}"
-        );
-        assert_eq!(history.total_tokens, 0);
-    }
-}
-
 async fn l10_the_number_of_history_messages_can_be_set() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -367,7 +235,11 @@ async fn l10_the_number_of_history_messages_can_be_set() {
     };
     assert_eq!(texts(&read(4).await.messages), ["q8", "a8", "q9", "a9"]);
     let odd = read(5).await;
-    assert_eq!(texts(&odd.messages), ["q8", "a8", "q9", "a9"], "no turn is torn");
+    assert_eq!(
+        texts(&odd.messages),
+        ["q8", "a8", "q9", "a9"],
+        "no turn is torn"
+    );
     assert!(odd.truncated);
     let whole = read(20).await;
     assert_eq!(whole.messages.len(), 20);
@@ -409,7 +281,10 @@ async fn history_counts_with_the_tokens_of_the_model() {
     assert_eq!(unknown.tokenizer, "o200k_base");
     assert_eq!(new.total_tokens, tokens(&new.messages));
     assert_eq!(new.total_tokens, unknown.total_tokens);
-    assert!(old.total_tokens > new.total_tokens, "the older encoding needs more");
+    assert!(
+        old.total_tokens > new.total_tokens,
+        "the older encoding needs more"
+    );
 
     let budget = new.total_tokens;
     assert!(!read("gpt-4o", budget).await.content_truncated);

@@ -83,7 +83,9 @@ async fn n15_no_tenant_sees_another() {
     assert_eq!(acme.all_messages(&thread_id).await.len(), 2);
 
     // The same names mean another thread there.
-    let own = globex.resolve(session(&app, "ada", &before.session_key)).await;
+    let own = globex
+        .resolve(session(&app, "ada", &before.session_key))
+        .await;
     assert_ne!(own.thread_id, thread_id);
     let request = ListThreadsRequest {
         app_id: app.clone(),
@@ -115,11 +117,17 @@ async fn n15_no_user_sees_another_in_recall() {
     let app = app();
     let bobs = client.thread_of(&app, "bob").await;
     let said = client
-        .append(&bobs, turn("My blood type is AB negative.", "Understood, Bob."))
+        .append(
+            &bobs,
+            turn("My blood type is AB negative.", "Understood, Bob."),
+        )
         .await;
     let adas = client.thread_of(&app, "ada").await;
     let own = client
-        .append(&adas, turn("My blood type is zero positive.", "Understood, Ada."))
+        .append(
+            &adas,
+            turn("My blood type is zero positive.", "Understood, Ada."),
+        )
         .await;
     assert_ne!(said.revision, own.revision);
 
@@ -129,7 +137,12 @@ async fn n15_no_user_sees_another_in_recall() {
     recall.recent_window = Some(0);
     let recalled = client.recall(recall).await;
     assert!(texts(&recalled.messages).contains(&"My blood type is zero positive.".to_owned()));
-    assert!(recalled.messages.iter().all(|hit| hit.message.as_ref().unwrap().thread_id == adas));
+    assert!(
+        recalled
+            .messages
+            .iter()
+            .all(|hit| hit.message.as_ref().unwrap().thread_id == adas)
+    );
 
     // Bob's is in the index by now, or else the test would prove nothing.
     let mut search = search_request("", question, &said.revision);
@@ -140,11 +153,21 @@ async fn n15_no_user_sees_another_in_recall() {
     let found = client.search(search.clone()).await;
     assert_eq!(found.degradations, []);
     assert!(texts(&found.matches).contains(&"My blood type is AB negative.".to_owned()));
-    assert!(found.matches.iter().all(|hit| hit.message.as_ref().unwrap().thread_id == bobs));
+    assert!(
+        found
+            .matches
+            .iter()
+            .all(|hit| hit.message.as_ref().unwrap().thread_id == bobs)
+    );
 
     search.user.as_mut().unwrap().user_id = "ada".to_owned();
     let found = client.search(search).await;
-    assert!(found.matches.iter().all(|hit| hit.message.as_ref().unwrap().thread_id == adas));
+    assert!(
+        found
+            .matches
+            .iter()
+            .all(|hit| hit.message.as_ref().unwrap().thread_id == adas)
+    );
 
     // Only a search over the app, asked for as such, sees both.
     let mut search = search_request(&adas, question, &said.revision);
@@ -157,13 +180,25 @@ async fn n15_no_user_sees_another_in_recall() {
 async fn n15_a_global_thread_is_in_no_users_memory() {
     let client = acme().await;
     let app = app();
-    let global = client.resolve(session(&app, "bob", "global")).await.thread_id;
+    let global = client
+        .resolve(session(&app, "bob", "global"))
+        .await
+        .thread_id;
     let said = client
-        .append(&global, vec![say(Role::User, "The canteen closes at three.")])
+        .append(
+            &global,
+            vec![say(Role::User, "The canteen closes at three.")],
+        )
         .await;
-    let nobodys = client.resolve(session(&app, "", "thread:1")).await.thread_id;
+    let nobodys = client
+        .resolve(session(&app, "", "thread:1"))
+        .await
+        .thread_id;
     let own = client
-        .append(&nobodys, vec![say(Role::User, "When does the canteen close?")])
+        .append(
+            &nobodys,
+            vec![say(Role::User, "When does the canteen close?")],
+        )
         .await;
     // Nobody is known in either thread, so neither may reach the other.
     for (thread_id, revision, text) in [
@@ -185,8 +220,14 @@ async fn n15_a_global_thread_is_in_no_users_memory() {
 async fn t15_recall_stays_within_the_app() {
     let client = acme().await;
     let (one, other) = (app(), app());
-    let first = client.resolve(session(&one, "ada", "thread:1")).await.thread_id;
-    let second = client.resolve(session(&other, "ada", "thread:1")).await.thread_id;
+    let first = client
+        .resolve(session(&one, "ada", "thread:1"))
+        .await
+        .thread_id;
+    let second = client
+        .resolve(session(&other, "ada", "thread:1"))
+        .await
+        .thread_id;
     let said = client
         .append(&first, vec![say(Role::User, "My locker number is 2203.")])
         .await;
@@ -205,7 +246,10 @@ async fn two_keys_of_a_tenant_see_the_same() {
     let thread_id = one.thread(&app()).await;
     one.append(&thread_id, turn("Q", "A")).await;
     assert_eq!(other.all_messages(&thread_id).await.len(), 2);
-    assert_eq!(other.get_thread(&thread_id).await, one.get_thread(&thread_id).await);
+    assert_eq!(
+        other.get_thread(&thread_id).await,
+        one.get_thread(&thread_id).await
+    );
 }
 
 async fn metadata_named_like_an_index_field_opens_nothing() {
@@ -213,10 +257,22 @@ async fn metadata_named_like_an_index_field_opens_nothing() {
     let app = app();
     let victim = acme.thread_of(&app, "ada").await;
     let said = acme
-        .append(&victim, vec![say(Role::User, "The vault opens with xyzzy.")])
+        .append(
+            &victim,
+            vec![say(Role::User, "The vault opens with xyzzy.")],
+        )
         .await;
     let thread = globex.thread_of(&app, "mallory").await;
-    let names = ["tenant", "tenant_id", "app", "app_id", "user", "user_id", "thread", "thread_id"];
+    let names = [
+        "tenant",
+        "tenant_id",
+        "app",
+        "app_id",
+        "user",
+        "user_id",
+        "thread",
+        "thread_id",
+    ];
     let claims: serde_json::Map<String, Value> = names
         .iter()
         .zip(["acme", "acme", &app, &app, "ada", "ada", &victim, &victim])
@@ -235,7 +291,11 @@ async fn metadata_named_like_an_index_field_opens_nothing() {
             ..Default::default()
         });
         let found = texts(&globex.search(search).await.matches);
-        assert_eq!(found, ["The vault opens with nothing of the kind."], "{key}");
+        assert_eq!(
+            found,
+            ["The vault opens with nothing of the kind."],
+            "{key}"
+        );
     }
     // And what mallory claims puts nothing into another's memory.
     for scope in [RecallScope::Thread, RecallScope::User, RecallScope::App] {

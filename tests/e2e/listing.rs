@@ -7,7 +7,7 @@ use memory_contract::proto::{
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, Refused as _, app, metadata, say, session, texts, trials, turn,
+    Client, Dynamic, Refused as _, app, metadata, reply, say, session, texts, trials, turn,
 };
 use serde_json::json;
 
@@ -20,6 +20,7 @@ trials![
     messages_are_filtered_by_time_and_metadata,
     messages_are_listed_on_all_branches,
     a_page_token_belongs_to_its_query,
+    a_page_token_belongs_to_its_method,
     a_page_ends_before_it_is_too_large_to_send,
     a_template_can_do_no_harm,
 ];
@@ -82,12 +83,28 @@ async fn l11_messages_are_filtered_by_sender_and_sender_name() {
         };
         filtered(&client, &thread_id, filter).await
     };
-    assert_eq!(list(&[Role::User], &[]).await, ["Is the boat dry?", "And the sail?"]);
-    assert_eq!(list(&[Role::System, Role::Tool], &[]).await, ["Talk like a captain."]);
+    assert_eq!(
+        list(&[Role::User], &[]).await,
+        ["Is the boat dry?", "And the sail?"]
+    );
+    assert_eq!(
+        list(&[Role::System, Role::Tool], &[]).await,
+        ["Talk like a captain."]
+    );
     assert_eq!(list(&[], &["Bob"]).await, ["And the sail?"]);
-    assert_eq!(list(&[], &["bob"]).await, Vec::<String>::new(), "written exactly so");
-    assert_eq!(list(&[Role::Assistant], &["Ada"]).await, Vec::<String>::new());
-    assert_eq!(list(&[Role::User], &["Ada", "Bot"]).await, ["Is the boat dry?"]);
+    assert_eq!(
+        list(&[], &["bob"]).await,
+        Vec::<String>::new(),
+        "written exactly so"
+    );
+    assert_eq!(
+        list(&[Role::Assistant], &["Ada"]).await,
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        list(&[Role::User], &["Ada", "Bot"]).await,
+        ["Is the boat dry?"]
+    );
     assert_eq!(list(&[], &[]).await.len(), 5);
 }
 
@@ -121,7 +138,11 @@ async fn l11_messages_of_a_session_are_listed_in_both_orders_and_pages() {
             ..Default::default()
         })
         .await;
-    assert_eq!(first.unwrap().into_inner().messages.len(), 50, "the default");
+    assert_eq!(
+        first.unwrap().into_inner().messages.len(),
+        50,
+        "the default"
+    );
 }
 
 async fn render(
@@ -140,23 +161,34 @@ async fn render(
 async fn l11_messages_are_rendered_by_a_text_template() {
     let client = plain().await;
     let thread_id = boat(&client).await;
-    let rendered = render(&client, &thread_id, "{{ seq }} {{ role }} {{ name }}: {{ text }}").await;
+    let rendered = render(
+        &client,
+        &thread_id,
+        "{{ seq }} {{ role }} {{ name }}: {{ text }}",
+    )
+    .await;
     let rendered = rendered.unwrap().into_inner();
     assert_eq!(rendered.messages.len(), 5);
-    assert_eq!(rendered.rendered_texts, [
-        "1 system : Talk like a captain.",
-        "2 user Ada: Is the boat dry?",
-        "3 assistant Bot: Dry as a bone.",
-        "4 user Bob: And the sail?",
-        "5 assistant Bot: White as snow.",
-    ]);
+    assert_eq!(
+        rendered.rendered_texts,
+        [
+            "1 system : Talk like a captain.",
+            "2 user Ada: Is the boat dry?",
+            "3 assistant Bot: Dry as a bone.",
+            "4 user Bob: And the sail?",
+            "5 assistant Bot: White as snow.",
+        ]
+    );
     let timed = render(&client, &thread_id, "{{ create_time }}").await;
     let timed = timed.unwrap().into_inner().rendered_texts;
     assert!(timed[0].contains("1970-01-01"), "{timed:?}");
     assert!(timed[0].contains("00:16:40"), "{timed:?}");
 
     let none = render(&client, &thread_id, "").await;
-    assert_eq!(none.unwrap().into_inner().rendered_texts, Vec::<String>::new());
+    assert_eq!(
+        none.unwrap().into_inner().rendered_texts,
+        Vec::<String>::new()
+    );
 }
 
 async fn messages_are_filtered_by_time_and_metadata() {
@@ -187,7 +219,11 @@ async fn messages_are_filtered_by_time_and_metadata() {
     assert_eq!(with(json!({"number": 3})).await, 1);
     assert_eq!(with(json!({"even": true})).await, 3);
     assert_eq!(with(json!({"even": true, "topic": "sail"})).await, 1);
-    assert_eq!(with(json!({"number": "3"})).await, 0, "a string is not a number");
+    assert_eq!(
+        with(json!({"number": "3"})).await,
+        0,
+        "a string is not a number"
+    );
     assert_eq!(with(json!({"absent": "x"})).await, 0);
     assert_eq!(with(json!({})).await, 5);
 }
@@ -198,7 +234,7 @@ async fn messages_are_listed_on_all_branches() {
     let stored = client.append(&thread_id, turn("Q", "first")).await;
     let question = &stored.messages[0].message_id;
     client
-        .append(&thread_id, vec![recollect_tests::reply(question, Role::Assistant, "second")])
+        .append(&thread_id, vec![reply(question, Role::Assistant, "second")])
         .await;
     let all = client.all_messages(&thread_id).await;
     assert_eq!(texts(&all), ["Q", "first", "second"]);
@@ -235,16 +271,104 @@ async fn a_page_token_belongs_to_its_query() {
         ..Default::default()
     };
     for wrong in [
-        ListMessagesRequest { thread_id: other, ..next.clone() },
-        ListMessagesRequest { filter: Some(roles), ..next.clone() },
-        ListMessagesRequest { order: SortOrder::Descending.into(), ..next.clone() },
-        ListMessagesRequest { text_template: "{{ text }}".into(), ..next.clone() },
-        ListMessagesRequest { page_token: "nonsense".into(), ..next.clone() },
-        ListMessagesRequest { page_token: token[1..].into(), ..next.clone() },
-        ListMessagesRequest { page_token: "%%%\u{1F980}".into(), ..next },
+        ListMessagesRequest {
+            thread_id: other,
+            ..next.clone()
+        },
+        ListMessagesRequest {
+            filter: Some(roles),
+            ..next.clone()
+        },
+        ListMessagesRequest {
+            order: SortOrder::Descending.into(),
+            ..next.clone()
+        },
+        ListMessagesRequest {
+            text_template: "{{ text }}".into(),
+            ..next.clone()
+        },
+        ListMessagesRequest {
+            page_token: "nonsense".into(),
+            ..next.clone()
+        },
+        ListMessagesRequest {
+            page_token: token[1..].into(),
+            ..next.clone()
+        },
+        ListMessagesRequest {
+            page_token: "%%%\u{1F980}".into(),
+            ..next
+        },
     ] {
         let refused = client.messages().list_messages(wrong).await.refused();
         refused.names_field("page_token");
+    }
+}
+
+async fn a_page_token_belongs_to_its_method() {
+    let client = plain().await;
+    let (one, other) = (app(), app());
+    let mut threads = Vec::new();
+    for _ in 0..3 {
+        let thread_id = client.thread(&one).await;
+        let stored = client.append(&thread_id, turn("Q", "A")).await;
+        let question = &stored.messages[0].message_id;
+        client
+            .append(
+                &thread_id,
+                vec![reply(question, Role::Assistant, "A again")],
+            )
+            .await;
+        threads.push(thread_id);
+    }
+    let lists = [
+        ("ThreadService/ListThreads", json!({"app_id": one})),
+        (
+            "ThreadService/ListBranches",
+            json!({"thread_id": threads[0]}),
+        ),
+        (
+            "MessageService/ListMessages",
+            json!({"thread_id": threads[0]}),
+        ),
+    ];
+    let mut tokens = Vec::new();
+    for (method, request) in &lists {
+        let mut request = request.clone();
+        request["page_size"] = json!(1);
+        let page = Dynamic::call(&client, method, request)
+            .await
+            .unwrap()
+            .into_inner();
+        tokens.push(page[0]["next_page_token"].clone());
+    }
+    let elsewhere = [
+        ("ThreadService/ListThreads", json!({"app_id": other})),
+        (
+            "ThreadService/ListThreads",
+            json!({"app_id": one, "user_id": "ada"}),
+        ),
+        (
+            "ThreadService/ListBranches",
+            json!({"thread_id": threads[1]}),
+        ),
+        (
+            "MessageService/ListMessages",
+            json!({"thread_id": threads[1]}),
+        ),
+        ("AdminService/ListDeadLetters", json!({})),
+    ];
+    for (index, token) in tokens.iter().enumerate() {
+        for (place, (method, request)) in lists.iter().chain(&elsewhere).enumerate() {
+            let mut request = request.clone();
+            request["page_token"] = token.clone();
+            let answer = Dynamic::call(&client, method, request).await;
+            if place == index {
+                answer.unwrap();
+            } else {
+                answer.refused().names_field("page_token");
+            }
+        }
     }
 }
 
@@ -263,7 +387,11 @@ async fn a_page_ends_before_it_is_too_large_to_send() {
     };
     let first = client.messages().list_messages(request.clone()).await;
     let first = first.unwrap().into_inner();
-    assert!((2..=16).contains(&first.messages.len()), "{}", first.messages.len());
+    assert!(
+        (2..=16).contains(&first.messages.len()),
+        "{}",
+        first.messages.len()
+    );
     let all = client.list(request).await;
     let seqs: Vec<i64> = all.iter().map(|message| message.seq).collect();
     assert_eq!(seqs, (1..=24).collect::<Vec<i64>>());
@@ -279,7 +407,10 @@ async fn a_template_can_do_no_harm() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     client
-        .append(&thread_id, vec![named(Role::User, "{{ 1 + 1 }}", "{{ 7 * 7 }} {% raw %}")])
+        .append(
+            &thread_id,
+            vec![named(Role::User, "{{ 1 + 1 }}", "{{ 7 * 7 }} {% raw %}")],
+        )
         .await;
     let rendered = render(&client, &thread_id, "{{ name }}/{{ text }}").await;
     assert_eq!(
@@ -310,5 +441,4 @@ async fn a_template_can_do_no_harm() {
         assert!(start.elapsed() < Duration::from_secs(20), "{template}");
     }
     assert_eq!(client.all_messages(&thread_id).await.len(), 1);
-
 }

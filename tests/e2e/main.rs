@@ -4,12 +4,14 @@
 
 mod append;
 mod branches;
+mod cli;
 mod coverage;
 mod crash;
 mod degraded;
 mod diary;
 mod embedded;
 mod erasing;
+mod explain;
 mod external;
 mod freshness;
 mod history;
@@ -17,6 +19,7 @@ mod isolation;
 mod limits;
 mod listing;
 mod operations;
+mod oversized;
 mod parts;
 mod qdrant;
 mod recall;
@@ -38,16 +41,19 @@ fn main() -> ExitCode {
         external::trials(),
         qdrant::trials(),
         freshness::trials(),
+        cli::trials(),
         tools::trials(),
         threads::trials(),
         append::trials(),
         branches::trials(),
         history::trials(),
+        oversized::trials(),
         parts::trials(),
         listing::trials(),
         erasing::trials(),
         transfer::trials(),
         recall::trials(),
+        explain::trials(),
         search::trials(),
         isolation::trials(),
         limits::trials(),

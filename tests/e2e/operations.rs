@@ -46,16 +46,28 @@ async fn reflection_v1_lists_and_describes_all_services() {
     };
     let requests = vec![
         ask(MessageRequest::ListServices(String::new())),
-        ask(MessageRequest::FileContainingSymbol("recollect.v1.RecallService".into())),
+        ask(MessageRequest::FileContainingSymbol(
+            "recollect.v1.RecallService".into(),
+        )),
     ];
-    let answers = reflection.server_reflection_info(tokio_stream::iter(requests)).await.unwrap();
+    let answers = reflection
+        .server_reflection_info(tokio_stream::iter(requests))
+        .await
+        .unwrap();
     let answers: Vec<_> = answers.into_inner().map(Result::unwrap).collect().await;
     let Some(MessageResponse::ListServicesResponse(list)) = &answers[0].message_response else {
         panic!("{answers:?}");
     };
-    let names: HashSet<&str> = list.service.iter().map(|service| service.name.as_str()).collect();
+    let names: HashSet<&str> = list
+        .service
+        .iter()
+        .map(|service| service.name.as_str())
+        .collect();
     for service in Dynamic::services() {
-        assert!(names.contains(service.as_str()), "{service} is not among {names:?}");
+        assert!(
+            names.contains(service.as_str()),
+            "{service} is not among {names:?}"
+        );
     }
     assert!(names.contains("grpc.health.v1.Health"), "{names:?}");
     let Some(MessageResponse::FileDescriptorResponse(files)) = &answers[1].message_response else {
@@ -76,14 +88,24 @@ async fn reflection_v1alpha_lists_all_services() {
         host: String::new(),
         message_request: Some(MessageRequest::ListServices(String::new())),
     };
-    let answers = reflection.server_reflection_info(tokio_stream::once(request)).await.unwrap();
+    let answers = reflection
+        .server_reflection_info(tokio_stream::once(request))
+        .await
+        .unwrap();
     let answer = answers.into_inner().next().await.unwrap().unwrap();
     let Some(MessageResponse::ListServicesResponse(list)) = answer.message_response else {
         panic!("{answer:?}");
     };
-    let names: HashSet<&str> = list.service.iter().map(|service| service.name.as_str()).collect();
+    let names: HashSet<&str> = list
+        .service
+        .iter()
+        .map(|service| service.name.as_str())
+        .collect();
     for service in Dynamic::services() {
-        assert!(names.contains(service.as_str()), "{service} is not among {names:?}");
+        assert!(
+            names.contains(service.as_str()),
+            "{service} is not among {names:?}"
+        );
     }
 }
 
@@ -101,7 +123,10 @@ async fn health_answers_without_a_key() {
     let request = HealthCheckRequest {
         service: "no.such.Service".to_owned(),
     };
-    assert_eq!(health.check(request).await.unwrap_err().code(), Code::NotFound);
+    assert_eq!(
+        health.check(request).await.unwrap_err().code(),
+        Code::NotFound
+    );
 }
 
 async fn readiness_is_told_over_http() {
@@ -110,7 +135,10 @@ async fn readiness_is_told_over_http() {
     assert_eq!(status, 200);
     let (status, body) = http_get(addr, "/readyz").await;
     assert_eq!(status, 200, "{body}");
-    assert!(body.contains("ready") && !body.contains("degraded"), "{body}");
+    assert!(
+        body.contains("ready") && !body.contains("degraded"),
+        "{body}"
+    );
     assert_eq!(http_get(addr, "/no-such-path").await.0, 404);
 }
 
@@ -118,7 +146,9 @@ async fn metrics_have_the_promised_series() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
     let stored = client.append(&thread_id, turn("A boat?", "A boat.")).await;
-    client.recall(recall_request(&thread_id, "boat", &stored.revision)).await;
+    client
+        .recall(recall_request(&thread_id, "boat", &stored.revision))
+        .await;
     let refused = client.search_refused("").await;
     assert_eq!(refused.code, Code::InvalidArgument);
 
@@ -166,7 +196,9 @@ async fn metrics_and_logs_hold_nothing_that_was_said() {
     let (said, asked) = ("flibbertigibbet-said", "flibbertigibbet-asked");
     let thread_id = client.thread(&app()).await;
     let stored = client.append(&thread_id, vec![say(Role::User, said)]).await;
-    client.search(search_request(&thread_id, asked, &stored.revision)).await;
+    client
+        .search(search_request(&thread_id, asked, &stored.revision))
+        .await;
     let bad = AppendMessagesRequest {
         thread_id,
         messages: vec![say(Role::User, &format!("{said}\0"))],
@@ -178,7 +210,10 @@ async fn metrics_and_logs_hold_nothing_that_was_said() {
     assert!(!log.is_empty(), "the server logs something");
     for text in [&metrics, &log] {
         assert!(!text.contains("flibbertigibbet"), "what was said leaks");
-        assert!(!text.contains(&recollect_tests::Key::Acme.secret()), "a key leaks");
+        assert!(
+            !text.contains(&recollect_tests::Key::Acme.secret()),
+            "a key leaks"
+        );
     }
 }
 
@@ -188,16 +223,28 @@ async fn a_deadline_that_passes_is_deadline_exceeded() {
     let request = recall_request(&thread_id, "x", "").encode_to_vec();
     let bearer = format!("Bearer {}", recollect_tests::Key::Acme.secret());
     let call = async |timeout: &str| {
-        let headers = [("authorization", bearer.as_str()), ("grpc-timeout", timeout)];
+        let headers = [
+            ("authorization", bearer.as_str()),
+            ("grpc-timeout", timeout),
+        ];
         let addr = &SHARED.ready().addr;
-        raw_call(addr, "/recollect.v1.RecallService/Recall", &headers, &request).await
+        raw_call(
+            addr,
+            "/recollect.v1.RecallService/Recall",
+            &headers,
+            &request,
+        )
+        .await
     };
     let failure = call("1n").await;
     failure.is(Code::DeadlineExceeded, "DEADLINE_EXCEEDED");
     assert_eq!(call("30S").await.code, Code::Ok);
     // One that cannot be read must not be taken for none at all, nor harm.
     let odd = call("soon").await;
-    assert!(matches!(odd.code, Code::Ok | Code::InvalidArgument), "{odd:?}");
+    assert!(
+        matches!(odd.code, Code::Ok | Code::InvalidArgument),
+        "{odd:?}"
+    );
 }
 
 async fn a_request_that_is_too_large_is_refused() {
@@ -211,7 +258,10 @@ async fn a_request_that_is_too_large_is_refused() {
     let answer = client.messages().append_messages(request).await;
     let code = answer.unwrap_err().code();
     assert!(
-        matches!(code, Code::OutOfRange | Code::ResourceExhausted | Code::InvalidArgument),
+        matches!(
+            code,
+            Code::OutOfRange | Code::ResourceExhausted | Code::InvalidArgument
+        ),
         "{code:?}"
     );
     assert!(client.all_messages(&thread_id).await.is_empty());
@@ -222,8 +272,9 @@ async fn a_request_that_is_too_large_is_refused() {
         messages: vec![say(Role::User, &"0".repeat(5 * 1024 * 1024))],
         ..Default::default()
     };
-    let mut compressed =
-        client.messages().send_compressed(tonic::codec::CompressionEncoding::Gzip);
+    let mut compressed = client
+        .messages()
+        .send_compressed(tonic::codec::CompressionEncoding::Gzip);
     assert!(compressed.append_messages(request).await.is_err());
     assert!(client.all_messages(&thread_id).await.is_empty());
 }
@@ -231,13 +282,22 @@ async fn a_request_that_is_too_large_is_refused() {
 async fn the_server_says_what_it_is() {
     for key in recollect_tests::Key::ALL {
         let client = SHARED.client(key).await;
-        let info = client.admin().get_server_info(GetServerInfoRequest {}).await;
+        let info = client
+            .admin()
+            .get_server_info(GetServerInfoRequest {})
+            .await;
         let info = info.unwrap().into_inner();
         assert_eq!(info.version, env!("CARGO_PKG_VERSION"));
         assert_eq!(info.tenant, key.tenant());
         assert_eq!(info.index_backend, "qdrant-edge");
-        assert!(info.embedding_model.starts_with("all-minilm-l6-v2"), "{info:?}");
-        assert!(info.postgres_version.starts_with(|first: char| first.is_ascii_digit()));
+        assert!(
+            info.embedding_model.starts_with("all-minilm-l6-v2"),
+            "{info:?}"
+        );
+        assert!(
+            info.postgres_version
+                .starts_with(|first: char| first.is_ascii_digit())
+        );
         assert!(info.start_time.is_some());
     }
 }
@@ -246,14 +306,19 @@ async fn compressed_requests_are_understood() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
     let gzip = tonic::codec::CompressionEncoding::Gzip;
-    let mut messages = client.messages().send_compressed(gzip).accept_compressed(gzip);
+    let mut messages = client
+        .messages()
+        .send_compressed(gzip)
+        .accept_compressed(gzip);
     let request = AppendMessagesRequest {
         thread_id: thread_id.clone(),
         messages: vec![say(Role::User, &"compressible ".repeat(1_000))],
         ..Default::default()
     };
     messages.append_messages(request).await.unwrap();
-    let history = messages.get_history(recollect_tests::history_request(&thread_id)).await;
+    let history = messages
+        .get_history(recollect_tests::history_request(&thread_id))
+        .await;
     assert_eq!(history.unwrap().into_inner().messages.len(), 1);
 }
 

@@ -68,7 +68,10 @@ async fn t17_parts_of_every_kind_come_back_as_they_were_stored() {
         file("https://example.org/cat.png", "A cat on a red chair"),
         location(Location::UploadFileId("upload-1".into()), FileType::Audio),
         location(Location::ToolFileId("made-2".into()), FileType::Video),
-        location(Location::Url("https://example.org/a.pdf".into()), FileType::Document),
+        location(
+            Location::Url("https://example.org/a.pdf".into()),
+            FileType::Document,
+        ),
         location(Location::Url("ipfs://x".into()), FileType::Custom),
         text(""),
     ];
@@ -78,7 +81,9 @@ async fn t17_parts_of_every_kind_come_back_as_they_were_stored() {
         part(Content::ToolCall(ToolCall {
             tool_call_id: "call-1".into(),
             name: "lookup".into(),
-            arguments: Some(metadata(json!({"q": "cat", "limit": 3, "deep": {"x": [true]}}))),
+            arguments: Some(metadata(
+                json!({"q": "cat", "limit": 3, "deep": {"x": [true]}}),
+            )),
         })),
         part(Content::ToolCall(ToolCall {
             tool_call_id: "call-2".into(),
@@ -95,16 +100,27 @@ async fn t17_parts_of_every_kind_come_back_as_they_were_stored() {
         }))
     };
     let tool = vec![
-        result("call-1", Some(tool_result::Content::Json(json(json!({"hits": []})))), false),
-        result("call-1", Some(tool_result::Content::Text("boom".into())), true),
+        result(
+            "call-1",
+            Some(tool_result::Content::Json(json(json!({"hits": []})))),
+            false,
+        ),
+        result(
+            "call-1",
+            Some(tool_result::Content::Text("boom".into())),
+            true,
+        ),
         result("call-2", None, false),
     ];
-    let stored = round_trip(&client, vec![
-        with_parts(Role::User, user),
-        with_parts(Role::Assistant, assistant),
-        with_parts(Role::Tool, tool),
-        with_parts(Role::System, vec![text("Be brief.")]),
-    ])
+    let stored = round_trip(
+        &client,
+        vec![
+            with_parts(Role::User, user),
+            with_parts(Role::Assistant, assistant),
+            with_parts(Role::Tool, tool),
+            with_parts(Role::System, vec![text("Be brief.")]),
+        ],
+    )
     .await;
     assert!(stored.iter().all(|message| message.token_count > 3));
 }

@@ -74,17 +74,28 @@ async fn l02_api_and_worker_run_apart_on_postgres_and_qdrant() {
     let worker = Server::start(&dir, &role("worker", &url, &qdrant));
     let client = server.client(Key::Acme).await;
     index_ready(&client).await;
-    let info = client.admin().get_server_info(GetServerInfoRequest {}).await;
+    let info = client
+        .admin()
+        .get_server_info(GetServerInfoRequest {})
+        .await;
     assert_eq!(info.unwrap().into_inner().index_backend, "qdrant");
     let thread_id = client.thread("app").await;
     let stored = diary::store(&client, &thread_id).await;
     for (query, said) in [
-        ("What pet do we have?", "We adopted a greyhound, he is called Biscuit."),
+        (
+            "What pet do we have?",
+            "We adopted a greyhound, he is called Biscuit.",
+        ),
         ("QX-88213-B", "The order number of the sofa is QX-88213-B."),
     ] {
-        let found = client.search(search_request(&thread_id, query, &stored.revision)).await;
+        let found = client
+            .search(search_request(&thread_id, query, &stored.revision))
+            .await;
         assert_eq!(found.degradations, []);
-        assert!(texts(&found.matches)[..3].contains(&said.to_owned()), "{query}: {found:?}");
+        assert!(
+            texts(&found.matches)[..3].contains(&said.to_owned()),
+            "{query}: {found:?}"
+        );
     }
     let globex = server.client(Key::Globex).await;
     let other = globex.thread("app").await;
@@ -127,9 +138,15 @@ async fn b02_recall_that_cannot_be_fresh_in_time_says_so() {
     let start = Instant::now();
     let recalled = client.recall(request.clone()).await;
     let waited = start.elapsed();
-    assert!(waited >= Duration::from_millis(900), "it waits for the index first: {waited:?}");
+    assert!(
+        waited >= Duration::from_millis(900),
+        "it waits for the index first: {waited:?}"
+    );
     assert!(waited < Duration::from_secs(15), "{waited:?}");
-    assert_eq!(reasons(&recalled.degradations), [DegradationReason::IndexLagging]);
+    assert_eq!(
+        reasons(&recalled.degradations),
+        [DegradationReason::IndexLagging]
+    );
     let found = texts(&recalled.messages);
     assert!(found.contains(&"We adopted a greyhound, he is called Biscuit.".to_owned()));
 
@@ -150,9 +167,14 @@ async fn b02_recall_that_cannot_be_fresh_in_time_says_so() {
         }),
         ..request
     });
-    timed.metadata_mut().insert("grpc-timeout", "2S".parse().unwrap());
+    timed
+        .metadata_mut()
+        .insert("grpc-timeout", "2S".parse().unwrap());
     let recalled = client.recalls().recall(timed).await.unwrap().into_inner();
-    assert_eq!(reasons(&recalled.degradations), [DegradationReason::IndexLagging]);
+    assert_eq!(
+        reasons(&recalled.degradations),
+        [DegradationReason::IndexLagging]
+    );
 }
 
 async fn b03_what_is_deleted_is_not_found_while_its_vector_is_in_qdrant() {
@@ -175,9 +197,22 @@ async fn b03_what_is_deleted_is_not_found_while_its_vector_is_in_qdrant() {
         thread_id: thread_id.clone(),
         message_id: first.messages[0].message_id.clone(),
     };
-    let deleted = client.messages().delete_message(request).await.unwrap().into_inner();
-    assert_eq!(client.index_status().await.point_count, 46, "its vector is still there");
-    for method in [SearchMethod::Hybrid, SearchMethod::Dense, SearchMethod::Lexical] {
+    let deleted = client
+        .messages()
+        .delete_message(request)
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!(
+        client.index_status().await.point_count,
+        46,
+        "its vector is still there"
+    );
+    for method in [
+        SearchMethod::Hybrid,
+        SearchMethod::Dense,
+        SearchMethod::Lexical,
+    ] {
         let search = SearchRequest {
             method: method.into(),
             limit: 100,
@@ -186,14 +221,20 @@ async fn b03_what_is_deleted_is_not_found_while_its_vector_is_in_qdrant() {
         let found = client.search(search).await;
         assert_eq!(found.degradations, []);
         assert!(!found.matches.is_empty());
-        assert!(!texts(&found.matches).contains(&secret.to_owned()), "{method:?}");
+        assert!(
+            !texts(&found.matches).contains(&secret.to_owned()),
+            "{method:?}"
+        );
         let recall = RecallRequest {
             method: method.into(),
             top_k: Some(100),
             ..recall_request(&thread_id, "treasure under the oak", "")
         };
         let found = client.recall(recall).await;
-        assert!(!texts(&found.messages).contains(&secret.to_owned()), "{method:?}");
+        assert!(
+            !texts(&found.messages).contains(&secret.to_owned()),
+            "{method:?}"
+        );
     }
     // A worker that comes back forgets it.
     let _worker = Server::start(&dir, &role("worker", &url, &qdrant));
@@ -209,12 +250,18 @@ async fn what_cannot_be_indexed_is_a_dead_letter_with_its_reason() {
     let client = server.client(Key::Acme).await;
     index_ready(&client).await;
     let thread_id = client.thread("app").await;
-    qdrant.server().set_fault(Fault::RefuseSpeaker("Mallory".to_owned()));
+    qdrant
+        .server()
+        .set_fault(Fault::RefuseSpeaker("Mallory".to_owned()));
     let mallory = MessageInput {
         name: "Mallory".to_owned(),
         ..say(Role::User, "The needle is in the haystack.")
     };
-    let said = vec![say(Role::User, "Before."), mallory, say(Role::User, "After.")];
+    let said = vec![
+        say(Role::User, "Before."),
+        mallory,
+        say(Role::User, "After."),
+    ];
     let stored = client.append(&thread_id, said).await;
     eventually("it is given up", Duration::from_secs(30), async || {
         let status = client.index_status().await;
@@ -224,7 +271,10 @@ async fn what_cannot_be_indexed_is_a_dead_letter_with_its_reason() {
     let status = client.index_status().await;
     assert_eq!(status.point_count, 2, "the others are in the index");
     assert!(!status.last_error.is_empty() && status.last_error_time.is_some());
-    let list = client.admin().list_dead_letters(ListDeadLettersRequest::default()).await;
+    let list = client
+        .admin()
+        .list_dead_letters(ListDeadLettersRequest::default())
+        .await;
     let list = list.unwrap().into_inner();
     assert_eq!(list.dead_letters.len(), 1);
     let letter = &list.dead_letters[0];
@@ -236,12 +286,18 @@ async fn what_cannot_be_indexed_is_a_dead_letter_with_its_reason() {
     // Another tenant has nothing to do with it.
     let globex = server.client(Key::Globex).await;
     assert_eq!(globex.index_status().await.dead_letter_count, 0);
-    let none = globex.admin().list_dead_letters(ListDeadLettersRequest::default()).await;
+    let none = globex
+        .admin()
+        .list_dead_letters(ListDeadLettersRequest::default())
+        .await;
     assert_eq!(none.unwrap().into_inner().dead_letters, []);
 
     let request = search_request(&thread_id, "needle haystack", &stored.revision);
     let found = client.search(request.clone()).await;
-    assert_eq!(reasons(&found.degradations), [DegradationReason::NotIndexed]);
+    assert_eq!(
+        reasons(&found.degradations),
+        [DegradationReason::NotIndexed]
+    );
     let history = client.history(history_request(&thread_id)).await;
     assert_eq!(history.messages.len(), 3, "history has it");
 
@@ -272,7 +328,9 @@ async fn an_outage_of_qdrant_degrades_recall_and_loses_nothing() {
     let client = server.client(Key::Acme).await;
     index_ready(&client).await;
     let thread_id = client.thread("app").await;
-    let before = client.append(&thread_id, vec![say(Role::User, "The hat is blue.")]).await;
+    let before = client
+        .append(&thread_id, vec![say(Role::User, "The hat is blue.")])
+        .await;
     let search = |query: &str, revision: &str| SearchRequest {
         max_wait: Some(prost_types::Duration {
             seconds: 1,
@@ -280,28 +338,55 @@ async fn an_outage_of_qdrant_degrades_recall_and_loses_nothing() {
         }),
         ..search_request(&thread_id, query, revision)
     };
-    let found = client.search(search_request(&thread_id, "hat", &before.revision)).await;
+    let found = client
+        .search(search_request(&thread_id, "hat", &before.revision))
+        .await;
     assert_eq!(found.degradations, []);
 
     for fault in [Fault::Unavailable, Fault::Slow(Duration::from_secs(20))] {
         qdrant.server().set_fault(fault.clone());
-        let word = if fault == Fault::Unavailable { "scarf" } else { "glove" };
+        let word = if fault == Fault::Unavailable {
+            "scarf"
+        } else {
+            "glove"
+        };
         let said = format!("The {word} is red.");
-        let stored = client.append(&thread_id, vec![say(Role::User, &said)]).await;
+        let stored = client
+            .append(&thread_id, vec![say(Role::User, &said)])
+            .await;
         let start = Instant::now();
         let found = client.search(search(word, &stored.revision)).await;
-        assert!(start.elapsed() < Duration::from_secs(10), "{fault:?} is waited for");
+        assert!(
+            start.elapsed() < Duration::from_secs(10),
+            "{fault:?} is waited for"
+        );
         let told = reasons(&found.degradations);
-        assert!(told.contains(&DegradationReason::IndexUnavailable), "{fault:?}: {told:?}");
+        assert!(
+            told.contains(&DegradationReason::IndexUnavailable),
+            "{fault:?}: {told:?}"
+        );
         assert_eq!(texts(&found.matches)[0], said, "{fault:?}");
         let start = Instant::now();
-        assert!(!client.history(history_request(&thread_id)).await.messages.is_empty());
-        assert!(start.elapsed() < Duration::from_secs(2), "history does not notice");
+        assert!(
+            !client
+                .history(history_request(&thread_id))
+                .await
+                .messages
+                .is_empty()
+        );
+        assert!(
+            start.elapsed() < Duration::from_secs(2),
+            "history does not notice"
+        );
         qdrant.server().set_fault(Fault::None);
-        eventually("the index catches up", Duration::from_secs(60), async || {
-            let status = client.index_status().await;
-            status.pending_count == 0 && status.state() == IndexState::Ready
-        })
+        eventually(
+            "the index catches up",
+            Duration::from_secs(60),
+            async || {
+                let status = client.index_status().await;
+                status.pending_count == 0 && status.state() == IndexState::Ready
+            },
+        )
         .await;
         let found = client.search(search(word, &stored.revision)).await;
         assert_eq!(found.degradations, [], "{fault:?}");
@@ -326,10 +411,17 @@ async fn a_qdrant_that_lost_everything_is_filled_again() {
         status.state() == IndexState::Ready && status.point_count == 44
     })
     .await;
-    eventually("recall says no more that it is rebuilt", Duration::from_secs(20), async || {
-        let found = client.search(request.clone()).await;
-        assert_eq!(texts(&found.matches)[0], "On Thursdays I have violin lessons.");
-        found.degradations.is_empty()
-    })
+    eventually(
+        "recall says no more that it is rebuilt",
+        Duration::from_secs(20),
+        async || {
+            let found = client.search(request.clone()).await;
+            assert_eq!(
+                texts(&found.matches)[0],
+                "On Thursdays I have violin lessons."
+            );
+            found.degradations.is_empty()
+        },
+    )
     .await;
 }

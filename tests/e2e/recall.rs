@@ -16,6 +16,7 @@ use crate::{acme, diary};
 trials![
     t01_window_memory_is_the_last_messages_in_order,
     n03_the_window_has_twenty_messages_unless_told_otherwise,
+    l08_memory_is_on_by_default,
     t02_hybrid_memory_is_the_recent_messages_and_the_matches,
     t06_recent_and_matching_messages_are_merged_without_duplicates,
     t06_messages_of_the_same_content_come_once,
@@ -23,27 +24,24 @@ trials![
     n10_each_match_comes_with_two_messages_before_and_one_after,
     n10_the_numbers_of_matches_and_neighbours_can_be_set,
     t13_without_memory_nothing_is_returned,
-    t16_the_budget_covers_everything_that_is_returned,
-    b07_each_message_says_why_it_is_there,
-    b07_explain_says_why_others_were_left_out,
-    min_score_drops_weak_matches,
     abandoned_branches_are_recalled_only_on_request,
     files_are_recalled_by_their_captions,
     recall_gives_messages_exactly_as_they_were_stored,
-    recall_counts_with_the_tokens_of_the_model,
     recall_of_an_empty_thread_is_empty,
 ];
 
-async fn with_talk() -> (Client, String, String) {
+pub async fn with_talk() -> (Client, String, String) {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
     let stored = diary::store(&client, &thread_id).await;
     (client, thread_id, stored.revision)
 }
 
-fn of(response: &RecallResponse, reason: RecallReason) -> Vec<&RecalledMessage> {
+pub fn of(response: &RecallResponse, reason: RecallReason) -> Vec<&RecalledMessage> {
     let messages = response.messages.iter();
-    messages.filter(|message| has_reason(message, reason)).collect()
+    messages
+        .filter(|message| has_reason(message, reason))
+        .collect()
 }
 
 fn seqs(response: &RecallResponse) -> Vec<i64> {
@@ -84,23 +82,59 @@ async fn n03_the_window_has_twenty_messages_unless_told_otherwise() {
     assert_eq!(ids(&recalled.messages), ids(&all[all.len() - 20..]));
 }
 
+async fn l08_memory_is_on_by_default() {
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    let stored = diary::store(&client, &thread_id).await;
+    client
+        .search(recollect_tests::search_request(
+            &thread_id,
+            "dog",
+            &stored.revision,
+        ))
+        .await;
+    // Nothing but the thread and the new message is said.
+    let recalled = client
+        .recall(RecallRequest {
+            thread_id: thread_id.clone(),
+            query: "What is the name of the dog?".to_owned(),
+            ..Default::default()
+        })
+        .await;
+    assert_eq!(of(&recalled, RecallReason::Recent).len(), 4);
+    assert_eq!(of(&recalled, RecallReason::Match).len(), 5);
+    let history = client
+        .history(memory_contract::proto::GetHistoryRequest {
+            thread_id,
+            ..Default::default()
+        })
+        .await;
+    assert!(history.messages.len() > 20, "{}", history.messages.len());
+}
+
 async fn t02_hybrid_memory_is_the_recent_messages_and_the_matches() {
     let (client, thread_id, revision) = with_talk().await;
     let all = client.all_messages(&thread_id).await;
     let question = "What is the name of the dog?";
-    let recalled = client.recall(recall_request(&thread_id, question, &revision)).await;
+    let recalled = client
+        .recall(recall_request(&thread_id, question, &revision))
+        .await;
     assert_eq!(recalled.degradations, []);
     let recent = of(&recalled, RecallReason::Recent);
     assert_eq!(ids(recent.iter().copied()), ids(&all[all.len() - 4..]));
     let matches = of(&recalled, RecallReason::Match);
     assert_eq!(matches.len(), 5);
     assert!(
-        matches.iter().any(|hit| text_of(hit.message.as_ref().unwrap()).contains("Biscuit")),
+        matches
+            .iter()
+            .any(|hit| text_of(hit.message.as_ref().unwrap()).contains("Biscuit")),
         "{:?}",
         texts(matches.iter().copied())
     );
     // An empty query means the window alone.
-    let recalled = client.recall(recall_request(&thread_id, "", &revision)).await;
+    let recalled = client
+        .recall(recall_request(&thread_id, "", &revision))
+        .await;
     assert_eq!(ids(&recalled.messages), ids(&all[all.len() - 4..]));
 }
 
@@ -109,16 +143,27 @@ async fn t06_recent_and_matching_messages_are_merged_without_duplicates() {
     // The answer is in the recent window, which must not be returned twice, and
     // does not count as a match.
     let question = "Suggest a film, something shorter, a documentary";
-    let recalled = client.recall(recall_request(&thread_id, question, &revision)).await;
+    let recalled = client
+        .recall(recall_request(&thread_id, question, &revision))
+        .await;
     let found = ids(&recalled.messages);
     assert_eq!(found.iter().collect::<HashSet<_>>().len(), found.len());
-    assert!(seqs(&recalled).windows(2).all(|pair| pair[0] < pair[1]), "chronological");
+    assert!(
+        seqs(&recalled).windows(2).all(|pair| pair[0] < pair[1]),
+        "chronological"
+    );
     let recent = of(&recalled, RecallReason::Recent);
     assert_eq!(recent.len(), 4);
     let matches = of(&recalled, RecallReason::Match);
     assert_eq!(matches.len(), 5);
-    let outside = matches.iter().filter(|hit| !has_reason(hit, RecallReason::Recent));
-    assert_eq!(outside.count(), 5, "messages of the window do not count as matches");
+    let outside = matches
+        .iter()
+        .filter(|hit| !has_reason(hit, RecallReason::Recent));
+    assert_eq!(
+        outside.count(),
+        5,
+        "messages of the window do not count as matches"
+    );
     let mut ranks: Vec<i32> = matches.iter().map(|hit| hit.rank).collect();
     ranks.sort_unstable();
     assert_eq!(ranks, [1, 2, 3, 4, 5]);
@@ -129,7 +174,10 @@ async fn t06_messages_of_the_same_content_come_once() {
     let thread_id = client.thread(&app()).await;
     for _ in 0..6 {
         client
-            .append(&thread_id, turn("What is the gate code?", "The gate code is 9153."))
+            .append(
+                &thread_id,
+                turn("What is the gate code?", "The gate code is 9153."),
+            )
             .await;
     }
     let stored = diary::store(&client, &thread_id).await;
@@ -173,11 +221,19 @@ async fn t07_recall_spans_the_sessions_of_a_user() {
         revisions.push(stored.revision);
     }
     let today = client.thread_of(&app, "ada").await;
-    client.append(&today, turn("Good morning!", "Good morning, Ada.")).await;
+    client
+        .append(&today, turn("Good morning!", "Good morning, Ada."))
+        .await;
     for ((query, said), revision) in [
-        ("When does my passport expire?", "My passport expires in October 2031."),
+        (
+            "When does my passport expire?",
+            "My passport expires in October 2031.",
+        ),
         ("Where is my car?", "I parked the car on level minus three."),
-        ("Who is the plumber?", "The plumber is called Henrik Solberg."),
+        (
+            "Who is the plumber?",
+            "The plumber is called Henrik Solberg.",
+        ),
     ]
     .into_iter()
     .zip(&revisions)
@@ -187,7 +243,10 @@ async fn t07_recall_spans_the_sessions_of_a_user() {
         let recalled = client.recall(request.clone()).await;
         let found = texts(&recalled.messages);
         assert!(found.contains(&said.to_owned()), "{query}: {found:?}");
-        assert!(found.contains(&"Good morning!".to_owned()), "the window is there too");
+        assert!(
+            found.contains(&"Good morning!".to_owned()),
+            "the window is there too"
+        );
         // Sessions come in the order of their creation.
         let mut order: Vec<&str> = Vec::new();
         for message in &recalled.messages {
@@ -224,7 +283,10 @@ async fn around(request: RecallRequest, client: &Client) -> Vec<i64> {
     };
     let recalled = client.recall(request).await;
     let matches = of(&recalled, RecallReason::Match);
-    assert_eq!(texts(matches.iter().copied()), ["I prefer aisle seats when I fly."]);
+    assert_eq!(
+        texts(matches.iter().copied()),
+        ["I prefer aisle seats when I fly."]
+    );
     let id = &matches[0].message.as_ref().unwrap().message_id;
     for message in of(&recalled, RecallReason::Neighbour) {
         assert_eq!(&message.neighbour_of, std::slice::from_ref(id));
@@ -276,170 +338,24 @@ async fn t13_without_memory_nothing_is_returned() {
     assert_eq!((recalled.messages, recalled.total_tokens), (vec![], 0));
 }
 
-async fn t16_the_budget_covers_everything_that_is_returned() {
-    let (client, thread_id, revision) = with_talk().await;
-    let read = async |max_tokens| {
-        let request = RecallRequest {
-            max_tokens,
-            explain: true,
-            ..recall_request(&thread_id, "What is the name of the dog?", &revision)
-        };
-        client.recall(request).await
-    };
-    let whole = read(0).await;
-    let size = |messages: &[RecalledMessage]| -> i32 {
-        let messages = messages.iter();
-        messages.map(|message| message.message.as_ref().unwrap().token_count).sum()
-    };
-    assert_eq!(whole.total_tokens, size(&whole.messages));
-    for max_tokens in (1..whole.total_tokens + 10).step_by(5).chain([whole.total_tokens]) {
-        let cut = read(max_tokens).await;
-        assert!(cut.total_tokens <= max_tokens);
-        assert_eq!(cut.total_tokens, size(&cut.messages));
-        let out = cut
-            .omitted
-            .iter()
-            .filter(|omitted| omitted.reason() == OmissionReason::Budget)
-            .count();
-        assert_eq!(cut.messages.len() + out, whole.messages.len(), "at {max_tokens}");
-        // The window comes first, then the matches, then the neighbours.
-        let (recent, matches) = (of(&cut, RecallReason::Recent), of(&cut, RecallReason::Match));
-        let left = max_tokens - cut.total_tokens;
-        if recent.len() < 4 && left > 40 {
-            panic!("{left} tokens left, and the window is cut");
-        }
-        if matches.len() < 5 && left > 40 {
-            panic!("{left} tokens left, and matches are cut");
-        }
-    }
-    assert_eq!(read(whole.total_tokens).await.messages, whole.messages);
-}
-
-async fn b07_each_message_says_why_it_is_there() {
-    let (client, thread_id, revision) = with_talk().await;
-    let query = "order number QX-88213-B of the sofa";
-    let recalled = client.recall(recall_request(&thread_id, query, &revision)).await;
-    let mut best: Vec<&RecalledMessage> = of(&recalled, RecallReason::Match);
-    best.sort_by_key(|hit| hit.rank);
-    let first = best[0];
-    assert_eq!(
-        text_of(first.message.as_ref().unwrap()),
-        "The order number of the sofa is QX-88213-B."
-    );
-    assert!(first.dense_score.is_some_and(|score| (0.3..=1.0).contains(&score)), "{first:?}");
-    assert!(first.lexical_score.is_some_and(|score| score > 1.0), "{first:?}");
-    for pair in best.windows(2) {
-        assert!(pair[0].score >= pair[1].score, "ranked by score");
-    }
-    for message in &recalled.messages {
-        assert!(!message.reasons.is_empty(), "{message:?}");
-        let is_match = has_reason(message, RecallReason::Match);
-        assert_eq!(is_match, message.rank > 0, "{message:?}");
-        assert!((0.0..=1.0).contains(&message.score), "{message:?}");
-        assert_eq!(
-            has_reason(message, RecallReason::Neighbour),
-            !message.neighbour_of.is_empty(),
-            "{message:?}"
-        );
-        if is_match {
-            assert!(message.dense_score.is_some() || message.lexical_score.is_some());
-        }
-    }
-    let matched: HashSet<String> = ids(best.iter().copied()).into_iter().collect();
-    let neighbours = of(&recalled, RecallReason::Neighbour);
-    assert!(!neighbours.is_empty());
-    for anchor in neighbours.iter().flat_map(|message| &message.neighbour_of) {
-        assert!(matched.contains(anchor), "a neighbour stands beside a match");
-    }
-}
-
-async fn b07_explain_says_why_others_were_left_out() {
-    let client = acme().await;
-    let thread_id = client.thread(&app()).await;
-    client.append(&thread_id, turn("The gate code?", "The gate code is 9153.")).await;
-    let stored = client.append(&thread_id, turn("The gate code?", "The gate code is 9153.")).await;
-    client
-        .append(&thread_id, vec![
-            reply(&stored.messages[0].message_id, Role::Assistant, "The gate code is unknown."),
-        ])
-        .await;
-    let stored = diary::store(&client, &thread_id).await;
-    let base = RecallRequest {
-        explain: true,
-        top_k: Some(2),
-        recent_window: Some(0),
-        ..recall_request(&thread_id, "gate code", &stored.revision)
-    };
-    let reasons = async |request: RecallRequest| -> HashSet<OmissionReason> {
-        let recalled = client.recall(request).await;
-        assert!(recalled.omitted.len() <= 200);
-        let returned: HashSet<String> = ids(&recalled.messages).into_iter().collect();
-        for omitted in &recalled.omitted {
-            let both = returned.contains(&omitted.message_id);
-            assert!(!both, "returned, and left out for {:?}", omitted.reason());
-        }
-        recalled.omitted.iter().map(|omitted| omitted.reason()).collect()
-    };
-    let usual = reasons(base.clone()).await;
-    for reason in [OmissionReason::Duplicate, OmissionReason::Rank, OmissionReason::Branch] {
-        assert!(usual.contains(&reason), "{reason:?} is not among {usual:?}");
-    }
-    let tight = RecallRequest {
-        max_tokens: 12,
-        ..base.clone()
-    };
-    assert!(reasons(tight).await.contains(&OmissionReason::Budget));
-    let strict = RecallRequest {
-        min_score: Some(0.9),
-        top_k: Some(50),
-        ..base.clone()
-    };
-    assert!(reasons(strict).await.contains(&OmissionReason::Threshold));
-    let quiet = RecallRequest {
-        explain: false,
-        ..base
-    };
-    assert_eq!(client.recall(quiet).await.omitted, []);
-}
-
-async fn min_score_drops_weak_matches() {
-    let (client, thread_id, revision) = with_talk().await;
-    let read = async |min_score| {
-        let request = RecallRequest {
-            min_score,
-            top_k: Some(100),
-            recent_window: Some(0),
-            neighbours_before: Some(0),
-            neighbours_after: Some(0),
-            ..recall_request(&thread_id, "Which dog did we adopt?", &revision)
-        };
-        client.recall(request).await.messages
-    };
-    let all = read(None).await;
-    let scores: HashSet<String> = all.iter().map(|hit| format!("{:.4}", hit.score)).collect();
-    assert!(scores.len() > 5, "scores tell matches apart");
-    let mut sorted: Vec<f32> = all.iter().map(|hit| hit.score).collect();
-    sorted.sort_by(f32::total_cmp);
-    let limit = sorted[sorted.len() / 2];
-    let strong = read(Some(limit)).await;
-    assert!(strong.len() < all.len() && !strong.is_empty());
-    assert!(strong.iter().all(|hit| hit.score >= limit));
-    let expected: Vec<_> = all.into_iter().filter(|hit| hit.score >= limit).collect();
-    assert_eq!(ids(&strong), ids(&expected));
-}
-
 async fn abandoned_branches_are_recalled_only_on_request() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
     let stored = client
-        .append(&thread_id, turn("Name a mountain.", "Kilimanjaro is a mountain in Tanzania."))
+        .append(
+            &thread_id,
+            turn("Name a mountain.", "Kilimanjaro is a mountain in Tanzania."),
+        )
         .await;
     client
-        .append(&thread_id, vec![reply(
-            &stored.messages[0].message_id,
-            Role::Assistant,
-            "Aconcagua is a mountain in Argentina.",
-        )])
+        .append(
+            &thread_id,
+            vec![reply(
+                &stored.messages[0].message_id,
+                Role::Assistant,
+                "Aconcagua is a mountain in Argentina.",
+            )],
+        )
         .await;
     let stored = diary::store(&client, &thread_id).await;
     let read = async |all_branches| {
@@ -447,7 +363,11 @@ async fn abandoned_branches_are_recalled_only_on_request() {
             all_branches,
             neighbours_before: Some(0),
             neighbours_after: Some(0),
-            ..recall_request(&thread_id, "Kilimanjaro Aconcagua mountain", &stored.revision)
+            ..recall_request(
+                &thread_id,
+                "Kilimanjaro Aconcagua mountain",
+                &stored.revision,
+            )
         };
         texts(&client.recall(request).await.messages)
     };
@@ -456,7 +376,10 @@ async fn abandoned_branches_are_recalled_only_on_request() {
         "Aconcagua is a mountain in Argentina.".to_owned(),
     );
     let active = read(false).await;
-    assert!(active.contains(&new) && !active.contains(&old), "{active:?}");
+    assert!(
+        active.contains(&new) && !active.contains(&old),
+        "{active:?}"
+    );
     let both = read(true).await;
     assert!(both.contains(&new) && both.contains(&old), "{both:?}");
 }
@@ -464,8 +387,13 @@ async fn abandoned_branches_are_recalled_only_on_request() {
 async fn files_are_recalled_by_their_captions() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
-    let picture = file("https://example.org/1.png", "A lighthouse on a cliff at sunset");
-    client.append(&thread_id, vec![with_parts(Role::User, vec![picture])]).await;
+    let picture = file(
+        "https://example.org/1.png",
+        "A lighthouse on a cliff at sunset",
+    );
+    client
+        .append(&thread_id, vec![with_parts(Role::User, vec![picture])])
+        .await;
     let stored = diary::store(&client, &thread_id).await;
     let request = RecallRequest {
         top_k: Some(1),
@@ -480,34 +408,21 @@ async fn files_are_recalled_by_their_captions() {
 async fn recall_gives_messages_exactly_as_they_were_stored() {
     let (client, thread_id, revision) = with_talk().await;
     let all = client.all_messages(&thread_id).await;
-    let recalled = client.recall(recall_request(&thread_id, "peanuts", &revision)).await;
+    let recalled = client
+        .recall(recall_request(&thread_id, "peanuts", &revision))
+        .await;
     assert!(recalled.messages.len() > 4);
     for message in &recalled.messages {
         assert!(all.contains(message.message.as_ref().unwrap()));
     }
 }
 
-async fn recall_counts_with_the_tokens_of_the_model() {
-    let (client, thread_id, revision) = with_talk().await;
-    let read = async |model: &str| {
-        let request = RecallRequest {
-            model: model.to_owned(),
-            ..recall_request(&thread_id, "peanuts", &revision)
-        };
-        let recalled = client.recall(request).await;
-        (recalled.tokenizer, recalled.total_tokens)
-    };
-    let (tokenizer, usual) = read("").await;
-    assert_eq!(tokenizer, "o200k_base");
-    assert!(usual > 0);
-    assert_eq!(read("gpt-4o").await, (tokenizer, usual));
-    assert_eq!(read("gpt-4").await.0, "cl100k_base");
-}
-
 async fn recall_of_an_empty_thread_is_empty() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
-    let recalled = client.recall(recall_request(&thread_id, "anything", "")).await;
+    let recalled = client
+        .recall(recall_request(&thread_id, "anything", ""))
+        .await;
     assert_eq!(recalled.messages, []);
     assert_eq!(recalled.degradations, []);
 }

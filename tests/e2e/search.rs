@@ -41,11 +41,23 @@ async fn b01_names_numbers_codes_and_paraphrases_are_found() {
         // numbers and codes, as they are written and in a sentence
         ("E-4417", "The error code of the heating is E-4417."),
         ("QX-88213-B", "The order number of the sofa is QX-88213-B."),
-        ("what was 88213 about", "The order number of the sofa is QX-88213-B."),
+        (
+            "what was 88213 about",
+            "The order number of the sofa is QX-88213-B.",
+        ),
         // paraphrases without a word in common
-        ("Which food is dangerous for my child?", "My daughter Mirela is allergic to peanuts."),
-        ("What pet do we have?", "We adopted a greyhound, he is called Biscuit."),
-        ("Is anybody of my family a physician?", "My sister works as a cardiologist in Porto."),
+        (
+            "Which food is dangerous for my child?",
+            "My daughter Mirela is allergic to peanuts.",
+        ),
+        (
+            "What pet do we have?",
+            "We adopted a greyhound, he is called Biscuit.",
+        ),
+        (
+            "Is anybody of my family a physician?",
+            "My sister works as a cardiologist in Porto.",
+        ),
         ("music class", "On Thursdays I have violin lessons."),
         ("disliked herbs", "I cannot stand coriander."),
     ] {
@@ -71,13 +83,23 @@ async fn b01_each_method_says_how_it_matched() {
     let request = search_request(&thread_id, "violin lessons on Thursdays", &revision);
     let dense = by(&client, &request, SearchMethod::Dense).await.matches;
     assert!(!dense.is_empty());
-    assert!(dense.iter().all(|hit| hit.dense_score.is_some() && hit.lexical_score.is_none()));
+    assert!(
+        dense
+            .iter()
+            .all(|hit| hit.dense_score.is_some() && hit.lexical_score.is_none())
+    );
     let lexical = by(&client, &request, SearchMethod::Lexical).await.matches;
     assert!(!lexical.is_empty());
-    assert!(lexical.iter().all(|hit| hit.dense_score.is_none() && hit.lexical_score.is_some()));
+    assert!(
+        lexical
+            .iter()
+            .all(|hit| hit.dense_score.is_none() && hit.lexical_score.is_some())
+    );
     let hybrid = by(&client, &request, SearchMethod::Hybrid).await.matches;
     assert!(hybrid[0].dense_score.is_some() && hybrid[0].lexical_score.is_some());
-    let default = by(&client, &request, SearchMethod::Unspecified).await.matches;
+    let default = by(&client, &request, SearchMethod::Unspecified)
+        .await
+        .matches;
     assert_eq!(ids(&default), ids(&hybrid));
     for hits in [&dense, &lexical, &hybrid] {
         let first = text_of(hits[0].message.as_ref().unwrap());
@@ -90,14 +112,23 @@ async fn b01_paraphrases_need_meaning_and_codes_need_words() {
     let thread_id = client.thread(&app()).await;
     // Codes that look alike to a model.
     let codes: Vec<MessageInput> = (0..40)
-        .map(|number| say(Role::User, &format!("Ticket ZK-{} is open.", 7_300 + number * 7)))
+        .map(|number| {
+            say(
+                Role::User,
+                &format!("Ticket ZK-{} is open.", 7_300 + number * 7),
+            )
+        })
         .collect();
     client.append(&thread_id, codes).await;
     let stored = diary::store(&client, &thread_id).await;
     let code = search_request(&thread_id, "ZK-7412", &stored.revision);
     for method in [SearchMethod::Lexical, SearchMethod::Hybrid] {
         let found = by(&client, &code, method).await;
-        assert_eq!(texts(&found.matches)[0], "Ticket ZK-7412 is open.", "{method:?}");
+        assert_eq!(
+            texts(&found.matches)[0],
+            "Ticket ZK-7412 is open.",
+            "{method:?}"
+        );
     }
     let meaning = search_request(&thread_id, "edible allergen", &stored.revision);
     let found = texts(&by(&client, &meaning, SearchMethod::Lexical).await.matches);
@@ -122,7 +153,10 @@ async fn text_without_spaces_is_found_by_word() {
         "ร้านอาหารอยู่ใกล้สถานีรถไฟ",
     ];
     client
-        .append(&thread_id, said.iter().map(|text| say(Role::User, text)).collect())
+        .append(
+            &thread_id,
+            said.iter().map(|text| say(Role::User, text)).collect(),
+        )
         .await;
     let stored = diary::store(&client, &thread_id).await;
     for (query, expected) in [
@@ -135,7 +169,11 @@ async fn text_without_spaces_is_found_by_word() {
         let request = search_request(&thread_id, query, &stored.revision);
         let found = by(&client, &request, SearchMethod::Lexical).await;
         let found = texts(&found.matches);
-        assert_eq!(found.first().map(String::as_str), Some(expected), "{query}: {found:?}");
+        assert_eq!(
+            found.first().map(String::as_str),
+            Some(expected),
+            "{query}: {found:?}"
+        );
     }
 }
 
@@ -148,7 +186,10 @@ async fn words_are_found_whatever_their_case_and_form() {
         "Contact: ada.lovelace@example.org or +44 20 7946 0958",
     ];
     client
-        .append(&thread_id, said.iter().map(|text| say(Role::User, text)).collect())
+        .append(
+            &thread_id,
+            said.iter().map(|text| say(Role::User, text)).collect(),
+        )
         .await;
     let stored = diary::store(&client, &thread_id).await;
     for (query, expected) in [
@@ -161,7 +202,11 @@ async fn words_are_found_whatever_their_case_and_form() {
         let request = search_request(&thread_id, query, &stored.revision);
         let found = by(&client, &request, SearchMethod::Lexical).await;
         let found = texts(&found.matches);
-        assert_eq!(found.first().map(String::as_str), Some(expected), "{query}: {found:?}");
+        assert_eq!(
+            found.first().map(String::as_str),
+            Some(expected),
+            "{query}: {found:?}"
+        );
     }
 }
 
@@ -169,9 +214,24 @@ async fn matches_are_filtered_by_role_name_time_and_metadata() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
     let said: Vec<MessageInput> = [
-        (Role::User, "Ada", 1_000, json!({"kind": "wish", "stars": 5, "open": true})),
-        (Role::Assistant, "Bot", 2_000, json!({"kind": "offer", "stars": 3, "open": true})),
-        (Role::User, "Bob", 3_000, json!({"kind": "wish", "stars": 4, "open": false})),
+        (
+            Role::User,
+            "Ada",
+            1_000,
+            json!({"kind": "wish", "stars": 5, "open": true}),
+        ),
+        (
+            Role::Assistant,
+            "Bot",
+            2_000,
+            json!({"kind": "offer", "stars": 3, "open": true}),
+        ),
+        (
+            Role::User,
+            "Bob",
+            3_000,
+            json!({"kind": "wish", "stars": 4, "open": false}),
+        ),
         (Role::System, "", 4_000, json!({})),
     ]
     .into_iter()
@@ -191,20 +251,84 @@ async fn matches_are_filtered_by_role_name_time_and_metadata() {
     let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     for (filter, expected) in [
         (none.clone(), vec![1, 2, 3, 4]),
-        (MessageFilter { roles: roles(&[Role::User]), ..none.clone() }, vec![1, 3]),
-        (MessageFilter { roles: roles(&[Role::System, Role::Assistant]), ..none.clone() }, vec![2, 4]),
-        (MessageFilter { names: names(&["Bob"]), ..none.clone() }, vec![3]),
-        (MessageFilter { names: names(&["Ada", "Bot"]), ..none.clone() }, vec![1, 2]),
-        (MessageFilter { names: names(&["bob"]), ..none.clone() }, vec![]),
-        (MessageFilter { start_time: time(2_000), ..none.clone() }, vec![2, 3, 4]),
-        (MessageFilter { end_time: time(2_000), ..none.clone() }, vec![1]),
         (
-            MessageFilter { start_time: time(1_500), end_time: time(3_500), ..none.clone() },
+            MessageFilter {
+                roles: roles(&[Role::User]),
+                ..none.clone()
+            },
+            vec![1, 3],
+        ),
+        (
+            MessageFilter {
+                roles: roles(&[Role::System, Role::Assistant]),
+                ..none.clone()
+            },
+            vec![2, 4],
+        ),
+        (
+            MessageFilter {
+                names: names(&["Bob"]),
+                ..none.clone()
+            },
+            vec![3],
+        ),
+        (
+            MessageFilter {
+                names: names(&["Ada", "Bot"]),
+                ..none.clone()
+            },
+            vec![1, 2],
+        ),
+        (
+            MessageFilter {
+                names: names(&["bob"]),
+                ..none.clone()
+            },
+            vec![],
+        ),
+        (
+            MessageFilter {
+                start_time: time(2_000),
+                ..none.clone()
+            },
+            vec![2, 3, 4],
+        ),
+        (
+            MessageFilter {
+                end_time: time(2_000),
+                ..none.clone()
+            },
+            vec![1],
+        ),
+        (
+            MessageFilter {
+                start_time: time(1_500),
+                end_time: time(3_500),
+                ..none.clone()
+            },
             vec![2, 3],
         ),
-        (MessageFilter { metadata: fields(json!({"kind": "wish"})), ..none.clone() }, vec![1, 3]),
-        (MessageFilter { metadata: fields(json!({"stars": 3})), ..none.clone() }, vec![2]),
-        (MessageFilter { metadata: fields(json!({"open": true})), ..none.clone() }, vec![1, 2]),
+        (
+            MessageFilter {
+                metadata: fields(json!({"kind": "wish"})),
+                ..none.clone()
+            },
+            vec![1, 3],
+        ),
+        (
+            MessageFilter {
+                metadata: fields(json!({"stars": 3})),
+                ..none.clone()
+            },
+            vec![2],
+        ),
+        (
+            MessageFilter {
+                metadata: fields(json!({"open": true})),
+                ..none.clone()
+            },
+            vec![1, 2],
+        ),
         (
             MessageFilter {
                 metadata: fields(json!({"open": true, "kind": "wish"})),
@@ -213,9 +337,19 @@ async fn matches_are_filtered_by_role_name_time_and_metadata() {
             },
             vec![1],
         ),
-        (MessageFilter { metadata: fields(json!({"stars": "3"})), ..none.clone() }, vec![]),
+        (
+            MessageFilter {
+                metadata: fields(json!({"stars": "3"})),
+                ..none.clone()
+            },
+            vec![],
+        ),
     ] {
-        for method in [SearchMethod::Hybrid, SearchMethod::Dense, SearchMethod::Lexical] {
+        for method in [
+            SearchMethod::Hybrid,
+            SearchMethod::Dense,
+            SearchMethod::Lexical,
+        ] {
             let request = SearchRequest {
                 filter: Some(filter.clone()),
                 ..search_request(&thread_id, "garden with a pond", &stored.revision)
@@ -236,7 +370,9 @@ async fn matches_are_filtered_by_role_name_time_and_metadata() {
 async fn a_search_has_a_limit() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
-    let said = (0..120).map(|n| say(Role::User, &format!("Apple tree number {n}"))).collect();
+    let said = (0..120)
+        .map(|n| say(Role::User, &format!("Apple tree number {n}")))
+        .collect();
     let stored = client.append(&thread_id, said).await;
     for (limit, expected) in [(0, 10), (1, 1), (37, 37), (100, 100), (5_000, 100)] {
         let request = SearchRequest {
@@ -249,7 +385,11 @@ async fn a_search_has_a_limit() {
 
 async fn search_gives_the_best_match_first() {
     let (client, thread_id, revision) = with_talk().await;
-    for method in [SearchMethod::Hybrid, SearchMethod::Dense, SearchMethod::Lexical] {
+    for method in [
+        SearchMethod::Hybrid,
+        SearchMethod::Dense,
+        SearchMethod::Lexical,
+    ] {
         let request = search_request(&thread_id, "the dog and the daughter", &revision);
         let found = by(&client, &request, method).await.matches;
         assert!(found.len() > 1);
@@ -269,15 +409,23 @@ async fn words_of_tools_and_data_are_found() {
         ))),
     };
     client
-        .append(&thread_id, vec![
-            say(Role::User, "Find it."),
-            tool_call("c1", "find_invoice", json!({"customer": "Przybylski"})),
-            tool_result("c1", "Overdue since Candlemas."),
-            with_parts(Role::Assistant, vec![data]),
-        ])
+        .append(
+            &thread_id,
+            vec![
+                say(Role::User, "Find it."),
+                tool_call("c1", "find_invoice", json!({"customer": "Przybylski"})),
+                tool_result("c1", "Overdue since Candlemas."),
+                with_parts(Role::Assistant, vec![data]),
+            ],
+        )
         .await;
     let stored = diary::store(&client, &thread_id).await;
-    for (query, seq) in [("Przybylski", 2), ("Candlemas", 3), ("samovar", 4), ("INV-20931", 4)] {
+    for (query, seq) in [
+        ("Przybylski", 2),
+        ("Candlemas", 3),
+        ("samovar", 4),
+        ("INV-20931", 4),
+    ] {
         let request = search_request(&thread_id, query, &stored.revision);
         let found = by(&client, &request, SearchMethod::Lexical).await;
         let first = found.matches.first().and_then(|hit| hit.message.as_ref());

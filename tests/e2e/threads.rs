@@ -297,10 +297,7 @@ async fn an_expired_thread_is_gone_and_its_key_is_free() {
         get().await.is_err()
     })
     .await;
-    get()
-        .await
-        .refused()
-        .is(Code::NotFound, "THREAD_NOT_FOUND");
+    get().await.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
     assert!(list(&client, &app, "", 0).await.is_empty());
 
     let second = resolve().await;

@@ -1,255 +1,28 @@
-//! What people use: the command line, grpcurl, a client in Python.
+//! Clients that know nothing of this repository but the contract: grpcurl, and a
+//! program in Python.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
-use std::time::Duration;
 
-use memory_contract::proto::Role;
 use recollect_tests::{
-    eventually, DataDir, Finished, Key, Options, PLAIN, Server, Skipped, app, project_dir, reply, say, session, setup_tool,
-    trials, turn,
+    DataDir, Key, Options, PLAIN, Server, Skipped, app, project_dir, setup_tool, trials,
 };
 use serde_json::{Value, json};
 
-use crate::{diary, plain};
-
 trials![
-    the_example_is_imported_recalled_and_stored_once,
-    openai_and_locomo_files_are_imported,
-    l12_an_export_is_imported_as_it_was,
-    threads_and_history_are_printed_for_people_and_programs,
-    exit_codes_tell_what_went_wrong,
-    completions_are_printed_for_each_shell,
-    the_doctor_says_how_things_are,
     grpcurl_drives_the_service,
     a_python_client_drives_the_service,
 ];
-
-/// Runs a client command against the shared server.
-fn cli(args: &[&str]) -> Finished {
-    let addr = format!("http://{}", PLAIN.ready().addr);
-    let key = Key::Acme.secret();
-    let env = [("RECOLLECT_ADDR", addr.as_str()), ("RECOLLECT_API_KEY", key.as_str())];
-    recollect_tests::recollect(args, &env)
-}
-
-fn find<'a>(value: &'a Value, key: &str) -> &'a Value {
-    // Names are as in the proto file or in lower camel case.
-    let mut camel = String::new();
-    for (index, word) in key.split('_').enumerate() {
-        let (first, rest) = word.split_at(1);
-        camel += &if index == 0 { first.to_owned() } else { first.to_uppercase() };
-        camel += rest;
-    }
-    value.get(key).or_else(|| value.get(&camel)).unwrap_or(&Value::Null)
-}
-
-async fn the_example_is_imported_recalled_and_stored_once() {
-    let client = plain().await;
-    let app = app();
-    let file = project_dir().join("examples/conversation.json").display().to_string();
-    let import = || cli(&["import", &file, "--app", &app, "--user", "ada"]).ok();
-    import();
-    let request = memory_contract::proto::ListThreadsRequest {
-        app_id: app.clone(),
-        ..Default::default()
-    };
-    let count = async || -> i64 {
-        let threads = client.threads().list_threads(request.clone()).await.unwrap();
-        threads.into_inner().threads.iter().map(|thread| thread.message_count).sum()
-    };
-    let first = count().await;
-    assert!(first > 20, "{first} messages");
-    import();
-    assert_eq!(count().await, first, "a second import stores nothing twice");
-
-    let args = ["recall", "--app", &app, "--user", "ada", "--json", "Where is the spare key kept?"];
-    eventually("the index has it", Duration::from_secs(30), async || {
-        let recalled = cli(&args).ok().json_lines();
-        assert_eq!(recalled.len(), 1, "one object");
-        find(&recalled[0], "messages").as_array().is_some_and(|messages| messages.len() >= 5)
-    })
-    .await;
-    let shown = cli(&["recall", "--app", &app, "--user", "ada", "Where is the spare key kept?"]);
-    assert!(shown.ok().stdout.contains("match 1"));
-}
-
-async fn openai_and_locomo_files_are_imported() {
-    let client = plain().await;
-    let dir = tempfile::tempdir().unwrap();
-    let write = |name: &str, value: Value| {
-        let path = dir.path().join(name);
-        fs::write(&path, value.to_string()).unwrap();
-        path.display().to_string()
-    };
-    let chat = write("chat.json", json!({"messages": [
-        {"role": "system", "content": "Be kind."},
-        {"role": "user", "content": [{"type": "text", "text": "How warm is it in Oslo?"}]},
-        {"role": "assistant", "content": null, "tool_calls": [
-            {"id": "c1", "type": "function",
-             "function": {"name": "weather", "arguments": "{\"city\": \"Oslo\"}"}}]},
-        {"role": "tool", "tool_call_id": "c1", "content": "12 degrees"},
-        {"role": "assistant", "content": "Twelve degrees."},
-    ]}));
-    let locomo = write("talk.json", json!({
-        "speaker_a": "Caroline", "speaker_b": "Melanie",
-        "session_1_date_time": "1:56 pm on 8 May, 2023",
-        "session_1": [
-            {"speaker": "Caroline", "dia_id": "D1:1", "text": "Hey Mel!"},
-            {"speaker": "Melanie", "dia_id": "D1:2", "text": "Hey!", "blip_caption": "a photo of a dog"},
-        ],
-        "session_2_date_time": "9:00 am on 9 May, 2023",
-        "session_2": [{"speaker": "Caroline", "dia_id": "D2:1", "text": "Good morning!"}],
-        "qa": [],
-    }));
-    for (file, format, expected) in [
-        (chat, "openai", vec![vec!["ROLE_SYSTEM", "ROLE_USER", "ROLE_ASSISTANT", "ROLE_TOOL", "ROLE_ASSISTANT"]]),
-        (locomo, "locomo", vec![vec!["Caroline", "Melanie"], vec!["Caroline"]]),
-    ] {
-        for format in [format, "auto"] {
-            let app = app();
-            let args = ["import", &file, "--format", format, "--app", &app, "--user", "ada"];
-            cli(&args).ok();
-            let request = memory_contract::proto::ListThreadsRequest {
-                app_id: app.clone(),
-                ..Default::default()
-            };
-            let threads = client.threads().list_threads(request).await.unwrap().into_inner();
-            let mut seen = Vec::new();
-            for thread in threads.threads.iter().rev() {
-                let messages = client.all_messages(&thread.thread_id).await;
-                let who = messages.iter().map(|message| match message.name.as_str() {
-                    "" => message.role().as_str_name().to_owned(),
-                    name => name.to_owned(),
-                });
-                seen.push(who.collect::<Vec<String>>());
-            }
-            assert_eq!(seen, expected, "{format}");
-        }
-    }
-}
-
-async fn l12_an_export_is_imported_as_it_was() {
-    let client = plain().await;
-    let app = app();
-    let thread = client.resolve(session(&app, "ada", "thread:1")).await;
-    let stored = client.append(&thread.thread_id, turn("Question?", "First answer.")).await;
-    let question = &stored.messages[0].message_id;
-    client
-        .append(&thread.thread_id, vec![reply(question, Role::Assistant, "Second answer.")])
-        .await;
-    client.append(&thread.thread_id, vec![say(Role::User, "Thanks \u{1F600}")]).await;
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("export.jsonl").display().to_string();
-    cli(&["export", "--app", &app, "--output", &file]).ok();
-    let lines = fs::read_to_string(&file).unwrap();
-    assert_eq!(lines.lines().count(), 5, "{lines}");
-    for line in lines.lines() {
-        serde_json::from_str::<Value>(line).unwrap();
-    }
-    let before = client.all_messages(&thread.thread_id).await;
-
-    // Into the other tenant.
-    let addr = format!("http://{}", PLAIN.ready().addr);
-    let key = Key::Globex.secret();
-    let args = ["import", &file, "--addr", &addr, "--api-key", &key];
-    for _ in 0..2 {
-        recollect_tests::recollect(&args, &[]).ok();
-    }
-    let globex = PLAIN.client(Key::Globex).await;
-    let copy = globex.resolve(session(&app, "ada", "thread:1")).await;
-    let after = globex.all_messages(&copy.thread_id).await;
-    assert_eq!(after.len(), before.len());
-    let parent = |messages: &[memory_contract::proto::Message], index: usize| {
-        let id = messages[index].parent_message_id.clone();
-        messages.iter().position(|message| message.message_id == id)
-    };
-    for index in 0..before.len() {
-        assert_eq!(after[index].parts, before[index].parts);
-        assert_eq!(after[index].seq, before[index].seq);
-        assert_eq!(after[index].branch, before[index].branch);
-        assert_eq!(after[index].create_time, before[index].create_time);
-        assert_eq!(parent(&after, index), parent(&before, index), "branches are kept");
-    }
-}
-
-async fn threads_and_history_are_printed_for_people_and_programs() {
-    let client = plain().await;
-    let app = app();
-    let thread_id = client.thread(&app).await;
-    diary::store(&client, &thread_id).await;
-    let threads = cli(&["threads", "--app", &app, "--json"]).ok().json_lines();
-    assert_eq!(threads.len(), 1);
-    assert_eq!(find(&threads[0], "thread_id"), &json!(thread_id));
-    assert!(cli(&["threads", "--app", &app]).ok().stdout.contains(&thread_id));
-
-    let history = cli(&["history", &thread_id, "--max-tokens", "60", "--json"]).ok().json_lines();
-    let messages = find(&history[0], "messages").as_array().unwrap();
-    assert!(messages.len() > 1 && messages.len() < 20, "{}", messages.len());
-    let shown = cli(&["history", &thread_id]).ok().stdout;
-    assert!(shown.contains("Enjoy your evening!"), "{shown}");
-}
-
-async fn exit_codes_tell_what_went_wrong() {
-    let never = uuid::Uuid::new_v4().to_string();
-    let nobody = format!("http://{}", recollect_tests::free_addr());
-    let wrong_key = ["threads", "--api-key", "wrong"];
-    for (args, code) in [
-        (vec!["threads", "--app", "no-such-app"], 0),
-        (vec!["history", "no-uuid"], 1),
-        (wrong_key.to_vec(), 1),
-        (vec!["recall"], 2),
-        (vec!["no-such-command"], 2),
-        (vec!["threads", "--addr", &nobody], 3),
-        (vec!["history", &never], 4),
-        (vec!["threads", "--config", "/no/such/file"], 0),
-    ] {
-        let finished = cli(&args);
-        if args.contains(&"--config") {
-            // A client command needs no configuration; it may still refuse one.
-            assert!(matches!(finished.code, Some(0 | 5)), "{args:?}: {finished:?}");
-            continue;
-        }
-        assert_eq!(finished.code, Some(code), "{args:?}: {finished:?}");
-        if code != 0 {
-            assert!(!finished.stderr.is_empty(), "{args:?} says nothing");
-            assert_eq!(finished.stdout, "", "{args:?}");
-        }
-    }
-    // A file that is not there is a part that was refused.
-    let missing = cli(&["import", "/no/such/file"]);
-    assert_eq!(missing.code, Some(1), "{missing:?}");
-    assert!(missing.stderr.contains("/no/such/file"), "{missing:?}");
-}
-
-async fn completions_are_printed_for_each_shell() {
-    for shell in ["bash", "zsh", "fish"] {
-        let script = cli(&["completions", shell]).ok().stdout;
-        assert!(script.contains("recollect") && script.contains("import"), "{shell}");
-    }
-}
-
-async fn the_doctor_says_how_things_are() {
-    let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("data").display().to_string();
-    let checks = cli(&["doctor", "--data-dir", &data, "--json"]);
-    assert!(matches!(checks.code, Some(0)), "{checks:?}");
-    assert!(checks.json_lines().len() >= 4, "{checks:?}");
-    let broken = recollect_tests::recollect(&["doctor", "--data-dir", &data], &[
-        ("RECOLLECT_EMBEDDING__MODEL_DIR", "/no/such/directory"),
-    ]);
-    // Recall goes on by word, so it is a warning; it says how to mend it.
-    assert!(broken.stdout.contains("warn"), "{broken:?}");
-    assert!(broken.stdout.contains("/no/such/directory"), "{broken:?}");
-    assert!(broken.stdout.contains("scripts/setup"), "{broken:?}");
-}
 
 /// Runs grpcurl with the key and gives back its output.
 fn grpcurl(program: &Path, data: &Value, method: &str) -> Output {
     Command::new(program)
         .arg("-plaintext")
-        .args(["-H", &format!("authorization: Bearer {}", Key::Acme.secret())])
+        .args([
+            "-H",
+            &format!("authorization: Bearer {}", Key::Acme.secret()),
+        ])
         .args(["-d", &data.to_string()])
         .args([&PLAIN.ready().addr, method])
         .output()
@@ -273,7 +46,10 @@ async fn grpcurl_drives_the_service() -> Result<(), Skipped> {
         .unwrap();
     let names = String::from_utf8(list.stdout).unwrap();
     for service in recollect_tests::Dynamic::services() {
-        assert!(names.lines().any(|name| name == service), "{service}: {names}");
+        assert!(
+            names.lines().any(|name| name == service),
+            "{service}: {names}"
+        );
     }
     let call = |data: Value, method: &str| -> Value {
         let output = grpcurl(&program, &data, method);
@@ -282,7 +58,10 @@ async fn grpcurl_drives_the_service() -> Result<(), Skipped> {
     };
     // The examples at the top of the services.
     let session = json!({"app_id": app(), "user_id": "ada", "session_key": "thread:42"});
-    let thread = call(json!({"session": session}), "recollect.v1.ThreadService/ResolveThread");
+    let thread = call(
+        json!({"session": session}),
+        "recollect.v1.ThreadService/ResolveThread",
+    );
     let thread_id = thread["thread"]["threadId"].as_str().unwrap();
     let stored = call(
         json!({"thread_id": thread_id, "messages": [
@@ -294,7 +73,10 @@ async fn grpcurl_drives_the_service() -> Result<(), Skipped> {
         json!({"thread_id": thread_id, "max_tokens": 2000}),
         "recollect.v1.MessageService/GetHistory",
     );
-    assert_eq!(history["messages"][0]["parts"][0]["text"], "My dog is called Pixel.");
+    assert_eq!(
+        history["messages"][0]["parts"][0]["text"],
+        "My dog is called Pixel."
+    );
     let recalled = call(
         json!({"thread_id": thread_id, "query": "What is my dog called?",
                "scope": "RECALL_SCOPE_USER", "at_least_as_fresh": stored["revision"]}),
@@ -319,39 +101,61 @@ async fn a_python_client_drives_the_service() -> Result<(), Skipped> {
     let own = project_dir().join(".setup/venv/bin/python");
     let python = if own.is_file() { own } else { "python3".into() };
     let run = |args: &[&str], path: &Path| {
-        Command::new(&python).args(args).env("PYTHONPATH", path).output().unwrap()
+        Command::new(&python)
+            .args(args)
+            .env("PYTHONPATH", path)
+            .output()
+            .unwrap()
     };
     let dir = tempfile::tempdir().unwrap();
-    if !run(&["-c", "import grpc, grpc_tools"], dir.path()).status.success() {
+    if !run(&["-c", "import grpc, grpc_tools"], dir.path())
+        .status
+        .success()
+    {
         return Err(Skipped(
             "Python has no grpcio and grpcio-tools; `pip install grpcio grpcio-tools` brings them"
                 .to_owned(),
         ));
     }
     // As the README tells: the stubs are generated from proto/.
-    let (proto, out) = (project_dir().join("proto"), dir.path().display().to_string());
+    let (proto, out) = (
+        project_dir().join("proto"),
+        dir.path().display().to_string(),
+    );
     let files = fs::read_dir(proto.join("recollect/v1")).unwrap();
     let files: Vec<String> = files
         .map(|entry| format!("recollect/v1/{}", entry.unwrap().file_name().display()))
         .collect();
     let include = format!("-I{}", proto.display());
-    let outs = [format!("--python_out={out}"), format!("--grpc_python_out={out}")];
+    let outs = [
+        format!("--python_out={out}"),
+        format!("--grpc_python_out={out}"),
+    ];
     let mut args = vec!["-m", "grpc_tools.protoc", &include, &outs[0], &outs[1]];
     args.extend(files.iter().map(String::as_str));
     let generated = run(&args, dir.path());
     assert!(generated.status.success(), "{generated:?}");
 
     let data = DataDir::new();
-    let server = Server::start(&data, &Options {
-        keys: Vec::new(),
-        ..Options::default()
-    });
+    let server = Server::start(
+        &data,
+        &Options {
+            keys: Vec::new(),
+            ..Options::default()
+        },
+    );
     let script = fs::read_to_string(project_dir().join("examples/client.py")).unwrap();
-    assert!(script.contains("127.0.0.1:50051"), "the example names the default address");
+    assert!(
+        script.contains("127.0.0.1:50051"),
+        "the example names the default address"
+    );
     let script = script.replace("127.0.0.1:50051", &server.ready().addr);
     let output = run(&["-c", &script], dir.path());
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8(output.stdout).unwrap();
-    assert!(said.lines().any(|line| line == "My dog is called Pixel."), "{said}");
+    assert!(
+        said.lines().any(|line| line == "My dog is called Pixel."),
+        "{said}"
+    );
     Ok(())
 }

@@ -35,7 +35,10 @@ async fn import(
     client: &Client,
     requests: Vec<ImportMessagesRequest>,
 ) -> Vec<ImportMessagesResponse> {
-    let stream = client.messages().import_messages(tokio_stream::iter(requests)).await;
+    let stream = client
+        .messages()
+        .import_messages(tokio_stream::iter(requests))
+        .await;
     let answers = stream.unwrap().into_inner();
     answers.map(Result::unwrap).collect().await
 }
@@ -54,7 +57,10 @@ async fn export(client: &Client, app: &str) -> Vec<Record> {
     };
     let stream = client.messages().export_messages(request).await.unwrap();
     let records = stream.into_inner();
-    records.map(|record| record.unwrap().record.unwrap()).collect().await
+    records
+        .map(|record| record.unwrap().record.unwrap())
+        .collect()
+        .await
 }
 
 async fn an_import_answers_each_request_in_order() {
@@ -74,7 +80,9 @@ async fn an_import_answers_each_request_in_order() {
         assert_eq!(i64::from(imported.message_count), number % 4 + 1);
         assert!(!imported.replayed && !imported.revision.is_empty());
         let stored = client.all_messages(&imported.thread_id).await;
-        let first = stored.iter().find(|message| message.seq == imported.first_seq);
+        let first = stored
+            .iter()
+            .find(|message| message.seq == imported.first_seq);
         assert_eq!(texts(first), [format!("{number}.0")]);
     }
 }
@@ -86,23 +94,33 @@ async fn a_refused_request_does_not_stop_an_import() {
     no_session.session = None;
     let mut bad_id = request(&app, "x", turn("Q", "A"));
     bad_id.request_id = "no-uuid".to_owned();
-    let orphan = vec![say(Role::User, "fine"), reply(&Uuid::new_v4().to_string(), Role::User, "?")];
+    let orphan = vec![
+        say(Role::User, "fine"),
+        reply(&Uuid::new_v4().to_string(), Role::User, "?"),
+    ];
     let first = request(&app, "thread:1", turn("First?", "First."));
     let reused = ImportMessagesRequest {
         messages: turn("Other?", "Content."),
         ..first.clone()
     };
-    let answers = import(&client, vec![
-        first,
-        request(&app, "thread:1", vec![say(Role::User, "fine"), say(Role::User, "\0")]),
-        request(&app, "thread:1", vec![]),
-        no_session,
-        bad_id,
-        request(&app, "thread:1", orphan),
-        reused,
-        request(&app, "", turn("Q", "A")),
-        request(&app, "thread:1", turn("Last?", "Last.")),
-    ])
+    let answers = import(
+        &client,
+        vec![
+            first,
+            request(
+                &app,
+                "thread:1",
+                vec![say(Role::User, "fine"), say(Role::User, "\0")],
+            ),
+            request(&app, "thread:1", vec![]),
+            no_session,
+            bad_id,
+            request(&app, "thread:1", orphan),
+            reused,
+            request(&app, "", turn("Q", "A")),
+            request(&app, "thread:1", turn("Last?", "Last.")),
+        ],
+    )
     .await;
     let told: Vec<(i64, Option<(ErrorReason, &str)>)> = answers
         .iter()
@@ -118,17 +136,20 @@ async fn a_refused_request_does_not_stop_an_import() {
         })
         .collect();
     let field = |field| Some((ErrorReason::InvalidField, field));
-    assert_eq!(told, [
-        (0, None),
-        (1, field("messages[1].parts[0].text")),
-        (2, field("messages")),
-        (3, field("session")),
-        (4, field("request_id")),
-        (5, field("messages[1].parent_message_id")),
-        (6, Some((ErrorReason::RequestIdReused, ""))),
-        (7, field("session.session_key")),
-        (8, None),
-    ]);
+    assert_eq!(
+        told,
+        [
+            (0, None),
+            (1, field("messages[1].parts[0].text")),
+            (2, field("messages")),
+            (3, field("session")),
+            (4, field("request_id")),
+            (5, field("messages[1].parent_message_id")),
+            (6, Some((ErrorReason::RequestIdReused, ""))),
+            (7, field("session.session_key")),
+            (8, None),
+        ]
+    );
     let thread_id = &imported(&answers[0]).thread_id;
     let stored = client.all_messages(thread_id).await;
     assert_eq!(texts(&stored), ["First?", "First.", "Last?", "Last."]);
@@ -150,7 +171,10 @@ async fn a_repeated_import_stores_nothing_twice() {
     for (old, new) in first.iter().zip(&again) {
         let (old, new) = (imported(old), imported(new));
         assert!(!old.replayed && new.replayed);
-        assert_eq!((&old.thread_id, old.first_seq), (&new.thread_id, new.first_seq));
+        assert_eq!(
+            (&old.thread_id, old.first_seq),
+            (&new.thread_id, new.first_seq)
+        );
         assert_eq!(old.revision, new.revision);
     }
     let thread_id = &imported(&first[0]).thread_id;
@@ -161,18 +185,28 @@ async fn an_import_makes_threads_and_goes_on_in_them() {
     let client = plain().await;
     let app = app();
     let before = client.resolve(session(&app, "ada", "thread:old")).await;
-    client.append(&before.thread_id, turn("Before?", "Before.")).await;
-    let answers = import(&client, vec![
-        request(&app, "thread:old", turn("After?", "After.")),
-        request(&app, "thread:new", turn("New?", "New.")),
-    ])
+    client
+        .append(&before.thread_id, turn("Before?", "Before."))
+        .await;
+    let answers = import(
+        &client,
+        vec![
+            request(&app, "thread:old", turn("After?", "After.")),
+            request(&app, "thread:new", turn("New?", "New.")),
+        ],
+    )
     .await;
     assert_eq!(imported(&answers[0]).thread_id, before.thread_id);
     assert_eq!(imported(&answers[0]).first_seq, 3);
     let new = client.resolve(session(&app, "ada", "thread:new")).await;
     assert_eq!(imported(&answers[1]).thread_id, new.thread_id);
-    let history = client.history(recollect_tests::history_request(&before.thread_id)).await;
-    assert_eq!(texts(&history.messages), ["Before?", "Before.", "After?", "After."]);
+    let history = client
+        .history(recollect_tests::history_request(&before.thread_id))
+        .await;
+    assert_eq!(
+        texts(&history.messages),
+        ["Before?", "Before.", "After?", "After."]
+    );
 }
 
 async fn an_export_holds_all_branches_in_order_of_seq() {
@@ -181,9 +215,13 @@ async fn an_export_holds_all_branches_in_order_of_seq() {
     let mut threads = Vec::new();
     for number in 0..3 {
         let thread_id = client.thread(&app).await;
-        let stored = client.append(&thread_id, turn(&format!("q{number}"), "first")).await;
+        let stored = client
+            .append(&thread_id, turn(&format!("q{number}"), "first"))
+            .await;
         let question = &stored.messages[0].message_id;
-        client.append(&thread_id, vec![reply(question, Role::Assistant, "second")]).await;
+        client
+            .append(&thread_id, vec![reply(question, Role::Assistant, "second")])
+            .await;
         threads.push(thread_id);
     }
     let mut exported: Vec<(String, Vec<i64>)> = Vec::new();
@@ -202,7 +240,10 @@ async fn an_export_holds_all_branches_in_order_of_seq() {
     }
     exported.sort();
     threads.sort();
-    let expected: Vec<_> = threads.iter().map(|id| (id.clone(), vec![1, 2, 3])).collect();
+    let expected: Vec<_> = threads
+        .iter()
+        .map(|id| (id.clone(), vec![1, 2, 3]))
+        .collect();
     assert_eq!(exported, expected);
 
     let request = ExportMessagesRequest {
@@ -219,7 +260,10 @@ async fn an_export_holds_all_branches_in_order_of_seq() {
         ..Default::default()
     };
     let refused = client.messages().export_messages(request).await;
-    refused.map(|response| response.map(|_| ())).refused().names_field("thread_id");
+    refused
+        .map(|response| response.map(|_| ()))
+        .refused()
+        .names_field("thread_id");
 }
 
 async fn l12_an_export_can_be_imported_elsewhere() {
@@ -258,8 +302,20 @@ async fn l12_an_export_can_be_imported_elsewhere() {
         assert_eq!(copy.parts, original.parts);
         assert_eq!(copy.metadata, original.metadata);
         assert_eq!(
-            (copy.seq, copy.role, &copy.name, copy.create_time, copy.token_count),
-            (original.seq, original.role, &original.name, original.create_time, original.token_count)
+            (
+                copy.seq,
+                copy.role,
+                &copy.name,
+                copy.create_time,
+                copy.token_count
+            ),
+            (
+                original.seq,
+                original.role,
+                &original.name,
+                original.create_time,
+                original.token_count
+            )
         );
     }
 }

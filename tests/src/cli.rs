@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::recollect_binary;
 use crate::process::bare;
+use crate::recollect_binary;
 
 const LIMIT: Duration = Duration::from_secs(60);
 

@@ -203,7 +203,11 @@ impl Client {
     pub async fn list(&self, mut request: ListMessagesRequest) -> Vec<Message> {
         let mut all = Vec::new();
         loop {
-            let page = self.messages().list_messages(request.clone()).await.unwrap();
+            let page = self
+                .messages()
+                .list_messages(request.clone())
+                .await
+                .unwrap();
             let page = page.into_inner();
             all.extend(page.messages);
             if page.next_page_token.is_empty() {

@@ -22,6 +22,9 @@ static SLOT_FREE: Condvar = Condvar::new();
 pub struct DataDir {
     dir: TempDir,
     slot: bool,
+    /// Where the private Postgres has its socket: outside, and left behind by a
+    /// server that was killed.
+    socket_dir: Mutex<Option<PathBuf>>,
 }
 
 impl DataDir {
@@ -36,6 +39,7 @@ impl DataDir {
         Self {
             dir: temp_dir(),
             slot: true,
+            socket_dir: Mutex::default(),
         }
     }
 
@@ -49,6 +53,7 @@ impl DataDir {
         Self {
             dir: temp_dir(),
             slot: false,
+            socket_dir: Mutex::default(),
         }
     }
 
@@ -74,7 +79,22 @@ impl DataDir {
     /// # Panics
     /// If it is not running.
     pub fn kill_postgres(&self) {
-        kill(self.running_postgres().expect("Postgres is not running"), Signal::KILL);
+        kill(
+            self.running_postgres().expect("Postgres is not running"),
+            Signal::KILL,
+        );
+    }
+
+    /// Remembers the socket's directory, from the URL of the private Postgres.
+    pub(crate) fn remember_socket(&self, url: &str) {
+        let host = url
+            .split('@')
+            .nth(1)
+            .and_then(|rest| rest.split('/').next());
+        let path = host.unwrap_or_default().replace("%2F", "/");
+        if path.starts_with("/") {
+            *self.socket_dir.lock().unwrap() = Some(PathBuf::from(path));
+        }
     }
 
     /// The number in the file may have become another process's.
@@ -99,6 +119,9 @@ impl Drop for DataDir {
             while self.running_postgres().is_some() && start.elapsed() < Duration::from_secs(3) {
                 thread::sleep(Duration::from_millis(20));
             }
+        }
+        if let Some(path) = self.socket_dir.lock().unwrap().take() {
+            let _ = fs::remove_dir_all(path);
         }
         if self.slot {
             *SLOTS_TAKEN.lock().unwrap() -= 1;

@@ -59,25 +59,31 @@ pub fn turn(question: &str, answer: &str) -> Vec<MessageInput> {
 
 /// An assistant's message that calls a tool.
 pub fn tool_call(id: &str, name: &str, arguments: serde_json::Value) -> MessageInput {
-    with_parts(Role::Assistant, vec![Part {
-        content: Some(part::Content::ToolCall(ToolCall {
-            tool_call_id: id.to_owned(),
-            name: name.to_owned(),
-            arguments: Some(metadata(arguments)),
-        })),
-    }])
+    with_parts(
+        Role::Assistant,
+        vec![Part {
+            content: Some(part::Content::ToolCall(ToolCall {
+                tool_call_id: id.to_owned(),
+                name: name.to_owned(),
+                arguments: Some(metadata(arguments)),
+            })),
+        }],
+    )
 }
 
 /// A tool's answer.
 pub fn tool_result(id: &str, text: &str) -> MessageInput {
-    with_parts(Role::Tool, vec![Part {
-        content: Some(part::Content::ToolResult(ToolResult {
-            tool_call_id: id.to_owned(),
-            name: String::new(),
-            content: Some(output::Content::Text(text.to_owned())),
-            is_error: false,
-        })),
-    }])
+    with_parts(
+        Role::Tool,
+        vec![Part {
+            content: Some(part::Content::ToolResult(ToolResult {
+                tool_call_id: id.to_owned(),
+                name: String::new(),
+                content: Some(output::Content::Text(text.to_owned())),
+                is_error: false,
+            })),
+        }],
+    )
 }
 
 /// A reference to a picture on the net.

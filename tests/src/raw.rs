@@ -9,12 +9,7 @@ use tonic::{Code, Status};
 use crate::Failure;
 
 /// Sends one encoded request and returns how the call ended.
-pub async fn raw_call(
-    addr: &str,
-    path: &str,
-    headers: &[(&str, &str)],
-    message: &[u8],
-) -> Failure {
+pub async fn raw_call(addr: &str, path: &str, headers: &[(&str, &str)], message: &[u8]) -> Failure {
     let stream = TcpStream::connect(addr).await.unwrap();
     let (client, connection) = h2::client::handshake(stream).await.unwrap();
     let connection = tokio::spawn(connection);
@@ -25,7 +20,9 @@ pub async fn raw_call(
         request = request.header(*name, *value);
     }
     let mut client = client.ready().await.unwrap();
-    let (answer, mut body) = client.send_request(request.body(()).unwrap(), false).unwrap();
+    let (answer, mut body) = client
+        .send_request(request.body(()).unwrap(), false)
+        .unwrap();
     let mut frame = vec![0];
     frame.extend(u32::try_from(message.len()).unwrap().to_be_bytes());
     frame.extend(message);

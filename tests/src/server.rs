@@ -145,7 +145,10 @@ impl Server {
             .stderr(log)
             .spawn()
             .unwrap();
-        Self::when_ready(child, listen, metrics).map_err(|problem| {
+        let ready = Self::when_ready(child, listen, metrics).inspect(|server| {
+            dir.remember_socket(server.ready.line["postgres"].as_str().unwrap_or_default());
+        });
+        ready.map_err(|problem| {
             format!(
                 "recollect {} {problem}; the end of its log:\n{}",
                 options.command,
@@ -176,8 +179,13 @@ impl Server {
         let line = line?;
         server.ready = Ready {
             addr: listen.clone().unwrap_or_else(|| text(&line, "addr")),
-            metrics_addr: metrics.clone().unwrap_or_else(|| text(&line, "metrics_addr")),
-            pid: line["pid"].as_i64().and_then(|pid| pid.try_into().ok()).unwrap_or(0),
+            metrics_addr: metrics
+                .clone()
+                .unwrap_or_else(|| text(&line, "metrics_addr")),
+            pid: line["pid"]
+                .as_i64()
+                .and_then(|pid| pid.try_into().ok())
+                .unwrap_or(0),
             line,
         };
         assert!(server.ready.pid > 0, "{:?}", server.ready);

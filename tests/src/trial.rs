@@ -65,7 +65,7 @@ macro_rules! trials {
 
 /// Makes a test out of a function. [`trials!`] calls it.
 pub fn trial(module: &str, name: &'static str, test: fn() -> BoxedTest) -> Trial {
-    let module = module.rsplit("::").next().unwrap_or_default().to_owned();
+    let module = module.trim_start_matches("e2e::").to_owned();
     Trial::ignorable_test(name, move || {
         let run = move || {
             let runtime = tokio::runtime::Builder::new_current_thread()

@@ -10,7 +10,10 @@ use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithExportConfig as _
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
-use tracing_subscriber::layer::SubscriberExt as _;
+use tracing::level_filters::LevelFilter;
+use tracing::{Level, Metadata};
+use tracing_subscriber::filter::{FilterExt as _, FilterFn, ParseError, filter_fn};
+use tracing_subscriber::layer::{Filter, SubscriberExt as _};
 use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
 use tracing_subscriber::{EnvFilter, Layer as _, fmt};
 
@@ -46,7 +49,7 @@ pub enum TelemetryError {
     AlreadySet(#[from] TryInitError),
     /// The log level is none.
     #[error("telemetry.log_level: must be a level such as `info`, or directives")]
-    Level(#[from] tracing_subscriber::filter::ParseError),
+    Level(#[from] ParseError),
     /// The trace exporter could not be made.
     #[error("telemetry.otlp_endpoint: cannot be used")]
     Exporter(#[from] ExporterBuildError),
@@ -61,7 +64,7 @@ pub enum TelemetryError {
 /// # Errors
 /// [`TelemetryError`].
 pub fn init(config: &TelemetryConfig) -> Result<Telemetry, TelemetryError> {
-    let level = EnvFilter::try_new(format!("{QUIET},{}", config.log_level))?;
+    let level = logged(&config.log_level)?;
     let lines = match config.log_format {
         LogFormat::Json => fmt::layer()
             .json()
@@ -80,18 +83,43 @@ pub fn init(config: &TelemetryConfig) -> Result<Telemetry, TelemetryError> {
         opentelemetry::global::set_text_map_propagator(TraceContextPropagator::new());
         tracing_opentelemetry::layer()
             .with_tracer(provider.tracer(SERVICE))
-            .with_filter(tracing_subscriber::filter::filter_fn(|meta| {
-                // The exporter's own calls must not make traces of their own.
-                !["h2", "hyper", "tonic", "tower", "opentelemetry"]
-                    .iter()
-                    .any(|other| meta.target().starts_with(other))
-            }))
+            .with_filter(filter_fn(exported))
     });
     tracing_subscriber::registry()
         .with(traces)
         .with(lines.with_filter(level))
         .try_init()?;
     Ok(Telemetry { tracer })
+}
+
+/// What is logged: what is configured, as far as it is discreet.
+fn logged<S: 'static>(
+    log_level: &str,
+) -> Result<impl Filter<S> + Send + Sync + 'static, ParseError> {
+    let level = EnvFilter::try_new(format!("{QUIET},{log_level}"))?;
+    // Both filters have to give a hint, or nothing is left out early.
+    let most = level.max_level_hint().unwrap_or(LevelFilter::TRACE);
+    let discreet = FilterFn::new(discreet as fn(&Metadata<'_>) -> bool).with_max_level_hint(most);
+    Ok(level.and(discreet))
+}
+
+/// What is traced, whatever is logged.
+fn exported(meta: &Metadata<'_>) -> bool {
+    // The exporter's own calls must not make traces of their own.
+    let exporting = ["h2", "hyper", "tonic", "tower", "opentelemetry"]
+        .iter()
+        .any(|other| meta.target().starts_with(other));
+    discreet(meta) && !exporting
+}
+
+/// Whether it is sure to have no message's text in it. Below `info`, libraries
+/// tell whatever they work on: tokio-postgres the parameters of each statement,
+/// tokenizers each character. No configuration can ask for that; only our own
+/// crates, which never log text, have more to say.
+fn discreet(meta: &Metadata<'_>) -> bool {
+    let name = meta.target().split("::").next().unwrap_or_default();
+    let ours = name == SERVICE || name.starts_with("memory_");
+    ours || *meta.level() <= Level::INFO
 }
 
 /// The process's metrics. The recorder is made by the first call.
@@ -203,4 +231,56 @@ fn describe() {
         Unit::Seconds,
         "Time of background jobs' runs."
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use tracing_subscriber::{Layer, Registry, layer::Context};
+
+    use super::*;
+
+    /// Notes the target and level of every event.
+    #[derive(Clone, Default)]
+    struct Capture(Arc<Mutex<Vec<String>>>);
+
+    impl<S: tracing::Subscriber> Layer<S> for Capture {
+        fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+            let meta = event.metadata();
+            let line = format!("{} {}", meta.level(), meta.target());
+            self.0.lock().unwrap().push(line);
+        }
+    }
+
+    fn captured(filter: impl Filter<Registry> + Send + Sync + 'static) -> Vec<String> {
+        let capture = Capture::default();
+        let subscriber = tracing_subscriber::registry().with(capture.clone().with_filter(filter));
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::debug!(target: "tokio_postgres::query", "parameters");
+            tracing::trace!(target: "tokenizers::tokenizer", "characters");
+            tracing::debug!(target: "memoryless", "of somebody else");
+            tracing::info!(target: "fastembed", "of somebody else");
+            tracing::debug!(target: "memory_store::pool", "ours");
+            tracing::trace!(target: "recollect", "ours");
+        });
+        capture.0.lock().unwrap().clone()
+    }
+
+    #[test]
+    fn no_configuration_makes_a_library_tell_what_it_works_on() {
+        let all = [
+            "INFO fastembed",
+            "DEBUG memory_store::pool",
+            "TRACE recollect",
+        ];
+        for level in ["trace", "trace,tokio_postgres=trace,tokenizers=trace"] {
+            assert_eq!(captured(logged(level).unwrap()), all, "{level}");
+        }
+        assert_eq!(captured(filter_fn(exported)), all);
+        let info = ["INFO fastembed"];
+        assert_eq!(captured(logged("info").unwrap()), info);
+        let postgres = logged("info,tokio_postgres=debug").unwrap();
+        assert_eq!(captured(postgres), info);
+    }
 }

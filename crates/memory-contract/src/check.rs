@@ -81,6 +81,19 @@ pub fn range(field: &str, value: i32, min: i32, max: i32) -> Result<i32, Invalid
     ))
 }
 
+/// Reads a number of entries: 0 means `default`, more than `max` counts as
+/// `max`, a negative one is invalid.
+pub fn size(field: &str, value: i32, default: i32, max: i32) -> Result<usize, Invalid> {
+    match value {
+        ..0 => Err(Invalid::new(
+            field,
+            format!("must not be negative; 0 means {default}"),
+        )),
+        0 => Ok(default as usize),
+        value => Ok(value.min(max) as usize),
+    }
+}
+
 /// Finds the first id that stands twice.
 pub fn repeated<T: Copy + Eq + std::hash::Hash>(ids: impl Iterator<Item = T>) -> Option<usize> {
     let mut seen = HashSet::new();

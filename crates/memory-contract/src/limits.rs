@@ -1,5 +1,7 @@
 //! Every limit of the contract, documented at the proto field that it bounds.
 
+use std::time::Duration;
+
 /// Characters in an app id.
 pub const APP_ID_CHARS: usize = 128;
 /// Characters in a user id.
@@ -80,5 +82,16 @@ pub const NEIGHBOURS_MAX: i32 = 20;
 pub const PAGE_SIZE: i32 = 50;
 /// Entries of the largest page.
 pub const PAGE_SIZE_MAX: i32 = 500;
+/// The longest that a read may wait for the index.
+pub const MAX_WAIT: Duration = Duration::from_secs(30);
+/// How long a read waits for the index if it names no limit.
+pub const DEFAULT_WAIT: Duration = Duration::from_secs(2);
+/// The shortest life of a thread.
+pub const TTL_MIN: Duration = Duration::from_secs(1);
+/// The longest life of a thread: ten years of 365 days and their leap days.
+pub const TTL_MAX: Duration = Duration::from_secs(3_653 * 24 * 3_600);
 /// Omitted candidates that an explanation lists.
 pub const OMITTED: usize = 200;
+/// Bytes of messages in one answer: 3.5 MiB. A client takes 4 MiB unless it is
+/// told otherwise.
+pub const ANSWER_BYTES: usize = 3_670_016;

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
-use crate::{Invalid, limits};
+use crate::{Invalid, check, limits};
 
 const VERSION: u8 = 1;
 const LENGTH: usize = 1 + 8 + 8;
@@ -16,14 +16,12 @@ const LENGTH: usize = 1 + 8 + 8;
 /// # Errors
 /// A negative size is invalid.
 pub fn page_size(requested: i32) -> Result<usize, Invalid> {
-    match requested {
-        ..0 => Err(Invalid::new(
-            "page_size",
-            "must not be negative; 0 means 50",
-        )),
-        0 => Ok(limits::PAGE_SIZE as usize),
-        size => Ok(size.min(limits::PAGE_SIZE_MAX) as usize),
-    }
+    check::size(
+        "page_size",
+        requested,
+        limits::PAGE_SIZE,
+        limits::PAGE_SIZE_MAX,
+    )
 }
 
 /// An opaque place in a list. It is no secret and no proof: a forged one can

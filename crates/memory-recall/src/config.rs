@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use etcetera::BaseStrategy;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -38,7 +37,7 @@ pub enum EmbedderKind {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelPrecision {
-    /// `model.onnx`: exact, about half as fast.
+    /// `model.onnx`: exact, about a quarter as fast for a query.
     Fp32,
     /// `model-int8.onnx`: quantised.
     #[default]
@@ -65,7 +64,7 @@ pub struct EmbedderConfig {
     /// [`default_runtime_library`].
     pub runtime_library: Option<PathBuf>,
     /// Where models of a hub are kept. Default: unset, which means
-    /// `recollect/hub` in the cache directory.
+    /// `hub` in the directory of [`default_model_dir`]'s cache.
     pub hub_cache_dir: Option<PathBuf>,
     /// The longest text that the model reads, in its own tokens; the rest of a
     /// longer one is not embedded. Default: 256.
@@ -226,8 +225,9 @@ impl Default for SearchConfig {
 /// The version of ONNX Runtime that the set-up fetches.
 const RUNTIME_VERSION: &str = "1.31.1";
 
-/// Where the set-up puts a model's files: `recollect/models/NAME` in the cache
-/// directory (`XDG_CACHE_HOME`, or `.cache` in `HOME`). `None` where there is no
+/// Where the set-up puts a model's files: `models/NAME` in Recollect's cache
+/// directory, which is `RECOLLECT_CACHE_DIR`, or else `recollect` in
+/// `XDG_CACHE_HOME` or in `~/.cache`, on every system. `None` where there is no
 /// home directory.
 pub fn default_model_dir(model: &str) -> Option<PathBuf> {
     Some(cache_dir()?.join("models").join(model))
@@ -252,8 +252,17 @@ pub(crate) fn default_hub_dir() -> Option<PathBuf> {
 }
 
 fn cache_dir() -> Option<PathBuf> {
-    let base = etcetera::choose_base_strategy().ok()?;
-    Some(base.cache_dir().join("recollect"))
+    if let Some(directory) = set("RECOLLECT_CACHE_DIR") {
+        return Some(directory);
+    }
+    let base = set("XDG_CACHE_HOME").or_else(|| Some(etcetera::home_dir().ok()?.join(".cache")));
+    Some(base?.join("recollect"))
+}
+
+/// The path in a variable; an empty one counts as unset, as in a shell's `:-`.
+fn set(variable: &str) -> Option<PathBuf> {
+    let value = std::env::var_os(variable)?;
+    (!value.is_empty()).then(|| PathBuf::from(value))
 }
 
 fn masked<S: Serializer>(secret: &Option<SecretString>, serializer: S) -> Result<S::Ok, S::Error> {

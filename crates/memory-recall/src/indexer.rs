@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::config::IndexerConfig;
 use crate::embed::Embedder;
 use crate::error::RecallError;
-use crate::index::{Change, Index, Point, Prepared};
+use crate::index::{Backend, Change, Index, IndexState, Point, Prepared};
 use crate::source::Outbox;
 use crate::text;
 
@@ -30,6 +30,8 @@ pub struct Indexer {
     status: watch::Sender<IndexerStatus>,
     /// Since when the index is being rebuilt, as far as this worker knows.
     rebuilding: Mutex<Option<Instant>>,
+    /// The error of the store, the index or the model that lasts, in words.
+    outage: Mutex<Option<String>>,
 }
 
 /// Wakes the worker, waits for it, and looks at it. Cheap to clone.
@@ -60,6 +62,8 @@ pub struct LastError {
 /// Rounds of rechecking: a message may be erased and appended again while its
 /// change is carried out.
 const RECHECKS: usize = 3;
+/// How often an idle worker looks whether the index still has its collection.
+const LOOK: Duration = Duration::from_secs(2);
 
 impl Indexer {
     /// A worker that has yet to [`Indexer::run`].
@@ -77,6 +81,7 @@ impl Indexer {
             wake: Arc::new(Notify::new()),
             status: watch::Sender::new(IndexerStatus::default()),
             rebuilding: Mutex::default(),
+            outage: Mutex::default(),
         }
     }
 
@@ -113,13 +118,19 @@ impl Indexer {
     /// Carries out batches until it is told to stop, or the index is lost.
     async fn lane(&self, lost: &CancellationToken) {
         let mut failures = 0;
+        let mut looked = Instant::now();
         while !lost.is_cancelled() {
             match self.round().await {
                 Ok(0) => {
                     failures = 0;
                     tokio::select! {
                         () = self.wake.notified() => {}
-                        () = self.pause(lost, self.config.poll_interval) => {}
+                        // Only after a pause, so that preparing cannot spin.
+                        () = self.pause(lost, self.config.poll_interval) => {
+                            if self.is_unavailable(&mut looked).await {
+                                lost.cancel();
+                            }
+                        }
                     }
                 }
                 Ok(_) => failures = 0,
@@ -133,6 +144,20 @@ impl Indexer {
                 }
             }
         }
+    }
+
+    /// Whether the index does not answer, or has lost its collection, which only
+    /// its status tells where nobody writes: then it has to be prepared anew.
+    async fn is_unavailable(&self, looked: &mut Instant) -> bool {
+        if self.index.last_state() == IndexState::Unavailable {
+            return true;
+        }
+        if self.index.backend() == Backend::Edge || looked.elapsed() < LOOK {
+            return false;
+        }
+        *looked = Instant::now();
+        let nobody = TenantId::new("");
+        self.index.status(&nobody).await.state == IndexState::Unavailable
     }
 
     async fn pause(&self, stop: &CancellationToken, pause: Duration) {
@@ -150,15 +175,19 @@ impl Indexer {
         }
         let started = Instant::now();
         let count = claim.jobs.len();
+        let oldest = claim.jobs.first().cloned();
         if count >= self.config.batch_size {
             // There is more to do than for one lane.
             self.wake.notify_one();
         }
-        self.work(claim.lease, &claim.jobs).await?;
+        let jobs = self.bury(claim.lease, claim.jobs).await?;
+        if !jobs.is_empty() {
+            self.work(claim.lease, &jobs).await?;
+        }
         metrics::histogram!("recollect_index_batch_seconds")
             .record(started.elapsed().as_secs_f64());
         // Only now: an error here must not keep what was claimed.
-        self.end_rebuilding(claim.jobs.first()).await?;
+        self.end_rebuilding(oldest.as_ref()).await?;
         Ok(count)
     }
 
@@ -213,6 +242,20 @@ impl Indexer {
             .unwrap_or_else(PoisonError::into_inner) = since;
     }
 
+    /// Gives up the jobs that were claimed too often, as those are that kill
+    /// their worker, and returns the others.
+    async fn bury(&self, lease: LeaseId, jobs: Vec<Job>) -> Result<Vec<Job>, RecallError> {
+        let max = self.max_attempts();
+        let (worn, jobs): (Vec<Job>, Vec<Job>) =
+            jobs.into_iter().partition(|job| job.attempts > max);
+        for job in &worn {
+            let ended = job.attempts - 1;
+            let error = format!("given up: its worker ended {ended} times before it was done");
+            self.give_back(lease, job, error).await?;
+        }
+        Ok(jobs)
+    }
+
     /// Carries out jobs together; if the index refuses one of them, each by
     /// itself, so that it alone fails.
     async fn work(&self, lease: LeaseId, jobs: &[Job]) -> Result<(), RecallError> {
@@ -241,6 +284,7 @@ impl Indexer {
 
     async fn acknowledge(&self, lease: LeaseId, jobs: &[i64]) -> Result<(), RecallError> {
         self.outbox.ack(lease, jobs).await?;
+        self.recovered();
         metrics::counter!("recollect_indexed_total").increment(jobs.len() as u64);
         self.status
             .send_modify(|status| status.acknowledged += jobs.len() as u64);
@@ -254,12 +298,22 @@ impl Indexer {
         error: &RecallError,
     ) -> Result<(), RecallError> {
         self.note(error);
+        self.give_back(lease, job, chain(error)).await
+    }
+
+    /// Gives a job back for a later try, or gives it up after the last one.
+    async fn give_back(
+        &self,
+        lease: LeaseId,
+        job: &Job,
+        error: String,
+    ) -> Result<(), RecallError> {
         let failure = Failure {
             id: job.id,
-            error: chain(error),
+            error,
             delay: self.backoff(u32::try_from(job.attempts).unwrap_or(1)),
         };
-        let attempts = i32::try_from(self.config.max_attempts).unwrap_or(i32::MAX);
+        let attempts = self.max_attempts();
         let given_up = self.outbox.retry(lease, &[failure], attempts).await?;
         if given_up > 0 {
             tracing::error!(
@@ -358,13 +412,38 @@ impl Indexer {
 
     fn note(&self, error: &RecallError) {
         let message = chain(error);
-        tracing::warn!(error = message, "indexing met an error");
+        self.log(error, &message);
         let last = LastError {
             message,
             time: OffsetDateTime::now_utc(),
         };
         self.status
             .send_modify(|status| status.last_error = Some(last));
+    }
+
+    /// Logs an error of one change each time; one of the store, the index or the
+    /// model as a whole only where it is another than before.
+    fn log(&self, error: &RecallError, message: &str) {
+        if passing(error) {
+            let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
+            if outage.as_deref() == Some(message) {
+                return;
+            }
+            *outage = Some(message.to_owned());
+        }
+        tracing::warn!(error = message, "indexing met an error");
+    }
+
+    /// The store, the index and the model have worked.
+    fn recovered(&self) {
+        let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
+        if outage.take().is_some() {
+            tracing::info!("indexing works again");
+        }
+    }
+
+    fn max_attempts(&self) -> i32 {
+        i32::try_from(self.config.max_attempts).unwrap_or(i32::MAX)
     }
 
     /// The pause after so many failures: doubled each time, with up to a quarter

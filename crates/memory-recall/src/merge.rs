@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use memory_budget::{Tokenizer, fit};
-use memory_contract::{Message, MessageId, Part, Role};
+use memory_contract::{Message, MessageId, Part, Role, ToolOutput, limits};
 use memory_store::{Hydrated, Neighbour};
+use serde_json::{Map, Value};
 
 use crate::query::{Omission, OmissionReason, Reason, RecalledMessage};
 use crate::rank::Ranked;
@@ -101,6 +102,67 @@ pub(crate) fn merge(pieces: Pieces, max_tokens: Option<usize>, tokenizer: Tokeni
     entries.cut(max_tokens, tokenizer)
 }
 
+/// The bytes that an answer has left.
+pub(crate) struct Room(usize);
+
+/// Bytes of a message beside what was said: ids, times, scores.
+const MESSAGE_FRAME: usize = 256;
+/// Bytes of a JSON value beside its text, and of a number.
+const VALUE_FRAME: usize = 12;
+
+impl Room {
+    pub(crate) fn new() -> Self {
+        Self(limits::ANSWER_BYTES)
+    }
+
+    /// Whether the message still fits; then it takes its bytes.
+    pub(crate) fn take(&mut self, message: &Message) -> bool {
+        let parts: usize = message.parts.iter().map(part_bytes).sum();
+        let bytes = MESSAGE_FRAME + message.name.len() + object_bytes(&message.metadata) + parts;
+        let left = self.0.checked_sub(bytes);
+        self.0 = left.unwrap_or(self.0);
+        left.is_some()
+    }
+}
+
+fn part_bytes(part: &Part) -> usize {
+    VALUE_FRAME
+        + match part {
+            Part::Text(text) => text.len(),
+            Part::Json(value) => value_bytes(value),
+            Part::ToolCall(call) => {
+                call.id.len() + call.name.len() + object_bytes(&call.arguments)
+            }
+            Part::ToolResult(result) => {
+                let output = match &result.output {
+                    Some(ToolOutput::Text(text)) => text.len(),
+                    Some(ToolOutput::Json(value)) => value_bytes(value),
+                    None => 0,
+                };
+                result.call_id.len() + result.name.len() + output
+            }
+            // Its limits are small: a caption has the most.
+            Part::File(file) => MESSAGE_FRAME + 3 * limits::URL_CHARS + file.caption.len(),
+        }
+}
+
+/// About the bytes of a value in the answer, where a number takes more than its
+/// digits.
+fn value_bytes(value: &Value) -> usize {
+    VALUE_FRAME
+        + match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+            Value::String(text) => text.len(),
+            Value::Array(values) => values.iter().map(value_bytes).sum(),
+            Value::Object(object) => object_bytes(object),
+        }
+}
+
+fn object_bytes(object: &Map<String, Value>) -> usize {
+    let entry = |(key, value): (&String, &Value)| VALUE_FRAME + key.len() + value_bytes(value);
+    object.iter().map(entry).sum()
+}
+
 /// The answer under way, the most important message first.
 #[derive(Default)]
 struct Entries {
@@ -165,7 +227,15 @@ impl Entries {
             .iter()
             .map(|(entry, _)| size(&entry.message))
             .collect();
-        let fitted = fit(sizes.iter().copied(), budget);
+        let mut fitted = fit(sizes.iter().copied(), budget);
+        let mut room = Room::new();
+        let (chosen, too_long): (Vec<usize>, Vec<usize>) = fitted
+            .chosen
+            .into_iter()
+            .partition(|&place| room.take(&self.list[place].0.message));
+        fitted.total_tokens -= too_long.iter().map(|&place| sizes[place]).sum::<i32>();
+        fitted.omitted.extend(too_long);
+        fitted.chosen = chosen;
         let mut kept: HashSet<usize> = fitted.chosen.into_iter().collect();
         let mut total: i32 = fitted.total_tokens;
         let gone: HashSet<MessageId> = fitted
@@ -289,6 +359,25 @@ mod tests {
             }
             pieces
         })
+    }
+
+    #[test]
+    fn an_answer_has_no_more_bytes_than_a_client_takes() {
+        let long = |seq| Message {
+            parts: vec![Part::Text("x".repeat(1 << 20))],
+            ..message(seq)
+        };
+        let pieces = Pieces {
+            window: (1..=5).map(long).collect(),
+            ..Pieces::default()
+        };
+        let merged = merge(pieces, None, Tokenizer::O200kBase);
+        let kept: Vec<i64> = merged.messages.iter().map(|one| one.message.seq).collect();
+        assert_eq!(kept, [3, 4, 5]);
+        assert_eq!(merged.total_tokens, 7 + 8 + 9);
+        assert_eq!(merged.omitted.len(), 2);
+        let budget = |one: &Omission| one.reason == OmissionReason::Budget;
+        assert!(merged.omitted.iter().all(budget));
     }
 
     proptest! {

@@ -739,7 +739,7 @@ async fn an_index_that_was_never_opened_degrades() {
     let store = FakeStore::default();
     let thread = store.thread(&tenant(), "support", "ada");
     let said = store.say(&tenant(), thread, Role::User, "My dog is called Rufus.");
-    let index = Arc::new(UnavailableIndex::new(Backend::Edge));
+    let index = Arc::new(UnavailableIndex::new(Backend::Edge, "no model"));
     let recall = Recall::new(
         Arc::new(store.clone()),
         index,

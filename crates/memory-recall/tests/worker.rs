@@ -229,6 +229,40 @@ async fn a_lost_index_is_rebuilt_from_the_store() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_is_lost_while_nobody_writes_is_rebuilt() {
+    let store = FakeStore::default();
+    let server = TestQdrant::start().await.unwrap();
+    let index = client(&server);
+    let thread = store.thread(&tenant(), "support", "ada");
+    store.say(&tenant(), thread, Role::User, "all that was said");
+    let working = work(&store, &index);
+    eventually("it is indexed", async || store.pending() == 0).await;
+    server.lose_everything();
+    eventually("it is there again", async || indexed(&*index).await == 1).await;
+    working.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_kills_its_worker_is_given_up() {
+    let store = FakeStore::default();
+    let (_directory, index) = edge();
+    let thread = store.thread(&tenant(), "support", "ada");
+    store.say(&tenant(), thread, Role::User, "it kills");
+    store.claim_and_die(3);
+    store.say(&tenant(), thread, Role::User, "it is harmless");
+    let working = work(&store, &index);
+    eventually("nothing is left", async || store.pending() == 0).await;
+    let (job, reason) = store.dead().remove(0);
+    assert_eq!((store.dead().len(), job.seq), (1, 1));
+    assert_eq!(
+        reason,
+        "given up: its worker ended 3 times before it was done"
+    );
+    assert_eq!(indexed(&*index).await, 1);
+    working.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_index_that_begins_late_learns_what_was_acknowledged_elsewhere() {
     let store = FakeStore::default();
     let thread = store.thread(&tenant(), "support", "ada");

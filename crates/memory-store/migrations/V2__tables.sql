@@ -57,7 +57,9 @@ CREATE TABLE recollect.branches (
     PRIMARY KEY (tenant_id, thread_id, branch)
 );
 
-CREATE INDEX branches_by_parent ON recollect.branches (tenant_id, thread_id, parent_branch, fork_depth);
+-- The thread does not come second: without statistics Postgres would take this
+-- index for the primary key's lookups, and read all branches of the thread.
+CREATE INDEX branches_by_parent ON recollect.branches (tenant_id, parent_branch, thread_id, fork_depth);
 
 CREATE TABLE recollect.messages (
     tenant_id text NOT NULL,

@@ -2,12 +2,13 @@
 -- messages comes one row without any, which has the status (ok,
 -- thread_not_found, message_not_found) and tells whether older messages remain.
 --
--- It stops after p_max_rows messages, or, once their tokens exceed
--- p_max_tokens, at the start of the turn that it is in: only a whole turn can
--- be judged. Each branch on the path is a backward scan of one index, so the
+-- It stops after p_max_rows messages or p_max_bytes of content, or, once their
+-- tokens exceed p_max_tokens, at the start of the turn that it is in: only a
+-- whole turn can be judged. Each branch on the path is a backward scan of one index, so the
 -- cost is that of what is returned.
 CREATE FUNCTION recollect.history(
-    p_tenant text, p_thread uuid, p_head uuid, p_max_tokens bigint, p_max_rows integer
+    p_tenant text, p_thread uuid, p_head uuid, p_max_tokens bigint, p_max_rows integer,
+    p_max_bytes bigint
 )
 RETURNS TABLE (
     status text, older boolean,
@@ -25,6 +26,8 @@ DECLARE
     v_depth integer;
     v_rows integer := 0;
     v_tokens bigint := 0;
+    v_bytes bigint := 0;
+    v_size integer;
     v_last_role text := '';
     v_older boolean := false;
 BEGIN
@@ -52,22 +55,23 @@ BEGIN
 
     <<path>>
     WHILE v_branch > 0 LOOP
-        FOR message_id, parent_id, seq, branch, depth, role, name, parts, metadata, tokens, said_at IN
+        FOR message_id, parent_id, seq, branch, depth, role, name, parts, metadata, tokens, said_at, v_size IN
             SELECT m.message_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
-                m.parts, m.metadata, m.tokens, m.said_at
+                m.parts, m.metadata, m.tokens, m.said_at, m.bytes
             FROM recollect.messages m
             WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread
                 AND m.branch = v_branch AND m.depth <= v_depth AND m.deleted_at IS NULL
             ORDER BY m.depth DESC
             LIMIT p_max_rows - v_rows + 1
         LOOP
-            IF v_rows = p_max_rows OR (v_tokens > p_max_tokens AND v_last_role = 'user') THEN
+            IF v_rows = p_max_rows OR v_bytes > p_max_bytes OR (v_tokens > p_max_tokens AND v_last_role = 'user') THEN
                 v_older := true;
                 EXIT path;
             END IF;
             RETURN NEXT;
             v_rows := v_rows + 1;
             v_tokens := v_tokens + tokens;
+            v_bytes := v_bytes + v_size;
             v_last_role := role;
         END LOOP;
         SELECT COALESCE(b.parent_branch, 0), b.fork_depth INTO STRICT v_branch, v_depth
@@ -220,25 +224,41 @@ BEGIN
         RETURN;
     END IF;
 
+    -- Not what a worker has claimed: if it dies, its replay finds the message gone.
     DELETE FROM recollect.outbox
-    WHERE tenant_id = p_tenant AND thread_id = p_thread AND message_id = p_message;
+    WHERE tenant_id = p_tenant AND thread_id = p_thread AND message_id = p_message AND lease_id IS NULL;
     INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op)
     VALUES (p_tenant, p_thread, p_message, v_message.seq, 'delete')
     RETURNING id INTO revision;
-    -- The index entries of the three messages after it were made with its
-    -- words: make them anew, and those beside them with the same depth, which
-    -- does no harm.
-    WITH queued AS (
+    -- The index entries of the answers below it, three steps deep, were made
+    -- with its words: make them anew.
+    WITH RECURSIVE below AS (
+        SELECT v_message.branch AS branch, v_message.depth AS depth, 0 AS steps
+        UNION ALL
+        SELECT child.branch, below.depth + 1, below.steps + 1
+        FROM below
+        CROSS JOIN LATERAL (
+            SELECT below.branch
+            UNION ALL
+            SELECT b.branch FROM recollect.branches b
+            WHERE b.tenant_id = p_tenant AND b.thread_id = p_thread
+                AND b.parent_branch = below.branch AND b.fork_depth = below.depth
+        ) AS child (branch)
+        WHERE below.steps < 3
+    ),
+    queued AS (
         INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op)
         SELECT p_tenant, p_thread, m.message_id, m.seq, 'upsert'
-        FROM recollect.branches b
+        FROM below
         JOIN recollect.messages m
-            ON m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.branch = b.branch
-            AND m.depth BETWEEN v_message.depth + 1 AND v_message.depth + 3
-            AND m.deleted_at IS NULL
-        WHERE b.tenant_id = p_tenant AND b.thread_id = p_thread
-            -- A branch has a higher number than the one that it left.
-            AND b.branch >= v_message.branch
+            ON m.tenant_id = p_tenant AND m.thread_id = p_thread
+            AND m.branch = below.branch AND m.depth = below.depth AND m.deleted_at IS NULL
+        WHERE below.steps > 0
+            -- What waits unclaimed will be made from the words that are left.
+            AND NOT EXISTS (
+                SELECT FROM recollect.outbox o
+                WHERE o.tenant_id = p_tenant AND o.thread_id = p_thread AND o.message_id = m.message_id
+                    AND o.op = 'upsert' AND o.lease_id IS NULL AND o.dead_at IS NULL)
         ORDER BY m.seq
         RETURNING id
     )

@@ -55,6 +55,10 @@ pub struct HistoryQuery {
     pub limit: u32,
 }
 
+/// Content that one history reads at most, in bytes: many times what an answer
+/// may hold, so that it only bounds memory.
+pub(crate) const HISTORY_BYTES: i64 = 32 * 1024 * 1024;
+
 /// The messages that lead to a head.
 #[derive(Clone, Debug, PartialEq)]
 pub struct History {
@@ -178,6 +182,7 @@ impl Store {
             &query.head.map(MessageId::uuid),
             &query.max_tokens,
             &rows,
+            &HISTORY_BYTES,
         ];
         read_history(
             query.thread,

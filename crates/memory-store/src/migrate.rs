@@ -1,10 +1,12 @@
 //! The schema.
 
-use secrecy::SecretString;
-use tokio_postgres::{Client, Connection, NoTls, config::SslMode};
+use std::time::Duration;
+
+use tokio::time::timeout;
+use tokio_postgres::{Client, Connection, NoTls, config::SslMode, error::SqlState};
 
 use crate::{
-    StoreError,
+    StoreConfig, StoreError,
     pool::{Pool, parse_url, tls},
     query::query,
     rows::{column, only},
@@ -18,6 +20,9 @@ mod embedded {
 const HISTORY_TABLE: &str = "recollect.schema_history";
 /// The key of the lock under which migrations run: "recollec" as bytes.
 const LOCK: i64 = i64::from_be_bytes(*b"recollec");
+/// How long a migration waits for another one, and each of its statements for
+/// the tables it changes. `options=-c lock_timeout=…` in the URL is stronger.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// What a migration did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,19 +34,17 @@ pub struct MigrationReport {
     pub version: u32,
 }
 
-/// Brings the database at `url` to this release's schema. Its user owns the
-/// schema, and has to be able to create roles unless the roles exist. Safe to
-/// call concurrently: one caller migrates, the others wait and find it done.
+/// Brings the configured database to this release's schema. Of the settings it
+/// takes `url` and `connect_timeout`. The URL's user owns the schema, and has to
+/// be able to create roles unless the roles exist. Safe to call concurrently:
+/// one caller migrates, the others wait, for three minutes at most, and find it
+/// done.
 ///
 /// # Errors
 /// `Config` for a wrong URL, `Unavailable` while Postgres does not answer,
 /// `Migration` for everything else, with what to do where that is known.
-pub async fn migrate(url: &SecretString) -> Result<MigrationReport, StoreError> {
-    let config = parse_url(url)?;
-    let mut client = match config.get_ssl_mode() {
-        SslMode::Require => drive(config.connect(tls()?).await),
-        _ => drive(config.connect(NoTls).await),
-    }?;
+pub async fn migrate(config: &StoreConfig) -> Result<MigrationReport, StoreError> {
+    let mut client = connect(config).await?;
     // refinery takes no lock of its own. This one ends with the connection.
     run(&client, "SELECT pg_advisory_lock($1)", LOCK).await?;
     client
@@ -102,6 +105,30 @@ fn latest() -> u32 {
         .unwrap_or_default()
 }
 
+/// Connects within the configured time, the handshake included.
+async fn connect(config: &StoreConfig) -> Result<Client, StoreError> {
+    let limit = config.connect_timeout;
+    let mut postgres = parse_url(&config.url)?;
+    let options = format!(
+        "-c lock_timeout={} {}",
+        LOCK_TIMEOUT.as_millis(),
+        postgres.get_options().unwrap_or_default(),
+    );
+    postgres.connect_timeout(limit).options(options.trim_end());
+    let connected = async {
+        match postgres.get_ssl_mode() {
+            SslMode::Require => drive(postgres.connect(tls()?).await),
+            _ => drive(postgres.connect(NoTls).await),
+        }
+    };
+    match timeout(limit, connected).await {
+        Ok(connected) => connected,
+        Err(_elapsed) => Err(StoreError::Unavailable {
+            source: format!("no connection within {} ms", limit.as_millis()).into(),
+        }),
+    }
+}
+
 fn drive<S, T>(
     connected: Result<(Client, Connection<S, T>), tokio_postgres::Error>,
 ) -> Result<Client, StoreError>
@@ -117,6 +144,10 @@ where
 async fn run(client: &Client, sql: &str, lock: i64) -> Result<(), StoreError> {
     match client.execute(sql, &[&lock]).await {
         Ok(_) => Ok(()),
+        Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => Err(failed(
+            "another migration holds the lock and did not end in time; wait for it and migrate again, or look for its connection in pg_stat_activity",
+            error,
+        )),
         Err(error) => Err(sqlstate::query_error("schema/lock", error)),
     }
 }

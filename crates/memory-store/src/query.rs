@@ -1,12 +1,12 @@
 //! Running the queries of `queries/`: each has the name of its file, and errors
 //! and logs carry that name.
 
-use std::time::Instant;
+use std::{ops::Deref, time::Instant};
 
 use deadpool_postgres::Object;
 use futures::future::{join_all, join4};
 use memory_contract::TenantId;
-use tokio_postgres::{Row, Statement, types::ToSql};
+use tokio_postgres::{NoTls, Row, Statement, types::ToSql};
 
 use crate::{StoreError, pool::Pool, sqlstate};
 
@@ -41,10 +41,11 @@ impl Pool {
         query: Query,
         params: Params<'_>,
     ) -> Result<Vec<Row>, StoreError> {
-        let client = self.get().await?;
+        let client = Busy::new(self.get().await?);
         let statement = prepare(&client, query).await?;
         let started = Instant::now();
         let rows = client.query(&statement, params).await;
+        client.done();
         self.echo(query, started);
         rows.map_err(|error| sqlstate::query_error(query.name, error))
     }
@@ -55,10 +56,11 @@ impl Pool {
         query: Query,
         params: Params<'_>,
     ) -> Result<u64, StoreError> {
-        let client = self.get().await?;
+        let client = Busy::new(self.get().await?);
         let statement = prepare(&client, query).await?;
         let started = Instant::now();
         let count = client.execute(&statement, params).await;
+        client.done();
         self.echo(query, started);
         count.map_err(|error| sqlstate::query_error(query.name, error))
     }
@@ -86,7 +88,7 @@ impl Pool {
         tenant: &TenantId,
         queries: &[(Query, Params<'_>)],
     ) -> Result<Vec<Vec<Row>>, StoreError> {
-        let client = self.get().await?;
+        let client = Busy::new(self.get().await?);
         let enter = prepare(&client, ENTER).await?;
         let mut statements = Vec::with_capacity(queries.len());
         for (query, _) in queries {
@@ -114,6 +116,7 @@ impl Pool {
             client.batch_execute("COMMIT"),
         )
         .await;
+        client.done();
         begun.map_err(|error| sqlstate::query_error("BEGIN", error))?;
         entered.map_err(|error| sqlstate::query_error(ENTER.name, error))?;
         let results = results.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -125,6 +128,44 @@ impl Pool {
         if self.echo {
             let duration_ms = started.elapsed().as_secs_f64() * 1e3;
             tracing::info!(query = query.name, duration_ms, "query");
+        }
+    }
+}
+
+/// A connection with work under way. Whoever goes away before the work is done
+/// leaves a connection behind on which the next caller would wait for it:
+/// dropped so, it is closed instead of going back to the pool, and Postgres is
+/// asked to stop.
+struct Busy(Option<Object>);
+
+impl Busy {
+    fn new(client: Object) -> Self {
+        Self(Some(client))
+    }
+
+    /// The work is done: the connection goes back to the pool.
+    fn done(mut self) {
+        drop(self.0.take());
+    }
+}
+
+impl Deref for Busy {
+    type Target = Object;
+
+    fn deref(&self) -> &Object {
+        self.0.as_ref().expect("only done and drop take it")
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let Some(client) = self.0.take() else { return };
+        let cancel = client.cancel_token();
+        drop(Object::take(client));
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            // Without TLS: where the server insists on it, the statement's own
+            // time limit has to do.
+            runtime.spawn(async move { cancel.cancel_query(NoTls).await });
         }
     }
 }

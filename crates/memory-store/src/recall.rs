@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::{
     Revision, Store, StoreError,
-    message::{Filter, read_history},
+    message::{Filter, HISTORY_BYTES, read_history},
     query::{Params, query},
     rows::{self, THREAD_COLUMNS, column, only},
     words,
@@ -111,7 +111,8 @@ impl Store {
         let (name, id) = (tenant.as_str(), thread.uuid());
         let limit = i32::try_from(limit).unwrap_or(i32::MAX - 1);
         let of_thread: Params<'_> = &[&name, &id];
-        let of_messages: Params<'_> = &[&name, &id, &None::<Uuid>, &i64::MAX, &limit];
+        let of_messages: Params<'_> =
+            &[&name, &id, &None::<Uuid>, &i64::MAX, &limit, &HISTORY_BYTES];
         let results = self
             .pool
             .within_all(

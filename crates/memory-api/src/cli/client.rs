@@ -12,7 +12,7 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};
 
-use super::args::ClientArgs;
+use super::args::ServerArgs;
 use super::failure::{Failure, chain};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -47,7 +47,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Failure::Unreachable`], or [`Failure::Usage`] for a wrong address.
-    pub async fn connect(args: &ClientArgs) -> Result<Self, Failure> {
+    pub async fn connect(args: &ServerArgs) -> Result<Self, Failure> {
         let addr = match args.addr.contains("://") {
             true => args.addr.clone(),
             false => format!("http://{}", args.addr),

@@ -6,7 +6,10 @@ use serde_json::Value;
 
 use super::Config;
 
-/// Every key with its default; secrets are masked, and unset ones are null.
+const MASK: &str = "********";
+
+/// Every key with its default; secrets and the users in URLs are masked,
+/// and unset ones are null.
 pub(super) fn known() -> BTreeMap<String, Value> {
     values(&Config::default())
 }
@@ -19,6 +22,15 @@ pub(super) fn values(config: &Config) -> BTreeMap<String, Value> {
         flatten("", value, &mut keys);
     }
     keys
+}
+
+/// Whether a value of this key may be a secret or have one in it. Messages do
+/// not repeat such a value.
+pub(super) fn secret(key: &str) -> bool {
+    key.starts_with("auth.")
+        || [".url", "api_key", "endpoint"]
+            .iter()
+            .any(|end| key.ends_with(end))
 }
 
 /// The known name that is most like a wrong one, if any is like it at all.
@@ -50,8 +62,23 @@ fn flatten(path: &str, value: Value, keys: &mut BTreeMap<String, Value>) {
                 flatten(&join(path, &name), value, keys);
             }
         }
+        Value::String(text) => {
+            keys.insert(path.to_owned(), Value::String(without_user(text)));
+        }
         leaf => {
             keys.insert(path.to_owned(), leaf);
         }
+    }
+}
+
+/// A URL with its user and password masked; any other text as it is.
+fn without_user(text: String) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return text;
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..end].rfind('@') {
+        Some(at) => format!("{scheme}://{MASK}{}", &rest[at..]),
+        None => text,
     }
 }

@@ -154,11 +154,24 @@ impl Provenance {
                 origin,
             },
             kind => ConfigError::Value {
+                problem: match keys::secret(&path) {
+                    true => without_value(kind),
+                    false => kind.to_string(),
+                },
                 key: path,
                 origin,
-                problem: kind.to_string(),
             },
         }
+    }
+}
+
+/// What is wrong with a value that must not be shown.
+fn without_value(kind: Kind) -> String {
+    match kind {
+        Kind::MissingField(field) => format!("missing field `{field}`"),
+        Kind::InvalidType(_, expected) => format!("has the wrong type, expected {expected}"),
+        Kind::InvalidValue(_, expected) => format!("cannot be used, expected {expected}"),
+        _ => "cannot be used".to_owned(),
     }
 }
 

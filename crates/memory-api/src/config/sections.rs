@@ -114,7 +114,8 @@ pub struct TelemetryConfig {
     /// What a log line looks like: `pretty` or `json`. Default: `pretty`.
     pub log_format: LogFormat,
     /// Which lines are logged: a level, or directives such as
-    /// `info,memory_store=debug`. Default: `info`.
+    /// `info,memory_store=debug`. Libraries stay at `info` at the most, because
+    /// below it they log texts. Default: `info`.
     pub log_level: String,
     /// The OTLP gRPC endpoint of a trace collector, such as
     /// `http://127.0.0.1:4317`. Default: unset; nothing is traced.

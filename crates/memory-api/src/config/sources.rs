@@ -129,7 +129,7 @@ impl Sources {
             .extract()
             .map_err(|error| ConfigError::File {
                 path: path.clone(),
-                problem: error.kind.to_string(),
+                problem: without_excerpt(&error.kind.to_string()),
             })?;
         let source = ValueSource::File(path);
         let mut settings = Vec::new();
@@ -171,6 +171,17 @@ impl Sources {
         }
         Ok(settings)
     }
+}
+
+/// What TOML's parser says without the line that it quotes: a password that
+/// lacks its quotes is there in full.
+fn without_excerpt(problem: &str) -> String {
+    let quoted = |line: &&str| {
+        line.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit())
+            .starts_with('|')
+    };
+    let lines: Vec<_> = problem.lines().filter(|line| !quoted(line)).collect();
+    lines.join(": ")
 }
 
 fn flatten(

@@ -335,6 +335,42 @@ fn secrets_are_never_shown() {
 }
 
 #[test]
+fn the_user_in_a_url_is_never_shown() {
+    let check = |url: &str, shown: &str| {
+        let file = format!("[index]\nurl = '{url}'\n[telemetry]\notlp_endpoint = '{url}'");
+        let rows = load(&file, &[]).unwrap().effective();
+        for key in ["index.url", "telemetry.otlp_endpoint"] {
+            let row = rows.iter().find(|row| row.key == key).unwrap();
+            assert_eq!(row.value, shown, "{key}");
+        }
+    };
+    check("http://me:hunter6@host:1/a@b", "http://********@host:1/a@b");
+    check("https://hunter6@host", "https://********@host");
+    check("http://host:1/a@b", "http://host:1/a@b");
+}
+
+#[test]
+fn an_error_never_repeats_a_secret() {
+    let check = |file: &str, env: &[(&str, &str)]| {
+        let message = error(file, env);
+        assert!(!message.contains("hunter6"), "{message}");
+    };
+    check("", &[("RECOLLECT_AUTH__KEYS", "hunter6")]);
+    check("", &[("RECOLLECT_AUTH__KEYS", "[hunter6]")]);
+    check(
+        "auth.keys = [{ name = 'a', tenant = 'a', sha256 = ['hunter6'] }]",
+        &[],
+    );
+    check("auth = 'hunter6'", &[]);
+    check("", &[("RECOLLECT_INDEX__URL", "hunter6")]);
+    check("[index]\nurl = 'http://me:hunter6@ho st'", &[]);
+    check("[telemetry]\notlp_endpoint = 'me:hunter6@host'", &[]);
+    check("[database]\nurl = ['hunter6']", &[]);
+    check("[index]\napi_key = ['hunter6']", &[]);
+    check("[index]\napi_key = hunter6", &[]);
+}
+
+#[test]
 fn a_server_beyond_loopback_needs_keys() {
     let mut config = Config::default();
     config.database.url = "postgres://host/db".into();

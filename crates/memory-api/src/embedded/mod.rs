@@ -5,7 +5,7 @@
 //! - [`Cluster`] is Postgres: it makes the cluster once, starts it, watches it
 //!   and stops it. It listens on a Unix socket alone, in a directory that
 //!   nobody else may enter.
-//! - [`guard`] is what a small helper process does so that Postgres never
+//! - [`guard`] is what a second copy of this program does so that Postgres never
 //!   outlives the process that started it.
 
 mod account;

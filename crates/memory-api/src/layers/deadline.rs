@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 use tower::{Layer, Service};
 
-use super::{Answer, Methods, Request, Response};
+use super::{Answer, Methods, Request, Response, ending};
 use crate::error::ApiError;
 
 const GRPC_TIMEOUT: &str = "grpc-timeout";
@@ -21,8 +21,8 @@ const HEAD_START: Duration = Duration::from_millis(5);
 pub(crate) struct Deadline(pub(crate) Instant);
 
 /// Answers DEADLINE_EXCEEDED at the caller's deadline or at the server's own
-/// limit, whichever comes first. A stream of answers has to keep the deadline by
-/// itself once it has begun.
+/// limit, whichever comes first, and ends an answer that is still under way then
+/// in the same way.
 #[derive(Clone, Debug)]
 pub(crate) struct Deadlines {
     methods: Methods,
@@ -95,7 +95,9 @@ where
         let answer = self.inner.call(request);
         Box::pin(async move {
             match timeout_at(deadline, answer).await {
-                Ok(result) => result,
+                Ok(result) => {
+                    result.map(|response| response.map(|body| ending::at(deadline, body)))
+                }
                 Err(_elapsed) => Ok(Status::from(ApiError::DeadlineExceeded).into_http()),
             }
         })

@@ -1,11 +1,13 @@
 //! What every call goes through before a handler sees it, from the outside in:
 //! measuring and tracing, mending what the transport answers, catching panics,
-//! the concurrency limit, authentication, the deadline.
+//! the deadline, the concurrency limit, authentication. The deadline stands around
+//! the limit, because an answer that it ends has to give its permit back.
 
 mod auth;
 mod body;
 mod concurrency;
 mod deadline;
+mod ending;
 mod methods;
 mod observe;
 mod panic;

@@ -46,17 +46,17 @@ pub(super) async fn serve(
         .layer(Observe::new(methods.clone()))
         .layer(Repair)
         .layer(CatchPanic)
+        .layer(Deadlines::new(
+            methods.clone(),
+            server.call_timeout,
+            server.stream_timeout,
+        ))
         .layer(Concurrency::new(
             methods.clone(),
             server.max_calls,
             server.max_streams,
         ))
-        .layer(Auth::new(methods.clone(), &config.auth))
-        .layer(Deadlines::new(
-            methods,
-            server.call_timeout,
-            server.stream_timeout,
-        ))
+        .layer(Auth::new(methods, &config.auth))
         .into_inner();
     let incoming = TcpIncoming::from(listener.0)
         .with_nodelay(Some(true))

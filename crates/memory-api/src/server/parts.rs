@@ -70,13 +70,13 @@ pub(super) async fn open(
         // alone until the model is back.
         Err(error) => {
             let reason = missing_model(error)?;
-            health.flaw("model", reason);
+            health.flaw("model", reason.clone());
             let backend = if config.uses_embedded_index() {
                 Backend::Edge
             } else {
                 Backend::Qdrant
             };
-            let index: Arc<dyn Index> = Arc::new(UnavailableIndex::new(backend));
+            let index: Arc<dyn Index> = Arc::new(UnavailableIndex::new(backend, reason));
             return Ok(assemble(config, store, outbox, None, index, false));
         }
     };
@@ -171,10 +171,10 @@ fn missing_model(error: RecallError) -> Result<String, ServerError> {
     match error {
         RecallError::Config { key, problem } => Err(config_error(key, problem)),
         error @ RecallError::ModelMissing { .. } => Ok(format!(
-            "{error}; `make setup` makes it, embedding.kind = \"none\" does without"
+            "{error}; `scripts/setup model` makes it, embedding.kind = \"none\" does without"
         )),
         other => Ok(format!(
-            "the embedding model cannot be used: {}",
+            "the embedding model cannot be used: {}; `scripts/setup model` makes the local one anew",
             chain(&other)
         )),
     }

@@ -9,7 +9,7 @@ use memory_contract::proto::{
     ReindexResponse,
 };
 use memory_contract::{PageToken, ThreadId, check, duration, timestamp};
-use memory_recall::{Index, IndexState, IndexerHandle};
+use memory_recall::{Index, IndexState, IndexerHandle, LastError};
 use memory_store::{DeadLetter, Store};
 use time::OffsetDateTime;
 use tonic::{Request, Response, Status, async_trait};
@@ -97,7 +97,14 @@ impl Admin {
         let last_error = self
             .indexer
             .as_ref()
-            .and_then(|indexer| indexer.status().last_error);
+            .and_then(|indexer| indexer.status().last_error)
+            // A flaw is as old as the server: it was met at the start.
+            .or_else(|| {
+                Some(LastError {
+                    message: self.index.flaw()?.to_owned(),
+                    time: self.about.started,
+                })
+            });
         let state = match index.state {
             IndexState::Ready => proto::IndexState::Ready,
             IndexState::Rebuilding => proto::IndexState::Rebuilding,

@@ -2,7 +2,9 @@
 
 use memory_budget::{Budget, BudgetError, Cut, OversizedTurn, Tokenizer, cut};
 use memory_contract::proto::{GetHistoryRequest, GetHistoryResponse, OversizedTurnPolicy};
-use memory_contract::{Invalid, InvalidFields, MessageId, TenantId, ThreadId, check, limits};
+use memory_contract::{
+    Invalid, InvalidFields, Message, MessageId, TenantId, ThreadId, check, limits,
+};
 use memory_store::{History, HistoryQuery, Store};
 
 use super::fields::Fields;
@@ -10,9 +12,15 @@ use super::threads::thread_id_from;
 use super::tokens::{INLINE_BYTES, size_of};
 use crate::error::ApiError;
 
-/// Reads of one history. Only another tokenizer than the stored one, and a turn
-/// that is larger than the budget, need more than the first.
+/// Reads of one history. Only another tokenizer than the stored one, and a newest
+/// turn that is larger than the budget or longer than `message_limit`, need more
+/// than the first.
 const READS: u32 = 5;
+/// The messages that the second read asks for at least, so that the last one
+/// reaches the beginning of a turn of 100,000 messages however small
+/// `message_limit` is. `max_tokens`, grown likewise, bounds what is read: 256
+/// times the budget. The newest turn is kept only where its beginning was read.
+const SECOND_READ: u32 = 2_000;
 /// How much more each further read asks for.
 const GROWTH: u32 = 4;
 
@@ -48,15 +56,41 @@ pub(super) async fn read(
         }
         read += 1;
         query.max_tokens = query.max_tokens.saturating_mul(i64::from(GROWTH));
-        query.limit = query.limit.saturating_mul(GROWTH);
+        query.limit = query.limit.saturating_mul(GROWTH).max(SECOND_READ);
     };
+    let Cut {
+        messages,
+        total_tokens,
+        truncated,
+        content_truncated,
+        needs_older: _,
+    } = fit_answer(cut, budget).await?;
     Ok(GetHistoryResponse {
-        messages: cut.messages.into_iter().map(Into::into).collect(),
-        total_tokens: cut.total_tokens,
-        truncated: cut.truncated,
-        content_truncated: cut.content_truncated,
+        messages: messages.into_iter().map(Into::into).collect(),
+        total_tokens,
+        truncated,
+        content_truncated,
         tokenizer: budget.tokenizer.name().to_owned(),
     })
+}
+
+/// Cuts further what would not fit into an answer: few tokens may be many bytes,
+/// such as white space.
+async fn fit_answer(mut cut: Cut, budget: Budget) -> Result<Cut, ApiError> {
+    let bytes = |messages: &[Message]| -> usize {
+        messages.iter().map(|message| size_of(&message.parts)).sum()
+    };
+    while bytes(&cut.messages) > limits::ANSWER_BYTES {
+        let smaller = Budget {
+            max_tokens: cut.total_tokens / 2,
+            oversized_turn: OversizedTurn::TruncateContent,
+            ..budget
+        };
+        let shortened = cut.content_truncated;
+        cut = cut_apart(cut.messages, smaller, false).await??;
+        cut.content_truncated |= shortened;
+    }
+    Ok(cut)
 }
 
 /// The tokenizer of the model that a request names.
@@ -89,21 +123,22 @@ fn wanted(request: GetHistoryRequest) -> Result<Wanted, InvalidFields> {
         0,
         limits::BUDGET_TOKENS,
     ));
-    let message_limit = fields.take(check::range("message_limit", message_limit, 0, i32::MAX));
+    let message_limit = fields.take(check::size(
+        "message_limit",
+        message_limit,
+        limits::HISTORY_MESSAGES,
+        limits::HISTORY_MESSAGES_MAX,
+    ));
     let oversized_turn = fields.take(policy_from(oversized_turn));
     let tokenizer = fields.take(tokenizer_from(model));
     let thread = fields.all(thread)?;
-    let message_limit = match message_limit {
-        0 => limits::HISTORY_MESSAGES,
-        limit => limit.min(limits::HISTORY_MESSAGES_MAX),
-    };
     let budget = Budget {
         max_tokens: if max_tokens == 0 {
             limits::HISTORY_TOKENS
         } else {
             max_tokens
         },
-        message_limit: usize::try_from(message_limit).unwrap_or_default(),
+        message_limit,
         oversized_turn,
         tokenizer,
     };
@@ -130,7 +165,7 @@ fn policy_from(policy: i32) -> Result<OversizedTurn, Invalid> {
 
 /// Cuts, on a thread that may block where there is much to count.
 async fn cut_apart(
-    messages: Vec<memory_contract::Message>,
+    messages: Vec<Message>,
     budget: Budget,
     reaches_root: bool,
 ) -> Result<Result<Cut, BudgetError>, ApiError> {

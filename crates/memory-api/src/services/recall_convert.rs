@@ -21,9 +21,6 @@ use super::fields::Fields;
 use super::history::tokenizer_from;
 use super::threads::thread_id_from;
 
-const MAX_WAIT: Duration = Duration::from_secs(30);
-const DEFAULT_WAIT: Duration = Duration::from_secs(2);
-
 /// Reads a recall.
 pub(super) fn recall_query(request: RecallRequest) -> Result<RecallQuery, InvalidFields> {
     let RecallRequest {
@@ -97,7 +94,7 @@ pub(super) fn recall_query(request: RecallRequest) -> Result<RecallQuery, Invali
         min_score: min_score.unwrap_or_default(),
         method,
         at_least_as_fresh,
-        max_wait: max_wait.unwrap_or(DEFAULT_WAIT),
+        max_wait: max_wait.unwrap_or(limits::DEFAULT_WAIT),
         all_branches,
         explain,
     })
@@ -121,28 +118,28 @@ pub(super) fn search_query(request: SearchRequest) -> Result<SearchQuery, Invali
     let mut fields = Fields::default();
     let whose = target(&mut fields, &thread_id, user, scope);
     let query = fields.take(check::required_text("query", query, limits::QUERY_CHARS));
-    let limit = fields.take(check::range("limit", limit, 0, i32::MAX));
+    let limit = fields.take(check::size(
+        "limit",
+        limit,
+        limits::SEARCH_LIMIT,
+        limits::TOP_K_MAX,
+    ));
     let filter = fields.take(filter_from(filter));
     let method = fields.take(method_from(method));
     let min_score = fields.take(optional_float("min_score", min_score, 0.0, 1.0));
     let at_least_as_fresh = fields.take(revision_from(at_least_as_fresh));
     let max_wait = fields.take(wait_from(max_wait));
     let (target, scope) = fields.all(whose)?;
-    let limit = if limit == 0 {
-        limits::SEARCH_LIMIT
-    } else {
-        limit.min(limits::TOP_K_MAX)
-    };
     Ok(SearchQuery {
         target,
         scope,
         query,
-        limit: usize::try_from(limit).unwrap_or_default(),
+        limit,
         filter,
         method,
         min_score: min_score.unwrap_or_default(),
         at_least_as_fresh,
-        max_wait: max_wait.unwrap_or(DEFAULT_WAIT),
+        max_wait: max_wait.unwrap_or(limits::DEFAULT_WAIT),
         all_branches,
     })
 }
@@ -319,7 +316,7 @@ fn method_from(method: i32) -> Result<Method, Invalid> {
 }
 
 fn wait_from(wait: Option<ProtoDuration>) -> Result<Option<Duration>, Invalid> {
-    duration_in("max_wait", wait, Duration::ZERO, MAX_WAIT)
+    duration_in("max_wait", wait, Duration::ZERO, limits::MAX_WAIT)
 }
 
 fn revision_from(token: String) -> Result<String, Invalid> {

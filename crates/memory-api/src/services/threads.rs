@@ -23,10 +23,6 @@ use super::fields::Fields;
 use crate::error::ApiError;
 use crate::layers::tenant_of;
 
-const TTL_MIN: Duration = Duration::from_secs(1);
-/// Ten years of 365 days and their leap days.
-const TTL_MAX: Duration = Duration::from_secs(3_653 * 24 * 3_600);
-
 /// Answers for threads.
 #[derive(Clone)]
 pub(crate) struct Threads {
@@ -352,5 +348,5 @@ fn metadata_from(
 }
 
 fn ttl_from(ttl: Option<ProtoDuration>) -> Result<Option<Duration>, Invalid> {
-    duration_in("ttl", ttl, TTL_MIN, TTL_MAX)
+    duration_in("ttl", ttl, limits::TTL_MIN, limits::TTL_MAX)
 }

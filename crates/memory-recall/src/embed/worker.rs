@@ -1,5 +1,6 @@
 //! The model's threads.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc as std_mpsc;
 use std::thread;
 use std::time::Instant;
@@ -174,11 +175,12 @@ fn infer(
     let started = Instant::now();
     let texts: Vec<&str> = texts.iter().map(|text| model.clip(text)).collect();
     // The size is given, so that a quantised model takes it too.
-    let vectors = session.embed(&texts, Some(texts.len())).map_err(|source| {
-        RecallError::EmbeddingFailed {
+    let vectors = survive(&model.name, || {
+        let found = session.embed(&texts, Some(texts.len()));
+        found.map_err(|source| RecallError::EmbeddingFailed {
             model: model.name.clone(),
             source: source.into(),
-        }
+        })
     })?;
     metrics::histogram!("recollect_embed_seconds", "kind" => kind)
         .record(started.elapsed().as_secs_f64());
@@ -186,9 +188,37 @@ fn infer(
     Ok(vectors)
 }
 
+/// Runs an inference; one that panics fails alone, and the thread lives on.
+fn survive<T>(
+    model: &str,
+    inference: impl FnOnce() -> Result<T, RecallError>,
+) -> Result<T, RecallError> {
+    // A session keeps nothing of an inference, so none is left half done.
+    catch_unwind(AssertUnwindSafe(inference)).unwrap_or_else(|_| {
+        // What it panicked with may hold what a person said.
+        Err(RecallError::EmbeddingFailed {
+            model: model.to_owned(),
+            source: "it panicked".into(),
+        })
+    })
+}
+
 fn nothing(model: &Model) -> RecallError {
     RecallError::EmbeddingFailed {
         model: model.name.clone(),
         source: "it gave no vector".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_inference_that_panics_fails_alone() {
+        let error = survive::<()>("small", || panic!("a secret")).unwrap_err();
+        assert!(matches!(&error, RecallError::EmbeddingFailed { model, .. } if model == "small"));
+        assert!(!format!("{error:?}").contains("secret"));
+        assert_eq!(survive("small", || Ok(1)).unwrap(), 1);
     }
 }

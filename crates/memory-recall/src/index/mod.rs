@@ -82,6 +82,12 @@ pub trait Index: Send + Sync + 'static {
     /// What the index could do when it was last asked, without asking it.
     fn last_state(&self) -> IndexState;
 
+    /// What keeps the index from answering and will not mend by itself, in
+    /// words, with what to do; `None` where nothing does.
+    fn flaw(&self) -> Option<&str> {
+        None
+    }
+
     /// Writes out what is left to write, and stops. Later calls fail.
     async fn stop(&self);
 }

@@ -14,14 +14,17 @@ use crate::error::RecallError;
 pub struct UnavailableIndex {
     backend: Backend,
     schema: IndexSchema,
+    flaw: String,
 }
 
 impl UnavailableIndex {
-    /// Stands in for an index of this backend.
-    pub fn new(backend: Backend) -> Self {
+    /// Stands in for an index of this backend. `flaw` says what is missing, and
+    /// what to do.
+    pub fn new(backend: Backend, flaw: impl Into<String>) -> Self {
         Self {
             backend,
             schema: IndexSchema::new("unavailable", None),
+            flaw: flaw.into(),
         }
     }
 
@@ -74,6 +77,10 @@ impl Index for UnavailableIndex {
 
     fn last_state(&self) -> IndexState {
         IndexState::Unavailable
+    }
+
+    fn flaw(&self) -> Option<&str> {
+        Some(&self.flaw)
     }
 
     async fn stop(&self) {}

@@ -186,7 +186,7 @@ impl Shared {
         let (reason, message) = match found {
             Err(RecallError::EmbedderStopped) => (
                 DegradationReason::EmbedderUnavailable,
-                "there is no embedding model; matches come from the database, by word alone",
+                "the embedding model is missing or cannot be loaded (`scripts/setup model` makes it on the server); matches come from the database, by word alone",
             ),
             Err(error) => {
                 tracing::warn!(%error, "the index was not searched");

@@ -16,7 +16,7 @@ use crate::embed::Embedder;
 use crate::error::RecallError;
 use crate::index::Index;
 use crate::indexer::IndexerHandle;
-use crate::merge::{Match, Merged, Pieces, merge};
+use crate::merge::{Match, Merged, Pieces, Room, merge};
 use crate::query::{
     Degradation, Found, Mode, Reason, RecallQuery, Recalled, RecalledMessage, Scope, SearchQuery,
     Target,
@@ -182,8 +182,10 @@ impl Shared {
         let selected = self
             .select(tenant, &bounds, finding.ranked, &[], &wanted)
             .await?;
+        let mut room = Room::new();
+        let fitting = selected.matches.into_iter();
         let matches = (1_u32..)
-            .zip(selected.matches)
+            .zip(fitting.filter(|one| room.take(&one.found.message)))
             .map(|(rank, Match { found, ranked })| RecalledMessage {
                 message: found.message,
                 reasons: vec![Reason::Match],

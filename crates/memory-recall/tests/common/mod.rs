@@ -188,6 +188,13 @@ impl FakeStore {
         self.lock().erase_on_load = Some(message);
     }
 
+    /// Claims everything so many times, with a worker that dies each time.
+    pub fn claim_and_die(&self, times: i32) {
+        for queued in &mut self.lock().jobs {
+            queued.job.attempts += times;
+        }
+    }
+
     pub fn set_down(&self, down: bool) {
         self.lock().down = down;
     }

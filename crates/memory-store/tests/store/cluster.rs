@@ -66,7 +66,7 @@ fn cluster() -> &'static Cluster {
         // In a thread of its own: this may be called from within a runtime.
         thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            let report = runtime.block_on(memory_store::migrate(&template.into())).unwrap();
+            let report = runtime.block_on(memory_store::migrate(&crate::world::config(&template))).unwrap();
             assert!(!report.applied.is_empty());
         })
         .join()

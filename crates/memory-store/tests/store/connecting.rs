@@ -12,8 +12,8 @@ async fn a_database_is_migrated_once_however_many_try() {
     let url = cluster::empty_database();
     let error = Store::connect(&config(&url)).await.unwrap_err();
     assert!(matches!(error, StoreError::Migration { .. }), "{error:?}");
-    let secret = url.clone().into();
-    let reports = futures::future::join_all((0..4).map(|_| memory_store::migrate(&secret))).await;
+    let own = config(&url);
+    let reports = futures::future::join_all((0..4).map(|_| memory_store::migrate(&own))).await;
     let reports: Vec<_> = reports.into_iter().map(Result::unwrap).collect();
     assert_eq!(
         reports
@@ -52,9 +52,7 @@ async fn a_user_who_is_no_superuser_can_own_the_schema_once_the_roles_are_grante
         .await
         .unwrap();
     let own_url = url.replace("user=postgres", &format!("user={owner}"));
-    let error = memory_store::migrate(&own_url.clone().into())
-        .await
-        .unwrap_err();
+    let error = memory_store::migrate(&config(&own_url)).await.unwrap_err();
     assert!(error.to_string().contains("GRANT"), "{error}");
     admin
         .batch_execute(&format!(
@@ -62,15 +60,37 @@ async fn a_user_who_is_no_superuser_can_own_the_schema_once_the_roles_are_grante
         ))
         .await
         .unwrap();
-    memory_store::migrate(&own_url.clone().into())
-        .await
-        .unwrap();
+    memory_store::migrate(&config(&own_url)).await.unwrap();
     let store = Store::connect(&config(&own_url)).await.unwrap();
     let created = store
         .resolve_thread(&tenant("a"), &new_thread("app", "ada", "global"))
         .await
         .unwrap();
     assert!(created.created);
+}
+
+#[tokio::test]
+async fn a_migration_does_not_wait_for_another_one_forever() {
+    let url = cluster::empty_database();
+    let other = connect(&url).await;
+    let lock = i64::from_be_bytes(*b"recollec");
+    other
+        .execute("SELECT pg_advisory_lock($1)", &[&lock])
+        .await
+        .unwrap();
+    let hasty = format!("{url} options='-c lock_timeout=100'");
+    let error = memory_store::migrate(&config(&hasty)).await.unwrap_err();
+    assert!(error.to_string().contains("another migration"), "{error}");
+}
+
+#[tokio::test]
+async fn a_migration_does_not_wait_forever_for_a_server_that_says_nothing() {
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let mut config = config(&format!("host=127.0.0.1 port={port} user=postgres"));
+    config.connect_timeout = Duration::from_millis(100);
+    let error = memory_store::migrate(&config).await.unwrap_err();
+    assert!(error.retryable(), "{error:?}");
 }
 
 #[tokio::test]

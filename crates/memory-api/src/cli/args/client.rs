@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, value_parser};
 
-use super::ClientArgs;
+use super::{ClientArgs, ServerArgs};
+
+/// The largest budget that the contract allows.
+const MOST_TOKENS: i64 = 10_000_000;
 
 /// `recollect import`.
 #[derive(Debug, Clone, Args)]
@@ -22,7 +25,9 @@ Examples:
   recollect import chats/*.jsonl --format openai --app support --user ada
   recollect export | recollect import - --addr http://other:50051
 
-Importing a file again stores nothing twice. Exit code 1: a part was refused.")]
+When all is stored, the command waits until recall finds it, for 10 minutes at
+most. Importing a file again stores nothing twice. Exit code 1: a part was
+refused.")]
 pub struct ImportArgs {
     /// Files to read; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
@@ -44,9 +49,16 @@ pub struct ImportArgs {
     /// Store as new messages what was imported, or exported, before.
     #[arg(long)]
     pub again: bool,
+    /// Do not wait until what was stored can be searched.
+    #[arg(long)]
+    pub no_wait: bool,
+    /// Print one JSON object a file instead of a table: `file`, `threads`,
+    /// `stored`, `known`, `refused`, `searchable`, `errors`, `ms`.
+    #[arg(long)]
+    pub json: bool,
     /// The server.
     #[command(flatten)]
-    pub client: ClientArgs,
+    pub server: ServerArgs,
 }
 
 /// What a file of conversations looks like.
@@ -83,7 +95,7 @@ pub struct ExportArgs {
     pub output: Option<PathBuf>,
     /// The server.
     #[command(flatten)]
-    pub client: ClientArgs,
+    pub server: ServerArgs,
 }
 
 /// Which conversation.
@@ -125,22 +137,22 @@ pub struct RecallArgs {
     #[arg(long, value_enum)]
     pub scope: Option<ScopeArg>,
     /// The number of best matches. [default: 5]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(0..=100))]
     pub top_k: Option<i32>,
     /// The number of newest messages of the conversation. [default: 4]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(0..=500))]
     pub recent: Option<i32>,
     /// Messages before each match. [default: 2]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(0..=20))]
     pub before: Option<i32>,
     /// Messages after each match. [default: 1]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(0..=20))]
     pub after: Option<i32>,
     /// The budget in tokens for everything returned. [default: none]
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, allow_negative_numbers = true, value_parser = value_parser!(i32).range(0..=MOST_TOKENS))]
     pub max_tokens: i32,
     /// Drop matches whose score is lower, 0 to 1.
-    #[arg(long, value_name = "SCORE")]
+    #[arg(long, value_name = "SCORE", allow_negative_numbers = true, value_parser = score)]
     pub min_score: Option<f32>,
     /// How messages are matched.
     #[arg(long, value_enum, default_value_t = MethodArg::Hybrid)]
@@ -189,8 +201,8 @@ pub struct ThreadsArgs {
     #[arg(long)]
     pub user: Option<String>,
     /// The most threads to list, the newest first.
-    #[arg(long, default_value_t = 50, value_name = "N")]
-    pub limit: usize,
+    #[arg(long, default_value_t = 50, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32).range(1..))]
+    pub limit: u32,
     /// The server.
     #[command(flatten)]
     pub client: ClientArgs,
@@ -219,12 +231,19 @@ pub struct HistoryArgs {
     #[arg(long, value_name = "MESSAGE_ID")]
     pub head: Option<String>,
     /// The budget in tokens.
-    #[arg(long, default_value_t = 2000, value_name = "N")]
+    #[arg(long, default_value_t = 2000, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(0..=MOST_TOKENS))]
     pub max_tokens: i32,
     /// The most messages.
-    #[arg(long, default_value_t = 100, value_name = "N")]
+    #[arg(long, default_value_t = 100, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(1..))]
     pub limit: i32,
     /// The server.
     #[command(flatten)]
     pub client: ClientArgs,
+}
+
+fn score(text: &str) -> Result<f32, String> {
+    match text.parse() {
+        Ok(score @ 0.0..=1.0) => Ok(score),
+        _ => Err("it must be a number from 0 to 1".to_owned()),
+    }
 }

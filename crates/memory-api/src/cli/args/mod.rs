@@ -81,9 +81,9 @@ pub enum Command {
     },
 }
 
-/// Where the server is, and how to show its answer.
+/// Where the server is.
 #[derive(Debug, Clone, Args)]
-pub struct ClientArgs {
+pub struct ServerArgs {
     /// The server's address.
     #[arg(
         long,
@@ -102,6 +102,14 @@ pub struct ClientArgs {
         help_heading = "Server"
     )]
     pub api_key: Option<String>,
+}
+
+/// Where the server is, and how to show its answer.
+#[derive(Debug, Clone, Args)]
+pub struct ClientArgs {
+    /// The server.
+    #[command(flatten)]
+    pub server: ServerArgs,
     /// Print JSON instead of a table: the messages of the API, one a line.
     #[arg(long)]
     pub json: bool,
@@ -215,11 +223,26 @@ pub struct DemoArgs {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use clap::Parser as _;
 
     use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_refused_with_the_range() {
+        let check = |args: &[&str], range: &str| {
+            let error = Cli::try_parse_from(["recollect"].iter().chain(args)).unwrap_err();
+            assert!(error.to_string().contains(range), "{args:?}: {error}");
+        };
+        check(&["threads", "--limit", "0"], "is not in 1..");
+        check(&["threads", "--limit", "-1"], "is not in 1..");
+        check(&["recall", "q", "--top-k", "-1"], "0..=100");
+        check(&["recall", "q", "--after", "21"], "0..=20");
+        check(&["recall", "q", "--min-score", "-0.5"], "from 0 to 1");
+        check(&["history", "x", "--max-tokens", "-1"], "0..=10000000");
     }
 }

@@ -5,20 +5,19 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use memory_api::{Config, Readiness, Sources, telemetry};
-use memory_contract::proto::{
-    GetIndexStatusRequest, RecallReason, RecallRequest, RecalledMessage, UserRef,
-};
+use memory_contract::proto::{RecallReason, RecallRequest, RecalledMessage, UserRef};
 use serde_json::json;
 
 use super::import::{Job, import};
 use super::recall::{scores, who};
+use super::searchable::wait_until_searchable;
 use super::signals::Stop;
 use super::startup::Embedded;
-use crate::cli::args::{ClientArgs, DemoArgs, Format};
+use crate::cli::args::{DemoArgs, Format, ServerArgs};
 use crate::cli::client::Client;
 use crate::cli::failure::{Failure, chain};
 use crate::cli::import::{Conversation, Defaults, Question, json_of};
-use crate::cli::output::{Progress, Table, clock, duration, one_line, text_of};
+use crate::cli::output::{Progress, Table, clock, count, duration, one_line, text_of};
 
 /// Tried in this order where no file is named.
 const FILES: [&str; 2] = [
@@ -147,10 +146,9 @@ async fn show(
     ask: &[String],
 ) -> Result<(), Failure> {
     let addr = format!("http://{}", server.addr());
-    let client = Client::connect(&ClientArgs {
+    let client = Client::connect(&ServerArgs {
         addr,
         api_key: None,
-        json: false,
     })
     .await?;
     let progress = Progress::spinner(false);
@@ -174,12 +172,17 @@ async fn show(
         });
     }
     let durable = begin.elapsed();
-    wait_until_searchable(&client, &progress).await?;
+    wait_until_searchable(&client, PATIENCE, &progress)
+        .await
+        .map_err(|problem| Failure::Refused {
+            message: format!("not everything can be searched: {problem}"),
+            next_step: "`recollect doctor` checks the set-up.".to_owned(),
+        })?;
     progress.finish();
     println!(
-        "Imported {} messages of {} sessions from {}: durable after {}, searchable after {}.",
-        summary.stored,
-        conversation.sessions(),
+        "Imported {} of {} from {}: durable after {}, searchable after {}.",
+        count(summary.stored, "message"),
+        count(conversation.sessions(), "session"),
         path.display(),
         duration(durable),
         duration(begin.elapsed()),
@@ -209,38 +212,6 @@ async fn show(
     }
     println!("With a server of your own: `recollect import FILE`, then `recollect recall`.");
     Ok(())
-}
-
-async fn wait_until_searchable(client: &Client, progress: &Progress) -> Result<(), Failure> {
-    let deadline = Instant::now() + PATIENCE;
-    progress.step("Waiting until everything can be searched");
-    loop {
-        let status = client
-            .admin()
-            .get_index_status(GetIndexStatusRequest {})
-            .await
-            .map_err(|status| client.failure(&status))?
-            .into_inner();
-        if status.pending_count == 0 {
-            return Ok(());
-        }
-        if Instant::now() > deadline {
-            return Err(Failure::Refused {
-                message: format!(
-                    "{} messages are still not in the index after {}: {}",
-                    status.pending_count,
-                    duration(PATIENCE),
-                    status.last_error
-                ),
-                next_step: "`recollect doctor` checks the set-up.".to_owned(),
-            });
-        }
-        progress.detail(&format!(
-            "{} messages are yet to be indexed",
-            status.pending_count
-        ));
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
 }
 
 /// A handful of questions of different kinds, always the same ones.
@@ -338,10 +309,13 @@ async fn answer(
         .filter(|found| is_evidence(found))
         .count();
     println!(
-        "{} matches and {} messages beside them, {} tokens, in {}.{}",
-        matches.len(),
-        neighbours.len(),
-        recalled.total_tokens,
+        "{} and {} beside them, {}, in {}.{}",
+        match matches.len() {
+            1 => "1 match".to_owned(),
+            matches => format!("{matches} matches"),
+        },
+        count(neighbours.len(), "message"),
+        count(recalled.total_tokens, "token"),
         duration(took),
         match evidence.len() {
             0 => String::new(),

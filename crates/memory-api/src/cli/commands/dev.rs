@@ -198,7 +198,13 @@ fn banner(server: &Embedded) -> Result<(), Failure> {
         lines.push(String::new());
         lines.push("Not everything works:".to_owned());
         lines.extend(reasons.iter().map(|reason| format!("  - {reason}")));
-        lines.push("`recollect doctor` says how to mend it.".to_owned());
+        // A rebuild ends by itself.
+        if !reasons
+            .iter()
+            .all(|reason| reason.contains("being rebuilt"))
+        {
+            lines.push(format!("`{} doctor` says how to mend it.", program()));
+        }
     }
     lines.extend([
         String::new(),
@@ -243,9 +249,20 @@ fn commands(addr: std::net::SocketAddr) -> [String; 3] {
         first,
         second,
         format!(
-            "grpcurl -plaintext -d '{session}' {addr} recollect.v1.ThreadService/ResolveThread"
+            "{} -plaintext -d '{session}' {addr} recollect.v1.ThreadService/ResolveThread",
+            grpcurl()
         ),
     ]
+}
+
+/// The grpcurl that `scripts/setup` built, where there is one.
+fn grpcurl() -> &'static str {
+    const BUILT: &str = ".setup/bin/grpcurl";
+    if Path::new(BUILT).is_file() {
+        BUILT
+    } else {
+        "grpcurl"
+    }
 }
 
 /// This program, as it can be typed here.
@@ -263,6 +280,10 @@ fn program() -> String {
     let here = env::current_dir().ok();
     match here.and_then(|here| program.strip_prefix(here).ok().map(Path::to_owned)) {
         _ if on_path => "recollect".to_owned(),
+        // A shell looks for a bare name on its PATH alone.
+        Some(relative) if relative.components().count() == 1 => {
+            format!("./{}", relative.display())
+        }
         Some(relative) => relative.display().to_string(),
         None => program.display().to_string(),
     }

@@ -8,7 +8,7 @@ use memory_contract::proto::{ExportMessagesRequest, export_messages_response::Re
 use crate::cli::args::ExportArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Progress};
+use crate::cli::output::{JsonLines, Progress, count};
 
 /// Writes threads with their messages, one record a line.
 ///
@@ -16,7 +16,7 @@ use crate::cli::output::{JsonLines, Progress};
 /// When the server cannot be reached or refuses, or the output cannot be
 /// written; then what was written is not complete.
 pub async fn run(args: ExportArgs) -> Result<(), Failure> {
-    let client = Client::connect(&args.client).await?;
+    let client = Client::connect(&args.server).await?;
     let request = ExportMessagesRequest {
         app_id: args.app.unwrap_or_default(),
         user_id: args.user.unwrap_or_default(),
@@ -62,9 +62,7 @@ pub async fn run(args: ExportArgs) -> Result<(), Failure> {
         }
         lines.write("ExportMessagesResponse", &response)?;
         if messages.is_multiple_of(500) {
-            progress.detail(&format!(
-                "Exported {messages} messages of {threads} threads"
-            ));
+            progress.detail(&exported(messages, threads));
         }
     }
     lines.finish()?;
@@ -72,6 +70,11 @@ pub async fn run(args: ExportArgs) -> Result<(), Failure> {
     if let Some((part, path)) = unfinished {
         std::fs::rename(&part, path).map_err(Failure::output)?;
     }
-    eprintln!("Exported {messages} messages of {threads} threads.");
+    eprintln!("{}.", exported(messages, threads));
     Ok(())
+}
+
+fn exported(messages: u64, threads: u64) -> String {
+    let (messages, threads) = (count(messages, "message"), count(threads, "thread"));
+    format!("Exported {messages} of {threads}")
 }

@@ -5,14 +5,14 @@ use memory_contract::proto::{GetHistoryRequest, GetThreadRequest, SessionRef};
 use crate::cli::args::HistoryArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Table, clock, one_line, role, text_of};
+use crate::cli::output::{JsonLines, Table, clock, count, one_line, role, text_of};
 
 /// Shows a conversation as a model would get it.
 ///
 /// # Errors
 /// When there is no such thread, or the server cannot be reached or refuses.
 pub async fn run(args: HistoryArgs) -> Result<(), Failure> {
-    let client = Client::connect(&args.client).await?;
+    let client = Client::connect(&args.client.server).await?;
     let session = SessionRef {
         app_id: args.app,
         user_id: args.user.unwrap_or_default(),
@@ -56,9 +56,9 @@ pub async fn run(args: HistoryArgs) -> Result<(), Failure> {
     }
     table.print()?;
     println!(
-        "{} messages, {} tokens ({}){}{}",
-        history.messages.len(),
-        history.total_tokens,
+        "{}, {} ({}){}{}",
+        count(history.messages.len(), "message"),
+        count(history.total_tokens, "token"),
         history.tokenizer,
         if history.truncated {
             "; older turns were left out"

@@ -11,24 +11,29 @@ use serde_json::json;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 
+use super::searchable::wait_until_searchable;
 use crate::cli::args::{Format, ImportArgs};
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::import::{Batch, Batcher, Defaults, Placed, Record, read};
-use crate::cli::output::{Progress, Table, duration, print_json};
+use crate::cli::output::{Progress, Table, count, duration, print_json};
 
 /// Requests that may be under way; each has at most 2 MiB.
 const IN_FLIGHT: usize = 8;
 /// Errors that are listed; the others are counted.
 const LISTED: usize = 20;
+/// The place of what is wrong with a file as a whole.
+const WHOLE_FILE: &str = "the file";
+/// How long indexing may take before nobody waits for it any more.
+const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Imports files, and shows what became of each.
+/// Imports files, shows what became of each, and waits until recall finds it.
 ///
 /// # Errors
 /// When the server cannot be reached, or a part was refused.
 pub async fn run(args: ImportArgs) -> Result<(), Failure> {
-    let client = Client::connect(&args.client).await?;
-    let progress = Progress::spinner(args.client.json);
+    let client = Client::connect(&args.server).await?;
+    let progress = Progress::spinner(args.json);
     let mut summaries = Vec::new();
     for file in args.files {
         let job = Job {
@@ -44,25 +49,77 @@ pub async fn run(args: ImportArgs) -> Result<(), Failure> {
         summaries.push(import(&client, job, &progress).await?);
     }
     progress.finish();
-    match args.client.json {
-        true => summaries
+    if !args.json {
+        // Before the wait: whoever interrupts it has seen what was stored.
+        print(&summaries)?;
+    }
+    let searchable = searchable(&client, &summaries, args.no_wait, args.json).await;
+    if args.json {
+        summaries
             .iter()
-            .try_for_each(|summary| print_json(&summary.json()))?,
-        false => print(&summaries)?,
+            .try_for_each(|summary| print_json(&summary.json(searchable)))?;
     }
+    refusal(&summaries).map_or(Ok(()), Err)
+}
+
+/// Waits until what was stored can be searched, and tells how that went.
+/// Nobody's import fails because of it: everything is stored.
+async fn searchable(client: &Client, summaries: &[Summary], no_wait: bool, quiet: bool) -> bool {
+    let messages: u64 = summaries.iter().map(Summary::messages).sum();
+    if messages == 0 {
+        return !no_wait;
+    }
+    if no_wait {
+        if !quiet {
+            println!("Recall finds it when the index has it: `recollect status` tells.");
+        }
+        return false;
+    }
+    let begin = Instant::now();
+    let progress = Progress::spinner(quiet);
+    let waited = wait_until_searchable(client, PATIENCE, &progress).await;
+    progress.finish();
+    match waited {
+        Ok(()) => {
+            if !quiet {
+                println!("Searchable after another {}.", duration(begin.elapsed()));
+            }
+            true
+        }
+        Err(problem) => {
+            eprintln!(
+                "Everything is stored, but recall may not find all of it yet: {problem}.\n\
+                 `recollect status` tells how far the index is."
+            );
+            false
+        }
+    }
+}
+
+/// What to say where something was not imported.
+fn refusal(summaries: &[Summary]) -> Option<Failure> {
+    let files = summaries.iter().filter(|summary| summary.unread).count();
     let problems: usize = summaries.iter().map(|summary| summary.problems).sum();
-    match problems {
-        0 => Ok(()),
-        _ => Err(Failure::Refused {
-            message: match problems {
-                1 => "1 part was not imported".to_owned(),
-                _ => format!("{problems} parts were not imported"),
+    let (counted, next_step) = match (files, problems - files) {
+        (0, 0) => return None,
+        (files, 0) => (
+            count(files, "file"),
+            "`recollect import --help` tells which files can be read.",
+        ),
+        (_, parts) => (
+            match files {
+                0 => count(parts, "part"),
+                files => format!("{} and {}", count(files, "file"), count(parts, "part")),
             },
-            next_step: "Mend them and import the file again: what is stored already is not stored \
-                        twice. With --again everything is stored as new."
-                .to_owned(),
-        }),
-    }
+            "Mend what is wrong and import the file again: what is stored already is not stored \
+             twice. With --again everything is stored as new.",
+        ),
+    };
+    let verb = if problems == 1 { "was" } else { "were" };
+    Some(Failure::Refused {
+        message: format!("{counted} {verb} not imported"),
+        next_step: next_step.to_owned(),
+    })
 }
 
 /// A file to import.
@@ -89,8 +146,11 @@ pub struct Summary {
     pub stored: u64,
     /// Messages that were stored by an earlier import.
     pub known: u64,
-    /// Records and requests that were refused.
+    /// Records and requests that were refused; the file itself counts as one
+    /// where it cannot be read.
     pub problems: usize,
+    /// Whether the file as a whole cannot be read, to its end.
+    pub unread: bool,
     /// The first of them: the place, and what is wrong.
     pub errors: Vec<(String, String)>,
     /// How long it took.
@@ -105,13 +165,18 @@ impl Summary {
         }
     }
 
-    fn json(&self) -> serde_json::Value {
+    fn messages(&self) -> u64 {
+        self.stored + self.known
+    }
+
+    fn json(&self, searchable: bool) -> serde_json::Value {
         json!({
             "file": self.file,
             "threads": self.threads.len(),
             "stored": self.stored,
             "known": self.known,
             "refused": self.problems,
+            "searchable": searchable,
             "errors": self.errors.iter()
                 .map(|(place, error)| json!({"place": place, "error": error}))
                 .collect::<Vec<_>>(),
@@ -214,14 +279,14 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
                     };
                     let gap = if field.is_empty() { "" } else { ": " };
                     summary.problem(
-                        format!("{place} ({count} messages)"),
+                        format!("{place} ({})", messages_of(count)),
                         format!("{field}{gap}{}", error.message),
                     );
                 }
                 None => summary.problem(place, "the server gave no answer".to_owned()),
             }
-            let done = summary.stored + summary.known;
-            progress.detail(&format!("Importing {file}: {done} messages"));
+            let done = messages_of(summary.messages());
+            progress.detail(&format!("Importing {file}: {done}"));
         }
         Ok::<_, tonic::Status>(summary)
     };
@@ -238,10 +303,15 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
         summary.problem(place, error);
     }
     if let Ok(Err(error)) = reader.join() {
-        summary.problem("the file".to_owned(), error);
+        summary.unread = true;
+        summary.problem(WHOLE_FILE.to_owned(), error);
     }
     summary.took = begin.elapsed();
     Ok(summary)
+}
+
+fn messages_of(number: u64) -> String {
+    count(number, "message")
 }
 
 /// Reads the file and makes requests of it.
@@ -281,6 +351,9 @@ fn print(summaries: &[Summary]) -> Result<(), Failure> {
         "Took>",
     ]);
     for summary in summaries {
+        if summary.unread && summary.messages() == 0 && summary.problems == 1 {
+            continue;
+        }
         table.row([
             summary.file.clone(),
             summary.threads.len().to_string(),
@@ -290,10 +363,15 @@ fn print(summaries: &[Summary]) -> Result<(), Failure> {
             duration(summary.took),
         ]);
     }
-    table.print()?;
+    if !table.is_empty() {
+        table.print()?;
+    }
     for summary in summaries {
         for (place, error) in &summary.errors {
-            eprintln!("{}, {place}: {error}", summary.file);
+            match place.as_str() {
+                WHOLE_FILE => eprintln!("{}: {error}", summary.file),
+                _ => eprintln!("{}, {place}: {error}", summary.file),
+            }
         }
         if summary.problems > summary.errors.len() {
             eprintln!(

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use memory_api::{Config, Sources};
+use memory_api::{Config, ConfigError, Provenance, Sources};
+use memory_store::StoreError;
 use secrecy::ExposeSecret;
 
 use crate::cli::failure::{Failure, chain};
@@ -12,23 +13,43 @@ use crate::cli::failure::{Failure, chain};
 /// # Errors
 /// When there is none, or when it cannot be migrated.
 pub async fn run(file: Option<PathBuf>) -> Result<(), Failure> {
-    let config = Config::load(&Sources {
+    let loaded = Config::load(&Sources {
         file,
         ..Default::default()
-    })?
-    .config;
-    require_database(&config)?;
-    let report = memory_store::migrate(&config.database.url)
+    })?;
+    require_database(&loaded.config)?;
+    let report = memory_store::migrate(&loaded.config.database)
         .await
-        .map_err(|error| {
-            Failure::machine(chain(&error), "`recollect doctor` checks the database.")
-        })?;
+        .map_err(|error| not_migrated(error, &loaded.provenance))?;
     for name in &report.applied {
         println!("applied {name}");
     }
-    let (count, version) = (report.applied.len(), report.version);
-    println!("The schema is at version {version}; {count} migrations were applied now.");
+    let version = report.version;
+    match report.applied.len() {
+        1 => println!("The schema is at version {version}; 1 migration was applied now."),
+        count => {
+            println!("The schema is at version {version}; {count} migrations were applied now.")
+        }
+    }
     Ok(())
+}
+
+/// Why a database was not migrated. A URL that cannot be used is the
+/// configuration's fault, and named with where it came from.
+pub fn not_migrated(error: StoreError, provenance: &Provenance) -> Failure {
+    match error {
+        StoreError::Config { key, why } => provenance
+            .locate(ConfigError::Value {
+                key: format!("database.{key}"),
+                origin: String::new(),
+                problem: why,
+            })
+            .into(),
+        error => Failure::machine(
+            format!("the database cannot be migrated: {}", chain(&error)),
+            "`recollect doctor` checks the database.",
+        ),
+    }
 }
 
 /// Refuses a configuration that names no database.

@@ -14,5 +14,6 @@ pub mod status;
 pub mod threads;
 
 mod checks;
+mod searchable;
 mod signals;
 mod startup;

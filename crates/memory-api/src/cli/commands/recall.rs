@@ -9,7 +9,7 @@ use super::history::thread_of;
 use crate::cli::args::{MethodArg, RecallArgs, ScopeArg};
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Table, clock, one_line, role, text_of};
+use crate::cli::output::{JsonLines, Table, clock, count, one_line, role, text_of};
 
 /// Asks what was said before.
 ///
@@ -26,7 +26,7 @@ pub async fn run(args: RecallArgs) -> Result<(), Failure> {
             "say whose memory to ask: --user, --thread, --session, or --scope app".to_owned(),
         ));
     }
-    let client = Client::connect(&args.client).await?;
+    let client = Client::connect(&args.client.server).await?;
     let user_id = choice.user.unwrap_or_default();
     let thread_id = match (choice.thread, choice.session) {
         (Some(thread), _) => thread,
@@ -110,9 +110,9 @@ fn print(recalled: &RecallResponse) -> Result<(), Failure> {
         }
         table.print()?;
         println!(
-            "{} messages, {} tokens ({})",
-            recalled.messages.len(),
-            recalled.total_tokens,
+            "{}, {} ({})",
+            count(recalled.messages.len(), "message"),
+            count(recalled.total_tokens, "token"),
             recalled.tokenizer
         );
     }

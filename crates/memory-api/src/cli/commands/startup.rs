@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use memory_api::{Loaded, Readiness, Roles, Running, Server, ServerError};
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::cli::failure::{Failure, chain};
+use super::migrate::not_migrated;
+use crate::cli::failure::Failure;
 use crate::cli::output::Progress;
 use crate::embedded::{Cluster, ClusterTimes, DataDir, EmbeddedError};
 
@@ -50,6 +51,7 @@ impl Embedded {
         begin: Instant,
         progress: &Progress,
     ) -> Result<Self, Failure> {
+        check(&loaded, data_dir)?;
         let mut times = Times::default();
         let data = patiently(|| DataDir::lock(data_dir).map_err(Failure::from)).await?;
         let listen = loaded.config.server.listen;
@@ -69,14 +71,9 @@ impl Embedded {
 
         progress.step("Bringing the schema up to date");
         let step = Instant::now();
-        memory_store::migrate(&config.database.url)
+        memory_store::migrate(&config.database)
             .await
-            .map_err(|error| {
-                Failure::machine(
-                    format!("the database cannot be migrated: {}", chain(&error)),
-                    "`recollect doctor` checks the database.",
-                )
-            })?;
+            .map_err(|error| not_migrated(error, &loaded.provenance))?;
         times.migrate = step.elapsed();
 
         progress.step("Loading the model and the index");
@@ -149,6 +146,22 @@ impl Embedded {
             }
         }
     }
+}
+
+/// Refuses what the server would refuse, before anything is made or started.
+fn check(loaded: &Loaded, data_dir: &Path) -> Result<(), Failure> {
+    let mut config = loaded.config.clone();
+    // These two are given later.
+    if config.database.url.expose_secret().is_empty() {
+        config.database.url = SecretString::from("postgres:///");
+    }
+    if config.index.url.is_none() && config.index.path.is_none() {
+        config.index.path = Some(data_dir.to_owned());
+    }
+    config
+        .check()
+        .and_then(|()| config.check_roles(Roles::ALL))
+        .map_err(|error| loaded.provenance.locate(error).into())
 }
 
 /// Tries for a second: a process that was killed a moment ago may still be on

@@ -12,7 +12,7 @@ use crate::cli::output::{JsonLines, Table, clock};
 /// # Errors
 /// When the server cannot be reached or refuses.
 pub async fn run(args: ClientArgs) -> Result<(), Failure> {
-    let client = Client::connect(&args).await?;
+    let client = Client::connect(&args.server).await?;
     let (mut info, mut index) = (client.admin(), client.admin());
     let (info, index) = tokio::join!(
         info.get_server_info(GetServerInfoRequest {}),

@@ -5,25 +5,27 @@ use memory_contract::proto::ListThreadsRequest;
 use crate::cli::args::ThreadsArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Table, clock, one_line};
+use crate::cli::output::{JsonLines, Table, clock, exact, one_line};
 
 /// Lists threads, the newest first.
 ///
 /// # Errors
 /// When the server cannot be reached or refuses.
 pub async fn run(args: ThreadsArgs) -> Result<(), Failure> {
-    let client = Client::connect(&args.client).await?;
+    let client = Client::connect(&args.client.server).await?;
+    // Keys and ids are there to be copied: never cut, never broken, even where
+    // a line gets longer than the screen.
     let mut table = Table::new(&[
         "Thread!",
-        "App",
-        "User",
-        "Session",
-        "Title",
+        "App!",
+        "User!",
+        "Session!",
+        "Title!",
         "Messages>",
         "Updated!",
     ]);
     let mut lines = JsonLines::stdout();
-    let (mut page_token, mut left) = (String::new(), args.limit);
+    let (mut page_token, mut left) = (String::new(), args.limit as usize);
     while left > 0 {
         let request = ListThreadsRequest {
             app_id: args.app.clone().unwrap_or_default(),
@@ -45,9 +47,9 @@ pub async fn run(args: ThreadsArgs) -> Result<(), Failure> {
             }
             table.row([
                 thread.thread_id,
-                one_line(&thread.app_id, 24),
-                one_line(&thread.user_id, 24),
-                one_line(&thread.session_key, 40),
+                exact(&thread.app_id),
+                exact(&thread.user_id),
+                exact(&thread.session_key),
                 one_line(&thread.title, 40),
                 thread.message_count.to_string(),
                 clock(thread.update_time.as_ref()),

@@ -1,7 +1,7 @@
 //! Opening a file and finding out what it is.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, ErrorKind};
 use std::path::Path;
 
 use serde_json::Value;
@@ -28,7 +28,13 @@ pub fn read(
     let (stem, input): (String, Box<dyn BufRead>) = if path == Path::new("-") {
         ("stdin".to_owned(), Box::new(BufReader::new(io::stdin())))
     } else {
-        let file = File::open(path).map_err(|error| error.to_string())?;
+        let file = File::open(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => "there is no such file".to_owned(),
+            _ => format!("it cannot be opened: {error}"),
+        })?;
+        if file.metadata().is_ok_and(|about| about.is_dir()) {
+            return Err("it is a directory; name the files in it".to_owned());
+        }
         let stem = path
             .file_stem()
             .unwrap_or(path.as_os_str())

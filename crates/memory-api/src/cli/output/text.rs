@@ -1,5 +1,6 @@
 //! Messages as short texts.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use memory_contract::proto::{Message, Part, Role, part::Content};
@@ -31,6 +32,18 @@ pub fn one_line(text: &str, width: usize) -> String {
         }
     }
     line
+}
+
+/// A key or an id as it is, so that it can be copied. Only control characters,
+/// which could move a terminal's cursor, are replaced.
+pub fn exact(text: &str) -> String {
+    text.replace(char::is_control, "\u{fffd}")
+}
+
+/// A number of things: `1 message`, `2 messages`.
+pub fn count<N: PartialEq + From<u8> + Display>(number: N, what: &str) -> String {
+    let plural = if number == N::from(1) { "" } else { "s" };
+    format!("{number} {what}{plural}")
 }
 
 /// What a message says, its calls and files in brackets.
@@ -100,6 +113,20 @@ pub fn duration(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_thing_is_singular() {
+        assert_eq!(count(0_usize, "thread"), "0 threads");
+        assert_eq!(count(1_i64, "thread"), "1 thread");
+        assert_eq!(count(2_u64, "thread"), "2 threads");
+    }
+
+    #[test]
+    fn keys_are_shown_as_they_are() {
+        let key = "thread:a  b/".to_owned() + &"x".repeat(100);
+        assert_eq!(exact(&key), key);
+        assert_eq!(exact("a\u{1b}[2Jb"), "a\u{fffd}[2Jb");
+    }
 
     #[test]
     fn long_texts_end_in_an_ellipsis_and_never_exceed_the_width() {

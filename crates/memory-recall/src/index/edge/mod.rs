@@ -6,7 +6,8 @@ mod reader;
 mod setup;
 mod writer;
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -33,6 +34,9 @@ use reader::{filter_of, known, list};
 use writer::Writer;
 
 pub(crate) use reader::path;
+
+/// The mode of the index directory.
+const PRIVATE: u32 = 0o700;
 
 /// The index in this process, over qdrant-edge. Searches run beside each other
 /// and beside the one thread that writes.
@@ -328,12 +332,33 @@ fn acknowledge(
     }
 }
 
+/// Makes a directory that nobody else can look into. One that is there already
+/// becomes such a one: the points have the words of messages in them, and the
+/// directory above may be open to everybody.
+fn private(directory: &Path) -> std::io::Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(PRIVATE)
+        .create(directory)?;
+    if fs::metadata(directory)?.permissions().mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    match fs::set_permissions(directory, Permissions::from_mode(PRIVATE)) {
+        // A volume that somebody else has mounted: theirs to close.
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            tracing::warn!(directory = %directory.display(), "the index directory is open to other users");
+            Ok(())
+        }
+        done => done,
+    }
+}
+
 fn lock(directory: &Path) -> Result<File, RecallError> {
     let broken = |source: std::io::Error| RecallError::IndexDirectory {
         path: directory.to_owned(),
         source: source.into(),
     };
-    fs::create_dir_all(directory).map_err(broken)?;
+    private(directory).map_err(broken)?;
     let file = File::create(directory.join("lock")).map_err(broken)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
@@ -358,5 +383,24 @@ fn decode(state: u8) -> IndexState {
         0 => IndexState::Ready,
         1 => IndexState::Rebuilding,
         _ => IndexState::Unavailable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_index_directory_is_private_and_the_one_above_stays_as_it_was() {
+        let above = tempfile::tempdir().unwrap();
+        fs::set_permissions(above.path(), Permissions::from_mode(0o755)).unwrap();
+        let index = above.path().join("index");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        drop(lock(&index).unwrap());
+        assert_eq!(mode(&index), 0o700);
+        fs::set_permissions(&index, Permissions::from_mode(0o755)).unwrap();
+        drop(lock(&index).unwrap());
+        assert_eq!(mode(&index), 0o700);
+        assert_eq!(mode(above.path()), 0o755);
     }
 }

@@ -114,7 +114,7 @@ impl QdrantIndex {
             | Code::Aborted
             | Code::Unknown => RecallError::IndexUnavailable {
                 backend,
-                source: error.into(),
+                source: short(&error).into(),
             },
             Code::Ok
             | Code::InvalidArgument
@@ -128,7 +128,7 @@ impl QdrantIndex {
             | Code::Unauthenticated => RecallError::IndexRefused {
                 backend,
                 operation,
-                source: error.into(),
+                source: short(&error).into(),
             },
         }
     }
@@ -333,6 +333,24 @@ impl QdrantIndex {
             .limit(limit as u64)
             .with_payload(PayloadIncludeSelector { fields })
             .build()
+    }
+}
+
+/// The client's error without the Debug forms that it puts into its texts: of a
+/// status's metadata, and of the transport error of a failed connection.
+fn short(error: &QdrantError) -> String {
+    let (QdrantError::ResponseError { status }
+    | QdrantError::ResourceExhaustedError { status, .. }) = error
+    else {
+        return error.to_string();
+    };
+    let message = status.message();
+    match message.split_once(": tonic::transport::Error") {
+        Some((what, why)) => match why.split_once("message: \"") {
+            Some((_, why)) => format!("{what}: {}", why.split('"').next().unwrap_or_default()),
+            None => what.to_owned(),
+        },
+        None => format!("{}: {message}", status.code()),
     }
 }
 

@@ -1,0 +1,68 @@
+//! Waiting until the index has what was stored.
+
+use std::time::{Duration, Instant};
+
+use memory_contract::proto::{GetIndexStatusRequest, IndexState};
+
+use crate::cli::client::Client;
+use crate::cli::output::{Progress, count, duration};
+
+/// The pause between two looks.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long an index may not answer before nobody waits for it any more.
+const AWAY: Duration = Duration::from_secs(5);
+
+/// Waits until everything that was stored before the call can be searched.
+///
+/// # Errors
+/// In words, why it cannot be searched yet, or why that is not known.
+pub async fn wait_until_searchable(
+    client: &Client,
+    patience: Duration,
+    progress: &Progress,
+) -> Result<(), String> {
+    let begin = Instant::now();
+    let mut answered = begin;
+    progress.step("Waiting until everything can be searched");
+    loop {
+        let asked = Instant::now();
+        let status = client
+            .admin()
+            .get_index_status(GetIndexStatusRequest {})
+            .await
+            .map_err(|status| client.failure(&status).to_string())?
+            .into_inner();
+        let lag = status
+            .lag
+            .and_then(|lag| Duration::try_from(lag).ok())
+            .unwrap_or(Duration::MAX);
+        // Where others go on storing, the index is never done; but what is
+        // younger than this wait is not ours.
+        if status.pending_count == 0 || lag < asked - begin {
+            return Ok(());
+        }
+        if status.state() != IndexState::Unavailable {
+            answered = asked;
+        }
+        let left = count(status.pending_count, "change");
+        let error = match status.last_error.as_str() {
+            "" => String::new(),
+            error => format!(" ({error})"),
+        };
+        if asked - answered > AWAY {
+            return Err(format!(
+                "the index does not answer, and has yet to learn {left}{error}"
+            ));
+        }
+        if asked - begin > patience {
+            return Err(format!(
+                "after {} the index has yet to learn {left}{error}",
+                duration(patience)
+            ));
+        }
+        progress.detail(&format!(
+            "Waiting until everything can be searched: {left} to come"
+        ));
+        tokio::time::sleep(LOOK).await;
+    }
+}

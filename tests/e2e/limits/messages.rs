@@ -1,0 +1,383 @@
+//! Messages and their parts.
+
+use memory_contract::proto::{AppendMessagesRequest, MessageInput, Part, Role, part::Content};
+use prost_types::Timestamp;
+use recollect_tests::{Dynamic, Refused as _, app, say, trials, with_parts};
+use serde_json::{Value, json};
+use tonic::Code;
+use uuid::Uuid;
+
+use super::{APPEND, Case, append, edges, user, values};
+use crate::plain;
+
+trials![
+    fields_of_messages_have_limits,
+    fields_of_tools_and_files_have_limits,
+    metadata_and_json_have_limits,
+    sizes_of_messages_and_batches_have_limits,
+    roles_and_parts_have_to_fit,
+    parents_within_a_batch_cannot_form_a_cycle,
+    times_out_of_range_are_refused,
+    several_wrong_fields_are_all_named,
+];
+
+fn nested(levels: usize) -> Value {
+    (1..levels).fold(json!({"x": 1}), |inner, _| json!({"x": inner}))
+}
+
+async fn fields_of_messages_have_limits() {
+    let client = &plain().await;
+    let thread_id = client.thread(&app()).await;
+    edges(client, APPEND, "messages[0].name", 256, |name| {
+        append(
+            &thread_id,
+            json!({"role": "ROLE_USER", "name": name, "parts": [{"text": "x"}]}),
+        )
+    })
+    .await;
+    for (bytes, refused) in [
+        (256 * 1024, None),
+        (256 * 1024 + 1, Some("messages[0].parts[0].text")),
+    ] {
+        let case = Case {
+            method: APPEND,
+            request: append(&thread_id, user(json!([{"text": "x".repeat(bytes)}]))),
+            refused,
+        };
+        case.check(client).await;
+    }
+    for (count, refused) in [
+        (0, Some("messages[0].parts")),
+        (1, None),
+        (64, None),
+        (65, Some("messages[0].parts")),
+    ] {
+        let parts: Vec<Value> = (0..count).map(|_| json!({"text": "x"})).collect();
+        let case = Case {
+            method: APPEND,
+            request: append(&thread_id, user(json!(parts))),
+            refused,
+        };
+        case.check(client).await;
+    }
+    for (count, refused) in [
+        (0, Some("messages")),
+        (1, None),
+        (256, None),
+        (257, Some("messages")),
+    ] {
+        let messages: Vec<Value> = (0..count).map(|_| user(json!([{"text": "x"}]))).collect();
+        let case = Case {
+            method: APPEND,
+            request: json!({"thread_id": thread_id, "messages": messages}),
+            refused,
+        };
+        case.check(client).await;
+    }
+}
+
+async fn fields_of_tools_and_files_have_limits() {
+    let client = &plain().await;
+    let thread_id = client.thread(&app()).await;
+    let part = |role: &str, kind: &str, good: Value, key: &str, text: String| {
+        let mut content = good;
+        content[key] = json!(text);
+        append(
+            &thread_id,
+            json!({"role": role, "parts": [{kind: content}]}),
+        )
+    };
+    let call = json!({"tool_call_id": "c", "name": "n"});
+    let result = json!({"tool_call_id": "c", "text": "t"});
+    let file = json!({"type": "FILE_TYPE_IMAGE", "url": "https://example.org"});
+    let bare = json!({"type": "FILE_TYPE_IMAGE"});
+    for (role, kind, good, key, limit, required) in [
+        (
+            "ROLE_ASSISTANT",
+            "tool_call",
+            &call,
+            "tool_call_id",
+            128,
+            true,
+        ),
+        ("ROLE_ASSISTANT", "tool_call", &call, "name", 128, true),
+        (
+            "ROLE_TOOL",
+            "tool_result",
+            &result,
+            "tool_call_id",
+            128,
+            true,
+        ),
+        ("ROLE_TOOL", "tool_result", &result, "name", 128, false),
+        ("ROLE_USER", "file", &bare, "upload_file_id", 256, true),
+        ("ROLE_USER", "file", &bare, "tool_file_id", 256, true),
+        ("ROLE_USER", "file", &bare, "url", 2_048, true),
+        ("ROLE_USER", "file", &file, "name", 512, false),
+        ("ROLE_USER", "file", &file, "mime_type", 128, false),
+        ("ROLE_USER", "file", &file, "caption", 4_096, false),
+    ] {
+        let field = format!("messages[0].parts[0].{kind}.{key}");
+        edges(client, APPEND, &field, limit, |text| {
+            part(role, kind, good.clone(), key, text)
+        })
+        .await;
+        let empty = Case {
+            method: APPEND,
+            request: part(role, kind, good.clone(), key, String::new()),
+            refused: required.then_some(field.as_str()),
+        };
+        empty.check(client).await;
+    }
+    for (file, field) in [
+        (json!({"url": "u"}), "type"),
+        (json!({"type": "FILE_TYPE_AUDIO"}), "location"),
+        (
+            json!({"type": "FILE_TYPE_AUDIO", "url": "u", "size_bytes": -1}),
+            "size_bytes",
+        ),
+    ] {
+        let field = format!("messages[0].parts[0].file.{field}");
+        let case = Case {
+            method: APPEND,
+            request: append(&thread_id, user(json!([{"file": file}]))),
+            refused: Some(&field),
+        };
+        case.check(client).await;
+    }
+}
+
+async fn metadata_and_json_have_limits() {
+    let client = &plain().await;
+    let name = app();
+    let thread_id = client.thread(&name).await;
+    let big = |bytes: usize| json!({"x": "y".repeat(bytes)});
+    let good = [json!({}), nested(5), big(16_000)];
+    let bad = [
+        nested(6),
+        big(16 * 1024 + 1),
+        json!({"x": "\u{0}"}),
+        json!({"\u{0}": 1}),
+    ];
+    values(
+        client,
+        APPEND,
+        "messages[0].metadata",
+        &good,
+        &bad,
+        |metadata| {
+            append(
+                &thread_id,
+                json!({"role": "ROLE_USER", "parts": [{"text": "x"}], "metadata": metadata}),
+            )
+        },
+    )
+    .await;
+    for method in ["ThreadService/CreateThread", "ThreadService/ResolveThread"] {
+        values(client, method, "metadata", &good, &bad, |metadata| {
+            let key = Uuid::new_v4().to_string();
+            json!({"session": {"app_id": name, "session_key": key}, "metadata": metadata})
+        })
+        .await;
+    }
+    values(
+        client,
+        "ThreadService/UpdateThread",
+        "metadata",
+        &good,
+        &bad,
+        |metadata| json!({"thread_id": thread_id, "metadata": metadata, "update_mask": "metadata"}),
+    )
+    .await;
+
+    let lists = (2..33).fold(json!([1]), |inner, _| json!([inner]));
+    let good = [json!({}), nested(32), json!({"x": lists[0]}), big(260_000)];
+    let bad = [
+        json!({"x": lists}),
+        big(256 * 1024 + 1),
+        json!({"x": ["\u{0}"]}),
+    ];
+    for (role, path, wrap) in [
+        (
+            "ROLE_USER",
+            "json",
+            (|value| json!({"json": value})) as fn(Value) -> Value,
+        ),
+        (
+            "ROLE_ASSISTANT",
+            "tool_call.arguments",
+            |value| json!({"tool_call": {"tool_call_id": "c", "name": "n", "arguments": value}}),
+        ),
+        (
+            "ROLE_TOOL",
+            "tool_result.json",
+            |value| json!({"tool_result": {"tool_call_id": "c", "json": value}}),
+        ),
+    ] {
+        let field = format!("messages[0].parts[0].{path}");
+        let request = |value| append(&thread_id, json!({"role": role, "parts": [wrap(value)]}));
+        values(client, APPEND, &field, &good, &bad, request).await;
+    }
+    // What is far too deep is not even decoded, so there is no field to name.
+    let deep = Part {
+        content: Some(Content::Json(recollect_tests::json(nested(60)))),
+    };
+    let request = AppendMessagesRequest {
+        thread_id,
+        messages: vec![with_parts(Role::User, vec![deep])],
+        ..Default::default()
+    };
+    let refused = client.messages().append_messages(request).await.refused();
+    refused.is(Code::InvalidArgument, "INVALID_FIELD");
+}
+
+async fn sizes_of_messages_and_batches_have_limits() {
+    let client = &plain().await;
+    let thread_id = client.thread(&app()).await;
+    let parts = |count: usize, bytes: usize| -> Value {
+        (0..count)
+            .map(|_| json!({"text": "x".repeat(bytes)}))
+            .collect()
+    };
+    // Each part has a few bytes around its text.
+    for (bytes, refused) in [
+        (256 * 1024 - 16, None),
+        (256 * 1024, Some("messages[0].parts")),
+    ] {
+        let case = Case {
+            method: APPEND,
+            request: append(&thread_id, user(parts(4, bytes))),
+            refused,
+        };
+        case.check(client).await;
+    }
+    for (bytes, refused) in [(256 * 1024 - 64, None), (256 * 1024, Some("messages"))] {
+        let messages: Vec<Value> = (0..12).map(|_| user(parts(1, bytes))).collect();
+        let case = Case {
+            method: APPEND,
+            request: json!({"thread_id": thread_id, "messages": messages}),
+            refused,
+        };
+        case.check(client).await;
+    }
+}
+
+async fn roles_and_parts_have_to_fit() {
+    let client = &plain().await;
+    let thread_id = client.thread(&app()).await;
+    let call = json!({"tool_call": {"tool_call_id": "c", "name": "n"}});
+    let result = json!({"tool_result": {"tool_call_id": "c", "text": "t"}});
+    for (role, part, field) in [
+        (json!(0), json!({"text": "x"}), "role"),
+        (json!(5), json!({"text": "x"}), "role"),
+        (json!("ROLE_USER"), json!({}), "parts[0].content"),
+        (json!("ROLE_USER"), call.clone(), "parts[0].tool_call"),
+        (json!("ROLE_TOOL"), call, "parts[0].tool_call"),
+        (
+            json!("ROLE_ASSISTANT"),
+            result.clone(),
+            "parts[0].tool_result",
+        ),
+        (json!("ROLE_SYSTEM"), result, "parts[0].tool_result"),
+    ] {
+        let field = format!("messages[0].{field}");
+        let case = Case {
+            method: APPEND,
+            request: append(&thread_id, json!({"role": role, "parts": [part]})),
+            refused: Some(&field),
+        };
+        case.check(client).await;
+    }
+    assert!(client.all_messages(&thread_id).await.is_empty());
+}
+
+async fn parents_within_a_batch_cannot_form_a_cycle() {
+    let client = &plain().await;
+    let thread_id = client.thread(&app()).await;
+    let (a, b) = (Uuid::new_v4().to_string(), Uuid::new_v4().to_string());
+    let message = |id: &str, parent: &str| {
+        let mut message = user(json!([{"text": "x"}]));
+        message["message_id"] = json!(id);
+        if !parent.is_empty() {
+            message["parent_message_id"] = json!(parent);
+        }
+        message
+    };
+    for (messages, field) in [
+        (vec![message(&a, &a)], "messages[0].parent_message_id"),
+        (
+            vec![message(&a, &b), message(&b, &a)],
+            "messages[0].parent_message_id",
+        ),
+        (
+            vec![message(&a, ""), message(&a, "")],
+            "messages[1].message_id",
+        ),
+    ] {
+        let case = Case {
+            method: APPEND,
+            request: json!({"thread_id": thread_id, "messages": messages}),
+            refused: Some(field),
+        };
+        case.check(client).await;
+    }
+    assert!(client.all_messages(&thread_id).await.is_empty());
+}
+
+async fn times_out_of_range_are_refused() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    for (seconds, nanos, good) in [
+        (-62_135_596_800, 0, true),
+        (-62_135_596_801, 0, false),
+        (253_402_300_799, 999_999_999, true),
+        (253_402_300_800, 0, false),
+        (0, -1, false),
+        (0, 1_000_000_000, false),
+        (i64::MAX, 0, false),
+        (i64::MIN, 0, false),
+    ] {
+        let message = MessageInput {
+            create_time: Some(Timestamp { seconds, nanos }),
+            ..say(Role::User, "When?")
+        };
+        let request = AppendMessagesRequest {
+            thread_id: thread_id.clone(),
+            messages: vec![message],
+            ..Default::default()
+        };
+        let answer = client.messages().append_messages(request).await;
+        if good {
+            answer.unwrap();
+        } else {
+            answer.refused().names_field("messages[0].create_time");
+        }
+    }
+}
+
+async fn several_wrong_fields_are_all_named() {
+    let client = &plain().await;
+    let thread_id = client.thread(&app()).await;
+    let messages = json!([
+        {"role": "ROLE_USER", "parts": [{"text": "fine"}]},
+        {"role": "ROLE_USER", "parts": [{"text": "\u{0}"}]},
+        {"role": 0, "parts": [{"text": "fine"}]},
+        {"role": "ROLE_USER", "parts": []},
+    ]);
+    let request = json!({"thread_id": thread_id, "messages": messages});
+    let failure = Dynamic::call(client, APPEND, request).await.refused();
+    let failure = failure.is(Code::InvalidArgument, "INVALID_FIELD");
+    let named: Vec<&str> = failure
+        .fields
+        .iter()
+        .map(|(field, _)| field.as_str())
+        .collect();
+    assert_eq!(
+        named,
+        [
+            "messages[1].parts[0].text",
+            "messages[2].role",
+            "messages[3].parts"
+        ]
+    );
+}
