@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use memory_contract::proto::{
-    AppendMessagesRequest, AppendMessagesResponse, Message, Role, SearchMethod, SearchRequest,
+    AppendMessagesRequest, AppendMessagesResponse, IndexState, Message, Role, SearchMethod,
+    SearchRequest,
 };
 use recollect_tests::{
     Client, DataDir, Key, Options, Server, eventually, history_request, runs, say, search_request,
@@ -180,7 +181,9 @@ async fn points(client: &Client, expected: i64) {
     let what = format!("{expected} messages are in the index");
     eventually(&what, Duration::from_secs(60), async || {
         let status = client.index_status().await;
-        status.pending_count == 0 && status.point_count == expected
+        status.state() == IndexState::Ready
+            && status.pending_count == 0
+            && status.point_count == expected
     })
     .await;
 }

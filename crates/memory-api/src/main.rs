@@ -12,12 +12,12 @@ use clap::Parser as _;
 fn main() -> ExitCode {
     // Before anything else: this process is about to become Postgres.
     let args: Vec<_> = std::env::args_os().skip(1).collect();
-    if let [command, guarded @ ..] = args.as_slice() {
-        if command == embedded::GUARD_COMMAND {
-            let error = embedded::exec_guarded(guarded);
-            eprintln!("recollect: cannot start Postgres: {error}");
-            return ExitCode::from(6);
-        }
+    if let [command, guarded @ ..] = args.as_slice()
+        && command == embedded::GUARD_COMMAND
+    {
+        let error = embedded::exec_guarded(guarded);
+        eprintln!("recollect: cannot start Postgres: {error}");
+        return ExitCode::from(6);
     }
 
     let cli = cli::Cli::parse();

@@ -302,12 +302,7 @@ impl Indexer {
     }
 
     /// Gives a job back for a later try, or gives it up after the last one.
-    async fn give_back(
-        &self,
-        lease: LeaseId,
-        job: &Job,
-        error: String,
-    ) -> Result<(), RecallError> {
+    async fn give_back(&self, lease: LeaseId, job: &Job, error: String) -> Result<(), RecallError> {
         let failure = Failure {
             id: job.id,
             error,

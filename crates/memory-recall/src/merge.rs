@@ -130,9 +130,7 @@ fn part_bytes(part: &Part) -> usize {
         + match part {
             Part::Text(text) => text.len(),
             Part::Json(value) => value_bytes(value),
-            Part::ToolCall(call) => {
-                call.id.len() + call.name.len() + object_bytes(&call.arguments)
-            }
+            Part::ToolCall(call) => call.id.len() + call.name.len() + object_bytes(&call.arguments),
             Part::ToolResult(result) => {
                 let output = match &result.output {
                     Some(ToolOutput::Text(text)) => text.len(),
@@ -306,7 +304,7 @@ mod tests {
             depth: i32::from(seq),
             role: Role::User,
             name: String::new(),
-            parts: vec![Part::Text(if seq % 7 == 0 {
+            parts: vec![Part::Text(if seq.is_multiple_of(7) {
                 "yes".to_owned()
             } else {
                 seq.to_string()

@@ -255,9 +255,9 @@ mod tests {
             seq: i64::from(number / 5),
             branch: 1,
             depth: i32::from(number / 5),
-            name: if number % 2 == 0 { "Ada" } else { "" }.into(),
-            question: number % 7 == 0,
-            short: number % 3 == 0,
+            name: if number.is_multiple_of(2) { "Ada" } else { "" }.into(),
+            question: number.is_multiple_of(7),
+            short: number.is_multiple_of(3),
             score,
         }
     }

@@ -2,6 +2,11 @@
 //! Qdrant's client against the test server, and a real Qdrant where
 //! `QDRANT_URL` names one.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that fails may say so by panicking"
+)]
+
 mod common;
 
 use std::future::Future;
@@ -100,8 +105,8 @@ fn point(number: u32, dense: [f32; 4]) -> Point {
         seq: i64::from(number),
         branch: 1,
         depth: i32::try_from(number).unwrap(),
-        question: number % 2 == 0,
-        short: number % 3 == 0,
+        question: number.is_multiple_of(2),
+        short: number.is_multiple_of(3),
         role: Role::User,
         name: "Ada".to_owned(),
         said: OffsetDateTime::UNIX_EPOCH + Span::days(i64::from(number)),

@@ -1,5 +1,10 @@
 //! Recall as a whole, over a store in memory.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that fails may say so by panicking"
+)]
+
 mod common;
 
 use std::collections::HashSet;

@@ -1,6 +1,11 @@
 //! The worker: what the store has is what the index knows, whatever happens on
 //! the way.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that fails may say so by panicking"
+)]
+
 mod common;
 
 use std::sync::Arc;

@@ -128,7 +128,7 @@ async fn fill(
 }
 
 fn message(number: usize) -> MessageInput {
-    let role = if number % 2 == 0 {
+    let role = if number.is_multiple_of(2) {
         Role::User
     } else {
         Role::Assistant

@@ -42,10 +42,11 @@ pub async fn run(file: Option<PathBuf>, args: DevArgs) -> Result<(), Failure> {
     let mut loaded = Config::load(&sources)?;
     let is_default = |key: &str| loaded.provenance.of(key) == ValueSource::Default;
     // Whoever asks for any free port gets any for the metrics too.
-    if is_default("telemetry.metrics_listen") && loaded.config.server.listen.port() == 0 {
-        if let Some(listen) = &mut loaded.config.telemetry.metrics_listen {
-            listen.set_port(0);
-        }
+    if is_default("telemetry.metrics_listen")
+        && loaded.config.server.listen.port() == 0
+        && let Some(listen) = &mut loaded.config.telemetry.metrics_listen
+    {
+        listen.set_port(0);
     }
     // The screen is for people; what goes wrong is said even so.
     if is_default("telemetry.log_level") {

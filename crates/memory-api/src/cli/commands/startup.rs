@@ -140,10 +140,10 @@ impl Embedded {
     pub async fn stop(self, tell: impl Fn(&str)) {
         tell("Stopping: calls under way may end, the index is written out");
         self.running.stop().await;
-        if let Some(cluster) = self.cluster {
-            if !cluster.stop().await {
-                tell("Postgres did not stop in time and was ended; its next start recovers");
-            }
+        if let Some(cluster) = self.cluster
+            && !cluster.stop().await
+        {
+            tell("Postgres did not stop in time and was ended; its next start recovers");
         }
     }
 }

@@ -46,14 +46,14 @@ pub(super) fn not_prepared() -> RecallError {
 }
 
 pub(super) fn refused(operation: &'static str, error: OperationError) -> RecallError {
-    let own = match &error {
+    let own = matches!(
+        &error,
         OperationError::ServiceError { .. }
-        | OperationError::InconsistentStorage { .. }
-        | OperationError::OutOfMemory { .. }
-        | OperationError::Cancelled { .. }
-        | OperationError::Timeout { .. } => true,
-        _ => false,
-    };
+            | OperationError::InconsistentStorage { .. }
+            | OperationError::OutOfMemory { .. }
+            | OperationError::Cancelled { .. }
+            | OperationError::Timeout { .. }
+    );
     let source = error.to_string().into();
     if own {
         RecallError::IndexUnavailable {

@@ -310,15 +310,12 @@ fn write(
     writer.close();
 }
 
+/// Where the outcome of a change is waited for.
+type Reply = oneshot::Sender<Result<(), RecallError>>;
+
 /// Answers changes after the flush that covers them. If it failed, so have they
 /// all.
-fn acknowledge(
-    applied: Vec<(
-        Result<(), RecallError>,
-        oneshot::Sender<Result<(), RecallError>>,
-    )>,
-    flushed: Result<(), RecallError>,
-) {
+fn acknowledge(applied: Vec<(Result<(), RecallError>, Reply)>, flushed: Result<(), RecallError>) {
     let failure = flushed.err().map(|error| error.to_string());
     for (result, reply) in applied {
         let flushed = match &failure {
