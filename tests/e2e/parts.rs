@@ -61,6 +61,7 @@ async fn t17_parts_of_every_kind_come_back_as_they_were_stored() {
             mime_type: String::new(),
             size_bytes: 0,
             caption: String::new(),
+            ..Default::default()
         }))
     };
     let user = vec![

@@ -112,7 +112,7 @@ async fn resolving_changes_nothing_in_a_thread_that_exists() {
             session: Some(session(&app, "ada", "thread:1")),
             title: title.to_owned(),
             metadata: Some(metadata(json!({"made_as": title}))),
-            ttl: None,
+            ..Default::default()
         };
         let response = client.threads().resolve_thread(request).await.unwrap();
         response.into_inner()
@@ -130,7 +130,7 @@ async fn creating_a_thread_twice_is_refused() {
         session: Some(session(&app(), "ada", "thread:1")),
         title: "Repairs".to_owned(),
         metadata: Some(metadata(json!({"plan": "gold", "level": 3}))),
-        ttl: None,
+        ..Default::default()
     };
     let created = client.threads().create_thread(request.clone()).await;
     let thread = created.unwrap().into_inner().thread.unwrap();
@@ -192,10 +192,10 @@ async fn updating_changes_what_the_mask_names_and_nothing_else() {
             thread_id: thread_id.clone(),
             title: title.to_owned(),
             metadata: Some(metadata(json!({"level": level}))),
-            ttl: None,
             update_mask: Some(FieldMask {
                 paths: paths.iter().map(|&path| path.to_owned()).collect(),
             }),
+            ..Default::default()
         };
         client.threads().update_thread(request).await
     };

@@ -25,6 +25,7 @@ pub fn session(app: &str, user: &str, key: &str) -> SessionRef {
         app_id: app.to_owned(),
         user_id: user.to_owned(),
         session_key: key.to_owned(),
+        agent_session_key: String::new(),
     }
 }
 
@@ -96,6 +97,7 @@ pub fn file(url: &str, caption: &str) -> Part {
             mime_type: "image/png".to_owned(),
             size_bytes: 1_234,
             caption: caption.to_owned(),
+            ..Default::default()
         })),
     }
 }

@@ -111,6 +111,7 @@ fn request(
             app_id: app.to_owned(),
             user_id: user.to_owned(),
             session_key: format!("session:{user}/{session}"),
+            agent_session_key: String::new(),
         }),
         messages: messages.to_vec(),
         request_id: String::new(),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
-use crate::{AppId, MessageId, SessionKey, ThreadId, UserId};
+use crate::{AppId, MemoryPolicy, MessageId, SessionKey, ThreadId, UserId};
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -75,6 +75,10 @@ pub struct Thread {
     pub updated: OffsetDateTime,
     /// When it stops being readable.
     pub expires: Option<OffsetDateTime>,
+    /// What it sets otherwise than its app.
+    pub policy: MemoryPolicy,
+    /// Whether it lives in the memory of one process.
+    pub ephemeral: bool,
 }
 
 /// One line of answers in a thread.

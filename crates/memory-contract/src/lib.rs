@@ -7,11 +7,12 @@ mod ids;
 mod invalid;
 pub mod limits;
 mod page;
+mod policy;
 pub mod proto;
 
 pub use convert::{
-    duration, duration_in, filter_from, new_messages_from, object_from, optional_float,
-    session_from, thread_choice, timestamp, timestamp_of,
+    duration, duration_in, file_ref_from, filter_from, new_messages_from, object_from,
+    optional_float, policy_from, scope_from, session_from, thread_choice, timestamp, timestamp_of,
 };
 pub use domain::{
     AppendedMessage, Branch, FileLocation, FileRef, FileType, Message, MessageFilter, NewMessage,
@@ -20,3 +21,6 @@ pub use domain::{
 pub use ids::{AppId, MessageId, RequestId, SessionKey, TenantId, ThreadId, UserId};
 pub use invalid::{Invalid, InvalidFields};
 pub use page::{PageToken, page_size};
+pub use policy::{
+    EffectivePolicy, ExtractionStrategy, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel,
+};

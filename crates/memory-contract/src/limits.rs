@@ -46,6 +46,8 @@ pub const QUERY_CHARS: usize = 8_192;
 pub const MODEL_CHARS: usize = 128;
 /// Bytes of a text template.
 pub const TEMPLATE_BYTES: usize = 4 * 1024;
+/// Characters in a label of a policy.
+pub const LABEL_CHARS: usize = 64;
 /// Names in a filter.
 pub const FILTER_NAMES: usize = 32;
 /// Metadata keys in a filter.

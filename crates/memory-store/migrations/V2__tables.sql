@@ -32,6 +32,8 @@ CREATE TABLE recollect.threads (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     expires_at timestamptz,
+    -- What the thread sets otherwise than its app.
+    policy jsonb NOT NULL DEFAULT '{}',
     PRIMARY KEY (tenant_id, thread_id),
     UNIQUE (tenant_id, session_digest)
     -- Every append updates the row and no indexed column: room on the page

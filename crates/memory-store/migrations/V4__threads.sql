@@ -43,6 +43,7 @@ $$;
 CREATE FUNCTION recollect.open_thread(
     p_tenant text, p_thread uuid, p_app text, p_user text, p_key text, p_digest bytea,
     p_title text, p_metadata jsonb, p_ttl_seconds double precision, p_scope text[],
+    p_policy jsonb,
     OUT created boolean, OUT thread recollect.threads
 )
 LANGUAGE plpgsql AS $$
@@ -62,10 +63,11 @@ BEGIN
 
         created := true;
         INSERT INTO recollect.threads
-            (tenant_id, thread_id, app_id, user_id, session_key, session_digest, title, metadata, scope, expires_at)
+            (tenant_id, thread_id, app_id, user_id, session_key, session_digest, title, metadata, scope, expires_at,
+             policy)
         VALUES
             (p_tenant, p_thread, p_app, p_user, p_key, p_digest, p_title, p_metadata,
-             array_to_tsvector(p_scope), clock_timestamp() + make_interval(secs => p_ttl_seconds))
+             array_to_tsvector(p_scope), clock_timestamp() + make_interval(secs => p_ttl_seconds), p_policy)
         ON CONFLICT (tenant_id, session_digest) DO NOTHING
         RETURNING * INTO thread;
         IF FOUND THEN

@@ -2,7 +2,8 @@
 //! that is written here.
 
 use memory_contract::{
-    AppId, Message, MessageId, Part, Role, Session, SessionKey, Thread, ThreadId, UserId,
+    AppId, MemoryPolicy, Message, MessageId, Part, Role, Session, SessionKey, Thread, ThreadId,
+    UserId,
 };
 use serde_json::{Map, Value};
 use tokio_postgres::{
@@ -38,11 +39,11 @@ pub(crate) fn optional_id<T: From<Uuid>>(row: &Row, place: usize) -> Result<Opti
 }
 
 /// Columns of a thread.
-pub(crate) const THREAD_COLUMNS: usize = 12;
+pub(crate) const THREAD_COLUMNS: usize = 13;
 
 /// Reads a thread from `THREAD_COLUMNS` columns: `thread_id, app_id, user_id,
 /// session_key, title, metadata, last_seq, head_id, message_count, created_at,
-/// updated_at, expires_at`.
+/// updated_at, expires_at, policy`.
 pub(crate) fn thread(row: &Row, first: usize) -> Result<Thread, StoreError> {
     Ok(Thread {
         id: id(row, first)?,
@@ -59,6 +60,8 @@ pub(crate) fn thread(row: &Row, first: usize) -> Result<Thread, StoreError> {
         created: column(row, first + 9)?,
         updated: column(row, first + 10)?,
         expires: column(row, first + 11)?,
+        policy: column::<Json<MemoryPolicy>>(row, first + 12)?.0,
+        ephemeral: false,
     })
 }
 

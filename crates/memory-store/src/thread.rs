@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memory_contract::{AppId, Branch, Session, TenantId, Thread, ThreadId, UserId};
+use memory_contract::{AppId, Branch, MemoryPolicy, Session, TenantId, Thread, ThreadId, UserId};
 use serde_json::{Map, Value};
 use tokio_postgres::{Row, types::Json};
 
@@ -24,6 +24,8 @@ pub struct NewThread {
     pub metadata: Map<String, Value>,
     /// How long it lives from now; `None` for good.
     pub ttl: Option<Duration>,
+    /// What it sets otherwise than its app.
+    pub policy: MemoryPolicy,
 }
 
 /// What [`Store::resolve_thread`] found or made.
@@ -57,6 +59,8 @@ pub struct ThreadChange {
     pub metadata: Option<Map<String, Value>>,
     /// The new time to live from now; `Some(None)` keeps the thread for good.
     pub ttl: Option<Option<Duration>>,
+    /// The new policy, as a whole.
+    pub policy: Option<MemoryPolicy>,
 }
 
 /// What was erased.
@@ -109,6 +113,7 @@ impl Store {
             &Json(&thread.metadata),
             &thread.ttl.map(|ttl| ttl.as_secs_f64()),
             &words::scope_lexemes(tenant, id, &thread.session),
+            &Json(&thread.policy),
         ];
         let row = only(self.pool.call(query!("threads/open"), params).await?)?;
         Ok(Resolved {
@@ -210,6 +215,7 @@ impl Store {
             &change.metadata.as_ref().map(Json),
             &change.ttl.is_some(),
             &change.ttl.flatten().map(|ttl| ttl.as_secs_f64()),
+            &change.policy.as_ref().map(Json),
         ];
         one_thread(
             &self
@@ -345,7 +351,7 @@ fn erased(thread: ThreadId, found: Vec<Row>) -> Result<Erased, StoreError> {
     }
 }
 
-fn session_digest(session: &Session) -> Vec<u8> {
+pub(crate) fn session_digest(session: &Session) -> Vec<u8> {
     words::digest(&[
         session.app.as_str(),
         session.user.as_str(),

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use memory_contract::proto::admin_service_server::AdminService;
 use memory_contract::proto::{
-    self, GetIndexStatusRequest, GetIndexStatusResponse, GetServerInfoRequest,
-    GetServerInfoResponse, ListDeadLettersRequest, ListDeadLettersResponse, ReindexRequest,
-    ReindexResponse,
+    self, GetIndexStatusRequest, GetIndexStatusResponse, GetNodeMemoryStatusRequest,
+    GetNodeMemoryStatusResponse, GetServerInfoRequest, GetServerInfoResponse,
+    ListDeadLettersRequest, ListDeadLettersResponse, ListTransactionsRequest,
+    ListTransactionsResponse, ReindexRequest, ReindexResponse,
 };
 use memory_contract::{PageToken, ThreadId, check, duration, timestamp};
 use memory_recall::{Index, IndexState, IndexerHandle, LastError};
@@ -65,6 +66,20 @@ impl AdminService for Admin {
         request: Request<ReindexRequest>,
     ) -> Result<Response<ReindexResponse>, Status> {
         Ok(Response::new(self.queue(request).await?))
+    }
+
+    async fn list_transactions(
+        &self,
+        _request: Request<ListTransactionsRequest>,
+    ) -> Result<Response<ListTransactionsResponse>, Status> {
+        Err(Status::unimplemented("to come"))
+    }
+
+    async fn get_node_memory_status(
+        &self,
+        _request: Request<GetNodeMemoryStatusRequest>,
+    ) -> Result<Response<GetNodeMemoryStatusResponse>, Status> {
+        Err(Status::unimplemented("to come"))
     }
 }
 

@@ -88,6 +88,7 @@ impl Import {
             title: String::new(),
             metadata: Default::default(),
             ttl: None,
+            policy: Default::default(),
         };
         let messages = tokens::counted(messages).await?;
         let thread = self

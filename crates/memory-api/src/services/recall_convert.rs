@@ -162,6 +162,7 @@ pub(super) fn recalled_response(recalled: Recalled, tokenizer: Tokenizer) -> Rec
             .take(limits::OMITTED)
             .map(omission)
             .collect(),
+        effective_policy: None,
     }
 }
 

@@ -7,8 +7,8 @@ use memory_contract::proto::{
     ClearThreadRequest, ClearThreadResponse, CreateThreadRequest, CreateThreadResponse,
     DeleteThreadRequest, DeleteThreadResponse, GetThreadRequest, GetThreadResponse,
     ListBranchesRequest, ListBranchesResponse, ListThreadsRequest, ListThreadsResponse,
-    ResolveThreadRequest, ResolveThreadResponse, SessionRef, UpdateThreadRequest,
-    UpdateThreadResponse,
+    ResolveThreadRequest, ResolveThreadResponse, SessionRef, SetHeadRequest, SetHeadResponse,
+    UpdateThreadRequest, UpdateThreadResponse,
 };
 use memory_contract::{
     AppId, Invalid, InvalidFields, PageToken, ThreadId, UserId, check, duration_in, limits,
@@ -81,6 +81,13 @@ impl ThreadService for Threads {
         Ok(Response::new(self.delete(request).await?))
     }
 
+    async fn set_head(
+        &self,
+        _request: Request<SetHeadRequest>,
+    ) -> Result<Response<SetHeadResponse>, Status> {
+        Err(Status::unimplemented("to come"))
+    }
+
     async fn list_branches(
         &self,
         request: Request<ListBranchesRequest>,
@@ -100,11 +107,14 @@ impl Threads {
             title,
             metadata,
             ttl,
+            policy: _,
+            ephemeral: _,
         } = request.into_inner();
         let new = new_thread(session, true, title, metadata, ttl)?;
         let thread = self.store.create_thread(&tenant, &new).await?;
         Ok(CreateThreadResponse {
             thread: Some(thread.into()),
+            ..Default::default()
         })
     }
 
@@ -118,12 +128,15 @@ impl Threads {
             title,
             metadata,
             ttl,
+            policy: _,
+            ephemeral: _,
         } = request.into_inner();
         let new = new_thread(session, false, title, metadata, ttl)?;
         let resolved = self.store.resolve_thread(&tenant, &new).await?;
         Ok(ResolveThreadResponse {
             thread: Some(resolved.thread.into()),
             created: resolved.created,
+            ..Default::default()
         })
     }
 
@@ -283,6 +296,7 @@ fn new_thread(
         title,
         metadata,
         ttl,
+        policy: Default::default(),
     })
 }
 
@@ -293,6 +307,7 @@ fn thread_change(request: UpdateThreadRequest) -> Result<(ThreadId, ThreadChange
         metadata,
         ttl,
         update_mask,
+        policy: _,
     } = request;
     let mut fields = Fields::default();
     let id = fields.get(thread_id_from(&thread_id));

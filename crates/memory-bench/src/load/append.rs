@@ -104,6 +104,7 @@ async fn threads(service: &Service, callers: usize) -> Result<Vec<String>, Failu
                 app_id: app.clone(),
                 user_id: format!("user-{caller}"),
                 session_key: format!("session:{caller}"),
+                agent_session_key: String::new(),
             }),
             ..Default::default()
         };

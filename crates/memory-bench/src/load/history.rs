@@ -105,6 +105,7 @@ async fn fill(
             app_id: app.to_owned(),
             user_id: "bench".to_owned(),
             session_key: key.to_owned(),
+            agent_session_key: String::new(),
         }),
         ..Default::default()
     };

@@ -4,11 +4,10 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{json, timestamp, timestamp_of};
+use super::{file_ref_from, json, timestamp, timestamp_of};
 use crate::{
-    AppendedMessage, FileLocation, FileRef, FileType, Invalid, InvalidFields, Message,
-    MessageFilter, MessageId, NewMessage, Parent, Part, Role, ToolCall, ToolOutput, ToolResult,
-    check, limits,
+    AppendedMessage, Invalid, InvalidFields, Message, MessageFilter, MessageId, NewMessage, Parent,
+    Part, Role, ToolCall, ToolOutput, ToolResult, check, limits,
     proto::{self, message_input, part, tool_result},
 };
 
@@ -208,7 +207,7 @@ fn part_from(role: Role, part: proto::Part) -> Result<Part, Invalid> {
             tool_result_from(result).map_err(|invalid| invalid.within("tool_result"))?,
         ),
         Some(part::Content::File(file)) => {
-            Part::File(file_from(file).map_err(|invalid| invalid.within("file"))?)
+            Part::File(file_ref_from(file).map_err(|invalid| invalid.within("file"))?)
         }
     })
 }
@@ -258,67 +257,6 @@ fn tool_result_from(result: proto::ToolResult) -> Result<ToolResult, Invalid> {
         name: check::text("name", name, limits::TOOL_CHARS)?,
         output,
         is_error,
-    })
-}
-
-fn file_from(file: proto::FileRef) -> Result<FileRef, Invalid> {
-    use proto::file_ref::Location;
-
-    let proto::FileRef {
-        r#type,
-        location,
-        name,
-        mime_type,
-        size_bytes,
-        caption,
-    } = file;
-    let kind = match proto::FileType::try_from(r#type) {
-        Ok(proto::FileType::Image) => FileType::Image,
-        Ok(proto::FileType::Audio) => FileType::Audio,
-        Ok(proto::FileType::Video) => FileType::Video,
-        Ok(proto::FileType::Document) => FileType::Document,
-        Ok(proto::FileType::Custom) => FileType::Custom,
-        Ok(proto::FileType::Unspecified) | Err(_) => {
-            return Err(Invalid::new(
-                "type",
-                "is required: FILE_TYPE_IMAGE, _AUDIO, _VIDEO, _DOCUMENT or _CUSTOM",
-            ));
-        }
-    };
-    let location = match location {
-        None => {
-            return Err(Invalid::new(
-                "location",
-                "is required: upload_file_id, tool_file_id or url",
-            ));
-        }
-        Some(Location::UploadFileId(id)) => FileLocation::UploadFileId(check::required_text(
-            "upload_file_id",
-            id,
-            limits::FILE_ID_CHARS,
-        )?),
-        Some(Location::ToolFileId(id)) => FileLocation::ToolFileId(check::required_text(
-            "tool_file_id",
-            id,
-            limits::FILE_ID_CHARS,
-        )?),
-        Some(Location::Url(url)) => {
-            FileLocation::Url(check::required_text("url", url, limits::URL_CHARS)?)
-        }
-    };
-    if size_bytes < 0 {
-        return Err(Invalid::new(
-            "size_bytes",
-            "must not be negative; 0 means not known",
-        ));
-    }
-    Ok(FileRef {
-        kind,
-        location,
-        name: check::text("name", name, limits::FILE_NAME_CHARS)?,
-        mime_type: check::text("mime_type", mime_type, limits::MIME_TYPE_CHARS)?,
-        size_bytes,
-        caption: check::text("caption", caption, limits::CAPTION_CHARS)?,
     })
 }
 
@@ -492,40 +430,6 @@ impl From<Part> for proto::Part {
         };
         Self {
             content: Some(content),
-        }
-    }
-}
-
-impl From<FileRef> for proto::FileRef {
-    fn from(file: FileRef) -> Self {
-        use proto::file_ref::Location;
-
-        let FileRef {
-            kind,
-            location,
-            name,
-            mime_type,
-            size_bytes,
-            caption,
-        } = file;
-        let kind = match kind {
-            FileType::Image => proto::FileType::Image,
-            FileType::Audio => proto::FileType::Audio,
-            FileType::Video => proto::FileType::Video,
-            FileType::Document => proto::FileType::Document,
-            FileType::Custom => proto::FileType::Custom,
-        };
-        Self {
-            r#type: kind.into(),
-            location: Some(match location {
-                FileLocation::UploadFileId(id) => Location::UploadFileId(id),
-                FileLocation::ToolFileId(id) => Location::ToolFileId(id),
-                FileLocation::Url(url) => Location::Url(url),
-            }),
-            name,
-            mime_type,
-            size_bytes,
-            caption,
         }
     }
 }

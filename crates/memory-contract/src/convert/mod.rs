@@ -1,12 +1,16 @@
 //! Conversions between the wire and the domain, one file a noun. Receiving
 //! checks; sending cannot fail.
 
+mod file;
 mod json;
 mod message;
+mod policy;
 mod scalar;
 mod thread;
 
+pub use file::file_ref_from;
 pub use json::object as object_from;
 pub use message::{filter_from, new_messages_from};
+pub use policy::{policy_from, scope_from};
 pub use scalar::{duration, duration_in, optional_float, timestamp, timestamp_of};
 pub use thread::{session_from, thread_choice};

@@ -74,6 +74,14 @@ pub fn duration(duration: Duration) -> ProtoDuration {
     }
 }
 
+/// A duration to the nanosecond, as it was read.
+pub(super) fn exact_duration(duration: Duration) -> ProtoDuration {
+    ProtoDuration {
+        seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        nanos: i32::try_from(duration.subsec_nanos()).unwrap_or_default(),
+    }
+}
+
 /// Reads a number between `min` and `max`.
 ///
 /// # Errors

@@ -25,6 +25,7 @@ pub fn session_from(
         app_id,
         user_id,
         session_key,
+        agent_session_key: _,
     }) = session
     else {
         return Err(Invalid::missing(field));
@@ -84,6 +85,8 @@ impl From<Thread> for proto::Thread {
             created,
             updated,
             expires,
+            policy,
+            ephemeral,
         } = thread;
         Self {
             thread_id: id.to_string(),
@@ -98,6 +101,8 @@ impl From<Thread> for proto::Thread {
             create_time: Some(timestamp(created)),
             update_time: Some(timestamp(updated)),
             expire_time: expires.map(timestamp),
+            policy: (!policy.is_empty()).then(|| policy.into()),
+            ephemeral,
         }
     }
 }

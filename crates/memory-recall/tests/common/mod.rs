@@ -89,6 +89,8 @@ impl FakeStore {
             created: now,
             updated: now,
             expires: None,
+            policy: Default::default(),
+            ephemeral: false,
         };
         self.lock().threads.push((tenant.clone(), thread));
         id

@@ -153,6 +153,7 @@ async fn a_thread_is_updated_cleared_and_deleted() {
         title: Some("Dogs".to_owned()),
         metadata: Some(json!({"a": [1, 2.5, null]}).as_object().unwrap().clone()),
         ttl: Some(Some(Duration::from_secs(3600))),
+        policy: None,
     };
     let changed = world
         .store

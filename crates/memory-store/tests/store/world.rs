@@ -1,8 +1,8 @@
 //! What most tests begin with.
 
 use memory_contract::{
-    AppId, MessageId, NewMessage, Parent, Part, Role, Session, SessionKey, TenantId, Thread,
-    ThreadId, UserId,
+    AppId, MemoryPolicy, MessageId, NewMessage, Parent, Part, Role, Session, SessionKey, TenantId,
+    Thread, ThreadId, UserId,
 };
 use memory_store::{
     Append, Appended, CountedMessage, NewThread, Outbox, Store, StoreConfig, StoreError,
@@ -110,6 +110,7 @@ pub fn new_thread(app: &str, user: &str, key: &str) -> NewThread {
         title: String::new(),
         metadata: Map::new(),
         ttl: None,
+        policy: MemoryPolicy::default(),
     }
 }
 

@@ -17,6 +17,7 @@ pub async fn run(args: HistoryArgs) -> Result<(), Failure> {
         app_id: args.app,
         user_id: args.user.unwrap_or_default(),
         session_key: args.session.unwrap_or_default(),
+        agent_session_key: String::new(),
     };
     let thread_id = match args.thread {
         Some(id) => id,

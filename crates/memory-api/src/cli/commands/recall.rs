@@ -38,6 +38,7 @@ pub async fn run(args: RecallArgs) -> Result<(), Failure> {
                     app_id,
                     user_id,
                     session_key,
+                    agent_session_key: String::new(),
                 },
             )
             .await?

@@ -95,6 +95,7 @@ impl Batcher {
             app_id,
             user_id,
             session_key,
+            agent_session_key: _,
         } = session.clone();
         let count = self
             .counts

@@ -65,6 +65,7 @@ impl<'a> Jsonl<'a> {
             app_id: thread.app_id,
             user_id: thread.user_id,
             session_key: thread.session_key,
+            agent_session_key: String::new(),
         };
         self.exported = Some(Exported {
             session: session.clone(),
@@ -80,6 +81,8 @@ impl<'a> Jsonl<'a> {
                 seconds: (time.seconds - now).max(1),
                 nanos: 0,
             }),
+            policy: thread.policy,
+            ephemeral: false,
         }))
     }
 
@@ -136,6 +139,7 @@ impl<'a> Jsonl<'a> {
             app_id,
             user_id,
             session_key,
+            agent_session_key: _,
         } = &mut session;
         for (place, names) in [
             (app_id, &["app_id", "app"][..]),

@@ -45,6 +45,7 @@ impl Defaults {
                 Some(part) => format!("{key}/{part}"),
                 None => key,
             },
+            agent_session_key: String::new(),
         }
     }
 }

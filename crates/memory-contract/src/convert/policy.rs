@@ -1,0 +1,273 @@
+//! Policies.
+
+use std::time::Duration;
+
+use super::{duration_in, optional_float, scalar::exact_duration};
+use crate::{
+    EffectivePolicy, ExtractionStrategy, Invalid, MemoryMode, MemoryPolicy, MemoryScope,
+    PolicyLevel, check, limits, proto,
+};
+
+/// Reads a policy of a level. Whether a template compiles is not known here.
+///
+/// # Errors
+/// A field beyond its limit, and one that the level may not set; each with the
+/// path below `field`.
+pub fn policy_from(
+    field: &str,
+    level: PolicyLevel,
+    policy: Option<proto::MemoryPolicy>,
+) -> Result<MemoryPolicy, Invalid> {
+    match policy {
+        Some(policy) => fields_from(level, policy).map_err(|invalid| invalid.within(field)),
+        None => Ok(MemoryPolicy::default()),
+    }
+}
+
+fn fields_from(level: PolicyLevel, policy: proto::MemoryPolicy) -> Result<MemoryPolicy, Invalid> {
+    let proto::MemoryPolicy {
+        mode,
+        window_enabled,
+        window_size,
+        recent_window,
+        top_k,
+        neighbours_before,
+        neighbours_after,
+        min_score,
+        scope,
+        user_label,
+        assistant_label,
+        query_prompt_template,
+        shared_session_default,
+        extraction,
+        ttl,
+        node_ttl,
+    } = policy;
+    let only = |field: &str, set: bool, allowed: bool, whose: &str| match set && !allowed {
+        true => Err(Invalid::new(
+            field,
+            format!("may only be set in the policy of {whose}"),
+        )),
+        false => Ok(()),
+    };
+    let of_app = level == PolicyLevel::App;
+    only(
+        "shared_session_default",
+        shared_session_default.is_some(),
+        of_app,
+        "an app",
+    )?;
+    only("ttl", ttl.is_some(), of_app, "an app")?;
+    only(
+        "node_ttl",
+        node_ttl.is_some(),
+        level != PolicyLevel::Request,
+        "an app or a thread",
+    )?;
+    Ok(MemoryPolicy {
+        mode: mode_from(mode)?,
+        window_enabled,
+        window_size: number("window_size", window_size, 1, limits::WINDOW_MAX)?,
+        recent_window: number("recent_window", recent_window, 0, limits::WINDOW_MAX)?,
+        top_k: number("top_k", top_k, 0, limits::TOP_K_MAX)?,
+        neighbours_before: number(
+            "neighbours_before",
+            neighbours_before,
+            0,
+            limits::NEIGHBOURS_MAX,
+        )?,
+        neighbours_after: number(
+            "neighbours_after",
+            neighbours_after,
+            0,
+            limits::NEIGHBOURS_MAX,
+        )?,
+        min_score: optional_float("min_score", min_score, 0.0, 1.0)?,
+        scope: scope_from("scope", scope)?,
+        user_label: label("user_label", user_label)?,
+        assistant_label: label("assistant_label", assistant_label)?,
+        query_prompt_template: query_prompt_template
+            .map(|template| {
+                check::long_text("query_prompt_template", template, limits::TEMPLATE_BYTES)
+            })
+            .transpose()?,
+        shared_session_default,
+        extraction: extraction_from(extraction)?,
+        ttl: life("ttl", ttl)?,
+        node_ttl: life("node_ttl", node_ttl)?,
+    })
+}
+
+fn number(field: &str, value: Option<i32>, min: i32, max: i32) -> Result<Option<u32>, Invalid> {
+    value
+        .map(|value| Ok(check::range(field, value, min, max)?.unsigned_abs()))
+        .transpose()
+}
+
+fn life(field: &str, value: Option<prost_types::Duration>) -> Result<Option<Duration>, Invalid> {
+    duration_in(field, value, limits::TTL_MIN, limits::TTL_MAX)
+}
+
+fn label(field: &str, value: Option<String>) -> Result<Option<String>, Invalid> {
+    let Some(value) = value else {
+        return Ok(None);
+    };
+    let value = check::required_text(field, value, limits::LABEL_CHARS)?;
+    if value.chars().any(char::is_control) {
+        return Err(Invalid::new(field, "must be on one line"));
+    }
+    Ok(Some(value))
+}
+
+fn mode_from(mode: i32) -> Result<Option<MemoryMode>, Invalid> {
+    match proto::MemoryMode::try_from(mode) {
+        Ok(proto::MemoryMode::Unspecified) => Ok(None),
+        Ok(proto::MemoryMode::None) => Ok(Some(MemoryMode::None)),
+        Ok(proto::MemoryMode::Window) => Ok(Some(MemoryMode::Window)),
+        Ok(proto::MemoryMode::Hybrid) => Ok(Some(MemoryMode::Hybrid)),
+        Ok(proto::MemoryMode::Node) => Ok(Some(MemoryMode::Node)),
+        Err(_) => Err(Invalid::new(
+            "mode",
+            "must be MEMORY_MODE_NONE, _WINDOW, _HYBRID or _NODE",
+        )),
+    }
+}
+
+/// Reads a scope by its number on the wire; unspecified is none.
+///
+/// # Errors
+/// A number that is no scope.
+pub fn scope_from(field: &str, scope: i32) -> Result<Option<MemoryScope>, Invalid> {
+    match proto::RecallScope::try_from(scope) {
+        Ok(proto::RecallScope::Unspecified) => Ok(None),
+        Ok(proto::RecallScope::Thread) => Ok(Some(MemoryScope::Thread)),
+        Ok(proto::RecallScope::User) => Ok(Some(MemoryScope::User)),
+        Ok(proto::RecallScope::App) => Ok(Some(MemoryScope::App)),
+        Err(_) => Err(Invalid::new(
+            field,
+            "must be RECALL_SCOPE_THREAD, RECALL_SCOPE_USER or RECALL_SCOPE_APP",
+        )),
+    }
+}
+
+fn extraction_from(strategy: i32) -> Result<Option<ExtractionStrategy>, Invalid> {
+    use proto::ExtractionStrategy as Wire;
+
+    match Wire::try_from(strategy) {
+        Ok(Wire::Unspecified) => Ok(None),
+        Ok(Wire::None) => Ok(Some(ExtractionStrategy::None)),
+        Ok(Wire::Discrete) => Ok(Some(ExtractionStrategy::Discrete)),
+        Ok(Wire::Summary) => Ok(Some(ExtractionStrategy::Summary)),
+        Ok(Wire::Preferences) => Ok(Some(ExtractionStrategy::Preferences)),
+        Ok(Wire::Custom) => Ok(Some(ExtractionStrategy::Custom)),
+        Err(_) => Err(Invalid::new(
+            "extraction",
+            "must be EXTRACTION_STRATEGY_NONE, _DISCRETE, _SUMMARY, _PREFERENCES or _CUSTOM",
+        )),
+    }
+}
+
+impl From<MemoryMode> for proto::MemoryMode {
+    fn from(mode: MemoryMode) -> Self {
+        match mode {
+            MemoryMode::None => Self::None,
+            MemoryMode::Window => Self::Window,
+            MemoryMode::Hybrid => Self::Hybrid,
+            MemoryMode::Node => Self::Node,
+        }
+    }
+}
+
+impl From<MemoryScope> for proto::RecallScope {
+    fn from(scope: MemoryScope) -> Self {
+        match scope {
+            MemoryScope::Thread => Self::Thread,
+            MemoryScope::User => Self::User,
+            MemoryScope::App => Self::App,
+        }
+    }
+}
+
+impl From<ExtractionStrategy> for proto::ExtractionStrategy {
+    fn from(strategy: ExtractionStrategy) -> Self {
+        match strategy {
+            ExtractionStrategy::None => Self::None,
+            ExtractionStrategy::Discrete => Self::Discrete,
+            ExtractionStrategy::Summary => Self::Summary,
+            ExtractionStrategy::Preferences => Self::Preferences,
+            ExtractionStrategy::Custom => Self::Custom,
+        }
+    }
+}
+
+impl From<PolicyLevel> for proto::PolicyLevel {
+    fn from(level: PolicyLevel) -> Self {
+        match level {
+            PolicyLevel::Default => Self::Default,
+            PolicyLevel::App => Self::App,
+            PolicyLevel::Thread => Self::Thread,
+            PolicyLevel::Request => Self::Request,
+        }
+    }
+}
+
+impl From<MemoryPolicy> for proto::MemoryPolicy {
+    fn from(policy: MemoryPolicy) -> Self {
+        let MemoryPolicy {
+            mode,
+            window_enabled,
+            window_size,
+            recent_window,
+            top_k,
+            neighbours_before,
+            neighbours_after,
+            min_score,
+            scope,
+            user_label,
+            assistant_label,
+            query_prompt_template,
+            shared_session_default,
+            extraction,
+            ttl,
+            node_ttl,
+        } = policy;
+        let number =
+            |value: Option<u32>| value.map(|value| i32::try_from(value).unwrap_or(i32::MAX));
+        Self {
+            mode: mode.map_or(0, |mode| proto::MemoryMode::from(mode).into()),
+            window_enabled,
+            window_size: number(window_size),
+            recent_window: number(recent_window),
+            top_k: number(top_k),
+            neighbours_before: number(neighbours_before),
+            neighbours_after: number(neighbours_after),
+            min_score,
+            scope: scope.map_or(0, |scope| proto::RecallScope::from(scope).into()),
+            user_label,
+            assistant_label,
+            query_prompt_template,
+            shared_session_default,
+            extraction: extraction.map_or(0, |strategy| {
+                proto::ExtractionStrategy::from(strategy).into()
+            }),
+            ttl: ttl.map(exact_duration),
+            node_ttl: node_ttl.map(exact_duration),
+        }
+    }
+}
+
+impl From<EffectivePolicy> for proto::EffectivePolicy {
+    fn from(effective: EffectivePolicy) -> Self {
+        Self {
+            origins: effective
+                .origins()
+                .iter()
+                .map(|(field, level)| proto::PolicyOrigin {
+                    field: (*field).to_owned(),
+                    level: proto::PolicyLevel::from(*level).into(),
+                })
+                .collect(),
+            policy: Some(effective.policy().clone().into()),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Policies of apps and threads.
+
+use memory_contract::{AppId, EffectivePolicy, MemoryPolicy, Session, TenantId, Thread, ThreadId};
+use time::OffsetDateTime;
+use tokio_postgres::{Row, types::Json};
+
+use crate::{
+    Page, Store, StoreError,
+    query::{Params, query},
+    rows::{column, only},
+    thread::{one_more, one_thread, session_digest},
+};
+
+/// The policy of one app.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AppPolicy {
+    /// The app.
+    pub app: AppId,
+    /// What it says of memory.
+    pub policy: MemoryPolicy,
+    /// When that was set; `None`: never.
+    pub updated: Option<OffsetDateTime>,
+}
+
+/// A thread with the policy of its app.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policies {
+    /// The thread, which may have a policy of its own.
+    pub thread: Thread,
+    /// The policy of its app.
+    pub app: MemoryPolicy,
+}
+
+impl Policies {
+    /// The policy that holds for a request.
+    pub fn effective(&self, request: &MemoryPolicy) -> EffectivePolicy {
+        EffectivePolicy::of(&self.app, &self.thread.policy, request)
+    }
+}
+
+impl Store {
+    /// Reads a thread with the policy of its app, in one round trip.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`.
+    pub async fn policies(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+    ) -> Result<Policies, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
+        let results = self
+            .pool
+            .within_all(
+                tenant,
+                &[
+                    (query!("threads/get"), params),
+                    (query!("policies/of_thread"), params),
+                ],
+            )
+            .await?;
+        let [threads, policies] = results.as_slice() else {
+            return Err(StoreError::ThreadNotFound);
+        };
+        Ok(Policies {
+            thread: one_thread(threads)?,
+            app: first_policy(policies)?,
+        })
+    }
+
+    /// Reads the thread of a session, if there is one, with the policy of its
+    /// app, in one round trip.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn session_policies(
+        &self,
+        tenant: &TenantId,
+        session: &Session,
+    ) -> Result<(Option<Thread>, MemoryPolicy), StoreError> {
+        let (name, digest) = (tenant.as_str(), session_digest(session));
+        let app = session.app.as_str();
+        let of_thread: Params<'_> = &[&name, &digest];
+        let of_app: Params<'_> = &[&name, &app];
+        let results = self
+            .pool
+            .within_all(
+                tenant,
+                &[
+                    (query!("threads/find"), of_thread),
+                    (query!("policies/get"), of_app),
+                ],
+            )
+            .await?;
+        let [threads, policies] = results.as_slice() else {
+            return Ok((None, MemoryPolicy::default()));
+        };
+        let thread = match one_thread(threads) {
+            Ok(thread) => Some(thread),
+            Err(StoreError::ThreadNotFound) => None,
+            Err(error) => return Err(error),
+        };
+        Ok((thread, first_policy(policies)?))
+    }
+
+    /// Reads the policy of an app; one that has none has an empty one.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn app_policy(
+        &self,
+        tenant: &TenantId,
+        app: &AppId,
+    ) -> Result<AppPolicy, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &app.as_str()];
+        let rows = self
+            .pool
+            .within(tenant, query!("policies/get"), params)
+            .await?;
+        Ok(AppPolicy {
+            app: app.clone(),
+            policy: first_policy(&rows)?,
+            updated: rows.first().map(|row| column(row, 1)).transpose()?,
+        })
+    }
+
+    /// Replaces the policy of an app.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn set_app_policy(
+        &self,
+        tenant: &TenantId,
+        app: &AppId,
+        policy: &MemoryPolicy,
+    ) -> Result<AppPolicy, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &app.as_str(), &Json(policy)];
+        let row = only(
+            self.pool
+                .within(tenant, query!("policies/set"), params)
+                .await?,
+        )?;
+        Ok(AppPolicy {
+            app: app.clone(),
+            policy: column::<Json<_>>(&row, 0)?.0,
+            updated: Some(column(&row, 1)?),
+        })
+    }
+
+    /// Removes the policy of an app; whether it had one.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn delete_app_policy(
+        &self,
+        tenant: &TenantId,
+        app: &AppId,
+    ) -> Result<bool, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &app.as_str()];
+        let rows = self
+            .pool
+            .within(tenant, query!("policies/delete"), params)
+            .await?;
+        Ok(!rows.is_empty())
+    }
+
+    /// Lists the apps that have a policy, the one set first first, after the
+    /// key `after`; 0 for the first page.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn list_app_policies(
+        &self,
+        tenant: &TenantId,
+        after: i64,
+        limit: u32,
+    ) -> Result<Page<AppPolicy, i64>, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &after, &one_more(limit)];
+        let rows = self
+            .pool
+            .within(tenant, query!("policies/list"), params)
+            .await?;
+        let policies = rows
+            .iter()
+            .map(|row| {
+                let policy = AppPolicy {
+                    app: AppId::new(column::<String>(row, 0)?),
+                    policy: column::<Json<_>>(row, 1)?.0,
+                    updated: Some(column(row, 2)?),
+                };
+                Ok((column(row, 3)?, policy))
+            })
+            .collect::<Result<_, StoreError>>()?;
+        Ok(Page::cut(policies, limit))
+    }
+}
+
+fn first_policy(rows: &[Row]) -> Result<MemoryPolicy, StoreError> {
+    match rows.first() {
+        Some(row) => Ok(column::<Json<MemoryPolicy>>(row, 0)?.0),
+        None => Ok(MemoryPolicy::default()),
+    }
+}
