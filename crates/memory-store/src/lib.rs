@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod actor;
 mod append;
 mod config;
 mod error;
@@ -18,6 +19,7 @@ mod store;
 mod thread;
 mod words;
 
+pub use actor::{acting, actor};
 pub use append::{Append, Appended, CountedMessage};
 pub use config::StoreConfig;
 pub use error::StoreError;

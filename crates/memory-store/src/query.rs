@@ -96,7 +96,8 @@ impl Pool {
         }
 
         let started = Instant::now();
-        let tenant: Params<'_> = &[&tenant.as_str()];
+        let actor = crate::actor();
+        let tenant: Params<'_> = &[&tenant.as_str(), &actor];
         let runs = queries
             .iter()
             .zip(&statements)

@@ -4,11 +4,14 @@
 mod admin;
 mod export;
 mod fields;
+mod files;
 mod history;
 mod import;
 mod messages;
+mod nodes;
 mod recall;
 mod recall_convert;
+mod sessions;
 mod template;
 mod threads;
 mod tokens;

@@ -1,2 +1,3 @@
--- Names the tenant for row-level security until the transaction ends.
-SELECT set_config('recollect.tenant', $1, true)
+-- Names the tenant for row-level security, and who acts, until the transaction
+-- ends.
+SELECT set_config('recollect.tenant', $1, true), set_config('recollect.actor', $2, true)

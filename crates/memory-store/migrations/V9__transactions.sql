@@ -1,0 +1,39 @@
+-- Who did what: one row for each change, written in the change's own
+-- transaction. It never has content.
+CREATE TABLE recollect.transactions (
+    tenant_id text NOT NULL,
+    -- The order of writing.
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    -- The name of an API key, `anonymous` or `worker`.
+    actor text NOT NULL,
+    action text NOT NULL,
+    thread_id uuid,
+    -- What else it was done to: a name or an id.
+    subject text NOT NULL DEFAULT '',
+    item_count bigint NOT NULL DEFAULT 1,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (tenant_id, id)
+);
+
+CREATE INDEX transactions_by_age ON recollect.transactions USING brin (created_at);
+
+ALTER TABLE recollect.transactions ENABLE ROW LEVEL SECURITY;
+ALTER TABLE recollect.transactions FORCE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON recollect.transactions TO recollect_service
+    USING (tenant_id = current_setting('recollect.tenant', true))
+    WITH CHECK (tenant_id = current_setting('recollect.tenant', true));
+-- What was written stays as it was written.
+GRANT SELECT, INSERT ON recollect.transactions TO recollect_service;
+CREATE POLICY worker ON recollect.transactions TO recollect_worker USING (true);
+GRANT SELECT (tenant_id, id, created_at), DELETE ON recollect.transactions TO recollect_worker;
+
+-- Notes a change. The actor is the transaction's setting recollect.actor.
+CREATE FUNCTION recollect.note(
+    p_tenant text, p_action text, p_thread uuid, p_subject text, p_count bigint
+)
+RETURNS void
+LANGUAGE sql AS $$
+    INSERT INTO recollect.transactions (tenant_id, actor, action, thread_id, subject, item_count)
+    VALUES (p_tenant, COALESCE(NULLIF(current_setting('recollect.actor', true), ''), 'worker'),
+            p_action, p_thread, COALESCE(p_subject, ''), p_count)
+$$;
