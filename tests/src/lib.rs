@@ -11,6 +11,7 @@ mod client;
 mod data_dir;
 mod dynamic;
 mod failure;
+mod features;
 mod messages;
 mod postgres;
 mod process;
@@ -27,6 +28,7 @@ pub use client::{Client, Key, USER_DEFAULT};
 pub use data_dir::DataDir;
 pub use dynamic::Dynamic;
 pub use failure::{Failure, Refused};
+pub use features::{Promise, promises, row_of};
 pub use messages::{
     app, file, has_reason, history_request, ids, json, metadata, recall_request, reply, say,
     search_request, session, text_of, texts, tool_call, tool_result, turn, with_parts,

@@ -2,6 +2,7 @@
 //! runtime and a time limit.
 
 use std::collections::HashSet;
+use std::env;
 use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::process::ExitCode;
@@ -10,7 +11,8 @@ use std::time::Duration;
 
 use libtest_mimic::{Arguments, Completion, Trial};
 
-use crate::{PLAIN, SHARED};
+use crate::features::{self, Ending};
+use crate::{PLAIN, SHARED, row_of};
 
 /// A test that takes longer has failed.
 const TIME_LIMIT: Duration = Duration::from_secs(150);
@@ -81,15 +83,28 @@ pub fn trial(module: &str, name: &'static str, test: fn() -> BoxedTest) -> Trial
         };
         let thread = thread::Builder::new().name(name.to_owned());
         match thread.spawn(run).unwrap().join() {
-            Ok(completion) => Ok(completion),
-            Err(panic) => resume_unwind(panic),
+            Ok(completion) => {
+                let ending = match &completion {
+                    Completion::Completed => Ending::Passed,
+                    Completion::Ignored { .. } => Ending::Skipped,
+                };
+                features::note(name, ending);
+                Ok(completion)
+            }
+            Err(panic) => {
+                features::note(name, Ending::Failed);
+                resume_unwind(panic)
+            }
         }
     })
     .with_kind(module)
 }
 
+/// Runs the tests that prove a row of the feature table, and prints the table.
+const FEATURES: &str = "--features-table";
+
 /// Runs the tests that the arguments choose, and stops the shared servers.
-pub fn main_with(trials: Vec<Trial>) -> ExitCode {
+pub fn main_with(mut trials: Vec<Trial>) -> ExitCode {
     let mut names = HashSet::new();
     for trial in &trials {
         assert!(
@@ -98,12 +113,24 @@ pub fn main_with(trials: Vec<Trial>) -> ExitCode {
             trial.name()
         );
     }
-    let mut arguments = Arguments::from_args();
+    trials.push(features::completeness(names));
+    let mut arguments = Arguments::from_iter(env::args().filter(|argument| argument != FEATURES));
+    let table = env::args().any(|argument| argument == FEATURES);
+    if table {
+        trials.retain(|trial| row_of(trial.name()).is_some());
+    }
     arguments.test_threads.get_or_insert(THREADS);
     let conclusion = libtest_mimic::run(&arguments, trials);
     for shared in [&SHARED, &PLAIN] {
         if let Err(problem) = shared.stop() {
             eprintln!("a shared server did not stop as it should: {problem}");
+            return ExitCode::FAILURE;
+        }
+    }
+    if table {
+        let (report, unproved) = features::report();
+        println!("{report}");
+        if unproved > 0 {
             return ExitCode::FAILURE;
         }
     }
