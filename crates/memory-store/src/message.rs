@@ -7,8 +7,9 @@ use tokio_postgres::{Row, types::Json};
 
 use crate::{
     Page, Revision, Store, StoreError,
+    cache::{self, Version, Window},
     query::{Params, query},
-    rows::{self, MESSAGE_COLUMNS, column, only},
+    rows::{self, MESSAGE_COLUMNS, column, only, optional_id},
     thread::{one_more, one_thread},
 };
 
@@ -173,21 +174,35 @@ impl Store {
         tenant: &TenantId,
         query: &HistoryQuery,
     ) -> Result<History, StoreError> {
-        let rows = i32::try_from(query.limit)
-            .unwrap_or(i32::MAX - 1)
-            .saturating_add(1);
-        let params: Params<'_> = &[
-            &tenant.as_str(),
-            &query.thread.uuid(),
-            &query.head.map(MessageId::uuid),
-            &query.max_tokens,
-            &rows,
-            &HISTORY_BYTES,
-        ];
-        read_history(
-            query.thread,
-            &self.pool.call(query!("messages/history"), params).await?,
-        )
+        let path = Path::of(query);
+        let known = self.windows.find(tenant, &path).await;
+        let found = path.ask(tenant, known.as_deref(), async |params| {
+            self.pool.call(query!("messages/history"), params).await
+        });
+        self.settle(tenant, &path, known.as_deref(), &found.await?)
+            .await
+    }
+
+    /// The history that an answer of the database or, if that says so, a known
+    /// window has. Keeps what was read.
+    pub(crate) async fn settle(
+        &self,
+        tenant: &TenantId,
+        path: &Path,
+        known: Option<&Window>,
+        found: &[Row],
+    ) -> Result<History, StoreError> {
+        match (read_history(path.thread, found)?, known) {
+            (PathRead::Read { history, version }, _) => {
+                self.windows.keep(tenant, path, version, &history).await;
+                Ok(history)
+            }
+            (PathRead::Unchanged, known) => {
+                cache::note("hit");
+                let answer = known.and_then(|window| window.answer(path));
+                answer.ok_or_else(|| rows::unknown_status("unchanged"))
+            }
+        }
     }
 
     /// Erases a message: its content is gone, its place stays. The head of the
@@ -213,9 +228,70 @@ impl Store {
     }
 }
 
+/// A way back from a head, and how far to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Path {
+    pub(crate) thread: ThreadId,
+    /// `None` for the thread's head.
+    pub(crate) head: Option<MessageId>,
+    pub(crate) max_tokens: i64,
+    /// Messages at most.
+    pub(crate) rows: i32,
+}
+
+impl Path {
+    /// The way of a history: one message more than its limit.
+    pub(crate) fn of(query: &HistoryQuery) -> Self {
+        Self {
+            thread: query.thread,
+            head: query.head,
+            max_tokens: query.max_tokens,
+            rows: i32::try_from(query.limit)
+                .unwrap_or(i32::MAX - 1)
+                .saturating_add(1),
+        }
+    }
+
+    /// Asks the database for it, with the parameters of `messages/history`;
+    /// a known window need not be read again while it is right.
+    pub(crate) async fn ask<T>(
+        &self,
+        tenant: &TenantId,
+        known: Option<&Window>,
+        ask: impl AsyncFnOnce(Params<'_>) -> T,
+    ) -> T {
+        let version = known.map(Window::version);
+        ask(&[
+            &tenant.as_str(),
+            &self.thread.uuid(),
+            &self.head.map(MessageId::uuid),
+            &self.max_tokens,
+            &self.rows,
+            &HISTORY_BYTES,
+            &version.map(|known| known.last_seq),
+            &version.map(|known| known.message_count),
+            &version.and_then(|known| known.head).map(MessageId::uuid),
+        ])
+        .await
+    }
+}
+
+/// What the function `history` returned.
+enum PathRead {
+    /// Nothing: what the caller knows is right.
+    Unchanged,
+    Read {
+        history: History,
+        version: Version,
+    },
+}
+
 /// Reads what the function `history` returns: messages, then a row with the
 /// status.
-pub(crate) fn read_history(thread: ThreadId, found: &[Row]) -> Result<History, StoreError> {
+fn read_history(thread: ThreadId, found: &[Row]) -> Result<PathRead, StoreError> {
+    /// Where the row with the status has the version.
+    const VERSION: usize = 2 + MESSAGE_COLUMNS;
+
     let Some((last, messages)) = found.split_last() else {
         return Err(StoreError::Corrupt {
             what: "history",
@@ -223,13 +299,21 @@ pub(crate) fn read_history(thread: ThreadId, found: &[Row]) -> Result<History, S
         });
     };
     match column(last, 0)? {
-        "ok" => Ok(History {
-            messages: messages
-                .iter()
-                .map(|row| rows::message(row, 2, thread))
-                .collect::<Result<_, _>>()?,
-            older: column(last, 1)?,
+        "ok" => Ok(PathRead::Read {
+            history: History {
+                messages: messages
+                    .iter()
+                    .map(|row| rows::message(row, 2, thread))
+                    .collect::<Result<_, _>>()?,
+                older: column(last, 1)?,
+            },
+            version: Version {
+                last_seq: column(last, VERSION)?,
+                message_count: column(last, VERSION + 1)?,
+                head: optional_id(last, VERSION + 2)?,
+            },
         }),
+        "unchanged" => Ok(PathRead::Unchanged),
         other => Err(not_found(other)),
     }
 }

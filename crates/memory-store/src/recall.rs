@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::{
     Revision, Store, StoreError,
-    message::{Filter, HISTORY_BYTES, read_history},
+    message::{Filter, Path},
     query::{Params, query},
     rows::{self, THREAD_COLUMNS, column, only},
     words,
@@ -109,25 +109,29 @@ impl Store {
         limit: u32,
     ) -> Result<Recent, StoreError> {
         let (name, id) = (tenant.as_str(), thread.uuid());
-        let limit = i32::try_from(limit).unwrap_or(i32::MAX - 1);
+        let path = Path {
+            thread,
+            head: None,
+            max_tokens: i64::MAX,
+            rows: i32::try_from(limit).unwrap_or(i32::MAX - 1),
+        };
+        let known = self.windows.find(tenant, &path).await;
         let of_thread: Params<'_> = &[&name, &id];
-        let of_messages: Params<'_> =
-            &[&name, &id, &None::<Uuid>, &i64::MAX, &limit, &HISTORY_BYTES];
-        let results = self
-            .pool
-            .within_all(
-                tenant,
-                &[
+        let results = path
+            .ask(tenant, known.as_deref(), async |of_messages| {
+                let queries = [
                     (query!("threads/get"), of_thread),
                     (query!("messages/history"), of_messages),
-                ],
-            )
+                ];
+                self.pool.within_all(tenant, &queries).await
+            })
             .await?;
         let [threads, messages] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
         };
         let row = threads.first().ok_or(StoreError::ThreadNotFound)?;
-        let mut messages = read_history(thread, messages)?.messages;
+        let history = self.settle(tenant, &path, known.as_deref(), messages);
+        let mut messages = history.await?.messages;
         messages.reverse();
         Ok(Recent {
             thread: rows::thread(row, 0)?,

@@ -1,7 +1,9 @@
 //! The store itself: its connections, and what its parts share.
 
 use crate::{
-    StoreConfig, StoreError, migrate,
+    CacheConfig, StoreConfig, StoreError,
+    cache::Windows,
+    migrate,
     pool::{Pool, PoolStatus, Role},
     query::query,
     rows::{column, only},
@@ -12,6 +14,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Store {
     pub(crate) pool: Pool,
+    pub(crate) windows: Windows,
 }
 
 /// One page of a list.
@@ -47,7 +50,17 @@ impl Store {
     pub async fn connect(config: &StoreConfig) -> Result<Self, StoreError> {
         let pool = Pool::new(config, Role::Service, config.pool_size, config.max_overflow)?;
         migrate::check(&pool).await?;
-        Ok(Self { pool })
+        Ok(Self {
+            pool,
+            windows: Windows::default(),
+        })
+    }
+
+    /// Keeps recent windows in memory; without this, nothing is kept.
+    #[must_use]
+    pub fn with_cache(mut self, config: &CacheConfig) -> Self {
+        self.windows = Windows::new(config);
+        self
     }
 
     /// How many connections there are and how many are free.
