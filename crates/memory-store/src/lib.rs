@@ -4,6 +4,7 @@ mod actor;
 mod append;
 mod cache;
 mod config;
+mod ephemeral;
 mod error;
 mod index;
 mod message;

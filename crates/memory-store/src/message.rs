@@ -3,7 +3,11 @@
 use memory_contract::{Message, MessageFilter, MessageId, Role, TenantId, ThreadId};
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
-use tokio_postgres::{Row, types::Json};
+use tokio_postgres::{
+    Row,
+    types::{Json, ToSql},
+};
+use uuid::Uuid;
 
 use crate::{
     Page, Revision, Store, StoreError,
@@ -80,6 +84,9 @@ impl Store {
         thread: ThreadId,
         message: MessageId,
     ) -> Result<Message, StoreError> {
+        if let Some(found) = self.ephemeral.message(tenant, thread, message) {
+            return found;
+        }
         let (name, id, message) = (tenant.as_str(), thread.uuid(), message.uuid());
         let of_thread: Params<'_> = &[&name, &id];
         let of_message: Params<'_> = &[&name, &id, &message];
@@ -113,6 +120,9 @@ impl Store {
         tenant: &TenantId,
         query: &MessageQuery,
     ) -> Result<Page<Message, i64>, StoreError> {
+        if let Some(page) = self.ephemeral.list(tenant, query) {
+            return Ok(page);
+        }
         let (list, start) = match query.order {
             Order::Ascending => (query!("messages/list_ascending"), 0),
             Order::Descending => (query!("messages/list_descending"), i64::MAX),
@@ -175,12 +185,16 @@ impl Store {
         query: &HistoryQuery,
     ) -> Result<History, StoreError> {
         let path = Path::of(query);
+        if let Some(history) = self.ephemeral.history(tenant, &path) {
+            return history;
+        }
         let known = self.windows.find(tenant, &path).await;
-        let found = path.ask(tenant, known.as_deref(), async |params| {
-            self.pool.call(query!("messages/history"), params).await
-        });
-        self.settle(tenant, &path, known.as_deref(), &found.await?)
-            .await
+        let request = path.request(tenant, known.as_deref());
+        let found = self
+            .pool
+            .call(query!("messages/history"), &request.params())
+            .await?;
+        self.settle(tenant, &path, known.as_deref(), &found).await
     }
 
     /// The history that an answer of the database or, if that says so, a known
@@ -216,6 +230,9 @@ impl Store {
         thread: ThreadId,
         message: MessageId,
     ) -> Result<Revision, StoreError> {
+        if let Some(done) = self.ephemeral.delete_message(tenant, thread, message) {
+            return done;
+        }
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &message.uuid()];
         let row = only(self.pool.call(query!("messages/delete"), params).await?)?;
         match column(&row, 0)? {
@@ -252,27 +269,52 @@ impl Path {
         }
     }
 
-    /// Asks the database for it, with the parameters of `messages/history`;
-    /// a known window need not be read again while it is right.
-    pub(crate) async fn ask<T>(
+    /// What the database is asked; a known window is not read again while it
+    /// is right.
+    pub(crate) fn request<'a>(
         &self,
-        tenant: &TenantId,
+        tenant: &'a TenantId,
         known: Option<&Window>,
-        ask: impl AsyncFnOnce(Params<'_>) -> T,
-    ) -> T {
+    ) -> PathRequest<'a> {
         let version = known.map(Window::version);
-        ask(&[
-            &tenant.as_str(),
-            &self.thread.uuid(),
-            &self.head.map(MessageId::uuid),
+        PathRequest {
+            tenant: tenant.as_str(),
+            thread: self.thread.uuid(),
+            head: self.head.map(MessageId::uuid),
+            max_tokens: self.max_tokens,
+            rows: self.rows,
+            known_seq: version.map(|known| known.last_seq),
+            known_count: version.map(|known| known.message_count),
+            known_head: version.and_then(|known| known.head).map(MessageId::uuid),
+        }
+    }
+}
+
+/// The parameters of `messages/history`.
+pub(crate) struct PathRequest<'a> {
+    tenant: &'a str,
+    thread: Uuid,
+    head: Option<Uuid>,
+    max_tokens: i64,
+    rows: i32,
+    known_seq: Option<i64>,
+    known_count: Option<i64>,
+    known_head: Option<Uuid>,
+}
+
+impl PathRequest<'_> {
+    pub(crate) fn params(&self) -> [&(dyn ToSql + Sync); 9] {
+        [
+            &self.tenant,
+            &self.thread,
+            &self.head,
             &self.max_tokens,
             &self.rows,
             &HISTORY_BYTES,
-            &version.map(|known| known.last_seq),
-            &version.map(|known| known.message_count),
-            &version.and_then(|known| known.head).map(MessageId::uuid),
-        ])
-        .await
+            &self.known_seq,
+            &self.known_count,
+            &self.known_head,
+        ]
     }
 }
 

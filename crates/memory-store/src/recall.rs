@@ -115,16 +115,21 @@ impl Store {
             max_tokens: i64::MAX,
             rows: i32::try_from(limit).unwrap_or(i32::MAX - 1),
         };
+        if let Some(recent) = self.ephemeral.recent(tenant, &path) {
+            return recent;
+        }
         let known = self.windows.find(tenant, &path).await;
         let of_thread: Params<'_> = &[&name, &id];
-        let results = path
-            .ask(tenant, known.as_deref(), async |of_messages| {
-                let queries = [
+        let of_messages = path.request(tenant, known.as_deref());
+        let results = self
+            .pool
+            .within_all(
+                tenant,
+                &[
                     (query!("threads/get"), of_thread),
-                    (query!("messages/history"), of_messages),
-                ];
-                self.pool.within_all(tenant, &queries).await
-            })
+                    (query!("messages/history"), &of_messages.params()),
+                ],
+            )
             .await?;
         let [threads, messages] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
@@ -153,6 +158,11 @@ impl Store {
     ) -> Result<Vec<Hydrated>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
+        }
+        if let Scope::Thread(thread) = scope
+            && let Some(found) = self.ephemeral.hydrate(tenant, *thread, ids)
+        {
+            return Ok(found);
         }
         let (app, user, thread) = scope.bounds();
         let params: Params<'_> = &[&tenant.as_str(), &uuids(ids), &app, &user, &thread];
@@ -189,6 +199,13 @@ impl Store {
     ) -> Result<Vec<Neighbour>, StoreError> {
         if anchors.is_empty() || (before == 0 && after == 0) {
             return Ok(Vec::new());
+        }
+        if let Scope::Thread(thread) = scope
+            && let Some(found) = self
+                .ephemeral
+                .neighbours(tenant, *thread, anchors, before, after)
+        {
+            return Ok(found);
         }
         let (app, user, thread) = scope.bounds();
         let (before, after) = (
@@ -237,6 +254,13 @@ impl Store {
         filter: &MessageFilter,
         limit: u32,
     ) -> Result<Vec<TextMatch>, StoreError> {
+        if let Scope::Thread(thread) = scope
+            && let Some(found) = self
+                .ephemeral
+                .search(tenant, *thread, query, filter, limit)
+        {
+            return Ok(found);
+        }
         let filter = Filter::of(filter);
         let params: Params<'_> = &[
             &words::scope_query(tenant, scope),
@@ -273,6 +297,12 @@ impl Store {
         tenant: &TenantId,
         revision: &Revision,
     ) -> Result<Freshness, StoreError> {
+        if self.ephemeral.has(tenant, revision.thread) {
+            return Ok(Freshness {
+                pending: false,
+                dead_letters: 0,
+            });
+        }
         let params: Params<'_> = &[&tenant.as_str(), &revision.thread.uuid(), &revision.change];
         let row = only(
             self.pool

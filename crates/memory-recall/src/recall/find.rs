@@ -68,6 +68,11 @@ impl Shared {
         bounds: &Bounds,
         question: &Question,
     ) -> Result<Finding, RecallError> {
+        if let Bounds::Thread(thread) = bounds
+            && self.source.is_ephemeral(tenant, *thread)
+        {
+            return self.find_in_memory(tenant, bounds, question).await;
+        }
         self.look_at_state(tenant);
         let mut finding = Finding::default();
         let names = self.names.within(tenant, bounds).await;
@@ -114,6 +119,20 @@ impl Shared {
         } else {
             finding.ranked = rank_all(found.unwrap_or_default(), method, &question.text, &names);
         }
+        Ok(finding)
+    }
+
+    /// A thread that the index does not know is matched by word alone, whatever
+    /// was asked for; that is all it promises, so nothing is degraded.
+    async fn find_in_memory(
+        &self,
+        tenant: &TenantId,
+        bounds: &Bounds,
+        question: &Question,
+    ) -> Result<Finding, RecallError> {
+        let mut finding = Finding::default();
+        self.add_text_matches(tenant, bounds, question, false, &mut finding)
+            .await?;
         Ok(finding)
     }
 
