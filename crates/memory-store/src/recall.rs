@@ -255,9 +255,7 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<TextMatch>, StoreError> {
         if let Scope::Thread(thread) = scope
-            && let Some(found) = self
-                .ephemeral
-                .search(tenant, *thread, query, filter, limit)
+            && let Some(found) = self.ephemeral.search(tenant, *thread, query, filter, limit)
         {
             return Ok(found);
         }

@@ -192,18 +192,10 @@ impl Config {
     fn check_memory(&self) -> Result<(), ConfigError> {
         const TIB: usize = 1 << 40;
         let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-        count(
-            "cache.max_bytes",
-            bytes(self.cache.max_bytes),
-            65_536..=TIB,
-        )?;
+        count("cache.max_bytes", bytes(self.cache.max_bytes), 65_536..=TIB)?;
         span("cache.idle", self.cache.idle, SECOND..=DAY)?;
         let ephemeral = &self.ephemeral;
-        count(
-            "ephemeral.max_bytes",
-            bytes(ephemeral.max_bytes),
-            0..=TIB,
-        )?;
+        count("ephemeral.max_bytes", bytes(ephemeral.max_bytes), 0..=TIB)?;
         count(
             "ephemeral.max_threads",
             ephemeral.max_threads,

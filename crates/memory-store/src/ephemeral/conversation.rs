@@ -199,7 +199,13 @@ impl Conversation {
         let mut parent = self.thread.head;
         let (mut branch, mut depth) = (self.head.branch, self.head.depth);
         let mut tip = self.head.seq == self.thread.last_seq || self.is_tip(branch, depth);
-        for (index, Prepared { message, follows, .. }) in messages.iter().enumerate() {
+        for (
+            index,
+            Prepared {
+                message, follows, ..
+            },
+        ) in messages.iter().enumerate()
+        {
             match *follows {
                 Parent::Previous => {}
                 Parent::Root => parent = None,
@@ -337,7 +343,10 @@ impl Conversation {
     fn fall_back(&mut self, branch: i32, depth: i32) {
         let nearest = self.path(branch, depth).next();
         let newest = || self.entries.iter().rev().find(|entry| entry.readable);
-        match nearest.or_else(newest).map(|entry| Arc::clone(&entry.message)) {
+        match nearest
+            .or_else(newest)
+            .map(|entry| Arc::clone(&entry.message))
+        {
             Some(message) => self.stand_at(&message),
             None => {
                 self.thread.head = None;
@@ -460,7 +469,8 @@ impl Conversation {
 
     /// A branch by its number.
     pub(super) fn line(&self, branch: i32) -> Option<&Line> {
-        self.lines.get(usize::try_from(branch).ok()?.checked_sub(1)?)
+        self.lines
+            .get(usize::try_from(branch).ok()?.checked_sub(1)?)
     }
 
     /// The branches on the way to the root, each with the depth down to which

@@ -194,8 +194,9 @@ impl Ephemeral {
         tenant: &TenantId,
         query: &MessageQuery,
     ) -> Option<Page<Message, i64>> {
-        let Page { items, next } =
-            self.read(tenant, query.thread, |conversation| conversation.list(query))?;
+        let Page { items, next } = self.read(tenant, query.thread, |conversation| {
+            conversation.list(query)
+        })?;
         Some(Page {
             items: copied(items),
             next,
@@ -215,11 +216,7 @@ impl Ephemeral {
     pub(crate) fn recent(&self, tenant: &TenantId, path: &Path) -> Answer<Recent> {
         let found = self.read(tenant, path.thread, |conversation| {
             let (messages, _) = conversation.history(path)?;
-            Ok((
-                conversation.thread.clone(),
-                conversation.ordinal,
-                messages,
-            ))
+            Ok((conversation.thread.clone(), conversation.ordinal, messages))
         })?;
         Some(found.map(|(thread, thread_ordinal, mut messages)| {
             messages.reverse();
@@ -260,12 +257,14 @@ impl Ephemeral {
             let found = conversation.neighbours(anchors, before as usize, after as usize);
             (conversation.ordinal, found)
         })?;
-        let found = found.into_iter().map(|(anchor, offset, message)| Neighbour {
-            anchor,
-            offset,
-            message: Arc::unwrap_or_clone(message),
-            thread_ordinal,
-        });
+        let found = found
+            .into_iter()
+            .map(|(anchor, offset, message)| Neighbour {
+                anchor,
+                offset,
+                message: Arc::unwrap_or_clone(message),
+                thread_ordinal,
+            });
         Some(found.collect())
     }
 
@@ -345,7 +344,9 @@ impl fmt::Debug for Ephemeral {
     /// Only the number: the rest is content.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.shared.count.load(Ordering::Relaxed);
-        f.debug_struct("Ephemeral").field("threads", &count).finish()
+        f.debug_struct("Ephemeral")
+            .field("threads", &count)
+            .finish()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reading a thread in memory. What is returned is shared, so that it can be
 //! copied when nothing is locked any more.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use memory_contract::{Branch, Message, MessageFilter, MessageId, Role};
 
@@ -115,8 +115,9 @@ impl Conversation {
     /// active path.
     pub(super) fn hydrate(&self, ids: &[MessageId]) -> Vec<(Arc<Message>, bool)> {
         let way: Vec<(i32, i32)> = self.way(self.head.branch, self.head.depth).collect();
-        ids.iter()
-            .filter_map(|id| self.readable(*id))
+        let ids: HashSet<MessageId> = ids.iter().copied().collect();
+        ids.into_iter()
+            .filter_map(|id| self.readable(id))
             .map(|Entry { message, .. }| {
                 let active = way
                     .iter()
@@ -140,9 +141,7 @@ impl Conversation {
             };
             let path = self.path(message.branch, message.depth - 1).take(before);
             let earlier = (1..).zip(path);
-            found.extend(
-                earlier.map(|(step, entry)| (*anchor, -step, Arc::clone(&entry.message))),
-            );
+            found.extend(earlier.map(|(step, entry)| (*anchor, -step, Arc::clone(&entry.message))));
             let later = (1..).zip(self.after(message).take(after));
             found.extend(later.map(|(step, entry)| (*anchor, step, Arc::clone(&entry.message))));
         }
@@ -156,7 +155,9 @@ impl Conversation {
             .way(self.head.branch, self.head.depth)
             .take_while(|&(branch, depth)| branch >= anchor.branch && depth >= anchor.depth)
             .collect();
-        let active = way.last().is_some_and(|(branch, _)| *branch == anchor.branch);
+        let active = way
+            .last()
+            .is_some_and(|(branch, _)| *branch == anchor.branch);
         if !active {
             way = vec![(anchor.branch, i32::MAX)];
         }
@@ -196,9 +197,12 @@ fn keeps(filter: &MessageFilter, message: &Message) -> bool {
         && (names.is_empty() || names.contains(&message.name))
         && start.is_none_or(|start| message.created >= micros(start))
         && end.is_none_or(|end| message.created < micros(end))
-        && metadata
-            .iter()
-            .all(|(key, value)| message.metadata.get(key).is_some_and(|has| same(has, value)))
+        && metadata.iter().all(|(key, value)| {
+            message
+                .metadata
+                .get(key)
+                .is_some_and(|has| same(has, value))
+        })
 }
 
 /// Whether two JSON values are the same to `jsonb`: 1 is 1.0.

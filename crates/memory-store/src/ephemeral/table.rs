@@ -100,8 +100,9 @@ impl Table {
             });
         }
         let conversation = Conversation::new(new, FIRST_ORDINAL + self.created);
-        let fits =
-            |table: &Self| table.threads < config.max_threads && conversation.bytes <= table.room(config);
+        let fits = |table: &Self| {
+            table.threads < config.max_threads && conversation.bytes <= table.room(config)
+        };
         if !fits(self) {
             self.sweep(config.idle_ttl);
         }
@@ -160,5 +161,4 @@ impl Table {
             self.remove(&tenant, thread);
         }
     }
-
 }
