@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use memory_contract::{MessageFilter, MessageId, TenantId};
+use memory_contract::{MessageFilter, MessageId, TenantId, ThreadId};
 use memory_store::{Revision, Scope as Bounds};
 
 use super::Shared;
@@ -134,6 +134,24 @@ impl Shared {
         self.add_text_matches(tenant, bounds, question, false, &mut finding)
             .await?;
         Ok(finding)
+    }
+
+    /// Adds what the conversation at hand has, where the index does not know it.
+    pub(super) async fn add_own_matches(
+        &self,
+        tenant: &TenantId,
+        own: Option<ThreadId>,
+        question: &Question,
+        finding: &mut Finding,
+    ) -> Result<(), RecallError> {
+        match own {
+            Some(thread) => {
+                let bounds = Bounds::Thread(thread);
+                self.add_text_matches(tenant, &bounds, question, true, finding)
+                    .await
+            }
+            None => Ok(()),
+        }
     }
 
     /// The query's vector, without the names of speakers in it. `None`: none is
