@@ -10,6 +10,7 @@ mod crash;
 mod degraded;
 mod diary;
 mod embedded;
+mod ephemeral;
 mod erasing;
 mod explain;
 mod external;
@@ -27,6 +28,7 @@ mod search;
 mod threads;
 mod tools;
 mod transfer;
+mod windows;
 
 use std::process::ExitCode;
 
@@ -38,7 +40,9 @@ fn main() -> ExitCode {
         crash::trials(),
         degraded::trials(),
         embedded::trials(),
+        ephemeral::trials(),
         external::trials(),
+        windows::trials(),
         qdrant::trials(),
         freshness::trials(),
         cli::trials(),

@@ -193,6 +193,15 @@ fn describe() {
         "recollect_pool_max",
         "The most database connections that may be open."
     );
+    describe_counter!(
+        "recollect_window_cache_total",
+        "Windows that the cache may have, by outcome: hit or miss."
+    );
+    describe_gauge!(
+        "recollect_ephemeral_threads",
+        "Threads that live in memory alone."
+    );
+    describe_gauge!("recollect_ephemeral_bytes", "About what they take.");
     describe_gauge!(
         "recollect_ready",
         "2: ready, 1: degraded, 0: starting or unavailable."

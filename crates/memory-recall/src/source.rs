@@ -54,6 +54,12 @@ pub trait Source: Send + Sync + 'static {
         limit: u32,
     ) -> Result<Vec<TextMatch>, StoreError>;
 
+    /// Whether a thread is in memory alone: the index does not know it, and
+    /// [`Source::search_text`] finds all that can be found in it.
+    fn is_ephemeral(&self, _tenant: &TenantId, _thread: ThreadId) -> bool {
+        false
+    }
+
     /// Whether the index has reached a revision.
     async fn freshness(
         &self,
@@ -165,6 +171,10 @@ impl Source for Store {
         limit: u32,
     ) -> Result<Vec<TextMatch>, StoreError> {
         Store::search_text(self, tenant, scope, query, filter, limit).await
+    }
+
+    fn is_ephemeral(&self, tenant: &TenantId, thread: ThreadId) -> bool {
+        Store::is_ephemeral(self, tenant, thread)
     }
 
     async fn freshness(

@@ -1,6 +1,13 @@
 -- Reads back from a head along its parents, the newest first. After the
 -- messages comes one row without any, which has the status (ok,
--- thread_not_found, message_not_found) and tells whether older messages remain.
+-- thread_not_found, message_not_found, unchanged) and tells whether older
+-- messages remain.
+--
+-- It also has what the path to the thread's head depends on: seqs given out,
+-- messages left, and the head. While all three stay, so does the path, because
+-- messages only ever come, with a seq, and go. They are read before the
+-- messages: these are never older than they say. Where they are what the caller
+-- knows already (p_known_…), nothing else is read: the status is unchanged.
 --
 -- It stops after p_max_rows messages or p_max_bytes of content, or, once their
 -- tokens exceed p_max_tokens, at the start of the turn that it is in: only a
@@ -8,12 +15,14 @@
 -- cost is that of what is returned.
 CREATE FUNCTION recollect.history(
     p_tenant text, p_thread uuid, p_head uuid, p_max_tokens bigint, p_max_rows integer,
-    p_max_bytes bigint
+    p_max_bytes bigint,
+    p_known_seq bigint DEFAULT NULL, p_known_count bigint DEFAULT NULL, p_known_head uuid DEFAULT NULL
 )
 RETURNS TABLE (
     status text, older boolean,
     message_id uuid, parent_id uuid, seq bigint, branch integer, depth integer, role text, name text,
-    parts json, metadata jsonb, tokens integer, said_at timestamptz
+    parts json, metadata jsonb, tokens integer, said_at timestamptz,
+    last_seq bigint, message_count bigint, head_id uuid
 )
 LANGUAGE plpgsql
 -- The index gives the order. A plan that sorts would read the whole branch,
@@ -22,6 +31,7 @@ SET enable_sort = off SET enable_bitmapscan = off SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
+    v_thread record;
     v_branch integer;
     v_depth integer;
     v_rows integer := 0;
@@ -32,7 +42,7 @@ DECLARE
     v_older boolean := false;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true);
-    SELECT t.head_branch, t.head_depth INTO v_branch, v_depth
+    SELECT t.last_seq, t.message_count, t.head_id, t.head_branch, t.head_depth INTO v_thread
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp());
@@ -41,6 +51,15 @@ BEGIN
         RETURN NEXT;
         RETURN;
     END IF;
+    IF v_thread.last_seq = p_known_seq AND v_thread.message_count = p_known_count
+        AND v_thread.head_id IS NOT DISTINCT FROM p_known_head
+    THEN
+        status := 'unchanged';
+        RETURN NEXT;
+        RETURN;
+    END IF;
+    v_branch := v_thread.head_branch;
+    v_depth := v_thread.head_depth;
     IF p_head IS NOT NULL THEN
         SELECT m.branch, m.depth INTO v_branch, v_depth
         FROM recollect.messages m
@@ -82,6 +101,9 @@ BEGIN
     message_id := NULL;
     status := 'ok';
     older := v_older;
+    last_seq := v_thread.last_seq;
+    message_count := v_thread.message_count;
+    head_id := v_thread.head_id;
     RETURN NEXT;
 END;
 $$;

@@ -63,6 +63,9 @@ impl Store {
     /// `MessageExists`: nothing was stored. After `Unavailable` it may have
     /// been; a request id makes the retry safe.
     pub async fn append(&self, tenant: &TenantId, append: &Append) -> Result<Appended, StoreError> {
+        if let Some(done) = self.ephemeral.append(tenant, append) {
+            return done;
+        }
         let columns = Columns::of(&append.messages)?;
         let hash = append.request_id.map(|_| content_hash(append));
         let params: Params<'_> = &[
@@ -197,7 +200,7 @@ fn outcome(thread: ThreadId, row: &Row) -> Result<Appended, StoreError> {
 /// all that the caller chose. An id that the server made is no part of it, so
 /// that a retry, for which another is made, is known again; nor is the expected
 /// head, which says when to store and not what.
-fn content_hash(append: &Append) -> Vec<u8> {
+pub(crate) fn content_hash(append: &Append) -> Vec<u8> {
     let mut hasher = Sha256::new();
     hasher.update(append.thread.uuid().as_bytes());
     for CountedMessage { message, tokens: _ } in &append.messages {

@@ -1,4 +1,4 @@
-//! How the store reaches Postgres.
+//! How the store reaches Postgres, and what it keeps in memory.
 
 use std::time::Duration;
 
@@ -62,6 +62,64 @@ impl Default for StoreConfig {
             statement_timeout: Duration::from_secs(30),
             worker_pool_size: 4,
             request_retention: Duration::from_secs(48 * 3600),
+        }
+    }
+}
+
+/// What the store keeps of recent windows, so that reading one again costs one
+/// look at its thread.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CacheConfig {
+    /// What kind of cache there is. Default: `memory`.
+    pub kind: CacheKind,
+    /// What all windows together may take, in bytes. Default 64 MiB.
+    pub max_bytes: u64,
+    /// How long a window stays that nobody asks for. Default 10m.
+    #[serde(with = "humantime_serde")]
+    pub idle: Duration,
+}
+
+/// A kind of cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheKind {
+    /// In the process's memory.
+    #[default]
+    Memory,
+    /// None: every window is read from the database.
+    None,
+}
+
+impl Default for CacheConfig {
+    fn default() -> Self {
+        Self {
+            kind: CacheKind::Memory,
+            max_bytes: 64 * 1024 * 1024,
+            idle: Duration::from_secs(600),
+        }
+    }
+}
+
+/// Bounds of the threads that live in the process's memory alone.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EphemeralConfig {
+    /// What all of them together may take, in bytes. Default 64 MiB.
+    pub max_bytes: u64,
+    /// How many there may be. Default 10,000.
+    pub max_threads: usize,
+    /// How long one stays that nobody uses. Default 1h.
+    #[serde(with = "humantime_serde")]
+    pub idle_ttl: Duration,
+}
+
+impl Default for EphemeralConfig {
+    fn default() -> Self {
+        Self {
+            max_bytes: 64 * 1024 * 1024,
+            max_threads: 10_000,
+            idle_ttl: Duration::from_secs(3_600),
         }
     }
 }

@@ -35,6 +35,12 @@ pub enum StoreError {
         /// The place of the message in the append, from 0.
         index: usize,
     },
+    /// The ephemeral threads have used up what they may take.
+    #[error("the ephemeral threads have used up their memory")]
+    EphemeralFull,
+    /// The thread is ephemeral, and the call needs one that stays.
+    #[error("the thread is ephemeral")]
+    EphemeralThread,
     /// Postgres does not answer, or refuses work for the moment.
     #[error("the database is not available")]
     Unavailable {
@@ -93,6 +99,8 @@ impl StoreError {
             | Self::RequestReused
             | Self::HeadMoved { .. }
             | Self::ParentNotFound { .. }
+            | Self::EphemeralFull
+            | Self::EphemeralThread
             | Self::Query { .. }
             | Self::Corrupt { .. }
             | Self::Config { .. }

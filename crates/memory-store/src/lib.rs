@@ -2,7 +2,9 @@
 
 mod actor;
 mod append;
+mod cache;
 mod config;
+mod ephemeral;
 mod error;
 mod index;
 mod message;
@@ -14,6 +16,7 @@ mod query;
 mod recall;
 mod revision;
 mod rows;
+mod size;
 mod sqlstate;
 mod store;
 mod thread;
@@ -21,7 +24,7 @@ mod words;
 
 pub use actor::{acting, actor};
 pub use append::{Append, Appended, CountedMessage};
-pub use config::StoreConfig;
+pub use config::{CacheConfig, CacheKind, EphemeralConfig, StoreConfig};
 pub use error::StoreError;
 pub use index::IndexRecord;
 pub use message::{History, HistoryQuery, MessageQuery, Order};

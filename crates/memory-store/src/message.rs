@@ -3,12 +3,17 @@
 use memory_contract::{Message, MessageFilter, MessageId, Role, TenantId, ThreadId};
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
-use tokio_postgres::{Row, types::Json};
+use tokio_postgres::{
+    Row,
+    types::{Json, ToSql},
+};
+use uuid::Uuid;
 
 use crate::{
     Page, Revision, Store, StoreError,
+    cache::{self, Version, Window},
     query::{Params, query},
-    rows::{self, MESSAGE_COLUMNS, column, only},
+    rows::{self, MESSAGE_COLUMNS, column, only, optional_id},
     thread::{one_more, one_thread},
 };
 
@@ -79,6 +84,9 @@ impl Store {
         thread: ThreadId,
         message: MessageId,
     ) -> Result<Message, StoreError> {
+        if let Some(found) = self.ephemeral.message(tenant, thread, message) {
+            return found;
+        }
         let (name, id, message) = (tenant.as_str(), thread.uuid(), message.uuid());
         let of_thread: Params<'_> = &[&name, &id];
         let of_message: Params<'_> = &[&name, &id, &message];
@@ -112,6 +120,9 @@ impl Store {
         tenant: &TenantId,
         query: &MessageQuery,
     ) -> Result<Page<Message, i64>, StoreError> {
+        if let Some(page) = self.ephemeral.list(tenant, query) {
+            return Ok(page);
+        }
         let (list, start) = match query.order {
             Order::Ascending => (query!("messages/list_ascending"), 0),
             Order::Descending => (query!("messages/list_descending"), i64::MAX),
@@ -173,21 +184,39 @@ impl Store {
         tenant: &TenantId,
         query: &HistoryQuery,
     ) -> Result<History, StoreError> {
-        let rows = i32::try_from(query.limit)
-            .unwrap_or(i32::MAX - 1)
-            .saturating_add(1);
-        let params: Params<'_> = &[
-            &tenant.as_str(),
-            &query.thread.uuid(),
-            &query.head.map(MessageId::uuid),
-            &query.max_tokens,
-            &rows,
-            &HISTORY_BYTES,
-        ];
-        read_history(
-            query.thread,
-            &self.pool.call(query!("messages/history"), params).await?,
-        )
+        let path = Path::of(query);
+        if let Some(history) = self.ephemeral.history(tenant, &path) {
+            return history;
+        }
+        let known = self.windows.find(tenant, &path).await;
+        let request = path.request(tenant, known.as_deref());
+        let found = self
+            .pool
+            .call(query!("messages/history"), &request.params())
+            .await?;
+        self.settle(tenant, &path, known.as_deref(), &found).await
+    }
+
+    /// The history that an answer of the database or, if that says so, a known
+    /// window has. Keeps what was read.
+    pub(crate) async fn settle(
+        &self,
+        tenant: &TenantId,
+        path: &Path,
+        known: Option<&Window>,
+        found: &[Row],
+    ) -> Result<History, StoreError> {
+        match (read_history(path.thread, found)?, known) {
+            (PathRead::Read { history, version }, _) => {
+                self.windows.keep(tenant, path, version, &history).await;
+                Ok(history)
+            }
+            (PathRead::Unchanged, known) => {
+                cache::note("hit");
+                let answer = known.and_then(|window| window.answer(path));
+                answer.ok_or_else(|| rows::unknown_status("unchanged"))
+            }
+        }
     }
 
     /// Erases a message: its content is gone, its place stays. The head of the
@@ -201,6 +230,9 @@ impl Store {
         thread: ThreadId,
         message: MessageId,
     ) -> Result<Revision, StoreError> {
+        if let Some(done) = self.ephemeral.delete_message(tenant, thread, message) {
+            return done;
+        }
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &message.uuid()];
         let row = only(self.pool.call(query!("messages/delete"), params).await?)?;
         match column(&row, 0)? {
@@ -213,9 +245,95 @@ impl Store {
     }
 }
 
+/// A way back from a head, and how far to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Path {
+    pub(crate) thread: ThreadId,
+    /// `None` for the thread's head.
+    pub(crate) head: Option<MessageId>,
+    pub(crate) max_tokens: i64,
+    /// Messages at most.
+    pub(crate) rows: i32,
+}
+
+impl Path {
+    /// The way of a history: one message more than its limit.
+    pub(crate) fn of(query: &HistoryQuery) -> Self {
+        Self {
+            thread: query.thread,
+            head: query.head,
+            max_tokens: query.max_tokens,
+            rows: i32::try_from(query.limit)
+                .unwrap_or(i32::MAX - 1)
+                .saturating_add(1),
+        }
+    }
+
+    /// What the database is asked; a known window is not read again while it
+    /// is right.
+    pub(crate) fn request<'a>(
+        &self,
+        tenant: &'a TenantId,
+        known: Option<&Window>,
+    ) -> PathRequest<'a> {
+        let version = known.map(Window::version);
+        PathRequest {
+            tenant: tenant.as_str(),
+            thread: self.thread.uuid(),
+            head: self.head.map(MessageId::uuid),
+            max_tokens: self.max_tokens,
+            rows: self.rows,
+            known_seq: version.map(|known| known.last_seq),
+            known_count: version.map(|known| known.message_count),
+            known_head: version.and_then(|known| known.head).map(MessageId::uuid),
+        }
+    }
+}
+
+/// The parameters of `messages/history`.
+pub(crate) struct PathRequest<'a> {
+    tenant: &'a str,
+    thread: Uuid,
+    head: Option<Uuid>,
+    max_tokens: i64,
+    rows: i32,
+    known_seq: Option<i64>,
+    known_count: Option<i64>,
+    known_head: Option<Uuid>,
+}
+
+impl PathRequest<'_> {
+    pub(crate) fn params(&self) -> [&(dyn ToSql + Sync); 9] {
+        [
+            &self.tenant,
+            &self.thread,
+            &self.head,
+            &self.max_tokens,
+            &self.rows,
+            &HISTORY_BYTES,
+            &self.known_seq,
+            &self.known_count,
+            &self.known_head,
+        ]
+    }
+}
+
+/// What the function `history` returned.
+enum PathRead {
+    /// Nothing: what the caller knows is right.
+    Unchanged,
+    Read {
+        history: History,
+        version: Version,
+    },
+}
+
 /// Reads what the function `history` returns: messages, then a row with the
 /// status.
-pub(crate) fn read_history(thread: ThreadId, found: &[Row]) -> Result<History, StoreError> {
+fn read_history(thread: ThreadId, found: &[Row]) -> Result<PathRead, StoreError> {
+    /// Where the row with the status has the version.
+    const VERSION: usize = 2 + MESSAGE_COLUMNS;
+
     let Some((last, messages)) = found.split_last() else {
         return Err(StoreError::Corrupt {
             what: "history",
@@ -223,13 +341,21 @@ pub(crate) fn read_history(thread: ThreadId, found: &[Row]) -> Result<History, S
         });
     };
     match column(last, 0)? {
-        "ok" => Ok(History {
-            messages: messages
-                .iter()
-                .map(|row| rows::message(row, 2, thread))
-                .collect::<Result<_, _>>()?,
-            older: column(last, 1)?,
+        "ok" => Ok(PathRead::Read {
+            history: History {
+                messages: messages
+                    .iter()
+                    .map(|row| rows::message(row, 2, thread))
+                    .collect::<Result<_, _>>()?,
+                older: column(last, 1)?,
+            },
+            version: Version {
+                last_seq: column(last, VERSION)?,
+                message_count: column(last, VERSION + 1)?,
+                head: optional_id(last, VERSION + 2)?,
+            },
         }),
+        "unchanged" => Ok(PathRead::Unchanged),
         other => Err(not_found(other)),
     }
 }

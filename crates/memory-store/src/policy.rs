@@ -48,6 +48,10 @@ impl Store {
         tenant: &TenantId,
         thread: ThreadId,
     ) -> Result<Policies, StoreError> {
+        if let Some(thread) = self.ephemeral.get(tenant, thread) {
+            let app = self.app_policy(tenant, &thread.session.app).await?.policy;
+            return Ok(Policies { thread, app });
+        }
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
         let results = self
             .pool
@@ -78,6 +82,10 @@ impl Store {
         tenant: &TenantId,
         session: &Session,
     ) -> Result<(Option<Thread>, MemoryPolicy), StoreError> {
+        if let Some(thread) = self.ephemeral.find(tenant, session) {
+            let app = self.app_policy(tenant, &session.app).await?.policy;
+            return Ok((Some(thread), app));
+        }
         let (name, digest) = (tenant.as_str(), session_digest(session));
         let app = session.app.as_str();
         let of_thread: Params<'_> = &[&name, &digest];

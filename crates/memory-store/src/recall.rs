@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::{
     Revision, Store, StoreError,
-    message::{Filter, HISTORY_BYTES, read_history},
+    message::{Filter, Path},
     query::{Params, query},
     rows::{self, THREAD_COLUMNS, column, only},
     words,
@@ -109,17 +109,25 @@ impl Store {
         limit: u32,
     ) -> Result<Recent, StoreError> {
         let (name, id) = (tenant.as_str(), thread.uuid());
-        let limit = i32::try_from(limit).unwrap_or(i32::MAX - 1);
+        let path = Path {
+            thread,
+            head: None,
+            max_tokens: i64::MAX,
+            rows: i32::try_from(limit).unwrap_or(i32::MAX - 1),
+        };
+        if let Some(recent) = self.ephemeral.recent(tenant, &path) {
+            return recent;
+        }
+        let known = self.windows.find(tenant, &path).await;
         let of_thread: Params<'_> = &[&name, &id];
-        let of_messages: Params<'_> =
-            &[&name, &id, &None::<Uuid>, &i64::MAX, &limit, &HISTORY_BYTES];
+        let of_messages = path.request(tenant, known.as_deref());
         let results = self
             .pool
             .within_all(
                 tenant,
                 &[
                     (query!("threads/get"), of_thread),
-                    (query!("messages/history"), of_messages),
+                    (query!("messages/history"), &of_messages.params()),
                 ],
             )
             .await?;
@@ -127,7 +135,8 @@ impl Store {
             return Err(StoreError::ThreadNotFound);
         };
         let row = threads.first().ok_or(StoreError::ThreadNotFound)?;
-        let mut messages = read_history(thread, messages)?.messages;
+        let history = self.settle(tenant, &path, known.as_deref(), messages);
+        let mut messages = history.await?.messages;
         messages.reverse();
         Ok(Recent {
             thread: rows::thread(row, 0)?,
@@ -149,6 +158,11 @@ impl Store {
     ) -> Result<Vec<Hydrated>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
+        }
+        if let Scope::Thread(thread) = scope
+            && let Some(found) = self.ephemeral.hydrate(tenant, *thread, ids)
+        {
+            return Ok(found);
         }
         let (app, user, thread) = scope.bounds();
         let params: Params<'_> = &[&tenant.as_str(), &uuids(ids), &app, &user, &thread];
@@ -185,6 +199,13 @@ impl Store {
     ) -> Result<Vec<Neighbour>, StoreError> {
         if anchors.is_empty() || (before == 0 && after == 0) {
             return Ok(Vec::new());
+        }
+        if let Scope::Thread(thread) = scope
+            && let Some(found) = self
+                .ephemeral
+                .neighbours(tenant, *thread, anchors, before, after)
+        {
+            return Ok(found);
         }
         let (app, user, thread) = scope.bounds();
         let (before, after) = (
@@ -233,6 +254,11 @@ impl Store {
         filter: &MessageFilter,
         limit: u32,
     ) -> Result<Vec<TextMatch>, StoreError> {
+        if let Scope::Thread(thread) = scope
+            && let Some(found) = self.ephemeral.search(tenant, *thread, query, filter, limit)
+        {
+            return Ok(found);
+        }
         let filter = Filter::of(filter);
         let params: Params<'_> = &[
             &words::scope_query(tenant, scope),
@@ -269,6 +295,12 @@ impl Store {
         tenant: &TenantId,
         revision: &Revision,
     ) -> Result<Freshness, StoreError> {
+        if self.ephemeral.has(tenant, revision.thread) {
+            return Ok(Freshness {
+                pending: false,
+                dead_letters: 0,
+            });
+        }
         let params: Params<'_> = &[&tenant.as_str(), &revision.thread.uuid(), &revision.change];
         let row = only(
             self.pool

@@ -1,17 +1,24 @@
 //! The store itself: its connections, and what its parts share.
 
+use memory_contract::{MessageId, TenantId, Thread, ThreadId};
+
 use crate::{
-    StoreConfig, StoreError, migrate,
+    CacheConfig, EphemeralConfig, StoreConfig, StoreError,
+    cache::Windows,
+    ephemeral::Ephemeral,
+    migrate,
     pool::{Pool, PoolStatus, Role},
     query::query,
     rows::{column, only},
 };
 
-/// Conversations in Postgres, for one tenant at a time. A clone shares the
-/// connections.
+/// Conversations in Postgres, and the ephemeral ones in memory, for one tenant
+/// at a time. A clone shares the connections and the memory.
 #[derive(Clone, Debug)]
 pub struct Store {
     pub(crate) pool: Pool,
+    pub(crate) windows: Windows,
+    pub(crate) ephemeral: Ephemeral,
 }
 
 /// One page of a list.
@@ -47,7 +54,49 @@ impl Store {
     pub async fn connect(config: &StoreConfig) -> Result<Self, StoreError> {
         let pool = Pool::new(config, Role::Service, config.pool_size, config.max_overflow)?;
         migrate::check(&pool).await?;
-        Ok(Self { pool })
+        Ok(Self {
+            pool,
+            windows: Windows::default(),
+            ephemeral: Ephemeral::new(&EphemeralConfig::default()),
+        })
+    }
+
+    /// Keeps recent windows in memory; without this, nothing is kept.
+    #[must_use]
+    pub fn with_cache(mut self, config: &CacheConfig) -> Self {
+        self.windows = Windows::new(config);
+        self
+    }
+
+    /// Bounds ephemeral threads; without this, by the defaults. Those that
+    /// there are stay with the clones made before.
+    #[must_use]
+    pub fn with_ephemeral(mut self, config: &EphemeralConfig) -> Self {
+        self.ephemeral = Ephemeral::new(config);
+        self
+    }
+
+    /// Whether a thread lives in the memory of this process alone.
+    pub fn is_ephemeral(&self, tenant: &TenantId, thread: ThreadId) -> bool {
+        self.ephemeral.has(tenant, thread)
+    }
+
+    /// Makes a readable message the head of an ephemeral thread; `expected` is
+    /// the head that the caller believes in, as in [`Append::expected_head`].
+    /// `None`: the thread is not ephemeral. Idempotent.
+    ///
+    /// # Errors
+    /// `MessageNotFound`, `HeadMoved`.
+    ///
+    /// [`Append::expected_head`]: crate::Append::expected_head
+    pub fn set_ephemeral_head(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        message: MessageId,
+        expected: Option<Option<MessageId>>,
+    ) -> Option<Result<Thread, StoreError>> {
+        self.ephemeral.set_head(tenant, thread, message, expected)
     }
 
     /// How many connections there are and how many are free.

@@ -26,6 +26,8 @@ pub struct NewThread {
     pub ttl: Option<Duration>,
     /// What it sets otherwise than its app.
     pub policy: MemoryPolicy,
+    /// Whether it is to live in the memory of this process alone.
+    pub ephemeral: bool,
 }
 
 /// What [`Store::resolve_thread`] found or made.
@@ -76,7 +78,7 @@ impl Store {
     /// Creates a thread.
     ///
     /// # Errors
-    /// `ThreadExists` where the session has one.
+    /// `ThreadExists` where the session has one; `EphemeralFull`.
     pub async fn create_thread(
         &self,
         tenant: &TenantId,
@@ -92,14 +94,25 @@ impl Store {
 
     /// Finds the thread of a session, or creates it. Concurrent callers get
     /// the same thread. One that has expired is erased, and a new one created.
+    /// An ephemeral thread of the session comes first; one is created only where
+    /// no thread is stored for it.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// `EphemeralFull`.
     pub async fn resolve_thread(
         &self,
         tenant: &TenantId,
         thread: &NewThread,
     ) -> Result<Resolved, StoreError> {
+        if let Some(thread) = self.ephemeral.find(tenant, &thread.session) {
+            return Ok(Resolved {
+                thread,
+                created: false,
+            });
+        }
+        if thread.ephemeral {
+            return self.resolve_ephemeral(tenant, thread).await;
+        }
         let id = ThreadId::new();
         let Session { app, user, key } = &thread.session;
         let params: Params<'_> = &[
@@ -122,6 +135,25 @@ impl Store {
         })
     }
 
+    async fn resolve_ephemeral(
+        &self,
+        tenant: &TenantId,
+        thread: &NewThread,
+    ) -> Result<Resolved, StoreError> {
+        let (stored, app) = self.session_policies(tenant, &thread.session).await?;
+        if let Some(thread) = stored {
+            return Ok(Resolved {
+                thread,
+                created: false,
+            });
+        }
+        let thread = NewThread {
+            ttl: thread.ttl.or(app.ttl),
+            ..thread.clone()
+        };
+        self.ephemeral.resolve(tenant, &thread)
+    }
+
     /// Reads a thread.
     ///
     /// # Errors
@@ -131,6 +163,9 @@ impl Store {
         tenant: &TenantId,
         thread: ThreadId,
     ) -> Result<Thread, StoreError> {
+        if let Some(thread) = self.ephemeral.get(tenant, thread) {
+            return Ok(thread);
+        }
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
         one_thread(
             &self
@@ -149,6 +184,9 @@ impl Store {
         tenant: &TenantId,
         session: &Session,
     ) -> Result<Thread, StoreError> {
+        if let Some(thread) = self.ephemeral.find(tenant, session) {
+            return Ok(thread);
+        }
         let params: Params<'_> = &[&tenant.as_str(), &session_digest(session)];
         one_thread(
             &self
@@ -158,7 +196,7 @@ impl Store {
         )
     }
 
-    /// Lists threads, the one created last first.
+    /// Lists the stored threads, the one created last first.
     ///
     /// # Errors
     /// Only those of the database.
@@ -201,13 +239,16 @@ impl Store {
     /// Changes a thread and returns it.
     ///
     /// # Errors
-    /// `ThreadNotFound`.
+    /// `ThreadNotFound`, `EphemeralFull`.
     pub async fn update_thread(
         &self,
         tenant: &TenantId,
         thread: ThreadId,
         change: &ThreadChange,
     ) -> Result<Thread, StoreError> {
+        if let Some(done) = self.ephemeral.update(tenant, thread, change) {
+            return done;
+        }
         let params: Params<'_> = &[
             &tenant.as_str(),
             &thread.uuid(),
@@ -234,6 +275,9 @@ impl Store {
         tenant: &TenantId,
         thread: ThreadId,
     ) -> Result<Erased, StoreError> {
+        if let Some(erased) = self.ephemeral.clear(tenant, thread) {
+            return Ok(erased);
+        }
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
         erased(
             thread,
@@ -250,6 +294,9 @@ impl Store {
         tenant: &TenantId,
         thread: ThreadId,
     ) -> Result<Erased, StoreError> {
+        if let Some(erased) = self.ephemeral.delete(tenant, thread) {
+            return Ok(erased);
+        }
         self.delete_if(tenant, thread, false).await
     }
 
@@ -287,6 +334,9 @@ impl Store {
         after: i32,
         limit: u32,
     ) -> Result<Page<Branch, i32>, StoreError> {
+        if let Some(page) = self.ephemeral.branches(tenant, thread, after, limit) {
+            return Ok(page);
+        }
         let (name, id) = (tenant.as_str(), thread.uuid());
         let limit_and_one = one_more(limit);
         let exists: Params<'_> = &[&name, &id];

@@ -56,6 +56,7 @@ impl Config {
             check_key(index, key)?;
         }
         self.check_database()?;
+        self.check_memory()?;
         self.check_recall()?;
         let worker = &self.worker;
         span(
@@ -185,6 +186,25 @@ impl Config {
             "database.request_retention",
             database.request_retention,
             DAY..=DAY * 365,
+        )
+    }
+
+    fn check_memory(&self) -> Result<(), ConfigError> {
+        const TIB: usize = 1 << 40;
+        let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        count("cache.max_bytes", bytes(self.cache.max_bytes), 65_536..=TIB)?;
+        span("cache.idle", self.cache.idle, SECOND..=DAY)?;
+        let ephemeral = &self.ephemeral;
+        count("ephemeral.max_bytes", bytes(ephemeral.max_bytes), 0..=TIB)?;
+        count(
+            "ephemeral.max_threads",
+            ephemeral.max_threads,
+            0..=1_000_000,
+        )?;
+        span(
+            "ephemeral.idle_ttl",
+            ephemeral.idle_ttl,
+            Duration::from_millis(100)..=DAY * 7,
         )
     }
 

@@ -9,7 +9,7 @@ mod sources;
 mod tests;
 
 use memory_recall::{EmbedderConfig, IndexConfig, SearchConfig};
-use memory_store::StoreConfig;
+use memory_store::{CacheConfig, EphemeralConfig, StoreConfig};
 use serde::{Deserialize, Serialize};
 
 pub use load::{ConfigError, EffectiveValue, Loaded, Provenance};
@@ -30,6 +30,10 @@ pub struct Config {
     pub auth: AuthConfig,
     /// Postgres.
     pub database: StoreConfig,
+    /// Recent windows kept in memory.
+    pub cache: CacheConfig,
+    /// Threads that live in memory alone.
+    pub ephemeral: EphemeralConfig,
     /// The vector index.
     pub index: IndexConfig,
     /// The embedding model.

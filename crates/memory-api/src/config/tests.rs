@@ -181,6 +181,20 @@ fn a_wrong_value_names_its_key_and_its_source() {
         "telemetry.metrics_listen",
         "recollect.toml",
     );
+    check(
+        "[cache]\nkind = 'redis'",
+        &[],
+        "cache.kind",
+        "recollect.toml",
+    );
+    check("[cache]\nmax_bytes = 7", &[], "cache.max_bytes", "toml");
+    check("[ephemeral]\nmax_bytes = -1", &[], "ephemeral.max", "toml");
+    check(
+        "",
+        &[("RECOLLECT_EPHEMERAL__IDLE_TTL", "8days")],
+        "ephemeral.idle_ttl",
+        "RECOLLECT_EPHEMERAL__IDLE_TTL",
+    );
     check("[index]\nbackend = 'qdrant'", &[], "index.url", "default");
     check(
         "[index]\nurl = 'qdrant'",
@@ -206,6 +220,14 @@ fn a_wrong_value_names_its_key_and_its_source() {
         "auth.keys",
         "recollect.toml",
     );
+}
+
+#[test]
+fn an_unsupported_cache_is_told_which_ones_there_are() {
+    let message = error("[cache]\nkind = 'redis'", &[]);
+    for part in ["cache.kind", "redis", "memory", "none"] {
+        assert!(message.contains(part), "{message:?} lacks {part:?}");
+    }
 }
 
 #[test]

@@ -46,6 +46,9 @@ pub(super) async fn open(
         connect(roles.worker, &config.database)
     )
     .map_err(store_error)?;
+    let store = store
+        .with_cache(&config.cache)
+        .with_ephemeral(&config.ephemeral);
     let loaded = loading
         .await
         .map_err(|error| ended("loading the model", &error))?;

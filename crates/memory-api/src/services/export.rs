@@ -49,6 +49,9 @@ impl Export {
     ) -> Result<Self, ApiError> {
         let (app, user, thread) = selection(request)?;
         let thread = match thread {
+            Some(id) if store.is_ephemeral(&tenant, id) => {
+                return Err(StoreError::EphemeralThread.into());
+            }
             Some(id) => Some(store.get_thread(&tenant, id).await?),
             None => None,
         };

@@ -89,6 +89,7 @@ impl Import {
             metadata: Default::default(),
             ttl: None,
             policy: Default::default(),
+            ephemeral: false,
         };
         let messages = tokens::counted(messages).await?;
         let thread = self

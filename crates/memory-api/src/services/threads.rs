@@ -108,9 +108,12 @@ impl Threads {
             metadata,
             ttl,
             policy: _,
-            ephemeral: _,
+            ephemeral,
         } = request.into_inner();
-        let new = new_thread(session, true, title, metadata, ttl)?;
+        let new = NewThread {
+            ephemeral,
+            ..new_thread(session, true, title, metadata, ttl)?
+        };
         let thread = self.store.create_thread(&tenant, &new).await?;
         Ok(CreateThreadResponse {
             thread: Some(thread.into()),
@@ -129,9 +132,12 @@ impl Threads {
             metadata,
             ttl,
             policy: _,
-            ephemeral: _,
+            ephemeral,
         } = request.into_inner();
-        let new = new_thread(session, false, title, metadata, ttl)?;
+        let new = NewThread {
+            ephemeral,
+            ..new_thread(session, false, title, metadata, ttl)?
+        };
         let resolved = self.store.resolve_thread(&tenant, &new).await?;
         Ok(ResolveThreadResponse {
             thread: Some(resolved.thread.into()),
@@ -297,6 +303,7 @@ fn new_thread(
         metadata,
         ttl,
         policy: Default::default(),
+        ephemeral: false,
     })
 }
 

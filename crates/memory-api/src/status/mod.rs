@@ -167,6 +167,17 @@ impl Answer {
                 format!("messages[{index}].parent_message_id"),
                 "must be a message of the thread that is not erased",
             )]),
+            StoreError::EphemeralFull => Self::new(
+                Code::ResourceExhausted,
+                ErrorReason::EphemeralMemoryFull,
+                "the ephemeral threads of this server have used up their memory; \
+                 delete some, or raise ephemeral.max_bytes or ephemeral.max_threads",
+            ),
+            StoreError::EphemeralThread => Self::new(
+                Code::FailedPrecondition,
+                ErrorReason::EphemeralThread,
+                "the thread is ephemeral, and this needs one that stays",
+            ),
             error @ (StoreError::Unavailable { .. } | StoreError::PoolTimeout) => {
                 tracing::warn!(error = %chain(&error), "the database is not available");
                 Self::new(

@@ -94,7 +94,8 @@ pub async fn measure(service: &Service, long: usize) -> Result<Measured, Failure
     })
 }
 
-async fn fill(
+/// Makes a thread of so many messages.
+pub async fn fill(
     clients: &mut Clients,
     app: &str,
     key: &str,

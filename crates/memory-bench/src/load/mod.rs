@@ -4,6 +4,7 @@ mod append;
 mod history;
 mod recall;
 mod report;
+mod window;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -20,6 +21,8 @@ use crate::{
 /// A service that only stores: with no model to feed, appends and histories
 /// are measured without an embedder at work beside them.
 const WITHOUT_MODEL: &str = "[embedding]\nkind = \"none\"\n";
+/// Likewise, and without a cache: what is measured is the database's part.
+const WITHOUT_CACHE: &str = "[embedding]\nkind = \"none\"\n[cache]\nkind = \"none\"\n";
 
 /// What to measure.
 #[derive(Args)]
@@ -49,6 +52,8 @@ struct Report {
     append_ratio_to_pgbench: BTreeMap<usize, f64>,
     recall_p50_ratio_to_floor: Option<f64>,
     history_ratio_100k_to_100: f64,
+    /// Absent where the service was there already: it has one cache or none.
+    window_ratio_cached_to_uncached: Option<f64>,
     rss_mb: Option<f64>,
     cold_start_s: Option<f64>,
     warm_start_s: Option<f64>,
@@ -56,6 +61,7 @@ struct Report {
     import: ImportMeasured,
     recall: recall::Measured,
     history: history::Measured,
+    window: Option<window::Measured>,
 }
 
 #[derive(Serialize)]
@@ -99,7 +105,7 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     let service = if target.addr.is_some() {
         Service::attach_or_start(target).await?
     } else {
-        Service::start(target, WITHOUT_MODEL).await?
+        Service::start(target, WITHOUT_CACHE).await?
     };
     let mut append = BTreeMap::new();
     for &callers in &options.callers {
@@ -107,6 +113,14 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
         append.insert(callers, append::measure(&service, callers, length).await?);
     }
     let history = history::measure(&service, options.long_thread).await?;
+    let window = if target.addr.is_some() {
+        None
+    } else {
+        let cached = Service::start(target, WITHOUT_MODEL).await?;
+        let measured = window::measure(&cached, &service).await?;
+        cached.stop().await?;
+        Some(measured)
+    };
     service.stop().await?;
 
     let seconds = |start: Duration| rounded(start.as_secs_f64(), 2);
@@ -119,6 +133,7 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
             .collect(),
         recall_p50_ratio_to_floor: recall.p50_ratio_to_floor(),
         history_ratio_100k_to_100: history.ratio(),
+        window_ratio_cached_to_uncached: window.as_ref().map(window::Measured::ratio),
         rss_mb: rss_mb.map(|mib| rounded(mib, 0)),
         cold_start_s: cold_start.map(seconds),
         warm_start_s: warm_start.map(seconds),
@@ -130,6 +145,7 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
         },
         recall,
         history,
+        window,
     };
     if json {
         println!("{}", serde_json::to_string(&report)?);

@@ -35,6 +35,11 @@ pub fn print(report: &Report) {
             "≤ 1.3",
         ),
         (
+            "window, cached to not cached",
+            or_dash(report.window_ratio_cached_to_uncached, ""),
+            "< 1",
+        ),
+        (
             "resident memory after import",
             or_dash(report.rss_mb, " MB"),
             "< 600 MB",
@@ -77,4 +82,7 @@ pub fn print(report: &Report) {
     );
     println!("recall: {}", report.recall.line());
     println!("history: {}", report.history.line());
+    if let Some(window) = &report.window {
+        println!("window: {}", window.line());
+    }
 }

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use memory_contract::{MessageFilter, MessageId, TenantId};
+use memory_contract::{MessageFilter, MessageId, TenantId, ThreadId};
 use memory_store::{Revision, Scope as Bounds};
 
 use super::Shared;
@@ -68,6 +68,11 @@ impl Shared {
         bounds: &Bounds,
         question: &Question,
     ) -> Result<Finding, RecallError> {
+        if let Bounds::Thread(thread) = bounds
+            && self.source.is_ephemeral(tenant, *thread)
+        {
+            return self.find_in_memory(tenant, bounds, question).await;
+        }
         self.look_at_state(tenant);
         let mut finding = Finding::default();
         let names = self.names.within(tenant, bounds).await;
@@ -115,6 +120,38 @@ impl Shared {
             finding.ranked = rank_all(found.unwrap_or_default(), method, &question.text, &names);
         }
         Ok(finding)
+    }
+
+    /// A thread that the index does not know is matched by word alone, whatever
+    /// was asked for; that is all it promises, so nothing is degraded.
+    async fn find_in_memory(
+        &self,
+        tenant: &TenantId,
+        bounds: &Bounds,
+        question: &Question,
+    ) -> Result<Finding, RecallError> {
+        let mut finding = Finding::default();
+        self.add_text_matches(tenant, bounds, question, false, &mut finding)
+            .await?;
+        Ok(finding)
+    }
+
+    /// Adds what the conversation at hand has, where the index does not know it.
+    pub(super) async fn add_own_matches(
+        &self,
+        tenant: &TenantId,
+        own: Option<ThreadId>,
+        question: &Question,
+        finding: &mut Finding,
+    ) -> Result<(), RecallError> {
+        match own {
+            Some(thread) => {
+                let bounds = Bounds::Thread(thread);
+                self.add_text_matches(tenant, &bounds, question, true, finding)
+                    .await
+            }
+            None => Ok(()),
+        }
     }
 
     /// The query's vector, without the names of speakers in it. `None`: none is

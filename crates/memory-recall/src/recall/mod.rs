@@ -115,7 +115,7 @@ impl Shared {
             ));
         }
         let known = self.bounds(tenant, &query.target, query.scope);
-        let (window, bounds, finding) = match known {
+        let (window, bounds, mut finding) = match known {
             Some(bounds) => {
                 let find = self.find(tenant, &bounds, &question);
                 let (window, finding) = tokio::try_join!(window, find)?;
@@ -128,8 +128,12 @@ impl Shared {
                 (window, bounds, finding)
             }
         };
+        let own = self.own(tenant, &query.target, &bounds);
+        self.add_own_matches(tenant, own, &question, &mut finding)
+            .await?;
         let mut pieces = pieces(window);
         let wanted = Wanted {
+            own,
             count: query.top_k,
             min_score: query.min_score,
             all_branches: query.all_branches,
@@ -159,7 +163,7 @@ impl Shared {
         let question = Question::of_search(&query)?;
         let known = self.bounds(tenant, &query.target, query.scope);
         let thread = self.thread(tenant, &query.target);
-        let (bounds, finding) = match known {
+        let (bounds, mut finding) = match known {
             Some(bounds) => {
                 let find = self.find(tenant, &bounds, &question);
                 let (_, finding) = tokio::try_join!(thread, find)?;
@@ -172,7 +176,11 @@ impl Shared {
                 (bounds, finding)
             }
         };
+        let own = self.own(tenant, &query.target, &bounds);
+        self.add_own_matches(tenant, own, &question, &mut finding)
+            .await?;
         let wanted = Wanted {
+            own,
             count: query.limit,
             min_score: query.min_score,
             all_branches: query.all_branches,
@@ -240,6 +248,17 @@ impl Shared {
                 app: app.clone(),
                 user: user.clone(),
             }),
+        }
+    }
+
+    /// The conversation at hand, where it is in memory alone and the search goes
+    /// beyond it: nothing but a look into it finds what was said there.
+    fn own(&self, tenant: &TenantId, target: &Target, bounds: &Bounds) -> Option<ThreadId> {
+        match (target, bounds) {
+            (Target::Thread(thread), Bounds::User { .. } | Bounds::App(_)) => {
+                Some(*thread).filter(|thread| self.source.is_ephemeral(tenant, *thread))
+            }
+            (Target::Thread(_) | Target::User { .. }, _) => None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use memory_contract::{Message, MessageId, TenantId, limits};
+use memory_contract::{Message, MessageId, TenantId, ThreadId, limits};
 use memory_store::{Hydrated, Neighbour, Scope as Bounds};
 
 use super::Shared;
@@ -13,6 +13,9 @@ use crate::rank::Ranked;
 
 /// What is wanted of a ranking.
 pub(super) struct Wanted {
+    /// A thread in memory alone whose messages may be found beside those within
+    /// the bounds.
+    pub(super) own: Option<ThreadId>,
     /// Matches at most.
     pub(super) count: usize,
     pub(super) min_score: f32,
@@ -65,14 +68,13 @@ impl Shared {
             let later = rest.split_off(rest.len().min(take));
             let part = std::mem::replace(&mut rest, later);
             let ids: Vec<MessageId> = part.iter().map(|one| one.message).collect();
-            let hydrate = self.source.hydrate(tenant, bounds, &ids);
+            let hydrate = self.hydrate(tenant, bounds, wanted.own, &ids);
             let found = match (&guessed, wanted.beside) {
                 (None, Some(beside)) => {
                     // The first are nearly always those that stay.
                     let anchors = &ids[..ids.len().min(wanted.count)];
-                    let around = self.around(tenant, bounds, anchors, beside);
-                    let (found, neighbours) =
-                        tokio::try_join!(async { Ok(hydrate.await?) }, around)?;
+                    let around = self.around(tenant, bounds, wanted.own, anchors, beside);
+                    let (found, neighbours) = tokio::try_join!(hydrate, around)?;
                     selected.neighbours = neighbours;
                     guessed = Some(anchors.iter().copied().collect());
                     found
@@ -83,36 +85,32 @@ impl Shared {
             take = take.saturating_mul(2).min(limits::OMITTED);
         }
         if let (Some(guessed), Some(beside)) = (guessed, wanted.beside) {
-            self.complete(tenant, bounds, &mut selected, &guessed, beside)
-                .await?;
+            let missing = selected.beyond(&guessed);
+            let more = self.around(tenant, bounds, wanted.own, &missing, beside);
+            selected.neighbours.extend(more.await?);
         }
         Ok(selected)
     }
 
-    /// Reads the neighbours of those matches that were not guessed.
-    async fn complete(
+    async fn hydrate(
         &self,
         tenant: &TenantId,
         bounds: &Bounds,
-        selected: &mut Selected,
-        guessed: &HashSet<MessageId>,
-        beside: (usize, usize),
-    ) -> Result<(), RecallError> {
-        let missing: Vec<MessageId> = selected
-            .matches
-            .iter()
-            .map(|one| one.ranked.message)
-            .filter(|message| !guessed.contains(message))
-            .collect();
-        let more = self.around(tenant, bounds, &missing, beside).await?;
-        selected.neighbours.extend(more);
-        Ok(())
+        own: Option<ThreadId>,
+        ids: &[MessageId],
+    ) -> Result<Vec<Hydrated>, RecallError> {
+        let mut found = self.source.hydrate(tenant, bounds, ids).await?;
+        if let Some(own) = own.map(Bounds::Thread) {
+            found.extend(self.source.hydrate(tenant, &own, ids).await?);
+        }
+        Ok(found)
     }
 
     async fn around(
         &self,
         tenant: &TenantId,
         bounds: &Bounds,
+        own: Option<ThreadId>,
         anchors: &[MessageId],
         (before, after): (usize, usize),
     ) -> Result<Vec<Neighbour>, RecallError> {
@@ -120,15 +118,29 @@ impl Shared {
             return Ok(Vec::new());
         }
         let count = |count| u32::try_from(count).unwrap_or(u32::MAX);
-        let found = self
-            .source
-            .neighbours(tenant, bounds, anchors, count(before), count(after))
-            .await;
-        Ok(found?)
+        let (before, after) = (count(before), count(after));
+        let source = &self.source;
+        let mut found = source
+            .neighbours(tenant, bounds, anchors, before, after)
+            .await?;
+        if let Some(own) = own.map(Bounds::Thread) {
+            let beside = source.neighbours(tenant, &own, anchors, before, after);
+            found.extend(beside.await?);
+        }
+        Ok(found)
     }
 }
 
 impl Selected {
+    /// The matches whose neighbours were not guessed.
+    fn beyond(&self, guessed: &HashSet<MessageId>) -> Vec<MessageId> {
+        self.matches
+            .iter()
+            .map(|one| one.ranked.message)
+            .filter(|message| !guessed.contains(message))
+            .collect()
+    }
+
     /// Goes through candidates, the best first. One that cannot be read any more
     /// is not even mentioned.
     fn sort_out(

@@ -10,10 +10,13 @@
 mod appending;
 mod cluster;
 mod connecting;
+mod ephemeral;
 mod history;
 mod isolation;
 mod outbox;
+mod paths;
 mod queries;
 mod recall;
 mod threads;
+mod windows;
 mod world;

@@ -111,6 +111,7 @@ pub fn new_thread(app: &str, user: &str, key: &str) -> NewThread {
         metadata: Map::new(),
         ttl: None,
         policy: MemoryPolicy::default(),
+        ephemeral: false,
     }
 }
 

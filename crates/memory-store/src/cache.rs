@@ -1,0 +1,138 @@
+//! Windows that were read before.
+//!
+//! The database says each time whether a window is still right: `history` looks
+//! at the thread first, and reads messages only where it has changed. So no
+//! process has to tell another, and what is deleted or expired is never shown.
+
+use std::sync::Arc;
+
+use memory_contract::{MessageId, Role, TenantId, ThreadId};
+use metrics::counter;
+use moka::future::Cache;
+
+use crate::{CacheConfig, History, config::CacheKind, message::Path, size};
+
+/// What the path to a thread's head depends on. A message never changes: it
+/// comes with a new seq, and goes with one message less; so where all three are
+/// the same, the path is. Whatever changes messages in another way has to count
+/// in here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Version {
+    pub(crate) last_seq: i64,
+    pub(crate) message_count: i64,
+    pub(crate) head: Option<MessageId>,
+}
+
+/// The newest messages on the way to a thread's head.
+#[derive(Debug)]
+pub(crate) struct Window {
+    version: Version,
+    /// The newest first.
+    history: History,
+}
+
+impl Window {
+    /// As of when it is.
+    pub(crate) fn version(&self) -> Version {
+        self.version
+    }
+
+    /// What the database would answer at this version, if that can be told
+    /// from the window. The bytes that bound one answer bounded the window
+    /// already.
+    pub(crate) fn answer(&self, path: &Path) -> Option<History> {
+        let count = self.reach(path)?;
+        Some(History {
+            messages: self.history.messages[..count].to_vec(),
+            older: count < self.history.messages.len() || self.history.older,
+        })
+    }
+
+    /// How many messages of the window the answer has; `None` where it needs
+    /// more.
+    fn reach(&self, path: &Path) -> Option<usize> {
+        if path.head.is_some() && path.head != self.version.head {
+            return None;
+        }
+        let rows = usize::try_from(path.rows).unwrap_or_default();
+        let mut tokens = 0_i64;
+        let mut last_role = None;
+        for (count, message) in self.history.messages.iter().enumerate() {
+            if ends(path, rows, count, tokens, last_role) {
+                return Some(count);
+            }
+            tokens += i64::from(message.tokens);
+            last_role = Some(message.role);
+        }
+        let count = self.history.messages.len();
+        let complete = !self.history.older || ends(path, rows, count, tokens, last_role);
+        complete.then_some(count)
+    }
+}
+
+/// Whether `history` returns no further message.
+fn ends(path: &Path, rows: usize, count: usize, tokens: i64, last: Option<Role>) -> bool {
+    count == rows || (tokens > path.max_tokens && last == Some(Role::User))
+}
+
+/// The windows of all tenants, bounded by bytes. A clone shares them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Windows(Option<Cache<(TenantId, ThreadId), Arc<Window>>>);
+
+impl Windows {
+    /// A cache as configured.
+    pub(crate) fn new(config: &CacheConfig) -> Self {
+        match config.kind {
+            CacheKind::None => Self(None),
+            CacheKind::Memory => Self(Some(
+                Cache::builder()
+                    .weigher(|(tenant, _): &(TenantId, ThreadId), window: &Arc<Window>| {
+                        weight(tenant, window)
+                    })
+                    .max_capacity(config.max_bytes)
+                    .time_to_idle(config.idle)
+                    .build(),
+            )),
+        }
+    }
+
+    /// The window that answers a query, if it is still right.
+    pub(crate) async fn find(&self, tenant: &TenantId, path: &Path) -> Option<Arc<Window>> {
+        let key = (tenant.clone(), path.thread);
+        let window = self.0.as_ref()?.get(&key).await?;
+        window.reach(path).is_some().then_some(window)
+    }
+
+    /// Keeps what was read of a path, if it is the way to the thread's head.
+    pub(crate) async fn keep(
+        &self,
+        tenant: &TenantId,
+        path: &Path,
+        version: Version,
+        history: &History,
+    ) {
+        let Some(windows) = &self.0 else { return };
+        if path.head.is_some() && path.head != version.head {
+            return;
+        }
+        note("miss");
+        let window = Window {
+            version,
+            history: history.clone(),
+        };
+        windows
+            .insert((tenant.clone(), path.thread), Arc::new(window))
+            .await;
+    }
+}
+
+/// Counts a window that was asked for.
+pub(crate) fn note(outcome: &'static str) {
+    counter!("recollect_window_cache_total", "outcome" => outcome).increment(1);
+}
+
+fn weight(tenant: &TenantId, window: &Window) -> u32 {
+    let messages: usize = window.history.messages.iter().map(size::of_message).sum();
+    let bytes = size::ENTRY + tenant.as_str().len() + size_of::<Window>() + messages;
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,547 @@
+//! One thread in memory: what the SQL functions do to rows, done to a tree.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    iter,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use memory_contract::{AppendedMessage, Message, MessageId, Parent, RequestId, Thread, ThreadId};
+use serde_json::Map;
+use time::OffsetDateTime;
+
+use super::prepared::Prepared;
+use crate::{Append, Appended, Erased, NewThread, Revision, StoreError, ThreadChange, size};
+
+/// How long the answers to request ids are remembered; callers are promised 24h.
+const REQUEST_RETENTION: Duration = Duration::from_secs(48 * 3_600);
+
+/// The ids that one tenant's ephemeral threads have used.
+#[derive(Default)]
+pub(super) struct Ids {
+    messages: HashSet<MessageId>,
+    requests: HashMap<RequestId, ThreadId>,
+}
+
+/// A thread with its messages.
+pub(super) struct Conversation {
+    pub(super) thread: Thread,
+    /// Its place in the order of creation.
+    pub(super) ordinal: i64,
+    /// When it was used last.
+    pub(super) used: Instant,
+    /// About how many bytes all of this takes.
+    pub(super) bytes: usize,
+    pub(super) head: Head,
+    /// In the order of seq, without gaps; the deleted ones are empty.
+    pub(super) entries: Vec<Entry>,
+    places: HashMap<MessageId, usize>,
+    /// The branches; number 1 is the first.
+    pub(super) lines: Vec<Line>,
+    requests: HashMap<RequestId, Remembered>,
+    /// The number of the last change.
+    changes: i64,
+}
+
+/// Where the head stands; all 0 where there is none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Head {
+    pub(super) branch: i32,
+    pub(super) depth: i32,
+    seq: i64,
+}
+
+pub(super) struct Entry {
+    pub(super) message: Arc<Message>,
+    pub(super) readable: bool,
+    /// Bytes of parts and metadata as the database counts them.
+    pub(super) stored_bytes: i64,
+    /// The words to find it by, each once, in order.
+    pub(super) words: Arc<[u64]>,
+    /// What it takes in memory.
+    bytes: usize,
+}
+
+/// A branch.
+pub(super) struct Line {
+    /// 0 for a branch that starts with a root.
+    pub(super) parent: i32,
+    pub(super) fork: Option<MessageId>,
+    pub(super) fork_depth: i32,
+    pub(super) created: OffsetDateTime,
+    /// Its readable messages by depth.
+    pub(super) readable: BTreeMap<i32, usize>,
+}
+
+/// The first answer to a request id.
+struct Remembered {
+    hash: Vec<u8>,
+    appended: Appended,
+    since: Instant,
+    bytes: usize,
+}
+
+/// Where a new message goes.
+struct Place {
+    parent: Option<MessageId>,
+    branch: i32,
+    depth: i32,
+}
+
+impl Conversation {
+    pub(super) fn new(new: &NewThread, ordinal: i64) -> Self {
+        let now = now();
+        let thread = Thread {
+            id: ThreadId::new(),
+            session: new.session.clone(),
+            title: new.title.clone(),
+            metadata: new.metadata.clone(),
+            last_seq: 0,
+            head: None,
+            message_count: 0,
+            created: now,
+            updated: now,
+            expires: new.ttl.map(|ttl| now + ttl),
+            policy: new.policy.clone(),
+            ephemeral: true,
+        };
+        Self {
+            bytes: frame_bytes(&thread),
+            thread,
+            ordinal,
+            used: Instant::now(),
+            head: Head::default(),
+            entries: Vec::new(),
+            places: HashMap::new(),
+            lines: Vec::new(),
+            requests: HashMap::new(),
+            changes: 0,
+        }
+    }
+
+    /// Whether its time has not come.
+    pub(super) fn lives(&self, idle_ttl: Duration) -> bool {
+        self.used.elapsed() < idle_ttl
+            && self
+                .thread
+                .expires
+                .is_none_or(|expires| expires > OffsetDateTime::now_utc())
+    }
+
+    /// Stores messages if they take no more than `room` bytes.
+    pub(super) fn append(
+        &mut self,
+        append: &Append,
+        prepared: Vec<Prepared>,
+        hash: Option<Vec<u8>>,
+        ids: &mut Ids,
+        room: usize,
+    ) -> Result<Appended, StoreError> {
+        let request = append.request_id.zip(hash);
+        if let Some((request, hash)) = &request
+            && ids.requests.contains_key(request)
+        {
+            return match self.requests.get(request) {
+                Some(first) if first.hash == *hash => Ok(Appended {
+                    replayed: true,
+                    ..first.appended.clone()
+                }),
+                _ => Err(StoreError::RequestReused),
+            };
+        }
+        if append
+            .expected_head
+            .is_some_and(|expected| expected != self.thread.head)
+        {
+            return Err(StoreError::HeadMoved {
+                head: self.thread.head,
+            });
+        }
+        let (places, lines) = self.place(&prepared)?;
+        let mut seen = HashSet::new();
+        for prepared in &prepared {
+            let id = prepared.message.id;
+            if ids.messages.contains(&id) || !seen.insert(id) {
+                return Err(StoreError::MessageExists { id });
+            }
+        }
+        let answer_bytes = match &request {
+            Some(_) => remembered_bytes(prepared.len()),
+            None => 0,
+        };
+        let messages: usize = prepared.iter().map(|one| one.bytes).sum();
+        if messages + lines.len() * line_bytes() + answer_bytes > room {
+            return Err(StoreError::EphemeralFull);
+        }
+        self.bytes += lines.len() * line_bytes();
+        self.lines.extend(lines);
+        let appended = self.store(prepared, places, ids);
+        if let Some((request, hash)) = request {
+            ids.requests.insert(request, self.thread.id);
+            self.bytes += answer_bytes;
+            let remembered = Remembered {
+                hash,
+                appended: appended.clone(),
+                since: Instant::now(),
+                bytes: answer_bytes,
+            };
+            self.requests.insert(request, remembered);
+        }
+        Ok(appended)
+    }
+
+    /// Finds each message's place in the tree, and the branches that start with
+    /// them, as the SQL function `append` does.
+    fn place(&self, messages: &[Prepared]) -> Result<(Vec<Place>, Vec<Line>), StoreError> {
+        let mut places: Vec<Place> = Vec::with_capacity(messages.len());
+        let mut lines = Vec::new();
+        let mut parent = self.thread.head;
+        let (mut branch, mut depth) = (self.head.branch, self.head.depth);
+        let mut tip = self.head.seq == self.thread.last_seq || self.is_tip(branch, depth);
+        for (
+            index,
+            Prepared {
+                message, follows, ..
+            },
+        ) in messages.iter().enumerate()
+        {
+            match *follows {
+                Parent::Previous => {}
+                Parent::Root => parent = None,
+                Parent::Message(id) => {
+                    parent = Some(id);
+                    let before = &messages[..index];
+                    match before.iter().position(|one| one.message.id == id) {
+                        Some(at) => {
+                            (branch, depth, tip) = (places[at].branch, places[at].depth, true);
+                        }
+                        None => {
+                            let at = self
+                                .readable(id)
+                                .ok_or(StoreError::ParentNotFound { index })?;
+                            (branch, depth) = (at.message.branch, at.message.depth);
+                            tip = self.is_tip(branch, depth);
+                        }
+                    }
+                    // An earlier message of this append may have come after it.
+                    tip &= !places
+                        .iter()
+                        .any(|placed| placed.branch == branch && placed.depth == depth + 1);
+                }
+            }
+            if parent.is_none() || !tip {
+                let root = parent.is_none();
+                depth = if root { 0 } else { depth };
+                lines.push(Line {
+                    parent: if root { 0 } else { branch },
+                    fork: parent,
+                    fork_depth: depth,
+                    created: now(),
+                    readable: BTreeMap::new(),
+                });
+                branch = i32::try_from(self.lines.len() + lines.len()).unwrap_or(i32::MAX);
+            }
+            depth += 1;
+            places.push(Place {
+                parent,
+                branch,
+                depth,
+            });
+            parent = Some(message.id);
+            tip = true;
+        }
+        Ok((places, lines))
+    }
+
+    fn store(&mut self, prepared: Vec<Prepared>, places: Vec<Place>, ids: &mut Ids) -> Appended {
+        let now = now();
+        let mut messages = Vec::with_capacity(prepared.len());
+        for (prepared, place) in prepared.into_iter().zip(places) {
+            let Prepared {
+                mut message,
+                follows: _,
+                said,
+                stored_bytes,
+                words,
+                bytes,
+            } = prepared;
+            self.thread.last_seq += 1;
+            message.thread = self.thread.id;
+            message.parent = place.parent;
+            message.seq = self.thread.last_seq;
+            message.branch = place.branch;
+            message.depth = place.depth;
+            message.created = said.unwrap_or(now);
+            messages.push(AppendedMessage {
+                id: message.id,
+                seq: message.seq,
+                branch: message.branch,
+                tokens: message.tokens,
+            });
+            let at = self.entries.len();
+            self.line_mut(place.branch).readable.insert(place.depth, at);
+            self.places.insert(message.id, at);
+            ids.messages.insert(message.id);
+            self.stand_at(&message);
+            self.bytes += bytes;
+            self.entries.push(Entry {
+                message: Arc::new(message),
+                readable: true,
+                stored_bytes,
+                words,
+                bytes,
+            });
+        }
+        let count = i64::try_from(messages.len()).unwrap_or(i64::MAX);
+        self.thread.message_count += count;
+        self.thread.updated = now;
+        self.changes += count;
+        Appended {
+            messages,
+            revision: self.revision(),
+            replayed: false,
+        }
+    }
+
+    /// Erases a message. Its place stays, empty.
+    pub(super) fn delete_message(&mut self, id: MessageId) -> Result<Revision, StoreError> {
+        let at = *self.places.get(&id).ok_or(StoreError::MessageNotFound)?;
+        let entry = &mut self.entries[at];
+        if !entry.readable {
+            return Err(StoreError::MessageNotFound);
+        }
+        let empty = Message {
+            name: String::new(),
+            parts: Vec::new(),
+            metadata: Map::new(),
+            tokens: 0,
+            ..*entry.message
+        };
+        let (branch, depth) = (empty.branch, empty.depth);
+        let left = super::prepared::entry_bytes(&empty, 0);
+        self.bytes = self.bytes.saturating_sub(entry.bytes.saturating_sub(left));
+        *entry = Entry {
+            message: Arc::new(empty),
+            readable: false,
+            stored_bytes: 0,
+            words: Arc::default(),
+            bytes: left,
+        };
+        self.line_mut(branch).readable.remove(&depth);
+        if self.thread.head == Some(id) {
+            self.fall_back(branch, depth - 1);
+        }
+        self.thread.message_count -= 1;
+        self.thread.updated = now();
+        self.changes += 1;
+        Ok(self.revision())
+    }
+
+    /// Puts the head to the nearest readable message from there to the root, or
+    /// else to the newest of the thread.
+    fn fall_back(&mut self, branch: i32, depth: i32) {
+        let nearest = self.path(branch, depth).next();
+        let newest = || self.entries.iter().rev().find(|entry| entry.readable);
+        match nearest
+            .or_else(newest)
+            .map(|entry| Arc::clone(&entry.message))
+        {
+            Some(message) => self.stand_at(&message),
+            None => {
+                self.thread.head = None;
+                self.head = Head::default();
+            }
+        }
+    }
+
+    /// Makes another message the head.
+    pub(super) fn set_head(
+        &mut self,
+        id: MessageId,
+        expected: Option<Option<MessageId>>,
+    ) -> Result<Thread, StoreError> {
+        let entry = self.readable(id).ok_or(StoreError::MessageNotFound)?;
+        let message = Arc::clone(&entry.message);
+        if expected.is_some_and(|expected| expected != self.thread.head) {
+            return Err(StoreError::HeadMoved {
+                head: self.thread.head,
+            });
+        }
+        self.stand_at(&message);
+        self.thread.updated = now();
+        Ok(self.thread.clone())
+    }
+
+    fn stand_at(&mut self, message: &Message) {
+        self.thread.head = Some(message.id);
+        self.head = Head {
+            branch: message.branch,
+            depth: message.depth,
+            seq: message.seq,
+        };
+    }
+
+    /// Erases all messages.
+    pub(super) fn clear(&mut self, ids: &mut Ids) -> Erased {
+        let message_count = self.thread.message_count;
+        for id in self.places.keys() {
+            ids.messages.remove(id);
+        }
+        self.places = HashMap::new();
+        self.entries = Vec::new();
+        self.lines = Vec::new();
+        self.head = Head::default();
+        self.thread.head = None;
+        self.thread.message_count = 0;
+        self.thread.updated = now();
+        self.count_frame();
+        if self.thread.last_seq > 0 {
+            self.changes += 1;
+        }
+        Erased {
+            message_count,
+            revision: self.revision(),
+        }
+    }
+
+    /// Takes back what the tenant keeps of it; it is about to be dropped.
+    pub(super) fn forget(&mut self, ids: &mut Ids) -> Erased {
+        for request in self.requests.keys() {
+            ids.requests.remove(request);
+        }
+        self.clear(ids)
+    }
+
+    /// Forgets answers that nobody will ask for again.
+    pub(super) fn forget_requests(&mut self, ids: &mut Ids) {
+        self.requests.retain(|request, remembered| {
+            let keep = remembered.since.elapsed() < REQUEST_RETENTION;
+            if !keep {
+                ids.requests.remove(request);
+                self.bytes = self.bytes.saturating_sub(remembered.bytes);
+            }
+            keep
+        });
+    }
+
+    /// Changes the thread if that takes no more than `room` bytes more.
+    pub(super) fn update(
+        &mut self,
+        change: &ThreadChange,
+        room: usize,
+    ) -> Result<Thread, StoreError> {
+        let ThreadChange {
+            title,
+            metadata,
+            ttl,
+            policy,
+        } = change;
+        let now = now();
+        let mut thread = self.thread.clone();
+        if let Some(title) = title {
+            thread.title.clone_from(title);
+        }
+        if let Some(metadata) = metadata {
+            thread.metadata.clone_from(metadata);
+        }
+        if let Some(ttl) = ttl {
+            thread.expires = ttl.map(|ttl| now + ttl);
+        }
+        if let Some(policy) = policy {
+            thread.policy.clone_from(policy);
+        }
+        thread.updated = now;
+        let (before, after) = (frame_bytes(&self.thread), frame_bytes(&thread));
+        if after > before && after - before > room {
+            return Err(StoreError::EphemeralFull);
+        }
+        self.bytes = (self.bytes + after).saturating_sub(before);
+        self.thread = thread;
+        Ok(self.thread.clone())
+    }
+
+    /// A message that can be read.
+    pub(super) fn readable(&self, id: MessageId) -> Option<&Entry> {
+        let entry = &self.entries[*self.places.get(&id)?];
+        entry.readable.then_some(entry)
+    }
+
+    /// A branch by its number.
+    pub(super) fn line(&self, branch: i32) -> Option<&Line> {
+        self.lines
+            .get(usize::try_from(branch).ok()?.checked_sub(1)?)
+    }
+
+    /// The branches on the way to the root, each with the depth down to which
+    /// it belongs to the way.
+    pub(super) fn way(&self, branch: i32, depth: i32) -> impl Iterator<Item = (i32, i32)> {
+        let start = (branch > 0).then_some((branch, depth));
+        iter::successors(start, |(branch, _)| {
+            let line = self.line(*branch)?;
+            (line.parent > 0).then_some((line.parent, line.fork_depth))
+        })
+    }
+
+    /// The readable messages from a place to the root.
+    pub(super) fn path(&self, branch: i32, depth: i32) -> impl Iterator<Item = &Entry> {
+        self.way(branch, depth)
+            .filter_map(|(branch, depth)| Some((self.line(branch)?, depth)))
+            .flat_map(|(line, depth)| line.readable.range(..=depth).rev())
+            .map(|(_, at)| &self.entries[*at])
+    }
+
+    /// Whether nothing hangs on a place, as the SQL function of this name says.
+    fn is_tip(&self, branch: i32, depth: i32) -> bool {
+        let deeper = self
+            .line(branch)
+            .is_some_and(|line| line.readable.range(depth + 1..).next().is_some());
+        let left = |line: &Line| line.parent == branch && line.fork_depth > depth;
+        !deeper && !self.lines.iter().any(left)
+    }
+
+    fn line_mut(&mut self, branch: i32) -> &mut Line {
+        let at = usize::try_from(branch - 1).unwrap_or_default();
+        &mut self.lines[at]
+    }
+
+    fn count_frame(&mut self) {
+        let answers: usize = self.requests.values().map(|one| one.bytes).sum();
+        self.bytes = frame_bytes(&self.thread) + answers;
+    }
+
+    fn revision(&self) -> Revision {
+        Revision {
+            thread: self.thread.id,
+            change: self.changes,
+        }
+    }
+}
+
+/// The time, as exactly as the database keeps it.
+fn now() -> OffsetDateTime {
+    super::prepared::micros(OffsetDateTime::now_utc())
+}
+
+/// A thread without its messages; its session is kept twice.
+fn frame_bytes(thread: &Thread) -> usize {
+    let session = &thread.session;
+    let names =
+        session.app.as_str().len() + session.user.as_str().len() + session.key.as_str().len();
+    let policy = serde_json::to_string(&thread.policy).map_or(0, |text| text.len());
+    size_of::<Conversation>()
+        + 2 * names
+        + thread.title.len()
+        + size::of_object(&thread.metadata)
+        + policy
+        + 4 * size::ENTRY
+}
+
+fn line_bytes() -> usize {
+    size_of::<Line>() + size::ENTRY
+}
+
+fn remembered_bytes(messages: usize) -> usize {
+    const HASH: usize = 32;
+    size_of::<Remembered>() + HASH + 2 * size::ENTRY + messages * size_of::<AppendedMessage>()
+}

@@ -1,0 +1,631 @@
+//! Threads that live in the memory of one server process.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use memory_contract::proto::{
+    AppendMessagesRequest, ClearThreadRequest, CreateThreadRequest, DeleteMessageRequest,
+    DeleteThreadRequest, ExportMessagesRequest, GetHistoryRequest, GetMessageRequest,
+    GetThreadRequest, ListBranchesRequest, ListMessagesRequest, ListThreadsRequest, MessageFilter,
+    RecallMode, RecallReason, RecallRequest, RecallScope, ReindexRequest, ResolveThreadRequest,
+    Role, SearchMethod, SearchRequest, SessionRef, SortOrder, Thread, UpdateThreadRequest,
+};
+use prost_types::FieldMask;
+use recollect_tests::{
+    Client, DataDir, Key, Options, Refused as _, Server, app, eventually, has_reason,
+    history_request, http_get, ids, recall_request, reply, say, search_request, session, texts,
+    tool_call, tool_result, trials, turn,
+};
+use serde_json::json;
+use tonic::Code;
+
+use crate::plain;
+
+trials![
+    t04_an_ephemeral_thread_vanishes_on_restart,
+    t04_nothing_of_an_ephemeral_thread_is_on_disk,
+    t04_an_ephemeral_thread_that_nobody_uses_vanishes,
+    t04_ephemeral_threads_have_a_bound,
+    an_ephemeral_thread_branches_and_is_listed,
+    an_ephemeral_history_keeps_tools_together_and_to_its_budget,
+    an_ephemeral_thread_is_recalled_by_word,
+    an_ephemeral_thread_is_found_from_no_other,
+    an_ephemeral_thread_is_cleared_and_deleted,
+    a_retry_into_an_ephemeral_thread_stores_nothing_twice,
+    a_session_is_ephemeral_or_kept_and_not_both,
+];
+
+/// The thread of a session, ephemeral if it has to be created.
+async fn resolve(client: &Client, session: SessionRef) -> (Thread, bool) {
+    let request = ResolveThreadRequest {
+        session: Some(session),
+        ephemeral: true,
+        ..Default::default()
+    };
+    let response = client.threads().resolve_thread(request).await.unwrap();
+    let response = response.into_inner();
+    (response.thread.unwrap(), response.created)
+}
+
+async fn ephemeral(client: &Client, app: &str, user: &str) -> String {
+    let key = format!("thread:{}", uuid::Uuid::new_v4());
+    let (thread, created) = resolve(client, session(app, user, &key)).await;
+    assert!(thread.ephemeral && created);
+    thread.thread_id
+}
+
+fn get(thread_id: &str) -> GetThreadRequest {
+    GetThreadRequest {
+        thread_id: thread_id.to_owned(),
+        session: None,
+    }
+}
+
+async fn t04_an_ephemeral_thread_vanishes_on_restart() {
+    let dir = DataDir::new();
+    let options = Options::with(&["embedding.kind = \"none\""]);
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    let kept = client.resolve(session("app", "ada", "kept")).await;
+    client.append(&kept.thread_id, turn("Stay?", "Yes.")).await;
+    let (brief, created) = resolve(&client, session("app", "ada", "brief")).await;
+    assert!(created && brief.ephemeral && !kept.ephemeral);
+    let stored = client.append(&brief.thread_id, turn("Go?", "Soon.")).await;
+    assert_eq!(stored.messages.len(), 2);
+    let again = client.resolve(session("app", "ada", "brief")).await;
+    assert_eq!(again.thread_id, brief.thread_id);
+    assert_eq!((again.message_count, again.last_seq), (2, 2));
+
+    drop(client);
+    assert!(server.stop().await.success(), "{}", dir.log());
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    let gone = client.threads().get_thread(get(&brief.thread_id)).await;
+    gone.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let (anew, created) = resolve(&client, session("app", "ada", "brief")).await;
+    assert!(created && anew.thread_id != brief.thread_id);
+    assert_eq!(anew.message_count, 0);
+    let history = client.history(history_request(&kept.thread_id)).await;
+    assert_eq!(texts(&history.messages), ["Stay?", "Yes."]);
+}
+
+fn holds(content: &[u8], bytes: &[u8]) -> bool {
+    let mut rest = content;
+    while let Some(at) = rest.iter().position(|byte| *byte == bytes[0]) {
+        if rest[at..].starts_with(bytes) {
+            return true;
+        }
+        rest = &rest[at + 1..];
+    }
+    false
+}
+
+/// The files below a directory that have some bytes in them.
+fn files_with(dir: &Path, bytes: &[u8]) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_symlink() {
+            continue;
+        }
+        if path.is_dir() {
+            found.extend(files_with(&path, bytes));
+        } else if let Ok(content) = fs::read(&path)
+            && holds(&content, bytes)
+        {
+            found.push(path.display().to_string());
+        }
+    }
+    found
+}
+
+async fn t04_nothing_of_an_ephemeral_thread_is_on_disk() {
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &Options::with(&["embedding.kind = \"none\""]));
+    let client = server.client(Key::Acme).await;
+    let (kept, brief) = ("quetzalcoatlus", "xylophagous");
+    let thread_id = client.thread("app").await;
+    let text = format!("The word is {kept}.");
+    let stored = client.append(&thread_id, turn(&text, "I see.")).await;
+    let query = search_request(&thread_id, kept, &stored.revision);
+    assert_eq!(client.search(query).await.matches.len(), 1);
+
+    let thread_id = ephemeral(&client, "app", "ada").await;
+    let text = format!("The word is {brief}.");
+    let stored = client.append(&thread_id, turn(&text, "I see.")).await;
+    let query = search_request(&thread_id, brief, &stored.revision);
+    assert_eq!(client.search(query).await.matches.len(), 1);
+    client.history(history_request(&thread_id)).await;
+    let erase = DeleteMessageRequest {
+        thread_id: thread_id.clone(),
+        message_id: stored.messages[1].message_id.clone(),
+    };
+    client.messages().delete_message(erase).await.unwrap();
+    drop(client);
+    assert!(server.stop().await.success(), "{}", dir.log());
+
+    // Text may be compressed where it is long; this is short.
+    assert!(!files_with(dir.path(), kept.as_bytes()).is_empty());
+    let none = Vec::<String>::new();
+    assert_eq!(files_with(dir.path(), brief.as_bytes()), none);
+    assert_eq!(files_with(dir.path(), thread_id.as_bytes()), none);
+    let id = uuid::Uuid::parse_str(&thread_id).unwrap();
+    assert_eq!(files_with(dir.path(), id.as_bytes()), none);
+}
+
+async fn t04_an_ephemeral_thread_that_nobody_uses_vanishes() {
+    let dir = DataDir::new();
+    let options = Options::with(&["embedding.kind = \"none\"", "ephemeral.idle_ttl = \"2s\""]);
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    let idle = ephemeral(&client, "app", "ada").await;
+    let used = ephemeral(&client, "app", "ada").await;
+    client.append(&idle, turn("Q", "A")).await;
+    let metrics = async || http_get(&server.ready().metrics_addr, "/metrics").await.1;
+    assert!(metrics().await.contains("recollect_ephemeral_threads 2"));
+    eventually(
+        "the memory of the idle one is free",
+        Duration::from_secs(30),
+        async || {
+            client.get_thread(&used).await;
+            metrics().await.contains("recollect_ephemeral_threads 1")
+        },
+    )
+    .await;
+    let gone = client.threads().get_thread(get(&idle)).await;
+    gone.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let append = AppendMessagesRequest {
+        thread_id: idle,
+        messages: turn("Q", "A"),
+        ..Default::default()
+    };
+    let gone = client.messages().append_messages(append).await;
+    gone.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    client.append(&used, turn("Q", "A")).await;
+    eventually(
+        "nothing is held any more",
+        Duration::from_secs(30),
+        async || {
+            let metrics = metrics().await;
+            metrics.contains("recollect_ephemeral_threads 0")
+                && metrics.contains("recollect_ephemeral_bytes 0")
+        },
+    )
+    .await;
+}
+
+async fn t04_ephemeral_threads_have_a_bound() {
+    let dir = DataDir::new();
+    let options = Options::with(&[
+        "embedding.kind = \"none\"",
+        "ephemeral.max_bytes = 60000",
+        "ephemeral.max_threads = 2",
+    ]);
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    let first = ephemeral(&client, "app", "ada").await;
+    let second = ephemeral(&client, "app", "bob").await;
+    let third = ResolveThreadRequest {
+        session: Some(session("app", "cyd", "global")),
+        ephemeral: true,
+        ..Default::default()
+    };
+    let full = client.threads().resolve_thread(third.clone()).await;
+    full.refused()
+        .is(Code::ResourceExhausted, "EPHEMERAL_MEMORY_FULL");
+    // Those that are kept need no room.
+    let thread_id = client.thread("app").await;
+    let long = "word ".repeat(8_000);
+    client.append(&thread_id, turn(&long, "A")).await;
+
+    let append = AppendMessagesRequest {
+        thread_id: first.clone(),
+        messages: turn(&"word ".repeat(5_000), "A"),
+        ..Default::default()
+    };
+    let stored = client.messages().append_messages(append.clone()).await;
+    stored.unwrap();
+    let elsewhere = AppendMessagesRequest {
+        thread_id: second.clone(),
+        messages: [turn("Small", "A"), turn(&"word ".repeat(7_000), "A")].concat(),
+        ..Default::default()
+    };
+    for request in [elsewhere.clone(), append.clone(), append] {
+        let full = client.messages().append_messages(request).await;
+        full.refused()
+            .is(Code::ResourceExhausted, "EPHEMERAL_MEMORY_FULL");
+    }
+    assert_eq!(client.get_thread(&second).await.message_count, 0);
+    assert_eq!(client.all_messages(&second).await, []);
+    assert_eq!(client.get_thread(&first).await.message_count, 2);
+
+    let request = DeleteThreadRequest { thread_id: first };
+    client.threads().delete_thread(request).await.unwrap();
+    let stored = client.messages().append_messages(elsewhere).await;
+    assert_eq!(stored.unwrap().into_inner().messages[3].seq, 4);
+    client.threads().resolve_thread(third).await.unwrap();
+}
+
+async fn an_ephemeral_thread_branches_and_is_listed() {
+    let client = plain().await;
+    let thread_id = ephemeral(&client, &app(), "ada").await;
+    let first = client.append(&thread_id, turn("Q", "A")).await;
+    let question = &first.messages[0].message_id;
+    let second = client
+        .append(&thread_id, vec![reply(question, Role::Assistant, "B")])
+        .await;
+    client.append(&thread_id, vec![say(Role::User, "C")]).await;
+    assert_eq!(second.messages[0].branch, 2);
+
+    let history = |head: &str| GetHistoryRequest {
+        head_message_id: head.to_owned(),
+        ..history_request(&thread_id)
+    };
+    let active = client.history(history("")).await;
+    assert_eq!(texts(&active.messages), ["Q", "B", "C"]);
+    let old = client.history(history(&first.messages[1].message_id)).await;
+    assert_eq!(texts(&old.messages), ["Q", "A"]);
+
+    let branches = client
+        .threads()
+        .list_branches(ListBranchesRequest {
+            thread_id: thread_id.clone(),
+            page_size: 1,
+            ..Default::default()
+        })
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!(branches.branches.len(), 1);
+    assert_eq!(branches.branches[0].message_count, 2);
+    assert!(!branches.branches[0].active && !branches.next_page_token.is_empty());
+
+    let list = |filter: Option<MessageFilter>, order: SortOrder| ListMessagesRequest {
+        thread_id: thread_id.clone(),
+        filter,
+        order: order.into(),
+        page_size: 2,
+        ..Default::default()
+    };
+    let all = client.list(list(None, SortOrder::Descending)).await;
+    assert_eq!(texts(&all), ["C", "B", "A", "Q"]);
+    let filter = MessageFilter {
+        roles: vec![Role::Assistant.into()],
+        ..Default::default()
+    };
+    let answers = client.list(list(Some(filter), SortOrder::Ascending)).await;
+    assert_eq!(texts(&answers), ["A", "B"]);
+
+    let one = GetMessageRequest {
+        thread_id: thread_id.clone(),
+        message_id: question.clone(),
+    };
+    let one = client.messages().get_message(one).await.unwrap();
+    assert_eq!(one.into_inner().message.unwrap(), all[3]);
+    let erase = DeleteMessageRequest {
+        thread_id: thread_id.clone(),
+        message_id: all[0].message_id.clone(),
+    };
+    client.messages().delete_message(erase).await.unwrap();
+    let thread = client.get_thread(&thread_id).await;
+    assert_eq!(thread.head_message_id, second.messages[0].message_id);
+    assert_eq!((thread.message_count, thread.last_seq), (3, 4));
+
+    let update = UpdateThreadRequest {
+        thread_id: thread_id.clone(),
+        title: "A title".to_owned(),
+        update_mask: Some(FieldMask {
+            paths: vec!["title".to_owned()],
+        }),
+        ..Default::default()
+    };
+    client.threads().update_thread(update).await.unwrap();
+    let thread = client.get_thread(&thread_id).await;
+    assert!(thread.title == "A title" && thread.ephemeral);
+    let wrong = AppendMessagesRequest {
+        thread_id,
+        messages: vec![say(Role::User, "D")],
+        expected_head: Some(question.clone()),
+        ..Default::default()
+    };
+    let moved = client.messages().append_messages(wrong).await;
+    moved.refused().is(Code::Aborted, "HEAD_MOVED");
+}
+
+async fn an_ephemeral_history_keeps_tools_together_and_to_its_budget() {
+    let client = plain().await;
+    let thread_id = ephemeral(&client, &app(), "ada").await;
+    for round in 0..10 {
+        let id = format!("call-{round}");
+        let messages = vec![
+            say(Role::User, &format!("How warm is it in town {round}?")),
+            tool_call(&id, "weather", json!({"town": round})),
+            tool_result(&id, "It is 17 degrees."),
+            say(Role::Assistant, "It is 17 degrees there."),
+        ];
+        client.append(&thread_id, messages).await;
+    }
+    let whole = client.history(history_request(&thread_id)).await;
+    assert_eq!((whole.messages.len(), whole.truncated), (40, false));
+    for max_tokens in [60, 120, 250, 500] {
+        let history = client
+            .history(GetHistoryRequest {
+                max_tokens,
+                ..history_request(&thread_id)
+            })
+            .await;
+        assert!(history.truncated && history.total_tokens <= max_tokens);
+        assert_eq!(history.messages.len() % 4, 0, "whole turns");
+        let newest = &whole.messages[40 - history.messages.len()..];
+        assert_eq!(history.messages, newest);
+    }
+}
+
+async fn an_ephemeral_thread_is_recalled_by_word() {
+    let client = plain().await;
+    let thread_id = ephemeral(&client, &app(), "ada").await;
+    client
+        .append(
+            &thread_id,
+            turn("Our greyhound is called Biscuit.", "What a nice name!"),
+        )
+        .await;
+    for round in 0..10 {
+        let messages = turn(&format!("Tell me joke {round}."), "Knock, knock.");
+        client.append(&thread_id, messages).await;
+    }
+    let last = client
+        .append(&thread_id, turn("Thanks.", "Any time."))
+        .await;
+    let window = client
+        .recall(RecallRequest {
+            mode: RecallMode::Window.into(),
+            ..recall_request(&thread_id, "", "")
+        })
+        .await;
+    assert_eq!(window.messages.len(), 4);
+    assert_eq!(texts(&window.messages)[2..], ["Thanks.", "Any time."]);
+
+    for method in [
+        SearchMethod::Unspecified,
+        SearchMethod::Lexical,
+        SearchMethod::Dense,
+    ] {
+        let request = RecallRequest {
+            method: method.into(),
+            scope: RecallScope::Thread.into(),
+            ..recall_request(&thread_id, "What are greyhounds called?", &last.revision)
+        };
+        let found = client.recall(request).await;
+        assert_eq!(found.degradations, []);
+        let best = found.messages.iter().find(|message| message.rank == 1);
+        let best = best.expect("a match");
+        assert_eq!(texts([best]), ["Our greyhound is called Biscuit."]);
+        assert!(has_reason(best, RecallReason::Match));
+        // Its answer stands beside it, and the window comes last.
+        assert_eq!(texts(&found.messages)[1], "What a nice name!");
+        assert_eq!(texts(&found.messages).last().unwrap(), "Any time.");
+    }
+    // Without a user the scope of the user is the thread's.
+    let nobody = ephemeral(&client, &app(), "").await;
+    client
+        .append(&nobody, turn("The code is 4711.", "Noted."))
+        .await;
+    let found = client
+        .search(SearchRequest {
+            scope: RecallScope::User.into(),
+            ..search_request(&nobody, "which code", "")
+        })
+        .await;
+    assert_eq!(texts(&found.matches), ["The code is 4711."]);
+}
+
+async fn an_ephemeral_thread_is_found_from_no_other() {
+    let client = plain().await;
+    let app = app();
+    let secret = "The parrot is called Archimedes.";
+    let hidden = ephemeral(&client, &app, "ada").await;
+    let stored = client.append(&hidden, turn(secret, "Hello parrot!")).await;
+    let kept = client.thread(&app).await;
+    let other = ephemeral(&client, &app, "ada").await;
+    let known = client
+        .append(&kept, turn("The parrot likes nuts.", "Good to know."))
+        .await;
+
+    for scope in [RecallScope::User, RecallScope::App] {
+        for thread_id in [&kept, &other, &hidden] {
+            let found = client
+                .search(SearchRequest {
+                    scope: scope.into(),
+                    ..search_request(thread_id, "parrot", &known.revision)
+                })
+                .await;
+            let found = texts(&found.matches);
+            assert!(
+                found.contains(&"The parrot likes nuts.".to_owned()),
+                "{found:?}"
+            );
+            let own = thread_id == &hidden;
+            assert_eq!(found.contains(&secret.to_owned()), own, "{found:?}");
+        }
+    }
+    let threads = client
+        .threads()
+        .list_threads(ListThreadsRequest {
+            app_id: app.clone(),
+            ..Default::default()
+        })
+        .await
+        .unwrap()
+        .into_inner();
+    let listed: Vec<&str> = threads
+        .threads
+        .iter()
+        .map(|one| one.thread_id.as_str())
+        .collect();
+    assert_eq!(listed, [kept.as_str()]);
+
+    // An export of one is refused, and one of the app does not have it.
+    let export = |thread_id: &str| ExportMessagesRequest {
+        app_id: app.clone(),
+        thread_id: thread_id.to_owned(),
+        ..Default::default()
+    };
+    let refused = client.messages().export_messages(export(&hidden)).await;
+    refused
+        .refused()
+        .is(Code::FailedPrecondition, "EPHEMERAL_THREAD");
+    let mut records = client
+        .messages()
+        .export_messages(export(""))
+        .await
+        .unwrap()
+        .into_inner();
+    let mut count = 0;
+    while let Some(record) = records.message().await.unwrap() {
+        assert!(!format!("{record:?}").contains("Archimedes"));
+        count += 1;
+    }
+    assert_eq!(count, 3, "the kept thread and its messages");
+    let reindex = ReindexRequest {
+        thread_id: hidden.clone(),
+        ..Default::default()
+    };
+    let queued = client.admin().reindex(reindex).await.unwrap().into_inner();
+    assert_eq!(queued.queued_count, 0);
+
+    // Another tenant cannot even see that it is there.
+    let globex = recollect_tests::PLAIN.client(Key::Globex).await;
+    let foreign = globex.threads().get_thread(get(&hidden)).await;
+    foreign.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let foreign = globex
+        .messages()
+        .get_history(history_request(&hidden))
+        .await;
+    foreign.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let foreign = globex
+        .messages()
+        .get_message(GetMessageRequest {
+            thread_id: hidden.clone(),
+            message_id: stored.messages[0].message_id.clone(),
+        })
+        .await;
+    foreign.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let foreign = globex
+        .recalls()
+        .search(search_request(&hidden, "parrot", ""))
+        .await;
+    foreign.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let key = session(&app, "ada", "thread:same");
+    let (mine, _) = resolve(&client, key.clone()).await;
+    let (theirs, created) = resolve(&globex, key).await;
+    assert!(created && mine.thread_id != theirs.thread_id);
+    let (bobs, created) = resolve(&client, session(&app, "bob", "thread:same")).await;
+    assert!(created && mine.thread_id != bobs.thread_id);
+}
+
+async fn an_ephemeral_thread_is_cleared_and_deleted() {
+    let client = plain().await;
+    let app = app();
+    let (thread, _) = resolve(&client, session(&app, "ada", "thread:1")).await;
+    let thread_id = thread.thread_id;
+    client
+        .append(&thread_id, turn("The code is 4711.", "Noted."))
+        .await;
+    let request = ClearThreadRequest {
+        thread_id: thread_id.clone(),
+    };
+    let cleared = client.threads().clear_thread(request).await.unwrap();
+    let cleared = cleared.into_inner();
+    assert_eq!(cleared.deleted_message_count, 2);
+    assert_eq!(client.all_messages(&thread_id).await, []);
+    let search = search_request(&thread_id, "code", &cleared.revision);
+    assert_eq!(client.search(search).await.matches, []);
+    let stored = client.append(&thread_id, turn("Anew", "Yes")).await;
+    assert_eq!(stored.messages[0].seq, 3);
+
+    let request = DeleteThreadRequest {
+        thread_id: thread_id.clone(),
+    };
+    let deleted = client.threads().delete_thread(request.clone()).await;
+    assert_eq!(deleted.unwrap().into_inner().deleted_message_count, 2);
+    let again = client.threads().delete_thread(request).await;
+    again.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let (anew, created) = resolve(&client, session(&app, "ada", "thread:1")).await;
+    assert!(created && anew.thread_id != thread_id);
+}
+
+async fn a_retry_into_an_ephemeral_thread_stores_nothing_twice() {
+    let client = plain().await;
+    let thread_id = ephemeral(&client, &app(), "ada").await;
+    let request = AppendMessagesRequest {
+        thread_id: thread_id.clone(),
+        messages: turn("Q", "A"),
+        request_id: uuid::Uuid::new_v4().to_string(),
+        expected_head: Some(String::new()),
+    };
+    let first = client.append_with(request.clone()).await;
+    let again = client.append_with(request.clone()).await;
+    assert!(again.replayed && !first.replayed);
+    assert_eq!(ids_of(&first), ids_of(&again));
+    assert_eq!(ids(&client.all_messages(&thread_id).await), ids_of(&first));
+    let other = AppendMessagesRequest {
+        messages: turn("Q", "B"),
+        ..request
+    };
+    let reused = client.messages().append_messages(other).await;
+    reused
+        .refused()
+        .is(Code::AlreadyExists, "REQUEST_ID_REUSED");
+}
+
+fn ids_of(stored: &memory_contract::proto::AppendMessagesResponse) -> Vec<String> {
+    let ids = stored.messages.iter();
+    ids.map(|message| message.message_id.clone()).collect()
+}
+
+async fn a_session_is_ephemeral_or_kept_and_not_both() {
+    let client = plain().await;
+    let app = app();
+    let kept = client.resolve(session(&app, "ada", "kept")).await;
+    let (found, created) = resolve(&client, session(&app, "ada", "kept")).await;
+    assert!(!created && !found.ephemeral && found.thread_id == kept.thread_id);
+
+    let create = |key: &str, ephemeral| CreateThreadRequest {
+        session: Some(session(&app, "ada", key)),
+        ephemeral,
+        ..Default::default()
+    };
+    let exists = client.threads().create_thread(create("kept", true)).await;
+    exists
+        .refused()
+        .is(Code::AlreadyExists, "THREAD_ALREADY_EXISTS");
+    let brief = client.threads().create_thread(create("brief", true)).await;
+    let brief = brief.unwrap().into_inner().thread.unwrap();
+    assert!(brief.ephemeral);
+    for ephemeral in [true, false] {
+        let exists = client
+            .threads()
+            .create_thread(create("brief", ephemeral))
+            .await;
+        exists
+            .refused()
+            .is(Code::AlreadyExists, "THREAD_ALREADY_EXISTS");
+    }
+    client.append(&brief.thread_id, turn("Q", "A")).await;
+    let by_session = GetThreadRequest {
+        thread_id: String::new(),
+        session: Some(session(&app, "ada", "brief")),
+    };
+    let found = client.threads().get_thread(by_session).await.unwrap();
+    let found = found.into_inner().thread.unwrap();
+    assert_eq!(found.thread_id, brief.thread_id);
+    let listed = client
+        .list(ListMessagesRequest {
+            session: Some(session(&app, "ada", "brief")),
+            ..Default::default()
+        })
+        .await;
+    assert_eq!(texts(&listed), ["Q", "A"]);
+}

@@ -1,0 +1,200 @@
+//! Recent windows that are kept in memory: fast, and never stale.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::Duration;
+
+use memory_contract::proto::{
+    ClearThreadRequest, DeleteMessageRequest, DeleteThreadRequest, RecallMode, RecallRequest, Role,
+};
+use recollect_tests::{
+    Client, Cluster, DataDir, Key, Options, Refused as _, Server, eventually, history_request,
+    http_get, recall_request, recollect, reply, say, texts, trials, turn,
+};
+use tonic::Code;
+
+trials![
+    l05_a_window_is_right_at_once_in_every_server_process,
+    l05_an_unsupported_cache_is_refused,
+    l05_the_cache_can_be_switched_off,
+];
+
+/// Lines of the configuration; neither process has a worker or an index, as
+/// none is needed.
+const LINES: [&str; 2] = [
+    "embedding.kind = \"none\"",
+    "index.url = \"http://127.0.0.1:1\"",
+];
+
+fn serve(url: &str, lines: &[&str]) -> Options {
+    Options {
+        command: "serve",
+        env: vec![("DATABASE_URL".to_owned(), url.to_owned())],
+        args: vec!["--no-worker".to_owned()],
+        ..Options::with(&[&LINES, lines].concat())
+    }
+}
+
+async fn window(client: &Client, thread_id: &str) -> Vec<String> {
+    let request = RecallRequest {
+        mode: RecallMode::Window.into(),
+        recent_window: Some(6),
+        ..recall_request(thread_id, "", "")
+    };
+    texts(&client.recall(request).await.messages)
+}
+
+async fn history(client: &Client, thread_id: &str) -> Vec<String> {
+    texts(&client.history(history_request(thread_id)).await.messages)
+}
+
+/// The number of a metric; 0 where it is not there.
+async fn counted(server: &Server, outcome: &str) -> f64 {
+    let (_, metrics) = http_get(&server.ready().metrics_addr, "/metrics").await;
+    let name = format!("recollect_window_cache_total{{outcome=\"{outcome}\"}} ");
+    let line = metrics.lines().find_map(|line| line.strip_prefix(&name));
+    line.map_or(0.0, |number| number.parse().unwrap())
+}
+
+async fn l05_a_window_is_right_at_once_in_every_server_process() {
+    let cluster = Cluster::start().await;
+    let url = cluster.url();
+    recollect(&["migrate"], &[("DATABASE_URL", &url)]).ok();
+    let dirs = [DataDir::new(), DataDir::new()];
+    let writer = Server::start(&dirs[0], &serve(&url, &[]));
+    let reader = Server::start(&dirs[1], &serve(&url, &[]));
+    let write = writer.client(Key::Acme).await;
+    let thread_id = write.thread("app").await;
+
+    // The other process reads without a pause: what it shows is never older
+    // than what was written before it was asked.
+    let (done, written) = (AtomicBool::new(false), AtomicI64::new(0));
+    let reads = async {
+        let client = reader.client(Key::Acme).await;
+        let mut reads = 0;
+        while !done.load(Ordering::Acquire) {
+            let least = written.load(Ordering::Acquire);
+            let seen = history(&client, &thread_id).await;
+            let newest: i64 = seen.last().map_or(0, |text| text.parse().unwrap());
+            assert!(
+                newest >= least,
+                "{newest} was read after {least} was written"
+            );
+            let numbers: Vec<i64> = seen.iter().map(|text| text.parse().unwrap()).collect();
+            assert!(numbers.is_sorted(), "{numbers:?}");
+            reads += 1;
+        }
+        reads
+    };
+    let writes = async {
+        for number in 1..=60_i64 {
+            let said = vec![say(Role::User, &number.to_string())];
+            write.append(&thread_id, said).await;
+            written.store(number, Ordering::Release);
+            if number % 5 == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+        done.store(true, Ordering::Release);
+    };
+    let (reads, ()) = tokio::join!(reads, writes);
+    assert!(reads > 5, "{reads} reads");
+
+    // Each kind of change, seen from both sides at once.
+    let read = reader.client(Key::Acme).await;
+    let thread_id = write.thread("app").await;
+    let both = async |expected: &[&str]| {
+        for client in [&write, &read] {
+            for _ in 0..2 {
+                assert_eq!(window(client, &thread_id).await, expected);
+                assert_eq!(history(client, &thread_id).await, expected);
+            }
+        }
+    };
+    both(&[]).await;
+    let stored = write.append(&thread_id, turn("Q", "A")).await;
+    both(&["Q", "A"]).await;
+    let question = &stored.messages[0].message_id;
+    let again = vec![reply(question, Role::Assistant, "B")];
+    let again = read.append(&thread_id, again).await;
+    both(&["Q", "B"]).await;
+    let erase = |message_id: &str| DeleteMessageRequest {
+        thread_id: thread_id.clone(),
+        message_id: message_id.to_owned(),
+    };
+    let erased = erase(&again.messages[0].message_id);
+    write.messages().delete_message(erased).await.unwrap();
+    both(&["Q"]).await;
+    read.append(&thread_id, vec![say(Role::Assistant, "C")])
+        .await;
+    both(&["Q", "C"]).await;
+    let erased = erase(question);
+    read.messages().delete_message(erased).await.unwrap();
+    both(&["C"]).await;
+    let clear = ClearThreadRequest {
+        thread_id: thread_id.clone(),
+    };
+    write.threads().clear_thread(clear).await.unwrap();
+    both(&[]).await;
+    read.append(&thread_id, turn("D", "E")).await;
+    both(&["D", "E"]).await;
+    let hits = counted(&reader, "hit").await;
+    assert!(
+        hits >= 8.0 && counted(&reader, "miss").await >= 8.0,
+        "{hits}"
+    );
+
+    let delete = DeleteThreadRequest {
+        thread_id: thread_id.clone(),
+    };
+    write.threads().delete_thread(delete).await.unwrap();
+    for client in [&write, &read] {
+        let request = history_request(&thread_id);
+        let gone = client.messages().get_history(request).await;
+        gone.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    }
+    // The window of a tenant is no other tenant's.
+    let thread_id = write.thread("app").await;
+    write.append(&thread_id, turn("F", "G")).await;
+    assert_eq!(history(&read, &thread_id).await, ["F", "G"]);
+    let globex = reader.client(Key::Globex).await;
+    let request = history_request(&thread_id);
+    let foreign = globex.messages().get_history(request).await;
+    foreign.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+}
+
+async fn l05_an_unsupported_cache_is_refused() {
+    let name = "RECOLLECT_CACHE__KIND";
+    let env = [
+        ("DATABASE_URL", "postgres://u:p@127.0.0.1:1/d"),
+        (name, "redis"),
+    ];
+    let refused = recollect(&["serve"], &env);
+    assert!(refused.code.is_some_and(|code| code != 0), "{refused:?}");
+    for part in ["cache.kind", "redis", "memory", "none", name] {
+        assert!(refused.stderr.contains(part), "{part}: {refused:?}");
+    }
+    let rows = recollect(&["config", "--json"], &[]).ok().json_lines();
+    let kind = rows.iter().find(|row| row["key"] == "cache.kind");
+    assert_eq!(kind.unwrap()["value"], "memory", "the default");
+}
+
+async fn l05_the_cache_can_be_switched_off() {
+    for (kind, hits) in [("memory", 4.0), ("none", 0.0)] {
+        let dir = DataDir::new();
+        let line = format!("cache.kind = \"{kind}\"");
+        let options = Options::with(&["embedding.kind = \"none\"", &line]);
+        let server = Server::start(&dir, &options);
+        let client = server.client(Key::Acme).await;
+        let thread_id = client.thread("app").await;
+        client.append(&thread_id, turn("Q", "A")).await;
+        for _ in 0..5 {
+            assert_eq!(history(&client, &thread_id).await, ["Q", "A"]);
+        }
+        eventually(
+            "the reads are counted",
+            Duration::from_secs(10),
+            async || counted(&server, "hit").await == hits,
+        )
+        .await;
+    }
+}
