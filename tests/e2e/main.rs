@@ -13,6 +13,7 @@ mod embedded;
 mod erasing;
 mod explain;
 mod external;
+mod files;
 mod freshness;
 mod history;
 mod isolation;
@@ -27,6 +28,7 @@ mod search;
 mod threads;
 mod tools;
 mod transfer;
+mod two_databases;
 
 use std::process::ExitCode;
 
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         degraded::trials(),
         embedded::trials(),
         external::trials(),
+        two_databases::trials(),
         qdrant::trials(),
         freshness::trials(),
         cli::trials(),
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         history::trials(),
         oversized::trials(),
         parts::trials(),
+        files::trials(),
         listing::trials(),
         erasing::trials(),
         transfer::trials(),
