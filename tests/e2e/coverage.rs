@@ -120,6 +120,22 @@ fn bad_requests() -> HashMap<&'static str, (Value, &'static str)> {
         ),
         ("RecallService/Search", (json!({"thread_id": id}), "query")),
         (
+            "FileService/RegisterFile",
+            (
+                json!({"file": {"upload_file_id": "f", "type": "FILE_TYPE_IMAGE"}}),
+                "file.storage_key",
+            ),
+        ),
+        ("FileService/GetFile", (json!({}), "location")),
+        (
+            "FileService/ListFiles",
+            (json!({"page_size": -1}), "page_size"),
+        ),
+        (
+            "FileService/DeleteFile",
+            (json!({"tool_file_id": ""}), "tool_file_id"),
+        ),
+        (
             "AdminService/ListDeadLetters",
             (json!({"page_size": -1}), "page_size"),
         ),

@@ -14,6 +14,7 @@ mod ephemeral;
 mod erasing;
 mod explain;
 mod external;
+mod files;
 mod freshness;
 mod history;
 mod isolation;
@@ -28,6 +29,7 @@ mod search;
 mod threads;
 mod tools;
 mod transfer;
+mod two_databases;
 mod windows;
 
 use std::process::ExitCode;
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         ephemeral::trials(),
         external::trials(),
         windows::trials(),
+        two_databases::trials(),
         qdrant::trials(),
         freshness::trials(),
         cli::trials(),
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         history::trials(),
         oversized::trials(),
         parts::trials(),
+        files::trials(),
         listing::trials(),
         erasing::trials(),
         transfer::trials(),

@@ -1,6 +1,7 @@
 //! A newest turn that alone is larger than the budget.
 
 use memory_contract::proto::{GetHistoryRequest, Message, OversizedTurnPolicy, Role};
+use prost::Message as _;
 use recollect_tests::{
     Client, Refused as _, app, history_request, ids, say, text_of, tool_call, tool_result, trials,
     turn,
@@ -17,6 +18,7 @@ trials![
     d06_an_oversized_turn_fails_on_request,
     d06_an_oversized_turn_keeps_its_question_and_its_newest_steps,
     d06_a_budget_below_one_frame_gives_nothing,
+    a_history_of_structured_data_fits_into_an_answer,
 ];
 
 /// A small turn, and then one of about 1,200 tokens.
@@ -183,4 +185,25 @@ async fn d06_a_budget_below_one_frame_gives_nothing() {
         );
         assert_eq!(history.total_tokens, 0);
     }
+}
+
+async fn a_history_of_structured_data_fits_into_an_answer() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    for _ in 0..20 {
+        let rows = json!({"rows": ["x ".repeat(120_000)]});
+        let said = vec![say(Role::User, "Look."), tool_call("c", "table", rows)];
+        client.append(&thread_id, said).await;
+    }
+    let request = GetHistoryRequest {
+        max_tokens: 10_000_000,
+        ..history_request(&thread_id)
+    };
+    let history = client.history(request).await;
+    assert!(history.truncated);
+    assert!(
+        history.encoded_len() <= 3_670_016,
+        "{}",
+        history.encoded_len()
+    );
 }

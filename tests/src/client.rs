@@ -5,8 +5,8 @@ use memory_contract::proto::{
     GetIndexStatusRequest, GetIndexStatusResponse, GetThreadRequest, ListMessagesRequest, Message,
     MessageInput, RecallRequest, RecallResponse, ResolveThreadRequest, SearchRequest,
     SearchResponse, SessionRef, Thread, admin_service_client::AdminServiceClient,
-    message_service_client::MessageServiceClient, recall_service_client::RecallServiceClient,
-    thread_service_client::ThreadServiceClient,
+    file_service_client::FileServiceClient, message_service_client::MessageServiceClient,
+    recall_service_client::RecallServiceClient, thread_service_client::ThreadServiceClient,
 };
 use sha2::{Digest as _, Sha256};
 use tonic::metadata::AsciiMetadataValue;
@@ -130,6 +130,11 @@ impl Client {
     /// MessageService.
     pub fn messages(&self) -> MessageServiceClient<Authorised> {
         MessageServiceClient::new(self.authorised())
+    }
+
+    /// FileService.
+    pub fn files(&self) -> FileServiceClient<Authorised> {
+        FileServiceClient::new(self.authorised())
     }
 
     /// RecallService.

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use memory_contract::TenantId;
 use memory_recall::{Backend, Index, IndexState};
-use memory_store::{Outbox, PoolStatus, Store};
+use memory_store::{Outbox, PoolStatus, Store, StoreError};
 use metrics::gauge;
 use metrics_exporter_prometheus::PrometheusHandle;
 use serde_json::json;
@@ -144,15 +144,14 @@ pub(crate) struct Watched {
 impl Watched {
     /// Looks once, and tells everybody.
     pub(crate) async fn look(&self) {
-        let mut away = Vec::new();
-        match timeout(PATIENCE, self.store.ping()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => away.push(format!("the database does not answer: {}", chain(&error))),
-            Err(_elapsed) => away.push(format!(
-                "the database did not answer within {} ms",
-                PATIENCE.as_millis()
-            )),
-        }
+        let main = async {
+            match self.store.has_chat_database() {
+                true => problem_of("the main database", self.store.ping_main()).await,
+                false => None,
+            }
+        };
+        let (chat, main) = tokio::join!(problem_of("the database", self.store.ping()), main);
+        let away: Vec<String> = chat.into_iter().collect();
         let flaws = self
             .health
             .flaws
@@ -168,6 +167,12 @@ impl Watched {
             }
             IndexState::Unavailable => {}
         }
+        // Conversations are read and written without it.
+        if let Some(problem) = main {
+            less.push(format!(
+                "files, API keys and secrets are out of reach: {problem}"
+            ));
+        }
         let readiness = if !away.is_empty() {
             Readiness::Unavailable(away)
         } else if less.is_empty() {
@@ -178,6 +183,9 @@ impl Watched {
         self.report(readiness.serves()).await;
         self.health.set(readiness);
         measure_pool("service", self.store.pool_status());
+        if self.store.has_chat_database() {
+            measure_pool("main", self.store.main_pool_status());
+        }
         if let Some(outbox) = &self.outbox {
             measure_pool("worker", outbox.pool_status());
         }
@@ -229,6 +237,21 @@ impl Watched {
         for service in &self.services {
             self.reporter.set_service_status(service, status).await;
         }
+    }
+}
+
+/// What is wrong with a database that is asked for an answer.
+async fn problem_of(
+    name: &str,
+    answer: impl Future<Output = Result<(), StoreError>>,
+) -> Option<String> {
+    match timeout(PATIENCE, answer).await {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(format!("{name} does not answer: {}", chain(&error))),
+        Err(_elapsed) => Some(format!(
+            "{name} did not answer within {} ms",
+            PATIENCE.as_millis()
+        )),
     }
 }
 

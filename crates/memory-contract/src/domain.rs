@@ -268,7 +268,7 @@ pub struct FileRef {
 }
 
 /// Where a file is kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileLocation {
     /// Uploaded by a person.

@@ -3,24 +3,29 @@
 pub mod check;
 mod convert;
 mod domain;
+mod file;
 mod ids;
 mod invalid;
 pub mod limits;
 mod page;
 mod policy;
 pub mod proto;
+mod size;
 
 pub use convert::{
-    duration, duration_in, file_ref_from, filter_from, new_messages_from, object_from,
-    optional_float, policy_from, scope_from, session_from, thread_choice, timestamp, timestamp_of,
+    duration, duration_in, file_location_from, file_ref_from, filter_from, new_file_from,
+    new_messages_from, object_from, optional_float, policy_from, scope_from, session_from,
+    thread_choice, timestamp, timestamp_of, transfer_method_from,
 };
 pub use domain::{
     AppendedMessage, Branch, FileLocation, FileRef, FileType, Message, MessageFilter, NewMessage,
     Parent, Part, Role, Session, Thread, ToolCall, ToolOutput, ToolResult, text_of_parts,
 };
+pub use file::{File, NewFile, TransferMethod};
 pub use ids::{AppId, MessageId, RequestId, SessionKey, TenantId, ThreadId, UserId};
 pub use invalid::{Invalid, InvalidFields};
 pub use page::{PageToken, page_size};
 pub use policy::{
     EffectivePolicy, ExtractionStrategy, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel,
 };
+pub use size::{file_bytes, message_bytes, message_bytes_at_most};

@@ -38,6 +38,11 @@ pub const URL_CHARS: usize = 2_048;
 pub const FILE_NAME_CHARS: usize = 512;
 /// Characters in a media type.
 pub const MIME_TYPE_CHARS: usize = 128;
+/// Characters in a file's storage key.
+pub const STORAGE_KEY_CHARS: usize = 1_024;
+/// Bytes of a file's storage key, name and media type; a character has at most
+/// four.
+pub const FILE_TEXT_BYTES: usize = 4 * (STORAGE_KEY_CHARS + FILE_NAME_CHARS + MIME_TYPE_CHARS);
 /// Characters in a file's caption.
 pub const CAPTION_CHARS: usize = 4_096;
 /// Characters in a query.

@@ -3,9 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use memory_budget::{Tokenizer, fit};
-use memory_contract::{Message, MessageId, Part, Role, ToolOutput, limits};
+use memory_contract::{Message, MessageId, Part, Role, limits, message_bytes_at_most};
 use memory_store::{Hydrated, Neighbour};
-use serde_json::{Map, Value};
 
 use crate::query::{Omission, OmissionReason, Reason, RecalledMessage};
 use crate::rank::Ranked;
@@ -105,11 +104,6 @@ pub(crate) fn merge(pieces: Pieces, max_tokens: Option<usize>, tokenizer: Tokeni
 /// The bytes that an answer has left.
 pub(crate) struct Room(usize);
 
-/// Bytes of a message beside what was said: ids, times, scores.
-const MESSAGE_FRAME: usize = 256;
-/// Bytes of a JSON value beside its text, and of a number.
-const VALUE_FRAME: usize = 12;
-
 impl Room {
     pub(crate) fn new() -> Self {
         Self(limits::ANSWER_BYTES)
@@ -117,48 +111,11 @@ impl Room {
 
     /// Whether the message still fits; then it takes its bytes.
     pub(crate) fn take(&mut self, message: &Message) -> bool {
-        let parts: usize = message.parts.iter().map(part_bytes).sum();
-        let bytes = MESSAGE_FRAME + message.name.len() + object_bytes(&message.metadata) + parts;
-        let left = self.0.checked_sub(bytes);
+        // What is known of its files is looked up only when the answer stands.
+        let left = self.0.checked_sub(message_bytes_at_most(message));
         self.0 = left.unwrap_or(self.0);
         left.is_some()
     }
-}
-
-fn part_bytes(part: &Part) -> usize {
-    VALUE_FRAME
-        + match part {
-            Part::Text(text) => text.len(),
-            Part::Json(value) => value_bytes(value),
-            Part::ToolCall(call) => call.id.len() + call.name.len() + object_bytes(&call.arguments),
-            Part::ToolResult(result) => {
-                let output = match &result.output {
-                    Some(ToolOutput::Text(text)) => text.len(),
-                    Some(ToolOutput::Json(value)) => value_bytes(value),
-                    None => 0,
-                };
-                result.call_id.len() + result.name.len() + output
-            }
-            // Its limits are small: a caption has the most.
-            Part::File(file) => MESSAGE_FRAME + 3 * limits::URL_CHARS + file.caption.len(),
-        }
-}
-
-/// About the bytes of a value in the answer, where a number takes more than its
-/// digits.
-fn value_bytes(value: &Value) -> usize {
-    VALUE_FRAME
-        + match value {
-            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-            Value::String(text) => text.len(),
-            Value::Array(values) => values.iter().map(value_bytes).sum(),
-            Value::Object(object) => object_bytes(object),
-        }
-}
-
-fn object_bytes(object: &Map<String, Value>) -> usize {
-    let entry = |(key, value): (&String, &Value)| VALUE_FRAME + key.len() + value_bytes(value);
-    object.iter().map(entry).sum()
 }
 
 /// The answer under way, the most important message first.

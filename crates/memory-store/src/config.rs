@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize, Serializer};
 
 /// Settings of the store.
@@ -16,7 +16,14 @@ pub struct StoreConfig {
     /// `recollect_worker`. Empty by default: then somebody has to provide it.
     #[serde(serialize_with = "masked")]
     pub url: SecretString,
-    /// Connections kept open, at most. Default 20.
+    /// Where the Postgres of the conversations is, if it is another one: it
+    /// then has threads, messages and what belongs to them, while `url` has
+    /// files, API keys and secrets. Both have the same schema. Empty by
+    /// default: `url` has everything.
+    #[serde(serialize_with = "masked")]
+    pub chat_url: SecretString,
+    /// Connections kept open, at most; to each database, where there are two.
+    /// Default 20.
     pub pool_size: usize,
     /// Connections beyond `pool_size` under load; they are closed again when
     /// they have been idle for a while. Default 30.
@@ -52,6 +59,7 @@ impl Default for StoreConfig {
     fn default() -> Self {
         Self {
             url: SecretString::default(),
+            chat_url: SecretString::default(),
             pool_size: 20,
             max_overflow: 30,
             pool_timeout: Duration::from_secs(30),
@@ -124,9 +132,66 @@ impl Default for EphemeralConfig {
     }
 }
 
+/// One of the databases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Database {
+    /// That of files, keys and secrets, and of everything where it is the only
+    /// one.
+    Main,
+    /// That of the conversations.
+    Chat,
+}
+
+/// Of which database an error is, where it is not the main one.
+#[derive(Debug, thiserror::Error)]
+#[error("that of the conversations (chat_url)")]
+struct OfChat(#[source] Box<dyn std::error::Error + Send + Sync>);
+
+impl Database {
+    /// An error of the database as a cause, which tells the two apart.
+    pub(crate) fn cause(
+        self,
+        error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Box<dyn std::error::Error + Send + Sync> {
+        match self {
+            Self::Main => error.into(),
+            Self::Chat => Box::new(OfChat(error.into())),
+        }
+    }
+
+    /// The key of its URL.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            Self::Main => "url",
+            Self::Chat => "chat_url",
+        }
+    }
+}
+
+impl StoreConfig {
+    /// Whether the conversations have a database of their own.
+    pub fn has_chat_database(&self) -> bool {
+        !self.chat_url.expose_secret().is_empty()
+    }
+
+    /// Where the conversations are.
+    pub(crate) fn chat(&self) -> Database {
+        match self.has_chat_database() {
+            true => Database::Chat,
+            false => Database::Main,
+        }
+    }
+
+    pub(crate) fn url_of(&self, database: Database) -> &SecretString {
+        match database {
+            Database::Main => &self.url,
+            Database::Chat => &self.chat_url,
+        }
+    }
+}
+
 /// A URL may hold a password: only whether there is one is shown.
 fn masked<S: Serializer>(secret: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {
-    use secrecy::ExposeSecret;
     let shown = if secret.expose_secret().is_empty() {
         ""
     } else {

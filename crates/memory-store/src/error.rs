@@ -11,6 +11,9 @@ pub enum StoreError {
     /// The thread has no such message, or it was erased.
     #[error("the thread has no such message")]
     MessageNotFound,
+    /// The tenant has registered no such file.
+    #[error("no such file is registered")]
+    FileNotFound,
     /// The app and user have a thread with this session key.
     #[error("a thread with this session key exists")]
     ThreadExists,
@@ -71,7 +74,7 @@ pub enum StoreError {
     /// The settings cannot be used.
     #[error("{key}: {why}")]
     Config {
-        /// The key within the store's settings, such as `url`.
+        /// The key within the store's settings, such as `url` or `chat_url`.
         key: &'static str,
         /// What is wrong, and what to do.
         why: String,
@@ -94,6 +97,7 @@ impl StoreError {
             Self::Unavailable { .. } | Self::PoolTimeout => true,
             Self::ThreadNotFound
             | Self::MessageNotFound
+            | Self::FileNotFound
             | Self::ThreadExists
             | Self::MessageExists { .. }
             | Self::RequestReused

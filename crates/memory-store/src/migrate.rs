@@ -7,6 +7,7 @@ use tokio_postgres::{Client, Connection, NoTls, config::SslMode, error::SqlState
 
 use crate::{
     StoreConfig, StoreError,
+    config::Database,
     pool::{Pool, parse_url, tls},
     query::query,
     rows::{column, only},
@@ -24,9 +25,11 @@ const LOCK: i64 = i64::from_be_bytes(*b"recollec");
 /// the tables it changes. `options=-c lock_timeout=…` in the URL is stronger.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// What a migration did.
+/// What a migration did to one database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MigrationReport {
+    /// The key of the database's URL: `url` or `chat_url`.
+    pub key: &'static str,
     /// The names of the migrations applied now, in order; empty where the
     /// schema was up to date.
     pub applied: Vec<String>,
@@ -34,17 +37,28 @@ pub struct MigrationReport {
     pub version: u32,
 }
 
-/// Brings the configured database to this release's schema. Of the settings it
-/// takes `url` and `connect_timeout`. The URL's user owns the schema, and has to
-/// be able to create roles unless the roles exist. Safe to call concurrently:
-/// one caller migrates, the others wait, for three minutes at most, and find it
-/// done.
+/// Brings the configured database, or both of them, to this release's schema,
+/// and reports of each. Of the settings it takes `url`, `chat_url` and
+/// `connect_timeout`. The URL's user owns the schema, and has to be able to
+/// create roles unless the roles exist. Safe to call concurrently: one caller
+/// migrates, the others wait, for three minutes at most, and find it done.
 ///
 /// # Errors
 /// `Config` for a wrong URL, `Unavailable` while Postgres does not answer,
 /// `Migration` for everything else, with what to do where that is known.
-pub async fn migrate(config: &StoreConfig) -> Result<MigrationReport, StoreError> {
-    let mut client = connect(config).await?;
+pub async fn migrate(config: &StoreConfig) -> Result<Vec<MigrationReport>, StoreError> {
+    let mut reports = vec![migrate_one(config, Database::Main).await?];
+    if config.has_chat_database() {
+        reports.push(migrate_one(config, Database::Chat).await?);
+    }
+    Ok(reports)
+}
+
+async fn migrate_one(
+    config: &StoreConfig,
+    database: Database,
+) -> Result<MigrationReport, StoreError> {
+    let mut client = connect(config, database).await?;
     // refinery takes no lock of its own. This one ends with the connection.
     run(&client, "SELECT pg_advisory_lock($1)", LOCK).await?;
     client
@@ -62,6 +76,7 @@ pub async fn migrate(config: &StoreConfig) -> Result<MigrationReport, StoreError
         .map(|migration| migration.to_string())
         .collect();
     Ok(MigrationReport {
+        key: database.key(),
         applied,
         version: latest(),
     })
@@ -88,7 +103,8 @@ pub(crate) async fn check(pool: &Pool) -> Result<(), StoreError> {
     }
     Err(StoreError::Migration {
         why: format!(
-            "its schema has the version {found}, and this release needs {needed}; run the migration first"
+            "the database at {} has a schema of version {found}, and this release needs {needed}; run the migration first",
+            pool.database.key()
         ),
         source: None,
     })
@@ -106,9 +122,9 @@ fn latest() -> u32 {
 }
 
 /// Connects within the configured time, the handshake included.
-async fn connect(config: &StoreConfig) -> Result<Client, StoreError> {
+async fn connect(config: &StoreConfig, database: Database) -> Result<Client, StoreError> {
     let limit = config.connect_timeout;
-    let mut postgres = parse_url(&config.url)?;
+    let mut postgres = parse_url(config, database)?;
     let options = format!(
         "-c lock_timeout={} {}",
         LOCK_TIMEOUT.as_millis(),
@@ -117,25 +133,27 @@ async fn connect(config: &StoreConfig) -> Result<Client, StoreError> {
     postgres.connect_timeout(limit).options(options.trim_end());
     let connected = async {
         match postgres.get_ssl_mode() {
-            SslMode::Require => drive(postgres.connect(tls()?).await),
-            _ => drive(postgres.connect(NoTls).await),
+            SslMode::Require => drive(database, postgres.connect(tls(database)?).await),
+            _ => drive(database, postgres.connect(NoTls).await),
         }
     };
     match timeout(limit, connected).await {
         Ok(connected) => connected,
         Err(_elapsed) => Err(StoreError::Unavailable {
-            source: format!("no connection within {} ms", limit.as_millis()).into(),
+            source: database.cause(format!("no connection within {} ms", limit.as_millis())),
         }),
     }
 }
 
 fn drive<S, T>(
+    database: Database,
     connected: Result<(Client, Connection<S, T>), tokio_postgres::Error>,
 ) -> Result<Client, StoreError>
 where
     Connection<S, T>: Future<Output = Result<(), tokio_postgres::Error>> + Send + 'static,
 {
-    let (client, connection) = connected.map_err(sqlstate::connect_error)?;
+    let (client, connection) =
+        connected.map_err(|error| sqlstate::connect_error(database, error))?;
     // Its error is also that of the query under way.
     tokio::spawn(async move { connection.await.ok() });
     Ok(client)

@@ -118,12 +118,19 @@ pub struct DeadLetter {
 }
 
 impl Outbox {
-    /// Opens the workers' pool. It connects once, like [`Store::connect`].
+    /// Opens the workers' pool: to the conversations' database, where changes
+    /// are. It connects once, like [`Store::connect`].
     ///
     /// # Errors
     /// As [`Store::connect`].
     pub async fn connect(config: &StoreConfig) -> Result<Self, StoreError> {
-        let pool = Pool::new(config, Role::Worker, config.worker_pool_size, 0)?;
+        let pool = Pool::new(
+            config,
+            config.chat(),
+            Role::Worker,
+            config.worker_pool_size,
+            0,
+        )?;
         migrate::check(&pool).await?;
         Ok(Self {
             pool,

@@ -1,4 +1,4 @@
-//! Connections: a pool for each role.
+//! Connections: a pool for each role and database.
 
 use std::{fmt, str::FromStr as _, time::Duration};
 
@@ -6,11 +6,11 @@ use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, RecyclingMethod, Runtime, Timeouts,
 };
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::ExposeSecret as _;
 use tokio_postgres::{Config, NoTls, config::SslMode};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::{StoreConfig, StoreError, sqlstate};
+use crate::{StoreConfig, StoreError, config::Database, sqlstate};
 
 /// A connection idle for longer is tested before it is handed out.
 const PING_AFTER: Duration = Duration::from_secs(1);
@@ -48,10 +48,11 @@ impl Role {
     }
 }
 
-/// Connections of one role. A clone shares them.
+/// Connections of one role to one database. A clone shares them.
 #[derive(Clone)]
 pub(crate) struct Pool {
     inner: deadpool_postgres::Pool,
+    pub(crate) database: Database,
     pub(crate) echo: bool,
 }
 
@@ -67,6 +68,7 @@ impl Pool {
     /// connects when it is used.
     pub(crate) fn new(
         config: &StoreConfig,
+        database: Database,
         role: Role,
         size: usize,
         overflow: usize,
@@ -80,7 +82,7 @@ impl Pool {
                 why: "must be at least 1".to_owned(),
             });
         }
-        let mut postgres = parse_url(&config.url)?;
+        let mut postgres = parse_url(config, database)?;
         postgres.connect_timeout(config.connect_timeout);
         // The role at start-up, not by a statement: so that not even a
         // superuser's connection ever does anything beside row-level security.
@@ -96,7 +98,7 @@ impl Pool {
             recycling_method: RecyclingMethod::Fast,
         };
         let manager = match postgres.get_ssl_mode() {
-            SslMode::Require => Manager::from_config(postgres, tls()?, manager_config),
+            SslMode::Require => Manager::from_config(postgres, tls(database)?, manager_config),
             _ => Manager::from_config(postgres, NoTls, manager_config),
         };
         let (pre_ping, recycle) = (config.pre_ping, config.recycle);
@@ -128,13 +130,15 @@ impl Pool {
         }
         Ok(Self {
             inner,
+            database,
             echo: config.echo,
         })
     }
 
     /// A connection, waiting for one if all are busy.
     pub(crate) async fn get(&self) -> Result<Object, StoreError> {
-        self.inner.get().await.map_err(sqlstate::pool_error)
+        let connected = self.inner.get().await;
+        connected.map_err(|error| sqlstate::pool_error(self.database, error))
     }
 
     pub(crate) fn status(&self) -> PoolStatus {
@@ -149,12 +153,12 @@ impl Pool {
 }
 
 /// Reads a URL, without ever repeating it in an error: it may hold a password.
-pub(crate) fn parse_url(url: &SecretString) -> Result<Config, StoreError> {
+pub(crate) fn parse_url(config: &StoreConfig, database: Database) -> Result<Config, StoreError> {
     let wrong = |why: &str| StoreError::Config {
-        key: "url",
+        key: database.key(),
         why: why.to_owned(),
     };
-    let url = url.expose_secret();
+    let url = config.url_of(database).expose_secret();
     if url.is_empty() {
         return Err(wrong(
             "is required: postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
@@ -173,8 +177,9 @@ pub(crate) fn parse_url(url: &SecretString) -> Result<Config, StoreError> {
 
 /// TLS that checks the server's certificate against the machine's roots;
 /// `SSL_CERT_FILE` names others.
-pub(crate) fn tls() -> Result<MakeRustlsConnect, StoreError> {
-    let wrong = |why: String| StoreError::Config { key: "url", why };
+pub(crate) fn tls(database: Database) -> Result<MakeRustlsConnect, StoreError> {
+    let key = database.key();
+    let wrong = |why: String| StoreError::Config { key, why };
     let mut roots = RootCertStore::empty();
     let (added, _) =
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

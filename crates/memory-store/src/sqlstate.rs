@@ -5,7 +5,7 @@ use std::{error::Error as _, io};
 use deadpool_postgres::{PoolError, TimeoutType};
 use tokio_postgres::{Error, error::SqlState};
 
-use crate::StoreError;
+use crate::{StoreError, config::Database};
 
 /// The error of a query.
 pub(crate) fn query_error(name: &'static str, error: Error) -> StoreError {
@@ -22,22 +22,22 @@ pub(crate) fn query_error(name: &'static str, error: Error) -> StoreError {
 }
 
 /// The error of getting a connection.
-pub(crate) fn pool_error(error: PoolError) -> StoreError {
+pub(crate) fn pool_error(database: Database, error: PoolError) -> StoreError {
     match error {
         PoolError::Timeout(TimeoutType::Wait) => StoreError::PoolTimeout,
-        PoolError::Backend(error) => connect_error(error),
+        PoolError::Backend(error) => connect_error(database, error),
         other @ (PoolError::Timeout(TimeoutType::Create | TimeoutType::Recycle)
         | PoolError::Closed
         | PoolError::NoRuntimeSpecified
         | PoolError::PostCreateHook(_)) => StoreError::Unavailable {
-            source: other.into(),
+            source: database.cause(other),
         },
     }
 }
 
 /// The error of connecting: what only an administrator can mend names the
 /// setting, everything else may pass.
-pub(crate) fn connect_error(error: Error) -> StoreError {
+pub(crate) fn connect_error(database: Database, error: Error) -> StoreError {
     let why = match error.code() {
         Some(code)
             if [
@@ -59,12 +59,12 @@ pub(crate) fn connect_error(error: Error) -> StoreError {
         }
         _ => {
             return StoreError::Unavailable {
-                source: error.into(),
+                source: database.cause(error),
             };
         }
     };
     StoreError::Config {
-        key: "url",
+        key: database.key(),
         why: why.to_owned(),
     }
 }

@@ -5,6 +5,7 @@ use memory_contract::{MessageId, TenantId, Thread, ThreadId};
 use crate::{
     CacheConfig, EphemeralConfig, StoreConfig, StoreError,
     cache::Windows,
+    config::Database,
     ephemeral::Ephemeral,
     migrate,
     pool::{Pool, PoolStatus, Role},
@@ -12,13 +13,18 @@ use crate::{
     rows::{column, only},
 };
 
-/// Conversations in Postgres, and the ephemeral ones in memory, for one tenant
-/// at a time. A clone shares the connections and the memory.
+/// Conversations, and what is beside them, in Postgres, and the ephemeral ones
+/// in memory, for one tenant at a time. A clone shares the connections and the
+/// memory.
 #[derive(Clone, Debug)]
 pub struct Store {
+    /// To the conversations' database, which nearly everything needs.
     pub(crate) pool: Pool,
     pub(crate) windows: Windows,
     pub(crate) ephemeral: Ephemeral,
+    /// To the database of files, keys and secrets; mostly the same one, and
+    /// then a clone.
+    pub(crate) main: Pool,
 }
 
 /// One page of a list.
@@ -45,17 +51,29 @@ impl<T, K: Copy> Page<T, K> {
 }
 
 impl Store {
-    /// Opens the pool. It connects once, so that a wrong URL, a missing role
-    /// and an old schema are known at once.
+    /// Opens the pool, or both of them. It connects once, so that a wrong URL, a
+    /// missing role and an old schema are known at once.
     ///
     /// # Errors
     /// `Config` or `Migration` for what somebody has to mend, `Unavailable` for
     /// what may pass.
     pub async fn connect(config: &StoreConfig) -> Result<Self, StoreError> {
-        let pool = Pool::new(config, Role::Service, config.pool_size, config.max_overflow)?;
-        migrate::check(&pool).await?;
+        let open = |database| {
+            let (size, overflow) = (config.pool_size, config.max_overflow);
+            Pool::new(config, database, Role::Service, size, overflow)
+        };
+        let main = open(Database::Main)?;
+        let pool = match config.chat() {
+            Database::Main => main.clone(),
+            Database::Chat => open(Database::Chat)?,
+        };
+        migrate::check(&main).await?;
+        if pool.database != main.database {
+            migrate::check(&pool).await?;
+        }
         Ok(Self {
             pool,
+            main,
             windows: Windows::default(),
             ephemeral: Ephemeral::new(&EphemeralConfig::default()),
         })
@@ -99,12 +117,24 @@ impl Store {
         self.ephemeral.set_head(tenant, thread, message, expected)
     }
 
-    /// How many connections there are and how many are free.
+    /// Whether the conversations have a database of their own.
+    pub fn has_chat_database(&self) -> bool {
+        self.pool.database != self.main.database
+    }
+
+    /// How many connections to the conversations' database there are and how
+    /// many are free.
     pub fn pool_status(&self) -> PoolStatus {
         self.pool.status()
     }
 
-    /// Asks the database for an answer, to know whether it is there.
+    /// The same of the database of files, keys and secrets.
+    pub fn main_pool_status(&self) -> PoolStatus {
+        self.main.status()
+    }
+
+    /// Asks the conversations' database for an answer, to know whether it is
+    /// there.
     ///
     /// # Errors
     /// `Unavailable` or `PoolTimeout` where there is none.
@@ -112,7 +142,18 @@ impl Store {
         self.postgres_version().await.map(drop)
     }
 
-    /// The database's version, such as `15.18`.
+    /// Asks the database of files, keys and secrets for an answer.
+    ///
+    /// # Errors
+    /// As [`Store::ping`].
+    pub async fn ping_main(&self) -> Result<(), StoreError> {
+        self.main
+            .call(query!("schema/version"), &[])
+            .await
+            .map(drop)
+    }
+
+    /// The version of the conversations' database, such as `15.18`.
     ///
     /// # Errors
     /// As [`Store::ping`].

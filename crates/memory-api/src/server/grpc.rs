@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use memory_contract::proto::DESCRIPTORS;
 use memory_contract::proto::admin_service_server::AdminServiceServer;
+use memory_contract::proto::file_service_server::FileServiceServer;
 use memory_contract::proto::message_service_server::MessageServiceServer;
 use memory_contract::proto::recall_service_server::RecallServiceServer;
 use memory_contract::proto::thread_service_server::ThreadServiceServer;
@@ -20,7 +21,7 @@ use super::parts::Parts;
 use super::{Listener, ServerError};
 use crate::config::Config;
 use crate::layers::{Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, Repair};
-use crate::services::{About, Admin, Messages, Recalls, Threads};
+use crate::services::{About, Admin, Files, Messages, Recalls, Threads};
 
 /// The largest request. An append may have 3 MiB of messages.
 const MESSAGE_BYTES: usize = 4 * 1024 * 1024;
@@ -108,7 +109,11 @@ pub(super) fn routes(
         indexer: indexer_handle.clone(),
         stream_timeout: config.server.stream_timeout,
     };
+    let files = Files {
+        store: store.clone(),
+    };
     let recalls = Recalls {
+        store: store.clone(),
         recall: recall.clone(),
     };
     let admin = Admin {
@@ -139,6 +144,12 @@ pub(super) fn routes(
         )
         .add_service(
             MessageServiceServer::new(messages)
+                .accept_compressed(Gzip)
+                .send_compressed(Gzip)
+                .max_decoding_message_size(MESSAGE_BYTES),
+        )
+        .add_service(
+            FileServiceServer::new(files)
                 .accept_compressed(Gzip)
                 .send_compressed(Gzip)
                 .max_decoding_message_size(MESSAGE_BYTES),

@@ -3,11 +3,12 @@
 use memory_budget::{Budget, BudgetError, Cut, OversizedTurn, Tokenizer, cut};
 use memory_contract::proto::{GetHistoryRequest, GetHistoryResponse, OversizedTurnPolicy};
 use memory_contract::{
-    Invalid, InvalidFields, Message, MessageId, TenantId, ThreadId, check, limits,
+    Invalid, InvalidFields, Message, MessageId, TenantId, ThreadId, check, limits, message_bytes,
 };
 use memory_store::{History, HistoryQuery, Store};
 
 use super::fields::Fields;
+use super::files::KnownFiles;
 use super::threads::thread_id_from;
 use super::tokens::{INLINE_BYTES, size_of};
 use crate::error::ApiError;
@@ -58,15 +59,21 @@ pub(super) async fn read(
         query.max_tokens = query.max_tokens.saturating_mul(i64::from(GROWTH));
         query.limit = query.limit.saturating_mul(GROWTH).max(SECOND_READ);
     };
+    // The newest messages are the last to be left out.
+    let newest_first = cut.messages.iter().rev();
+    let known = KnownFiles::of_messages(store, tenant, newest_first).await?;
     let Cut {
         messages,
         total_tokens,
         truncated,
         content_truncated,
         needs_older: _,
-    } = fit_answer(cut, budget).await?;
+    } = fit_answer(cut, budget, &known).await?;
     Ok(GetHistoryResponse {
-        messages: messages.into_iter().map(Into::into).collect(),
+        messages: messages
+            .into_iter()
+            .map(|message| known.message(message))
+            .collect(),
         total_tokens,
         truncated,
         content_truncated,
@@ -75,10 +82,13 @@ pub(super) async fn read(
 }
 
 /// Cuts further what would not fit into an answer: few tokens may be many bytes,
-/// such as white space.
-async fn fit_answer(mut cut: Cut, budget: Budget) -> Result<Cut, ApiError> {
+/// such as white space or files.
+async fn fit_answer(mut cut: Cut, budget: Budget, known: &KnownFiles) -> Result<Cut, ApiError> {
     let bytes = |messages: &[Message]| -> usize {
-        messages.iter().map(|message| size_of(&message.parts)).sum()
+        messages
+            .iter()
+            .map(|message| message_bytes(message) + known.bytes_of(message))
+            .sum()
     };
     while bytes(&cut.messages) > limits::ANSWER_BYTES {
         let smaller = Budget {

@@ -18,6 +18,7 @@ use tonic::{Request, Response, Status, Streaming, async_trait};
 
 use super::export::{Export, Exported};
 use super::fields::Fields;
+use super::files::{KnownFiles, annotate, references};
 use super::history;
 use super::import::{Import, Imported};
 use super::template::Template;
@@ -152,8 +153,10 @@ impl Messages {
         } = request.into_inner();
         let (thread, message) = message_place(&thread_id, &message_id)?;
         let message = self.store.get_message(&tenant, thread, message).await?;
+        let mut message = proto::Message::from(message);
+        annotate(&self.store, &tenant, references(&mut message).collect()).await?;
         Ok(GetMessageResponse {
-            message: Some(message.into()),
+            message: Some(message),
         })
     }
 
@@ -222,7 +225,8 @@ impl Messages {
             Some(template) => template.render(page.items).await?,
             None => (Vec::new(), page.items),
         };
-        let (messages, cut) = fit(found, &rendered);
+        let known = KnownFiles::of_messages(&self.store, &tenant, found.iter()).await?;
+        let (messages, cut) = fit(found, &rendered, &known);
         rendered.truncate(messages.len());
         let next = if cut {
             messages.last().map(|message| message.seq)
@@ -267,14 +271,18 @@ fn order_from(order: i32) -> Result<Order, Invalid> {
     }
 }
 
-/// As many messages, with their texts, as a caller accepts at a time, and
-/// whether that was not all. The first always fits.
-fn fit(found: Vec<Message>, rendered: &[String]) -> (Vec<proto::Message>, bool) {
+/// As many messages, with their texts and files, as a caller accepts at a time,
+/// and whether that was not all. The first always fits.
+fn fit(
+    found: Vec<Message>,
+    rendered: &[String],
+    known: &KnownFiles,
+) -> (Vec<proto::Message>, bool) {
     let count = found.len();
     let mut bytes = 0;
     let messages: Vec<proto::Message> = found
         .into_iter()
-        .map(proto::Message::from)
+        .map(|message| known.message(message))
         .enumerate()
         .take_while(|(index, message)| {
             bytes += message.encoded_len() + rendered.get(*index).map_or(0, String::len) + 16;

@@ -17,6 +17,7 @@ mod threads;
 mod tokens;
 
 pub(crate) use admin::{About, Admin};
+pub(crate) use files::Files;
 pub(crate) use messages::Messages;
 pub(crate) use recall::Recalls;
 pub(crate) use threads::Threads;

@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
+use memory_contract::TenantId;
 use memory_contract::proto::recall_service_server::RecallService;
-use memory_contract::proto::{RecallRequest, RecallResponse, SearchRequest, SearchResponse};
+use memory_contract::proto::{
+    RecallRequest, RecallResponse, RecalledMessage, SearchRequest, SearchResponse,
+};
 use memory_recall::Recall;
+use memory_store::Store;
 use tonic::{Request, Response, Status, async_trait};
 
+use super::files::{annotate, references};
 use super::recall_convert::{
     degradation, recall_query, recalled_message, recalled_response, search_query,
 };
@@ -19,6 +24,7 @@ const ANSWERING: Duration = Duration::from_millis(500);
 /// Answers questions to the memory.
 #[derive(Clone)]
 pub(crate) struct Recalls {
+    pub(crate) store: Store,
     pub(crate) recall: Recall,
 }
 
@@ -50,7 +56,9 @@ impl Recalls {
         query.max_wait = query.max_wait.min(patience);
         let tokenizer = query.tokenizer;
         let recalled = self.recall.recall(&tenant, query).await?;
-        Ok(recalled_response(recalled, tokenizer))
+        let mut response = recalled_response(recalled, tokenizer);
+        self.annotate(&tenant, &mut response.messages).await?;
+        Ok(response)
     }
 
     async fn answer_search(
@@ -62,10 +70,22 @@ impl Recalls {
         let mut query = search_query(request.into_inner())?;
         query.max_wait = query.max_wait.min(patience);
         let found = self.recall.search(&tenant, query).await?;
+        let mut matches: Vec<_> = found.matches.into_iter().map(recalled_message).collect();
+        self.annotate(&tenant, &mut matches).await?;
         Ok(SearchResponse {
-            matches: found.matches.into_iter().map(recalled_message).collect(),
+            matches,
             degradations: found.degradations.into_iter().map(degradation).collect(),
         })
+    }
+
+    /// Looks up the files of what was found; recall has kept room for them.
+    async fn annotate(
+        &self,
+        tenant: &TenantId,
+        messages: &mut [RecalledMessage],
+    ) -> Result<(), ApiError> {
+        let messages = messages.iter_mut().filter_map(|hit| hit.message.as_mut());
+        annotate(&self.store, tenant, messages.flat_map(references).collect()).await
     }
 }
 

@@ -141,6 +141,11 @@ impl Answer {
                 ErrorReason::MessageNotFound,
                 "the thread has no such message",
             ),
+            StoreError::FileNotFound => Self::new(
+                Code::NotFound,
+                ErrorReason::FileNotFound,
+                "no such file is registered",
+            ),
             StoreError::ThreadExists => Self::new(
                 Code::AlreadyExists,
                 ErrorReason::ThreadAlreadyExists,

@@ -54,6 +54,7 @@ fn every_error_has_a_code_and_a_reason() {
         Code::NotFound,
         R::MessageNotFound,
     );
+    check(StoreError::FileNotFound, Code::NotFound, R::FileNotFound);
     check(
         StoreError::ThreadExists,
         Code::AlreadyExists,

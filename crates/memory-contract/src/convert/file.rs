@@ -1,14 +1,18 @@
-//! References to files.
+//! Files and references to them.
 
-use crate::{FileLocation, FileRef, FileType, Invalid, check, limits, proto};
+use uuid::Uuid;
+
+use super::timestamp;
+use crate::{
+    File, FileLocation, FileRef, FileType, Invalid, InvalidFields, NewFile, TransferMethod, check,
+    limits, proto,
+};
 
 /// Reads a reference to a file. What only answers have is ignored.
 ///
 /// # Errors
 /// A missing type or location, and texts over their limits.
 pub fn file_ref_from(file: proto::FileRef) -> Result<FileRef, Invalid> {
-    use proto::file_ref::Location;
-
     let proto::FileRef {
         r#type,
         location,
@@ -19,43 +23,171 @@ pub fn file_ref_from(file: proto::FileRef) -> Result<FileRef, Invalid> {
         file: _,
         dangling: _,
     } = file;
-    let kind = kind_from(r#type)?;
-    let location = match location {
+    Ok(FileRef {
+        kind: kind_from(r#type)?,
+        location: file_location_from(location.map(FileLocation::from))?,
+        size_bytes: size_from(size_bytes)?,
+        name: check::text("name", name, limits::FILE_NAME_CHARS)?,
+        mime_type: check::text("mime_type", mime_type, limits::MIME_TYPE_CHARS)?,
+        caption: check::text("caption", caption, limits::CAPTION_CHARS)?,
+    })
+}
+
+/// Reads a file to register, and names every wrong field with the path below
+/// `field`. An id that is set and empty becomes a new UUID.
+///
+/// # Errors
+/// A missing file, type, location or storage key, and values over their limits.
+pub fn new_file_from(field: &str, file: Option<proto::File>) -> Result<NewFile, InvalidFields> {
+    let Some(proto::File {
+        location,
+        transfer_method: _,
+        r#type,
+        storage_key,
+        name,
+        mime_type,
+        size_bytes,
+        create_time: _,
+        update_time: _,
+    }) = file
+    else {
+        return Err(Invalid::missing(field).into());
+    };
+    let location = file_location_from(location.map(FileLocation::from).map(named));
+    let kind = kind_from(r#type);
+    let storage_key = match &location {
+        // Without a location it is not known whether a key is required.
+        Ok(FileLocation::Url(_)) | Err(_) => {
+            check::text("storage_key", storage_key, limits::STORAGE_KEY_CHARS)
+        }
+        Ok(FileLocation::UploadFileId(_) | FileLocation::ToolFileId(_)) => {
+            check::required_text("storage_key", storage_key, limits::STORAGE_KEY_CHARS)
+        }
+    };
+    let name = check::text("name", name, limits::FILE_NAME_CHARS);
+    let mime_type = check::text("mime_type", mime_type, limits::MIME_TYPE_CHARS);
+    let size_bytes = size_from(size_bytes);
+    match (location, kind, storage_key, name, mime_type, size_bytes) {
+        (Ok(location), Ok(kind), Ok(storage_key), Ok(name), Ok(mime_type), Ok(size_bytes)) => {
+            Ok(NewFile {
+                location,
+                kind,
+                storage_key,
+                name,
+                mime_type,
+                size_bytes,
+            })
+        }
+        (location, kind, storage_key, name, mime_type, size_bytes) => {
+            let problems = [
+                location.err(),
+                kind.err(),
+                storage_key.err(),
+                name.err(),
+                mime_type.err(),
+                size_bytes.err(),
+            ];
+            let problems = problems.into_iter().flatten();
+            Err(InvalidFields(
+                problems.map(|invalid| invalid.within(field)).collect(),
+            ))
+        }
+    }
+}
+
+/// Checks a location.
+///
+/// # Errors
+/// A missing or empty one, and one over its limit.
+pub fn file_location_from(location: Option<FileLocation>) -> Result<FileLocation, Invalid> {
+    let id = |field, id| check::required_text(field, id, limits::FILE_ID_CHARS);
+    Ok(match location {
         None => {
             return Err(Invalid::new(
                 "location",
                 "is required: upload_file_id, tool_file_id or url",
             ));
         }
-        Some(Location::UploadFileId(id)) => FileLocation::UploadFileId(check::required_text(
-            "upload_file_id",
-            id,
-            limits::FILE_ID_CHARS,
-        )?),
-        Some(Location::ToolFileId(id)) => FileLocation::ToolFileId(check::required_text(
-            "tool_file_id",
-            id,
-            limits::FILE_ID_CHARS,
-        )?),
-        Some(Location::Url(url)) => {
+        Some(FileLocation::UploadFileId(value)) => {
+            FileLocation::UploadFileId(id("upload_file_id", value)?)
+        }
+        Some(FileLocation::ToolFileId(value)) => {
+            FileLocation::ToolFileId(id("tool_file_id", value)?)
+        }
+        Some(FileLocation::Url(url)) => {
             FileLocation::Url(check::required_text("url", url, limits::URL_CHARS)?)
         }
-    };
-    if size_bytes < 0 {
-        return Err(Invalid::new(
-            "size_bytes",
-            "must not be negative; 0 means not known",
-        ));
-    }
-    Ok(FileRef {
-        kind,
-        location,
-        name: check::text("name", name, limits::FILE_NAME_CHARS)?,
-        mime_type: check::text("mime_type", mime_type, limits::MIME_TYPE_CHARS)?,
-        size_bytes,
-        caption: check::text("caption", caption, limits::CAPTION_CHARS)?,
     })
 }
+
+/// Reads a transfer method; the unspecified one is none.
+///
+/// # Errors
+/// A number that is not known.
+pub fn transfer_method_from(number: i32) -> Result<Option<TransferMethod>, Invalid> {
+    match proto::TransferMethod::try_from(number) {
+        Ok(proto::TransferMethod::Unspecified) => Ok(None),
+        Ok(proto::TransferMethod::LocalFile) => Ok(Some(TransferMethod::LocalFile)),
+        Ok(proto::TransferMethod::RemoteUrl) => Ok(Some(TransferMethod::RemoteUrl)),
+        Ok(proto::TransferMethod::ToolFile) => Ok(Some(TransferMethod::ToolFile)),
+        Err(_) => Err(Invalid::new(
+            "transfer_method",
+            "must be TRANSFER_METHOD_LOCAL_FILE, _REMOTE_URL or _TOOL_FILE",
+        )),
+    }
+}
+
+/// Gives a file a name that has none.
+fn named(location: FileLocation) -> FileLocation {
+    let new = |id: String| match id.is_empty() {
+        true => Uuid::now_v7().to_string(),
+        false => id,
+    };
+    match location {
+        FileLocation::UploadFileId(id) => FileLocation::UploadFileId(new(id)),
+        FileLocation::ToolFileId(id) => FileLocation::ToolFileId(new(id)),
+        url @ FileLocation::Url(_) => url,
+    }
+}
+
+fn size_from(bytes: i64) -> Result<i64, Invalid> {
+    match bytes {
+        ..0 => Err(Invalid::new(
+            "size_bytes",
+            "must not be negative; 0 means not known",
+        )),
+        bytes => Ok(bytes),
+    }
+}
+
+/// The contract generates the same choice once for each message that has it.
+macro_rules! locations {
+    ($($message:ident)*) => {$(
+        impl From<proto::$message::Location> for FileLocation {
+            fn from(location: proto::$message::Location) -> Self {
+                use proto::$message::Location;
+
+                match location {
+                    Location::UploadFileId(id) => Self::UploadFileId(id),
+                    Location::ToolFileId(id) => Self::ToolFileId(id),
+                    Location::Url(url) => Self::Url(url),
+                }
+            }
+        }
+
+        impl From<FileLocation> for proto::$message::Location {
+            fn from(location: FileLocation) -> Self {
+                match location {
+                    FileLocation::UploadFileId(id) => Self::UploadFileId(id),
+                    FileLocation::ToolFileId(id) => Self::ToolFileId(id),
+                    FileLocation::Url(url) => Self::Url(url),
+                }
+            }
+        }
+    )*};
+}
+
+locations! { file_ref file get_file_request delete_file_request }
 
 /// Reads a kind of file by its number on the wire.
 pub(super) fn kind_from(number: i32) -> Result<FileType, Invalid> {
@@ -84,10 +216,18 @@ impl From<FileType> for proto::FileType {
     }
 }
 
+impl From<TransferMethod> for proto::TransferMethod {
+    fn from(method: TransferMethod) -> Self {
+        match method {
+            TransferMethod::LocalFile => Self::LocalFile,
+            TransferMethod::RemoteUrl => Self::RemoteUrl,
+            TransferMethod::ToolFile => Self::ToolFile,
+        }
+    }
+}
+
 impl From<FileRef> for proto::FileRef {
     fn from(file: FileRef) -> Self {
-        use proto::file_ref::Location;
-
         let FileRef {
             kind,
             location,
@@ -98,17 +238,42 @@ impl From<FileRef> for proto::FileRef {
         } = file;
         Self {
             r#type: proto::FileType::from(kind).into(),
-            location: Some(match location {
-                FileLocation::UploadFileId(id) => Location::UploadFileId(id),
-                FileLocation::ToolFileId(id) => Location::ToolFileId(id),
-                FileLocation::Url(url) => Location::Url(url),
-            }),
+            location: Some(location.into()),
             name,
             mime_type,
             size_bytes,
             caption,
             file: None,
             dangling: false,
+        }
+    }
+}
+
+impl From<File> for proto::File {
+    fn from(file: File) -> Self {
+        let File {
+            file:
+                NewFile {
+                    location,
+                    kind,
+                    storage_key,
+                    name,
+                    mime_type,
+                    size_bytes,
+                },
+            created,
+            updated,
+        } = file;
+        Self {
+            transfer_method: proto::TransferMethod::from(location.transfer_method()).into(),
+            location: Some(location.into()),
+            r#type: proto::FileType::from(kind).into(),
+            storage_key,
+            name,
+            mime_type,
+            size_bytes,
+            create_time: Some(timestamp(created)),
+            update_time: Some(timestamp(updated)),
         }
     }
 }

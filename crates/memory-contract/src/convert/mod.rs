@@ -8,7 +8,7 @@ mod policy;
 mod scalar;
 mod thread;
 
-pub use file::file_ref_from;
+pub use file::{file_location_from, file_ref_from, new_file_from, transfer_method_from};
 pub use json::object as object_from;
 pub use message::{filter_from, new_messages_from};
 pub use policy::{policy_from, scope_from};

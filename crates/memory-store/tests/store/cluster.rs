@@ -66,8 +66,8 @@ fn cluster() -> &'static Cluster {
         // In a thread of its own: this may be called from within a runtime.
         thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            let report = runtime.block_on(memory_store::migrate(&crate::world::config(&template))).unwrap();
-            assert!(!report.applied.is_empty());
+            let reports = runtime.block_on(memory_store::migrate(&crate::world::config(&template))).unwrap();
+            assert!(!reports[0].applied.is_empty());
         })
         .join()
         .unwrap();

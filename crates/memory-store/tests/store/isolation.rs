@@ -3,13 +3,14 @@ use memory_store::{HistoryQuery, Scope, StoreError};
 
 use crate::world::{World, after, new_thread, tenant};
 
-const TABLES: [&str; 6] = [
+const TABLES: [&str; 7] = [
     "threads",
     "branches",
     "messages",
     "outbox",
     "requests",
     "app_policies",
+    "files",
 ];
 
 #[tokio::test]

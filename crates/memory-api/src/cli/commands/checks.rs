@@ -77,20 +77,53 @@ const LEAST_DISK: u64 = 256 << 20;
 const GOOD_DISK: u64 = 2 << 30;
 
 /// Postgres: the programs for the embedded default, or the database that is
-/// configured.
+/// configured; and that of the conversations, where it is another one.
 pub async fn database(config: &Config, bin: Option<&Path>, data_dir: &Path) -> Vec<Finding> {
-    if config.database.url.expose_secret().is_empty() {
-        return vec![programs(bin, data_dir)];
+    let mut findings = match config.database.url.expose_secret().is_empty() {
+        true => vec![programs(bin, data_dir)],
+        false => check_database(&config.database.url, &MAIN).await,
+    };
+    if config.database.has_chat_database() {
+        findings.extend(check_database(&config.database.chat_url, &CHAT).await);
     }
-    let connecting = connect(&config.database.url);
-    let client = match tokio::time::timeout(PATIENCE, connecting).await {
+    findings
+}
+
+/// What the checks of a database are called.
+struct Checks {
+    database: &'static str,
+    schema: &'static str,
+    roles: &'static str,
+    /// Where its URL is set.
+    key: &'static str,
+}
+
+const MAIN: Checks = Checks {
+    database: "database",
+    schema: "schema",
+    roles: "database roles",
+    key: "database.url (or DATABASE_URL)",
+};
+
+const CHAT: Checks = Checks {
+    database: "chat database",
+    schema: "chat schema",
+    roles: "chat database roles",
+    key: "database.chat_url",
+};
+
+async fn check_database(url: &SecretString, checks: &Checks) -> Vec<Finding> {
+    let unreachable = |problem: String| {
+        vec![Finding::fail(
+            checks.database,
+            format!("it cannot be reached: {problem}"),
+            format!("Check {}, and that Postgres listens there.", checks.key),
+        )]
+    };
+    let client = match tokio::time::timeout(PATIENCE, connect(url)).await {
         Ok(Ok(client)) => client,
-        Ok(Err(problem)) => return vec![unreachable_database(problem)],
-        Err(_) => {
-            return vec![unreachable_database(
-                "no answer within 3 seconds".to_owned(),
-            )];
-        }
+        Ok(Err(problem)) => return unreachable(problem),
+        Err(_) => return unreachable("no answer within 3 seconds".to_owned()),
     };
     let mut findings = Vec::new();
     let ask = async |sql: &str| match client.query_one(sql, &[]).await {
@@ -105,15 +138,15 @@ pub async fn database(config: &Config, bin: Option<&Path>, data_dir: &Path) -> V
                     .next()
                     .is_some_and(|major| major.parse().is_ok_and(|m: u32| m >= 14)) =>
             {
-                Finding::ok("database", format!("Postgres {version} answers"))
+                Finding::ok(checks.database, format!("Postgres {version} answers"))
             }
             Some(version) => Finding::fail(
-                "database",
+                checks.database,
                 format!("Postgres {version} is too old"),
                 "Use version 14 or later.",
             ),
             None => Finding::fail(
-                "database",
+                checks.database,
                 "it does not tell its version",
                 "Is it Postgres?",
             ),
@@ -121,8 +154,8 @@ pub async fn database(config: &Config, bin: Option<&Path>, data_dir: &Path) -> V
     );
     let version = ask("SELECT coalesce(max(version), 0)::text FROM recollect.schema_history").await;
     findings.push(match version {
-        Some(version) => Finding::ok("schema", format!("version {version}")),
-        None => Finding::fail("schema", "it is not there", "Run `recollect migrate`."),
+        Some(version) => Finding::ok(checks.schema, format!("version {version}")),
+        None => Finding::fail(checks.schema, "it is not there", "Run `recollect migrate`."),
     });
     let roles = ask(
         "SELECT count(*)::text FROM pg_roles WHERE rolname IN ('recollect_service', 'recollect_worker') \
@@ -130,9 +163,9 @@ pub async fn database(config: &Config, bin: Option<&Path>, data_dir: &Path) -> V
     )
     .await;
     findings.push(match roles.as_deref() {
-        Some("2") => Finding::ok("database roles", "the user may act as both"),
+        Some("2") => Finding::ok(checks.roles, "the user may act as both"),
         _ => Finding::fail(
-            "database roles",
+            checks.roles,
             "the user may not act as recollect_service and recollect_worker",
             "Run `recollect migrate` as a user who may create roles, or: GRANT recollect_service, \
              recollect_worker TO the user.",
@@ -156,14 +189,6 @@ fn programs(bin: Option<&Path>, data_dir: &Path) -> Finding {
         ),
         Err(error) => Finding::fail("Postgres programs", error.to_string(), error.next_step()),
     }
-}
-
-fn unreachable_database(problem: String) -> Finding {
-    Finding::fail(
-        "database",
-        format!("it cannot be reached: {problem}"),
-        "Check database.url (or DATABASE_URL), and that Postgres listens there.",
-    )
 }
 
 async fn connect(url: &SecretString) -> Result<tokio_postgres::Client, String> {

@@ -59,6 +59,7 @@ pub async fn run(file: Option<PathBuf>, args: DemoArgs) -> Result<(), Failure> {
         ("telemetry.metrics_listen", json!("127.0.0.1:0")),
         ("telemetry.log_level", json!("error")),
         ("database.url", json!("")),
+        ("database.chat_url", json!("")),
     ] {
         sources
             .flags

@@ -195,6 +195,11 @@ fn banner(server: &Embedded) -> Result<(), Failure> {
         }
         None => lines.push("  database   the one that database.url names".to_owned()),
     }
+    if server.chat_database {
+        lines.push(
+            "             (conversations are in the one that database.chat_url names)".to_owned(),
+        );
+    }
     if let Readiness::Degraded(reasons) | Readiness::Unavailable(reasons) = &server.readiness {
         lines.push(String::new());
         lines.push("Not everything works:".to_owned());

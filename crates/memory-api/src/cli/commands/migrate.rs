@@ -8,28 +8,35 @@ use secrecy::ExposeSecret;
 
 use crate::cli::failure::{Failure, chain};
 
-/// Migrates the configured database.
+/// Migrates the configured database, and that of the conversations where it is
+/// another one.
 ///
 /// # Errors
-/// When there is none, or when it cannot be migrated.
+/// When there is none, or when one cannot be migrated.
 pub async fn run(file: Option<PathBuf>) -> Result<(), Failure> {
     let loaded = Config::load(&Sources {
         file,
         ..Default::default()
     })?;
     require_database(&loaded.config)?;
-    let report = memory_store::migrate(&loaded.config.database)
+    let reports = memory_store::migrate(&loaded.config.database)
         .await
         .map_err(|error| not_migrated(error, &loaded.provenance))?;
-    for name in &report.applied {
-        println!("applied {name}");
-    }
-    let version = report.version;
-    match report.applied.len() {
-        1 => println!("The schema is at version {version}; 1 migration was applied now."),
-        count => {
-            println!("The schema is at version {version}; {count} migrations were applied now.")
+    for report in &reports {
+        // With one database there is nothing to tell apart.
+        let whose = match reports.len() {
+            1 => String::new(),
+            _ => format!("database.{}: ", report.key),
+        };
+        for name in &report.applied {
+            println!("{whose}applied {name}");
         }
+        let version = report.version;
+        let count = match report.applied.len() {
+            1 => "1 migration was".to_owned(),
+            count => format!("{count} migrations were"),
+        };
+        println!("{whose}The schema is at version {version}; {count} applied now.");
     }
     Ok(())
 }

@@ -19,6 +19,8 @@ pub struct Embedded {
     pub running: Running,
     /// Its Postgres; `None` where the configuration names another one.
     pub cluster: Option<Cluster>,
+    /// Whether the configuration names another database for conversations.
+    pub chat_database: bool,
     /// How it is doing.
     pub readiness: Readiness,
     /// How long the parts of the start took.
@@ -76,6 +78,7 @@ impl Embedded {
             .map_err(|error| not_migrated(error, &loaded.provenance))?;
         times.migrate = step.elapsed();
 
+        let chat_database = config.database.has_chat_database();
         progress.step("Loading the model and the index");
         let step = Instant::now();
         let started = Server::start(loaded.config, Roles::ALL).await;
@@ -101,6 +104,7 @@ impl Embedded {
         Ok(Self {
             running,
             cluster,
+            chat_database,
             readiness,
             times,
             data,

@@ -1,0 +1,118 @@
+//! What is known of files.
+
+mod annotate;
+
+use memory_contract::proto::file_service_server::FileService;
+use memory_contract::proto::{
+    DeleteFileRequest, DeleteFileResponse, GetFileRequest, GetFileResponse, ListFilesRequest,
+    ListFilesResponse, RegisterFileRequest, RegisterFileResponse,
+};
+use memory_contract::{
+    FileLocation, PageToken, file_location_from, new_file_from, transfer_method_from,
+};
+use memory_store::{Registered, Store};
+use tonic::{Request, Response, Status, async_trait};
+
+pub(super) use annotate::{KnownFiles, annotate, references};
+
+use super::fields::Fields;
+use super::threads::{next_token, page_limit};
+use crate::error::ApiError;
+use crate::layers::tenant_of;
+
+/// Answers for files.
+#[derive(Clone)]
+pub(crate) struct Files {
+    pub(crate) store: Store,
+}
+
+#[async_trait]
+impl FileService for Files {
+    async fn register_file(
+        &self,
+        request: Request<RegisterFileRequest>,
+    ) -> Result<Response<RegisterFileResponse>, Status> {
+        Ok(Response::new(self.register(request).await?))
+    }
+
+    async fn get_file(
+        &self,
+        request: Request<GetFileRequest>,
+    ) -> Result<Response<GetFileResponse>, Status> {
+        Ok(Response::new(self.get(request).await?))
+    }
+
+    async fn list_files(
+        &self,
+        request: Request<ListFilesRequest>,
+    ) -> Result<Response<ListFilesResponse>, Status> {
+        Ok(Response::new(self.list(request).await?))
+    }
+
+    async fn delete_file(
+        &self,
+        request: Request<DeleteFileRequest>,
+    ) -> Result<Response<DeleteFileResponse>, Status> {
+        Ok(Response::new(self.delete(request).await?))
+    }
+}
+
+impl Files {
+    async fn register(
+        &self,
+        request: Request<RegisterFileRequest>,
+    ) -> Result<RegisterFileResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let RegisterFileRequest { file } = request.into_inner();
+        let file = new_file_from("file", file)?;
+        let Registered { file, created } = self.store.register_file(&tenant, file).await?;
+        Ok(RegisterFileResponse {
+            file: Some(file.into()),
+            created,
+        })
+    }
+
+    async fn get(&self, request: Request<GetFileRequest>) -> Result<GetFileResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let GetFileRequest { location } = request.into_inner();
+        let location = file_location_from(location.map(FileLocation::from))?;
+        let file = self.store.get_file(&tenant, &location).await?;
+        Ok(GetFileResponse {
+            file: Some(file.into()),
+        })
+    }
+
+    async fn list(
+        &self,
+        request: Request<ListFilesRequest>,
+    ) -> Result<ListFilesResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let ListFilesRequest {
+            page_size,
+            page_token,
+            transfer_method,
+        } = request.into_inner();
+        let identity = ("files", tenant.as_str(), transfer_method);
+        let mut fields = Fields::default();
+        let limit = fields.take(page_limit(page_size));
+        let method = fields.take(transfer_method_from(transfer_method));
+        let after = fields.take(PageToken::key(&identity, &page_token));
+        fields.end()?;
+        let page = self.store.list_files(&tenant, method, after, limit).await?;
+        Ok(ListFilesResponse {
+            files: page.items.into_iter().map(Into::into).collect(),
+            next_page_token: next_token(&identity, page.next),
+        })
+    }
+
+    async fn delete(
+        &self,
+        request: Request<DeleteFileRequest>,
+    ) -> Result<DeleteFileResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let DeleteFileRequest { location } = request.into_inner();
+        let location = file_location_from(location.map(FileLocation::from))?;
+        self.store.delete_file(&tenant, &location).await?;
+        Ok(DeleteFileResponse {})
+    }
+}

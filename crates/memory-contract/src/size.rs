@@ -1,0 +1,74 @@
+//! About how many bytes of an answer a message takes, found without encoding it.
+
+use serde_json::{Map, Value};
+
+use crate::{File, Message, Part, ToolOutput, limits};
+
+/// Bytes of a message beside what was said: ids, times, scores.
+const MESSAGE_FRAME: usize = 256;
+/// Bytes of a JSON value beside its text, and of a number.
+const VALUE_FRAME: usize = 12;
+/// Bytes of a file's metadata beside its texts: tags, numbers, times.
+const FILE_FRAME: usize = 96;
+
+/// About the bytes of a message in an answer, what FileService knows of its
+/// files not included. Rather more than it will be.
+pub fn message_bytes(message: &Message) -> usize {
+    let parts: usize = message.parts.iter().map(part_bytes).sum();
+    MESSAGE_FRAME + message.name.len() + object_bytes(&message.metadata) + parts
+}
+
+/// The bytes of a message in an answer, with the most that FileService could
+/// know of its files.
+pub fn message_bytes_at_most(message: &Message) -> usize {
+    let files = message.parts.iter().map(|part| match part {
+        Part::File(file) => FILE_FRAME + file.location.as_str().len() + limits::FILE_TEXT_BYTES,
+        Part::Text(_) | Part::Json(_) | Part::ToolCall(_) | Part::ToolResult(_) => 0,
+    });
+    message_bytes(message) + files.sum::<usize>()
+}
+
+/// About the bytes of what FileService knows of a file in an answer.
+pub fn file_bytes(file: &File) -> usize {
+    FILE_FRAME + file.text_bytes()
+}
+
+fn part_bytes(part: &Part) -> usize {
+    VALUE_FRAME
+        + match part {
+            Part::Text(text) => text.len(),
+            Part::Json(value) => value_bytes(value),
+            Part::ToolCall(call) => call.id.len() + call.name.len() + object_bytes(&call.arguments),
+            Part::ToolResult(result) => {
+                let output = match &result.output {
+                    Some(ToolOutput::Text(text)) => text.len(),
+                    Some(ToolOutput::Json(value)) => value_bytes(value),
+                    None => 0,
+                };
+                result.call_id.len() + result.name.len() + output
+            }
+            Part::File(file) => {
+                FILE_FRAME
+                    + file.location.as_str().len()
+                    + file.name.len()
+                    + file.mime_type.len()
+                    + file.caption.len()
+            }
+        }
+}
+
+/// A number takes more than its digits.
+fn value_bytes(value: &Value) -> usize {
+    VALUE_FRAME
+        + match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+            Value::String(text) => text.len(),
+            Value::Array(values) => values.iter().map(value_bytes).sum(),
+            Value::Object(object) => object_bytes(object),
+        }
+}
+
+fn object_bytes(object: &Map<String, Value>) -> usize {
+    let entry = |(key, value): (&String, &Value)| VALUE_FRAME + key.len() + value_bytes(value);
+    object.iter().map(entry).sum()
+}

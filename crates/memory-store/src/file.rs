@@ -1,0 +1,260 @@
+//! What is known of files.
+
+use std::collections::HashMap;
+
+use memory_contract::{
+    File, FileLocation, FileType, NewFile, TenantId, TransferMethod, file_bytes, limits,
+};
+use tokio_postgres::Row;
+
+use crate::{
+    Page, Store, StoreError,
+    query::{Params, query},
+    rows::{column, only},
+    thread::one_more,
+    words,
+};
+
+/// What [`Store::register_file`] did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registered {
+    /// The file as it is stored.
+    pub file: File,
+    /// Whether it was not known before.
+    pub created: bool,
+}
+
+/// What is known of the files that references name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundFiles(HashMap<FileLocation, Option<File>>);
+
+/// What is known of the file that one reference names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookup<'a> {
+    /// The file.
+    Known(&'a File),
+    /// There is no such file.
+    Unknown,
+    /// It was not looked up.
+    Unread,
+}
+
+impl FoundFiles {
+    /// What is known of the file at a location.
+    pub fn get(&self, location: &FileLocation) -> Lookup<'_> {
+        match self.0.get(location) {
+            Some(Some(file)) => Lookup::Known(file),
+            Some(None) => Lookup::Unknown,
+            None => Lookup::Unread,
+        }
+    }
+}
+
+impl Store {
+    /// Stores what is known of a file, in place of what was known before.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn register_file(
+        &self,
+        tenant: &TenantId,
+        file: NewFile,
+    ) -> Result<Registered, StoreError> {
+        let NewFile {
+            location,
+            kind,
+            storage_key,
+            name,
+            mime_type,
+            size_bytes,
+        } = &file;
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &digest(location),
+            &location.transfer_method().as_str(),
+            &location.as_str(),
+            &kind.as_str(),
+            storage_key,
+            name,
+            mime_type,
+            size_bytes,
+            &subject(location),
+        ];
+        let row = only(
+            self.main
+                .within(tenant, query!("files/register"), params)
+                .await?,
+        )?;
+        Ok(Registered {
+            created: column(&row, 2)?,
+            file: File {
+                created: column(&row, 0)?,
+                updated: column(&row, 1)?,
+                file,
+            },
+        })
+    }
+
+    /// Reads what is known of a file.
+    ///
+    /// # Errors
+    /// `FileNotFound`.
+    pub async fn get_file(
+        &self,
+        tenant: &TenantId,
+        location: &FileLocation,
+    ) -> Result<File, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &digest(location)];
+        let rows = self
+            .main
+            .within(tenant, query!("files/get"), params)
+            .await?;
+        file(rows.first().ok_or(StoreError::FileNotFound)?)
+    }
+
+    /// Lists files, the one created last first, after the key `after`; fewer
+    /// than `limit` where more would not fit into an answer.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn list_files(
+        &self,
+        tenant: &TenantId,
+        method: Option<TransferMethod>,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Page<File, i64>, StoreError> {
+        let name = tenant.as_str();
+        let (before, limit_and_one) = (after.unwrap_or(i64::MAX), one_more(limit));
+        let rows = match method.map(TransferMethod::as_str) {
+            None => {
+                let params: Params<'_> = &[&name, &before, &limit_and_one];
+                self.main
+                    .within(tenant, query!("files/list"), params)
+                    .await?
+            }
+            Some(method) => {
+                let params: Params<'_> = &[&name, &method, &before, &limit_and_one];
+                self.main
+                    .within(tenant, query!("files/list_by_method"), params)
+                    .await?
+            }
+        };
+        let files = rows
+            .iter()
+            .map(|row| Ok((column(row, FILE_COLUMNS)?, file(row)?)))
+            .collect::<Result<Vec<_>, StoreError>>()?;
+        let mut bytes = 0;
+        let fitting = files.iter().take_while(|(_, file)| {
+            bytes += file_bytes(file);
+            bytes <= limits::ANSWER_BYTES
+        });
+        let fitting = u32::try_from(fitting.count()).unwrap_or(u32::MAX);
+        Ok(Page::cut(files, limit.min(fitting)))
+    }
+
+    /// Forgets what is known of a file.
+    ///
+    /// # Errors
+    /// `FileNotFound`.
+    pub async fn delete_file(
+        &self,
+        tenant: &TenantId,
+        location: &FileLocation,
+    ) -> Result<(), StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &digest(location), &subject(location)];
+        let rows = self
+            .main
+            .within(tenant, query!("files/delete"), params)
+            .await?;
+        match rows.is_empty() {
+            true => Err(StoreError::FileNotFound),
+            false => Ok(()),
+        }
+    }
+
+    /// Looks up the files that references name, in one query; in none without
+    /// references. What is needed most stands first: when the files' texts fill
+    /// an answer, the rest stays unread.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn files_of<'a>(
+        &self,
+        tenant: &TenantId,
+        references: impl IntoIterator<Item = &'a FileLocation>,
+    ) -> Result<FoundFiles, StoreError> {
+        let mut found = HashMap::new();
+        let mut wanted = Vec::new();
+        for location in references {
+            if found.insert(location.clone(), None).is_none() {
+                wanted.push((location, digest(location)));
+            }
+        }
+        if wanted.is_empty() {
+            return Ok(FoundFiles::default());
+        }
+        let digests: Vec<&[u8]> = wanted.iter().map(|(_, digest)| digest.as_slice()).collect();
+        let max_bytes = i64::try_from(limits::ANSWER_BYTES).unwrap_or(i64::MAX);
+        let params: Params<'_> = &[&tenant.as_str(), &digests, &max_bytes];
+        let rows = self
+            .main
+            .within(tenant, query!("files/find"), params)
+            .await?;
+        let (mut bytes, mut last) = (0, 0);
+        for row in &rows {
+            let file = file(row)?;
+            bytes += file.text_bytes();
+            last = usize::try_from(column::<i64>(row, FILE_COLUMNS)?).unwrap_or_default();
+            found.insert(file.file.location.clone(), Some(file));
+        }
+        if bytes >= limits::ANSWER_BYTES {
+            for (location, _) in &wanted[last.min(wanted.len())..] {
+                found.remove(*location);
+            }
+        }
+        Ok(FoundFiles(found))
+    }
+}
+
+/// Columns of a file.
+const FILE_COLUMNS: usize = 9;
+
+/// Reads a file from `FILE_COLUMNS` columns: `transfer_method, reference, type,
+/// storage_key, name, mime_type, size_bytes, created_at, updated_at`.
+fn file(row: &Row) -> Result<File, StoreError> {
+    let corrupt = |why: &str| StoreError::Corrupt {
+        what: "file",
+        why: why.to_owned(),
+    };
+    let method = TransferMethod::from_name(column(row, 0)?)
+        .ok_or_else(|| corrupt("its transfer method is not known"))?;
+    let kind =
+        FileType::from_name(column(row, 2)?).ok_or_else(|| corrupt("its type is not known"))?;
+    Ok(File {
+        file: NewFile {
+            location: FileLocation::new(method, column(row, 1)?),
+            kind,
+            storage_key: column(row, 3)?,
+            name: column(row, 4)?,
+            mime_type: column(row, 5)?,
+            size_bytes: column(row, 6)?,
+        },
+        created: column(row, 7)?,
+        updated: column(row, 8)?,
+    })
+}
+
+fn digest(location: &FileLocation) -> Vec<u8> {
+    words::digest(&[location.transfer_method().as_str(), location.as_str()]).to_vec()
+}
+
+/// How a noted change names the file. What follows a URL's path is left out: it
+/// may be a signature, which is a secret.
+fn subject(location: &FileLocation) -> &str {
+    let name = location.as_str();
+    match location {
+        FileLocation::Url(_) => name.split(['?', '#']).next().unwrap_or_default(),
+        FileLocation::UploadFileId(_) | FileLocation::ToolFileId(_) => name,
+    }
+}

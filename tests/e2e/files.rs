@@ -1,0 +1,739 @@
+//! What is known of files, and how references to them are answered.
+
+use std::collections::HashSet;
+
+use memory_contract::proto::{
+    DeleteFileRequest, ExportMessagesRequest, File, FileRef, FileType, GetFileRequest,
+    GetHistoryRequest, GetMessageRequest, ListFilesRequest, ListMessagesRequest, Message, Part,
+    RecallMode, RecallRequest, RegisterFileRequest, RegisterFileResponse, Role, TransferMethod,
+    delete_file_request, export_messages_response::Record, file, file_ref, get_file_request,
+    part::Content,
+};
+use prost::Message as _;
+use recollect_tests::{
+    Client, Dynamic, Key, PLAIN, Refused as _, app, history_request, ids, recall_request, say,
+    search_request, trials, with_parts,
+};
+use serde_json::{Value, json};
+use tokio_stream::StreamExt as _;
+use tonic::Code;
+use uuid::Uuid;
+
+use crate::plain;
+
+trials![
+    d07_attachments_of_each_kind_come_back_as_parts,
+    d10_a_file_is_a_reference_and_nothing_more,
+    d11_a_registered_file_is_answered_with_all_that_is_known_of_it,
+    d11_a_dangling_reference_is_flagged_and_stays,
+    d11_a_reference_dangles_again_after_its_file_was_deleted,
+    d11_a_file_of_another_tenant_is_not_there,
+    d11_an_answer_has_room_for_what_is_known_of_its_files,
+    d21_what_is_known_of_a_file_is_in_the_database,
+    a_file_that_is_registered_anew_is_replaced,
+    an_id_that_is_left_empty_becomes_a_uuid,
+    a_list_of_files_has_each_once,
+    an_export_has_references_as_they_were_stored,
+    fields_of_files_have_limits,
+];
+
+/// A way to name a file that nobody else uses.
+fn upload() -> file::Location {
+    file::Location::UploadFileId(format!("upload-{}", Uuid::new_v4()))
+}
+
+fn tool() -> file::Location {
+    file::Location::ToolFileId(format!("tool-{}", Uuid::new_v4()))
+}
+
+fn url() -> file::Location {
+    file::Location::Url(format!("https://example.org/{}.png?s=1", Uuid::new_v4()))
+}
+
+/// A picture to register.
+fn picture(location: &file::Location) -> File {
+    File {
+        location: Some(location.clone()),
+        r#type: FileType::Image.into(),
+        storage_key: "uploads/2026/cat.png".to_owned(),
+        name: "cat.png".to_owned(),
+        mime_type: "image/png".to_owned(),
+        size_bytes: 52_100,
+        ..Default::default()
+    }
+}
+
+async fn register(client: &Client, file: File) -> RegisterFileResponse {
+    let request = RegisterFileRequest { file: Some(file) };
+    let response = client.files().register_file(request).await.unwrap();
+    response.into_inner()
+}
+
+async fn delete(client: &Client, location: &file::Location) {
+    let request = DeleteFileRequest {
+        location: Some(match location.clone() {
+            file::Location::UploadFileId(id) => delete_file_request::Location::UploadFileId(id),
+            file::Location::ToolFileId(id) => delete_file_request::Location::ToolFileId(id),
+            file::Location::Url(url) => delete_file_request::Location::Url(url),
+        }),
+    };
+    client.files().delete_file(request).await.unwrap();
+}
+
+fn get_request(location: &file::Location) -> GetFileRequest {
+    GetFileRequest {
+        location: Some(match location.clone() {
+            file::Location::UploadFileId(id) => get_file_request::Location::UploadFileId(id),
+            file::Location::ToolFileId(id) => get_file_request::Location::ToolFileId(id),
+            file::Location::Url(url) => get_file_request::Location::Url(url),
+        }),
+    }
+}
+
+/// A reference as a caller stores it.
+fn reference(location: &file::Location, kind: FileType) -> FileRef {
+    FileRef {
+        r#type: kind.into(),
+        location: Some(match location.clone() {
+            file::Location::UploadFileId(id) => file_ref::Location::UploadFileId(id),
+            file::Location::ToolFileId(id) => file_ref::Location::ToolFileId(id),
+            file::Location::Url(url) => file_ref::Location::Url(url),
+        }),
+        name: "my name for it".to_owned(),
+        mime_type: "image/x-mine".to_owned(),
+        size_bytes: 7,
+        caption: "A heron on a jetty".to_owned(),
+        ..Default::default()
+    }
+}
+
+fn part(reference: &FileRef) -> Part {
+    Part {
+        content: Some(Content::File(reference.clone())),
+    }
+}
+
+fn references(message: &Message) -> Vec<FileRef> {
+    let files = message.parts.iter().filter_map(|part| match &part.content {
+        Some(Content::File(file)) => Some(file.clone()),
+        _ => None,
+    });
+    files.collect()
+}
+
+/// One message in a thread of its own.
+struct Said {
+    thread_id: String,
+    message_id: String,
+    revision: String,
+}
+
+async fn said(client: &Client, role: Role, references: &[FileRef]) -> Said {
+    let thread_id = client.thread(&app()).await;
+    let parts = references.iter().map(part).collect();
+    let stored = client
+        .append(&thread_id, vec![with_parts(role, parts)])
+        .await;
+    Said {
+        message_id: stored.messages[0].message_id.clone(),
+        revision: stored.revision,
+        thread_id,
+    }
+}
+
+/// The message as each way of reading gives it.
+async fn every_reading(client: &Client, said: &Said) -> Vec<(&'static str, Message)> {
+    let Said {
+        thread_id,
+        message_id,
+        revision,
+    } = said;
+    let request = GetMessageRequest {
+        thread_id: thread_id.clone(),
+        message_id: message_id.clone(),
+    };
+    let got = client.messages().get_message(request).await.unwrap();
+    let got = got.into_inner().message.unwrap();
+    let listed = client.all_messages(thread_id).await.remove(0);
+    let history = client.history(history_request(thread_id)).await;
+    let window = RecallRequest {
+        mode: RecallMode::Window.into(),
+        ..recall_request(thread_id, "", revision)
+    };
+    let recalled = client.recall(window).await.messages.remove(0);
+    let search = search_request(thread_id, "heron jetty", revision);
+    let found = client.search(search).await.matches.remove(0);
+    vec![
+        ("GetMessage", got),
+        ("ListMessages", listed),
+        ("GetHistory", history.messages[0].clone()),
+        ("Recall", recalled.message.unwrap()),
+        ("Search", found.message.unwrap()),
+    ]
+}
+
+async fn d07_attachments_of_each_kind_come_back_as_parts() {
+    let client = plain().await;
+    let kinds = [
+        FileType::Image,
+        FileType::Audio,
+        FileType::Video,
+        FileType::Document,
+        FileType::Custom,
+    ];
+    let sent: Vec<FileRef> = kinds
+        .into_iter()
+        .flat_map(|kind| [upload(), tool(), url()].map(|location| reference(&location, kind)))
+        .collect();
+    for role in [Role::User, Role::Assistant] {
+        let said = said(&client, role, &sent).await;
+        for (how, message) in every_reading(&client, &said).await {
+            assert_eq!(message.role(), role, "{how}");
+            let got = references(&message);
+            assert_eq!(got.len(), 15, "{how}");
+            for (got, sent) in got.into_iter().zip(&sent) {
+                let unflagged = FileRef {
+                    dangling: false,
+                    ..got
+                };
+                assert_eq!(unflagged, *sent, "{how}");
+            }
+        }
+    }
+}
+
+async fn d10_a_file_is_a_reference_and_nothing_more() {
+    let client = plain().await;
+    let place = upload();
+    // What only answers have is ignored, whatever a caller makes of it.
+    let boasting = FileRef {
+        file: Some(picture(&place)),
+        dangling: true,
+        ..reference(&place, FileType::Document)
+    };
+    let said = said(&client, Role::User, &[boasting]).await;
+    let admin = database().await;
+    let row = admin
+        .query_one(
+            "SELECT parts::text FROM recollect.messages WHERE message_id = $1::text::uuid",
+            &[&said.message_id],
+        )
+        .await
+        .unwrap();
+    let stored: Value = serde_json::from_str(row.get(0)).unwrap();
+    let file::Location::UploadFileId(id) = &place else {
+        unreachable!()
+    };
+    assert_eq!(
+        stored,
+        json!([{"file": {
+            "type": "document",
+            "location": {"upload_file_id": id},
+            "name": "my name for it",
+            "mime_type": "image/x-mine",
+            "size_bytes": 7,
+            "caption": "A heron on a jetty",
+        }}])
+    );
+    for (how, message) in every_reading(&client, &said).await {
+        let got = references(&message).remove(0);
+        assert_eq!((got.file, got.dangling), (None, true), "{how}");
+    }
+}
+
+async fn d11_a_registered_file_is_answered_with_all_that_is_known_of_it() {
+    let client = plain().await;
+    for (place, method) in [
+        (upload(), TransferMethod::LocalFile),
+        (tool(), TransferMethod::ToolFile),
+        (url(), TransferMethod::RemoteUrl),
+    ] {
+        let known = register(&client, picture(&place)).await.file.unwrap();
+        assert_eq!(known.transfer_method(), method);
+        let sent = reference(&place, FileType::Image);
+        let said = said(&client, Role::User, &[sent.clone(), sent.clone()]).await;
+        let expected = FileRef {
+            file: Some(known.clone()),
+            ..sent
+        };
+        for (how, message) in every_reading(&client, &said).await {
+            let got = references(&message);
+            assert_eq!(got, [expected.clone(), expected.clone()], "{how}");
+            let file = got[0].file.as_ref().unwrap();
+            assert_eq!(file.storage_key, "uploads/2026/cat.png", "{how}");
+            assert_eq!(file.name, "cat.png", "{how}");
+            assert_eq!(file.mime_type, "image/png", "{how}");
+            assert_eq!(file.size_bytes, 52_100, "{how}");
+        }
+    }
+}
+
+async fn d11_a_dangling_reference_is_flagged_and_stays() {
+    let client = plain().await;
+    let (known, nowhere, made, net) = (upload(), upload(), tool(), url());
+    register(&client, picture(&known)).await;
+    // The same id is another file where it was reached otherwise.
+    let file::Location::UploadFileId(id) = &known else {
+        unreachable!()
+    };
+    let other = file::Location::ToolFileId(id.clone());
+    let places = [&known, &nowhere, &made, &other, &net];
+    let sent = places.map(|place| reference(place, FileType::Audio));
+    let said = said(&client, Role::Assistant, &sent).await;
+    for (how, message) in every_reading(&client, &said).await {
+        let got = references(&message);
+        let flags: Vec<(bool, bool)> = got
+            .iter()
+            .map(|reference| (reference.file.is_some(), reference.dangling))
+            .collect();
+        assert_eq!(
+            flags,
+            [
+                (true, false),
+                (false, true),
+                (false, true),
+                (false, true),
+                (false, false)
+            ],
+            "{how}"
+        );
+        assert_eq!(got[1].caption, "A heron on a jetty", "{how}");
+    }
+}
+
+async fn d11_a_reference_dangles_again_after_its_file_was_deleted() {
+    let client = plain().await;
+    for (place, dangles) in [(upload(), true), (tool(), true), (url(), false)] {
+        let said = said(&client, Role::User, &[reference(&place, FileType::Image)]).await;
+        for known in [false, true, false] {
+            if known {
+                register(&client, picture(&place)).await;
+            }
+            for (how, message) in every_reading(&client, &said).await {
+                let got = references(&message).remove(0);
+                assert_eq!(got.file.is_some(), known, "{how}");
+                assert_eq!(got.dangling, dangles && !known, "{how}");
+            }
+            if known {
+                delete(&client, &place).await;
+                let gone = client.files().get_file(get_request(&place)).await;
+                gone.refused().is(Code::NotFound, "FILE_NOT_FOUND");
+            }
+        }
+    }
+}
+
+async fn d11_a_file_of_another_tenant_is_not_there() {
+    let (acme, globex) = (plain().await, PLAIN.client(Key::Globex).await);
+    for place in [upload(), url()] {
+        register(&globex, picture(&place)).await;
+        let said = said(&acme, Role::User, &[reference(&place, FileType::Image)]).await;
+        for (how, message) in every_reading(&acme, &said).await {
+            let got = references(&message).remove(0);
+            assert_eq!(got.file, None, "{how}");
+            let on_the_net = matches!(place, file::Location::Url(_));
+            assert_eq!(got.dangling, !on_the_net, "{how}");
+        }
+        let foreign = acme.files().get_file(get_request(&place)).await.refused();
+        let unknown = acme
+            .files()
+            .get_file(get_request(&upload()))
+            .await
+            .refused();
+        assert_eq!(foreign, unknown);
+        let request = DeleteFileRequest {
+            location: Some(delete_file_request::Location::ToolFileId("nowhere".into())),
+        };
+        let refused = acme.files().delete_file(request).await.refused();
+        refused.is(Code::NotFound, "FILE_NOT_FOUND");
+        let own = File {
+            name: "of acme".to_owned(),
+            ..picture(&place)
+        };
+        assert!(register(&acme, own).await.created);
+        delete(&acme, &place).await;
+        let theirs = globex.files().get_file(get_request(&place)).await.unwrap();
+        assert_eq!(theirs.into_inner().file.unwrap().name, "cat.png");
+        delete(&globex, &place).await;
+    }
+}
+
+async fn d11_an_answer_has_room_for_what_is_known_of_its_files() {
+    const MESSAGES: usize = 12;
+    const REFERENCES: usize = 64;
+    let client = plain().await;
+    let places: Vec<file::Location> = (0..REFERENCES).map(|_| upload()).collect();
+    for place in &places {
+        // A letter of four bytes, so that a file has 6.6 KiB.
+        let file = File {
+            storage_key: "𝒶".repeat(1_024),
+            name: "𝒷".repeat(512),
+            mime_type: "𝒸".repeat(128),
+            ..picture(place)
+        };
+        register(&client, file).await;
+    }
+    let thread_id = client.thread(&app()).await;
+    let sent = places.iter().map(|place| reference(place, FileType::Image));
+    let parts: Vec<Part> = sent.map(|reference| part(&reference)).collect();
+    for _ in 0..MESSAGES {
+        client
+            .append(&thread_id, vec![with_parts(Role::User, parts.clone())])
+            .await;
+    }
+    let stored = client
+        .append(&thread_id, vec![say(Role::User, "The newest.")])
+        .await;
+    let whole = |messages: &[Message]| {
+        messages
+            .iter()
+            .flat_map(references)
+            .all(|reference| reference.file.is_some() && !reference.dangling)
+    };
+
+    let mut request = ListMessagesRequest {
+        thread_id: thread_id.clone(),
+        page_size: 500,
+        ..Default::default()
+    };
+    let (mut pages, mut seqs) = (0, Vec::new());
+    loop {
+        let page = client.messages().list_messages(request.clone()).await;
+        let page = page.unwrap().into_inner();
+        assert!(page.encoded_len() <= 4 << 20, "{}", page.encoded_len());
+        assert!(whole(&page.messages));
+        seqs.extend(page.messages.iter().map(|message| message.seq));
+        pages += 1;
+        if page.next_page_token.is_empty() {
+            break;
+        }
+        request.page_token = page.next_page_token;
+    }
+    assert_eq!(seqs, (1..=MESSAGES as i64 + 1).collect::<Vec<_>>());
+    assert!(pages > 1, "one answer could not hold them");
+
+    let request = GetHistoryRequest {
+        max_tokens: 10_000_000,
+        ..history_request(&thread_id)
+    };
+    let history = client.history(request).await;
+    assert!(
+        history.encoded_len() <= 3_670_016,
+        "{}",
+        history.encoded_len()
+    );
+    assert!(history.truncated && whole(&history.messages));
+    assert_eq!(
+        ids(&history.messages).last(),
+        Some(&stored.messages[0].message_id),
+        "the newest is the last to go"
+    );
+
+    let request = RecallRequest {
+        mode: RecallMode::Window.into(),
+        recent_window: Some(500),
+        ..recall_request(&thread_id, "", &stored.revision)
+    };
+    let recalled = client.recall(request).await;
+    assert!(
+        recalled.encoded_len() <= 4 << 20,
+        "{}",
+        recalled.encoded_len()
+    );
+    let found: Vec<Message> = recalled
+        .messages
+        .into_iter()
+        .map(|hit| hit.message.unwrap())
+        .collect();
+    assert!(found.len() > 3 && whole(&found), "{}", found.len());
+}
+
+/// The superuser's connection to the database of the shared server.
+async fn database() -> tokio_postgres::Client {
+    let url = PLAIN.ready().line["postgres"].as_str().unwrap();
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls)
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+async fn d21_what_is_known_of_a_file_is_in_the_database() {
+    let client = plain().await;
+    let place = upload();
+    let file::Location::UploadFileId(id) = &place else {
+        unreachable!()
+    };
+    register(&client, picture(&place)).await;
+    let admin = database().await;
+    let row = admin
+        .query_one(
+            "SELECT tenant_id, transfer_method, type, storage_key, name, mime_type, size_bytes \
+             FROM recollect.files WHERE reference = $1",
+            &[id],
+        )
+        .await
+        .unwrap();
+    let texts: Vec<String> = (0..6).map(|place| row.get(place)).collect();
+    assert_eq!(
+        texts,
+        [
+            "acme",
+            "local_file",
+            "image",
+            "uploads/2026/cat.png",
+            "cat.png",
+            "image/png"
+        ]
+    );
+    assert_eq!(row.get::<_, i64>(6), 52_100);
+
+    // Who did it is noted, without what follows a URL's path.
+    let net = url();
+    let file::Location::Url(address) = &net else {
+        unreachable!()
+    };
+    register(&client, picture(&net)).await;
+    delete(&client, &net).await;
+    let path = address.split('?').next().unwrap();
+    let noted = admin
+        .query(
+            "SELECT action FROM recollect.transactions \
+             WHERE tenant_id = 'acme' AND subject = $1 AND item_count = 1 ORDER BY id",
+            &[&path],
+        )
+        .await
+        .unwrap();
+    let actions: Vec<&str> = noted.iter().map(|row| row.get(0)).collect();
+    assert_eq!(actions, ["register_file", "delete_file"]);
+}
+
+async fn a_file_that_is_registered_anew_is_replaced() {
+    let client = plain().await;
+    let place = upload();
+    let first = register(&client, picture(&place)).await;
+    assert!(first.created);
+    let first = first.file.unwrap();
+    assert_eq!(first.create_time, first.update_time);
+
+    let again = register(&client, picture(&place)).await;
+    assert!(!again.created);
+    let again = again.file.unwrap();
+    assert_eq!(again.create_time, first.create_time);
+    assert_eq!(
+        File {
+            update_time: first.update_time,
+            ..again
+        },
+        first
+    );
+
+    let changed = File {
+        r#type: FileType::Document.into(),
+        storage_key: "elsewhere".to_owned(),
+        name: String::new(),
+        mime_type: "application/pdf".to_owned(),
+        size_bytes: 0,
+        ..picture(&place)
+    };
+    let changed = register(&client, changed).await;
+    assert!(!changed.created);
+    let got = client.files().get_file(get_request(&place)).await.unwrap();
+    let got = got.into_inner().file.unwrap();
+    assert_eq!(Some(&got), changed.file.as_ref());
+    assert_eq!((got.storage_key.as_str(), got.size_bytes), ("elsewhere", 0));
+    let later = |time: Option<prost_types::Timestamp>| time.map(|at| (at.seconds, at.nanos));
+    assert!(later(got.update_time) > later(first.update_time));
+}
+
+async fn an_id_that_is_left_empty_becomes_a_uuid() {
+    let client = plain().await;
+    let mut seen = HashSet::new();
+    for empty in [
+        file::Location::UploadFileId(String::new()),
+        file::Location::UploadFileId(String::new()),
+        file::Location::ToolFileId(String::new()),
+    ] {
+        let made = register(&client, picture(&empty)).await;
+        assert!(made.created);
+        let location = made.file.unwrap().location.unwrap();
+        let (id, same_kind) = match &location {
+            file::Location::UploadFileId(id) => {
+                (id, matches!(empty, file::Location::UploadFileId(_)))
+            }
+            file::Location::ToolFileId(id) => (id, matches!(empty, file::Location::ToolFileId(_))),
+            file::Location::Url(url) => panic!("{url}"),
+        };
+        assert!(same_kind);
+        assert!(seen.insert(Uuid::parse_str(id).unwrap()));
+        client
+            .files()
+            .get_file(get_request(&location))
+            .await
+            .unwrap();
+    }
+}
+
+async fn a_list_of_files_has_each_once() {
+    let client = plain().await;
+    let places: Vec<file::Location> = (0..7).flat_map(|_| [upload(), tool(), url()]).collect();
+    for place in &places {
+        register(&client, picture(place)).await;
+    }
+    // Registered anew, it keeps its place.
+    register(&client, picture(&places[3])).await;
+    let list = async |transfer_method: TransferMethod| {
+        let mut request = ListFilesRequest {
+            page_size: 4,
+            transfer_method: transfer_method.into(),
+            ..Default::default()
+        };
+        let mut all = Vec::new();
+        loop {
+            let page = client.files().list_files(request.clone()).await.unwrap();
+            let page = page.into_inner();
+            assert!(page.files.len() <= 4);
+            all.extend(page.files);
+            if page.next_page_token.is_empty() {
+                return all;
+            }
+            request.page_token = page.next_page_token;
+        }
+    };
+    for (method, every) in [
+        (TransferMethod::Unspecified, 1),
+        (TransferMethod::LocalFile, 3),
+        (TransferMethod::ToolFile, 3),
+        (TransferMethod::RemoteUrl, 3),
+    ] {
+        let first = match method {
+            TransferMethod::Unspecified | TransferMethod::LocalFile => 0,
+            TransferMethod::ToolFile => 1,
+            TransferMethod::RemoteUrl => 2,
+        };
+        let expected = places.iter().skip(first).step_by(every).rev();
+        let all = list(method).await;
+        let right =
+            |file: &File| method == TransferMethod::Unspecified || file.transfer_method() == method;
+        assert!(all.iter().all(right));
+        // Other tests register files too.
+        let ours: Vec<&file::Location> = all
+            .iter()
+            .filter_map(|file| file.location.as_ref())
+            .filter(|location| places.contains(location))
+            .collect();
+        assert_eq!(ours, expected.collect::<Vec<_>>(), "{method:?}");
+    }
+
+    let request = ListFilesRequest {
+        page_size: 1,
+        ..Default::default()
+    };
+    let page = client.files().list_files(request).await.unwrap();
+    let other = ListFilesRequest {
+        page_token: page.into_inner().next_page_token,
+        transfer_method: TransferMethod::LocalFile.into(),
+        ..Default::default()
+    };
+    let refused = client.files().list_files(other).await.refused();
+    refused.names_field("page_token");
+}
+
+async fn an_export_has_references_as_they_were_stored() {
+    let client = plain().await;
+    let (known, nowhere) = (upload(), tool());
+    register(&client, picture(&known)).await;
+    let sent = [&known, &nowhere].map(|place| reference(place, FileType::Image));
+    let said = said(&client, Role::User, &sent).await;
+    let request = ExportMessagesRequest {
+        thread_id: said.thread_id,
+        ..Default::default()
+    };
+    let stream = client.messages().export_messages(request).await.unwrap();
+    let records: Vec<Record> = stream
+        .into_inner()
+        .map(|record| record.unwrap().record.unwrap())
+        .collect()
+        .await;
+    let [Record::Thread(_), Record::Message(message)] = records.as_slice() else {
+        panic!("{records:?}")
+    };
+    assert_eq!(references(message), sent);
+}
+
+async fn fields_of_files_have_limits() {
+    let client = plain().await;
+    let good = json!({"upload_file_id": "limits", "type": "FILE_TYPE_IMAGE", "storage_key": "k"});
+    let with = |key: &str, value: Value| {
+        let mut file = good.clone();
+        if matches!(key, "tool_file_id" | "url") {
+            file.as_object_mut().unwrap().remove("upload_file_id");
+        }
+        file[key] = value;
+        json!({"file": file})
+    };
+    let register = "FileService/RegisterFile";
+    for (key, limit) in [
+        ("upload_file_id", 256),
+        ("tool_file_id", 256),
+        ("url", 2_048),
+        ("storage_key", 1_024),
+        ("name", 512),
+        ("mime_type", 128),
+    ] {
+        let letters = |count: usize| json!("ä".repeat(count));
+        Dynamic::call(&client, register, with(key, letters(limit)))
+            .await
+            .unwrap_or_else(|error| panic!("{key}: {error:?}"));
+        for wrong in [letters(limit + 1), json!("a\u{0}b")] {
+            let refused = Dynamic::call(&client, register, with(key, wrong)).await;
+            refused.refused().names_field(&format!("file.{key}"));
+        }
+    }
+    for (request, field) in [
+        (json!({}), "file"),
+        (with("size_bytes", json!(-1)), "file.size_bytes"),
+        (with("storage_key", json!("")), "file.storage_key"),
+        (with("type", json!(0)), "file.type"),
+        (with("type", json!(99)), "file.type"),
+        (with("url", json!("")), "file.url"),
+        (json!({"file": {"type": 1}}), "file.location"),
+    ] {
+        let refused = Dynamic::call(&client, register, request).await;
+        refused.refused().names_field(field);
+    }
+    // Only a URL does without a key, and all wrong fields are named at once.
+    let net = json!({"file": {"url": format!("https://{}", Uuid::new_v4()), "type": 1}});
+    Dynamic::call(&client, register, net).await.unwrap();
+    let wrong = json!({"file": {"tool_file_id": "x", "size_bytes": -1}});
+    let refused = Dynamic::call(&client, register, wrong).await.refused();
+    let refused = refused.is(Code::InvalidArgument, "INVALID_FIELD");
+    let named: Vec<&str> = refused
+        .fields
+        .iter()
+        .map(|(field, _)| field.as_str())
+        .collect();
+    assert_eq!(named, ["file.type", "file.storage_key", "file.size_bytes"]);
+
+    for (method, request, field) in [
+        ("GetFile", json!({}), "location"),
+        ("GetFile", json!({"url": ""}), "url"),
+        (
+            "GetFile",
+            json!({"upload_file_id": "x".repeat(257)}),
+            "upload_file_id",
+        ),
+        ("DeleteFile", json!({"tool_file_id": ""}), "tool_file_id"),
+        ("DeleteFile", json!({"url": "x".repeat(2_049)}), "url"),
+        ("ListFiles", json!({"page_size": -1}), "page_size"),
+        (
+            "ListFiles",
+            json!({"transfer_method": 9}),
+            "transfer_method",
+        ),
+        ("ListFiles", json!({"page_token": "no"}), "page_token"),
+    ] {
+        let refused = Dynamic::call(&client, &format!("FileService/{method}"), request).await;
+        refused.refused().names_field(field);
+    }
+}

@@ -1,0 +1,167 @@
+//! Conversations in another database than the rest.
+
+use std::time::Duration;
+
+use memory_contract::proto::{
+    File, FileRef, FileType, GetFileRequest, GetHistoryResponse, Part, RegisterFileRequest, Role,
+    file, file_ref, get_file_request, part::Content,
+};
+use recollect_tests::{
+    Cluster, DataDir, Key, Options, Refused as _, Server, eventually, history_request, http_get,
+    recall_request, recollect, search_request, texts, trials, turn, with_parts,
+};
+use tonic::Code;
+
+trials![l07_messages_live_in_another_database_than_the_rest];
+
+const ID: &str = "upload-1";
+
+fn reference() -> Part {
+    Part {
+        content: Some(Content::File(FileRef {
+            r#type: FileType::Image.into(),
+            location: Some(file_ref::Location::UploadFileId(ID.to_owned())),
+            caption: "A heron on a jetty".to_owned(),
+            ..Default::default()
+        })),
+    }
+}
+
+/// The storage key and the flag of the reference in the newest message.
+fn looked_up(history: &GetHistoryResponse) -> (Option<String>, bool) {
+    let parts = &history.messages.last().unwrap().parts;
+    let Some(Content::File(reference)) = &parts[0].content else {
+        panic!("{parts:?}")
+    };
+    let key = reference.file.as_ref().map(|file| file.storage_key.clone());
+    (key, reference.dangling)
+}
+
+async fn rows(cluster: &Cluster, table: &str) -> i64 {
+    let admin = cluster.superuser().await;
+    let query = format!("SELECT count(*) FROM recollect.{table}");
+    admin.query_one(&query, &[]).await.unwrap().get(0)
+}
+
+async fn l07_messages_live_in_another_database_than_the_rest() {
+    let (mut main, chat) = (Cluster::start().await, Cluster::start().await);
+    let (main_url, chat_url) = (main.url(), chat.url());
+    let env = [
+        ("DATABASE_URL", main_url.as_str()),
+        ("RECOLLECT_DATABASE__CHAT_URL", chat_url.as_str()),
+    ];
+    let dir = DataDir::new();
+    let index = dir.path().join("index");
+    let options = Options {
+        command: "serve",
+        env: env
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
+        ..Options::with(&[
+            "embedding.kind = \"none\"",
+            &format!("index.path = \"{}\"", index.display()),
+        ])
+    };
+    // A server needs both schemas.
+    recollect(&["migrate"], &env[..1]).ok();
+    let problem = Server::try_start(&dir, &options).err();
+    let problem = problem.expect("one database has no schema");
+    assert!(problem.contains("chat_url"), "{problem}");
+    let doctor = recollect(&["doctor", "--json"], &env).json_lines();
+    let verdict = |check: &str| {
+        let line = doctor.iter().find(|line| line["check"] == check);
+        line.unwrap_or_else(|| panic!("{check} is not checked"))["verdict"].clone()
+    };
+    for (check, expected) in [
+        ("database", "ok"),
+        ("schema", "ok"),
+        ("chat database", "ok"),
+        ("chat schema", "fail"),
+    ] {
+        assert_eq!(verdict(check), expected, "{check}");
+    }
+    let migrated = recollect(&["migrate"], &env).ok().stdout;
+    for expected in [
+        "database.url: The schema is at version",
+        "database.chat_url: applied",
+        "database.chat_url: The schema is at version",
+    ] {
+        assert!(migrated.contains(expected), "{migrated}");
+    }
+    let shown = recollect(&["config"], &env).ok().stdout;
+    assert!(!shown.contains(&chat_url), "{shown}");
+
+    let server = Server::start(&dir, &options);
+    let metrics_addr = &server.ready().metrics_addr;
+    let client = server.client(Key::Acme).await;
+    let request = RegisterFileRequest {
+        file: Some(File {
+            location: Some(file::Location::UploadFileId(ID.to_owned())),
+            r#type: FileType::Image.into(),
+            storage_key: "uploads/1.png".to_owned(),
+            ..Default::default()
+        }),
+    };
+    client.files().register_file(request).await.unwrap();
+    let thread_id = client.thread("app").await;
+    client.append(&thread_id, turn("Before?", "Before.")).await;
+    let message = with_parts(Role::User, vec![reference()]);
+    let stored = client.append(&thread_id, vec![message]).await;
+    let history = client.history(history_request(&thread_id)).await;
+    let known = (Some("uploads/1.png".to_owned()), false);
+    assert_eq!(history.messages.len(), 3);
+    assert_eq!(looked_up(&history), known);
+    let question = recall_request(&thread_id, "before", &stored.revision);
+    let recalled = client.recall(question).await;
+    assert_eq!(recalled.degradations, []);
+    assert!(texts(&recalled.messages).contains(&"Before.".to_owned()));
+
+    for (table, in_chat, in_main) in [
+        ("threads", 1, 0),
+        ("branches", 1, 0),
+        ("messages", 3, 0),
+        ("files", 0, 1),
+    ] {
+        let found = (rows(&chat, table).await, rows(&main, table).await);
+        assert_eq!(found, (in_chat, in_main), "{table}");
+    }
+    let (_, metrics) = http_get(metrics_addr, "/metrics").await;
+    for pool in ["service", "main", "worker"] {
+        let gauge = format!("recollect_pool_open{{pool=\"{pool}\"}}");
+        assert!(metrics.contains(&gauge), "{metrics}");
+    }
+    let (status, body) = http_get(metrics_addr, "/readyz").await;
+    assert_eq!(status, 200);
+    assert!(body.contains("\"ready\""), "{body}");
+
+    // Without the other database conversations go on.
+    main.crash();
+    let stored = client.append(&thread_id, turn("After?", "After.")).await;
+    let history = client.history(history_request(&thread_id)).await;
+    assert_eq!(texts(&history.messages)[3..], ["After?", "After."]);
+    let search = search_request(&thread_id, "after", &stored.revision);
+    assert_eq!(client.search(search).await.degradations, []);
+    let message = with_parts(Role::User, vec![reference()]);
+    client.append(&thread_id, vec![message]).await;
+    let history = client.history(history_request(&thread_id)).await;
+    assert_eq!(looked_up(&history), (None, false), "nobody knows");
+    let get = || GetFileRequest {
+        location: Some(get_file_request::Location::UploadFileId(ID.to_owned())),
+    };
+    let refused = client.files().get_file(get()).await.refused();
+    refused.is(Code::Unavailable, "DATABASE_UNAVAILABLE");
+    let state = async |word: &str| {
+        let (status, body) = http_get(metrics_addr, "/readyz").await;
+        status == 200 && body.contains(&format!("\"{word}\""))
+    };
+    let patience = Duration::from_secs(20);
+    eventually("it is degraded", patience, async || state("degraded").await).await;
+    let (_, body) = http_get(metrics_addr, "/readyz").await;
+    assert!(body.contains("files"), "{body}");
+
+    main.restart().await;
+    eventually("it is ready", patience, async || state("ready").await).await;
+    let history = client.history(history_request(&thread_id)).await;
+    assert_eq!(looked_up(&history), known);
+}
