@@ -35,6 +35,27 @@ pub enum StoreError {
         /// The place of the message in the append, from 0.
         index: usize,
     },
+    /// The tenant has no such API key.
+    #[error("there is no such API key")]
+    ApiKeyNotFound,
+    /// The tenant has an API key of this name.
+    #[error("an API key of this name exists")]
+    ApiKeyExists,
+    /// The tenant has no such secret.
+    #[error("there is no such secret")]
+    SecretNotFound,
+    /// There is no key for secrets, or not the one of this secret.
+    #[error("secrets cannot be used: {why}")]
+    SecretsUnavailable {
+        /// What is missing, and what to do.
+        why: &'static str,
+    },
+    /// Encrypting, or drawing a random number, failed.
+    #[error("{what} failed")]
+    Crypto {
+        /// What was tried.
+        what: &'static str,
+    },
     /// Postgres does not answer, or refuses work for the moment.
     #[error("the database is not available")]
     Unavailable {
@@ -93,6 +114,11 @@ impl StoreError {
             | Self::RequestReused
             | Self::HeadMoved { .. }
             | Self::ParentNotFound { .. }
+            | Self::ApiKeyNotFound
+            | Self::ApiKeyExists
+            | Self::SecretNotFound
+            | Self::SecretsUnavailable { .. }
+            | Self::Crypto { .. }
             | Self::Query { .. }
             | Self::Corrupt { .. }
             | Self::Config { .. }

@@ -201,7 +201,12 @@ impl Store {
         thread: ThreadId,
         message: MessageId,
     ) -> Result<Revision, StoreError> {
-        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &message.uuid()];
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &crate::actor(),
+            &thread.uuid(),
+            &message.uuid(),
+        ];
         let row = only(self.pool.call(query!("messages/delete"), params).await?)?;
         match column(&row, 0)? {
             "ok" => Ok(Revision {
