@@ -77,10 +77,7 @@ impl Authenticator {
         if self.unknown.contains_key(&digest) {
             return Ok(None);
         }
-        let looked_up = self
-            .known
-            .try_get_with(digest, self.look_up(digest))
-            .await;
+        let looked_up = self.known.try_get_with(digest, self.look_up(digest)).await;
         match looked_up {
             Ok(known) => Ok(Some(known.holder)),
             Err(nobody) => match nobody.as_ref() {

@@ -229,7 +229,10 @@ mod tests {
                 previous_keys: Vec::new(),
             };
             let error = Keyring::new(&config).unwrap_err().to_string();
-            assert!(error.contains("32 bytes") && !error.contains(key), "{error}");
+            assert!(
+                error.contains("32 bytes") && !error.contains(key),
+                "{error}"
+            );
         }
         let config = SecretsConfig {
             key: "".into(),

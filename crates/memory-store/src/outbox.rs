@@ -298,10 +298,7 @@ impl Outbox {
     /// # Errors
     /// Only those of the database.
     pub async fn sweep_transactions(&self, limit: u32) -> Result<u64, StoreError> {
-        let params: Params<'_> = &[
-            &self.transaction_retention.as_secs_f64(),
-            &i64::from(limit),
-        ];
+        let params: Params<'_> = &[&self.transaction_retention.as_secs_f64(), &i64::from(limit)];
         self.pool
             .execute(query!("transactions/sweep"), params)
             .await

@@ -3,13 +3,16 @@ use memory_store::{HistoryQuery, Scope, StoreError};
 
 use crate::world::{World, after, new_thread, tenant};
 
-const TABLES: [&str; 6] = [
+const TABLES: [&str; 9] = [
     "threads",
     "branches",
     "messages",
     "outbox",
     "requests",
     "app_policies",
+    "transactions",
+    "api_keys",
+    "secrets",
 ];
 
 #[tokio::test]
