@@ -143,6 +143,29 @@ fn bad_requests() -> HashMap<&'static str, (Value, &'static str)> {
             "AdminService/Reindex",
             (json!({"thread_id": "x"}), "thread_id"),
         ),
+        (
+            "AdminService/ListTransactions",
+            (json!({"page_size": -1}), "page_size"),
+        ),
+        (
+            "KeyService/CreateApiKey",
+            (json!({"name": "worker"}), "name"),
+        ),
+        (
+            "KeyService/ListApiKeys",
+            (json!({"page_size": -1}), "page_size"),
+        ),
+        ("KeyService/RevokeApiKey", (json!({}), "name")),
+        (
+            "SecretService/SetSecret",
+            (json!({"name": "a/b", "value": "x"}), "name"),
+        ),
+        ("SecretService/GetSecret", (json!({}), "name")),
+        (
+            "SecretService/ListSecrets",
+            (json!({"page_token": "x"}), "page_token"),
+        ),
+        ("SecretService/DeleteSecret", (json!({"name": "é"}), "name")),
     ])
 }
 

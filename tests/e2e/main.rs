@@ -2,6 +2,7 @@
 #![deny(dead_code, reason = "a test that is not registered never runs")]
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
+mod access;
 mod append;
 mod branches;
 mod cli;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         two_databases::trials(),
         qdrant::trials(),
         freshness::trials(),
+        access::trials(),
         cli::trials(),
         tools::trials(),
         threads::trials(),

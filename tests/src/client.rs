@@ -5,8 +5,9 @@ use memory_contract::proto::{
     GetIndexStatusRequest, GetIndexStatusResponse, GetThreadRequest, ListMessagesRequest, Message,
     MessageInput, RecallRequest, RecallResponse, ResolveThreadRequest, SearchRequest,
     SearchResponse, SessionRef, Thread, admin_service_client::AdminServiceClient,
-    file_service_client::FileServiceClient, message_service_client::MessageServiceClient,
-    recall_service_client::RecallServiceClient, thread_service_client::ThreadServiceClient,
+    file_service_client::FileServiceClient, key_service_client::KeyServiceClient,
+    message_service_client::MessageServiceClient, recall_service_client::RecallServiceClient,
+    secret_service_client::SecretServiceClient, thread_service_client::ThreadServiceClient,
 };
 use sha2::{Digest as _, Sha256};
 use tonic::metadata::AsciiMetadataValue;
@@ -22,11 +23,11 @@ pub const USER_DEFAULT: &str = "ada";
 /// An API key that the harness puts into every server's configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// The key of tenant `acme`.
+    /// The key of tenant `acme`, an administrator's.
     Acme,
-    /// A second key of tenant `acme`.
+    /// A second key of tenant `acme`, no administrator's.
     AcmeToo,
-    /// The key of tenant `globex`.
+    /// The key of tenant `globex`, an administrator's.
     Globex,
 }
 
@@ -51,6 +52,14 @@ impl Key {
         }
     }
 
+    /// Whether it is an administrator's.
+    pub fn is_admin(self) -> bool {
+        match self {
+            Self::Acme | Self::Globex => true,
+            Self::AcmeToo => false,
+        }
+    }
+
     /// What the caller sends.
     pub fn secret(self) -> String {
         format!("key-of-{}-0123456789abcdef", self.name())
@@ -61,9 +70,10 @@ impl Key {
         let digest = Sha256::digest(self.secret());
         let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         format!(
-            "[[auth.keys]]\nname = \"{}\"\ntenant = \"{}\"\nsha256 = \"{digest}\"\n\n",
+            "[[auth.keys]]\nname = \"{}\"\ntenant = \"{}\"\nsha256 = \"{digest}\"\nadmin = {}\n\n",
             self.name(),
             self.tenant(),
+            self.is_admin(),
         )
     }
 }
@@ -145,6 +155,16 @@ impl Client {
     /// AdminService.
     pub fn admin(&self) -> AdminServiceClient<Authorised> {
         AdminServiceClient::new(self.authorised())
+    }
+
+    /// KeyService.
+    pub fn keys(&self) -> KeyServiceClient<Authorised> {
+        KeyServiceClient::new(self.authorised())
+    }
+
+    /// SecretService.
+    pub fn secrets(&self) -> SecretServiceClient<Authorised> {
+        SecretServiceClient::new(self.authorised())
     }
 
     /// The thread of a session, created if there is none.

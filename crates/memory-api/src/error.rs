@@ -1,5 +1,6 @@
 //! What a call can fail with.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use memory_budget::BudgetError;
@@ -20,6 +21,11 @@ pub(crate) enum ApiError {
     Budget(#[from] BudgetError),
     #[error("the call carries no valid API key")]
     Unauthenticated,
+    #[error("the call is for administrators")]
+    PermissionDenied,
+    /// Calls with one key at the same time share its lookup.
+    #[error("the API key could not be looked up")]
+    KeyLookup(#[source] Arc<StoreError>),
     #[error("too many calls are under way")]
     Overloaded { retry_after: Duration },
     #[error("the deadline has passed")]
@@ -46,9 +52,11 @@ impl ApiError {
             Self::Store(error) => error.retryable(),
             Self::Recall(error) => error.retryable(),
             Self::Budget(error) => error.retryable(),
+            Self::KeyLookup(error) => error.retryable(),
             Self::Overloaded { .. } => true,
             Self::Invalid(_)
             | Self::Unauthenticated
+            | Self::PermissionDenied
             | Self::DeadlineExceeded
             | Self::Unreadable { .. }
             | Self::Panicked

@@ -44,6 +44,10 @@ pub(crate) fn all(config: &WorkerConfig, store: &Store, outbox: &Outbox) -> Vec<
             outbox: outbox.clone(),
             interval: config.request_sweep_interval,
         }),
+        Box::new(ForgetTransactions {
+            outbox: outbox.clone(),
+            interval: config.request_sweep_interval,
+        }),
         Box::new(MeasureOutbox {
             outbox: outbox.clone(),
         }),
@@ -121,6 +125,28 @@ impl Job for ForgetRequests {
 
     async fn run(&self) -> Result<bool, StoreError> {
         let count = self.outbox.sweep_requests(PIECE).await?;
+        Ok(count >= u64::from(PIECE))
+    }
+}
+
+/// Forgets who did what long ago.
+struct ForgetTransactions {
+    outbox: Outbox,
+    interval: Duration,
+}
+
+#[async_trait]
+impl Job for ForgetTransactions {
+    fn name(&self) -> &'static str {
+        "forget_transactions"
+    }
+
+    fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    async fn run(&self) -> Result<bool, StoreError> {
+        let count = self.outbox.sweep_transactions(PIECE).await?;
         Ok(count >= u64::from(PIECE))
     }
 }

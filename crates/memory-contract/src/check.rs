@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use uuid::Uuid;
 
-use crate::Invalid;
+use crate::{Invalid, limits};
 
 /// Checks a text of at most `max` characters without NUL.
 pub fn text(field: &str, value: String, max: usize) -> Result<String, Invalid> {
@@ -38,6 +38,35 @@ pub fn long_text(field: &str, value: String, max: usize) -> Result<String, Inval
         ));
     }
     no_nul(field, &value)?;
+    Ok(value)
+}
+
+/// Checks the name of an API key.
+pub fn key_name(field: &str, value: String) -> Result<String, Invalid> {
+    let name = required_text(field, value, limits::API_KEY_NAME_CHARS)?;
+    if name.contains(char::is_control) {
+        return Err(Invalid::new(field, "must not contain control characters"));
+    }
+    if limits::RESERVED_KEY_NAMES.contains(&name.as_str()) {
+        let reserved = limits::RESERVED_KEY_NAMES.join(", ");
+        return Err(Invalid::new(
+            field,
+            format!("must not be any of {reserved}"),
+        ));
+    }
+    Ok(name)
+}
+
+/// Checks the name of a secret.
+pub fn secret_name(field: &str, value: String) -> Result<String, Invalid> {
+    let max = limits::SECRET_NAME_CHARS;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    if value.is_empty() || value.len() > max || !value.bytes().all(plain) {
+        return Err(Invalid::new(
+            field,
+            format!("must be 1 to {max} of a-z, A-Z, 0-9, `_`, `-` and `.`"),
+        ));
+    }
     Ok(value)
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+/// Characters in a tenant's name, which only configurations and keys have.
+pub const TENANT_CHARS: usize = 128;
 /// Characters in an app id.
 pub const APP_ID_CHARS: usize = 128;
 /// Characters in a user id.
@@ -51,6 +53,14 @@ pub const QUERY_CHARS: usize = 8_192;
 pub const MODEL_CHARS: usize = 128;
 /// Bytes of a text template.
 pub const TEMPLATE_BYTES: usize = 4 * 1024;
+/// Characters in the name of an API key.
+pub const API_KEY_NAME_CHARS: usize = 128;
+/// What stands for others than keys where it is told who did what.
+pub const RESERVED_KEY_NAMES: [&str; 3] = ["anonymous", "cli", "worker"];
+/// Characters in the name of a secret.
+pub const SECRET_NAME_CHARS: usize = 128;
+/// Bytes of a secret.
+pub const SECRET_BYTES: usize = 16 * 1024;
 /// Characters in a label of a policy.
 pub const LABEL_CHARS: usize = 64;
 /// Names in a filter.

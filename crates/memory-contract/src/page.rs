@@ -8,7 +8,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use crate::{Invalid, check, limits};
 
 const VERSION: u8 = 1;
-const LENGTH: usize = 1 + 8 + 8;
+const FINGERPRINT_BYTES: usize = 8;
 
 /// The number of entries that a page may have, from a request's `page_size`:
 /// 0 means 50, more than 500 counts as 500.
@@ -33,11 +33,7 @@ impl PageToken {
     /// The token that continues after `key` for a query with this identity
     /// (every field but page size and token).
     pub fn after(query: &impl Hash, key: i64) -> String {
-        let mut bytes = [0; LENGTH];
-        bytes[0] = VERSION;
-        bytes[1..9].copy_from_slice(&fingerprint(query).to_be_bytes());
-        bytes[9..].copy_from_slice(&key.to_be_bytes());
-        URL_SAFE_NO_PAD.encode(bytes)
+        encode(query, &key.to_be_bytes())
     }
 
     /// The key to continue after; none for an empty token.
@@ -45,26 +41,62 @@ impl PageToken {
     /// # Errors
     /// A token that is not one, or that belongs to another query.
     pub fn key(query: &impl Hash, token: &str) -> Result<Option<i64>, Invalid> {
-        let invalid = |problem| Invalid::new("page_token", problem);
-        if token.is_empty() {
+        let Some(key) = decode(query, token)? else {
             return Ok(None);
-        }
-        let bytes: [u8; LENGTH] = URL_SAFE_NO_PAD
-            .decode(token)
-            .ok()
-            .and_then(|bytes| bytes.try_into().ok())
-            .filter(|bytes: &[u8; LENGTH]| bytes[0] == VERSION)
-            .ok_or_else(|| invalid("is not a token that this service gave out"))?;
-        let (head, key) = bytes.split_at(9);
-        if head[1..] != fingerprint(query).to_be_bytes() {
-            return Err(invalid(
-                "belongs to another query; start again without it, or repeat the fields of the query that gave it",
-            ));
-        }
-        let mut number = [0; 8];
-        number.copy_from_slice(key);
-        Ok(Some(i64::from_be_bytes(number)))
+        };
+        let key = key.try_into().map_err(|_| foreign())?;
+        Ok(Some(i64::from_be_bytes(key)))
     }
+
+    /// As [`PageToken::after`], for a list that is ordered by name.
+    pub fn after_name(query: &impl Hash, name: &str) -> String {
+        encode(query, name.as_bytes())
+    }
+
+    /// As [`PageToken::key`], for a list that is ordered by name.
+    ///
+    /// # Errors
+    /// As [`PageToken::key`].
+    pub fn name(query: &impl Hash, token: &str) -> Result<Option<String>, Invalid> {
+        let Some(name) = decode(query, token)? else {
+            return Ok(None);
+        };
+        let name = String::from_utf8(name).map_err(|_| foreign())?;
+        check::no_nul("page_token", &name).map_err(|_| foreign())?;
+        Ok(Some(name))
+    }
+}
+
+fn encode(query: &impl Hash, key: &[u8]) -> String {
+    let mut bytes = vec![VERSION];
+    bytes.extend_from_slice(&fingerprint(query).to_be_bytes());
+    bytes.extend_from_slice(key);
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+fn decode(query: &impl Hash, token: &str) -> Result<Option<Vec<u8>>, Invalid> {
+    if token.is_empty() {
+        return Ok(None);
+    }
+    let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|_| foreign())?;
+    let (version, rest) = bytes.split_first().ok_or_else(foreign)?;
+    let (own, key) = rest
+        .split_at_checked(FINGERPRINT_BYTES)
+        .ok_or_else(foreign)?;
+    if *version != VERSION {
+        return Err(foreign());
+    }
+    if own != fingerprint(query).to_be_bytes() {
+        return Err(Invalid::new(
+            "page_token",
+            "belongs to another query; start again without it, or repeat the fields of the query that gave it",
+        ));
+    }
+    Ok(Some(key.to_vec()))
+}
+
+fn foreign() -> Invalid {
+    Invalid::new("page_token", "is not a token that this service gave out")
 }
 
 /// `DefaultHasher::new` has fixed keys, so every server process agrees.

@@ -10,7 +10,7 @@ BEGIN
     IF current_setting('server_version_num')::integer >= 160000 THEN
         v_privilege := 'SET';
     END IF;
-    FOREACH v_role IN ARRAY ARRAY['recollect_service', 'recollect_worker', 'recollect_search'] LOOP
+    FOREACH v_role IN ARRAY ARRAY['recollect_service', 'recollect_worker', 'recollect_search', 'recollect_auth'] LOOP
         IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = v_role) THEN
             BEGIN
                 EXECUTE format('CREATE ROLE %I NOLOGIN', v_role);
@@ -38,4 +38,4 @@ BEGIN
 END;
 $$;
 
-GRANT USAGE ON SCHEMA recollect TO recollect_service, recollect_worker, recollect_search;
+GRANT USAGE ON SCHEMA recollect TO recollect_service, recollect_worker, recollect_search, recollect_auth;

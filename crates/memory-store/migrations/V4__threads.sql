@@ -2,7 +2,7 @@
 -- p_only_expired it leaves a living thread alone; without, an expired one
 -- counts as gone.
 CREATE FUNCTION recollect.delete_thread(
-    p_tenant text, p_thread uuid, p_only_expired boolean,
+    p_tenant text, p_actor text, p_thread uuid, p_only_expired boolean,
     OUT status text, OUT message_count bigint, OUT revision bigint
 )
 LANGUAGE plpgsql AS $$
@@ -11,6 +11,7 @@ DECLARE
     v_last_seq bigint;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true);
+    PERFORM set_config('recollect.actor', p_actor, true);
     SELECT t.last_seq, t.message_count INTO v_last_seq, message_count
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
@@ -34,6 +35,7 @@ BEGIN
         VALUES (p_tenant, p_thread, v_last_seq, 'purge')
         RETURNING id INTO revision;
     END IF;
+    PERFORM recollect.note(p_tenant, 'delete_thread', p_thread, '', message_count);
     status := 'ok';
 END;
 $$;
@@ -41,7 +43,7 @@ $$;
 -- Finds the thread of a session, or creates it. A thread that has expired
 -- makes room.
 CREATE FUNCTION recollect.open_thread(
-    p_tenant text, p_thread uuid, p_app text, p_user text, p_key text, p_digest bytea,
+    p_tenant text, p_actor text, p_thread uuid, p_app text, p_user text, p_key text, p_digest bytea,
     p_title text, p_metadata jsonb, p_ttl_seconds double precision, p_scope text[],
     p_policy jsonb,
     OUT created boolean, OUT thread recollect.threads
@@ -50,6 +52,7 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true);
+    PERFORM set_config('recollect.actor', p_actor, true);
     LOOP
         created := false;
         SELECT t.* INTO thread FROM recollect.threads t
@@ -58,7 +61,9 @@ BEGIN
             IF thread.expires_at IS NULL OR thread.expires_at > clock_timestamp() THEN
                 RETURN;
             END IF;
-            PERFORM recollect.delete_thread(p_tenant, thread.thread_id, true);
+            -- Its time ended it, not who comes now.
+            PERFORM recollect.delete_thread(p_tenant, 'worker', thread.thread_id, true);
+            PERFORM set_config('recollect.actor', p_actor, true);
         END IF;
 
         created := true;
@@ -71,6 +76,7 @@ BEGIN
         ON CONFLICT (tenant_id, session_digest) DO NOTHING
         RETURNING * INTO thread;
         IF FOUND THEN
+            PERFORM recollect.note(p_tenant, 'create_thread', p_thread, '', 1);
             RETURN;
         END IF;
         -- Somebody else created it just now: read theirs.
@@ -80,7 +86,7 @@ $$;
 
 -- Erases all messages of a thread and keeps the thread.
 CREATE FUNCTION recollect.clear_thread(
-    p_tenant text, p_thread uuid,
+    p_tenant text, p_actor text, p_thread uuid,
     OUT status text, OUT message_count bigint, OUT revision bigint
 )
 LANGUAGE plpgsql AS $$
@@ -89,6 +95,7 @@ DECLARE
     v_last_seq bigint;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true);
+    PERFORM set_config('recollect.actor', p_actor, true);
     SELECT t.last_seq, t.message_count INTO v_last_seq, message_count
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
@@ -115,6 +122,7 @@ BEGIN
         VALUES (p_tenant, p_thread, v_last_seq, 'purge')
         RETURNING id INTO revision;
     END IF;
+    PERFORM recollect.note(p_tenant, 'clear_thread', p_thread, '', message_count);
     status := 'ok';
 END;
 $$;

@@ -24,7 +24,7 @@ $$;
 -- p_parents is null where every message follows the one before it. Otherwise an
 -- element is null for that, the nil UUID for a root, or a message's id.
 CREATE FUNCTION recollect.append(
-    p_tenant text, p_thread uuid, p_ids uuid[], p_parents uuid[], p_roles text[], p_names text[],
+    p_tenant text, p_actor text, p_thread uuid, p_ids uuid[], p_parents uuid[], p_roles text[], p_names text[],
     p_parts json[], p_metadata jsonb[], p_tokens integer[], p_words text[], p_said timestamptz[],
     p_request uuid, p_hash bytea, p_check_head boolean, p_expected_head uuid,
     -- ok, replayed, request_reused, thread_not_found, head_moved (fault_id: the
@@ -65,6 +65,7 @@ DECLARE
     v_new_depths integer[] := '{}';
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true);
+    PERFORM set_config('recollect.actor', p_actor, true);
 
     SELECT t.last_seq, t.head_id, t.head_seq, t.head_branch, t.head_depth, t.path_tokens, t.branch_count, t.scope
     INTO v_thread
@@ -236,6 +237,8 @@ BEGIN
         head_depth = v_depth, path_tokens = v_path, branch_count = v_branch_count,
         message_count = message_count + v_count, updated_at = v_now
     WHERE tenant_id = p_tenant AND thread_id = p_thread;
+
+    PERFORM recollect.note(p_tenant, 'append_messages', p_thread, '', v_count);
 
     status := 'ok';
     message_ids := p_ids;

@@ -213,7 +213,7 @@ $$;
 -- Erases one message. Its row stays, empty, so that its seq is not given out
 -- again and those that follow it keep their places.
 CREATE FUNCTION recollect.delete_message(
-    p_tenant text, p_thread uuid, p_message uuid,
+    p_tenant text, p_actor text, p_thread uuid, p_message uuid,
     OUT status text, OUT revision bigint
 )
 LANGUAGE plpgsql AS $$
@@ -226,6 +226,7 @@ DECLARE
     v_depth integer;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true);
+    PERFORM set_config('recollect.actor', p_actor, true);
     SELECT t.head_id INTO v_head FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
@@ -320,6 +321,7 @@ BEGIN
     UPDATE recollect.threads
     SET message_count = message_count - 1, updated_at = clock_timestamp()
     WHERE tenant_id = p_tenant AND thread_id = p_thread;
+    PERFORM recollect.note(p_tenant, 'delete_message', p_thread, p_message::text, 1);
     status := 'ok';
 END;
 $$;

@@ -15,6 +15,8 @@ CREATE TABLE recollect.transactions (
     PRIMARY KEY (tenant_id, id)
 );
 
+CREATE INDEX transactions_by_thread ON recollect.transactions (tenant_id, thread_id, id) WHERE thread_id IS NOT NULL;
+CREATE INDEX transactions_by_actor ON recollect.transactions (tenant_id, actor, id);
 CREATE INDEX transactions_by_age ON recollect.transactions USING brin (created_at);
 
 ALTER TABLE recollect.transactions ENABLE ROW LEVEL SECURITY;
@@ -27,13 +29,19 @@ GRANT SELECT, INSERT ON recollect.transactions TO recollect_service;
 CREATE POLICY worker ON recollect.transactions TO recollect_worker USING (true);
 GRANT SELECT (tenant_id, id, created_at), DELETE ON recollect.transactions TO recollect_worker;
 
--- Notes a change. The actor is the transaction's setting recollect.actor.
+-- Notes a change. The actor is the transaction's setting recollect.actor. Not in
+-- SQL, whose plan Postgres would make anew for every call.
 CREATE FUNCTION recollect.note(
     p_tenant text, p_action text, p_thread uuid, p_subject text, p_count bigint
 )
 RETURNS void
-LANGUAGE sql AS $$
+LANGUAGE plpgsql AS $$
+BEGIN
     INSERT INTO recollect.transactions (tenant_id, actor, action, thread_id, subject, item_count)
     VALUES (p_tenant, COALESCE(NULLIF(current_setting('recollect.actor', true), ''), 'worker'),
-            p_action, p_thread, COALESCE(p_subject, ''), p_count)
+            p_action, p_thread, COALESCE(p_subject, ''), p_count);
+END;
 $$;
+
+REVOKE EXECUTE ON FUNCTION recollect.note FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION recollect.note TO recollect_service;

@@ -70,6 +70,7 @@ impl Store {
         let hash = append.request_id.map(|_| content_hash(append));
         let params: Params<'_> = &[
             &tenant.as_str(),
+            &crate::actor(),
             &append.thread.uuid(),
             &columns.ids,
             &columns.parents,

@@ -53,6 +53,9 @@ pub struct StoreConfig {
     /// 48h.
     #[serde(with = "humantime_serde")]
     pub request_retention: Duration,
+    /// How long it is known who did what. Default 90 days.
+    #[serde(with = "humantime_serde")]
+    pub transaction_retention: Duration,
 }
 
 impl Default for StoreConfig {
@@ -70,6 +73,7 @@ impl Default for StoreConfig {
             statement_timeout: Duration::from_secs(30),
             worker_pool_size: 4,
             request_retention: Duration::from_secs(48 * 3600),
+            transaction_retention: Duration::from_secs(90 * 24 * 3600),
         }
     }
 }
@@ -190,6 +194,20 @@ impl StoreConfig {
     }
 }
 
+/// The keys that tenants' secrets are encrypted with, each the base64 of 32
+/// bytes.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SecretsConfig {
+    /// The key that secrets are encrypted with. Empty by default: then none can
+    /// be stored or read.
+    #[serde(serialize_with = "masked")]
+    pub key: SecretString,
+    /// Keys that were used before: what they encrypted can still be read.
+    #[serde(serialize_with = "all_masked")]
+    pub previous_keys: Vec<SecretString>,
+}
+
 /// A URL may hold a password: only whether there is one is shown.
 fn masked<S: Serializer>(secret: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {
     let shown = if secret.expose_secret().is_empty() {
@@ -198,4 +216,9 @@ fn masked<S: Serializer>(secret: &SecretString, serializer: S) -> Result<S::Ok, 
         "********"
     };
     serializer.serialize_str(shown)
+}
+
+/// Only how many there are is shown.
+fn all_masked<S: Serializer>(secrets: &[SecretString], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(secrets.iter().map(|_| "********"))
 }

@@ -44,6 +44,27 @@ pub enum StoreError {
     /// The thread is ephemeral, and the call needs one that stays.
     #[error("the thread is ephemeral")]
     EphemeralThread,
+    /// The tenant has no such API key.
+    #[error("there is no such API key")]
+    ApiKeyNotFound,
+    /// The tenant has an API key of this name.
+    #[error("an API key of this name exists")]
+    ApiKeyExists,
+    /// The tenant has no such secret.
+    #[error("there is no such secret")]
+    SecretNotFound,
+    /// There is no key for secrets, or not the one of this secret.
+    #[error("secrets cannot be used: {why}")]
+    SecretsUnavailable {
+        /// What is missing, and what to do.
+        why: &'static str,
+    },
+    /// Encrypting, or drawing a random number, failed.
+    #[error("{what} failed")]
+    Crypto {
+        /// What was tried.
+        what: &'static str,
+    },
     /// Postgres does not answer, or refuses work for the moment.
     #[error("the database is not available")]
     Unavailable {
@@ -105,6 +126,11 @@ impl StoreError {
             | Self::ParentNotFound { .. }
             | Self::EphemeralFull
             | Self::EphemeralThread
+            | Self::ApiKeyNotFound
+            | Self::ApiKeyExists
+            | Self::SecretNotFound
+            | Self::SecretsUnavailable { .. }
+            | Self::Crypto { .. }
             | Self::Query { .. }
             | Self::Corrupt { .. }
             | Self::Config { .. }

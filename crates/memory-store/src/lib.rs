@@ -1,13 +1,16 @@
 #![doc = include_str!("../README.md")]
 
 mod actor;
+mod api_key;
 mod append;
+mod authenticator;
 mod cache;
 mod config;
 mod ephemeral;
 mod error;
 mod file;
 mod index;
+mod keyring;
 mod message;
 mod migrate;
 mod outbox;
@@ -17,18 +20,23 @@ mod query;
 mod recall;
 mod revision;
 mod rows;
+mod secret;
 mod size;
 mod sqlstate;
 mod store;
 mod thread;
+mod transaction;
 mod words;
 
 pub use actor::{acting, actor};
+pub use api_key::{ApiKey, KeyHolder, NewApiKey, looks_like_key};
 pub use append::{Append, Appended, CountedMessage};
-pub use config::{CacheConfig, CacheKind, EphemeralConfig, StoreConfig};
+pub use authenticator::Authenticator;
+pub use config::{CacheConfig, CacheKind, EphemeralConfig, SecretsConfig, StoreConfig};
 pub use error::StoreError;
 pub use file::{FoundFiles, Lookup, Registered};
 pub use index::IndexRecord;
+pub use keyring::{Keyring, new_key};
 pub use message::{History, HistoryQuery, MessageQuery, Order};
 pub use migrate::{MigrationReport, migrate};
 pub use outbox::{Claim, DeadLetter, Failure, Job, JobKind, LeaseId, Outbox, OutboxStats};
@@ -36,8 +44,10 @@ pub use policy::{AppPolicy, Policies};
 pub use pool::PoolStatus;
 pub use recall::{Freshness, Hydrated, Neighbour, Recent, Scope, TextMatch};
 pub use revision::{InvalidRevision, Revision};
+pub use secret::{Secret, Secrets};
 pub use store::{Page, Store};
 pub use thread::{Erased, NewThread, Resolved, ThreadChange, ThreadQuery};
+pub use transaction::{Transaction, TransactionQuery};
 
 /// A pgbench script that appends one message, as the service does and without
 /// the service: the floor that `memory-bench` measures appends against.

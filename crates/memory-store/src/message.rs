@@ -233,7 +233,12 @@ impl Store {
         if let Some(done) = self.ephemeral.delete_message(tenant, thread, message) {
             return done;
         }
-        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &message.uuid()];
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &crate::actor(),
+            &thread.uuid(),
+            &message.uuid(),
+        ];
         let row = only(self.pool.call(query!("messages/delete"), params).await?)?;
         match column(&row, 0)? {
             "ok" => Ok(Revision {

@@ -23,6 +23,7 @@ const ERROR_CHARS: usize = 2_000;
 pub struct Outbox {
     pool: Pool,
     request_retention: Duration,
+    transaction_retention: Duration,
 }
 
 /// The name of a claim.
@@ -135,6 +136,7 @@ impl Outbox {
         Ok(Self {
             pool,
             request_retention: config.request_retention,
+            transaction_retention: config.transaction_retention,
         })
     }
 
@@ -295,6 +297,18 @@ impl Outbox {
     pub async fn sweep_requests(&self, limit: u32) -> Result<u64, StoreError> {
         let params: Params<'_> = &[&self.request_retention.as_secs_f64(), &i64::from(limit)];
         self.pool.execute(query!("requests/sweep"), params).await
+    }
+
+    /// Forgets who did what longer ago than the configured time, at most
+    /// `limit` changes. Returns how many.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn sweep_transactions(&self, limit: u32) -> Result<u64, StoreError> {
+        let params: Params<'_> = &[&self.transaction_retention.as_secs_f64(), &i64::from(limit)];
+        self.pool
+            .execute(query!("transactions/sweep"), params)
+            .await
     }
 }
 

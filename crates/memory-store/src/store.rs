@@ -36,7 +36,7 @@ pub struct Page<T, K> {
     pub next: Option<K>,
 }
 
-impl<T, K: Copy> Page<T, K> {
+impl<T, K: Clone> Page<T, K> {
     /// Makes a page of `limit` from the rows of a query for one row more, each
     /// with its key.
     pub(crate) fn cut(mut rows: Vec<(K, T)>, limit: u32) -> Self {
@@ -44,7 +44,7 @@ impl<T, K: Copy> Page<T, K> {
         let more = rows.len() > limit;
         rows.truncate(limit);
         Self {
-            next: rows.last().map(|(key, _)| *key).filter(|_| more),
+            next: rows.last().map(|(key, _)| key.clone()).filter(|_| more),
             items: rows.into_iter().map(|(_, item)| item).collect(),
         }
     }

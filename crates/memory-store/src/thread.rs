@@ -117,6 +117,7 @@ impl Store {
         let Session { app, user, key } = &thread.session;
         let params: Params<'_> = &[
             &tenant.as_str(),
+            &crate::actor(),
             &id.uuid(),
             &app.as_str(),
             &user.as_str(),
@@ -278,7 +279,7 @@ impl Store {
         if let Some(erased) = self.ephemeral.clear(tenant, thread) {
             return Ok(erased);
         }
-        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
+        let params: Params<'_> = &[&tenant.as_str(), &crate::actor(), &thread.uuid()];
         erased(
             thread,
             self.pool.call(query!("threads/clear"), params).await?,
@@ -315,7 +316,7 @@ impl Store {
         thread: ThreadId,
         expired: bool,
     ) -> Result<Erased, StoreError> {
-        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &expired];
+        let params: Params<'_> = &[&tenant.as_str(), &crate::actor(), &thread.uuid(), &expired];
         erased(
             thread,
             self.pool.call(query!("threads/delete"), params).await?,

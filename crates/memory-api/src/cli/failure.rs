@@ -41,6 +41,8 @@ pub enum Failure {
     NotFound {
         /// What is not there.
         message: String,
+        /// What lists what there is.
+        next_step: &'static str,
     },
     /// The configuration cannot be used (5).
     #[error("the configuration cannot be used: {0}")]
@@ -117,7 +119,10 @@ impl Failure {
             }
         }
         match status.code() {
-            tonic::Code::NotFound => Self::NotFound { message },
+            tonic::Code::NotFound => Self::NotFound {
+                message,
+                next_step: "`recollect threads` lists what there is.",
+            },
             tonic::Code::Unavailable if details.error_info().is_none() => Self::Unreachable {
                 addr: addr.to_owned(),
                 problem: message,
@@ -151,7 +156,7 @@ impl Failure {
             Self::Unreachable { .. } => {
                 "Start one with `recollect dev`, or name another with --addr.".to_owned()
             }
-            Self::NotFound { .. } => "`recollect threads` lists what there is.".to_owned(),
+            Self::NotFound { next_step, .. } => (*next_step).to_owned(),
             Self::Config(_) | Self::Server { config: true, .. } => {
                 "`recollect config` prints every key with its value and where that came from."
                     .to_owned()

@@ -3,7 +3,9 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use memory_contract::{check, limits};
 use memory_recall::BackendChoice;
+use memory_store::{Keyring, StoreError};
 use secrecy::ExposeSecret;
 use tracing_subscriber::EnvFilter;
 
@@ -13,7 +15,6 @@ use crate::Roles;
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(24 * 3_600);
-const NAME_CHARS: usize = 128;
 
 impl Config {
     /// Checks every value that could be wrong by itself. [`Config::load`] and
@@ -55,6 +56,7 @@ impl Config {
         for (index, key) in self.auth.keys.iter().enumerate() {
             check_key(index, key)?;
         }
+        self.check_secrets()?;
         self.check_database()?;
         self.check_memory()?;
         self.check_recall()?;
@@ -119,12 +121,14 @@ impl Config {
                  `recollect dev` brings a Postgres of its own",
             ));
         }
-        if roles.api && self.auth.keys.is_empty() && !self.server.listen.ip().is_loopback() {
+        let open = self.auth.keys.is_empty() && !self.auth.database;
+        if roles.api && open && !self.server.listen.ip().is_loopback() {
             return Err(wrong(
                 "server.listen",
                 format!(
                     "{} is reachable from other machines and auth.keys is empty: \
-                     listen on 127.0.0.1, or give at least one key in auth.keys",
+                     listen on 127.0.0.1, give at least one key in auth.keys, or set \
+                     auth.database and make one with `recollect keys create`",
                     self.server.listen
                 ),
             ));
@@ -186,6 +190,11 @@ impl Config {
             "database.request_retention",
             database.request_retention,
             DAY..=DAY * 365,
+        )?;
+        span(
+            "database.transaction_retention",
+            database.transaction_retention,
+            DAY..=DAY * 3_653,
         )
     }
 
@@ -206,6 +215,14 @@ impl Config {
             ephemeral.idle_ttl,
             Duration::from_millis(100)..=DAY * 7,
         )
+    }
+
+    fn check_secrets(&self) -> Result<(), ConfigError> {
+        match Keyring::new(&self.secrets) {
+            Ok(_) => Ok(()),
+            Err(StoreError::Config { key, why }) => Err(wrong(&format!("secrets.{key}"), why)),
+            Err(error) => Err(wrong("secrets", error.to_string())),
+        }
     }
 
     fn check_recall(&self) -> Result<(), ConfigError> {
@@ -264,13 +281,14 @@ impl Config {
 
 fn check_key(index: usize, key: &KeyConfig) -> Result<(), ConfigError> {
     let problem = |what: &str| Err(wrong("auth.keys", format!("item {index}: {what}")));
-    let named = |name: &str| {
-        !name.is_empty() && name.chars().count() <= NAME_CHARS && !name.contains(char::is_control)
-    };
-    if !named(&key.name) {
-        return problem("name must be 1 to 128 characters");
+    if let Err(invalid) = check::key_name("name", key.name.clone()) {
+        return problem(&format!("name {}", invalid.problem));
     }
-    if !named(&key.tenant) {
+    let tenant = &key.tenant;
+    if tenant.is_empty()
+        || tenant.chars().count() > limits::TENANT_CHARS
+        || tenant.contains(char::is_control)
+    {
         return problem("tenant must be 1 to 128 characters");
     }
     if key.sha256.len() != 64 || !key.sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {

@@ -28,6 +28,7 @@ pub(super) fn values(config: &Config) -> BTreeMap<String, Value> {
 /// not repeat such a value.
 pub(super) fn secret(key: &str) -> bool {
     key.starts_with("auth.")
+        || key.starts_with("secrets.")
         || [".url", "chat_url", "api_key", "endpoint"]
             .iter()
             .any(|end| key.ends_with(end))

@@ -9,7 +9,7 @@ mod sources;
 mod tests;
 
 use memory_recall::{EmbedderConfig, IndexConfig, SearchConfig};
-use memory_store::{CacheConfig, EphemeralConfig, StoreConfig};
+use memory_store::{CacheConfig, EphemeralConfig, SecretsConfig, StoreConfig};
 use serde::{Deserialize, Serialize};
 
 pub use load::{ConfigError, EffectiveValue, Loaded, Provenance};
@@ -28,6 +28,8 @@ pub struct Config {
     pub server: ServerConfig,
     /// Who may call.
     pub auth: AuthConfig,
+    /// The keys of encrypted secrets.
+    pub secrets: SecretsConfig,
     /// Postgres.
     pub database: StoreConfig,
     /// Recent windows kept in memory.

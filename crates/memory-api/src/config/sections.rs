@@ -65,22 +65,31 @@ impl Default for ServerConfig {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AuthConfig {
-    /// The API keys. Default: none. Then every caller is the tenant `default`,
-    /// and the server listens on loopback only.
+    /// The API keys. Default: none. Then, unless `database` is set, every caller
+    /// is the tenant `default`, and the server listens on loopback only.
     pub keys: Vec<KeyConfig>,
+    /// Whether calls need a key also where `keys` is empty: one of those that
+    /// the database keeps. Default: false. With `keys` they always do, and the
+    /// database's are taken too.
+    pub database: bool,
 }
 
 /// One API key.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeyConfig {
-    /// The key's name in logs: 1 to 128 characters.
+    /// The key's name where it is told who did what: 1 to 128 characters, and
+    /// none of `anonymous`, `cli` and `worker`.
     pub name: String,
     /// The tenant that it stands for: 1 to 128 characters.
     pub tenant: String,
     /// The SHA-256 of the key, 64 hexadecimal digits.
     #[serde(serialize_with = "masked")]
     pub sha256: String,
+    /// Whether it manages keys and secrets, and sees who did what. Default:
+    /// false.
+    #[serde(default)]
+    pub admin: bool,
 }
 
 /// The background jobs.
@@ -90,7 +99,8 @@ pub struct WorkerConfig {
     /// How often expired threads are erased. 1s to 24h. Default: 1m.
     #[serde(with = "humantime_serde")]
     pub expiry_interval: Duration,
-    /// How often old request ids are forgotten. 1s to 24h. Default: 1h.
+    /// How often old request ids, and old notes of who did what, are forgotten.
+    /// 1s to 24h. Default: 1h.
     #[serde(with = "humantime_serde")]
     pub request_sweep_interval: Duration,
     /// Indexing.

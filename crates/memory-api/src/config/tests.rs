@@ -390,6 +390,38 @@ fn an_error_never_repeats_a_secret() {
     check("[database]\nurl = ['hunter6']", &[]);
     check("[index]\napi_key = ['hunter6']", &[]);
     check("[index]\napi_key = hunter6", &[]);
+    check("[secrets]\nkey = 'hunter6'", &[]);
+    check("[secrets]\nkey = ['hunter6']", &[]);
+    check("", &[("RECOLLECT_SECRETS__KEY", "hunter6")]);
+    check("", &[("RECOLLECT_SECRETS__PREVIOUS_KEYS", "hunter6")]);
+    check("", &[("RECOLLECT_SECRETS__PREVIOUS_KEYS", "[\"hunter6\"]")]);
+}
+
+#[test]
+fn the_keys_of_secrets_are_masked_and_checked() {
+    let key = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+    let file = format!("[secrets]\nkey = '{key}'\nprevious_keys = ['{key}']");
+    let loaded = load(&file, &[]).unwrap();
+    assert_eq!(loaded.config.secrets.key.expose_secret(), key);
+    let shown = serde_json::to_string(&loaded.effective()).unwrap()
+        + &format!("{:?}", loaded.config.secrets);
+    assert!(!shown.contains("MDEy"), "{shown}");
+    let of_env = load("", &[("RECOLLECT_SECRETS__KEY", key)]).unwrap();
+    assert_eq!(of_env.config.secrets.key.expose_secret(), key);
+    let message = error("[secrets]\nkey = 'short'", &[]);
+    assert!(message.starts_with("secrets.key"), "{message}");
+    assert!(message.contains("openssl rand -base64 32"), "{message}");
+    let message = error(&format!("[secrets]\nprevious_keys = ['{key}']"), &[]);
+    assert!(message.starts_with("secrets.key"), "{message}");
+}
+
+#[test]
+fn a_key_may_not_be_called_like_those_who_act_without_one() {
+    for name in ["anonymous", "cli", "worker"] {
+        let file = format!("[[auth.keys]]\nname = '{name}'\ntenant = 'acme'\nsha256 = '{KEY}'\n");
+        let message = error(&file, &[]);
+        assert!(message.starts_with("auth.keys"), "{message}");
+    }
 }
 
 #[test]
@@ -412,9 +444,13 @@ fn a_server_beyond_loopback_needs_keys() {
         name: "backend".to_owned(),
         tenant: "acme".to_owned(),
         sha256: KEY.to_owned(),
+        admin: false,
     });
     assert_eq!(check(&config, Roles::ALL), Ok(()));
     config.auth.keys.clear();
+    config.auth.database = true;
+    assert_eq!(check(&config, Roles::ALL), Ok(()));
+    config.auth.database = false;
     config.server.listen = "[::1]:1".parse().unwrap();
     assert_eq!(check(&config, Roles::ALL), Ok(()));
 }

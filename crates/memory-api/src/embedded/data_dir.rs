@@ -1,12 +1,13 @@
 //! The data directory and its lock.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use super::EmbeddedError;
 
@@ -89,11 +90,49 @@ impl DataDir {
     pub fn index(&self) -> PathBuf {
         self.path.join("index")
     }
+
+    /// The key that secrets are encrypted with; it is made where there is none.
+    ///
+    /// # Errors
+    /// When the file cannot be read or made.
+    pub fn secrets_key(&self) -> Result<SecretString, EmbeddedError> {
+        let path = self.path.join("secrets.key");
+        match fs::read_to_string(&path) {
+            Ok(text) => return Ok(SecretString::from(text.trim())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(EmbeddedError::path("read", path)(error)),
+        }
+        let make = || -> io::Result<SecretString> {
+            let key = memory_store::new_key().map_err(io::Error::other)?;
+            // It appears all at once, readable by its owner alone, and is on the
+            // disk before anything is encrypted with it.
+            let mut file = tempfile::NamedTempFile::new_in(&self.path)?;
+            writeln!(file, "{}", key.expose_secret())?;
+            file.as_file().sync_all()?;
+            file.persist(&path)?;
+            File::open(&self.path)?.sync_all()?;
+            Ok(key)
+        };
+        make().map_err(EmbeddedError::path("make", &path))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_key_of_secrets_is_made_once_and_is_nobody_elses() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let dir = tempfile::tempdir().unwrap();
+        let data = DataDir::lock(&dir.path().join("data")).unwrap();
+        let key = data.secrets_key().unwrap();
+        let again = data.secrets_key().unwrap();
+        assert_eq!(key.expose_secret(), again.expose_secret());
+        let file = fs::metadata(data.path().join("secrets.key")).unwrap();
+        assert_eq!(file.permissions().mode() & 0o777, 0o600);
+    }
 
     #[test]
     fn a_second_holder_is_refused_with_the_first_ones_process_id() {

@@ -6,6 +6,7 @@
 mod auth;
 mod body;
 mod concurrency;
+mod credentials;
 mod deadline;
 mod ending;
 mod methods;
@@ -13,7 +14,7 @@ mod observe;
 mod panic;
 mod repair;
 
-pub(crate) use auth::{Auth, tenant_of};
+pub(crate) use auth::{Auth, admin_of, tenant_of};
 pub(crate) use concurrency::Concurrency;
 pub(crate) use deadline::{Deadlines, remaining};
 pub(crate) use methods::Methods;

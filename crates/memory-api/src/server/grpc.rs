@@ -5,9 +5,12 @@ use std::time::Duration;
 use memory_contract::proto::DESCRIPTORS;
 use memory_contract::proto::admin_service_server::AdminServiceServer;
 use memory_contract::proto::file_service_server::FileServiceServer;
+use memory_contract::proto::key_service_server::KeyServiceServer;
 use memory_contract::proto::message_service_server::MessageServiceServer;
 use memory_contract::proto::recall_service_server::RecallServiceServer;
+use memory_contract::proto::secret_service_server::SecretServiceServer;
 use memory_contract::proto::thread_service_server::ThreadServiceServer;
+use memory_store::Authenticator;
 use time::OffsetDateTime;
 use tokio_util::sync::CancellationToken;
 use tonic::codec::CompressionEncoding::Gzip;
@@ -21,7 +24,7 @@ use super::parts::Parts;
 use super::{Listener, ServerError};
 use crate::config::Config;
 use crate::layers::{Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, Repair};
-use crate::services::{About, Admin, Files, Messages, Recalls, Threads};
+use crate::services::{About, Admin, Files, Keys, Messages, Recalls, SecretStore, Threads};
 
 /// The largest request. An append may have 3 MiB of messages.
 const MESSAGE_BYTES: usize = 4 * 1024 * 1024;
@@ -38,6 +41,7 @@ const TCP_KEEPALIVE: Duration = Duration::from_secs(60);
 pub(super) async fn serve(
     config: &Config,
     methods: Methods,
+    keys: Authenticator,
     listener: Listener,
     routes: Routes,
     stop: CancellationToken,
@@ -57,7 +61,7 @@ pub(super) async fn serve(
             server.max_calls,
             server.max_streams,
         ))
-        .layer(Auth::new(methods, &config.auth))
+        .layer(Auth::new(methods, &config.auth, keys))
         .into_inner();
     let incoming = TcpIncoming::from(listener.0)
         .with_nodelay(Some(true))
@@ -92,6 +96,7 @@ pub(super) fn routes(
         recall,
         indexer: _,
         indexer_handle,
+        secrets,
     } = parts;
     let about = About {
         embedding_model: embedder
@@ -121,6 +126,10 @@ pub(super) fn routes(
         index: index.clone(),
         indexer: indexer_handle.clone(),
         about,
+    };
+    let keys = Keys::new(store.clone(), &config.auth);
+    let secrets = SecretStore {
+        secrets: secrets.clone(),
     };
     let reflection = || {
         tonic_reflection::server::Builder::configure()
@@ -164,6 +173,18 @@ pub(super) fn routes(
             AdminServiceServer::new(admin)
                 .accept_compressed(Gzip)
                 .send_compressed(Gzip)
+                .max_decoding_message_size(MESSAGE_BYTES),
+        )
+        .add_service(
+            KeyServiceServer::new(keys)
+                .accept_compressed(Gzip)
+                .max_decoding_message_size(MESSAGE_BYTES),
+        )
+        // Secrets are sent as they are: a compressed answer's length tells of
+        // its content.
+        .add_service(
+            SecretServiceServer::new(secrets)
+                .accept_compressed(Gzip)
                 .max_decoding_message_size(MESSAGE_BYTES),
         ))
 }

@@ -8,7 +8,7 @@ use memory_recall::{
     Backend, Embedder, Index, IndexSchema, IndexState, Indexer, IndexerHandle, Recall, RecallError,
     StoreOutbox, UnavailableIndex, open_index,
 };
-use memory_store::{Outbox, Store, StoreConfig, StoreError};
+use memory_store::{Keyring, Outbox, Secrets, Store, StoreConfig, StoreError};
 use tokio::time::sleep;
 
 use super::{Roles, ServerError};
@@ -29,6 +29,7 @@ pub(super) struct Parts {
     /// The worker that has yet to run.
     pub(super) indexer: Option<Indexer>,
     pub(super) indexer_handle: Option<IndexerHandle>,
+    pub(super) secrets: Secrets,
 }
 
 /// Opens everything; the slow parts at the same time.
@@ -37,6 +38,7 @@ pub(super) async fn open(
     roles: Roles,
     health: &Health,
 ) -> Result<Parts, ServerError> {
+    let keyring = keyring(config)?;
     let embedding = config.embedding.clone();
     let loading = tokio::task::spawn_blocking(move || Embedder::start(&embedding));
     // The first count would take a tenth of a second otherwise.
@@ -80,12 +82,13 @@ pub(super) async fn open(
                 Backend::Qdrant
             };
             let index: Arc<dyn Index> = Arc::new(UnavailableIndex::new(backend, reason));
-            return Ok(assemble(config, store, outbox, None, index, false));
+            return Ok(assemble(config, store, keyring, outbox, None, index, false));
         }
     };
     Ok(assemble(
         config,
         store,
+        keyring,
         outbox,
         embedder,
         index,
@@ -107,6 +110,7 @@ pub(super) async fn wait_for(index: &Arc<dyn Index>) {
 fn assemble(
     config: &Config,
     store: Store,
+    keyring: Keyring,
     outbox: Option<Outbox>,
     embedder: Option<Embedder>,
     index: Arc<dyn Index>,
@@ -129,6 +133,7 @@ fn assemble(
         config.recall.clone(),
     );
     Parts {
+        secrets: Secrets::new(store.clone(), keyring),
         store,
         outbox,
         index,
@@ -144,6 +149,13 @@ async fn connect(works: bool, config: &StoreConfig) -> Result<Option<Outbox>, St
         true => Outbox::connect(config).await.map(Some),
         false => Ok(None),
     }
+}
+
+fn keyring(config: &Config) -> Result<Keyring, ServerError> {
+    Keyring::new(&config.secrets).map_err(|error| match error {
+        StoreError::Config { key, why } => config_error(&format!("secrets.{key}"), why),
+        other => ServerError::Store(other),
+    })
 }
 
 fn store_error(error: StoreError) -> ServerError {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memory_recall::Index;
+use memory_store::Authenticator;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -204,10 +205,13 @@ impl Running {
         self.index = Some(parts.index);
         if let Some(listener) = grpc {
             self.addr = Some(listener.1);
+            let keys = Authenticator::new(parts.store);
             let stop = self.stop_calls.token();
             let failure = Arc::clone(&self.failure);
             self.calls = Some(tokio::spawn(async move {
-                if let Err(error) = grpc::serve(&config, methods, listener, routes, stop).await {
+                if let Err(error) =
+                    grpc::serve(&config, methods, keys, listener, routes, stop).await
+                {
                     failure.send_replace(Some(("the gRPC listener", chain(&error))));
                 }
             }));

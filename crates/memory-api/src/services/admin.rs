@@ -9,16 +9,16 @@ use memory_contract::proto::{
     ListDeadLettersRequest, ListDeadLettersResponse, ListTransactionsRequest,
     ListTransactionsResponse, ReindexRequest, ReindexResponse,
 };
-use memory_contract::{PageToken, ThreadId, check, duration, timestamp};
+use memory_contract::{PageToken, ThreadId, check, duration, limits, timestamp};
 use memory_recall::{Index, IndexState, IndexerHandle, LastError};
-use memory_store::{DeadLetter, Store};
+use memory_store::{DeadLetter, Store, Transaction, TransactionQuery};
 use time::OffsetDateTime;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::fields::Fields;
 use super::threads::{next_token, page_limit};
 use crate::error::ApiError;
-use crate::layers::tenant_of;
+use crate::layers::{admin_of, tenant_of};
 
 /// Answers for operators.
 #[derive(Clone)]
@@ -70,9 +70,9 @@ impl AdminService for Admin {
 
     async fn list_transactions(
         &self,
-        _request: Request<ListTransactionsRequest>,
+        request: Request<ListTransactionsRequest>,
     ) -> Result<Response<ListTransactionsResponse>, Status> {
-        Err(Status::unimplemented("to come"))
+        Ok(Response::new(self.transactions(request).await?))
     }
 
     async fn get_node_memory_status(
@@ -177,6 +177,61 @@ impl Admin {
             indexer.wake();
         }
         Ok(ReindexResponse { queued_count })
+    }
+
+    async fn transactions(
+        &self,
+        request: Request<ListTransactionsRequest>,
+    ) -> Result<ListTransactionsResponse, ApiError> {
+        let tenant = admin_of(&request)?;
+        let ListTransactionsRequest {
+            page_size,
+            page_token,
+            thread_id,
+            actor,
+        } = request.into_inner();
+        let identity = (
+            "transactions",
+            tenant.as_str(),
+            thread_id.to_lowercase(),
+            actor.clone(),
+        );
+        let mut fields = Fields::default();
+        let limit = fields.take(page_limit(page_size));
+        let after = fields.take(PageToken::key(&identity, &page_token));
+        let thread = fields.take(check::optional_uuid("thread_id", &thread_id));
+        let actor = fields.take(check::text("actor", actor, limits::API_KEY_NAME_CHARS));
+        fields.end()?;
+        let query = TransactionQuery {
+            thread: thread.map(ThreadId::from),
+            actor: (!actor.is_empty()).then_some(actor),
+            after,
+            limit,
+        };
+        let page = self.store.list_transactions(&tenant, &query).await?;
+        Ok(ListTransactionsResponse {
+            transactions: page.items.into_iter().map(transaction).collect(),
+            next_page_token: next_token(&identity, page.next),
+        })
+    }
+}
+
+fn transaction(transaction: Transaction) -> proto::Transaction {
+    let Transaction {
+        actor,
+        action,
+        thread,
+        subject,
+        item_count,
+        created,
+    } = transaction;
+    proto::Transaction {
+        actor,
+        action,
+        thread_id: thread.map(|id| id.to_string()).unwrap_or_default(),
+        subject,
+        item_count,
+        create_time: Some(timestamp(created)),
     }
 }
 

@@ -7,7 +7,7 @@ use memory_contract::proto::{ExportMessagesRequest, ExportMessagesResponse};
 use memory_contract::{
     AppId, InvalidFields, MessageFilter, TenantId, Thread, ThreadId, UserId, check, limits,
 };
-use memory_store::{MessageQuery, Order, Store, StoreError, ThreadQuery};
+use memory_store::{MessageQuery, Order, Store, StoreError, ThreadQuery, acting, actor};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
@@ -78,7 +78,7 @@ impl Export {
             // reason for the deadline: nobody waits for it any more.
             let _ = sender.try_send(Err(error.into()));
         };
-        tokio::spawn(work.in_current_span());
+        tokio::spawn(acting(actor(), work).in_current_span());
         ReceiverStream::new(receiver)
     }
 

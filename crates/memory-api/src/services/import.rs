@@ -12,7 +12,7 @@ use memory_contract::{
     InvalidFields, NewMessage, RequestId, Session, TenantId, new_messages_from, session_from,
 };
 use memory_recall::IndexerHandle;
-use memory_store::{Append, NewThread, Store};
+use memory_store::{Append, NewThread, Store, acting, actor};
 use tokio::time::{Instant, timeout_at};
 use tonic::{Status, Streaming};
 
@@ -45,11 +45,14 @@ impl Import {
         requests: Streaming<ImportMessagesRequest>,
         time: Duration,
     ) -> Imported {
+        // The stream is read when this call is over, so it has to be told again
+        // who acts.
+        let actor = actor();
         let answers = requests
             .zip(stream::iter(0..))
             .then(move |(request, position)| {
                 let import = self.clone();
-                async move { import.answer(position, request).await }
+                acting(actor.clone(), import.answer(position, request))
             });
         Box::pin(until(Instant::now() + time, answers))
     }

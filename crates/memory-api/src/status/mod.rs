@@ -78,6 +78,12 @@ impl From<ApiError> for Answer {
                 ErrorReason::Unauthenticated,
                 "a valid API key is required: send it as metadata `authorization: Bearer KEY`",
             ),
+            ApiError::PermissionDenied => Self::new(
+                Code::PermissionDenied,
+                ErrorReason::PermissionDenied,
+                "the call is for administrators, and the API key is not one's",
+            ),
+            ApiError::KeyLookup(error) if error.retryable() => Self::database_unavailable(&error),
             ApiError::Overloaded { retry_after } => Self {
                 retry_after: Some(retry_after),
                 ..Self::new(
@@ -94,7 +100,9 @@ impl From<ApiError> for Answer {
             ApiError::Unreadable { problem } => {
                 Self::new(Code::InvalidArgument, ErrorReason::InvalidField, problem)
             }
-            error @ (ApiError::Panicked | ApiError::Task(_)) => Self::internal(&error),
+            error @ (ApiError::KeyLookup(_) | ApiError::Panicked | ApiError::Task(_)) => {
+                Self::internal(&error)
+            }
         };
         let retry_after = answer.retry_after.or(retryable.then_some(RETRY_DELAY));
         Self {
@@ -183,19 +191,44 @@ impl Answer {
                 ErrorReason::EphemeralThread,
                 "the thread is ephemeral, and this needs one that stays",
             ),
+            StoreError::ApiKeyNotFound => Self::new(
+                Code::NotFound,
+                ErrorReason::ApiKeyNotFound,
+                "there is no such API key",
+            ),
+            StoreError::ApiKeyExists => Self::new(
+                Code::AlreadyExists,
+                ErrorReason::ApiKeyAlreadyExists,
+                "there is an API key of this name; choose another, or revoke that one",
+            ),
+            StoreError::SecretNotFound => Self::new(
+                Code::NotFound,
+                ErrorReason::SecretNotFound,
+                "there is no such secret",
+            ),
+            error @ StoreError::SecretsUnavailable { .. } => Self::new(
+                Code::FailedPrecondition,
+                ErrorReason::SecretsUnavailable,
+                error.to_string(),
+            ),
             error @ (StoreError::Unavailable { .. } | StoreError::PoolTimeout) => {
-                tracing::warn!(error = %chain(&error), "the database is not available");
-                Self::new(
-                    Code::Unavailable,
-                    ErrorReason::DatabaseUnavailable,
-                    "the database does not answer; come back a little later",
-                )
+                Self::database_unavailable(&error)
             }
             error @ (StoreError::Query { .. }
+            | StoreError::Crypto { .. }
             | StoreError::Corrupt { .. }
             | StoreError::Config { .. }
             | StoreError::Migration { .. }) => Self::internal(&error),
         }
+    }
+
+    fn database_unavailable(error: &(dyn Error + 'static)) -> Self {
+        tracing::warn!(error = %chain(error), "the database is not available");
+        Self::new(
+            Code::Unavailable,
+            ErrorReason::DatabaseUnavailable,
+            "the database does not answer; come back a little later",
+        )
     }
 
     fn recall(error: RecallError) -> Self {

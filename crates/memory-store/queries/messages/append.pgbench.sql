@@ -4,7 +4,7 @@
 --   PGOPTIONS='-c role=recollect_service' pgbench -n -M prepared -c 8 -j 2 -T 10 \
 --     -f append.pgbench.sql DATABASE
 SELECT * FROM recollect.append(
-    'pgbench', ('00000000-0000-7000-8000-' || lpad(:client_id::text, 12, '0'))::uuid,
+    'pgbench', 'pgbench', ('00000000-0000-7000-8000-' || lpad(:client_id::text, 12, '0'))::uuid,
     ARRAY[gen_random_uuid()], NULL, ARRAY['user'], ARRAY[''],
     ARRAY['[{"text":"My dog is called Pixel, and he likes to swim in the lake behind our house."}]'::json],
     ARRAY['{}'::jsonb], ARRAY[20],

@@ -1,1 +1,1 @@
-SELECT status, revision FROM recollect.delete_message($1, $2, $3)
+SELECT status, revision FROM recollect.delete_message($1, $2, $3, $4)

@@ -3,4 +3,4 @@ SELECT o.created,
     (o.thread).metadata, (o.thread).last_seq, (o.thread).head_id, (o.thread).message_count,
     (o.thread).created_at, (o.thread).updated_at, (o.thread).expires_at,
     (o.thread).policy
-FROM recollect.open_thread($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) o
+FROM recollect.open_thread($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) o

@@ -56,7 +56,7 @@ async fn a_user_who_is_no_superuser_can_own_the_schema_once_the_roles_are_grante
     assert!(error.to_string().contains("GRANT"), "{error}");
     admin
         .batch_execute(&format!(
-            "GRANT recollect_service, recollect_worker, recollect_search TO {owner}"
+            "GRANT recollect_service, recollect_worker, recollect_search, recollect_auth TO {owner}"
         ))
         .await
         .unwrap();

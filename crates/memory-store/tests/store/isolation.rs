@@ -3,7 +3,7 @@ use memory_store::{HistoryQuery, Scope, StoreError};
 
 use crate::world::{World, after, new_thread, tenant};
 
-const TABLES: [&str; 7] = [
+const TABLES: [&str; 10] = [
     "threads",
     "branches",
     "messages",
@@ -11,6 +11,9 @@ const TABLES: [&str; 7] = [
     "requests",
     "app_policies",
     "files",
+    "transactions",
+    "api_keys",
+    "secrets",
 ];
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Commands, flags and their help.
 
 mod client;
+mod keys;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 pub use client::{
     ExportArgs, Format, HistoryArgs, ImportArgs, MethodArg, RecallArgs, ScopeArg, ThreadsArgs,
 };
+pub use keys::{CreateKeyArgs, KeyNameArgs, KeysArgs, KeysCommand, ListKeysArgs};
 
 use super::failure::EXIT_CODES;
 
@@ -53,6 +55,8 @@ pub enum Command {
     Worker,
     /// Bring the database's schema up to date, then exit.
     Migrate,
+    /// Make, list and end the API keys that the database keeps.
+    Keys(KeysArgs),
     /// Store conversations from files.
     Import(ImportArgs),
     /// Write conversations as JSONL, one record a line.
@@ -243,6 +247,19 @@ mod tests {
         check(&["recall", "q", "--top-k", "-1"], "0..=100");
         check(&["recall", "q", "--after", "21"], "0..=20");
         check(&["recall", "q", "--min-score", "-0.5"], "from 0 to 1");
+        check(
+            &[
+                "keys",
+                "create",
+                "--tenant",
+                "a",
+                "--name",
+                "b",
+                "--expires-in",
+                "soon",
+            ],
+            "expected number",
+        );
         check(&["history", "x", "--max-tokens", "-1"], "0..=10000000");
     }
 }

@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod export;
 pub mod history;
 pub mod import;
+pub mod keys;
 pub mod migrate;
 pub mod recall;
 pub mod serve;

@@ -71,6 +71,10 @@ impl Embedded {
             config.index.path = Some(data.index());
         }
 
+        if config.secrets.key.expose_secret().is_empty() {
+            config.secrets.key = data.secrets_key()?;
+        }
+
         progress.step("Bringing the schema up to date");
         let step = Instant::now();
         memory_store::migrate(&config.database)

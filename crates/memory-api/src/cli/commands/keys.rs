@@ -1,0 +1,221 @@
+//! `recollect keys`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use memory_api::{Config, Loaded, Sources};
+use memory_contract::{TenantId, check, limits, proto, timestamp};
+use memory_store::{ApiKey, NewApiKey, Store, StoreError, acting};
+use secrecy::ExposeSecret as _;
+use time::OffsetDateTime;
+
+use super::migrate::{not_migrated, require_database};
+use crate::cli::args::{CreateKeyArgs, KeyNameArgs, KeysArgs, KeysCommand, ListKeysArgs};
+use crate::cli::failure::{Failure, chain};
+use crate::cli::output::{JsonLines, Table, clock, exact};
+
+/// Who acts, where it is told who did what.
+const ACTOR: &str = "cli";
+const PAGE: u32 = 500;
+
+/// Makes, lists or ends keys in the configured database.
+///
+/// # Errors
+/// When there is no database, or when it refuses.
+pub async fn run(file: Option<PathBuf>, args: KeysArgs) -> Result<(), Failure> {
+    let loaded = Config::load(&Sources {
+        file,
+        ..Default::default()
+    })?;
+    require_database(&loaded.config)?;
+    let work = async {
+        match args.command {
+            KeysCommand::Create(args) => create(&loaded, args).await,
+            KeysCommand::List(args) => list(&loaded, args).await,
+            KeysCommand::Revoke(args) => revoke(&loaded, args).await,
+        }
+    };
+    acting(ACTOR.to_owned(), work).await
+}
+
+async fn create(loaded: &Loaded, args: CreateKeyArgs) -> Result<(), Failure> {
+    let CreateKeyArgs {
+        key: KeyNameArgs { tenant, name, json },
+        admin,
+        expires_in,
+    } = args;
+    let tenant = tenant_from(tenant)?;
+    let name = check::key_name("--name", name).map_err(usage)?;
+    let expires = expires_in.map(end_after).transpose()?;
+    let configured = &loaded.config.auth.keys;
+    if configured
+        .iter()
+        .any(|key| key.tenant == tenant.as_str() && key.name == name)
+    {
+        return Err(failed(loaded, StoreError::ApiKeyExists));
+    }
+    let new = NewApiKey {
+        name,
+        admin,
+        expires,
+    };
+    let store = connect(loaded).await?;
+    let (key, secret) = store
+        .create_api_key(&tenant, &new)
+        .await
+        .map_err(|error| failed(loaded, error))?;
+    if json {
+        let mut lines = JsonLines::stdout();
+        let response = proto::CreateApiKeyResponse {
+            api_key: Some(message(key)),
+            secret: secret.expose_secret().to_owned(),
+        };
+        lines.write("CreateApiKeyResponse", &response)?;
+        return lines.finish();
+    }
+    let mut table = table();
+    row(&mut table, message(key));
+    table.print()?;
+    println!("\n  {}\n", secret.expose_secret());
+    println!("This is the key. It is not stored and cannot be shown again: keep it now, as");
+    println!("RECOLLECT_API_KEY, or send it as `authorization: Bearer KEY`.");
+    let auth = &loaded.config.auth;
+    if auth.keys.is_empty() && !auth.database {
+        println!("This configuration asks for no keys yet: set auth.database = true.");
+    }
+    Ok(())
+}
+
+async fn list(loaded: &Loaded, args: ListKeysArgs) -> Result<(), Failure> {
+    let ListKeysArgs { tenant, json } = args;
+    let tenant = tenant_from(tenant)?;
+    let store = connect(loaded).await?;
+    let mut table = table();
+    let mut lines = JsonLines::stdout();
+    let mut after = None;
+    loop {
+        let page = store
+            .list_api_keys(&tenant, after, PAGE)
+            .await
+            .map_err(|error| failed(loaded, error))?;
+        for key in page.items.into_iter().map(message) {
+            match json {
+                true => lines.write("ApiKey", &key)?,
+                false => row(&mut table, key),
+            }
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    if json {
+        return lines.finish();
+    }
+    drop(lines);
+    if table.is_empty() {
+        println!("The tenant has no keys in the database. `recollect keys create` makes one.");
+        return Ok(());
+    }
+    table.print()
+}
+
+async fn revoke(loaded: &Loaded, args: KeyNameArgs) -> Result<(), Failure> {
+    let KeyNameArgs { tenant, name, json } = args;
+    let tenant = tenant_from(tenant)?;
+    let name = check::required_text("--name", name, limits::API_KEY_NAME_CHARS).map_err(usage)?;
+    let store = connect(loaded).await?;
+    store
+        .revoke_api_key(&tenant, &name)
+        .await
+        .map_err(|error| failed(loaded, error))?;
+    if json {
+        let mut lines = JsonLines::stdout();
+        lines.write("RevokeApiKeyResponse", &proto::RevokeApiKeyResponse {})?;
+        return lines.finish();
+    }
+    println!(
+        "The key {} is revoked; every server refuses it within 5 seconds.",
+        exact(&name)
+    );
+    Ok(())
+}
+
+async fn connect(loaded: &Loaded) -> Result<Store, Failure> {
+    Store::connect(&loaded.config.database)
+        .await
+        .map_err(|error| failed(loaded, error))
+}
+
+fn failed(loaded: &Loaded, error: StoreError) -> Failure {
+    match error {
+        StoreError::ApiKeyExists => Failure::Refused {
+            message: "the tenant has an API key of this name".to_owned(),
+            next_step: "Choose another name, or revoke that key first.".to_owned(),
+        },
+        StoreError::ApiKeyNotFound => Failure::NotFound {
+            message: "the tenant has no such API key in the database".to_owned(),
+            next_step: "`recollect keys list` lists what there is.",
+        },
+        error @ StoreError::Config { .. } => not_migrated(error, &loaded.provenance),
+        error => Failure::machine(
+            format!("the database cannot be used: {}", chain(&error)),
+            "`recollect doctor` checks the database, `recollect migrate` brings its schema up to date.",
+        ),
+    }
+}
+
+fn tenant_from(tenant: String) -> Result<TenantId, Failure> {
+    let tenant = check::required_text("--tenant", tenant, limits::TENANT_CHARS).map_err(usage)?;
+    Ok(TenantId::new(tenant))
+}
+
+fn end_after(time: Duration) -> Result<OffsetDateTime, Failure> {
+    time::Duration::try_from(time)
+        .ok()
+        .filter(|time| time.is_positive())
+        .and_then(|time| OffsetDateTime::now_utc().checked_add(time))
+        .ok_or_else(|| Failure::Usage("--expires-in: must end before the year 10000".to_owned()))
+}
+
+fn usage(invalid: memory_contract::Invalid) -> Failure {
+    Failure::Usage(invalid.to_string())
+}
+
+fn table() -> Table {
+    Table::new(&["Name!", "Administrator!", "Made!", "Ends!"])
+}
+
+fn row(table: &mut Table, key: proto::ApiKey) {
+    let proto::ApiKey {
+        name,
+        admin,
+        create_time,
+        expire_time,
+    } = key;
+    let ends = match expire_time {
+        Some(time) => clock(Some(&time)),
+        None => "never".to_owned(),
+    };
+    table.row([
+        exact(&name),
+        if admin { "yes" } else { "no" }.to_owned(),
+        clock(create_time.as_ref()),
+        ends,
+    ]);
+}
+
+fn message(key: ApiKey) -> proto::ApiKey {
+    let ApiKey {
+        name,
+        admin,
+        created,
+        expires,
+    } = key;
+    proto::ApiKey {
+        name,
+        admin,
+        create_time: Some(timestamp(created)),
+        expire_time: expires.map(timestamp),
+    }
+}

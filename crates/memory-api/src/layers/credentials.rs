@@ -1,0 +1,214 @@
+//! What the headers of a call stand for.
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use memory_contract::TenantId;
+use memory_store::looks_like_key;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use crate::config::{AuthConfig, KeyConfig};
+
+/// Whose calls these are when no keys are asked for.
+const DEFAULT_TENANT: &str = "default";
+/// Who acts then.
+const ANONYMOUS: &str = "anonymous";
+const SCHEME: &str = "bearer ";
+
+/// Whom a credential stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Caller {
+    /// Whose data the call may see.
+    pub(crate) tenant: TenantId,
+    /// The key's name.
+    pub(crate) key: String,
+    /// Whether it manages keys and secrets, and sees who did what.
+    pub(crate) admin: bool,
+}
+
+/// The keys of the configuration.
+#[derive(Debug)]
+pub(super) struct Credentials {
+    keys: Vec<Key>,
+    /// Whether nobody needs a key.
+    open: bool,
+}
+
+#[derive(Debug)]
+struct Key {
+    digest: Vec<u8>,
+    caller: Caller,
+}
+
+/// What the headers say by themselves.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Claim {
+    /// They stand for a caller.
+    Caller(Caller),
+    /// The database may know the key with this SHA-256.
+    Digest([u8; 32]),
+    /// They stand for nobody.
+    Nobody,
+}
+
+impl Credentials {
+    /// Takes keys that have been checked. Where neither they nor those of the
+    /// database are asked for, everybody is the tenant `default`:
+    /// `Config::check_roles` allows that on loopback only.
+    pub(super) fn new(config: &AuthConfig) -> Self {
+        let AuthConfig { keys, database } = config;
+        Self {
+            keys: keys.iter().map(Key::of).collect(),
+            open: keys.is_empty() && !database,
+        }
+    }
+
+    /// What the headers stand for.
+    pub(super) fn claim(&self, headers: &HeaderMap) -> Claim {
+        if self.open {
+            return Claim::Caller(Caller {
+                tenant: TenantId::new(DEFAULT_TENANT),
+                key: ANONYMOUS.to_owned(),
+                admin: true,
+            });
+        }
+        let Some(key) = bearer(headers) else {
+            return Claim::Nobody;
+        };
+        let digest = Sha256::digest(key.as_bytes());
+        // Every key is compared, so that the time tells nothing.
+        let mut found = None;
+        for key in self.keys.iter() {
+            if bool::from(key.digest.as_slice().ct_eq(digest.as_slice())) {
+                found = Some(&key.caller);
+            }
+        }
+        match found {
+            Some(caller) => Claim::Caller(caller.clone()),
+            None if looks_like_key(key) => Claim::Digest(digest.into()),
+            None => Claim::Nobody,
+        }
+    }
+}
+
+impl Key {
+    fn of(config: &KeyConfig) -> Self {
+        let KeyConfig {
+            name,
+            tenant,
+            sha256,
+            admin,
+        } = config;
+        Self {
+            digest: bytes_of(sha256),
+            caller: Caller {
+                tenant: TenantId::new(tenant.as_str()),
+                key: name.clone(),
+                admin: *admin,
+            },
+        }
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, key) = value.split_at_checked(SCHEME.len())?;
+    scheme
+        .eq_ignore_ascii_case(SCHEME)
+        .then(|| key.trim())
+        .filter(|key| !key.is_empty())
+}
+
+/// Reads hexadecimal digits; the configuration has checked that they are.
+fn bytes_of(hexadecimal: &str) -> Vec<u8> {
+    hexadecimal
+        .as_bytes()
+        .chunks(2)
+        .filter_map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn credentials(keys: &[(&str, &str)], database: bool) -> Credentials {
+        let keys = keys
+            .iter()
+            .map(|(key, tenant)| KeyConfig {
+                name: "test".to_owned(),
+                tenant: (*tenant).to_owned(),
+                sha256: Sha256::digest(key.as_bytes())
+                    .iter()
+                    .map(|b| format!("{b:02x}"))
+                    .collect(),
+                admin: false,
+            })
+            .collect();
+        Credentials::new(&AuthConfig { keys, database })
+    }
+
+    fn headers(value: &str) -> HeaderMap {
+        HeaderMap::from_iter([(AUTHORIZATION, value.parse().unwrap())])
+    }
+
+    fn caller(claim: Claim) -> Caller {
+        match claim {
+            Claim::Caller(caller) => caller,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_key_stands_for_its_tenant() {
+        let keys = credentials(&[("one", "a"), ("two", "b")], false);
+        for (value, tenant) in [
+            ("Bearer one", "a"),
+            ("bearer two", "b"),
+            ("BEARER  two", "b"),
+        ] {
+            let caller = caller(keys.claim(&headers(value)));
+            assert_eq!(caller.tenant.as_str(), tenant, "{value}");
+            assert!(!caller.admin, "{value}");
+        }
+    }
+
+    #[test]
+    fn anything_else_stands_for_nobody() {
+        for keys in [
+            credentials(&[("one", "a")], false),
+            credentials(&[("one", "a")], true),
+            credentials(&[], true),
+        ] {
+            for value in [
+                "",
+                "Bearer ",
+                "Bearer",
+                "Bearer onee",
+                "Bearer on",
+                "Basic one",
+                "one",
+            ] {
+                assert_eq!(keys.claim(&headers(value)), Claim::Nobody, "{value}");
+            }
+            assert_eq!(keys.claim(&HeaderMap::new()), Claim::Nobody);
+        }
+    }
+
+    #[test]
+    fn the_database_is_asked_for_what_looks_like_its_keys() {
+        let key = format!("rck_{}", "a".repeat(43));
+        let digest: [u8; 32] = Sha256::digest(&key).into();
+        for keys in [credentials(&[("one", "a")], false), credentials(&[], true)] {
+            let claim = keys.claim(&headers(&format!("Bearer {key}")));
+            assert_eq!(claim, Claim::Digest(digest));
+        }
+    }
+
+    #[test]
+    fn without_keys_everybody_is_the_default_tenant() {
+        let caller = caller(credentials(&[], false).claim(&HeaderMap::new()));
+        assert_eq!(caller.tenant.as_str(), "default");
+        assert!(caller.admin);
+    }
+}

@@ -1,0 +1,161 @@
+//! API keys of a tenant, for its administrators.
+
+use std::sync::Arc;
+
+use memory_contract::proto::key_service_server::KeyService;
+use memory_contract::proto::{
+    self, CreateApiKeyRequest, CreateApiKeyResponse, ListApiKeysRequest, ListApiKeysResponse,
+    RevokeApiKeyRequest, RevokeApiKeyResponse,
+};
+use memory_contract::{
+    Invalid, InvalidFields, PageToken, TenantId, check, limits, timestamp, timestamp_of,
+};
+use memory_store::{ApiKey, NewApiKey, Store, StoreError};
+use prost_types::Timestamp;
+use secrecy::ExposeSecret as _;
+use time::OffsetDateTime;
+use tonic::{Request, Response, Status, async_trait};
+
+use super::fields::Fields;
+use super::threads::{next_token, page_limit};
+use crate::config::AuthConfig;
+use crate::error::ApiError;
+use crate::layers::admin_of;
+
+/// Answers for administrators.
+#[derive(Clone)]
+pub(crate) struct Keys {
+    store: Store,
+    /// Tenants and names of the configuration's keys.
+    configured: Arc<[(String, String)]>,
+}
+
+#[async_trait]
+impl KeyService for Keys {
+    async fn create_api_key(
+        &self,
+        request: Request<CreateApiKeyRequest>,
+    ) -> Result<Response<CreateApiKeyResponse>, Status> {
+        Ok(Response::new(self.create(request).await?))
+    }
+
+    async fn list_api_keys(
+        &self,
+        request: Request<ListApiKeysRequest>,
+    ) -> Result<Response<ListApiKeysResponse>, Status> {
+        Ok(Response::new(self.list(request).await?))
+    }
+
+    async fn revoke_api_key(
+        &self,
+        request: Request<RevokeApiKeyRequest>,
+    ) -> Result<Response<RevokeApiKeyResponse>, Status> {
+        Ok(Response::new(self.revoke(request).await?))
+    }
+}
+
+impl Keys {
+    pub(crate) fn new(store: Store, config: &AuthConfig) -> Self {
+        let configured = config
+            .keys
+            .iter()
+            .map(|key| (key.tenant.clone(), key.name.clone()))
+            .collect();
+        Self { store, configured }
+    }
+
+    async fn create(
+        &self,
+        request: Request<CreateApiKeyRequest>,
+    ) -> Result<CreateApiKeyResponse, ApiError> {
+        let tenant = admin_of(&request)?;
+        let key = new_key_from(request.into_inner())?;
+        if self.is_configured(&tenant, &key.name) {
+            return Err(StoreError::ApiKeyExists.into());
+        }
+        let (key, secret) = self.store.create_api_key(&tenant, &key).await?;
+        Ok(CreateApiKeyResponse {
+            api_key: Some(api_key(key)),
+            secret: secret.expose_secret().to_owned(),
+        })
+    }
+
+    async fn list(
+        &self,
+        request: Request<ListApiKeysRequest>,
+    ) -> Result<ListApiKeysResponse, ApiError> {
+        let tenant = admin_of(&request)?;
+        let ListApiKeysRequest {
+            page_size,
+            page_token,
+        } = request.into_inner();
+        let identity = ("api keys", tenant.as_str());
+        let mut fields = Fields::default();
+        let limit = fields.take(page_limit(page_size));
+        let after = fields.take(PageToken::key(&identity, &page_token));
+        fields.end()?;
+        let page = self.store.list_api_keys(&tenant, after, limit).await?;
+        Ok(ListApiKeysResponse {
+            api_keys: page.items.into_iter().map(api_key).collect(),
+            next_page_token: next_token(&identity, page.next),
+        })
+    }
+
+    async fn revoke(
+        &self,
+        request: Request<RevokeApiKeyRequest>,
+    ) -> Result<RevokeApiKeyResponse, ApiError> {
+        let tenant = admin_of(&request)?;
+        let RevokeApiKeyRequest { name } = request.into_inner();
+        let name = check::required_text("name", name, limits::API_KEY_NAME_CHARS)?;
+        self.store.revoke_api_key(&tenant, &name).await?;
+        Ok(RevokeApiKeyResponse {})
+    }
+
+    /// Two keys of one name could not be told apart in what was done.
+    fn is_configured(&self, tenant: &TenantId, name: &str) -> bool {
+        self.configured
+            .iter()
+            .any(|(of, configured)| of == tenant.as_str() && configured == name)
+    }
+}
+
+fn new_key_from(request: CreateApiKeyRequest) -> Result<NewApiKey, InvalidFields> {
+    let CreateApiKeyRequest {
+        name,
+        admin,
+        expire_time,
+    } = request;
+    let mut fields = Fields::default();
+    let name = fields.take(check::key_name("name", name));
+    let expires = fields.take(expiry_from(expire_time));
+    fields.end()?;
+    Ok(NewApiKey {
+        name,
+        admin,
+        expires,
+    })
+}
+
+fn expiry_from(time: Option<Timestamp>) -> Result<Option<OffsetDateTime>, Invalid> {
+    let expires = timestamp_of("expire_time", time)?;
+    if expires.is_some_and(|time| time <= OffsetDateTime::now_utc()) {
+        return Err(Invalid::new("expire_time", "must be in the future"));
+    }
+    Ok(expires)
+}
+
+fn api_key(key: ApiKey) -> proto::ApiKey {
+    let ApiKey {
+        name,
+        admin,
+        created,
+        expires,
+    } = key;
+    proto::ApiKey {
+        name,
+        admin,
+        create_time: Some(timestamp(created)),
+        expire_time: expires.map(timestamp),
+    }
+}

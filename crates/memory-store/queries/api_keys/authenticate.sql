@@ -1,0 +1,1 @@
+SELECT tenant_id, name, admin FROM recollect.authenticate($1)

@@ -1,0 +1,203 @@
+//! API keys that are kept in the database, by their digests alone.
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use memory_contract::TenantId;
+use ring::rand::{SecureRandom as _, SystemRandom};
+use secrecy::{
+    ExposeSecret as _, SecretString,
+    zeroize::{Zeroize as _, Zeroizing},
+};
+use sha2::{Digest as _, Sha256};
+use time::OffsetDateTime;
+use tokio_postgres::Row;
+
+use crate::{
+    Page, Store, StoreError,
+    query::{Params, query},
+    rows::{column, only},
+    thread::one_more,
+};
+
+/// What a key begins with, so that people and scanners know one when they see it.
+const PREFIX: &str = "rck_";
+/// Random bytes of a key.
+const RANDOM_BYTES: usize = 32;
+/// What base64 makes of them, without padding.
+const RANDOM_CHARS: usize = 43;
+
+/// A key to make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewApiKey {
+    /// Its name, unique within the tenant.
+    pub name: String,
+    /// Whether it manages keys and secrets.
+    pub admin: bool,
+    /// When it ends; `None` for never.
+    pub expires: Option<OffsetDateTime>,
+}
+
+/// What is known of a key; never the key itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiKey {
+    /// Its name, unique within the tenant.
+    pub name: String,
+    /// Whether it manages keys and secrets.
+    pub admin: bool,
+    /// When it was made.
+    pub created: OffsetDateTime,
+    /// When it ends; `None` for never.
+    pub expires: Option<OffsetDateTime>,
+}
+
+/// Whom a key stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyHolder {
+    /// The tenant.
+    pub tenant: TenantId,
+    /// The key's name.
+    pub name: String,
+    /// Whether it manages keys and secrets.
+    pub admin: bool,
+}
+
+/// Whether a text has the form of a key of the database. Nothing else needs to
+/// be looked up.
+pub fn looks_like_key(text: &str) -> bool {
+    text.strip_prefix(PREFIX).is_some_and(|random| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        random.len() == RANDOM_CHARS && random.bytes().all(plain)
+    })
+}
+
+impl Store {
+    /// Makes a key of 256 random bits. The key itself is returned this once;
+    /// only its SHA-256 is stored.
+    ///
+    /// # Errors
+    /// `ApiKeyExists` where the tenant has a key of this name.
+    pub async fn create_api_key(
+        &self,
+        tenant: &TenantId,
+        key: &NewApiKey,
+    ) -> Result<(ApiKey, SecretString), StoreError> {
+        let NewApiKey {
+            name,
+            admin,
+            expires,
+        } = key;
+        let secret = new_secret()?;
+        let digest = Sha256::digest(secret.expose_secret()).to_vec();
+        let params: Params<'_> = &[&tenant.as_str(), name, &digest, admin, expires];
+        let rows = self
+            .pool
+            .within(tenant, query!("api_keys/create"), params)
+            .await?;
+        let row = rows.first().ok_or(StoreError::ApiKeyExists)?;
+        Ok((api_key(row)?, secret))
+    }
+
+    /// Lists keys, the one made last first, after the key `after`; `None` for
+    /// the first page. Those that have expired are among them.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn list_api_keys(
+        &self,
+        tenant: &TenantId,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Page<ApiKey, i64>, StoreError> {
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &after.unwrap_or(i64::MAX),
+            &one_more(limit),
+        ];
+        let rows = self
+            .pool
+            .within(tenant, query!("api_keys/list"), params)
+            .await?;
+        let keys = rows
+            .iter()
+            .map(|row| Ok((column(row, 4)?, api_key(row)?)))
+            .collect::<Result<_, StoreError>>()?;
+        Ok(Page::cut(keys, limit))
+    }
+
+    /// Ends a key.
+    ///
+    /// # Errors
+    /// `ApiKeyNotFound`, also on the second call.
+    pub async fn revoke_api_key(&self, tenant: &TenantId, name: &str) -> Result<(), StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &name];
+        let rows = self
+            .pool
+            .within(tenant, query!("api_keys/revoke"), params)
+            .await?;
+        only(rows)
+            .map(drop)
+            .map_err(|_none| StoreError::ApiKeyNotFound)
+    }
+
+    /// Whom the key with this SHA-256 stands for now; `None` for nobody.
+    pub(crate) async fn key_holder(&self, digest: &[u8]) -> Result<Option<KeyHolder>, StoreError> {
+        let rows = self
+            .pool
+            .call(query!("api_keys/authenticate"), &[&digest])
+            .await?;
+        rows.first()
+            .map(|row| {
+                Ok(KeyHolder {
+                    tenant: TenantId::new(column::<String>(row, 0)?),
+                    name: column(row, 1)?,
+                    admin: column(row, 2)?,
+                })
+            })
+            .transpose()
+    }
+}
+
+fn api_key(row: &Row) -> Result<ApiKey, StoreError> {
+    Ok(ApiKey {
+        name: column(row, 0)?,
+        admin: column(row, 1)?,
+        created: column(row, 2)?,
+        expires: column(row, 3)?,
+    })
+}
+
+fn new_secret() -> Result<SecretString, StoreError> {
+    let mut random = Zeroizing::new([0; RANDOM_BYTES]);
+    SystemRandom::new()
+        .fill(random.as_mut_slice())
+        .map_err(|_| StoreError::Crypto {
+            what: "drawing a random API key",
+        })?;
+    // As long as it will be, so that no copy is left where it grew.
+    let mut secret = String::with_capacity(PREFIX.len() + RANDOM_CHARS);
+    secret.push_str(PREFIX);
+    let mut text = URL_SAFE_NO_PAD.encode(random.as_slice());
+    secret.push_str(&text);
+    text.zeroize();
+    Ok(SecretString::from(secret))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_key_looks_like_one_and_no_two_are_alike() {
+        let (one, other) = (new_secret().unwrap(), new_secret().unwrap());
+        assert!(looks_like_key(one.expose_secret()));
+        assert_ne!(one.expose_secret(), other.expose_secret());
+    }
+
+    #[test]
+    fn anything_else_does_not_look_like_a_key() {
+        let long = format!("{PREFIX}{}", "a".repeat(RANDOM_CHARS + 1));
+        let odd = format!("{PREFIX}{}", "é".repeat(RANDOM_CHARS));
+        for text in ["", "rck_", "rck_short", "key-of-acme", &long, &odd] {
+            assert!(!looks_like_key(text), "{text}");
+        }
+    }
+}

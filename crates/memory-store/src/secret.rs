@@ -1,0 +1,147 @@
+//! Secrets of tenants, encrypted.
+
+use std::sync::Arc;
+
+use memory_contract::TenantId;
+use secrecy::SecretString;
+use time::OffsetDateTime;
+use tokio_postgres::Row;
+
+use crate::{
+    Keyring, Page, Store, StoreError,
+    keyring::Sealed,
+    query::{Params, query},
+    rows::{column, only},
+    thread::one_more,
+};
+
+/// What is known of a secret; never its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Secret {
+    /// Its name, unique within the tenant.
+    pub name: String,
+    /// When the name was first set.
+    pub created: OffsetDateTime,
+    /// When the value was last set.
+    pub updated: OffsetDateTime,
+}
+
+/// Secrets in a store, under the keys of the configuration. A clone shares
+/// both.
+#[derive(Clone, Debug)]
+pub struct Secrets {
+    store: Store,
+    keyring: Arc<Keyring>,
+}
+
+impl Secrets {
+    /// The secrets of a store.
+    pub fn new(store: Store, keyring: Keyring) -> Self {
+        Self {
+            store,
+            keyring: Arc::new(keyring),
+        }
+    }
+
+    /// Stores a value in place of what its name stood for.
+    ///
+    /// # Errors
+    /// `SecretsUnavailable` without a key.
+    pub async fn set(
+        &self,
+        tenant: &TenantId,
+        name: &str,
+        value: &SecretString,
+    ) -> Result<Secret, StoreError> {
+        let Sealed {
+            key_id,
+            nonce,
+            ciphertext,
+        } = self.keyring.seal(tenant.as_str(), name, value)?;
+        let params: Params<'_> = &[&tenant.as_str(), &name, &key_id, &nonce, &ciphertext];
+        let rows = self
+            .store
+            .pool
+            .within(tenant, query!("secrets/set"), params)
+            .await?;
+        secret(&only(rows)?)
+    }
+
+    /// Reads a secret in the clear.
+    ///
+    /// # Errors
+    /// `SecretNotFound`; `SecretsUnavailable` without the key that it was
+    /// encrypted with; `Corrupt` for one that was moved or changed.
+    pub async fn get(
+        &self,
+        tenant: &TenantId,
+        name: &str,
+    ) -> Result<(Secret, SecretString), StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &name];
+        let rows = self
+            .store
+            .pool
+            .within(tenant, query!("secrets/get"), params)
+            .await?;
+        let row = rows.first().ok_or(StoreError::SecretNotFound)?;
+        let sealed = Sealed {
+            key_id: column(row, 3)?,
+            nonce: column(row, 4)?,
+            ciphertext: column(row, 5)?,
+        };
+        let value = self.keyring.open(tenant.as_str(), name, sealed)?;
+        Ok((secret(row)?, value))
+    }
+
+    /// Lists names, in order, after the name `after`; `None` for the first
+    /// page. It needs no key.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn list(
+        &self,
+        tenant: &TenantId,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Page<Secret, String>, StoreError> {
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &after.unwrap_or_default(),
+            &one_more(limit),
+        ];
+        let rows = self
+            .store
+            .pool
+            .within(tenant, query!("secrets/list"), params)
+            .await?;
+        let secrets = rows
+            .iter()
+            .map(|row| Ok((column(row, 0)?, secret(row)?)))
+            .collect::<Result<_, StoreError>>()?;
+        Ok(Page::cut(secrets, limit))
+    }
+
+    /// Erases a secret. It needs no key.
+    ///
+    /// # Errors
+    /// `SecretNotFound`, also on the second call.
+    pub async fn delete(&self, tenant: &TenantId, name: &str) -> Result<(), StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &name];
+        let rows = self
+            .store
+            .pool
+            .within(tenant, query!("secrets/delete"), params)
+            .await?;
+        only(rows)
+            .map(drop)
+            .map_err(|_none| StoreError::SecretNotFound)
+    }
+}
+
+fn secret(row: &Row) -> Result<Secret, StoreError> {
+    Ok(Secret {
+        name: column(row, 0)?,
+        created: column(row, 1)?,
+        updated: column(row, 2)?,
+    })
+}

@@ -1,0 +1,97 @@
+//! Who did what.
+
+use memory_contract::{TenantId, ThreadId};
+use time::OffsetDateTime;
+use tokio_postgres::Row;
+
+use crate::{
+    Page, Store, StoreError,
+    query::{Params, Query, query},
+    rows::{column, optional_id},
+    thread::one_more,
+};
+
+/// A change that was committed. It never has content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transaction {
+    /// The name of the API key that did it, `anonymous`, `cli` or `worker`.
+    pub actor: String,
+    /// What was done, such as `append_messages`.
+    pub action: String,
+    /// The thread that it was done to.
+    pub thread: Option<ThreadId>,
+    /// What else it was done to: a name or an id; empty for nothing.
+    pub subject: String,
+    /// How many things it changed.
+    pub item_count: i64,
+    /// When it was done.
+    pub created: OffsetDateTime,
+}
+
+/// Which changes to list, the newest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TransactionQuery {
+    /// Only of this thread.
+    pub thread: Option<ThreadId>,
+    /// Only by this actor.
+    pub actor: Option<String>,
+    /// The `next` of the page before; `None` for the first page.
+    pub after: Option<i64>,
+    /// The most changes to return, at least 1.
+    pub limit: u32,
+}
+
+impl Store {
+    /// Lists who did what, the newest first.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn list_transactions(
+        &self,
+        tenant: &TenantId,
+        query: &TransactionQuery,
+    ) -> Result<Page<Transaction, i64>, StoreError> {
+        let TransactionQuery {
+            thread,
+            actor,
+            after,
+            limit,
+        } = query;
+        let (name, before) = (tenant.as_str(), after.unwrap_or(i64::MAX));
+        let rows = one_more(*limit);
+        let thread = thread.map(ThreadId::uuid);
+        // A query each, so that each has an index that gives its order.
+        let (list, params): (Query, Params<'_>) = match (&thread, actor) {
+            (None, None) => (query!("transactions/list"), &[&name, &before, &rows]),
+            (Some(thread), None) => (
+                query!("transactions/list_by_thread"),
+                &[&name, thread, &before, &rows],
+            ),
+            (None, Some(actor)) => (
+                query!("transactions/list_by_actor"),
+                &[&name, actor, &before, &rows],
+            ),
+            (Some(thread), Some(actor)) => (
+                query!("transactions/list_by_thread_and_actor"),
+                &[&name, thread, actor, &before, &rows],
+            ),
+        };
+        let found = self.pool.within(tenant, list, params).await?;
+        let transactions = found
+            .iter()
+            .map(|row| Ok((column(row, 6)?, transaction(row)?)))
+            .collect::<Result<_, StoreError>>()?;
+        Ok(Page::cut(transactions, *limit))
+    }
+}
+
+fn transaction(row: &Row) -> Result<Transaction, StoreError> {
+    Ok(Transaction {
+        actor: column(row, 0)?,
+        action: column(row, 1)?,
+        thread: optional_id(row, 2)?,
+        subject: column(row, 3)?,
+        item_count: column(row, 4)?,
+        created: column(row, 5)?,
+    })
+}

@@ -1,0 +1,350 @@
+//! Who did what.
+
+use std::time::Duration;
+
+use memory_contract::proto::{
+    AppendMessagesRequest, ClearThreadRequest, CreateThreadRequest, DeleteMessageRequest,
+    DeleteThreadRequest, ImportMessagesRequest, ListTransactionsRequest, ResolveThreadRequest,
+    Role, UpdateThreadRequest,
+};
+use prost_types::{Duration as ProtoDuration, FieldMask};
+use recollect_tests::{
+    Client, DataDir, Key, Options, PLAIN, Refused as _, Server, app, eventually_some, say, session,
+    trials, turn,
+};
+use tokio_stream::StreamExt as _;
+use tonic::Code;
+use uuid::Uuid;
+
+use super::{done_to, transactions};
+use crate::plain;
+
+trials![
+    l06_each_change_is_listed_with_who_did_it,
+    l06_what_was_not_done_is_not_listed,
+    l06_an_import_is_listed_with_who_did_it,
+    l06_an_expired_thread_was_erased_by_the_server_itself,
+    l06_without_keys_it_was_anonymous,
+    l06_transactions_survive_a_kill_with_what_they_tell_of,
+    transactions_are_filtered_and_paged,
+    transactions_of_another_tenant_are_not_listed,
+];
+
+fn done(actor: &str, action: &str, subject: &str, count: i64) -> (String, String, String, i64) {
+    (
+        actor.to_owned(),
+        action.to_owned(),
+        subject.to_owned(),
+        count,
+    )
+}
+
+async fn l06_each_change_is_listed_with_who_did_it() {
+    let (one, other) = (plain().await, PLAIN.client(Key::AcmeToo).await);
+    let thread_id = one.thread(&app()).await;
+    let stored = one
+        .append(&thread_id, [turn("Q1", "A1"), turn("Q2", "A2")].concat())
+        .await;
+    let message_id = stored.messages[3].message_id.clone();
+    other.append(&thread_id, vec![say(Role::User, "Q3")]).await;
+    let update = UpdateThreadRequest {
+        thread_id: thread_id.clone(),
+        title: "Never in a transaction".to_owned(),
+        update_mask: Some(FieldMask {
+            paths: vec!["title".to_owned()],
+        }),
+        ..Default::default()
+    };
+    other.threads().update_thread(update).await.unwrap();
+    let delete = DeleteMessageRequest {
+        thread_id: thread_id.clone(),
+        message_id: message_id.clone(),
+    };
+    other.messages().delete_message(delete).await.unwrap();
+    let clear = ClearThreadRequest {
+        thread_id: thread_id.clone(),
+    };
+    one.threads().clear_thread(clear).await.unwrap();
+    let delete = DeleteThreadRequest {
+        thread_id: thread_id.clone(),
+    };
+    other.threads().delete_thread(delete).await.unwrap();
+
+    // The thread is gone, and what was done to it is still known.
+    let (acme, reports) = (Key::Acme.name(), Key::AcmeToo.name());
+    assert_eq!(
+        done_to(&one, &thread_id).await,
+        [
+            done(reports, "delete_thread", "", 0),
+            done(acme, "clear_thread", "", 4),
+            done(reports, "delete_message", &message_id, 1),
+            done(reports, "update_thread", "", 1),
+            done(reports, "append_messages", "", 1),
+            done(acme, "append_messages", "", 4),
+            done(acme, "create_thread", "", 1),
+        ]
+    );
+}
+
+async fn l06_what_was_not_done_is_not_listed() {
+    let client = plain().await;
+    let app = app();
+    let session = session(&app, "ada", "thread:1");
+    let thread_id = client.resolve(session.clone()).await.thread_id;
+    let request = AppendMessagesRequest {
+        thread_id: thread_id.clone(),
+        messages: turn("Q", "A"),
+        request_id: Uuid::new_v4().to_string(),
+        expected_head: None,
+    };
+    let first = client.append_with(request.clone()).await;
+    let before = done_to(&client, &thread_id).await;
+    assert_eq!(before.len(), 2, "{before:?}");
+
+    // Found, not created.
+    client.resolve(session.clone()).await;
+    let create = CreateThreadRequest {
+        session: Some(session),
+        ..Default::default()
+    };
+    let exists = client.threads().create_thread(create).await;
+    exists
+        .refused()
+        .is(Code::AlreadyExists, "THREAD_ALREADY_EXISTS");
+    // Replayed, and refused in each way that comes before and after storing.
+    assert!(client.append_with(request.clone()).await.replayed);
+    let append = async |request| {
+        let answer = client.messages().append_messages(request).await;
+        answer.refused().reason
+    };
+    let stale = AppendMessagesRequest {
+        request_id: String::new(),
+        expected_head: Some(first.messages[0].message_id.clone()),
+        ..request.clone()
+    };
+    assert_eq!(append(stale).await, "HEAD_MOVED");
+    let mut known = say(Role::User, "again");
+    known.message_id = first.messages[0].message_id.clone();
+    let known = AppendMessagesRequest {
+        request_id: Uuid::new_v4().to_string(),
+        messages: vec![known],
+        ..request.clone()
+    };
+    assert_eq!(append(known).await, "MESSAGE_ALREADY_EXISTS");
+    let reused = AppendMessagesRequest {
+        messages: turn("Q", "another"),
+        ..request
+    };
+    assert_eq!(append(reused).await, "REQUEST_ID_REUSED");
+    let missing = DeleteMessageRequest {
+        thread_id: thread_id.clone(),
+        message_id: Uuid::new_v4().to_string(),
+    };
+    let missing = client.messages().delete_message(missing).await;
+    missing.refused().is(Code::NotFound, "MESSAGE_NOT_FOUND");
+    assert_eq!(done_to(&client, &thread_id).await, before);
+}
+
+async fn l06_an_import_is_listed_with_who_did_it() {
+    let client = PLAIN.client(Key::AcmeToo).await;
+    let app = app();
+    let requests: Vec<_> = ["thread:1", "thread:2"]
+        .map(|key| ImportMessagesRequest {
+            session: Some(session(&app, "ada", key)),
+            messages: turn("Q", "A"),
+            request_id: Uuid::new_v4().to_string(),
+        })
+        .into();
+    let stream = client
+        .messages()
+        .import_messages(tokio_stream::iter(requests))
+        .await;
+    let answers: Vec<_> = stream.unwrap().into_inner().collect().await;
+    assert_eq!(answers.len(), 2);
+    let admin = plain().await;
+    for key in ["thread:1", "thread:2"] {
+        let thread_id = admin.resolve(session(&app, "ada", key)).await.thread_id;
+        let actor = Key::AcmeToo.name();
+        assert_eq!(
+            done_to(&admin, &thread_id).await,
+            [
+                done(actor, "append_messages", "", 2),
+                done(actor, "create_thread", "", 1)
+            ]
+        );
+    }
+}
+
+async fn l06_an_expired_thread_was_erased_by_the_server_itself() {
+    let client = plain().await;
+    let request = ResolveThreadRequest {
+        session: Some(session(&app(), "ada", "thread:1")),
+        ttl: Some(ProtoDuration {
+            seconds: 1,
+            nanos: 0,
+        }),
+        ..Default::default()
+    };
+    let resolve = async || {
+        let response = client.threads().resolve_thread(request.clone()).await;
+        response.unwrap().into_inner()
+    };
+    let old = resolve().await.thread.unwrap().thread_id;
+    client.append(&old, turn("Q", "A")).await;
+    let new = eventually_some("it expires", Duration::from_secs(10), async || {
+        let answer = resolve().await;
+        answer
+            .created
+            .then(|| answer.thread.unwrap().thread_id)
+            .filter(|id| *id != old)
+    })
+    .await;
+    assert_eq!(
+        done_to(&client, &old).await[0],
+        done("worker", "delete_thread", "", 2)
+    );
+    // Whoever came then is told apart from that.
+    let actor = Key::Acme.name();
+    assert_eq!(
+        done_to(&client, &new).await.last(),
+        Some(&done(actor, "create_thread", "", 1))
+    );
+}
+
+async fn l06_without_keys_it_was_anonymous() {
+    let dir = DataDir::new();
+    let options = Options {
+        keys: Vec::new(),
+        ..Options::with(&["embedding.kind = \"none\""])
+    };
+    let server = Server::start(&dir, &options);
+    let client = Client::with_authorization(&server.ready().addr, None).await;
+    let thread_id = client.thread("app").await;
+    client.append(&thread_id, turn("Q", "A")).await;
+    assert_eq!(
+        done_to(&client, &thread_id).await,
+        [
+            done("anonymous", "append_messages", "", 2),
+            done("anonymous", "create_thread", "", 1)
+        ]
+    );
+}
+
+async fn l06_transactions_survive_a_kill_with_what_they_tell_of() {
+    let dir = DataDir::new();
+    let options = Options::with(&["embedding.kind = \"none\""]);
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    let thread_id = client.thread("app").await;
+    let mut acknowledged = 0;
+    for _ in 0..25 {
+        client.append(&thread_id, turn("Q", "A")).await;
+        acknowledged += 1;
+    }
+    // One more is under way.
+    let last = {
+        let (client, thread_id) = (client.clone(), thread_id.clone());
+        tokio::spawn(async move {
+            let request = AppendMessagesRequest {
+                thread_id,
+                messages: turn("Q", "A"),
+                ..Default::default()
+            };
+            client.messages().append_messages(request).await.is_ok()
+        })
+    };
+    server.kill();
+    acknowledged += usize::from(last.await.unwrap());
+
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    let stored = client.all_messages(&thread_id).await.len();
+    let noted = done_to(&client, &thread_id).await;
+    let appended: i64 = noted
+        .iter()
+        .filter(|(_, action, ..)| action == "append_messages")
+        .map(|(.., count)| count)
+        .sum();
+    assert!(stored >= 2 * acknowledged, "{stored} of {acknowledged}");
+    assert_eq!(appended, i64::try_from(stored).unwrap());
+}
+
+async fn transactions_are_filtered_and_paged() {
+    let (one, other) = (plain().await, PLAIN.client(Key::AcmeToo).await);
+    let thread_id = one.thread(&app()).await;
+    for _ in 0..3 {
+        one.append(&thread_id, turn("Q", "A")).await;
+        other.append(&thread_id, turn("Q", "A")).await;
+    }
+    let select = |actor: &str, page_size: i32| ListTransactionsRequest {
+        thread_id: thread_id.clone(),
+        actor: actor.to_owned(),
+        page_size,
+        page_token: String::new(),
+    };
+    let all = transactions(&one, select("", 0)).await;
+    assert_eq!(all.len(), 7);
+    let times: Vec<_> = all
+        .iter()
+        .map(|done| done.create_time.map(|time| (time.seconds, time.nanos)))
+        .collect();
+    assert!(
+        times.is_sorted_by(|newer, older| newer >= older),
+        "{times:?}"
+    );
+    for page_size in [1, 2, 3, 500] {
+        assert_eq!(transactions(&one, select("", page_size)).await, all);
+    }
+    let theirs = transactions(&one, select(Key::AcmeToo.name(), 1)).await;
+    let expected: Vec<_> = all
+        .iter()
+        .filter(|done| done.actor == Key::AcmeToo.name())
+        .cloned()
+        .collect();
+    assert_eq!((theirs.len(), theirs), (3, expected));
+    assert!(transactions(&one, select("nobody", 0)).await.is_empty());
+
+    // By actor alone, and by nothing: the newest are among them.
+    let by_actor = ListTransactionsRequest {
+        actor: Key::AcmeToo.name().to_owned(),
+        page_size: 500,
+        ..Default::default()
+    };
+    let page = one.admin().list_transactions(by_actor.clone()).await;
+    let page = page.unwrap().into_inner();
+    assert!(
+        page.transactions
+            .iter()
+            .all(|done| done.actor == by_actor.actor)
+    );
+    assert!(page.transactions.contains(&all[0]));
+    let everything = ListTransactionsRequest {
+        page_size: 500,
+        ..Default::default()
+    };
+    let page = one.admin().list_transactions(everything).await;
+    assert!(page.unwrap().into_inner().transactions.contains(&all[0]));
+
+    // A token goes on with its own query only.
+    let first = one.admin().list_transactions(select("", 1)).await;
+    let token = first.unwrap().into_inner().next_page_token;
+    let other_query = ListTransactionsRequest {
+        page_token: token,
+        ..select(Key::Acme.name(), 1)
+    };
+    let answer = one.admin().list_transactions(other_query).await;
+    answer.refused().names_field("page_token");
+    let wrong = ListTransactionsRequest {
+        thread_id: "x".to_owned(),
+        ..Default::default()
+    };
+    let answer = one.admin().list_transactions(wrong).await;
+    answer.refused().names_field("thread_id");
+}
+
+async fn transactions_of_another_tenant_are_not_listed() {
+    let (acme, globex) = (plain().await, PLAIN.client(Key::Globex).await);
+    let thread_id = acme.thread(&app()).await;
+    assert_eq!(done_to(&acme, &thread_id).await.len(), 1);
+    assert!(done_to(&globex, &thread_id).await.is_empty());
+}
