@@ -9,10 +9,11 @@ pub mod limits;
 mod page;
 mod policy;
 pub mod proto;
+mod session;
 
 pub use convert::{
     duration, duration_in, file_ref_from, filter_from, new_messages_from, object_from,
-    optional_float, policy_from, scope_from, session_from, thread_choice, timestamp, timestamp_of,
+    optional_float, policy_from, scope_from, session_from, timestamp, timestamp_of,
 };
 pub use domain::{
     AppendedMessage, Branch, FileLocation, FileRef, FileType, Message, MessageFilter, NewMessage,
@@ -24,3 +25,4 @@ pub use page::{PageToken, page_size};
 pub use policy::{
     EffectivePolicy, ExtractionStrategy, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel,
 };
+pub use session::{KeySource, SESSION_METADATA, SessionNames};

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use memory_contract::proto::recall_service_server::RecallService;
 use memory_contract::proto::{RecallRequest, RecallResponse, SearchRequest, SearchResponse};
-use memory_recall::Recall;
+use memory_contract::{EffectivePolicy, MemoryPolicy, TenantId};
+use memory_recall::{Recall, Target};
+use memory_store::{Policies, Store};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::recall_convert::{
-    degradation, recall_query, recalled_message, recalled_response, search_query,
-};
+use super::recall_convert::{degradation, recalled_message, recalled_response, search_query};
+use super::recall_request::{RecallWanted, recall_request};
 use crate::error::ApiError;
 use crate::layers::{remaining, tenant_of};
 
@@ -20,6 +21,7 @@ const ANSWERING: Duration = Duration::from_millis(500);
 #[derive(Clone)]
 pub(crate) struct Recalls {
     pub(crate) recall: Recall,
+    pub(crate) store: Store,
 }
 
 #[async_trait]
@@ -46,11 +48,33 @@ impl Recalls {
     ) -> Result<RecallResponse, ApiError> {
         let tenant = tenant_of(&request)?;
         let patience = patience(&request);
-        let mut query = recall_query(request.into_inner())?;
+        let wanted = recall_request(request.into_inner())?;
+        let effective = self.policy_of(&tenant, &wanted).await?;
+        let mut query = wanted.query(&effective);
         query.max_wait = query.max_wait.min(patience);
         let tokenizer = query.tokenizer;
         let recalled = self.recall.recall(&tenant, query).await?;
-        Ok(recalled_response(recalled, tokenizer))
+        Ok(recalled_response(recalled, tokenizer, effective))
+    }
+
+    /// The policy that holds, read just now: it may have been changed through
+    /// another process.
+    async fn policy_of(
+        &self,
+        tenant: &TenantId,
+        wanted: &RecallWanted,
+    ) -> Result<EffectivePolicy, ApiError> {
+        let (app, thread) = match wanted.target() {
+            Target::Thread(thread) => {
+                let Policies { thread, app } = self.store.policies(tenant, *thread).await?;
+                (app, thread.policy)
+            }
+            Target::User { app, user: _ } => {
+                let app = self.store.app_policy(tenant, app).await?.policy;
+                (app, MemoryPolicy::default())
+            }
+        };
+        Ok(wanted.effective(&app, &thread))
     }
 
     async fn answer_search(
