@@ -14,6 +14,7 @@ mod erasing;
 mod explain;
 mod external;
 mod freshness;
+mod heads;
 mod history;
 mod isolation;
 mod limits;
@@ -21,9 +22,11 @@ mod listing;
 mod operations;
 mod oversized;
 mod parts;
+mod policies;
 mod qdrant;
 mod recall;
 mod search;
+mod sessions;
 mod threads;
 mod tools;
 mod transfer;
@@ -39,13 +42,16 @@ fn main() -> ExitCode {
         degraded::trials(),
         embedded::trials(),
         external::trials(),
+        policies::trials(),
         qdrant::trials(),
         freshness::trials(),
         cli::trials(),
         tools::trials(),
         threads::trials(),
         append::trials(),
+        sessions::trials(),
         branches::trials(),
+        heads::trials(),
         history::trials(),
         oversized::trials(),
         parts::trials(),

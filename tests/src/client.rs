@@ -5,8 +5,8 @@ use memory_contract::proto::{
     GetIndexStatusRequest, GetIndexStatusResponse, GetThreadRequest, ListMessagesRequest, Message,
     MessageInput, RecallRequest, RecallResponse, ResolveThreadRequest, SearchRequest,
     SearchResponse, SessionRef, Thread, admin_service_client::AdminServiceClient,
-    message_service_client::MessageServiceClient, recall_service_client::RecallServiceClient,
-    thread_service_client::ThreadServiceClient,
+    message_service_client::MessageServiceClient, policy_service_client::PolicyServiceClient,
+    recall_service_client::RecallServiceClient, thread_service_client::ThreadServiceClient,
 };
 use sha2::{Digest as _, Sha256};
 use tonic::metadata::AsciiMetadataValue;
@@ -135,6 +135,11 @@ impl Client {
     /// RecallService.
     pub fn recalls(&self) -> RecallServiceClient<Authorised> {
         RecallServiceClient::new(self.authorised())
+    }
+
+    /// PolicyService.
+    pub fn policies(&self) -> PolicyServiceClient<Authorised> {
+        PolicyServiceClient::new(self.authorised())
     }
 
     /// AdminService.
