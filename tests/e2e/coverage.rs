@@ -90,6 +90,24 @@ fn bad_requests() -> HashMap<&'static str, (Value, &'static str)> {
             (json!({"thread_id": id, "page_size": -1}), "page_size"),
         ),
         (
+            "ThreadService/SetHead",
+            (json!({"thread_id": id}), "head_message_id"),
+        ),
+        (
+            "PolicyService/SetAppPolicy",
+            (
+                json!({"app_id": "a", "policy": {"top_k": 101}}),
+                "policy.top_k",
+            ),
+        ),
+        ("PolicyService/GetAppPolicy", (json!({}), "app_id")),
+        (
+            "PolicyService/ListAppPolicies",
+            (json!({"page_size": -1}), "page_size"),
+        ),
+        ("PolicyService/DeleteAppPolicy", (json!({}), "app_id")),
+        ("PolicyService/GetEffectivePolicy", (json!({}), "thread_id")),
+        (
             "MessageService/AppendMessages",
             (json!({"thread_id": id}), "messages"),
         ),

@@ -17,6 +17,7 @@ mod explain;
 mod external;
 mod files;
 mod freshness;
+mod heads;
 mod history;
 mod isolation;
 mod limits;
@@ -24,9 +25,11 @@ mod listing;
 mod operations;
 mod oversized;
 mod parts;
+mod policies;
 mod qdrant;
 mod recall;
 mod search;
+mod sessions;
 mod threads;
 mod tools;
 mod transfer;
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         external::trials(),
         windows::trials(),
         two_databases::trials(),
+        policies::trials(),
         qdrant::trials(),
         freshness::trials(),
         access::trials(),
@@ -54,7 +58,9 @@ fn main() -> ExitCode {
         tools::trials(),
         threads::trials(),
         append::trials(),
+        sessions::trials(),
         branches::trials(),
+        heads::trials(),
         history::trials(),
         oversized::trials(),
         parts::trials(),

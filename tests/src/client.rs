@@ -6,8 +6,9 @@ use memory_contract::proto::{
     MessageInput, RecallRequest, RecallResponse, ResolveThreadRequest, SearchRequest,
     SearchResponse, SessionRef, Thread, admin_service_client::AdminServiceClient,
     file_service_client::FileServiceClient, key_service_client::KeyServiceClient,
-    message_service_client::MessageServiceClient, recall_service_client::RecallServiceClient,
-    secret_service_client::SecretServiceClient, thread_service_client::ThreadServiceClient,
+    message_service_client::MessageServiceClient, policy_service_client::PolicyServiceClient,
+    recall_service_client::RecallServiceClient, secret_service_client::SecretServiceClient,
+    thread_service_client::ThreadServiceClient,
 };
 use sha2::{Digest as _, Sha256};
 use tonic::metadata::AsciiMetadataValue;
@@ -150,6 +151,11 @@ impl Client {
     /// RecallService.
     pub fn recalls(&self) -> RecallServiceClient<Authorised> {
         RecallServiceClient::new(self.authorised())
+    }
+
+    /// PolicyService.
+    pub fn policies(&self) -> PolicyServiceClient<Authorised> {
+        PolicyServiceClient::new(self.authorised())
     }
 
     /// AdminService.

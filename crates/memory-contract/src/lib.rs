@@ -10,12 +10,13 @@ pub mod limits;
 mod page;
 mod policy;
 pub mod proto;
+mod session;
 mod size;
 
 pub use convert::{
     duration, duration_in, file_location_from, file_ref_from, filter_from, new_file_from,
     new_messages_from, object_from, optional_float, policy_from, scope_from, session_from,
-    thread_choice, timestamp, timestamp_of, transfer_method_from,
+    timestamp, timestamp_of, transfer_method_from,
 };
 pub use domain::{
     AppendedMessage, Branch, FileLocation, FileRef, FileType, Message, MessageFilter, NewMessage,
@@ -28,4 +29,5 @@ pub use page::{PageToken, page_size};
 pub use policy::{
     EffectivePolicy, ExtractionStrategy, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel,
 };
+pub use session::{KeySource, SESSION_METADATA, SessionNames};
 pub use size::{file_bytes, message_bytes, message_bytes_at_most};

@@ -1,6 +1,6 @@
 //! The store itself: its connections, and what its parts share.
 
-use memory_contract::{MessageId, TenantId, Thread, ThreadId};
+use memory_contract::{TenantId, ThreadId};
 
 use crate::{
     CacheConfig, EphemeralConfig, StoreConfig, StoreError,
@@ -97,24 +97,6 @@ impl Store {
     /// Whether a thread lives in the memory of this process alone.
     pub fn is_ephemeral(&self, tenant: &TenantId, thread: ThreadId) -> bool {
         self.ephemeral.has(tenant, thread)
-    }
-
-    /// Makes a readable message the head of an ephemeral thread; `expected` is
-    /// the head that the caller believes in, as in [`Append::expected_head`].
-    /// `None`: the thread is not ephemeral. Idempotent.
-    ///
-    /// # Errors
-    /// `MessageNotFound`, `HeadMoved`.
-    ///
-    /// [`Append::expected_head`]: crate::Append::expected_head
-    pub fn set_ephemeral_head(
-        &self,
-        tenant: &TenantId,
-        thread: ThreadId,
-        message: MessageId,
-        expected: Option<Option<MessageId>>,
-    ) -> Option<Result<Thread, StoreError>> {
-        self.ephemeral.set_head(tenant, thread, message, expected)
     }
 
     /// Whether the conversations have a database of their own.

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use memory_contract::{AppId, Branch, MemoryPolicy, Session, TenantId, Thread, ThreadId, UserId};
+use memory_contract::{
+    AppId, Branch, MemoryPolicy, MessageId, Session, TenantId, Thread, ThreadId, UserId,
+};
 use serde_json::{Map, Value};
 use tokio_postgres::{Row, types::Json};
 
@@ -321,6 +323,42 @@ impl Store {
             thread,
             self.pool.call(query!("threads/delete"), params).await?,
         )
+    }
+
+    /// Makes a readable message the head of its thread. Idempotent, but that
+    /// `expected` may say what the head has to be before: `Some(None)` that the
+    /// thread is empty.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `HeadMoved`, `MessageNotFound`.
+    pub async fn set_head(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        head: MessageId,
+        expected: Option<Option<MessageId>>,
+    ) -> Result<Thread, StoreError> {
+        if let Some(done) = self.ephemeral.set_head(tenant, thread, head, expected) {
+            return done;
+        }
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &crate::actor(),
+            &thread.uuid(),
+            &head.uuid(),
+            &expected.is_some(),
+            &expected.flatten().map(MessageId::uuid),
+        ];
+        let row = only(self.pool.call(query!("threads/set_head"), params).await?)?;
+        match column(&row, 0)? {
+            "ok" => rows::thread(&row, 1),
+            "thread_not_found" => Err(StoreError::ThreadNotFound),
+            "message_not_found" => Err(StoreError::MessageNotFound),
+            "head_moved" => Err(StoreError::HeadMoved {
+                head: rows::thread(&row, 1)?.head,
+            }),
+            other => Err(rows::unknown_status(other)),
+        }
     }
 
     /// Lists the branches of a thread, the oldest first, after the branch

@@ -7,6 +7,7 @@ use memory_contract::proto::admin_service_server::AdminServiceServer;
 use memory_contract::proto::file_service_server::FileServiceServer;
 use memory_contract::proto::key_service_server::KeyServiceServer;
 use memory_contract::proto::message_service_server::MessageServiceServer;
+use memory_contract::proto::policy_service_server::PolicyServiceServer;
 use memory_contract::proto::recall_service_server::RecallServiceServer;
 use memory_contract::proto::secret_service_server::SecretServiceServer;
 use memory_contract::proto::thread_service_server::ThreadServiceServer;
@@ -24,7 +25,9 @@ use super::parts::Parts;
 use super::{Listener, ServerError};
 use crate::config::Config;
 use crate::layers::{Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, Repair};
-use crate::services::{About, Admin, Files, Keys, Messages, Recalls, SecretStore, Threads};
+use crate::services::{
+    About, Admin, Files, Keys, Messages, Policies, Recalls, SecretStore, Threads,
+};
 
 /// The largest request. An append may have 3 MiB of messages.
 const MESSAGE_BYTES: usize = 4 * 1024 * 1024;
@@ -121,6 +124,9 @@ pub(super) fn routes(
         store: store.clone(),
         recall: recall.clone(),
     };
+    let policies = Policies {
+        store: store.clone(),
+    };
     let admin = Admin {
         store: store.clone(),
         index: index.clone(),
@@ -165,6 +171,12 @@ pub(super) fn routes(
         )
         .add_service(
             RecallServiceServer::new(recalls)
+                .accept_compressed(Gzip)
+                .send_compressed(Gzip)
+                .max_decoding_message_size(MESSAGE_BYTES),
+        )
+        .add_service(
+            PolicyServiceServer::new(policies)
                 .accept_compressed(Gzip)
                 .send_compressed(Gzip)
                 .max_decoding_message_size(MESSAGE_BYTES),

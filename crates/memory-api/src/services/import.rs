@@ -9,7 +9,7 @@ use memory_contract::proto::{
     ImportError, ImportMessagesRequest, ImportMessagesResponse, ImportedMessages,
 };
 use memory_contract::{
-    InvalidFields, NewMessage, RequestId, Session, TenantId, new_messages_from, session_from,
+    InvalidFields, NewMessage, RequestId, SessionNames, TenantId, new_messages_from, session_from,
 };
 use memory_recall::IndexerHandle;
 use memory_store::{Append, NewThread, Store, acting, actor};
@@ -18,6 +18,7 @@ use tonic::{Status, Streaming};
 
 use super::fields::Fields;
 use super::messages::request_id_from;
+use super::sessions::complete;
 use super::tokens;
 use crate::error::ApiError;
 use crate::layers::unreadable;
@@ -82,10 +83,11 @@ impl Import {
 
     async fn store(&self, wanted: Wanted) -> Result<ImportedMessages, ApiError> {
         let Wanted {
-            session,
+            names,
             messages,
             request_id,
         } = wanted;
+        let (session, _) = complete(&self.store, &self.tenant, names).await?;
         let new = NewThread {
             session,
             title: String::new(),
@@ -122,7 +124,7 @@ impl Import {
 }
 
 struct Wanted {
-    session: Session,
+    names: SessionNames,
     messages: Vec<NewMessage>,
     request_id: Option<RequestId>,
 }
@@ -134,12 +136,13 @@ fn parse(request: ImportMessagesRequest) -> Result<Wanted, InvalidFields> {
         request_id,
     } = request;
     let mut fields = Fields::default();
-    let session = fields.get(session_from("session", session, false));
+    // The call's metadata is one for all requests, so it names no session.
+    let names = fields.get(session_from("session", session, || Ok(None)));
     let messages = fields.get_all(new_messages_from(messages));
     let request_id = fields.take(request_id_from(&request_id));
-    let (session, messages) = fields.all(session.zip(messages))?;
+    let (names, messages) = fields.all(names.zip(messages))?;
     Ok(Wanted {
-        session,
+        names,
         messages,
         request_id,
     })

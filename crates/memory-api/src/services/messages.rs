@@ -9,7 +9,7 @@ use memory_contract::proto::{
 };
 use memory_contract::{
     Invalid, InvalidFields, Message, MessageId, PageToken, RequestId, ThreadId, check, filter_from,
-    new_messages_from, thread_choice,
+    new_messages_from,
 };
 use memory_recall::IndexerHandle;
 use memory_store::{Append, MessageQuery, Order, Store};
@@ -21,6 +21,7 @@ use super::fields::Fields;
 use super::files::{KnownFiles, annotate, references};
 use super::history;
 use super::import::{Import, Imported};
+use super::sessions::{Conversation, required_choice};
 use super::template::Template;
 use super::threads::{next_token, page_limit, thread_id_from};
 use super::tokens;
@@ -184,6 +185,7 @@ impl Messages {
         request: Request<ListMessagesRequest>,
     ) -> Result<ListMessagesResponse, ApiError> {
         let tenant = tenant_of(&request)?;
+        let (call, _, request) = request.into_parts();
         let ListMessagesRequest {
             thread_id,
             session,
@@ -192,9 +194,9 @@ impl Messages {
             text_template,
             page_size,
             page_token,
-        } = request.into_inner();
+        } = request;
         let mut fields = Fields::default();
-        let choice = fields.get(thread_choice(&thread_id, session));
+        let choice = fields.get(required_choice(&call, &thread_id, session));
         let filter = fields.take(filter_from(filter));
         let order = fields.take(order_from(order));
         let limit = fields.take(page_limit(page_size));
@@ -208,9 +210,10 @@ impl Messages {
             text_template,
         );
         let after = fields.take(PageToken::key(&identity, &page_token));
-        let thread = match fields.all(choice)? {
-            Ok(id) => id,
-            Err(session) => self.store.find_thread(&tenant, &session).await?.id,
+        let choice = fields.all(choice)?;
+        let thread = match choice.complete(&self.store, &tenant).await? {
+            Conversation::Thread(id) => id,
+            Conversation::Session(session) => self.store.find_thread(&tenant, &session).await?.id,
         };
         let query = MessageQuery {
             thread,
@@ -247,7 +250,9 @@ pub(super) fn request_id_from(value: &str) -> Result<Option<RequestId>, Invalid>
 }
 
 /// The empty string expects an empty thread; no string expects nothing.
-fn expected_head_from(value: Option<&str>) -> Result<Option<Option<MessageId>>, Invalid> {
+pub(super) fn expected_head_from(
+    value: Option<&str>,
+) -> Result<Option<Option<MessageId>>, Invalid> {
     value
         .map(|id| Ok(check::optional_uuid("expected_head", id)?.map(MessageId::from)))
         .transpose()

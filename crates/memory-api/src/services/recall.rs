@@ -2,19 +2,18 @@
 
 use std::time::Duration;
 
-use memory_contract::TenantId;
 use memory_contract::proto::recall_service_server::RecallService;
 use memory_contract::proto::{
     RecallRequest, RecallResponse, RecalledMessage, SearchRequest, SearchResponse,
 };
-use memory_recall::Recall;
-use memory_store::Store;
+use memory_contract::{EffectivePolicy, MemoryPolicy, TenantId};
+use memory_recall::{Recall, Target};
+use memory_store::{Policies, Store};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::files::{annotate, references};
-use super::recall_convert::{
-    degradation, recall_query, recalled_message, recalled_response, search_query,
-};
+use super::recall_convert::{degradation, recalled_message, recalled_response, search_query};
+use super::recall_request::{RecallWanted, recall_request};
 use crate::error::ApiError;
 use crate::layers::{remaining, tenant_of};
 
@@ -52,13 +51,35 @@ impl Recalls {
     ) -> Result<RecallResponse, ApiError> {
         let tenant = tenant_of(&request)?;
         let patience = patience(&request);
-        let mut query = recall_query(request.into_inner())?;
+        let wanted = recall_request(request.into_inner())?;
+        let effective = self.policy_of(&tenant, &wanted).await?;
+        let mut query = wanted.query(&effective);
         query.max_wait = query.max_wait.min(patience);
         let tokenizer = query.tokenizer;
         let recalled = self.recall.recall(&tenant, query).await?;
-        let mut response = recalled_response(recalled, tokenizer);
+        let mut response = recalled_response(recalled, tokenizer, effective);
         self.annotate(&tenant, &mut response.messages).await?;
         Ok(response)
+    }
+
+    /// The policy that holds, read just now: it may have been changed through
+    /// another process.
+    async fn policy_of(
+        &self,
+        tenant: &TenantId,
+        wanted: &RecallWanted,
+    ) -> Result<EffectivePolicy, ApiError> {
+        let (app, thread) = match wanted.target() {
+            Target::Thread(thread) => {
+                let Policies { thread, app } = self.store.policies(tenant, *thread).await?;
+                (app, thread.policy)
+            }
+            Target::User { app, user: _ } => {
+                let app = self.store.app_policy(tenant, app).await?.policy;
+                (app, MemoryPolicy::default())
+            }
+        };
+        Ok(wanted.effective(&app, &thread))
     }
 
     async fn answer_search(

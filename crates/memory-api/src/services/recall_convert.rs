@@ -3,102 +3,21 @@
 use std::time::Duration;
 
 use memory_budget::Tokenizer;
-use memory_contract::proto::{
-    self, RecallMode, RecallRequest, RecallResponse, RecallScope, SearchMethod, SearchRequest,
-    UserRef,
-};
+use memory_contract::proto::{self, RecallResponse, SearchMethod, SearchRequest, UserRef};
 use memory_contract::{
-    AppId, Invalid, InvalidFields, UserId, check, duration_in, filter_from, limits, optional_float,
+    AppId, EffectivePolicy, Invalid, InvalidFields, MemoryScope, UserId, check, duration_in,
+    filter_from, limits, optional_float, scope_from,
 };
 use memory_recall::{
-    Degradation, DegradationReason, Method, Mode, Omission, OmissionReason, Reason, RecallQuery,
-    Recalled, RecalledMessage, Scope, SearchQuery, Target,
+    Degradation, DegradationReason, Method, Omission, OmissionReason, Reason, Recalled,
+    RecalledMessage, SearchQuery, Target,
 };
 use memory_store::Revision;
 use prost_types::Duration as ProtoDuration;
 
 use super::fields::Fields;
-use super::history::tokenizer_from;
+use super::recall_request;
 use super::threads::thread_id_from;
-
-/// Reads a recall.
-pub(super) fn recall_query(request: RecallRequest) -> Result<RecallQuery, InvalidFields> {
-    let RecallRequest {
-        thread_id,
-        user,
-        scope,
-        query,
-        mode,
-        recent_window,
-        top_k,
-        neighbours_before,
-        neighbours_after,
-        filter,
-        max_tokens,
-        model,
-        min_score,
-        method,
-        at_least_as_fresh,
-        max_wait,
-        all_branches,
-        explain,
-    } = request;
-    let mut fields = Fields::default();
-    let whose = target(&mut fields, &thread_id, user, scope);
-    let mode = fields.take(mode_from(mode));
-    let window = if mode == Mode::Window {
-        limits::WINDOW_SIZE
-    } else {
-        limits::RECENT_WINDOW
-    };
-    let neighbours = limits::NEIGHBOURS_MAX;
-    let mut number = |field: &str, value: Option<i32>, default: i32, max: i32| {
-        let value = fields.take(check::range(field, value.unwrap_or(default), 0, max));
-        usize::try_from(value).unwrap_or_default()
-    };
-    let recent_window = number("recent_window", recent_window, window, limits::WINDOW_MAX);
-    let top_k = number("top_k", top_k, limits::TOP_K, limits::TOP_K_MAX);
-    let neighbours_before = number(
-        "neighbours_before",
-        neighbours_before,
-        limits::NEIGHBOURS_BEFORE,
-        neighbours,
-    );
-    let neighbours_after = number(
-        "neighbours_after",
-        neighbours_after,
-        limits::NEIGHBOURS_AFTER,
-        neighbours,
-    );
-    let max_tokens = number("max_tokens", Some(max_tokens), 0, limits::BUDGET_TOKENS);
-    let query = fields.take(check::text("query", query, limits::QUERY_CHARS));
-    let filter = fields.take(filter_from(filter));
-    let tokenizer = fields.take(tokenizer_from(model));
-    let min_score = fields.take(optional_float("min_score", min_score, 0.0, 1.0));
-    let method = fields.take(method_from(method));
-    let at_least_as_fresh = fields.take(revision_from(at_least_as_fresh));
-    let max_wait = fields.take(wait_from(max_wait));
-    let (target, scope) = fields.all(whose)?;
-    Ok(RecallQuery {
-        target,
-        scope,
-        query,
-        mode,
-        recent_window,
-        top_k,
-        neighbours_before,
-        neighbours_after,
-        filter,
-        max_tokens: (max_tokens > 0).then_some(max_tokens),
-        tokenizer,
-        min_score: min_score.unwrap_or_default(),
-        method,
-        at_least_as_fresh,
-        max_wait: max_wait.unwrap_or(limits::DEFAULT_WAIT),
-        all_branches,
-        explain,
-    })
-}
 
 /// Reads a search.
 pub(super) fn search_query(request: SearchRequest) -> Result<SearchQuery, InvalidFields> {
@@ -130,9 +49,13 @@ pub(super) fn search_query(request: SearchRequest) -> Result<SearchQuery, Invali
     let at_least_as_fresh = fields.take(revision_from(at_least_as_fresh));
     let max_wait = fields.take(wait_from(max_wait));
     let (target, scope) = fields.all(whose)?;
+    let scope = scope.unwrap_or(match target {
+        Target::Thread(_) => MemoryScope::Thread,
+        Target::User { .. } => MemoryScope::User,
+    });
     Ok(SearchQuery {
         target,
-        scope,
+        scope: recall_request::scope(scope),
         query,
         limit,
         filter,
@@ -145,7 +68,11 @@ pub(super) fn search_query(request: SearchRequest) -> Result<SearchQuery, Invali
 }
 
 /// Sends what was recalled.
-pub(super) fn recalled_response(recalled: Recalled, tokenizer: Tokenizer) -> RecallResponse {
+pub(super) fn recalled_response(
+    recalled: Recalled,
+    tokenizer: Tokenizer,
+    effective: EffectivePolicy,
+) -> RecallResponse {
     let Recalled {
         messages,
         total_tokens,
@@ -162,7 +89,7 @@ pub(super) fn recalled_response(recalled: Recalled, tokenizer: Tokenizer) -> Rec
             .take(limits::OMITTED)
             .map(omission)
             .collect(),
-        effective_policy: None,
+        effective_policy: Some(effective.into()),
     }
 }
 
@@ -234,29 +161,31 @@ fn omission(omission: Omission) -> proto::OmittedMessage {
     }
 }
 
-/// Whose memory, and how much of it: a thread or a user, just one of the two.
-fn target(
+/// Whose memory, and how much of it: a thread or a user, just one of the two. A
+/// user without a scope stands for all threads of the user.
+pub(super) fn target(
     fields: &mut Fields,
     thread_id: &str,
     user: Option<UserRef>,
     scope: i32,
-) -> Option<(Target, Scope)> {
-    let scope = fields.get(scope_from(scope))?;
+) -> Option<(Target, Option<MemoryScope>)> {
+    let scope = fields.get(scope_from("scope", scope))?;
     match (thread_id.is_empty(), user) {
         (false, None) => {
             let thread = fields.get(thread_id_from(thread_id))?;
-            Some((Target::Thread(thread), scope.unwrap_or(Scope::Thread)))
+            Some((Target::Thread(thread), scope))
         }
         (true, Some(UserRef { app_id, user_id })) => {
-            let scope = scope.unwrap_or(Scope::User);
             let app = check::required_text("user.app_id", app_id, limits::APP_ID_CHARS);
             let user = match scope {
-                Scope::App => check::text("user.user_id", user_id, limits::USER_ID_CHARS),
-                Scope::User | Scope::Thread => {
+                Some(MemoryScope::App) => {
+                    check::text("user.user_id", user_id, limits::USER_ID_CHARS)
+                }
+                Some(MemoryScope::User | MemoryScope::Thread) | None => {
                     check::required_text("user.user_id", user_id, limits::USER_ID_CHARS)
                 }
             };
-            if scope == Scope::Thread {
+            if scope == Some(MemoryScope::Thread) {
                 fields.take(Err::<(), _>(Invalid::new(
                     "scope",
                     "RECALL_SCOPE_THREAD needs thread_id instead of user",
@@ -279,32 +208,7 @@ fn target(
     }
 }
 
-fn scope_from(scope: i32) -> Result<Option<Scope>, Invalid> {
-    match RecallScope::try_from(scope) {
-        Ok(RecallScope::Unspecified) => Ok(None),
-        Ok(RecallScope::Thread) => Ok(Some(Scope::Thread)),
-        Ok(RecallScope::User) => Ok(Some(Scope::User)),
-        Ok(RecallScope::App) => Ok(Some(Scope::App)),
-        Err(_) => Err(Invalid::new(
-            "scope",
-            "must be RECALL_SCOPE_THREAD, _USER or _APP",
-        )),
-    }
-}
-
-fn mode_from(mode: i32) -> Result<Mode, Invalid> {
-    match RecallMode::try_from(mode) {
-        Ok(RecallMode::Unspecified | RecallMode::Hybrid) => Ok(Mode::Hybrid),
-        Ok(RecallMode::None) => Ok(Mode::None),
-        Ok(RecallMode::Window) => Ok(Mode::Window),
-        Err(_) => Err(Invalid::new(
-            "mode",
-            "must be RECALL_MODE_HYBRID, _WINDOW or _NONE",
-        )),
-    }
-}
-
-fn method_from(method: i32) -> Result<Method, Invalid> {
+pub(super) fn method_from(method: i32) -> Result<Method, Invalid> {
     match SearchMethod::try_from(method) {
         Ok(SearchMethod::Unspecified | SearchMethod::Hybrid) => Ok(Method::Hybrid),
         Ok(SearchMethod::Dense) => Ok(Method::Dense),
@@ -316,11 +220,11 @@ fn method_from(method: i32) -> Result<Method, Invalid> {
     }
 }
 
-fn wait_from(wait: Option<ProtoDuration>) -> Result<Option<Duration>, Invalid> {
+pub(super) fn wait_from(wait: Option<ProtoDuration>) -> Result<Option<Duration>, Invalid> {
     duration_in("max_wait", wait, Duration::ZERO, limits::MAX_WAIT)
 }
 
-fn revision_from(token: String) -> Result<String, Invalid> {
+pub(super) fn revision_from(token: String) -> Result<String, Invalid> {
     if token.is_empty() {
         return Ok(token);
     }

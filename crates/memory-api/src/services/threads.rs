@@ -4,22 +4,26 @@ use std::time::Duration;
 
 use memory_contract::proto::thread_service_server::ThreadService;
 use memory_contract::proto::{
-    ClearThreadRequest, ClearThreadResponse, CreateThreadRequest, CreateThreadResponse,
+    self, ClearThreadRequest, ClearThreadResponse, CreateThreadRequest, CreateThreadResponse,
     DeleteThreadRequest, DeleteThreadResponse, GetThreadRequest, GetThreadResponse,
     ListBranchesRequest, ListBranchesResponse, ListThreadsRequest, ListThreadsResponse,
     ResolveThreadRequest, ResolveThreadResponse, SessionRef, SetHeadRequest, SetHeadResponse,
     UpdateThreadRequest, UpdateThreadResponse,
 };
 use memory_contract::{
-    AppId, Invalid, InvalidFields, PageToken, ThreadId, UserId, check, duration_in, limits,
-    object_from, page_size, session_from, thread_choice,
+    AppId, Invalid, InvalidFields, MemoryPolicy, MessageId, PageToken, PolicyLevel, Session,
+    SessionNames, ThreadId, UserId, check, duration_in, limits, object_from, page_size,
 };
 use memory_recall::IndexerHandle;
 use memory_store::{Erased, NewThread, Store, ThreadChange, ThreadQuery};
 use prost_types::{Duration as ProtoDuration, Struct};
+use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::fields::Fields;
+use super::messages::expected_head_from;
+use super::policies::policy_of;
+use super::sessions::{Conversation, complete, names, required_choice};
 use crate::error::ApiError;
 use crate::layers::tenant_of;
 
@@ -83,9 +87,9 @@ impl ThreadService for Threads {
 
     async fn set_head(
         &self,
-        _request: Request<SetHeadRequest>,
+        request: Request<SetHeadRequest>,
     ) -> Result<Response<SetHeadResponse>, Status> {
-        Err(Status::unimplemented("to come"))
+        Ok(Response::new(self.move_head(request).await?))
     }
 
     async fn list_branches(
@@ -102,22 +106,22 @@ impl Threads {
         request: Request<CreateThreadRequest>,
     ) -> Result<CreateThreadResponse, ApiError> {
         let tenant = tenant_of(&request)?;
+        let (call, _, request) = request.into_parts();
         let CreateThreadRequest {
             session,
             title,
             metadata,
             ttl,
-            policy: _,
+            policy,
             ephemeral,
-        } = request.into_inner();
-        let new = NewThread {
-            ephemeral,
-            ..new_thread(session, true, title, metadata, ttl)?
-        };
+        } = request;
+        let (names, birth) = new_thread(&call, session, title, metadata, ttl, policy)?;
+        let (session, source) = complete(&self.store, &tenant, names.or_generated()).await?;
+        let new = birth.of(session, ephemeral);
         let thread = self.store.create_thread(&tenant, &new).await?;
         Ok(CreateThreadResponse {
             thread: Some(thread.into()),
-            ..Default::default()
+            session_key_source: source.into(),
         })
     }
 
@@ -126,32 +130,33 @@ impl Threads {
         request: Request<ResolveThreadRequest>,
     ) -> Result<ResolveThreadResponse, ApiError> {
         let tenant = tenant_of(&request)?;
+        let (call, _, request) = request.into_parts();
         let ResolveThreadRequest {
             session,
             title,
             metadata,
             ttl,
-            policy: _,
+            policy,
             ephemeral,
-        } = request.into_inner();
-        let new = NewThread {
-            ephemeral,
-            ..new_thread(session, false, title, metadata, ttl)?
-        };
+        } = request;
+        let (names, birth) = new_thread(&call, session, title, metadata, ttl, policy)?;
+        let (session, source) = complete(&self.store, &tenant, names).await?;
+        let new = birth.of(session, ephemeral);
         let resolved = self.store.resolve_thread(&tenant, &new).await?;
         Ok(ResolveThreadResponse {
             thread: Some(resolved.thread.into()),
             created: resolved.created,
-            ..Default::default()
+            session_key_source: source.into(),
         })
     }
 
     async fn get(&self, request: Request<GetThreadRequest>) -> Result<GetThreadResponse, ApiError> {
         let tenant = tenant_of(&request)?;
-        let GetThreadRequest { thread_id, session } = request.into_inner();
-        let thread = match thread_choice(&thread_id, session)? {
-            Ok(id) => self.store.get_thread(&tenant, id).await?,
-            Err(session) => self.store.find_thread(&tenant, &session).await?,
+        let (call, _, GetThreadRequest { thread_id, session }) = request.into_parts();
+        let choice = required_choice(&call, &thread_id, session)?;
+        let thread = match choice.complete(&self.store, &tenant).await? {
+            Conversation::Thread(id) => self.store.get_thread(&tenant, id).await?,
+            Conversation::Session(session) => self.store.find_thread(&tenant, &session).await?,
         };
         Ok(GetThreadResponse {
             thread: Some(thread.into()),
@@ -236,6 +241,30 @@ impl Threads {
         })
     }
 
+    async fn move_head(
+        &self,
+        request: Request<SetHeadRequest>,
+    ) -> Result<SetHeadResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let SetHeadRequest {
+            thread_id,
+            head_message_id,
+            expected_head,
+        } = request.into_inner();
+        let mut fields = Fields::default();
+        let id = fields.get(thread_id_from(&thread_id));
+        let head = fields.get(check::uuid("head_message_id", &head_message_id));
+        let expected = fields.take(expected_head_from(expected_head.as_deref()));
+        let (id, head) = fields.all(id.zip(head))?;
+        let thread = self
+            .store
+            .set_head(&tenant, id, MessageId::from(head), expected)
+            .await?;
+        Ok(SetHeadResponse {
+            thread: Some(thread.into()),
+        })
+    }
+
     async fn branches(
         &self,
         request: Request<ListBranchesRequest>,
@@ -284,27 +313,50 @@ pub(super) fn next_token(identity: &impl std::hash::Hash, next: Option<i64>) -> 
         .unwrap_or_default()
 }
 
+/// What a thread is born with beside its names.
+struct Birth {
+    title: String,
+    metadata: serde_json::Map<String, serde_json::Value>,
+    ttl: Option<Duration>,
+    policy: MemoryPolicy,
+}
+
+impl Birth {
+    fn of(self, session: Session, ephemeral: bool) -> NewThread {
+        let Self {
+            title,
+            metadata,
+            ttl,
+            policy,
+        } = self;
+        NewThread {
+            session,
+            title,
+            metadata,
+            ttl,
+            policy,
+            ephemeral,
+        }
+    }
+}
+
 fn new_thread(
+    call: &MetadataMap,
     session: Option<SessionRef>,
-    make_key: bool,
     title: String,
     metadata: Option<Struct>,
     ttl: Option<ProtoDuration>,
-) -> Result<NewThread, InvalidFields> {
+    policy: Option<proto::MemoryPolicy>,
+) -> Result<(SessionNames, Birth), InvalidFields> {
     let mut fields = Fields::default();
-    let session = fields.get(session_from("session", session, make_key));
-    let title = fields.take(title_from(title));
-    let metadata = fields.take(metadata_from(metadata));
-    let ttl = fields.take(ttl_from(ttl));
-    let session = fields.all(session)?;
-    Ok(NewThread {
-        session,
-        title,
-        metadata,
-        ttl,
-        policy: Default::default(),
-        ephemeral: false,
-    })
+    let names = fields.get(names(call, session));
+    let birth = Birth {
+        title: fields.take(title_from(title)),
+        metadata: fields.take(metadata_from(metadata)),
+        ttl: fields.take(ttl_from(ttl)),
+        policy: fields.take(policy_of("policy", PolicyLevel::Thread, policy)),
+    };
+    Ok((fields.all(names)?, birth))
 }
 
 fn thread_change(request: UpdateThreadRequest) -> Result<(ThreadId, ThreadChange), InvalidFields> {
@@ -314,17 +366,18 @@ fn thread_change(request: UpdateThreadRequest) -> Result<(ThreadId, ThreadChange
         metadata,
         ttl,
         update_mask,
-        policy: _,
+        policy,
     } = request;
     let mut fields = Fields::default();
     let id = fields.get(thread_id_from(&thread_id));
     let paths = update_mask.map(|mask| mask.paths).unwrap_or_default();
     let mut change = ThreadChange::default();
     let (mut title, mut metadata, mut ttl) = (Some(title), Some(metadata), Some(ttl));
+    let mut policy = Some(policy);
     if paths.is_empty() {
         fields.take(Err::<(), _>(Invalid::new(
             "update_mask",
-            "must name at least one of title, metadata, ttl",
+            "must name at least one of title, metadata, ttl, policy",
         )));
     }
     for (index, path) in paths.iter().enumerate() {
@@ -345,9 +398,15 @@ fn thread_change(request: UpdateThreadRequest) -> Result<(ThreadId, ThreadChange
                     .map(|new| fields.take(ttl_from(new)))
                     .or(change.ttl)
             }
+            "policy" => {
+                let new = policy
+                    .take()
+                    .map(|new| fields.take(policy_of("policy", PolicyLevel::Thread, new)));
+                change.policy = new.or(change.policy);
+            }
             _ => fields.take(Err(Invalid::new(
                 format!("update_mask.paths[{index}]"),
-                "must be title, metadata or ttl",
+                "must be title, metadata, ttl or policy",
             ))),
         }
     }

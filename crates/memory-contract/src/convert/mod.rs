@@ -13,4 +13,4 @@ pub use json::object as object_from;
 pub use message::{filter_from, new_messages_from};
 pub use policy::{policy_from, scope_from};
 pub use scalar::{duration, duration_in, optional_float, timestamp, timestamp_of};
-pub use thread::{session_from, thread_choice};
+pub use thread::session_from;

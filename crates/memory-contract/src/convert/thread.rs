@@ -1,74 +1,60 @@
 //! Threads, branches and sessions.
 
-use uuid::Uuid;
-
 use super::{json, timestamp};
+use crate::session::SESSION_METADATA;
 use crate::{
-    AppId, Branch, Invalid, Session, SessionKey, Thread, ThreadId, UserId, check, limits, proto,
+    AppId, Branch, Invalid, KeySource, Session, SessionKey, SessionNames, Thread, UserId, check,
+    limits, proto,
 };
 
-/// The session key that all users of an app share.
-const GLOBAL: &str = "global";
-/// In front of a user's id, a session key that is the user's only conversation.
-const USER: &str = "user:";
-
-/// Reads a session. A missing key is an error, unless `make_key` fills it.
+/// Reads the names of a session. The session's own key goes before the agent's;
+/// `further` is asked for a key where there is neither.
 ///
 /// # Errors
-/// A missing session, app or key, and names over their limits.
+/// A missing session or app, names over their limits, and what `further` says.
+/// Each has the path below `field`, but for those of the call's metadata.
 pub fn session_from(
     field: &str,
     session: Option<proto::SessionRef>,
-    make_key: bool,
-) -> Result<Session, Invalid> {
+    further: impl FnOnce() -> Result<Option<SessionKey>, Invalid>,
+) -> Result<SessionNames, Invalid> {
     let Some(proto::SessionRef {
         app_id,
         user_id,
         session_key,
-        agent_session_key: _,
+        agent_session_key,
     }) = session
     else {
         return Err(Invalid::missing(field));
     };
-    let within = |invalid: Invalid| invalid.within(field);
+    let within = |invalid: Invalid| match invalid.field.as_str() {
+        SESSION_METADATA => invalid,
+        _ => invalid.within(field),
+    };
+    let key = |source: KeySource, key: String| {
+        let key = check::text(source.field(), key, limits::SESSION_KEY_CHARS)?;
+        Ok((!key.is_empty()).then(|| (SessionKey::new(key), source)))
+    };
     let app = check::required_text("app_id", app_id, limits::APP_ID_CHARS).map_err(within)?;
     let user = check::text("user_id", user_id, limits::USER_ID_CHARS).map_err(within)?;
-    let key = if session_key.is_empty() && make_key {
-        format!("session:{}", Uuid::now_v7())
-    } else {
-        check::required_text("session_key", session_key, limits::SESSION_KEY_CHARS)
-            .map_err(within)?
+    let own = key(KeySource::Session, session_key).map_err(within)?;
+    let agents = key(KeySource::Agent, agent_session_key).map_err(within)?;
+    let key = match own.or(agents) {
+        Some(key) => Some(key),
+        None => further()?.map(|key| (key, KeySource::Metadata)),
     };
-    let user = match key.strip_prefix(USER) {
-        _ if key == GLOBAL => String::new(),
-        Some(id) if user.is_empty() => {
-            check::text("session_key", id.to_owned(), limits::USER_ID_CHARS).map_err(within)?
-        }
-        _ => user,
-    };
-    Ok(Session {
-        app: AppId::new(app),
-        user: UserId::new(user),
-        key: SessionKey::new(key),
-    })
+    SessionNames::new(AppId::new(app), UserId::new(user), key).map_err(within)
 }
 
-/// Reads a thread named by its id or by its session: just one of the two.
-///
-/// # Errors
-/// Neither, both, or one that is not valid.
-pub fn thread_choice(
-    thread_id: &str,
-    session: Option<proto::SessionRef>,
-) -> Result<Result<ThreadId, Session>, Invalid> {
-    match (thread_id.is_empty(), session) {
-        (false, None) => Ok(Ok(ThreadId::from(check::uuid("thread_id", thread_id)?))),
-        (true, Some(session)) => session_from("session", Some(session), false).map(Err),
-        (true, None) => Err(Invalid::new("thread_id", "is required, or else session")),
-        (false, Some(_)) => Err(Invalid::new(
-            "session",
-            "must not be given together with thread_id",
-        )),
+impl From<KeySource> for proto::SessionKeySource {
+    fn from(source: KeySource) -> Self {
+        match source {
+            KeySource::Session => Self::Session,
+            KeySource::Agent => Self::Agent,
+            KeySource::Metadata => Self::Metadata,
+            KeySource::SharedDefault => Self::SharedDefault,
+            KeySource::Generated => Self::Generated,
+        }
     }
 }
 

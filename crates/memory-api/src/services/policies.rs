@@ -1,0 +1,238 @@
+//! How apps remember.
+
+use memory_contract::proto::policy_service_server::PolicyService;
+use memory_contract::proto::{
+    self, DeleteAppPolicyRequest, DeleteAppPolicyResponse, GetAppPolicyRequest,
+    GetAppPolicyResponse, GetEffectivePolicyRequest, GetEffectivePolicyResponse,
+    ListAppPoliciesRequest, ListAppPoliciesResponse, SetAppPolicyRequest, SetAppPolicyResponse,
+};
+use memory_contract::{
+    AppId, EffectivePolicy, Invalid, InvalidFields, MemoryPolicy, PageToken, PolicyLevel, TenantId,
+    check, limits, policy_from, timestamp,
+};
+use memory_store::{AppPolicy, Store};
+use tonic::metadata::MetadataMap;
+use tonic::{Request, Response, Status, async_trait};
+
+use super::fields::Fields;
+use super::query_template::QueryTemplate;
+use super::sessions::{Choice, choice, complete};
+use super::threads::{next_token, page_limit};
+use crate::error::ApiError;
+use crate::layers::tenant_of;
+
+/// Answers for policies.
+#[derive(Clone)]
+pub(crate) struct Policies {
+    pub(crate) store: Store,
+}
+
+#[async_trait]
+impl PolicyService for Policies {
+    async fn set_app_policy(
+        &self,
+        request: Request<SetAppPolicyRequest>,
+    ) -> Result<Response<SetAppPolicyResponse>, Status> {
+        Ok(Response::new(self.set(request).await?))
+    }
+
+    async fn get_app_policy(
+        &self,
+        request: Request<GetAppPolicyRequest>,
+    ) -> Result<Response<GetAppPolicyResponse>, Status> {
+        Ok(Response::new(self.get(request).await?))
+    }
+
+    async fn list_app_policies(
+        &self,
+        request: Request<ListAppPoliciesRequest>,
+    ) -> Result<Response<ListAppPoliciesResponse>, Status> {
+        Ok(Response::new(self.list(request).await?))
+    }
+
+    async fn delete_app_policy(
+        &self,
+        request: Request<DeleteAppPolicyRequest>,
+    ) -> Result<Response<DeleteAppPolicyResponse>, Status> {
+        Ok(Response::new(self.delete(request).await?))
+    }
+
+    async fn get_effective_policy(
+        &self,
+        request: Request<GetEffectivePolicyRequest>,
+    ) -> Result<Response<GetEffectivePolicyResponse>, Status> {
+        Ok(Response::new(self.effective(request).await?))
+    }
+}
+
+impl Policies {
+    async fn set(
+        &self,
+        request: Request<SetAppPolicyRequest>,
+    ) -> Result<SetAppPolicyResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let SetAppPolicyRequest { app_id, policy } = request.into_inner();
+        let mut fields = Fields::default();
+        let app = fields.get(app_from(app_id));
+        let policy = match policy {
+            Some(policy) => policy_of("policy", PolicyLevel::App, Some(policy)),
+            // An empty policy has to be meant.
+            None => Err(Invalid::missing("policy")),
+        };
+        let policy = fields.get(policy);
+        let (app, policy) = fields.all(app.zip(policy))?;
+        let stored = self.store.set_app_policy(&tenant, &app, &policy).await?;
+        Ok(SetAppPolicyResponse {
+            app_policy: Some(app_policy(stored)),
+        })
+    }
+
+    async fn get(
+        &self,
+        request: Request<GetAppPolicyRequest>,
+    ) -> Result<GetAppPolicyResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let GetAppPolicyRequest { app_id } = request.into_inner();
+        let stored = self.store.app_policy(&tenant, &app_from(app_id)?).await?;
+        Ok(GetAppPolicyResponse {
+            app_policy: Some(app_policy(stored)),
+        })
+    }
+
+    async fn list(
+        &self,
+        request: Request<ListAppPoliciesRequest>,
+    ) -> Result<ListAppPoliciesResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let ListAppPoliciesRequest {
+            page_size: size,
+            page_token,
+        } = request.into_inner();
+        let identity = ("policies", tenant.as_str());
+        let mut fields = Fields::default();
+        let limit = fields.take(page_limit(size));
+        let after = fields.take(PageToken::key(&identity, &page_token));
+        fields.end()?;
+        let page = self
+            .store
+            .list_app_policies(&tenant, after.unwrap_or_default(), limit)
+            .await?;
+        Ok(ListAppPoliciesResponse {
+            app_policies: page.items.into_iter().map(app_policy).collect(),
+            next_page_token: next_token(&identity, page.next),
+        })
+    }
+
+    async fn delete(
+        &self,
+        request: Request<DeleteAppPolicyRequest>,
+    ) -> Result<DeleteAppPolicyResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let DeleteAppPolicyRequest { app_id } = request.into_inner();
+        let app = app_from(app_id)?;
+        let deleted = self.store.delete_app_policy(&tenant, &app).await?;
+        Ok(DeleteAppPolicyResponse { deleted })
+    }
+
+    async fn effective(
+        &self,
+        request: Request<GetEffectivePolicyRequest>,
+    ) -> Result<GetEffectivePolicyResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let (metadata, _, request) = request.into_parts();
+        let (whose, policy) = whose_policy(&metadata, request)?;
+        let effective = self.effective_of(&tenant, whose, &policy).await?;
+        Ok(GetEffectivePolicyResponse {
+            effective_policy: Some(effective.into()),
+        })
+    }
+
+    async fn effective_of(
+        &self,
+        tenant: &TenantId,
+        whose: Whose,
+        request: &MemoryPolicy,
+    ) -> Result<EffectivePolicy, ApiError> {
+        let none = MemoryPolicy::default();
+        match whose {
+            Whose::Conversation(Choice::Thread(thread)) => {
+                let policies = self.store.policies(tenant, thread).await?;
+                Ok(policies.effective(request))
+            }
+            Whose::Conversation(Choice::Names(names)) => {
+                let (session, _) = complete(&self.store, tenant, names).await?;
+                let (thread, app) = self.store.session_policies(tenant, &session).await?;
+                let thread = thread.map_or(none, |thread| thread.policy);
+                Ok(EffectivePolicy::of(&app, &thread, request))
+            }
+            Whose::App(app) => {
+                let app = self.store.app_policy(tenant, &app).await?.policy;
+                Ok(EffectivePolicy::of(&app, &none, request))
+            }
+        }
+    }
+}
+
+/// Reads a policy of a level, and compiles its template.
+pub(super) fn policy_of(
+    field: &str,
+    level: PolicyLevel,
+    policy: Option<proto::MemoryPolicy>,
+) -> Result<MemoryPolicy, Invalid> {
+    let policy = policy_from(field, level, policy)?;
+    if let Some(template) = &policy.query_prompt_template {
+        QueryTemplate::compile(template).map_err(|invalid| invalid.within(field))?;
+    }
+    Ok(policy)
+}
+
+enum Whose {
+    Conversation(Choice),
+    App(AppId),
+}
+
+fn whose_policy(
+    metadata: &MetadataMap,
+    request: GetEffectivePolicyRequest,
+) -> Result<(Whose, MemoryPolicy), InvalidFields> {
+    let GetEffectivePolicyRequest {
+        thread_id,
+        session,
+        app_id,
+        policy,
+    } = request;
+    let mut fields = Fields::default();
+    let named = !thread_id.is_empty() || session.is_some();
+    let conversation = fields.take(choice(metadata, &thread_id, session));
+    let whose = match (named, app_id.is_empty()) {
+        (true, true) => conversation.map(Whose::Conversation),
+        (false, false) => fields.get(app_from(app_id)).map(Whose::App),
+        (true, false) => fields.get(Err(Invalid::new(
+            "app_id",
+            "must not be given together with thread_id or session",
+        ))),
+        (false, true) => fields.get(Err(Invalid::new(
+            "thread_id",
+            "is required, or else session or app_id",
+        ))),
+    };
+    let policy = fields.take(policy_of("policy", PolicyLevel::Request, policy));
+    Ok((fields.all(whose)?, policy))
+}
+
+fn app_from(app_id: String) -> Result<AppId, Invalid> {
+    check::required_text("app_id", app_id, limits::APP_ID_CHARS).map(AppId::new)
+}
+
+fn app_policy(policy: AppPolicy) -> proto::AppPolicy {
+    let AppPolicy {
+        app,
+        policy,
+        updated,
+    } = policy;
+    proto::AppPolicy {
+        app_id: app.into(),
+        policy: Some(policy.into()),
+        update_time: updated.map(timestamp),
+    }
+}

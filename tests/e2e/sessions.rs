@@ -1,0 +1,458 @@
+//! Where a session's key comes from: the request, the agent, the call's metadata,
+//! the app's shared default.
+
+use memory_contract::proto::{
+    CreateThreadRequest, CreateThreadResponse, DeleteAppPolicyRequest, GetEffectivePolicyRequest,
+    GetThreadRequest, ListMessagesRequest, MemoryPolicy, ResolveThreadRequest,
+    ResolveThreadResponse, SessionKeySource, SessionRef, SetAppPolicyRequest,
+};
+use prost_types::Duration;
+use recollect_tests::{
+    Client, Dynamic, Key, PLAIN, Refused as _, app, session, texts, trials, turn,
+};
+use serde_json::json;
+use tonic::metadata::MetadataValue;
+use tonic::{Code, Request, Response, Status};
+
+use crate::plain;
+
+trials![
+    t08_all_forms_of_a_key_work_wherever_it_comes_from,
+    t09_the_calls_metadata_names_the_session,
+    t09_a_key_in_the_metadata_has_to_be_one_text,
+    t10_the_most_specific_key_wins,
+    t11_without_a_key_and_without_a_policy_there_is_an_error,
+    t11_an_app_may_share_one_thread_between_all_users,
+    t15_apps_share_a_memory_only_by_the_same_app_id,
+    l09_the_default_session_is_the_flows_and_custom_ids_isolate_users,
+    a_new_thread_never_falls_back_to_the_shared_default,
+    an_import_names_each_session_itself,
+];
+
+const HEADER: &str = "x-recollect-session-id";
+
+/// A request with a session key in its metadata.
+fn with<T>(message: T, key: Option<&str>) -> Request<T> {
+    let mut request = Request::new(message);
+    if let Some(key) = key {
+        let key = MetadataValue::try_from(key.as_bytes()).unwrap();
+        request.metadata_mut().insert(HEADER, key);
+    }
+    request
+}
+
+fn keys(app: &str, user: &str, own: &str, agents: &str) -> SessionRef {
+    SessionRef {
+        agent_session_key: agents.to_owned(),
+        ..session(app, user, own)
+    }
+}
+
+async fn try_resolve(
+    client: &Client,
+    session: SessionRef,
+    header: Option<&str>,
+) -> Result<Response<ResolveThreadResponse>, Status> {
+    let request = ResolveThreadRequest {
+        session: Some(session),
+        ..Default::default()
+    };
+    client.threads().resolve_thread(with(request, header)).await
+}
+
+async fn resolve(
+    client: &Client,
+    session: SessionRef,
+    header: Option<&str>,
+) -> ResolveThreadResponse {
+    let answer = try_resolve(client, session, header).await;
+    answer.unwrap().into_inner()
+}
+
+async fn share(client: &Client, app: &str, shared: bool) {
+    let request = SetAppPolicyRequest {
+        app_id: app.to_owned(),
+        policy: Some(MemoryPolicy {
+            shared_session_default: Some(shared),
+            ..Default::default()
+        }),
+    };
+    client.policies().set_app_policy(request).await.unwrap();
+}
+
+async fn t08_all_forms_of_a_key_work_wherever_it_comes_from() {
+    let client = plain().await;
+    let app = app();
+    for (key, user, expected) in [
+        ("user:ada", "", "ada"),
+        ("user:ada", "bob", "bob"),
+        ("thread:1", "ada", "ada"),
+        ("session:1", "ada", "ada"),
+        ("global", "ada", ""),
+        ("anything at all", "ada", "ada"),
+    ] {
+        let own = resolve(&client, keys(&app, user, key, ""), None).await;
+        let thread = own.thread.unwrap();
+        assert_eq!(
+            (thread.user_id.as_str(), thread.session_key.as_str()),
+            (expected, key)
+        );
+        let agents = resolve(&client, keys(&app, user, "", key), None).await;
+        let header = resolve(&client, keys(&app, user, "", ""), Some(key)).await;
+        for (found, source) in [
+            (agents, SessionKeySource::Agent),
+            (header, SessionKeySource::Metadata),
+        ] {
+            assert!(!found.created);
+            assert_eq!(found.session_key_source(), source);
+            assert_eq!(found.thread.unwrap().thread_id, thread.thread_id);
+        }
+    }
+    // A user's id in a key has the limit of a user's id.
+    let long = format!("user:{}", "x".repeat(257));
+    let refused = try_resolve(&client, keys(&app, "", &long, ""), None).await;
+    refused.refused().names_field("session.session_key");
+    let refused = try_resolve(&client, keys(&app, "", "", &long), None).await;
+    refused.refused().names_field("session.agent_session_key");
+    let refused = try_resolve(&client, keys(&app, "", "", ""), Some(&long)).await;
+    refused.refused().names_field(HEADER);
+    let long = "x".repeat(513);
+    let refused = try_resolve(&client, keys(&app, "", "k", &long), None).await;
+    refused.refused().names_field("session.agent_session_key");
+}
+
+async fn t09_the_calls_metadata_names_the_session() {
+    let client = plain().await;
+    let app = app();
+    let session = keys(&app, "ada", "", "");
+    let created = CreateThreadRequest {
+        session: Some(session.clone()),
+        policy: Some(MemoryPolicy {
+            top_k: Some(9),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let created = with(created, Some("visit 7"));
+    let created: CreateThreadResponse = client
+        .threads()
+        .create_thread(created)
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!(created.session_key_source(), SessionKeySource::Metadata);
+    let thread = created.thread.unwrap();
+    assert_eq!(thread.session_key, "visit 7");
+    client.append(&thread.thread_id, turn("Q", "A")).await;
+
+    let found = resolve(&client, session.clone(), Some("visit 7")).await;
+    assert_eq!(found.thread.unwrap().thread_id, thread.thread_id);
+    let request = GetThreadRequest {
+        session: Some(session.clone()),
+        ..Default::default()
+    };
+    let found = client
+        .threads()
+        .get_thread(with(request.clone(), Some("visit 7")))
+        .await;
+    assert_eq!(
+        found.unwrap().into_inner().thread.unwrap().thread_id,
+        thread.thread_id
+    );
+    let other = client
+        .threads()
+        .get_thread(with(request, Some("visit 8")))
+        .await;
+    other.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let request = ListMessagesRequest {
+        session: Some(session.clone()),
+        page_size: 1,
+        ..Default::default()
+    };
+    let page = client
+        .messages()
+        .list_messages(with(request.clone(), Some("visit 7")))
+        .await;
+    let page = page.unwrap().into_inner();
+    assert_eq!(texts(&page.messages), ["Q"]);
+    // A page token belongs to its session.
+    let request = ListMessagesRequest {
+        page_token: page.next_page_token,
+        ..request
+    };
+    let next = client
+        .messages()
+        .list_messages(with(request.clone(), Some("visit 7")))
+        .await;
+    assert_eq!(texts(&next.unwrap().into_inner().messages), ["A"]);
+    let foreign = client
+        .messages()
+        .list_messages(with(request, Some("visit 8")))
+        .await;
+    foreign.refused().names_field("page_token");
+    let request = GetEffectivePolicyRequest {
+        session: Some(session),
+        ..Default::default()
+    };
+    let policy = client
+        .policies()
+        .get_effective_policy(with(request, Some("visit 7")))
+        .await;
+    let policy = policy.unwrap().into_inner().effective_policy.unwrap();
+    assert_eq!(policy.policy.unwrap().top_k, Some(9));
+}
+
+async fn t09_a_key_in_the_metadata_has_to_be_one_text() {
+    let client = plain().await;
+    let app = app();
+    let unicode = resolve(&client, keys(&app, "", "", ""), Some("Grüße 你好")).await;
+    assert_eq!(unicode.thread.unwrap().session_key, "Grüße 你好");
+    let request = || ResolveThreadRequest {
+        session: Some(keys(&app, "ada", "", "")),
+        ..Default::default()
+    };
+    let long = "x".repeat(513);
+    for bytes in [b"".as_slice(), b"\xff\xfe", long.as_bytes()] {
+        let mut request = Request::new(request());
+        let value = MetadataValue::try_from(bytes).unwrap();
+        request.metadata_mut().insert(HEADER, value);
+        let refused = client.threads().resolve_thread(request).await.refused();
+        refused.names_field(HEADER);
+    }
+    let mut twice = Request::new(request());
+    for key in ["one", "two"] {
+        twice.metadata_mut().append(HEADER, key.parse().unwrap());
+    }
+    let refused = client.threads().resolve_thread(twice).await.refused();
+    refused.names_field(HEADER);
+    // Where it is not needed, it is not looked at.
+    let found = resolve(&client, keys(&app, "ada", "own", ""), Some(&long)).await;
+    assert_eq!(found.session_key_source(), SessionKeySource::Session);
+}
+
+async fn t10_the_most_specific_key_wins() {
+    let client = plain().await;
+    let app = app();
+    share(&client, &app, true).await;
+    let shared = format!("agent_memory:{app}");
+    for own in ["own", ""] {
+        for agents in ["agents", ""] {
+            for header in [Some("header"), None] {
+                let (key, source) = match (own, agents, header) {
+                    ("", "", None) => (shared.as_str(), SessionKeySource::SharedDefault),
+                    ("", "", Some(key)) => (key, SessionKeySource::Metadata),
+                    ("", key, _) => (key, SessionKeySource::Agent),
+                    (key, ..) => (key, SessionKeySource::Session),
+                };
+                let found = resolve(&client, keys(&app, "ada", own, agents), header).await;
+                assert_eq!(found.session_key_source(), source);
+                assert_eq!(found.thread.unwrap().session_key, key);
+            }
+        }
+    }
+}
+
+async fn t11_without_a_key_and_without_a_policy_there_is_an_error() {
+    let client = plain().await;
+    let (app, other) = (app(), app());
+    // Neither another app's policy nor another tenant's helps.
+    share(&client, &other, true).await;
+    share(&PLAIN.client(Key::Globex).await, &app, true).await;
+    let none = keys(&app, "ada", "", "");
+    let written = keys(&app, "ada", &format!("agent_memory:{app}"), "");
+    let check = async || {
+        let refused = try_resolve(&client, none.clone(), None).await.refused();
+        let refused = refused.names_field("session.session_key");
+        for way in [
+            "agent_session_key",
+            HEADER,
+            "shared_session_default",
+            "1 to 512",
+        ] {
+            assert!(refused.message.contains(way), "{refused:?}");
+        }
+        let request = GetThreadRequest {
+            session: Some(none.clone()),
+            ..Default::default()
+        };
+        let refused = client.threads().get_thread(request).await.refused();
+        refused.names_field("session.session_key");
+        let request = ListMessagesRequest {
+            session: Some(none.clone()),
+            ..Default::default()
+        };
+        let refused = client.messages().list_messages(request).await.refused();
+        refused.names_field("session.session_key");
+
+        // The shared key cannot be taken by writing it out either.
+        let refused = try_resolve(&client, written.clone(), None).await.refused();
+        let refused = refused.names_field("session.session_key");
+        assert!(refused.message.contains("shared_session_default"));
+        let agents = keys(&app, "ada", "", &written.session_key);
+        let refused = try_resolve(&client, agents, None).await.refused();
+        refused.names_field("session.agent_session_key");
+        let refused = try_resolve(
+            &client,
+            keys(&app, "ada", "", ""),
+            Some(&written.session_key),
+        );
+        refused.await.refused().names_field(HEADER);
+        let request = CreateThreadRequest {
+            session: Some(written.clone()),
+            ..Default::default()
+        };
+        let refused = client.threads().create_thread(request).await.refused();
+        refused.names_field("session.session_key");
+    };
+    check().await;
+    share(&client, &app, false).await;
+    check().await;
+    // Another app's shared key is a text like any other.
+    let foreign = keys(&app, "ada", &format!("agent_memory:{other}"), "");
+    let found = resolve(&client, foreign, None).await.thread.unwrap();
+    assert_eq!(
+        (found.app_id.as_str(), found.user_id.as_str()),
+        (app.as_str(), "ada")
+    );
+}
+
+async fn t11_an_app_may_share_one_thread_between_all_users() {
+    let client = plain().await;
+    let app = app();
+    share(&client, &app, true).await;
+    let first = resolve(&client, keys(&app, "ada", "", ""), None).await;
+    assert!(first.created);
+    assert_eq!(first.session_key_source(), SessionKeySource::SharedDefault);
+    let thread = first.thread.unwrap();
+    assert_eq!(thread.session_key, format!("agent_memory:{app}"));
+    assert_eq!(thread.user_id, "", "it belongs to no user");
+    let second = resolve(&client, keys(&app, "bob", "", ""), None).await;
+    assert_eq!(second.thread.as_ref(), Some(&thread));
+    let written = keys(&app, "eve", &thread.session_key, "");
+    let third = resolve(&client, written.clone(), None).await;
+    assert_eq!(third.session_key_source(), SessionKeySource::Session);
+    assert_eq!(third.thread.as_ref(), Some(&thread));
+    let request = GetThreadRequest {
+        session: Some(keys(&app, "", "", "")),
+        ..Default::default()
+    };
+    let found = client.threads().get_thread(request).await.unwrap();
+    assert_eq!(found.into_inner().thread.as_ref(), Some(&thread));
+
+    // Without the policy the way to it is closed again.
+    let request = DeleteAppPolicyRequest {
+        app_id: app.clone(),
+    };
+    client.policies().delete_app_policy(request).await.unwrap();
+    let refused = try_resolve(&client, keys(&app, "ada", "", ""), None).await;
+    refused.refused().names_field("session.session_key");
+    let refused = try_resolve(&client, written, None).await;
+    refused.refused().names_field("session.session_key");
+}
+
+async fn t15_apps_share_a_memory_only_by_the_same_app_id() {
+    let client = plain().await;
+    let (app, other) = (app(), app());
+    let of = async |app: &str| {
+        let found = resolve(&client, keys(app, "ada", "thread:1", ""), None).await;
+        found.thread.unwrap().thread_id
+    };
+    let first = of(&app).await;
+    client.append(&first, turn("Q", "A")).await;
+    assert_ne!(of(&other).await, first);
+    assert!(client.all_messages(&of(&other).await).await.is_empty());
+    // Two workflows that give one app id meet.
+    assert_eq!(of(&app).await, first);
+    for app in [&app, &other] {
+        share(&client, app, true).await;
+    }
+    let shared = async |app: &str| {
+        let found = resolve(&client, keys(app, "ada", "", ""), None).await;
+        found.thread.unwrap().thread_id
+    };
+    assert_ne!(shared(&app).await, shared(&other).await);
+    assert_eq!(shared(&app).await, shared(&app).await);
+}
+
+async fn l09_the_default_session_is_the_flows_and_custom_ids_isolate_users() {
+    let client = plain().await;
+    let flow = app();
+    share(&client, &flow, true).await;
+    let default = resolve(&client, keys(&flow, "", "", ""), None).await;
+    let default = default.thread.unwrap();
+    assert_eq!(default.session_key, format!("agent_memory:{flow}"));
+    client.append(&default.thread_id, turn("All", "see")).await;
+    let mut seen = vec![default.thread_id];
+    for user in ["ada", "bob"] {
+        let own = resolve(&client, keys(&flow, "", &format!("user:{user}"), ""), None).await;
+        let own = own.thread.unwrap();
+        assert_eq!(own.user_id, user);
+        assert!(client.all_messages(&own.thread_id).await.is_empty());
+        client.append(&own.thread_id, turn(user, "sees")).await;
+        seen.push(own.thread_id);
+    }
+    let first: Vec<String> = futures::future::join_all(
+        seen.iter()
+            .map(async |id| texts(&client.all_messages(id).await)[0].clone()),
+    )
+    .await;
+    assert_eq!(first, ["All", "ada", "bob"]);
+}
+
+async fn a_new_thread_never_falls_back_to_the_shared_default() {
+    let client = plain().await;
+    let app = app();
+    share(&client, &app, true).await;
+    let create = async || {
+        let request = CreateThreadRequest {
+            session: Some(keys(&app, "ada", "", "")),
+            ..Default::default()
+        };
+        let created = client.threads().create_thread(request).await.unwrap();
+        let created = created.into_inner();
+        assert_eq!(created.session_key_source(), SessionKeySource::Generated);
+        let thread = created.thread.unwrap();
+        assert!(thread.session_key.starts_with("session:"));
+        assert_eq!(thread.user_id, "ada");
+        thread.session_key
+    };
+    assert_ne!(create().await, create().await);
+    let request = CreateThreadRequest {
+        session: Some(keys(&app, "ada", "", "agents")),
+        ttl: Some(Duration {
+            seconds: 60,
+            nanos: 0,
+        }),
+        ..Default::default()
+    };
+    let created = client.threads().create_thread(request).await.unwrap();
+    let created = created.into_inner();
+    assert_eq!(created.session_key_source(), SessionKeySource::Agent);
+    assert_eq!(created.thread.unwrap().session_key, "agents");
+}
+
+async fn an_import_names_each_session_itself() {
+    let client = plain().await;
+    let app = app();
+    let import = async |session: serde_json::Value| {
+        let request = json!({
+            "session": session,
+            "messages": [{"role": "ROLE_USER", "parts": [{"text": "Q"}]}],
+        });
+        let answer = Dynamic::call(&client, "MessageService/ImportMessages", request).await;
+        answer.unwrap().into_inner().remove(0)
+    };
+    let agents = import(json!({"app_id": app, "agent_session_key": "agents"})).await;
+    let thread = resolve(&client, keys(&app, "", "agents", ""), None).await;
+    let thread = thread.thread.unwrap();
+    assert_eq!(agents["imported"]["thread_id"], json!(thread.thread_id));
+    let missing = import(json!({"app_id": app})).await;
+    assert_eq!(missing["error"]["field"], json!("session.session_key"));
+    share(&client, &app, true).await;
+    let shared = import(json!({"app_id": app})).await;
+    let thread = resolve(&client, keys(&app, "", "", ""), None).await;
+    assert_eq!(
+        shared["imported"]["thread_id"],
+        json!(thread.thread.unwrap().thread_id)
+    );
+}
