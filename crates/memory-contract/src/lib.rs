@@ -13,6 +13,7 @@ pub mod proto;
 pub use convert::{
     duration, duration_in, file_ref_from, filter_from, new_messages_from, object_from,
     optional_float, policy_from, scope_from, session_from, thread_choice, timestamp, timestamp_of,
+    to_struct, user_parts_from,
 };
 pub use domain::{
     AppendedMessage, Branch, FileLocation, FileRef, FileType, Message, MessageFilter, NewMessage,

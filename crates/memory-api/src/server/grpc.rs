@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use memory_contract::proto::DESCRIPTORS;
 use memory_contract::proto::admin_service_server::AdminServiceServer;
+use memory_contract::proto::context_service_server::ContextServiceServer;
 use memory_contract::proto::message_service_server::MessageServiceServer;
 use memory_contract::proto::recall_service_server::RecallServiceServer;
 use memory_contract::proto::thread_service_server::ThreadServiceServer;
@@ -20,7 +21,7 @@ use super::parts::Parts;
 use super::{Listener, ServerError};
 use crate::config::Config;
 use crate::layers::{Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, Repair};
-use crate::services::{About, Admin, Messages, Recalls, Threads};
+use crate::services::{About, Admin, Contexts, Messages, Recalls, Threads};
 
 /// The largest request. An append may have 3 MiB of messages.
 const MESSAGE_BYTES: usize = 4 * 1024 * 1024;
@@ -111,6 +112,10 @@ pub(super) fn routes(
     let recalls = Recalls {
         recall: recall.clone(),
     };
+    let contexts = Contexts {
+        store: store.clone(),
+        recall: recall.clone(),
+    };
     let admin = Admin {
         store: store.clone(),
         index: index.clone(),
@@ -145,6 +150,12 @@ pub(super) fn routes(
         )
         .add_service(
             RecallServiceServer::new(recalls)
+                .accept_compressed(Gzip)
+                .send_compressed(Gzip)
+                .max_decoding_message_size(MESSAGE_BYTES),
+        )
+        .add_service(
+            ContextServiceServer::new(contexts)
                 .accept_compressed(Gzip)
                 .send_compressed(Gzip)
                 .max_decoding_message_size(MESSAGE_BYTES),

@@ -35,6 +35,31 @@ pub(super) async fn read(
         head,
         budget,
     } = wanted(request)?;
+    let Cut {
+        messages,
+        total_tokens,
+        truncated,
+        content_truncated,
+        needs_older: _,
+    } = newest(store, tenant, thread, head, budget).await?;
+    Ok(GetHistoryResponse {
+        messages: messages.into_iter().map(Into::into).collect(),
+        total_tokens,
+        truncated,
+        content_truncated,
+        tokenizer: budget.tokenizer.name().to_owned(),
+    })
+}
+
+/// The newest turns that lead to a message, as many as the budget and an answer
+/// can hold.
+pub(super) async fn newest(
+    store: &Store,
+    tenant: &TenantId,
+    thread: ThreadId,
+    head: Option<MessageId>,
+    budget: Budget,
+) -> Result<Cut, ApiError> {
     let mut query = HistoryQuery {
         thread,
         head,
@@ -58,36 +83,36 @@ pub(super) async fn read(
         query.max_tokens = query.max_tokens.saturating_mul(i64::from(GROWTH));
         query.limit = query.limit.saturating_mul(GROWTH).max(SECOND_READ);
     };
-    let Cut {
-        messages,
-        total_tokens,
-        truncated,
-        content_truncated,
-        needs_older: _,
-    } = fit_answer(cut, budget).await?;
-    Ok(GetHistoryResponse {
-        messages: messages.into_iter().map(Into::into).collect(),
-        total_tokens,
-        truncated,
-        content_truncated,
-        tokenizer: budget.tokenizer.name().to_owned(),
-    })
+    if bytes_of(&cut) <= limits::ANSWER_BYTES {
+        return Ok(cut);
+    }
+    let fitting = move || within_bytes(cut, budget, limits::ANSWER_BYTES);
+    Ok(tokio::task::spawn_blocking(fitting).await??)
+}
+
+/// About the bytes of what was kept.
+pub(super) fn bytes_of(cut: &Cut) -> usize {
+    cut.messages
+        .iter()
+        .map(|message| size_of(&message.parts))
+        .sum()
 }
 
 /// Cuts further what would not fit into an answer: few tokens may be many bytes,
 /// such as white space.
-async fn fit_answer(mut cut: Cut, budget: Budget) -> Result<Cut, ApiError> {
-    let bytes = |messages: &[Message]| -> usize {
-        messages.iter().map(|message| size_of(&message.parts)).sum()
-    };
-    while bytes(&cut.messages) > limits::ANSWER_BYTES {
+pub(super) fn within_bytes(
+    mut cut: Cut,
+    budget: Budget,
+    max_bytes: usize,
+) -> Result<Cut, BudgetError> {
+    while bytes_of(&cut) > max_bytes {
         let smaller = Budget {
             max_tokens: cut.total_tokens / 2,
             oversized_turn: OversizedTurn::TruncateContent,
             ..budget
         };
         let shortened = cut.content_truncated;
-        cut = cut_apart(cut.messages, smaller, false).await??;
+        cut = memory_budget::cut(cut.messages, &smaller, false)?;
         cut.content_truncated |= shortened;
     }
     Ok(cut)
@@ -129,7 +154,7 @@ fn wanted(request: GetHistoryRequest) -> Result<Wanted, InvalidFields> {
         limits::HISTORY_MESSAGES,
         limits::HISTORY_MESSAGES_MAX,
     ));
-    let oversized_turn = fields.take(policy_from(oversized_turn));
+    let oversized_turn = fields.take(oversized_turn_from(oversized_turn));
     let tokenizer = fields.take(tokenizer_from(model));
     let thread = fields.all(thread)?;
     let budget = Budget {
@@ -149,7 +174,8 @@ fn wanted(request: GetHistoryRequest) -> Result<Wanted, InvalidFields> {
     })
 }
 
-fn policy_from(policy: i32) -> Result<OversizedTurn, Invalid> {
+/// Reads what becomes of a turn that is too large.
+pub(super) fn oversized_turn_from(policy: i32) -> Result<OversizedTurn, Invalid> {
     match OversizedTurnPolicy::try_from(policy) {
         Ok(OversizedTurnPolicy::Unspecified | OversizedTurnPolicy::TruncateContent) => {
             Ok(OversizedTurn::TruncateContent)

@@ -2,6 +2,7 @@
 //! recall, and the answer goes back.
 
 mod admin;
+mod context;
 mod export;
 mod fields;
 mod files;
@@ -17,6 +18,7 @@ mod threads;
 mod tokens;
 
 pub(crate) use admin::{About, Admin};
+pub(crate) use context::Contexts;
 pub(crate) use messages::Messages;
 pub(crate) use recall::Recalls;
 pub(crate) use threads::Threads;

@@ -179,23 +179,23 @@ pub(super) fn recalled_message(recalled: RecalledMessage) -> proto::RecalledMess
     } = recalled;
     proto::RecalledMessage {
         message: Some(message.into()),
-        reasons: reasons
-            .into_iter()
-            .map(|reason| {
-                match reason {
-                    Reason::Recent => proto::RecallReason::Recent,
-                    Reason::Match => proto::RecallReason::Match,
-                    Reason::Neighbour => proto::RecallReason::Neighbour,
-                }
-                .into()
-            })
-            .collect(),
+        reasons: reasons.into_iter().map(reason).collect(),
         rank: i32::try_from(rank).unwrap_or(i32::MAX),
         score,
         dense_score,
         lexical_score,
         neighbour_of: neighbour_of.into_iter().map(|id| id.to_string()).collect(),
     }
+}
+
+/// Sends why a message is there.
+pub(super) fn reason(reason: Reason) -> i32 {
+    match reason {
+        Reason::Recent => proto::RecallReason::Recent,
+        Reason::Match => proto::RecallReason::Match,
+        Reason::Neighbour => proto::RecallReason::Neighbour,
+    }
+    .into()
 }
 
 /// Sends a degradation.
@@ -214,7 +214,8 @@ pub(super) fn degradation(degradation: Degradation) -> proto::Degradation {
     }
 }
 
-fn omission(omission: Omission) -> proto::OmittedMessage {
+/// Sends what was left out.
+pub(super) fn omission(omission: Omission) -> proto::OmittedMessage {
     let Omission {
         message,
         reason,
@@ -304,7 +305,7 @@ fn mode_from(mode: i32) -> Result<Mode, Invalid> {
     }
 }
 
-fn method_from(method: i32) -> Result<Method, Invalid> {
+pub(super) fn method_from(method: i32) -> Result<Method, Invalid> {
     match SearchMethod::try_from(method) {
         Ok(SearchMethod::Unspecified | SearchMethod::Hybrid) => Ok(Method::Hybrid),
         Ok(SearchMethod::Dense) => Ok(Method::Dense),
@@ -316,11 +317,11 @@ fn method_from(method: i32) -> Result<Method, Invalid> {
     }
 }
 
-fn wait_from(wait: Option<ProtoDuration>) -> Result<Option<Duration>, Invalid> {
+pub(super) fn wait_from(wait: Option<ProtoDuration>) -> Result<Option<Duration>, Invalid> {
     duration_in("max_wait", wait, Duration::ZERO, limits::MAX_WAIT)
 }
 
-fn revision_from(token: String) -> Result<String, Invalid> {
+pub(super) fn revision_from(token: String) -> Result<String, Invalid> {
     if token.is_empty() {
         return Ok(token);
     }

@@ -49,23 +49,7 @@ impl Template {
                 ),
             ));
         }
-        let mut environment = Environment::empty();
-        environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        environment.set_auto_escape_callback(|_| AutoEscape::None);
-        environment.set_fuel(Some(FUEL));
-        environment.set_keep_trailing_newline(true);
-        environment.add_filter("upper", |text: String| text.to_uppercase());
-        environment.add_filter("lower", |text: String| text.to_lowercase());
-        environment.add_filter("trim", |text: String| text.trim().to_owned());
-        environment.add_filter("truncate", |text: String, chars: usize| -> String {
-            text.chars().take(chars).collect()
-        });
-        environment.add_filter(
-            "default",
-            |text: String, other: String| {
-                if text.is_empty() { other } else { text }
-            },
-        );
+        let mut environment = sandbox();
         environment
             .add_template_owned(NAME, source.clone())
             .map_err(|error| invalid(&error))?;
@@ -150,11 +134,33 @@ impl Template {
     }
 }
 
+/// An environment in which a template can print, choose and filter.
+pub(super) fn sandbox() -> Environment<'static> {
+    let mut environment = Environment::empty();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    environment.set_fuel(Some(FUEL));
+    environment.set_keep_trailing_newline(true);
+    environment.add_filter("upper", |text: String| text.to_uppercase());
+    environment.add_filter("lower", |text: String| text.to_lowercase());
+    environment.add_filter("trim", |text: String| text.trim().to_owned());
+    environment.add_filter("truncate", |text: String, chars: usize| -> String {
+        text.chars().take(chars).collect()
+    });
+    environment.add_filter(
+        "default",
+        |text: String, other: String| {
+            if text.is_empty() { other } else { text }
+        },
+    );
+    environment
+}
+
 /// A template without loops, assignments, macros, and without operators that
 /// build longer texts. What stands between quotes inside a tag is not looked at.
 /// Braces inside a tag are refused too: with them, and with raw blocks, it could
 /// not be told this simply where a tag ends.
-fn only_plain_syntax(source: &str) -> Result<(), Invalid> {
+pub(super) fn only_plain_syntax(source: &str) -> Result<(), Invalid> {
     let mut rest = source;
     while let Some(start) = ["{%", "{{", "{#"]
         .iter()
@@ -248,7 +254,7 @@ fn outside_quotes(tag: &str) -> impl Iterator<Item = char> + '_ {
 }
 
 /// Refuses to become too long, however the template does it.
-struct Bounded(Vec<u8>);
+pub(super) struct Bounded(pub(super) Vec<u8>);
 
 impl io::Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -264,7 +270,7 @@ impl io::Write for Bounded {
     }
 }
 
-fn invalid(error: &minijinja::Error) -> Invalid {
+pub(super) fn invalid(error: &minijinja::Error) -> Invalid {
     let problem = match error.kind() {
         ErrorKind::WriteFailure => {
             format!("renders a message to more than {RENDERED_BYTES} bytes")
