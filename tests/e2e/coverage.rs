@@ -120,6 +120,10 @@ fn bad_requests() -> HashMap<&'static str, (Value, &'static str)> {
         ),
         ("RecallService/Search", (json!({"thread_id": id}), "query")),
         (
+            "ContextService/BuildContext",
+            (json!({"thread_id": id, "max_tokens": -1}), "max_tokens"),
+        ),
+        (
             "AdminService/ListDeadLetters",
             (json!({"page_size": -1}), "page_size"),
         ),

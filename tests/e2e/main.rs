@@ -5,6 +5,9 @@
 mod append;
 mod branches;
 mod cli;
+mod context;
+mod context_formats;
+mod context_limits;
 mod coverage;
 mod crash;
 mod degraded;
@@ -55,6 +58,9 @@ fn main() -> ExitCode {
         recall::trials(),
         explain::trials(),
         search::trials(),
+        context::trials(),
+        context_formats::trials(),
+        context_limits::trials(),
         isolation::trials(),
         limits::trials(),
         coverage::trials(),
