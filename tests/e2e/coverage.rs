@@ -152,6 +152,8 @@ fn bad_requests() -> HashMap<&'static str, (Value, &'static str)> {
         (
             "FileService/DeleteFile",
             (json!({"tool_file_id": ""}), "tool_file_id"),
+            "ContextService/BuildContext",
+            (json!({"thread_id": id, "max_tokens": -1}), "max_tokens"),
         ),
         (
             "AdminService/ListDeadLetters",

@@ -6,6 +6,9 @@ mod access;
 mod append;
 mod branches;
 mod cli;
+mod context;
+mod context_formats;
+mod context_limits;
 mod coverage;
 mod crash;
 mod degraded;
@@ -71,6 +74,9 @@ fn main() -> ExitCode {
         recall::trials(),
         explain::trials(),
         search::trials(),
+        context::trials(),
+        context_formats::trials(),
+        context_limits::trials(),
         isolation::trials(),
         limits::trials(),
         coverage::trials(),

@@ -1,10 +1,11 @@
 //! A caller with an API key.
 
 use memory_contract::proto::{
-    AppendMessagesRequest, AppendMessagesResponse, GetHistoryRequest, GetHistoryResponse,
-    GetIndexStatusRequest, GetIndexStatusResponse, GetThreadRequest, ListMessagesRequest, Message,
-    MessageInput, RecallRequest, RecallResponse, ResolveThreadRequest, SearchRequest,
-    SearchResponse, SessionRef, Thread, admin_service_client::AdminServiceClient,
+    AppendMessagesRequest, AppendMessagesResponse, BuildContextRequest, BuildContextResponse,
+    GetHistoryRequest, GetHistoryResponse, GetIndexStatusRequest, GetIndexStatusResponse,
+    GetThreadRequest, ListMessagesRequest, Message, MessageInput, RecallRequest, RecallResponse,
+    ResolveThreadRequest, SearchRequest, SearchResponse, SessionRef, Thread,
+    admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
     file_service_client::FileServiceClient, key_service_client::KeyServiceClient,
     message_service_client::MessageServiceClient, policy_service_client::PolicyServiceClient,
     recall_service_client::RecallServiceClient, secret_service_client::SecretServiceClient,
@@ -158,6 +159,11 @@ impl Client {
         PolicyServiceClient::new(self.authorised())
     }
 
+    /// ContextService.
+    pub fn contexts(&self) -> ContextServiceClient<Authorised> {
+        ContextServiceClient::new(self.authorised())
+    }
+
     /// AdminService.
     pub fn admin(&self) -> AdminServiceClient<Authorised> {
         AdminServiceClient::new(self.authorised())
@@ -261,6 +267,12 @@ impl Client {
     /// A recall.
     pub async fn recall(&self, request: RecallRequest) -> RecallResponse {
         self.recalls().recall(request).await.unwrap().into_inner()
+    }
+
+    /// A context.
+    pub async fn context(&self, request: BuildContextRequest) -> BuildContextResponse {
+        let response = self.contexts().build_context(request).await.unwrap();
+        response.into_inner()
     }
 
     /// A search.

@@ -8,6 +8,7 @@
 mod binary;
 mod cli;
 mod client;
+mod contexts;
 mod data_dir;
 mod dynamic;
 mod failure;
@@ -25,6 +26,10 @@ mod wait;
 pub use binary::{project_dir, recollect_binary, setup_tool};
 pub use cli::{Finished, recollect};
 pub use client::{Client, Key, USER_DEFAULT};
+pub use contexts::{
+    block, block_texts, check_context, context_request, domain, kinds, mode, object_json,
+    quoted_texts, quotes,
+};
 pub use data_dir::DataDir;
 pub use dynamic::Dynamic;
 pub use failure::{Failure, Refused};

@@ -19,6 +19,14 @@ pub(crate) enum ApiError {
     Recall(#[from] RecallError),
     #[error(transparent)]
     Budget(#[from] BudgetError),
+    #[error("node memory needs a conversation")]
+    NodeMemoryNeedsConversation,
+    /// System prompt and input need more tokens than the budget has.
+    #[error("system prompt and input have {needed_tokens} tokens")]
+    ContextTooLarge { needed_tokens: i32, max_tokens: i32 },
+    /// They fit into the budget, and not into an answer.
+    #[error("system prompt and input do not fit into an answer")]
+    ContextTooLong { needed_tokens: i32 },
     #[error("the call carries no valid API key")]
     Unauthenticated,
     #[error("the call is for administrators")]
@@ -55,6 +63,9 @@ impl ApiError {
             Self::KeyLookup(error) => error.retryable(),
             Self::Overloaded { .. } => true,
             Self::Invalid(_)
+            | Self::NodeMemoryNeedsConversation
+            | Self::ContextTooLarge { .. }
+            | Self::ContextTooLong { .. }
             | Self::Unauthenticated
             | Self::PermissionDenied
             | Self::DeadlineExceeded

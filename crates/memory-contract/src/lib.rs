@@ -16,7 +16,7 @@ mod size;
 pub use convert::{
     duration, duration_in, file_location_from, file_ref_from, filter_from, new_file_from,
     new_messages_from, object_from, optional_float, policy_from, scope_from, session_from,
-    timestamp, timestamp_of, transfer_method_from,
+    timestamp, timestamp_of, to_struct, transfer_method_from, user_parts_from,
 };
 pub use domain::{
     AppendedMessage, Branch, FileLocation, FileRef, FileType, Message, MessageFilter, NewMessage,

@@ -95,6 +95,10 @@ pub const NEIGHBOURS_BEFORE: i32 = 2;
 pub const NEIGHBOURS_AFTER: i32 = 1;
 /// Neighbours on one side at most.
 pub const NEIGHBOURS_MAX: i32 = 20;
+/// Budget of a context that names none, in tokens.
+pub const CONTEXT_TOKENS: i32 = 8_000;
+/// Characters in the name of a workflow's node.
+pub const NODE_ID_CHARS: usize = 128;
 /// Entries of a page that names no size.
 pub const PAGE_SIZE: i32 = 50;
 /// Entries of the largest page.

@@ -29,5 +29,5 @@ pub use query::{
     Degradation, DegradationReason, Found, Method, Mode, Omission, OmissionReason, Reason,
     RecallQuery, Recalled, RecalledMessage, Scope, SearchQuery, Target,
 };
-pub use recall::Recall;
+pub use recall::{Ranking, Recall};
 pub use source::{Outbox, Source, StoreOutbox};

@@ -6,6 +6,7 @@ use memory_contract::proto::DESCRIPTORS;
 use memory_contract::proto::admin_service_server::AdminServiceServer;
 use memory_contract::proto::file_service_server::FileServiceServer;
 use memory_contract::proto::key_service_server::KeyServiceServer;
+use memory_contract::proto::context_service_server::ContextServiceServer;
 use memory_contract::proto::message_service_server::MessageServiceServer;
 use memory_contract::proto::policy_service_server::PolicyServiceServer;
 use memory_contract::proto::recall_service_server::RecallServiceServer;
@@ -25,9 +26,7 @@ use super::parts::Parts;
 use super::{Listener, ServerError};
 use crate::config::Config;
 use crate::layers::{Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, Repair};
-use crate::services::{
-    About, Admin, Files, Keys, Messages, Policies, Recalls, SecretStore, Threads,
-};
+use crate::services::{About, Admin, Contexts, Files, Keys, Messages, Policies, Recalls, SecretStore, Threads};
 
 /// The largest request. An append may have 3 MiB of messages.
 const MESSAGE_BYTES: usize = 4 * 1024 * 1024;
@@ -127,6 +126,10 @@ pub(super) fn routes(
     let policies = Policies {
         store: store.clone(),
     };
+    let contexts = Contexts {
+        store: store.clone(),
+        recall: recall.clone(),
+    };
     let admin = Admin {
         store: store.clone(),
         index: index.clone(),
@@ -177,6 +180,7 @@ pub(super) fn routes(
         )
         .add_service(
             PolicyServiceServer::new(policies)
+            ContextServiceServer::new(contexts)
                 .accept_compressed(Gzip)
                 .send_compressed(Gzip)
                 .max_decoding_message_size(MESSAGE_BYTES),

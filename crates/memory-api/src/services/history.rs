@@ -3,7 +3,7 @@
 use memory_budget::{Budget, BudgetError, Cut, OversizedTurn, Tokenizer, cut};
 use memory_contract::proto::{GetHistoryRequest, GetHistoryResponse, OversizedTurnPolicy};
 use memory_contract::{
-    Invalid, InvalidFields, Message, MessageId, TenantId, ThreadId, check, limits, message_bytes,
+    Invalid, InvalidFields, Message, MessageId, TenantId, ThreadId, check, limits, message_bytes, message_bytes_at_most,
 };
 use memory_store::{History, HistoryQuery, Store};
 
@@ -36,39 +36,23 @@ pub(super) async fn read(
         head,
         budget,
     } = wanted(request)?;
-    let mut query = HistoryQuery {
-        thread,
-        head,
-        max_tokens: i64::from(budget.max_tokens),
-        limit: u32::try_from(budget.message_limit).unwrap_or(u32::MAX),
-    };
-    let mut read = 1;
-    let cut = loop {
-        let History {
-            mut messages,
-            older,
-        } = store.history(tenant, &query).await?;
-        messages.reverse();
-        let last = read == READS || !older;
-        match cut_apart(messages, budget, !older).await? {
-            Ok(cut) if cut.needs_older && !last => {}
-            Err(BudgetError::TurnTooLarge { whole: false, .. }) if !last => {}
-            other => break other?,
-        }
-        read += 1;
-        query.max_tokens = query.max_tokens.saturating_mul(i64::from(GROWTH));
-        query.limit = query.limit.saturating_mul(GROWTH).max(SECOND_READ);
-    };
+    let cut = within_budget(store, tenant, thread, head, budget).await?;
     // The newest messages are the last to be left out.
     let newest_first = cut.messages.iter().rev();
     let known = KnownFiles::of_messages(store, tenant, newest_first).await?;
+    let fitting = move || {
+        let bytes = |message: &Message| message_bytes(message) + known.bytes_of(message);
+        let cut = within_bytes(cut, budget, limits::ANSWER_BYTES, bytes);
+        cut.map(|cut| (cut, known))
+    };
+    let (cut, known) = tokio::task::spawn_blocking(fitting).await??;
     let Cut {
         messages,
         total_tokens,
         truncated,
         content_truncated,
         needs_older: _,
-    } = fit_answer(cut, budget, &known).await?;
+    } = cut;
     Ok(GetHistoryResponse {
         messages: messages
             .into_iter()
@@ -81,23 +65,77 @@ pub(super) async fn read(
     })
 }
 
+/// The newest turns that lead to a message, as many as the budget and an answer
+/// can hold, whatever is known of their files.
+pub(super) async fn newest(
+    store: &Store,
+    tenant: &TenantId,
+    thread: ThreadId,
+    head: Option<MessageId>,
+    budget: Budget,
+) -> Result<Cut, ApiError> {
+    let cut = within_budget(store, tenant, thread, head, budget).await?;
+    if bytes_of(&cut) <= limits::ANSWER_BYTES {
+        return Ok(cut);
+    }
+    let fitting = move || within_bytes(cut, budget, limits::ANSWER_BYTES, message_bytes_at_most);
+    Ok(tokio::task::spawn_blocking(fitting).await??)
+}
+
+/// Reads back from a message until the budget is full, and cuts.
+async fn within_budget(
+    store: &Store,
+    tenant: &TenantId,
+    thread: ThreadId,
+    head: Option<MessageId>,
+    budget: Budget,
+) -> Result<Cut, ApiError> {
+    let mut query = HistoryQuery {
+        thread,
+        head,
+        max_tokens: i64::from(budget.max_tokens),
+        limit: u32::try_from(budget.message_limit).unwrap_or(u32::MAX),
+    };
+    let mut read = 1;
+    loop {
+        let History {
+            mut messages,
+            older,
+        } = store.history(tenant, &query).await?;
+        messages.reverse();
+        let last = read == READS || !older;
+        match cut_apart(messages, budget, !older).await? {
+            Ok(cut) if cut.needs_older && !last => {}
+            Err(BudgetError::TurnTooLarge { whole: false, .. }) if !last => {}
+            other => return Ok(other?),
+        }
+        read += 1;
+        query.max_tokens = query.max_tokens.saturating_mul(i64::from(GROWTH));
+        query.limit = query.limit.saturating_mul(GROWTH).max(SECOND_READ);
+    }
+}
+
+/// The most bytes that what was kept takes in an answer.
+pub(super) fn bytes_of(cut: &Cut) -> usize {
+    cut.messages.iter().map(message_bytes_at_most).sum()
+}
+
 /// Cuts further what would not fit into an answer: few tokens may be many bytes,
 /// such as white space or files.
-async fn fit_answer(mut cut: Cut, budget: Budget, known: &KnownFiles) -> Result<Cut, ApiError> {
-    let bytes = |messages: &[Message]| -> usize {
-        messages
-            .iter()
-            .map(|message| message_bytes(message) + known.bytes_of(message))
-            .sum()
-    };
-    while bytes(&cut.messages) > limits::ANSWER_BYTES {
+pub(super) fn within_bytes(
+    mut cut: Cut,
+    budget: Budget,
+    max_bytes: usize,
+    bytes: impl Fn(&Message) -> usize,
+) -> Result<Cut, BudgetError> {
+    while cut.messages.iter().map(&bytes).sum::<usize>() > max_bytes {
         let smaller = Budget {
             max_tokens: cut.total_tokens / 2,
             oversized_turn: OversizedTurn::TruncateContent,
             ..budget
         };
         let shortened = cut.content_truncated;
-        cut = cut_apart(cut.messages, smaller, false).await??;
+        cut = memory_budget::cut(cut.messages, &smaller, false)?;
         cut.content_truncated |= shortened;
     }
     Ok(cut)
@@ -139,7 +177,7 @@ fn wanted(request: GetHistoryRequest) -> Result<Wanted, InvalidFields> {
         limits::HISTORY_MESSAGES,
         limits::HISTORY_MESSAGES_MAX,
     ));
-    let oversized_turn = fields.take(policy_from(oversized_turn));
+    let oversized_turn = fields.take(oversized_turn_from(oversized_turn));
     let tokenizer = fields.take(tokenizer_from(model));
     let thread = fields.all(thread)?;
     let budget = Budget {
@@ -159,7 +197,8 @@ fn wanted(request: GetHistoryRequest) -> Result<Wanted, InvalidFields> {
     })
 }
 
-fn policy_from(policy: i32) -> Result<OversizedTurn, Invalid> {
+/// Reads what becomes of a turn that is too large.
+pub(super) fn oversized_turn_from(policy: i32) -> Result<OversizedTurn, Invalid> {
     match OversizedTurnPolicy::try_from(policy) {
         Ok(OversizedTurnPolicy::Unspecified | OversizedTurnPolicy::TruncateContent) => {
             Ok(OversizedTurn::TruncateContent)

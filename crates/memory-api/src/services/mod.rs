@@ -2,6 +2,7 @@
 //! recall, and the answer goes back.
 
 mod admin;
+mod context;
 mod export;
 mod fields;
 mod files;
@@ -25,6 +26,7 @@ mod tokens;
 pub(crate) use admin::{About, Admin};
 pub(crate) use files::Files;
 pub(crate) use keys::Keys;
+pub(crate) use context::Contexts;
 pub(crate) use messages::Messages;
 pub(crate) use policies::Policies;
 pub(crate) use recall::Recalls;

@@ -111,7 +111,7 @@ impl Recalls {
 }
 
 /// How long a call can wait for the index and still answer in time.
-fn patience<T>(request: &Request<T>) -> Duration {
+pub(super) fn patience<T>(request: &Request<T>) -> Duration {
     let left = remaining(request, Duration::from_secs(3_600));
     left.saturating_sub(ANSWERING.min(left / 2))
 }

@@ -106,23 +106,23 @@ pub(super) fn recalled_message(recalled: RecalledMessage) -> proto::RecalledMess
     } = recalled;
     proto::RecalledMessage {
         message: Some(message.into()),
-        reasons: reasons
-            .into_iter()
-            .map(|reason| {
-                match reason {
-                    Reason::Recent => proto::RecallReason::Recent,
-                    Reason::Match => proto::RecallReason::Match,
-                    Reason::Neighbour => proto::RecallReason::Neighbour,
-                }
-                .into()
-            })
-            .collect(),
+        reasons: reasons.into_iter().map(reason).collect(),
         rank: i32::try_from(rank).unwrap_or(i32::MAX),
         score,
         dense_score,
         lexical_score,
         neighbour_of: neighbour_of.into_iter().map(|id| id.to_string()).collect(),
     }
+}
+
+/// Sends why a message is there.
+pub(super) fn reason(reason: Reason) -> i32 {
+    match reason {
+        Reason::Recent => proto::RecallReason::Recent,
+        Reason::Match => proto::RecallReason::Match,
+        Reason::Neighbour => proto::RecallReason::Neighbour,
+    }
+    .into()
 }
 
 /// Sends a degradation.
@@ -141,7 +141,8 @@ pub(super) fn degradation(degradation: Degradation) -> proto::Degradation {
     }
 }
 
-fn omission(omission: Omission) -> proto::OmittedMessage {
+/// Sends what was left out.
+pub(super) fn omission(omission: Omission) -> proto::OmittedMessage {
     let Omission {
         message,
         reason,

@@ -29,6 +29,20 @@ fn count(messages: Vec<NewMessage>) -> Vec<CountedMessage> {
         .collect()
 }
 
+/// Does work that counts so many bytes of text: at once, or on a thread that may
+/// block where it takes long. Another tokenizer than the usual one may have to be
+/// loaded first.
+pub(super) async fn counting<T: Send + 'static>(
+    bytes: usize,
+    tokenizer: Tokenizer,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ApiError> {
+    if bytes <= INLINE_BYTES && tokenizer == Tokenizer::O200kBase {
+        return Ok(work());
+    }
+    Ok(tokio::task::spawn_blocking(work).await?)
+}
+
 /// About how much there is to count, in bytes. Structured data counts as large,
 /// rather than being measured.
 pub(super) fn size_of(parts: &[Part]) -> usize {

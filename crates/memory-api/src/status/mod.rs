@@ -73,6 +73,30 @@ impl From<ApiError> for Answer {
             ApiError::Store(error) => Self::store(error),
             ApiError::Recall(error) => Self::recall(error),
             ApiError::Budget(error) => Self::budget(&error),
+            ApiError::NodeMemoryNeedsConversation => Self::new(
+                Code::FailedPrecondition,
+                ErrorReason::NodeMemoryNeedsConversation,
+                "node memory belongs to a conversation: name thread_id or session",
+            ),
+            ApiError::ContextTooLarge {
+                needed_tokens,
+                max_tokens,
+            } => Self::new(
+                Code::FailedPrecondition,
+                ErrorReason::ContextTooLarge,
+                format!(
+                    "system prompt and input alone have {needed_tokens} tokens, \
+                     over the budget of {max_tokens}"
+                ),
+            )
+            .with("needed_tokens", needed_tokens),
+            ApiError::ContextTooLong { needed_tokens } => Self::new(
+                Code::FailedPrecondition,
+                ErrorReason::ContextTooLarge,
+                "system prompt and input do not fit into one answer in so many formats; \
+                 ask for fewer",
+            )
+            .with("needed_tokens", needed_tokens),
             ApiError::Unauthenticated => Self::new(
                 Code::Unauthenticated,
                 ErrorReason::Unauthenticated,

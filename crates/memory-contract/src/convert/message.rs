@@ -149,17 +149,39 @@ impl TryFrom<proto::MessageInput> for NewMessage {
     }
 }
 
+/// Reads the parts of what a user says just now: at most 64, together at most
+/// 1 MiB; none where it has been stored already.
+///
+/// # Errors
+/// A part beyond its limit, or one that only other roles have.
+pub fn user_parts_from(field: &str, parts: Vec<proto::Part>) -> Result<Vec<Part>, Invalid> {
+    if parts.is_empty() {
+        return Ok(Vec::new());
+    }
+    parts_within(field, Role::User, parts)
+}
+
 fn parts_from(role: Role, parts: Vec<proto::Part>) -> Result<Vec<Part>, Invalid> {
-    if parts.is_empty() || parts.len() > limits::PARTS {
+    if parts.is_empty() {
         return Err(Invalid::new(
             "parts",
+            format!("must be 1 to {} parts, are 0", limits::PARTS),
+        ));
+    }
+    parts_within("parts", role, parts)
+}
+
+fn parts_within(field: &str, role: Role, parts: Vec<proto::Part>) -> Result<Vec<Part>, Invalid> {
+    if parts.len() > limits::PARTS {
+        return Err(Invalid::new(
+            field,
             format!("must be 1 to {} parts, are {}", limits::PARTS, parts.len()),
         ));
     }
     let bytes: usize = parts.iter().map(prost::Message::encoded_len).sum();
     if bytes > limits::MESSAGE_BYTES {
         return Err(Invalid::new(
-            "parts",
+            field,
             format!(
                 "must have at most {} bytes together, have {bytes}",
                 limits::MESSAGE_BYTES
@@ -170,7 +192,8 @@ fn parts_from(role: Role, parts: Vec<proto::Part>) -> Result<Vec<Part>, Invalid>
         .into_iter()
         .enumerate()
         .map(|(index, part)| {
-            part_from(role, part).map_err(|invalid| invalid.within(format_args!("parts[{index}]")))
+            part_from(role, part)
+                .map_err(|invalid| invalid.within(format_args!("{field}[{index}]")))
         })
         .collect()
 }

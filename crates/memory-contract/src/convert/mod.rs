@@ -9,8 +9,8 @@ mod scalar;
 mod thread;
 
 pub use file::{file_location_from, file_ref_from, new_file_from, transfer_method_from};
-pub use json::object as object_from;
-pub use message::{filter_from, new_messages_from};
+pub use json::{object as object_from, to_struct};
+pub use message::{filter_from, new_messages_from, user_parts_from};
 pub use policy::{policy_from, scope_from};
 pub use scalar::{duration, duration_in, optional_float, timestamp, timestamp_of};
 pub use thread::session_from;

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use memory_contract::{MessageId, TenantId, Thread, ThreadId};
+use memory_contract::{Message, MessageId, TenantId, Thread, ThreadId};
 use memory_store::{Recent, Scope as Bounds};
 
 use crate::config::SearchConfig;
@@ -22,9 +22,15 @@ use crate::query::{
     Target,
 };
 use crate::source::Source;
-use find::Question;
+use find::{Finding, Question};
 use names::Names;
 use select::Wanted;
+
+/// Candidates in order, which are yet to be read.
+pub struct Ranking {
+    bounds: Bounds,
+    finding: Finding,
+}
 
 /// Answers questions to the memory. Cheap to clone.
 #[derive(Clone)]
@@ -84,6 +90,43 @@ impl Recall {
         self.shared.recall(tenant, query).await
     }
 
+    /// Ranks what might match, for [`Recall::beside`]. It needs no window, so a
+    /// caller that shows other messages can read them in the meantime.
+    ///
+    /// # Errors
+    /// As [`Recall::recall`].
+    pub async fn rank(
+        &self,
+        tenant: &TenantId,
+        query: &RecallQuery,
+    ) -> Result<Ranking, RecallError> {
+        self.shared.rank(tenant, query).await
+    }
+
+    /// The best matches and the messages around them, beside messages that the
+    /// caller shows anyway: those take the place of the recent window, whatever
+    /// the query says of one. They come first into the budget and come back
+    /// with [`Reason::Recent`].
+    ///
+    /// # Errors
+    /// As [`Recall::recall`].
+    pub async fn beside(
+        &self,
+        tenant: &TenantId,
+        query: &RecallQuery,
+        ranking: Ranking,
+        shown: Vec<Message>,
+    ) -> Result<Recalled, RecallError> {
+        let pieces = Pieces {
+            window: shown,
+            ..Pieces::default()
+        };
+        let Ranking { bounds, finding } = ranking;
+        self.shared
+            .put_together(tenant, query, &bounds, finding, pieces)
+            .await
+    }
+
     /// The best matches alone.
     ///
     /// # Errors
@@ -131,9 +174,43 @@ impl Shared {
         let own = self.own(tenant, &query.target, &bounds);
         self.add_own_matches(tenant, own, &question, &mut finding)
             .await?;
-        let mut pieces = pieces(window);
+        let pieces = pieces(window);
+        self.put_together(tenant, &query, &bounds, finding, pieces)
+            .await
+    }
+
+    async fn rank(&self, tenant: &TenantId, query: &RecallQuery) -> Result<Ranking, RecallError> {
+        let question = Question::of_recall(query)?;
+        let bounds = match self.bounds(tenant, &query.target, query.scope) {
+            Some(bounds) => bounds,
+            None => {
+                let thread = self.thread(tenant, &query.target).await?;
+                self.bounds_of(tenant, &query.target, query.scope, thread.as_ref())
+            }
+        };
+        let searches =
+            query.mode == Mode::Hybrid && query.top_k > 0 && !question.text.trim().is_empty();
+        let mut finding = Finding::default();
+        if searches {
+            finding = self.find(tenant, &bounds, &question).await?;
+            let own = self.own(tenant, &query.target, &bounds);
+            self.add_own_matches(tenant, own, &question, &mut finding)
+                .await?;
+        }
+        Ok(Ranking { bounds, finding })
+    }
+
+    /// Adds the best candidates to the pieces at hand and makes one answer.
+    async fn put_together(
+        &self,
+        tenant: &TenantId,
+        query: &RecallQuery,
+        bounds: &Bounds,
+        finding: Finding,
+        mut pieces: Pieces,
+    ) -> Result<Recalled, RecallError> {
         let wanted = Wanted {
-            own,
+            own: self.own(tenant, &query.target, bounds),
             count: query.top_k,
             min_score: query.min_score,
             all_branches: query.all_branches,
@@ -141,7 +218,7 @@ impl Shared {
             beside: Some((query.neighbours_before, query.neighbours_after)),
         };
         let selected = self
-            .select(tenant, &bounds, finding.ranked, &pieces.window, &wanted)
+            .select(tenant, bounds, finding.ranked, &pieces.window, &wanted)
             .await?;
         pieces.matches = selected.matches;
         pieces.neighbours = selected.neighbours;
@@ -156,7 +233,7 @@ impl Shared {
         merged
             .omitted
             .extend(left_out.filter(|omission| !returned.contains(&omission.message)));
-        Ok(answer(merged, finding.degradations, &query))
+        Ok(answer(merged, finding.degradations, query))
     }
 
     async fn search(&self, tenant: &TenantId, query: SearchQuery) -> Result<Found, RecallError> {

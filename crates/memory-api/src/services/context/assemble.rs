@@ -1,0 +1,237 @@
+//! From what was read to an answer that fits: into the budget, and into what a
+//! client takes. Pure.
+
+use std::collections::HashMap;
+
+use memory_budget::{Budget, Cut};
+use memory_contract::proto::{
+    BuildContextResponse, ContextBlock, ContextBlockKind, ContextFormat, ContextOmission,
+    NodeMessage, OmittedMessage, Role as WireRole,
+};
+use memory_contract::{
+    EffectivePolicy, Invalid, MessageId, Part, Role, ThreadId, file_ref_from, limits,
+};
+use memory_recall::Reason;
+use prost::Message as _;
+
+use super::block::{Block, Labels, Said, Source, Stored, tokens_of};
+use super::hash;
+use super::memory::Memory;
+use super::prompt::Prompt;
+use super::recalled::{Quoted, Quoting};
+use super::render;
+use crate::error::ApiError;
+use crate::services::history::{bytes_of, within_bytes};
+use crate::services::tokens::size_of;
+
+/// Less room than this for what is remembered is none: what is too long then is
+/// the prompt.
+const LEAST_ROOM: usize = 1_024;
+
+/// All that a context is made of.
+pub(super) struct Material {
+    pub(super) prompt: Prompt,
+    /// The conversation; `None` where there is none yet.
+    pub(super) thread: Option<ThreadId>,
+    pub(super) memory: Memory,
+    pub(super) effective: EffectivePolicy,
+    /// What is left for memory, and how it is counted.
+    pub(super) budget: Budget,
+    pub(super) max_tokens: i32,
+    pub(super) formats: Vec<ContextFormat>,
+}
+
+impl Material {
+    /// Text that is counted, about, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let found = self.memory.found.iter();
+        let found: usize = found.map(|one| size_of(&one.message.parts)).sum();
+        let dialogue = self.memory.dialogue.messages.iter();
+        found + bytes_of(&self.memory.recent) + dialogue.map(|one| one.content.len()).sum::<usize>()
+    }
+
+    /// Puts the blocks together and writes them in the formats asked for. What is
+    /// remembered is cut further where the answer would be too long.
+    ///
+    /// # Errors
+    /// A prompt that alone makes the answer too long.
+    pub(super) fn assemble(self) -> Result<BuildContextResponse, ApiError> {
+        let mut room = limits::ANSWER_BYTES / (1 + self.formats.len());
+        loop {
+            let answer = self.answer(room)?;
+            if answer.encoded_len() <= limits::ANSWER_BYTES {
+                return Ok(answer);
+            }
+            if room < LEAST_ROOM {
+                return Err(ApiError::ContextTooLong {
+                    needed_tokens: self.prompt.tokens,
+                });
+            }
+            room /= 2;
+        }
+    }
+
+    fn answer(&self, room: usize) -> Result<BuildContextResponse, ApiError> {
+        let labels = Labels::of(self.effective.policy());
+        let recent = self.recent(room)?;
+        let node = self.node(room)?;
+        let taken = |block: &Option<Block>| block.as_ref().map_or(0, Block::tokens);
+        let bytes = recent.iter().flat_map(|block| &block.messages);
+        let bytes: usize = bytes.map(|said| size_of(&said.parts)).sum();
+        let quoting = Quoting {
+            labels: &labels,
+            tokenizer: self.budget.tokenizer,
+            max_tokens: self.budget.max_tokens - taken(&recent),
+            max_bytes: room.saturating_sub(bytes),
+        };
+        let Quoted {
+            block: recalled,
+            omitted,
+        } = quoting.quote(&self.memory.found);
+        let blocks: Vec<Block> = [
+            self.prompt.system.clone(),
+            recalled,
+            recent,
+            node,
+            self.prompt.input.clone(),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let mut answer = BuildContextResponse {
+            total_tokens: blocks.iter().map(Block::tokens).sum(),
+            tokenizer: self.budget.tokenizer.name().to_owned(),
+            effective_policy: Some(self.effective.clone().into()),
+            omitted: omitted
+                .into_iter()
+                .chain(self.memory.omitted.iter().map(left_out))
+                .take(limits::OMITTED)
+                .collect(),
+            degradations: self.memory.degradations.clone(),
+            ..BuildContextResponse::default()
+        };
+        debug_assert!(answer.total_tokens <= self.max_tokens, "over the budget");
+        let messages: Vec<&Said> = blocks.iter().flat_map(|block| &block.messages).collect();
+        for format in &self.formats {
+            match format {
+                ContextFormat::Unspecified => {}
+                ContextFormat::OpenaiChat => answer.openai_messages = render::openai(&messages),
+                ContextFormat::AnthropicMessages => {
+                    answer.anthropic = Some(render::anthropic(&messages, &labels));
+                }
+                ContextFormat::Text => answer.text = render::text(&messages, &labels),
+            }
+        }
+        answer.blocks = blocks.into_iter().map(ContextBlock::from).collect();
+        answer.hash = hash::of_blocks(&answer.blocks);
+        Ok(answer)
+    }
+
+    fn recent(&self, room: usize) -> Result<Option<Block>, ApiError> {
+        let (Some(thread), false) = (self.thread, self.memory.recent.messages.is_empty()) else {
+            return Ok(None);
+        };
+        let Cut {
+            messages,
+            total_tokens: _,
+            truncated,
+            content_truncated,
+            needs_older: _,
+        } = within_bytes(
+            self.memory.recent.clone(),
+            self.budget,
+            room,
+            message_bytes_at_most,
+        )?;
+        let reasons: HashMap<MessageId, &Vec<Reason>> = self
+            .memory
+            .found
+            .iter()
+            .map(|one| (one.message.id, &one.reasons))
+            .collect();
+        let sources = messages.iter().map(|message| {
+            let reasons = reasons.get(&message.id).copied().cloned();
+            let reasons = reasons.unwrap_or_else(|| vec![Reason::Recent]);
+            Source::recent(message.id.to_string(), thread, reasons)
+        });
+        let sources: Vec<Source> = sources.collect();
+        let said = |message| Said::stored(message, self.budget.tokenizer);
+        Ok((!messages.is_empty()).then(|| Block {
+            kind: ContextBlockKind::Recent,
+            messages: messages.into_iter().map(said).collect(),
+            sources,
+            truncated,
+            content_truncated,
+        }))
+    }
+
+    fn node(&self, room: usize) -> Result<Option<Block>, ApiError> {
+        let (Some(thread), false) = (self.thread, self.memory.dialogue.messages.is_empty()) else {
+            return Ok(None);
+        };
+        let dialogue = &self.memory.dialogue;
+        let mut said = dialogue
+            .messages
+            .iter()
+            .map(|message| self.of_node(message))
+            .collect::<Result<Vec<Said>, Invalid>>()?;
+        let mut truncated = dialogue.truncated;
+        while tokens_of(&said) > self.budget.max_tokens || bytes(&said) > room {
+            let later = said.iter().skip(1);
+            let turn = later.take_while(|said| said.role != Role::User).count() + 1;
+            said.drain(..turn);
+            truncated = true;
+        }
+        let sources = said.iter().filter_map(|said| said.stored.as_ref());
+        let source =
+            |stored: &Stored| Source::recent(stored.id.clone(), thread, vec![Reason::Recent]);
+        let sources: Vec<Source> = sources.map(source).collect();
+        Ok((!said.is_empty()).then_some(Block {
+            kind: ContextBlockKind::Node,
+            messages: said,
+            sources,
+            truncated,
+            content_truncated: dialogue.content_truncated,
+        }))
+    }
+
+    fn of_node(&self, message: &NodeMessage) -> Result<Said, Invalid> {
+        let text = Some(&message.content).filter(|text| !text.is_empty());
+        let mut parts: Vec<Part> = text.cloned().map(Part::Text).into_iter().collect();
+        for file in &message.files {
+            parts.push(Part::File(file_ref_from(file.clone())?));
+        }
+        let role = match message.role() {
+            WireRole::Assistant => Role::Assistant,
+            WireRole::User | WireRole::System | WireRole::Tool | WireRole::Unspecified => {
+                Role::User
+            }
+        };
+        let stored = Stored {
+            id: message.message_id.clone(),
+            created: message.create_time,
+        };
+        Ok(Said {
+            stored: Some(stored),
+            ..Said::new(role, String::new(), parts, self.budget.tokenizer)
+        })
+    }
+}
+
+fn bytes(said: &[Said]) -> usize {
+    said.iter().map(|said| size_of(&said.parts)).sum()
+}
+
+fn left_out(omitted: &OmittedMessage) -> ContextOmission {
+    let OmittedMessage {
+        message_id,
+        reason,
+        score,
+    } = omitted;
+    ContextOmission {
+        kind: ContextBlockKind::Recalled.into(),
+        message_id: message_id.clone(),
+        reason: *reason,
+        score: *score,
+    }
+}

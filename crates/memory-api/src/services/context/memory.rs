@@ -1,0 +1,219 @@
+//! Reading what is remembered.
+
+use memory_budget::{Budget, BudgetError, Cut};
+use memory_contract::proto::{Degradation, OmittedMessage};
+use memory_contract::{
+    EffectivePolicy, MemoryMode, MemoryScope, Message, Role, TenantId, ThreadId, limits,
+};
+use memory_recall::{Mode, Recall, RecallQuery, Recalled, RecalledMessage, Scope, Target};
+use memory_store::{HistoryQuery, Store};
+
+use super::request::{Wanted, query_of};
+use crate::error::ApiError;
+use crate::services::history;
+use crate::services::nodes::{self, Dialogue};
+use crate::services::recall_convert::{degradation, omission};
+
+/// What is remembered, before it is put into blocks.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// The newest turns.
+    pub(super) recent: Cut,
+    /// What was found, in the order in which it was said. The newest turns may be
+    /// among it, with their reasons.
+    pub(super) found: Vec<RecalledMessage>,
+    /// The dialogue of a node.
+    pub(super) dialogue: Dialogue,
+    pub(super) degradations: Vec<Degradation>,
+    pub(super) omitted: Vec<OmittedMessage>,
+}
+
+/// Whose memory is read, and how much of it.
+pub(super) struct Reading<'a> {
+    pub(super) store: &'a Store,
+    pub(super) recall: &'a Recall,
+    pub(super) tenant: &'a TenantId,
+    pub(super) thread: ThreadId,
+    pub(super) effective: &'a EffectivePolicy,
+    pub(super) wanted: &'a Wanted,
+    /// The tokens that are left for it.
+    pub(super) max_tokens: i32,
+}
+
+impl Reading<'_> {
+    /// Reads what the policy's mode asks for.
+    pub(super) async fn read(&self) -> Result<Memory, ApiError> {
+        match self.effective.mode() {
+            MemoryMode::None => Ok(Memory::default()),
+            MemoryMode::Window => Ok(Memory {
+                recent: self.newest(self.window()).await?,
+                ..Memory::default()
+            }),
+            MemoryMode::Hybrid => self.hybrid().await,
+            MemoryMode::Node => Ok(Memory {
+                dialogue: self.dialogue().await?,
+                ..Memory::default()
+            }),
+        }
+    }
+
+    /// The newest turns, and the best matches beside them. Both are read at the
+    /// same time, unless the newest turns have to tell what to look for.
+    async fn hybrid(&self) -> Result<Memory, ApiError> {
+        let recent_window = self.effective.policy().recent_window.unwrap_or_default();
+        let newest = self.newest(recent_window);
+        if !self.wanted.query.is_empty() {
+            let query = self.query(self.wanted.query.clone());
+            let rank = async { Ok(self.recall.rank(self.tenant, &query).await?) };
+            let (recent, ranking) = tokio::try_join!(newest, rank)?;
+            let shown = recent.messages.clone();
+            let recalled = self.recall.beside(self.tenant, &query, ranking, shown);
+            return Ok(memory(recent, recalled.await?));
+        }
+        let recent = newest.await?;
+        let mut shown = recent.messages.clone();
+        let of_user = |message: &&Message| message.role == Role::User;
+        let question = match shown.iter().rfind(of_user) {
+            Some(question) => query_of(&question.parts),
+            // The question is no match of its own.
+            None => match self.question().await? {
+                Some(question) => {
+                    let text = query_of(&question.parts);
+                    shown.push(question);
+                    text
+                }
+                None => String::new(),
+            },
+        };
+        let query = self.query(question);
+        let ranking = self.recall.rank(self.tenant, &query).await?;
+        let recalled = self
+            .recall
+            .beside(self.tenant, &query, ranking, shown)
+            .await?;
+        Ok(memory(recent, recalled))
+    }
+
+    fn query(&self, text: String) -> RecallQuery {
+        let policy = self.effective.policy();
+        let wanted = self.wanted;
+        let number = |value: Option<u32>| value.unwrap_or_default() as usize;
+        RecallQuery {
+            target: Target::Thread(self.thread),
+            scope: match self.effective.scope() {
+                MemoryScope::Thread => Scope::Thread,
+                MemoryScope::User => Scope::User,
+                MemoryScope::App => Scope::App,
+            },
+            query: text,
+            mode: Mode::Hybrid,
+            recent_window: number(policy.recent_window),
+            top_k: number(policy.top_k),
+            neighbours_before: number(policy.neighbours_before),
+            neighbours_after: number(policy.neighbours_after),
+            filter: wanted.filter.clone(),
+            // The quotations are cut, not what they quote.
+            max_tokens: None,
+            tokenizer: wanted.tokenizer,
+            min_score: policy.min_score.unwrap_or_default(),
+            method: wanted.method,
+            at_least_as_fresh: wanted.at_least_as_fresh.clone(),
+            max_wait: wanted.max_wait,
+            all_branches: wanted.all_branches,
+            explain: true,
+        }
+    }
+
+    async fn newest(&self, message_limit: u32) -> Result<Cut, ApiError> {
+        if message_limit == 0 {
+            return Ok(Cut::default());
+        }
+        let wanted = self.wanted;
+        let budget = self.budget(message_limit);
+        history::newest(self.store, self.tenant, self.thread, wanted.head, budget)
+            .await
+            .map_err(|error| self.of_the_whole(error))
+    }
+
+    /// The newest message of the user, where no window shows it.
+    async fn question(&self) -> Result<Option<Message>, ApiError> {
+        let newest_turn = HistoryQuery {
+            thread: self.thread,
+            head: self.wanted.head,
+            max_tokens: 0,
+            limit: limits::HISTORY_MESSAGES_MAX.unsigned_abs(),
+        };
+        let turn = self.store.history(self.tenant, &newest_turn).await?;
+        let mut newest_first = turn.messages.into_iter();
+        Ok(newest_first.find(|message| message.role == Role::User))
+    }
+
+    async fn dialogue(&self) -> Result<Dialogue, ApiError> {
+        let wanted = self.wanted;
+        let dialogue = nodes::dialogue(
+            self.store,
+            self.tenant,
+            self.thread,
+            &wanted.node_id,
+            &wanted.current_message_id,
+            self.budget(self.window()),
+        )
+        .await
+        .map_err(|error| self.of_the_whole(error))?;
+        debug_assert!(dialogue.total_tokens <= self.max_tokens, "over the budget");
+        Ok(dialogue)
+    }
+
+    fn budget(&self, message_limit: u32) -> Budget {
+        Budget {
+            max_tokens: self.max_tokens,
+            message_limit: message_limit as usize,
+            oversized_turn: self.wanted.oversized_turn,
+            tokenizer: self.wanted.tokenizer,
+        }
+    }
+
+    fn window(&self) -> u32 {
+        let all = limits::HISTORY_MESSAGES_MAX.unsigned_abs();
+        self.effective.window().unwrap_or(all)
+    }
+
+    /// The budget that would do is one for the whole context.
+    fn of_the_whole(&self, error: ApiError) -> ApiError {
+        match error {
+            ApiError::Budget(BudgetError::TurnTooLarge {
+                needed_tokens,
+                needed_messages,
+                max_tokens: _,
+                message_limit,
+                whole,
+            }) => {
+                let prompt = self.wanted.max_tokens - self.max_tokens;
+                ApiError::Budget(BudgetError::TurnTooLarge {
+                    needed_tokens: needed_tokens.saturating_add(prompt),
+                    needed_messages,
+                    max_tokens: self.wanted.max_tokens,
+                    message_limit,
+                    whole,
+                })
+            }
+            other => other,
+        }
+    }
+}
+
+fn memory(recent: Cut, recalled: Recalled) -> Memory {
+    let Recalled {
+        messages,
+        total_tokens: _,
+        degradations,
+        omitted,
+    } = recalled;
+    Memory {
+        recent,
+        found: messages,
+        dialogue: Dialogue::default(),
+        degradations: degradations.into_iter().map(degradation).collect(),
+        omitted: omitted.into_iter().map(omission).collect(),
+    }
+}

@@ -1,0 +1,165 @@
+//! Contexts: everything that a model is given for one request.
+
+mod assemble;
+mod block;
+mod hash;
+mod memory;
+mod prompt;
+mod recalled;
+mod render;
+mod request;
+
+use memory_budget::Budget;
+use memory_contract::proto::context_service_server::ContextService;
+use memory_contract::proto::{BuildContextRequest, BuildContextResponse, FileRef, part};
+use memory_contract::{
+    EffectivePolicy, Invalid, MemoryMode, MemoryPolicy, TenantId, ThreadId, limits,
+};
+use memory_recall::Recall;
+use memory_store::Store;
+use tonic::{Request, Response, Status, async_trait};
+
+use self::assemble::Material;
+use self::memory::{Memory, Reading};
+use self::prompt::Prompt;
+use self::request::Wanted;
+use super::files;
+use super::recall::patience;
+use super::sessions::Conversation;
+use super::tokens::{counting, size_of};
+use crate::error::ApiError;
+use crate::layers::tenant_of;
+
+/// Compiles contexts.
+#[derive(Clone)]
+pub(crate) struct Contexts {
+    pub(crate) store: Store,
+    pub(crate) recall: Recall,
+}
+
+#[async_trait]
+impl ContextService for Contexts {
+    async fn build_context(
+        &self,
+        request: Request<BuildContextRequest>,
+    ) -> Result<Response<BuildContextResponse>, Status> {
+        Ok(Response::new(self.build(request).await?))
+    }
+}
+
+impl Contexts {
+    async fn build(
+        &self,
+        request: Request<BuildContextRequest>,
+    ) -> Result<BuildContextResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let patience = patience(&request);
+        let (metadata, _, request) = request.into_parts();
+        let mut wanted = request::read(&self.store, &tenant, &metadata, request).await?;
+        wanted.max_wait = wanted.max_wait.min(patience);
+        let (thread, effective) = self.policies(&tenant, &wanted).await?;
+        if effective.mode() == MemoryMode::Node && wanted.node_id.is_empty() {
+            let problem = format!(
+                "is required in MEMORY_MODE_NODE: 1 to {} characters",
+                limits::NODE_ID_CHARS
+            );
+            return Err(Invalid::new("node_id", problem).into());
+        }
+        let prompt = prompt(&mut wanted, &effective).await?;
+        let max_tokens = wanted.max_tokens - prompt.tokens;
+        let memory = match thread {
+            Some(thread) => {
+                let reading = Reading {
+                    store: &self.store,
+                    recall: &self.recall,
+                    tenant: &tenant,
+                    thread,
+                    effective: &effective,
+                    wanted: &wanted,
+                    max_tokens,
+                };
+                reading.read().await?
+            }
+            None => Memory::default(),
+        };
+        let material = Material {
+            prompt,
+            thread,
+            memory,
+            effective,
+            budget: Budget {
+                max_tokens,
+                message_limit: usize::MAX,
+                oversized_turn: wanted.oversized_turn,
+                tokenizer: wanted.tokenizer,
+            },
+            max_tokens: wanted.max_tokens,
+            formats: wanted.formats,
+        };
+        let bytes = material.bytes();
+        let mut context = counting(bytes, wanted.tokenizer, || material.assemble()).await??;
+        files::annotate(&self.store, &tenant, references(&mut context)).await?;
+        Ok(context)
+    }
+
+    /// The conversation's thread, if it has one yet, and the policy that holds.
+    async fn policies(
+        &self,
+        tenant: &TenantId,
+        wanted: &Wanted,
+    ) -> Result<(Option<ThreadId>, EffectivePolicy), ApiError> {
+        match &wanted.conversation {
+            Some(Conversation::Thread(thread)) => {
+                let policies = self.store.policies(tenant, *thread).await?;
+                Ok((Some(*thread), policies.effective(&wanted.policy)))
+            }
+            Some(Conversation::Session(session)) => {
+                let (thread, app) = self.store.session_policies(tenant, session).await?;
+                let (id, own) = match thread {
+                    Some(thread) => (Some(thread.id), thread.policy),
+                    None => (None, MemoryPolicy::default()),
+                };
+                Ok((id, EffectivePolicy::of(&app, &own, &wanted.policy)))
+            }
+            None => {
+                let none = MemoryPolicy::default();
+                Ok((None, EffectivePolicy::of(&none, &none, &wanted.policy)))
+            }
+        }
+    }
+}
+
+/// The system prompt and the input. Both are taken out of the request.
+async fn prompt(wanted: &mut Wanted, effective: &EffectivePolicy) -> Result<Prompt, ApiError> {
+    let system_prompt = std::mem::take(&mut wanted.system_prompt);
+    let input = std::mem::take(&mut wanted.input);
+    let input_name = std::mem::take(&mut wanted.input_name);
+    let (tokenizer, max_tokens) = (wanted.tokenizer, wanted.max_tokens);
+    let effective = effective.clone();
+    let bytes = system_prompt.len() + size_of(&input);
+    counting(bytes, tokenizer, move || {
+        Prompt::new(
+            system_prompt,
+            input,
+            input_name,
+            &effective,
+            tokenizer,
+            max_tokens,
+        )
+    })
+    .await?
+}
+
+/// The references to files in a context's messages.
+fn references(context: &mut BuildContextResponse) -> Vec<&mut FileRef> {
+    context
+        .blocks
+        .iter_mut()
+        .flat_map(|block| &mut block.messages)
+        .flat_map(|message| &mut message.parts)
+        .filter_map(|part| match &mut part.content {
+            Some(part::Content::File(file)) => Some(file),
+            _ => None,
+        })
+        .collect()
+}

@@ -1,0 +1,97 @@
+//! The `messages` of OpenAI's chat completions.
+//!
+//! A message of one text has a string as its content, any other an array of
+//! parts. A name is given in the characters that OpenAI takes, or left out where
+//! none is left of it. Whether a tool failed has no place in this format.
+
+use memory_contract::Role;
+use prost_types::Struct;
+use serde_json::{Map, Value, json};
+
+use super::object;
+use super::pairs::{Answered, Piece, Step, plain, steps};
+use super::words;
+use crate::services::context::block::Said;
+
+/// The longest name of a speaker.
+const NAME_CHARS: usize = 64;
+
+/// Writes messages.
+pub(in crate::services::context) fn openai(messages: &[&Said]) -> Vec<Struct> {
+    let mut written = Vec::new();
+    for Step {
+        role,
+        name,
+        pieces,
+        calls,
+    } in steps(messages)
+    {
+        let role = match role {
+            Role::System => "system",
+            Role::Assistant => "assistant",
+            Role::User | Role::Tool => "user",
+        };
+        let mut message = Map::new();
+        message.insert("role".to_owned(), json!(role));
+        message.insert("content".to_owned(), content(pieces, !calls.is_empty()));
+        if let Some(name) = name_of(name) {
+            message.insert("name".to_owned(), json!(name));
+        }
+        if !calls.is_empty() {
+            let calls: Vec<Value> = calls.iter().map(call).collect();
+            message.insert("tool_calls".to_owned(), json!(calls));
+        }
+        written.push(object(Value::Object(message)));
+        written.extend(calls.iter().map(result).map(object));
+    }
+    written
+}
+
+fn content(mut pieces: Vec<Piece<'_>>, calls: bool) -> Value {
+    match pieces.as_mut_slice() {
+        [] if calls => Value::Null,
+        [] => json!(""),
+        [Piece::Text(text)] => json!(std::mem::take(text)),
+        _ => pieces.into_iter().flat_map(parts).collect(),
+    }
+}
+
+fn parts(piece: Piece<'_>) -> Vec<Value> {
+    match piece {
+        Piece::Text(text) => vec![json!({"type": "text", "text": text})],
+        Piece::Image { url, caption } => {
+            let image = json!({"type": "image_url", "image_url": {"url": url}});
+            let caption = Some(caption).filter(|caption| !caption.is_empty());
+            let caption = caption.map(|caption| json!({"type": "text", "text": caption}));
+            std::iter::once(image).chain(caption).collect()
+        }
+    }
+}
+
+fn call(answered: &Answered<'_>) -> Value {
+    let arguments = Value::Object(answered.call.arguments.clone()).to_string();
+    json!({
+        "id": answered.id,
+        "type": "function",
+        "function": {"name": answered.tool, "arguments": arguments},
+    })
+}
+
+fn result(answered: &Answered<'_>) -> Value {
+    json!({
+        "role": "tool",
+        "tool_call_id": answered.id,
+        "content": words::of_output(answered.result),
+    })
+}
+
+fn name_of(name: &str) -> Option<String> {
+    let letters: String = name
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || " _-.".contains(*c))
+        .collect();
+    let name = plain(letters.trim(), NAME_CHARS);
+    name.chars()
+        .any(|c| c.is_ascii_alphanumeric())
+        .then_some(name)
+}
