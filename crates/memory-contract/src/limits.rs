@@ -48,6 +48,12 @@ pub const MODEL_CHARS: usize = 128;
 pub const TEMPLATE_BYTES: usize = 4 * 1024;
 /// Characters in a label of a policy.
 pub const LABEL_CHARS: usize = 64;
+/// Characters in a node's id.
+pub const NODE_ID_CHARS: usize = 128;
+/// Characters in the id of a message of a node's memory.
+pub const NODE_MESSAGE_ID_CHARS: usize = 128;
+/// References to files in a message of a node's memory.
+pub const NODE_FILES: usize = 64;
 /// Names in a filter.
 pub const FILTER_NAMES: usize = 32;
 /// Metadata keys in a filter.

@@ -21,8 +21,8 @@ const ERROR_CHARS: usize = 2_000;
 /// clone shares the connections.
 #[derive(Clone, Debug)]
 pub struct Outbox {
-    pool: Pool,
-    request_retention: Duration,
+    pub(crate) pool: Pool,
+    pub(crate) request_retention: Duration,
 }
 
 /// The name of a claim.

@@ -1,7 +1,7 @@
 //! The store itself: its connections, and what its parts share.
 
 use crate::{
-    StoreConfig, StoreError, migrate,
+    Objects, StoreConfig, StoreError, migrate,
     pool::{Pool, PoolStatus, Role},
     query::query,
     rows::{column, only},
@@ -12,6 +12,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Store {
     pub(crate) pool: Pool,
+    pub(crate) objects: Option<Objects>,
 }
 
 /// One page of a list.
@@ -47,7 +48,10 @@ impl Store {
     pub async fn connect(config: &StoreConfig) -> Result<Self, StoreError> {
         let pool = Pool::new(config, Role::Service, config.pool_size, config.max_overflow)?;
         migrate::check(&pool).await?;
-        Ok(Self { pool })
+        Ok(Self {
+            pool,
+            objects: None,
+        })
     }
 
     /// How many connections there are and how many are free.
