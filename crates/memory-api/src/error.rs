@@ -18,6 +18,10 @@ pub(crate) enum ApiError {
     Recall(#[from] RecallError),
     #[error(transparent)]
     Budget(#[from] BudgetError),
+    #[error("a node's memory was asked for without a conversation")]
+    NeedsConversation,
+    #[error("the thread is ephemeral")]
+    EphemeralThread,
     #[error("the call carries no valid API key")]
     Unauthenticated,
     #[error("too many calls are under way")]
@@ -48,6 +52,8 @@ impl ApiError {
             Self::Budget(error) => error.retryable(),
             Self::Overloaded { .. } => true,
             Self::Invalid(_)
+            | Self::NeedsConversation
+            | Self::EphemeralThread
             | Self::Unauthenticated
             | Self::DeadlineExceeded
             | Self::Unreadable { .. }

@@ -12,8 +12,9 @@ mod policy;
 pub mod proto;
 
 pub use convert::{
-    duration, duration_in, file_ref_from, filter_from, new_messages_from, node_parent_from, node_turn_from, object_from,
-    optional_float, policy_from, scope_from, session_from, thread_choice, timestamp, timestamp_of,
+    duration, duration_in, file_ref_from, filter_from, new_messages_from, node_parent_from,
+    node_turn_from, object_from, optional_float, policy_from, scope_from, session_from,
+    thread_choice, timestamp, timestamp_of,
 };
 pub use domain::{
     AppendedMessage, Branch, FileLocation, FileRef, FileType, Message, MessageFilter, NewMessage,

@@ -198,10 +198,7 @@ impl Transaction<'_> {
     }
 
     /// Before anything is sent: what is not prepared would come too late.
-    async fn prepare(
-        &self,
-        queries: &[(Query, Params<'_>)],
-    ) -> Result<Vec<Statement>, StoreError> {
+    async fn prepare(&self, queries: &[(Query, Params<'_>)]) -> Result<Vec<Statement>, StoreError> {
         let mut statements = Vec::with_capacity(queries.len());
         for (query, _) in queries {
             statements.push(prepare(&self.client, *query).await?);

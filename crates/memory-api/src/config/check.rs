@@ -56,6 +56,7 @@ impl Config {
             check_key(index, key)?;
         }
         self.check_database()?;
+        self.check_objects()?;
         self.check_recall()?;
         let worker = &self.worker;
         span(
@@ -67,6 +68,16 @@ impl Config {
             "worker.request_sweep_interval",
             worker.request_sweep_interval,
             SECOND..=DAY,
+        )?;
+        span(
+            "worker.nodes.flush_after",
+            worker.nodes.flush_after,
+            Duration::from_millis(10)..=DAY,
+        )?;
+        span(
+            "worker.nodes.interval",
+            worker.nodes.interval,
+            Duration::from_millis(10)..=HOUR,
         )?;
         let indexer = &worker.indexer;
         count("worker.indexer.batch_size", indexer.batch_size, 1..=4_096)?;
@@ -185,6 +196,25 @@ impl Config {
             "database.request_retention",
             database.request_retention,
             DAY..=DAY * 365,
+        )
+    }
+
+    fn check_objects(&self) -> Result<(), ConfigError> {
+        let objects = &self.objects;
+        span(
+            "objects.timeout",
+            objects.timeout,
+            Duration::from_millis(10)..=HOUR,
+        )?;
+        count(
+            "objects.compress_above",
+            objects.compress_above,
+            0..=1 << 30,
+        )?;
+        count(
+            "objects.max_object_bytes",
+            objects.max_object_bytes,
+            1_024..=1 << 30,
         )
     }
 

@@ -9,11 +9,13 @@ mod sources;
 mod tests;
 
 use memory_recall::{EmbedderConfig, IndexConfig, SearchConfig};
-use memory_store::StoreConfig;
+use memory_store::{ObjectsConfig, StoreConfig};
 use serde::{Deserialize, Serialize};
 
 pub use load::{ConfigError, EffectiveValue, Loaded, Provenance};
-pub use sections::{AuthConfig, KeyConfig, LogFormat, ServerConfig, TelemetryConfig, WorkerConfig};
+pub use sections::{
+    AuthConfig, KeyConfig, LogFormat, NodeWorkConfig, ServerConfig, TelemetryConfig, WorkerConfig,
+};
 pub use sources::{Sources, ValueSource};
 
 /// The documented defaults, as the file that `recollect config --default`
@@ -30,6 +32,8 @@ pub struct Config {
     pub auth: AuthConfig,
     /// Postgres.
     pub database: StoreConfig,
+    /// Object storage.
+    pub objects: ObjectsConfig,
     /// The vector index.
     pub index: IndexConfig,
     /// The embedding model.

@@ -89,6 +89,11 @@ impl DataDir {
     pub fn index(&self) -> PathBuf {
         self.path.join("index")
     }
+
+    /// The memories of nodes.
+    pub fn objects(&self) -> PathBuf {
+        self.path.join("objects")
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use memory_contract::proto::DESCRIPTORS;
 use memory_contract::proto::admin_service_server::AdminServiceServer;
 use memory_contract::proto::message_service_server::MessageServiceServer;
+use memory_contract::proto::node_memory_service_server::NodeMemoryServiceServer;
 use memory_contract::proto::recall_service_server::RecallServiceServer;
 use memory_contract::proto::thread_service_server::ThreadServiceServer;
 use time::OffsetDateTime;
@@ -20,7 +21,7 @@ use super::parts::Parts;
 use super::{Listener, ServerError};
 use crate::config::Config;
 use crate::layers::{Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, Repair};
-use crate::services::{About, Admin, Messages, Recalls, Threads};
+use crate::services::{About, Admin, Messages, Nodes, Recalls, Threads};
 
 /// The largest request. An append may have 3 MiB of messages.
 const MESSAGE_BYTES: usize = 4 * 1024 * 1024;
@@ -111,6 +112,9 @@ pub(super) fn routes(
     let recalls = Recalls {
         recall: recall.clone(),
     };
+    let nodes = Nodes {
+        store: store.clone(),
+    };
     let admin = Admin {
         store: store.clone(),
         index: index.clone(),
@@ -145,6 +149,12 @@ pub(super) fn routes(
         )
         .add_service(
             RecallServiceServer::new(recalls)
+                .accept_compressed(Gzip)
+                .send_compressed(Gzip)
+                .max_decoding_message_size(MESSAGE_BYTES),
+        )
+        .add_service(
+            NodeMemoryServiceServer::new(nodes)
                 .accept_compressed(Gzip)
                 .send_compressed(Gzip)
                 .max_decoding_message_size(MESSAGE_BYTES),

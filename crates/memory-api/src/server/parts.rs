@@ -8,7 +8,7 @@ use memory_recall::{
     Backend, Embedder, Index, IndexSchema, IndexState, Indexer, IndexerHandle, Recall, RecallError,
     StoreOutbox, UnavailableIndex, open_index,
 };
-use memory_store::{Outbox, Store, StoreConfig, StoreError};
+use memory_store::{Objects, ObjectsConfig, Outbox, Store, StoreConfig, StoreError};
 use tokio::time::sleep;
 
 use super::{Roles, ServerError};
@@ -46,6 +46,7 @@ pub(super) async fn open(
         connect(roles.worker, &config.database)
     )
     .map_err(store_error)?;
+    let store = store.with_objects(objects(&config.objects)?);
     let loaded = loading
         .await
         .map_err(|error| ended("loading the model", &error))?;
@@ -143,8 +144,17 @@ async fn connect(works: bool, config: &StoreConfig) -> Result<Option<Outbox>, St
     }
 }
 
+/// The place for objects. Without one, memories of nodes alone are missing.
+fn objects(config: &ObjectsConfig) -> Result<Option<Objects>, ServerError> {
+    if config.url.is_empty() {
+        return Ok(None);
+    }
+    Objects::open(config).map(Some).map_err(store_error)
+}
+
 fn store_error(error: StoreError) -> ServerError {
     match error {
+        StoreError::ObjectsConfig { key, why } => config_error(&format!("objects.{key}"), why),
         StoreError::Config { key, why } => ConfigError::Value {
             key: format!("database.{key}"),
             origin: "configuration".to_owned(),

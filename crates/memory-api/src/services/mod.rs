@@ -18,5 +18,6 @@ mod tokens;
 
 pub(crate) use admin::{About, Admin};
 pub(crate) use messages::Messages;
+pub(crate) use nodes::Nodes;
 pub(crate) use recall::Recalls;
 pub(crate) use threads::Threads;

@@ -103,8 +103,7 @@ fn new_node_message_from(input: proto::NodeMessageInput) -> Result<NewNodeMessag
             Err(problem) => invalid.push(problem.within(format_args!("files[{index}]"))),
         }
     }
-    let created =
-        timestamp_of("create_time", create_time).map_err(|problem| invalid.push(problem));
+    let created = timestamp_of("create_time", create_time).map_err(|problem| invalid.push(problem));
     match (id, content, created) {
         (Ok(id), Ok(content), Ok(created)) if invalid.is_empty() => Ok(NewNodeMessage {
             id,

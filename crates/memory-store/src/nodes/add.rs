@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use memory_contract::{
-    AppId, NewNodeMessage, NodeMessage, NodeParent, RequestId, Role, TenantId,
-};
+use memory_contract::{AppId, NewNodeMessage, NodeMessage, NodeParent, RequestId, Role, TenantId};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
@@ -74,9 +72,8 @@ impl Store {
         } = turn;
         let stored = stored(messages, *tokens);
         // As it will be in the object, with its comma.
-        let bytes = serde_json::to_vec(&stored).map_or(0, |json| json.len())
-            + messages[0].id.len()
-            + 128;
+        let bytes =
+            serde_json::to_vec(&stored).map_or(0, |json| json.len()) + messages[0].id.len() + 128;
         let [user, assistant] = messages;
         let chosen_parent = match parent {
             NodeParent::Message(id) => Some(id.as_str()),

@@ -71,7 +71,11 @@ impl Store {
             let error: String = describe(error).chars().take(ERROR_CHARS).collect();
             let params: Params<'_> = &[&tenant.as_str(), &node.thread.uuid(), &node.id, &error];
             // What it is about matters more than this.
-            if let Err(error) = self.pool.within(tenant, query!("nodes/failed"), params).await {
+            if let Err(error) = self
+                .pool
+                .within(tenant, query!("nodes/failed"), params)
+                .await
+            {
                 tracing::debug!(%error, "the error of a flush could not be noted");
             }
         }
@@ -100,8 +104,8 @@ impl Store {
         let [locked, records, turns] = results.as_slice() else {
             return Ok(0);
         };
-        let locked = patience == Patience::Wait
-            || locked.first().map_or(Ok(false), |row| column(row, 0))?;
+        let locked =
+            patience == Patience::Wait || locked.first().map_or(Ok(false), |row| column(row, 0))?;
         let turns = waiting(turns)?;
         let record = match record(records)? {
             Some(record) if locked && !turns.is_empty() => record,
@@ -136,8 +140,8 @@ impl Store {
                 // What is there belongs to nobody any more.
                 (false, _) => (Memory::default(), 0),
             };
-            let foreign = record.has_object
-                && seen.as_ref().map(Version::name) != Some(record.etag.as_str());
+            let foreign =
+                record.has_object && seen.as_ref().map(Version::name) != Some(record.etag.as_str());
             let more = turns.clone();
             let above = objects.config().compress_above;
             let work = move || {
@@ -146,12 +150,13 @@ impl Store {
                 let size = json.len();
                 pack(json, above).map(|bytes| (memory, changed, size, bytes))
             };
-            let (memory, changed, size, bytes) = blocking(size, work)
-                .await?
-                .map_err(|error| StoreError::Objects {
-                    what: "write",
-                    source: error.into(),
-                })?;
+            let (memory, changed, size, bytes) =
+                blocking(size, work)
+                    .await?
+                    .map_err(|error| StoreError::Objects {
+                        what: "write",
+                        source: error.into(),
+                    })?;
             let written = match seen {
                 // An earlier flush was cut off after its write.
                 Some(seen) if record.has_object && !changed => Written::Done(seen),
@@ -263,8 +268,15 @@ impl Done<'_> {
         let (name, thread) = (tenant.as_str(), node.thread.uuid());
         let (ordinal, etag) = (self.record.ordinal, self.version.name());
         let size = i64::try_from(self.size).unwrap_or(i64::MAX);
-        let flushed: Params<'_> =
-            &[&name, &thread, &node.id, &ordinal, &self.turns, &etag, &size];
+        let flushed: Params<'_> = &[
+            &name,
+            &thread,
+            &node.id,
+            &ordinal,
+            &self.turns,
+            &etag,
+            &size,
+        ];
         let index = self.memory.map(Memory::index).unwrap_or_default();
         let reindexed: Params<'_> = &[
             &name,

@@ -98,8 +98,14 @@ pub(super) fn read(json: &[u8]) -> Result<Vec<StoredMessage>, String> {
     }
     let Read { messages } = serde_json::from_slice(json).map_err(invalid)?;
     for message in &messages {
-        if let Some(index) = message.files.iter().position(|file| file.location().is_none()) {
-            return Err(format!("has a file without a location, number {index} of a message"));
+        if let Some(index) = message
+            .files
+            .iter()
+            .position(|file| file.location().is_none())
+        {
+            return Err(format!(
+                "has a file without a location, number {index} of a message"
+            ));
         }
     }
     Ok(messages)

@@ -113,7 +113,10 @@ impl Store {
         before: &Record,
     ) -> Result<bool, StoreError> {
         let params: Params<'_> = &[&tenant.as_str(), &node.thread.uuid(), &node.id];
-        let rows = self.pool.within(tenant, query!("nodes/get"), params).await?;
+        let rows = self
+            .pool
+            .within(tenant, query!("nodes/get"), params)
+            .await?;
         Ok(record(&rows)?.is_some_and(|now| now.ordinal == before.ordinal))
     }
 }

@@ -77,7 +77,11 @@ impl Outbox {
             .collect()
             .await;
         // What was skipped comes again at once: that is no progress.
-        Ok(if flushed.iter().sum::<u64>() == 0 { 0 } else { count })
+        Ok(if flushed.iter().sum::<u64>() == 0 {
+            0
+        } else {
+            count
+        })
     }
 
     /// Erases memories through `store` whose time has come, at most `limit`.

@@ -59,7 +59,10 @@ mod tests {
     fn a_bomb_is_refused_by_its_size() {
         let bomb = zstd::encode_all(io::repeat(0).take(64 << 20), LEVEL).unwrap();
         assert!(bomb.len() < 1 << 20);
-        assert_eq!(unpack(&bomb, 1_000).unwrap_err(), "is larger than 1000 bytes");
+        assert_eq!(
+            unpack(&bomb, 1_000).unwrap_err(),
+            "is larger than 1000 bytes"
+        );
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Where objects are kept.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
+use reqwest::Url;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -38,6 +40,15 @@ impl Default for ObjectsConfig {
             timeout: Duration::from_secs(10),
             compress_above: 16 * 1024,
             max_object_bytes: 32 * 1024 * 1024,
+        }
+    }
+}
+
+impl ObjectsConfig {
+    /// Keeps objects in a directory, given as an absolute path.
+    pub fn use_directory(&mut self, path: &Path) {
+        if let Ok(url) = Url::from_directory_path(path) {
+            self.url = url.into();
         }
     }
 }

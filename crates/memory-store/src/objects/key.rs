@@ -73,7 +73,10 @@ mod tests {
         for name in ["..", ".", "a/b", "/", "a%2Fb", "ä", "~", "x\\y"] {
             let key = key(name, name);
             assert_eq!(key.split('/').count(), 5, "{key}");
-            assert!(!key.split('/').any(|part| part == ".." || part == "."), "{key}");
+            assert!(
+                !key.split('/').any(|part| part == ".." || part == "."),
+                "{key}"
+            );
             assert!(object_store::path::Path::parse(&key).is_ok(), "{key}");
         }
         assert_ne!(key("a/b", "n"), key("a%2Fb", "n"));

@@ -33,8 +33,12 @@ pub(super) struct Opened {
 /// Opens the store. A directory is made where there is none; nothing else is
 /// asked for an answer.
 pub(super) fn open(config: &ObjectsConfig) -> Result<Opened, StoreError> {
-    let url = Url::parse(&config.url)
-        .map_err(|_| wrong("url", "must be a URL such as file:///var/lib/recollect/objects"))?;
+    let url = Url::parse(&config.url).map_err(|_| {
+        wrong(
+            "url",
+            "must be a URL such as file:///var/lib/recollect/objects",
+        )
+    })?;
     let (scheme, _) = Scheme::parse(&url).map_err(|_| {
         wrong(
             "url",
@@ -67,7 +71,11 @@ pub(super) fn open(config: &ObjectsConfig) -> Result<Opened, StoreError> {
         "gs" => GoogleConfigKey::from_str(key).is_ok(),
         _ => AzureConfigKey::from_str(key).is_ok(),
     };
-    if let Some(key) = config.options.keys().find(|key| !known(&key.to_lowercase())) {
+    if let Some(key) = config
+        .options
+        .keys()
+        .find(|key| !known(&key.to_lowercase()))
+    {
         return Err(wrong(
             "options",
             format!("`{key}` is no option of a store of the kind {backend}"),
@@ -98,8 +106,9 @@ fn directory(url: &Url) -> Result<Opened, StoreError> {
     let path = url
         .to_file_path()
         .map_err(|()| wrong("url", "must name a directory: file:///directory"))?;
-    let unusable =
-        |error: &dyn std::fmt::Display| wrong("url", format!("{} cannot be used: {error}", path.display()));
+    let unusable = |error: &dyn std::fmt::Display| {
+        wrong("url", format!("{} cannot be used: {error}", path.display()))
+    };
     make(&path).map_err(|error| unusable(&error))?;
     let locks = Locks::new(&path).map_err(|error| unusable(&error))?;
     let store = LocalFileSystem::new_with_prefix(&path)
@@ -114,7 +123,10 @@ fn directory(url: &Url) -> Result<Opened, StoreError> {
 }
 
 fn make(path: &FilePath) -> std::io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
 }
 
 fn wrong(key: &'static str, why: impl Into<String>) -> StoreError {

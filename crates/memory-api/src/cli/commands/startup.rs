@@ -68,6 +68,9 @@ impl Embedded {
         if config.index.url.is_none() && config.index.path.is_none() {
             config.index.path = Some(data.index());
         }
+        if config.objects.url.is_empty() {
+            config.objects.use_directory(&data.objects());
+        }
 
         progress.step("Bringing the schema up to date");
         let step = Instant::now();

@@ -126,13 +126,22 @@ fn what_cannot_be_read_says_why_and_never_what() {
         (String::new(), "is no JSON"),
         (json!({"messages": []}).to_string(), "is no JSON"),
         (json!({"version": 1}).to_string(), "is no JSON"),
-        (json!({"version": 1, "messages": ["hush"]}).to_string(), "is no JSON"),
-        (json!({"version": 2, "messages": []}).to_string(), "has the version 2"),
+        (
+            json!({"version": 1, "messages": ["hush"]}).to_string(),
+            "is no JSON",
+        ),
+        (
+            json!({"version": 2, "messages": []}).to_string(),
+            "has the version 2",
+        ),
         (
             json!({"version": 1, "messages": [one("m"), one("m")]}).to_string(),
             "has a message_id twice",
         ),
-        (json!({"version": 1, "messages": [with_file]}).to_string(), "has a file without"),
+        (
+            json!({"version": 1, "messages": [with_file]}).to_string(),
+            "has a file without",
+        ),
     ] {
         let problem = Memory::read(object.as_bytes()).unwrap_err();
         assert!(problem.starts_with(why), "{problem}");
