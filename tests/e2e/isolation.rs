@@ -47,6 +47,7 @@ pub fn requests_for(thread_id: &str, message_id: &str) -> Vec<(&'static str, Val
         ("MessageService/ExportMessages", with(json!({}))),
         ("RecallService/Recall", with(query.clone())),
         ("RecallService/Search", with(query)),
+        ("NodeMemoryService/ListNodeMemories", with(json!({}))),
         ("AdminService/Reindex", with(json!({}))),
     ]
 }

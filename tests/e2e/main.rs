@@ -18,6 +18,9 @@ mod history;
 mod isolation;
 mod limits;
 mod listing;
+mod nodes;
+mod nodes_objects;
+mod nodes_s3;
 mod operations;
 mod oversized;
 mod parts;
@@ -39,6 +42,8 @@ fn main() -> ExitCode {
         degraded::trials(),
         embedded::trials(),
         external::trials(),
+        nodes_objects::trials(),
+        nodes_s3::trials(),
         qdrant::trials(),
         freshness::trials(),
         cli::trials(),
@@ -50,6 +55,7 @@ fn main() -> ExitCode {
         oversized::trials(),
         parts::trials(),
         listing::trials(),
+        nodes::trials(),
         erasing::trials(),
         transfer::trials(),
         recall::trials(),

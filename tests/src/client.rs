@@ -5,8 +5,9 @@ use memory_contract::proto::{
     GetIndexStatusRequest, GetIndexStatusResponse, GetThreadRequest, ListMessagesRequest, Message,
     MessageInput, RecallRequest, RecallResponse, ResolveThreadRequest, SearchRequest,
     SearchResponse, SessionRef, Thread, admin_service_client::AdminServiceClient,
-    message_service_client::MessageServiceClient, recall_service_client::RecallServiceClient,
-    thread_service_client::ThreadServiceClient,
+    message_service_client::MessageServiceClient,
+    node_memory_service_client::NodeMemoryServiceClient,
+    recall_service_client::RecallServiceClient, thread_service_client::ThreadServiceClient,
 };
 use sha2::{Digest as _, Sha256};
 use tonic::metadata::AsciiMetadataValue;
@@ -135,6 +136,11 @@ impl Client {
     /// RecallService.
     pub fn recalls(&self) -> RecallServiceClient<Authorised> {
         RecallServiceClient::new(self.authorised())
+    }
+
+    /// NodeMemoryService.
+    pub fn nodes(&self) -> NodeMemoryServiceClient<Authorised> {
+        NodeMemoryServiceClient::new(self.authorised())
     }
 
     /// AdminService.

@@ -150,7 +150,7 @@ GRANT SELECT, UPDATE ON recollect.object_deletions TO recollect_worker;
 --
 -- The row goes first: whoever adds a turn holds it, so what they have added by
 -- then is erased too, and who comes later begins anew.
-CREATE FUNCTION recollect.erase_node(p_tenant text, p_thread uuid, p_node text, OUT found boolean, OUT message_count bigint)
+CREATE FUNCTION recollect.erase_node(p_tenant text, p_thread uuid, p_node text, OUT existed boolean, OUT message_count bigint)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -159,12 +159,12 @@ BEGIN
     DELETE FROM recollect.node_memories n
     WHERE n.tenant_id = p_tenant AND n.thread_id = p_thread AND n.node_id = p_node
     RETURNING n.object_key, n.message_count INTO v_key, message_count;
-    found := FOUND;
+    existed := FOUND;
     message_count := COALESCE(message_count, 0);
     DELETE FROM recollect.node_turns WHERE tenant_id = p_tenant AND thread_id = p_thread AND node_id = p_node;
     DELETE FROM recollect.node_messages WHERE tenant_id = p_tenant AND thread_id = p_thread AND node_id = p_node;
     DELETE FROM recollect.node_requests WHERE tenant_id = p_tenant AND thread_id = p_thread AND node_id = p_node;
-    IF found THEN
+    IF existed THEN
         -- Also where no object is known: a write may be under way.
         INSERT INTO recollect.object_deletions (tenant_id, thread_id, node_id, object_key)
         VALUES (p_tenant, p_thread, p_node, v_key);
@@ -199,7 +199,7 @@ CREATE FUNCTION recollect.clear_node_memory(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    v_found boolean;
+    v_existed boolean;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
     PERFORM FROM recollect.threads t
@@ -209,9 +209,9 @@ BEGIN
         status := 'thread_not_found';
         RETURN;
     END IF;
-    SELECT e.found, e.message_count INTO v_found, message_count
+    SELECT e.existed, e.message_count INTO v_existed, message_count
     FROM recollect.erase_node(p_tenant, p_thread, p_node) e;
-    IF v_found THEN
+    IF v_existed THEN
         PERFORM recollect.note(p_tenant, 'clear_node_memory', p_thread, p_node, message_count);
     END IF;
     status := 'ok';

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::iter;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path as FilePath;
 use std::str::FromStr as _;
@@ -81,6 +82,8 @@ pub(super) fn open(config: &ObjectsConfig) -> Result<Opened, StoreError> {
             format!("`{key}` is no option of a store of the kind {backend}"),
         ));
     }
+    // One object at a time is erased, which every provider can.
+    let own = ("aws_disable_bulk_delete".to_owned(), "true".to_owned());
     let environment = env::vars_os().filter_map(|(name, value)| {
         let name = name.to_str()?.to_lowercase();
         let ours = ["aws_", "google_", "azure_"]
@@ -92,7 +95,7 @@ pub(super) fn open(config: &ObjectsConfig) -> Result<Opened, StoreError> {
         .options
         .iter()
         .map(|(key, value)| (key.to_lowercase(), value.expose_secret().to_owned()));
-    let (store, prefix) = parse_url_opts(&url, environment.chain(options))
+    let (store, prefix) = parse_url_opts(&url, iter::once(own).chain(environment).chain(options))
         // Its words may repeat an option.
         .map_err(|_| wrong("options", "the store cannot be opened with these options"))?;
     Ok(Opened {

@@ -3,13 +3,19 @@ use memory_store::{HistoryQuery, Scope, StoreError};
 
 use crate::world::{World, after, new_thread, tenant};
 
-const TABLES: [&str; 6] = [
+const TABLES: [&str; 12] = [
     "threads",
     "branches",
     "messages",
     "outbox",
     "requests",
     "app_policies",
+    "node_memories",
+    "node_turns",
+    "node_messages",
+    "node_requests",
+    "node_copies",
+    "object_deletions",
 ];
 
 #[tokio::test]

@@ -12,6 +12,7 @@ mod cluster;
 mod connecting;
 mod history;
 mod isolation;
+mod nodes;
 mod outbox;
 mod queries;
 mod recall;
