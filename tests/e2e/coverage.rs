@@ -152,8 +152,39 @@ fn bad_requests() -> HashMap<&'static str, (Value, &'static str)> {
         (
             "FileService/DeleteFile",
             (json!({"tool_file_id": ""}), "tool_file_id"),
+        ),
+        (
             "ContextService/BuildContext",
             (json!({"thread_id": id, "max_tokens": -1}), "max_tokens"),
+        ),
+        (
+            "NodeMemoryService/AddNodeTurn",
+            (
+                json!({"node": {"thread_id": id, "node_id": "n"}, "user": {"content": "x"}}),
+                "assistant",
+            ),
+        ),
+        (
+            "NodeMemoryService/FlushNodeMemory",
+            (json!({"node": {"thread_id": id}}), "node.node_id"),
+        ),
+        (
+            "NodeMemoryService/GetNodeHistory",
+            (
+                json!({"node": {"thread_id": id, "node_id": "n"}, "max_tokens": -1}),
+                "max_tokens",
+            ),
+        ),
+        (
+            "NodeMemoryService/ClearNodeMemory",
+            (
+                json!({"node": {"thread_id": "x", "node_id": "n"}}),
+                "node.thread_id",
+            ),
+        ),
+        (
+            "NodeMemoryService/ListNodeMemories",
+            (json!({"thread_id": id, "page_size": -1}), "page_size"),
         ),
         (
             "AdminService/ListDeadLetters",

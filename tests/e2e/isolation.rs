@@ -48,6 +48,7 @@ pub fn requests_for(thread_id: &str, message_id: &str) -> Vec<(&'static str, Val
         ("RecallService/Recall", with(query.clone())),
         ("RecallService/Search", with(query)),
         ("ContextService/BuildContext", with(json!({}))),
+        ("NodeMemoryService/ListNodeMemories", with(json!({}))),
         ("AdminService/Reindex", with(json!({}))),
     ]
 }

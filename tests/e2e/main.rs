@@ -25,6 +25,9 @@ mod history;
 mod isolation;
 mod limits;
 mod listing;
+mod nodes;
+mod nodes_objects;
+mod nodes_s3;
 mod operations;
 mod oversized;
 mod parts;
@@ -54,6 +57,8 @@ fn main() -> ExitCode {
         windows::trials(),
         two_databases::trials(),
         policies::trials(),
+        nodes_objects::trials(),
+        nodes_s3::trials(),
         qdrant::trials(),
         freshness::trials(),
         access::trials(),
@@ -69,6 +74,7 @@ fn main() -> ExitCode {
         parts::trials(),
         files::trials(),
         listing::trials(),
+        nodes::trials(),
         erasing::trials(),
         transfer::trials(),
         recall::trials(),

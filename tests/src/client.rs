@@ -7,9 +7,10 @@ use memory_contract::proto::{
     ResolveThreadRequest, SearchRequest, SearchResponse, SessionRef, Thread,
     admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
     file_service_client::FileServiceClient, key_service_client::KeyServiceClient,
-    message_service_client::MessageServiceClient, policy_service_client::PolicyServiceClient,
-    recall_service_client::RecallServiceClient, secret_service_client::SecretServiceClient,
-    thread_service_client::ThreadServiceClient,
+    message_service_client::MessageServiceClient,
+    node_memory_service_client::NodeMemoryServiceClient,
+    policy_service_client::PolicyServiceClient, recall_service_client::RecallServiceClient,
+    secret_service_client::SecretServiceClient, thread_service_client::ThreadServiceClient,
 };
 use sha2::{Digest as _, Sha256};
 use tonic::metadata::AsciiMetadataValue;
@@ -162,6 +163,11 @@ impl Client {
     /// ContextService.
     pub fn contexts(&self) -> ContextServiceClient<Authorised> {
         ContextServiceClient::new(self.authorised())
+    }
+
+    /// NodeMemoryService.
+    pub fn nodes(&self) -> NodeMemoryServiceClient<Authorised> {
+        NodeMemoryServiceClient::new(self.authorised())
     }
 
     /// AdminService.

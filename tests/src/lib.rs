@@ -14,10 +14,12 @@ mod dynamic;
 mod failure;
 mod features;
 mod messages;
+mod nodes;
 mod postgres;
 mod process;
 mod qdrant;
 mod raw;
+mod s3;
 mod server;
 mod shared;
 mod trial;
@@ -38,10 +40,12 @@ pub use messages::{
     app, file, has_reason, history_request, ids, json, metadata, recall_request, reply, say,
     search_request, session, text_of, texts, tool_call, tool_result, turn, with_parts,
 };
+pub use nodes::{node, node_texts, node_turn, says};
 pub use postgres::Cluster;
 pub use process::{free_addr, http_get, runs};
 pub use qdrant::{Fault, Qdrant};
 pub use raw::raw_call;
+pub use s3::S3;
 pub use server::{Options, Ready, Server};
 pub use shared::{PLAIN, SHARED, Shared};
 pub use trial::{Outcome, Skipped, main_with, trial};

@@ -1,6 +1,7 @@
 //! The servers that most tests share. Each test keeps to app ids of its own.
 
 use std::fs;
+use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
 
 use crate::data_dir::DataDir;
@@ -42,6 +43,11 @@ impl Shared {
     /// Where it listens.
     pub fn ready(&self) -> &Ready {
         &self.running().ready
+    }
+
+    /// Its data directory.
+    pub fn data(&self) -> PathBuf {
+        self.running().dir.data()
     }
 
     /// What it has logged.

@@ -2,6 +2,8 @@
 //! does a bounded piece of work at a time, and may run in several processes at
 //! once.
 
+mod nodes;
+
 use std::time::{Duration, Instant};
 
 use memory_store::{Outbox, Store, StoreError};
@@ -34,7 +36,7 @@ pub(crate) trait Job: Send + Sync + 'static {
 
 /// All jobs of a worker.
 pub(crate) fn all(config: &WorkerConfig, store: &Store, outbox: &Outbox) -> Vec<Box<dyn Job>> {
-    vec![
+    let mut jobs: Vec<Box<dyn Job>> = vec![
         Box::new(EraseExpired {
             store: store.clone(),
             outbox: outbox.clone(),
@@ -51,7 +53,9 @@ pub(crate) fn all(config: &WorkerConfig, store: &Store, outbox: &Outbox) -> Vec<
         Box::new(MeasureOutbox {
             outbox: outbox.clone(),
         }),
-    ]
+    ];
+    jobs.extend(nodes::all(config, store, outbox));
+    jobs
 }
 
 /// Runs a job until the server stops. A run that fails is logged, and tried
@@ -125,7 +129,8 @@ impl Job for ForgetRequests {
 
     async fn run(&self) -> Result<bool, StoreError> {
         let count = self.outbox.sweep_requests(PIECE).await?;
-        Ok(count >= u64::from(PIECE))
+        let of_nodes = self.outbox.sweep_node_requests(PIECE).await?;
+        Ok(count.max(of_nodes) >= u64::from(PIECE))
     }
 }
 

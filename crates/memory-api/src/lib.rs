@@ -12,7 +12,7 @@ pub mod telemetry;
 
 pub use config::{
     AuthConfig, Config, ConfigError, DEFAULT_TOML, EffectiveValue, KeyConfig, Loaded, LogFormat,
-    Provenance, ServerConfig, Sources, TelemetryConfig, ValueSource, WorkerConfig,
+    NodeWorkConfig, Provenance, ServerConfig, Sources, TelemetryConfig, ValueSource, WorkerConfig,
 };
 pub use health::Readiness;
 pub use server::{Roles, Running, Server, ServerError};

@@ -7,6 +7,7 @@ mod file;
 mod ids;
 mod invalid;
 pub mod limits;
+mod node;
 mod page;
 mod policy;
 pub mod proto;
@@ -15,8 +16,9 @@ mod size;
 
 pub use convert::{
     duration, duration_in, file_location_from, file_ref_from, filter_from, new_file_from,
-    new_messages_from, object_from, optional_float, policy_from, scope_from, session_from,
-    timestamp, timestamp_of, to_struct, transfer_method_from, user_parts_from,
+    new_messages_from, node_parent_from, node_turn_from, object_from, optional_float, policy_from,
+    scope_from, session_from, timestamp, timestamp_of, to_struct, transfer_method_from,
+    user_parts_from,
 };
 pub use domain::{
     AppendedMessage, Branch, FileLocation, FileRef, FileType, Message, MessageFilter, NewMessage,
@@ -25,6 +27,7 @@ pub use domain::{
 pub use file::{File, NewFile, TransferMethod};
 pub use ids::{AppId, MessageId, RequestId, SessionKey, TenantId, ThreadId, UserId};
 pub use invalid::{Invalid, InvalidFields};
+pub use node::{NewNodeMessage, NodeMessage, NodeParent};
 pub use page::{PageToken, page_size};
 pub use policy::{
     EffectivePolicy, ExtractionStrategy, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel,

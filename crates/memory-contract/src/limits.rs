@@ -63,6 +63,12 @@ pub const SECRET_NAME_CHARS: usize = 128;
 pub const SECRET_BYTES: usize = 16 * 1024;
 /// Characters in a label of a policy.
 pub const LABEL_CHARS: usize = 64;
+/// Characters in a node's id.
+pub const NODE_ID_CHARS: usize = 128;
+/// Characters in the id of a message of a node's memory.
+pub const NODE_MESSAGE_ID_CHARS: usize = 128;
+/// References to files in a message of a node's memory.
+pub const NODE_FILES: usize = 64;
 /// Names in a filter.
 pub const FILTER_NAMES: usize = 32;
 /// Metadata keys in a filter.
@@ -97,8 +103,6 @@ pub const NEIGHBOURS_AFTER: i32 = 1;
 pub const NEIGHBOURS_MAX: i32 = 20;
 /// Budget of a context that names none, in tokens.
 pub const CONTEXT_TOKENS: i32 = 8_000;
-/// Characters in the name of a workflow's node.
-pub const NODE_ID_CHARS: usize = 128;
 /// Entries of a page that names no size.
 pub const PAGE_SIZE: i32 = 50;
 /// Entries of the largest page.

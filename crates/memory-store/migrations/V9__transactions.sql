@@ -1,9 +1,15 @@
 -- Who did what: one row for each change, written in the change's own
 -- transaction. It never has content.
+CREATE SEQUENCE recollect.transaction_numbers CACHE 32;
+
 CREATE TABLE recollect.transactions (
     tenant_id text NOT NULL,
-    -- The order of writing.
-    id bigint GENERATED ALWAYS AS IDENTITY,
+    -- The order of writing, also where the tenant's changes are in two
+    -- databases: microseconds since 1970, and 8 bits that keep those of the
+    -- same microsecond apart.
+    id bigint NOT NULL DEFAULT
+        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 256
+        + nextval('recollect.transaction_numbers') % 256,
     -- The name of an API key, `anonymous` or `worker`.
     actor text NOT NULL,
     action text NOT NULL,
@@ -26,6 +32,7 @@ CREATE POLICY tenant ON recollect.transactions TO recollect_service
     WITH CHECK (tenant_id = current_setting('recollect.tenant', true));
 -- What was written stays as it was written.
 GRANT SELECT, INSERT ON recollect.transactions TO recollect_service;
+GRANT USAGE ON SEQUENCE recollect.transaction_numbers TO recollect_service;
 CREATE POLICY worker ON recollect.transactions TO recollect_worker USING (true);
 GRANT SELECT (tenant_id, id, created_at), DELETE ON recollect.transactions TO recollect_worker;
 

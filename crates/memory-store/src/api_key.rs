@@ -89,7 +89,7 @@ impl Store {
         let digest = Sha256::digest(secret.expose_secret()).to_vec();
         let params: Params<'_> = &[&tenant.as_str(), name, &digest, admin, expires];
         let rows = self
-            .pool
+            .main
             .within(tenant, query!("api_keys/create"), params)
             .await?;
         let row = rows.first().ok_or(StoreError::ApiKeyExists)?;
@@ -113,7 +113,7 @@ impl Store {
             &one_more(limit),
         ];
         let rows = self
-            .pool
+            .main
             .within(tenant, query!("api_keys/list"), params)
             .await?;
         let keys = rows
@@ -130,7 +130,7 @@ impl Store {
     pub async fn revoke_api_key(&self, tenant: &TenantId, name: &str) -> Result<(), StoreError> {
         let params: Params<'_> = &[&tenant.as_str(), &name];
         let rows = self
-            .pool
+            .main
             .within(tenant, query!("api_keys/revoke"), params)
             .await?;
         only(rows)
@@ -141,7 +141,7 @@ impl Store {
     /// Whom the key with this SHA-256 stands for now; `None` for nobody.
     pub(crate) async fn key_holder(&self, digest: &[u8]) -> Result<Option<KeyHolder>, StoreError> {
         let rows = self
-            .pool
+            .main
             .call(query!("api_keys/authenticate"), &[&digest])
             .await?;
         rows.first()

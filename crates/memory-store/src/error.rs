@@ -65,6 +65,43 @@ pub enum StoreError {
         /// What was tried.
         what: &'static str,
     },
+    /// The node's memory has no such parent message.
+    #[error("the parent is not a message of the node's memory")]
+    NodeParentNotFound,
+    /// The node's memory has a message with this id.
+    #[error("the node's memory has a message {id} already")]
+    NodeMessageExists {
+        /// The id.
+        id: String,
+    },
+    /// The node's memory has its largest size.
+    #[error("the node's memory is full")]
+    NodeMemoryFull {
+        /// The largest size, in bytes of JSON.
+        max_bytes: usize,
+    },
+    /// The object of a node's memory cannot be read.
+    #[error("the object of a node's memory {why}")]
+    NodeMemoryCorrupt {
+        /// The object.
+        object_key: String,
+        /// A copy of it; empty where none could be made.
+        kept_as: String,
+        /// What is wrong with it. It never has stored content.
+        why: String,
+    },
+    /// No place for objects is configured.
+    #[error("no object storage is configured")]
+    NoObjectStore,
+    /// The object storage does not answer, or refuses.
+    #[error("the object storage does not {what}")]
+    Objects {
+        /// What it was to do: `read`, `write` or `delete`.
+        what: &'static str,
+        /// Why it did not.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// Postgres does not answer, or refuses work for the moment.
     #[error("the database is not available")]
     Unavailable {
@@ -100,6 +137,14 @@ pub enum StoreError {
         /// What is wrong, and what to do.
         why: String,
     },
+    /// The settings of object storage cannot be used.
+    #[error("objects.{key}: {why}")]
+    ObjectsConfig {
+        /// The key within its settings, such as `url`.
+        key: &'static str,
+        /// What is wrong, and what to do.
+        why: String,
+    },
     /// The schema could not be brought up to date.
     #[error("the database could not be migrated: {why}")]
     Migration {
@@ -115,7 +160,7 @@ impl StoreError {
     /// Whether the same call may succeed later without any change.
     pub fn retryable(&self) -> bool {
         match self {
-            Self::Unavailable { .. } | Self::PoolTimeout => true,
+            Self::Unavailable { .. } | Self::PoolTimeout | Self::Objects { .. } => true,
             Self::ThreadNotFound
             | Self::MessageNotFound
             | Self::FileNotFound
@@ -131,6 +176,12 @@ impl StoreError {
             | Self::SecretNotFound
             | Self::SecretsUnavailable { .. }
             | Self::Crypto { .. }
+            | Self::NodeParentNotFound
+            | Self::NodeMessageExists { .. }
+            | Self::NodeMemoryFull { .. }
+            | Self::NodeMemoryCorrupt { .. }
+            | Self::NoObjectStore
+            | Self::ObjectsConfig { .. }
             | Self::Query { .. }
             | Self::Corrupt { .. }
             | Self::Config { .. }

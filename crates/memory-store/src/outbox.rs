@@ -8,7 +8,9 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::{
-    Store, StoreConfig, StoreError, migrate,
+    Store, StoreConfig, StoreError,
+    config::Database,
+    migrate,
     pool::{Pool, PoolStatus, Role},
     query::{Params, query},
     rows::{self, column, only, optional_id},
@@ -21,8 +23,10 @@ const ERROR_CHARS: usize = 2_000;
 /// clone shares the connections.
 #[derive(Clone, Debug)]
 pub struct Outbox {
-    pool: Pool,
-    request_retention: Duration,
+    pub(crate) pool: Pool,
+    /// To the other database, where there are two.
+    main: Option<Pool>,
+    pub(crate) request_retention: Duration,
     transaction_retention: Duration,
 }
 
@@ -133,8 +137,14 @@ impl Outbox {
             0,
         )?;
         migrate::check(&pool).await?;
+        // Only old transactions are swept there.
+        let main = match config.has_chat_database() {
+            true => Some(Pool::new(config, Database::Main, Role::Worker, 1, 0)?),
+            false => None,
+        };
         Ok(Self {
             pool,
+            main,
             request_retention: config.request_retention,
             transaction_retention: config.transaction_retention,
         })
@@ -306,9 +316,12 @@ impl Outbox {
     /// Only those of the database.
     pub async fn sweep_transactions(&self, limit: u32) -> Result<u64, StoreError> {
         let params: Params<'_> = &[&self.transaction_retention.as_secs_f64(), &i64::from(limit)];
-        self.pool
-            .execute(query!("transactions/sweep"), params)
-            .await
+        let sweep = query!("transactions/sweep");
+        let mut swept = self.pool.execute(sweep, params).await?;
+        if let Some(main) = &self.main {
+            swept = swept.max(main.execute(sweep, params).await?);
+        }
+        Ok(swept)
     }
 }
 

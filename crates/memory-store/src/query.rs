@@ -4,7 +4,7 @@
 use std::{ops::Deref, time::Instant};
 
 use deadpool_postgres::Object;
-use futures::future::{join_all, join4};
+use futures::future::{join, join_all, join3, join4};
 use memory_contract::TenantId;
 use tokio_postgres::{NoTls, Row, Statement, types::ToSql};
 
@@ -22,7 +22,12 @@ macro_rules! query {
     ($name:literal) => {
         $crate::query::Query {
             name: $name,
-            sql: include_str!(concat!("../queries/", $name, ".sql")),
+            sql: include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/queries/",
+                $name,
+                ".sql"
+            )),
         }
     };
 }
@@ -125,11 +130,97 @@ impl Pool {
         Ok(results)
     }
 
+    /// Opens a transaction of a tenant that stays open after these queries, in
+    /// one round trip. Dropped without an end it takes its connection with it.
+    pub(crate) async fn begin(
+        &self,
+        tenant: &TenantId,
+        queries: &[(Query, Params<'_>)],
+    ) -> Result<(Transaction<'_>, Vec<Vec<Row>>), StoreError> {
+        let client = Busy::new(self.get().await?);
+        let enter = prepare(&client, ENTER).await?;
+        let actor = crate::actor();
+        let names: Params<'_> = &[&tenant.as_str(), &actor];
+        let transaction = Transaction { client, pool: self };
+        let statements = transaction.prepare(queries).await?;
+        let (begun, entered, results) = join3(
+            transaction.client.batch_execute("BEGIN"),
+            transaction.client.query(&enter, names),
+            transaction.run(queries, &statements),
+        )
+        .await;
+        begun.map_err(|error| sqlstate::query_error("BEGIN", error))?;
+        entered.map_err(|error| sqlstate::query_error(ENTER.name, error))?;
+        let results = results?;
+        Ok((transaction, results))
+    }
+
     fn echo(&self, query: Query, started: Instant) {
         if self.echo {
             let duration_ms = started.elapsed().as_secs_f64() * 1e3;
             tracing::info!(query = query.name, duration_ms, "query");
         }
+    }
+}
+
+/// A transaction of a tenant that is open.
+pub(crate) struct Transaction<'a> {
+    client: Busy,
+    pool: &'a Pool,
+}
+
+impl Transaction<'_> {
+    /// Runs queries and commits, in one round trip.
+    pub(crate) async fn commit(
+        self,
+        queries: &[(Query, Params<'_>)],
+    ) -> Result<Vec<Vec<Row>>, StoreError> {
+        let statements = self.prepare(queries).await?;
+        let (results, committed) = join(
+            self.run(queries, &statements),
+            self.client.batch_execute("COMMIT"),
+        )
+        .await;
+        let results = results?;
+        committed.map_err(|error| sqlstate::query_error("COMMIT", error))?;
+        self.client.done();
+        Ok(results)
+    }
+
+    /// Ends without a change.
+    pub(crate) async fn rollback(self) -> Result<(), StoreError> {
+        self.client
+            .batch_execute("ROLLBACK")
+            .await
+            .map_err(|error| sqlstate::query_error("ROLLBACK", error))?;
+        self.client.done();
+        Ok(())
+    }
+
+    /// Before anything is sent: what is not prepared would come too late.
+    async fn prepare(&self, queries: &[(Query, Params<'_>)]) -> Result<Vec<Statement>, StoreError> {
+        let mut statements = Vec::with_capacity(queries.len());
+        for (query, _) in queries {
+            statements.push(prepare(&self.client, *query).await?);
+        }
+        Ok(statements)
+    }
+
+    async fn run(
+        &self,
+        queries: &[(Query, Params<'_>)],
+        statements: &[Statement],
+    ) -> Result<Vec<Vec<Row>>, StoreError> {
+        let started = Instant::now();
+        let runs = queries
+            .iter()
+            .zip(statements)
+            .map(|((query, params), statement)| async move {
+                let rows = self.client.query(statement, params).await;
+                self.pool.echo(*query, started);
+                rows.map_err(|error| sqlstate::query_error(query.name, error))
+            });
+        join_all(runs).await.into_iter().collect()
     }
 }
 

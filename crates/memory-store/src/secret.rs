@@ -61,7 +61,7 @@ impl Secrets {
         let params: Params<'_> = &[&tenant.as_str(), &name, &key_id, &nonce, &ciphertext];
         let rows = self
             .store
-            .pool
+            .main
             .within(tenant, query!("secrets/set"), params)
             .await?;
         secret(&only(rows)?)
@@ -80,7 +80,7 @@ impl Secrets {
         let params: Params<'_> = &[&tenant.as_str(), &name];
         let rows = self
             .store
-            .pool
+            .main
             .within(tenant, query!("secrets/get"), params)
             .await?;
         let row = rows.first().ok_or(StoreError::SecretNotFound)?;
@@ -111,7 +111,7 @@ impl Secrets {
         ];
         let rows = self
             .store
-            .pool
+            .main
             .within(tenant, query!("secrets/list"), params)
             .await?;
         let secrets = rows
@@ -129,7 +129,7 @@ impl Secrets {
         let params: Params<'_> = &[&tenant.as_str(), &name];
         let rows = self
             .store
-            .pool
+            .main
             .within(tenant, query!("secrets/delete"), params)
             .await?;
         only(rows)

@@ -3,7 +3,7 @@
 use memory_contract::{TenantId, ThreadId};
 
 use crate::{
-    CacheConfig, EphemeralConfig, StoreConfig, StoreError,
+    CacheConfig, EphemeralConfig, Objects, StoreConfig, StoreError,
     cache::Windows,
     config::Database,
     ephemeral::Ephemeral,
@@ -25,6 +25,7 @@ pub struct Store {
     /// To the database of files, keys and secrets; mostly the same one, and
     /// then a clone.
     pub(crate) main: Pool,
+    pub(crate) objects: Option<Objects>,
 }
 
 /// One page of a list.
@@ -76,6 +77,7 @@ impl Store {
             main,
             windows: Windows::default(),
             ephemeral: Ephemeral::new(&EphemeralConfig::default()),
+            objects: None,
         })
     }
 

@@ -1,5 +1,7 @@
 //! Who did what.
 
+use std::cmp::Reverse;
+
 use memory_contract::{TenantId, ThreadId};
 use time::OffsetDateTime;
 use tokio_postgres::Row;
@@ -76,11 +78,16 @@ impl Store {
                 &[&name, thread, actor, &before, &rows],
             ),
         };
-        let found = self.pool.within(tenant, list, params).await?;
-        let transactions = found
+        let mut found = self.pool.within(tenant, list, params).await?;
+        if self.has_chat_database() {
+            // What was done to files, keys and secrets is beside those.
+            found.extend(self.main.within(tenant, list, params).await?);
+        }
+        let mut transactions = found
             .iter()
             .map(|row| Ok((column(row, 6)?, transaction(row)?)))
-            .collect::<Result<_, StoreError>>()?;
+            .collect::<Result<Vec<(i64, Transaction)>, StoreError>>()?;
+        transactions.sort_unstable_by_key(|(id, _)| Reverse(*id));
         Ok(Page::cut(transactions, *limit))
     }
 }

@@ -59,6 +59,7 @@ impl Config {
         self.check_secrets()?;
         self.check_database()?;
         self.check_memory()?;
+        self.check_objects()?;
         self.check_recall()?;
         let worker = &self.worker;
         span(
@@ -70,6 +71,16 @@ impl Config {
             "worker.request_sweep_interval",
             worker.request_sweep_interval,
             SECOND..=DAY,
+        )?;
+        span(
+            "worker.nodes.flush_after",
+            worker.nodes.flush_after,
+            Duration::from_millis(10)..=DAY,
+        )?;
+        span(
+            "worker.nodes.interval",
+            worker.nodes.interval,
+            Duration::from_millis(10)..=HOUR,
         )?;
         let indexer = &worker.indexer;
         count("worker.indexer.batch_size", indexer.batch_size, 1..=4_096)?;
@@ -223,6 +234,25 @@ impl Config {
             Err(StoreError::Config { key, why }) => Err(wrong(&format!("secrets.{key}"), why)),
             Err(error) => Err(wrong("secrets", error.to_string())),
         }
+    }
+
+    fn check_objects(&self) -> Result<(), ConfigError> {
+        let objects = &self.objects;
+        span(
+            "objects.timeout",
+            objects.timeout,
+            Duration::from_millis(10)..=HOUR,
+        )?;
+        count(
+            "objects.compress_above",
+            objects.compress_above,
+            0..=1 << 30,
+        )?;
+        count(
+            "objects.max_object_bytes",
+            objects.max_object_bytes,
+            1_024..=1 << 30,
+        )
     }
 
     fn check_recall(&self) -> Result<(), ConfigError> {

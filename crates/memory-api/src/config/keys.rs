@@ -29,6 +29,7 @@ pub(super) fn values(config: &Config) -> BTreeMap<String, Value> {
 pub(super) fn secret(key: &str) -> bool {
     key.starts_with("auth.")
         || key.starts_with("secrets.")
+        || key.starts_with("objects.options")
         || [".url", "chat_url", "api_key", "endpoint"]
             .iter()
             .any(|end| key.ends_with(end))
@@ -58,7 +59,8 @@ pub(super) fn join(path: &str, segment: &str) -> String {
 
 fn flatten(path: &str, value: Value, keys: &mut BTreeMap<String, Value>) {
     match value {
-        Value::Object(fields) => {
+        // A table without entries is a value: its entries have no names of ours.
+        Value::Object(fields) if !fields.is_empty() => {
             for (name, value) in fields {
                 flatten(&join(path, &name), value, keys);
             }

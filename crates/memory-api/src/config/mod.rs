@@ -9,11 +9,13 @@ mod sources;
 mod tests;
 
 use memory_recall::{EmbedderConfig, IndexConfig, SearchConfig};
-use memory_store::{CacheConfig, EphemeralConfig, SecretsConfig, StoreConfig};
+use memory_store::{CacheConfig, EphemeralConfig, ObjectsConfig, SecretsConfig, StoreConfig};
 use serde::{Deserialize, Serialize};
 
 pub use load::{ConfigError, EffectiveValue, Loaded, Provenance};
-pub use sections::{AuthConfig, KeyConfig, LogFormat, ServerConfig, TelemetryConfig, WorkerConfig};
+pub use sections::{
+    AuthConfig, KeyConfig, LogFormat, NodeWorkConfig, ServerConfig, TelemetryConfig, WorkerConfig,
+};
 pub use sources::{Sources, ValueSource};
 
 /// The documented defaults, as the file that `recollect config --default`
@@ -36,6 +38,8 @@ pub struct Config {
     pub cache: CacheConfig,
     /// Threads that live in memory alone.
     pub ephemeral: EphemeralConfig,
+    /// Object storage.
+    pub objects: ObjectsConfig,
     /// The vector index.
     pub index: IndexConfig,
     /// The embedding model.

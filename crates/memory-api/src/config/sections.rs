@@ -105,6 +105,8 @@ pub struct WorkerConfig {
     pub request_sweep_interval: Duration,
     /// Indexing.
     pub indexer: IndexerConfig,
+    /// Memories of nodes.
+    pub nodes: NodeWorkConfig,
 }
 
 impl Default for WorkerConfig {
@@ -113,6 +115,30 @@ impl Default for WorkerConfig {
             expiry_interval: Duration::from_secs(60),
             request_sweep_interval: Duration::from_secs(3_600),
             indexer: IndexerConfig::default(),
+            nodes: NodeWorkConfig::default(),
+        }
+    }
+}
+
+/// What the memories of nodes need in the background.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NodeWorkConfig {
+    /// The age at which a turn that nobody has flushed is flushed. 10ms to 24h.
+    /// Default: 30s.
+    #[serde(with = "humantime_serde")]
+    pub flush_after: Duration,
+    /// How often such turns, and objects to erase, are looked for. 10ms to 1h.
+    /// Default: 5s.
+    #[serde(with = "humantime_serde")]
+    pub interval: Duration,
+}
+
+impl Default for NodeWorkConfig {
+    fn default() -> Self {
+        Self {
+            flush_after: Duration::from_secs(30),
+            interval: Duration::from_secs(5),
         }
     }
 }

@@ -115,6 +115,11 @@ impl DataDir {
         };
         make().map_err(EmbeddedError::path("make", &path))
     }
+
+    /// The memories of nodes.
+    pub fn objects(&self) -> PathBuf {
+        self.path.join("objects")
+    }
 }
 
 #[cfg(test)]

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use memory_contract::proto::DESCRIPTORS;
 use memory_contract::proto::admin_service_server::AdminServiceServer;
+use memory_contract::proto::context_service_server::ContextServiceServer;
 use memory_contract::proto::file_service_server::FileServiceServer;
 use memory_contract::proto::key_service_server::KeyServiceServer;
-use memory_contract::proto::context_service_server::ContextServiceServer;
 use memory_contract::proto::message_service_server::MessageServiceServer;
+use memory_contract::proto::node_memory_service_server::NodeMemoryServiceServer;
 use memory_contract::proto::policy_service_server::PolicyServiceServer;
 use memory_contract::proto::recall_service_server::RecallServiceServer;
 use memory_contract::proto::secret_service_server::SecretServiceServer;
@@ -26,7 +27,9 @@ use super::parts::Parts;
 use super::{Listener, ServerError};
 use crate::config::Config;
 use crate::layers::{Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, Repair};
-use crate::services::{About, Admin, Contexts, Files, Keys, Messages, Policies, Recalls, SecretStore, Threads};
+use crate::services::{
+    About, Admin, Contexts, Files, Keys, Messages, Nodes, Policies, Recalls, SecretStore, Threads,
+};
 
 /// The largest request. An append may have 3 MiB of messages.
 const MESSAGE_BYTES: usize = 4 * 1024 * 1024;
@@ -130,6 +133,9 @@ pub(super) fn routes(
         store: store.clone(),
         recall: recall.clone(),
     };
+    let nodes = Nodes {
+        store: store.clone(),
+    };
     let admin = Admin {
         store: store.clone(),
         index: index.clone(),
@@ -151,53 +157,32 @@ pub(super) fn routes(
         part: "reflection",
         reason: error.to_string(),
     };
+    // The same for all services but those of keys and secrets, whose answers are
+    // sent as they are: a compressed answer's length tells of its content.
+    macro_rules! with_limits {
+        ($service:expr) => {
+            $service
+                .accept_compressed(Gzip)
+                .send_compressed(Gzip)
+                .max_decoding_message_size(MESSAGE_BYTES)
+        };
+    }
     Ok(Routes::new(health)
         .add_service(reflection().build_v1().map_err(broken)?)
         .add_service(reflection().build_v1alpha().map_err(broken)?)
-        .add_service(
-            ThreadServiceServer::new(threads)
-                .accept_compressed(Gzip)
-                .send_compressed(Gzip)
-                .max_decoding_message_size(MESSAGE_BYTES),
-        )
-        .add_service(
-            MessageServiceServer::new(messages)
-                .accept_compressed(Gzip)
-                .send_compressed(Gzip)
-                .max_decoding_message_size(MESSAGE_BYTES),
-        )
-        .add_service(
-            FileServiceServer::new(files)
-                .accept_compressed(Gzip)
-                .send_compressed(Gzip)
-                .max_decoding_message_size(MESSAGE_BYTES),
-        )
-        .add_service(
-            RecallServiceServer::new(recalls)
-                .accept_compressed(Gzip)
-                .send_compressed(Gzip)
-                .max_decoding_message_size(MESSAGE_BYTES),
-        )
-        .add_service(
-            PolicyServiceServer::new(policies)
-            ContextServiceServer::new(contexts)
-                .accept_compressed(Gzip)
-                .send_compressed(Gzip)
-                .max_decoding_message_size(MESSAGE_BYTES),
-        )
-        .add_service(
-            AdminServiceServer::new(admin)
-                .accept_compressed(Gzip)
-                .send_compressed(Gzip)
-                .max_decoding_message_size(MESSAGE_BYTES),
-        )
+        .add_service(with_limits!(ThreadServiceServer::new(threads)))
+        .add_service(with_limits!(MessageServiceServer::new(messages)))
+        .add_service(with_limits!(RecallServiceServer::new(recalls)))
+        .add_service(with_limits!(ContextServiceServer::new(contexts)))
+        .add_service(with_limits!(PolicyServiceServer::new(policies)))
+        .add_service(with_limits!(NodeMemoryServiceServer::new(nodes)))
+        .add_service(with_limits!(FileServiceServer::new(files)))
+        .add_service(with_limits!(AdminServiceServer::new(admin)))
         .add_service(
             KeyServiceServer::new(keys)
                 .accept_compressed(Gzip)
                 .max_decoding_message_size(MESSAGE_BYTES),
         )
-        // Secrets are sent as they are: a compressed answer's length tells of
-        // its content.
         .add_service(
             SecretServiceServer::new(secrets)
                 .accept_compressed(Gzip)

@@ -8,7 +8,9 @@ use memory_recall::{
     Backend, Embedder, Index, IndexSchema, IndexState, Indexer, IndexerHandle, Recall, RecallError,
     StoreOutbox, UnavailableIndex, open_index,
 };
-use memory_store::{Keyring, Outbox, Secrets, Store, StoreConfig, StoreError};
+use memory_store::{
+    Keyring, Objects, ObjectsConfig, Outbox, Secrets, Store, StoreConfig, StoreError,
+};
 use tokio::time::sleep;
 
 use super::{Roles, ServerError};
@@ -50,7 +52,8 @@ pub(super) async fn open(
     .map_err(store_error)?;
     let store = store
         .with_cache(&config.cache)
-        .with_ephemeral(&config.ephemeral);
+        .with_ephemeral(&config.ephemeral)
+        .with_objects(objects(&config.objects)?);
     let loaded = loading
         .await
         .map_err(|error| ended("loading the model", &error))?;
@@ -158,8 +161,17 @@ fn keyring(config: &Config) -> Result<Keyring, ServerError> {
     })
 }
 
+/// The place for objects. Without one, memories of nodes alone are missing.
+fn objects(config: &ObjectsConfig) -> Result<Option<Objects>, ServerError> {
+    if config.url.is_empty() {
+        return Ok(None);
+    }
+    Objects::open(config).map(Some).map_err(store_error)
+}
+
 fn store_error(error: StoreError) -> ServerError {
     match error {
+        StoreError::ObjectsConfig { key, why } => config_error(&format!("objects.{key}"), why),
         StoreError::Config { key, why } => ConfigError::Value {
             key: format!("database.{key}"),
             origin: "configuration".to_owned(),

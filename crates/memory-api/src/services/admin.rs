@@ -11,7 +11,7 @@ use memory_contract::proto::{
 };
 use memory_contract::{PageToken, ThreadId, check, duration, limits, timestamp};
 use memory_recall::{Index, IndexState, IndexerHandle, LastError};
-use memory_store::{DeadLetter, Store, Transaction, TransactionQuery};
+use memory_store::{DeadLetter, NodeStatus, Objects, Store, Transaction, TransactionQuery};
 use time::OffsetDateTime;
 use tonic::{Request, Response, Status, async_trait};
 
@@ -77,9 +77,9 @@ impl AdminService for Admin {
 
     async fn get_node_memory_status(
         &self,
-        _request: Request<GetNodeMemoryStatusRequest>,
+        request: Request<GetNodeMemoryStatusRequest>,
     ) -> Result<Response<GetNodeMemoryStatusResponse>, Status> {
-        Err(Status::unimplemented("to come"))
+        Ok(Response::new(self.node_status(request).await?))
     }
 }
 
@@ -232,6 +232,32 @@ fn transaction(transaction: Transaction) -> proto::Transaction {
         subject,
         item_count,
         create_time: Some(timestamp(created)),
+    }
+}
+
+impl Admin {
+    async fn node_status(
+        &self,
+        request: Request<GetNodeMemoryStatusRequest>,
+    ) -> Result<GetNodeMemoryStatusResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let GetNodeMemoryStatusRequest {} = request.into_inner();
+        let NodeStatus {
+            waiting,
+            lag,
+            failing,
+            deletions,
+            last_error,
+        } = self.store.node_status(&tenant).await?;
+        let backend = self.store.objects().map(Objects::backend);
+        Ok(GetNodeMemoryStatusResponse {
+            backend: backend.unwrap_or_default().to_owned(),
+            waiting_turn_count: waiting,
+            lag: Some(duration(lag)),
+            pending_deletion_count: deletions,
+            failing_node_count: failing,
+            last_error,
+        })
     }
 }
 

@@ -3,7 +3,8 @@
 use memory_budget::{Budget, BudgetError, Cut, OversizedTurn, Tokenizer, cut};
 use memory_contract::proto::{GetHistoryRequest, GetHistoryResponse, OversizedTurnPolicy};
 use memory_contract::{
-    Invalid, InvalidFields, Message, MessageId, TenantId, ThreadId, check, limits, message_bytes, message_bytes_at_most,
+    Invalid, InvalidFields, Message, MessageId, TenantId, ThreadId, check, limits, message_bytes,
+    message_bytes_at_most,
 };
 use memory_store::{History, HistoryQuery, Store};
 
@@ -75,6 +76,18 @@ pub(super) async fn newest(
     budget: Budget,
 ) -> Result<Cut, ApiError> {
     let cut = within_budget(store, tenant, thread, head, budget).await?;
+    within_answer(cut, budget).await
+}
+
+/// Cuts a conversation of which everything is there.
+pub(super) async fn cut_whole(messages: Vec<Message>, budget: Budget) -> Result<Cut, ApiError> {
+    let cut = cut_apart(messages, budget, true).await??;
+    within_answer(cut, budget).await
+}
+
+/// Cuts further what would not fit into an answer with all that may be known of
+/// its files.
+async fn within_answer(cut: Cut, budget: Budget) -> Result<Cut, ApiError> {
     if bytes_of(&cut) <= limits::ANSWER_BYTES {
         return Ok(cut);
     }
@@ -141,6 +154,40 @@ pub(super) fn within_bytes(
     Ok(cut)
 }
 
+/// The budget of a history, from the fields of a request.
+pub(super) fn budget_from(
+    fields: &mut Fields,
+    max_tokens: i32,
+    message_limit: i32,
+    oversized_turn: i32,
+    model: String,
+) -> Budget {
+    let max_tokens = fields.take(check::range(
+        "max_tokens",
+        max_tokens,
+        0,
+        limits::BUDGET_TOKENS,
+    ));
+    let message_limit = fields.take(check::size(
+        "message_limit",
+        message_limit,
+        limits::HISTORY_MESSAGES,
+        limits::HISTORY_MESSAGES_MAX,
+    ));
+    let oversized_turn = fields.take(oversized_turn_from(oversized_turn));
+    let tokenizer = fields.take(tokenizer_from(model));
+    Budget {
+        max_tokens: if max_tokens == 0 {
+            limits::HISTORY_TOKENS
+        } else {
+            max_tokens
+        },
+        message_limit,
+        oversized_turn,
+        tokenizer,
+    }
+}
+
 /// The tokenizer of the model that a request names.
 pub(super) fn tokenizer_from(model: String) -> Result<Tokenizer, Invalid> {
     let model = check::text("model", model, limits::MODEL_CHARS)?;
@@ -165,31 +212,14 @@ fn wanted(request: GetHistoryRequest) -> Result<Wanted, InvalidFields> {
     let mut fields = Fields::default();
     let thread = fields.get(thread_id_from(&thread_id));
     let head = fields.take(check::optional_uuid("head_message_id", &head_message_id));
-    let max_tokens = fields.take(check::range(
-        "max_tokens",
+    let budget = budget_from(
+        &mut fields,
         max_tokens,
-        0,
-        limits::BUDGET_TOKENS,
-    ));
-    let message_limit = fields.take(check::size(
-        "message_limit",
-        message_limit,
-        limits::HISTORY_MESSAGES,
-        limits::HISTORY_MESSAGES_MAX,
-    ));
-    let oversized_turn = fields.take(oversized_turn_from(oversized_turn));
-    let tokenizer = fields.take(tokenizer_from(model));
-    let thread = fields.all(thread)?;
-    let budget = Budget {
-        max_tokens: if max_tokens == 0 {
-            limits::HISTORY_TOKENS
-        } else {
-            max_tokens
-        },
         message_limit,
         oversized_turn,
-        tokenizer,
-    };
+        model,
+    );
+    let thread = fields.all(thread)?;
     Ok(Wanted {
         thread,
         head: head.map(MessageId::from),

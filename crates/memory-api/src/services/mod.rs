@@ -24,10 +24,11 @@ mod threads;
 mod tokens;
 
 pub(crate) use admin::{About, Admin};
+pub(crate) use context::Contexts;
 pub(crate) use files::Files;
 pub(crate) use keys::Keys;
-pub(crate) use context::Contexts;
 pub(crate) use messages::Messages;
+pub(crate) use nodes::Nodes;
 pub(crate) use policies::Policies;
 pub(crate) use recall::Recalls;
 pub(crate) use secrets::SecretStore;

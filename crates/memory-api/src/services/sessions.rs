@@ -41,17 +41,6 @@ pub(super) async fn conversation(
     }
 }
 
-/// The session that a request names, and where its key was taken from: the
-/// session's own key, the agent's, the call's metadata, the app's shared default.
-pub(super) async fn session_of(
-    store: &Store,
-    tenant: &TenantId,
-    metadata: &MetadataMap,
-    session: SessionRef,
-) -> Result<(Session, SessionKeySource), ApiError> {
-    complete(store, tenant, names(metadata, Some(session))?).await
-}
-
 /// Reads the names of a session.
 pub(super) fn names(
     metadata: &MetadataMap,

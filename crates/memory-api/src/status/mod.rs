@@ -235,6 +235,12 @@ impl Answer {
                 ErrorReason::SecretsUnavailable,
                 error.to_string(),
             ),
+            error @ (StoreError::NodeParentNotFound
+            | StoreError::NodeMessageExists { .. }
+            | StoreError::NodeMemoryFull { .. }
+            | StoreError::NodeMemoryCorrupt { .. }
+            | StoreError::NoObjectStore
+            | StoreError::Objects { .. }) => Self::node(error),
             error @ (StoreError::Unavailable { .. } | StoreError::PoolTimeout) => {
                 Self::database_unavailable(&error)
             }
@@ -242,6 +248,7 @@ impl Answer {
             | StoreError::Crypto { .. }
             | StoreError::Corrupt { .. }
             | StoreError::Config { .. }
+            | StoreError::ObjectsConfig { .. }
             | StoreError::Migration { .. }) => Self::internal(&error),
         }
     }
@@ -253,6 +260,60 @@ impl Answer {
             ErrorReason::DatabaseUnavailable,
             "the database does not answer; come back a little later",
         )
+    }
+
+    /// What goes wrong with memories of nodes alone.
+    fn node(error: StoreError) -> Self {
+        match error {
+            StoreError::NodeParentNotFound => Self::invalid(vec![Invalid::new(
+                "parent_message_id",
+                "must be a message of the node's memory",
+            )]),
+            StoreError::NodeMessageExists { id } => Self::new(
+                Code::AlreadyExists,
+                ErrorReason::MessageAlreadyExists,
+                format!("the node's memory has a message_id {id} already"),
+            )
+            .with("message_id", id),
+            StoreError::NodeMemoryFull { max_bytes } => Self::new(
+                Code::FailedPrecondition,
+                ErrorReason::NodeMemoryFull,
+                format!(
+                    "the node's memory has its largest size, {max_bytes} bytes; clear it, or use another node_id"
+                ),
+            )
+            .with("max_bytes", max_bytes),
+            StoreError::NodeMemoryCorrupt {
+                object_key,
+                kept_as,
+                why,
+            } => {
+                tracing::error!(object_key, kept_as, why, "a node's memory cannot be read");
+                Self::new(
+                    Code::DataLoss,
+                    ErrorReason::NodeMemoryCorrupt,
+                    format!(
+                        "the object {object_key} {why}; put a good one in its place, or start afresh with ClearNodeMemory"
+                    ),
+                )
+                .with("object_key", object_key)
+                .with("kept_as", kept_as)
+            }
+            StoreError::NoObjectStore => Self::new(
+                Code::Unavailable,
+                ErrorReason::ObjectStoreUnavailable,
+                "this server has no object storage: set objects.url",
+            ),
+            error @ StoreError::Objects { .. } => {
+                tracing::warn!(error = %chain(&error), "the object storage is not available");
+                Self::new(
+                    Code::Unavailable,
+                    ErrorReason::ObjectStoreUnavailable,
+                    "the object storage does not answer; what was added is safe, come back a little later",
+                )
+            }
+            other => Self::internal(&other),
+        }
     }
 
     fn recall(error: RecallError) -> Self {

@@ -3,7 +3,7 @@ use memory_store::{HistoryQuery, Scope, StoreError};
 
 use crate::world::{World, after, new_thread, tenant};
 
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 16] = [
     "threads",
     "branches",
     "messages",
@@ -14,6 +14,12 @@ const TABLES: [&str; 10] = [
     "transactions",
     "api_keys",
     "secrets",
+    "node_memories",
+    "node_turns",
+    "node_messages",
+    "node_requests",
+    "node_copies",
+    "object_deletions",
 ];
 
 #[tokio::test]

@@ -13,6 +13,7 @@ mod connecting;
 mod ephemeral;
 mod history;
 mod isolation;
+mod nodes;
 mod outbox;
 mod paths;
 mod queries;

@@ -70,6 +70,9 @@ impl Embedded {
         if config.index.url.is_none() && config.index.path.is_none() {
             config.index.path = Some(data.index());
         }
+        if config.objects.url.is_empty() {
+            config.objects.use_directory(&data.objects());
+        }
 
         if config.secrets.key.expose_secret().is_empty() {
             config.secrets.key = data.secrets_key()?;

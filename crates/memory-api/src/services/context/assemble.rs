@@ -10,6 +10,7 @@ use memory_contract::proto::{
 };
 use memory_contract::{
     EffectivePolicy, Invalid, MessageId, Part, Role, ThreadId, file_ref_from, limits,
+    message_bytes_at_most,
 };
 use memory_recall::Reason;
 use prost::Message as _;

@@ -6,8 +6,8 @@ use memory_contract::proto::ContextBlockKind;
 use memory_contract::{EffectivePolicy, Part, Role};
 
 use super::block::{Block, Labels, Said};
-use crate::services::query_template::QueryTemplate;
 use crate::error::ApiError;
+use crate::services::query_template::QueryTemplate;
 
 /// The two mandatory blocks; each may be absent.
 #[derive(Clone, Debug)]

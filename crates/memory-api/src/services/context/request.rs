@@ -12,10 +12,10 @@ use memory_recall::Method;
 use memory_store::Store;
 use tonic::metadata::MetadataMap;
 
-use crate::services::query_template::QueryTemplate;
 use crate::error::ApiError;
 use crate::services::fields::Fields;
 use crate::services::history::{oversized_turn_from, tokenizer_from};
+use crate::services::query_template::QueryTemplate;
 use crate::services::recall_convert::{method_from, revision_from, wait_from};
 use crate::services::sessions::{Conversation, conversation};
 

@@ -1,0 +1,146 @@
+//! Messages of nodes' memories.
+
+use uuid::Uuid;
+
+use super::file::file_ref_from;
+use super::scalar::{timestamp, timestamp_of};
+use crate::{
+    Invalid, InvalidFields, NewNodeMessage, NodeMessage, NodeParent, Role, check, limits, proto,
+};
+
+/// Reads both sides of a turn, named by the fields `user` and `assistant`.
+///
+/// # Errors
+/// A side that is missing, a user who says nothing, an id that both have, and
+/// whatever is over its limit.
+pub fn node_turn_from(
+    user: Option<proto::NodeMessageInput>,
+    assistant: Option<proto::NodeMessageInput>,
+) -> Result<[NewNodeMessage; 2], InvalidFields> {
+    let mut invalid = Vec::new();
+    let mut side = |field: &str, input: Option<proto::NodeMessageInput>| match input {
+        None => {
+            invalid.push(Invalid::missing(field));
+            None
+        }
+        Some(input) => match new_node_message_from(input) {
+            Ok(message) => Some(message),
+            Err(problems) => {
+                invalid.extend(problems.into_iter().map(|problem| problem.within(field)));
+                None
+            }
+        },
+    };
+    let (user, assistant) = (side("user", user), side("assistant", assistant));
+    if let Some(user) = &user
+        && user.content.is_empty()
+        && user.files.is_empty()
+    {
+        invalid.push(Invalid::new(
+            "user.content",
+            "is required where there are no files",
+        ));
+    }
+    match (user, assistant) {
+        (Some(user), Some(assistant)) if user.id == assistant.id => Err(Invalid::new(
+            "assistant.message_id",
+            "must not be that of the user's message",
+        )
+        .into()),
+        (Some(user), Some(assistant)) if invalid.is_empty() => Ok([user, assistant]),
+        _ => Err(InvalidFields(invalid)),
+    }
+}
+
+/// Reads what a turn follows.
+///
+/// # Errors
+/// An id over its limit, and one that is given together with `root`.
+pub fn node_parent_from(parent_message_id: String, root: bool) -> Result<NodeParent, Invalid> {
+    match (parent_message_id.is_empty(), root) {
+        (true, false) => Ok(NodeParent::Last),
+        (true, true) => Ok(NodeParent::Root),
+        (false, false) => Ok(NodeParent::Message(check::text(
+            "parent_message_id",
+            parent_message_id,
+            limits::NODE_MESSAGE_ID_CHARS,
+        )?)),
+        (false, true) => Err(Invalid::new(
+            "root",
+            "must not be given together with parent_message_id",
+        )),
+    }
+}
+
+fn new_node_message_from(input: proto::NodeMessageInput) -> Result<NewNodeMessage, Vec<Invalid>> {
+    let proto::NodeMessageInput {
+        message_id,
+        content,
+        files,
+        create_time,
+    } = input;
+    let mut invalid = Vec::new();
+    let caller_chose_id = !message_id.is_empty();
+    let id = if caller_chose_id {
+        check::text("message_id", message_id, limits::NODE_MESSAGE_ID_CHARS)
+    } else {
+        Ok(Uuid::now_v7().to_string())
+    };
+    let id = id.map_err(|problem| invalid.push(problem));
+    let content = check::long_text("content", content, limits::TEXT_BYTES)
+        .map_err(|problem| invalid.push(problem));
+    if files.len() > limits::NODE_FILES {
+        invalid.push(Invalid::new(
+            "files",
+            format!("must have at most {} entries", limits::NODE_FILES),
+        ));
+        return Err(invalid);
+    }
+    let mut references = Vec::with_capacity(files.len());
+    for (index, file) in files.into_iter().enumerate() {
+        match file_ref_from(file) {
+            Ok(file) => references.push(file),
+            Err(problem) => invalid.push(problem.within(format_args!("files[{index}]"))),
+        }
+    }
+    let created = timestamp_of("create_time", create_time).map_err(|problem| invalid.push(problem));
+    match (id, content, created) {
+        (Ok(id), Ok(content), Ok(created)) if invalid.is_empty() => Ok(NewNodeMessage {
+            id,
+            caller_chose_id,
+            content,
+            files: references,
+            created,
+        }),
+        _ => Err(invalid),
+    }
+}
+
+impl From<NodeMessage> for proto::NodeMessage {
+    fn from(message: NodeMessage) -> Self {
+        let NodeMessage {
+            id,
+            parent,
+            role,
+            content,
+            files,
+            tokens,
+            created,
+        } = message;
+        let role = match role {
+            Role::User => proto::Role::User,
+            Role::Assistant => proto::Role::Assistant,
+            Role::System => proto::Role::System,
+            Role::Tool => proto::Role::Tool,
+        };
+        Self {
+            message_id: id,
+            parent_message_id: parent.unwrap_or_default(),
+            role: role.into(),
+            content,
+            files: files.into_iter().map(Into::into).collect(),
+            token_count: tokens,
+            create_time: Some(timestamp(created)),
+        }
+    }
+}

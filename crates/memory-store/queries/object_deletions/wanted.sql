@@ -1,0 +1,12 @@
+-- Whether the object is to be erased still: not where somebody else has done
+-- it, and not what is in use again.
+SELECT NOT EXISTS (
+        SELECT FROM recollect.node_memories n
+        WHERE n.tenant_id = $1 AND n.thread_id = d.thread_id AND n.node_id = d.node_id
+            AND n.object_key = d.object_key AND n.has_object)
+    AND NOT EXISTS (
+        SELECT FROM recollect.node_copies c
+        WHERE c.tenant_id = $1 AND c.thread_id = d.thread_id AND c.node_id = d.node_id
+            AND c.object_key = d.object_key)
+FROM recollect.object_deletions d
+WHERE d.tenant_id = $1 AND d.id = $2

@@ -1,0 +1,189 @@
+//! Adding a turn.
+
+use std::time::Duration;
+
+use memory_contract::{AppId, NewNodeMessage, NodeMessage, NodeParent, RequestId, Role, TenantId};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use time::OffsetDateTime;
+use tokio_postgres::types::Json;
+
+use super::{Node, StoredMessage, memory::thread_message};
+use crate::{
+    Store, StoreError,
+    query::{Params, query},
+    rows::{column, only, unknown_status},
+};
+
+/// A turn to add.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeTurn {
+    /// The node.
+    pub node: Node,
+    /// The app of its conversation.
+    pub app: AppId,
+    /// What the turn follows.
+    pub parent: NodeParent,
+    /// What the node was asked, and what it answered.
+    pub messages: [NewNodeMessage; 2],
+    /// Their sizes in `o200k_base` tokens, frame included.
+    pub tokens: [i32; 2],
+    /// Makes a retry safe.
+    pub request_id: Option<RequestId>,
+    /// How long the memory stays after this turn; `None` for good.
+    pub ttl: Option<Duration>,
+}
+
+/// How the messages of a turn are named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddedTurn {
+    /// The id of the user's message.
+    pub user: String,
+    /// The id of the answer.
+    pub assistant: String,
+    /// Whether the request id was known and nothing was added anew.
+    pub replayed: bool,
+}
+
+impl Store {
+    /// Adds a turn to the memory of a node, in one round trip and one
+    /// transaction. It waits for no object.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `RequestReused`, `NodeParentNotFound`,
+    /// `NodeMessageExists`, `NodeMemoryFull`, `NoObjectStore`: nothing was
+    /// stored. After `Unavailable` it may have been; a request id makes the
+    /// retry safe.
+    pub async fn add_node_turn(
+        &self,
+        tenant: &TenantId,
+        turn: &NodeTurn,
+    ) -> Result<AddedTurn, StoreError> {
+        let max_bytes = self.require_objects()?.config().max_object_bytes;
+        let hash = turn.request_id.map(|_| content_hash(turn));
+        let NodeTurn {
+            node,
+            app,
+            parent,
+            messages,
+            tokens,
+            request_id,
+            ttl,
+        } = turn;
+        let stored = stored(messages, *tokens);
+        // As it will be in the object, with its comma.
+        let bytes =
+            serde_json::to_vec(&stored).map_or(0, |json| json.len()) + messages[0].id.len() + 128;
+        let [user, assistant] = messages;
+        let chosen_parent = match parent {
+            NodeParent::Message(id) => Some(id.as_str()),
+            NodeParent::Last | NodeParent::Root => None,
+        };
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &crate::actor(),
+            &node.thread.uuid(),
+            &node.id,
+            &node.object_key(tenant, app),
+            &chosen_parent,
+            &(*parent == NodeParent::Root),
+            &user.id,
+            &assistant.id,
+            &thread_message(&user.id),
+            &thread_message(&assistant.id),
+            &Json(&stored),
+            &i32::try_from(bytes).unwrap_or(i32::MAX),
+            &i64::try_from(max_bytes).unwrap_or(i64::MAX),
+            &ttl.map(|ttl| ttl.as_secs_f64()),
+            &request_id.map(RequestId::uuid),
+            &hash,
+        ];
+        let row = only(self.pool.call(query!("nodes/add_turn"), params).await?)?;
+        match column(&row, 0)? {
+            status @ ("ok" | "replayed") => Ok(AddedTurn {
+                user: column(&row, 2)?,
+                assistant: column(&row, 3)?,
+                replayed: status == "replayed",
+            }),
+            "thread_not_found" => Err(StoreError::ThreadNotFound),
+            "request_reused" => Err(StoreError::RequestReused),
+            "parent_not_found" => Err(StoreError::NodeParentNotFound),
+            "message_exists" => Err(StoreError::NodeMessageExists {
+                id: column(&row, 1)?,
+            }),
+            "full" => Err(StoreError::NodeMemoryFull { max_bytes }),
+            other => Err(unknown_status(other)),
+        }
+    }
+}
+
+/// Both messages as they are stored. The parents are put in when they are
+/// folded: the user's is known to the database alone.
+fn stored(messages: &[NewNodeMessage; 2], tokens: [i32; 2]) -> Vec<StoredMessage> {
+    let now = now();
+    messages
+        .iter()
+        .zip([Role::User, Role::Assistant])
+        .zip(tokens)
+        .map(|((message, role), tokens)| {
+            let NewNodeMessage {
+                id,
+                caller_chose_id: _,
+                content,
+                files,
+                created,
+            } = message;
+            NodeMessage {
+                id: id.clone(),
+                parent: None,
+                role,
+                content: content.clone(),
+                files: files.clone(),
+                tokens,
+                created: created.unwrap_or(now),
+            }
+            .into()
+        })
+        .collect()
+}
+
+/// To the microsecond, as the times of callers are.
+fn now() -> OffsetDateTime {
+    let now = OffsetDateTime::now_utc();
+    now.replace_nanosecond(now.microsecond() * 1_000)
+        .unwrap_or(now)
+}
+
+/// SHA-256 of what a request asks to store: of each message all that the caller
+/// chose. An id that the server made is no part of it, so that a retry, for
+/// which another is made, is known again.
+fn content_hash(turn: &NodeTurn) -> Vec<u8> {
+    let message = |message: &NewNodeMessage| {
+        let NewNodeMessage {
+            id,
+            caller_chose_id,
+            content,
+            files,
+            created,
+        } = message;
+        json!([
+            caller_chose_id.then_some(id),
+            content,
+            files,
+            created.map(|time| time.unix_timestamp_nanos().to_string()),
+        ])
+    };
+    let parent = match &turn.parent {
+        NodeParent::Last => json!("last"),
+        NodeParent::Root => json!("root"),
+        NodeParent::Message(id) => json!({ "message": id }),
+    };
+    let content = json!([
+        turn.node.thread,
+        turn.node.id,
+        parent,
+        message(&turn.messages[0]),
+        message(&turn.messages[1]),
+    ]);
+    Sha256::digest(content.to_string()).to_vec()
+}

@@ -1,0 +1,114 @@
+//! Erasing.
+
+use std::time::Duration;
+
+use memory_contract::TenantId;
+use tokio::time::timeout;
+
+use super::{Node, work::Deletion, work::deletion};
+use crate::{
+    Store, StoreError,
+    query::{Params, query},
+    rows::{column, only, unknown_status},
+};
+
+/// How long whoever clears a memory waits for its object to go. A worker does
+/// what is left; nothing of it can be read any more.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Store {
+    /// Erases the memory of a node, and returns how many messages it had.
+    /// Idempotent. It needs no object storage.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`.
+    pub async fn clear_node(&self, tenant: &TenantId, node: &Node) -> Result<i64, StoreError> {
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &crate::actor(),
+            &node.thread.uuid(),
+            &node.id,
+        ];
+        let row = only(self.pool.call(query!("nodes/clear"), params).await?)?;
+        match column(&row, 0)? {
+            "ok" => {}
+            "thread_not_found" => return Err(StoreError::ThreadNotFound),
+            other => return Err(unknown_status(other)),
+        }
+        match timeout(PATIENCE, self.erase_objects_of(tenant, node)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%error, "a worker has to erase an object"),
+            Err(_elapsed) => tracing::debug!("a worker has to erase an object"),
+        }
+        column(&row, 1)
+    }
+
+    async fn erase_objects_of(&self, tenant: &TenantId, node: &Node) -> Result<(), StoreError> {
+        if self.objects.is_none() {
+            return Ok(());
+        }
+        let params: Params<'_> = &[&tenant.as_str(), &node.thread.uuid(), &node.id];
+        let rows = self
+            .pool
+            .within(tenant, query!("object_deletions/of_node"), params)
+            .await?;
+        for row in &rows {
+            self.erase_object(&deletion(row)?).await?;
+        }
+        Ok(())
+    }
+
+    /// Erases an object, unless it is in use again. Idempotent.
+    ///
+    /// # Errors
+    /// `Objects`, `NoObjectStore`: it stays in the queue.
+    pub async fn erase_object(&self, deletion: &Deletion) -> Result<(), StoreError> {
+        let objects = self.require_objects()?;
+        let Deletion {
+            tenant,
+            id,
+            node,
+            key,
+        } = deletion;
+        let name = tenant.as_str();
+        // Under the lock of flushes: one that is under way ends first.
+        let lock: Params<'_> = &[&name, &node.thread.uuid(), &node.id];
+        let this: Params<'_> = &[&name, id];
+        let queries = [
+            (query!("nodes/lock"), lock),
+            (query!("object_deletions/wanted"), this),
+        ];
+        let (transaction, results) = self.pool.begin(tenant, &queries).await?;
+        let Some(row) = results.last().and_then(|rows| rows.first()) else {
+            return transaction.rollback().await;
+        };
+        if column(row, 0)?
+            && let Err(error) = objects.delete(key).await
+        {
+            let failed: Params<'_> = &[&name, id, &error.to_string()];
+            let failed = [(query!("object_deletions/failed"), failed)];
+            transaction.commit(&failed).await?;
+            return Err(error);
+        }
+        let done = [(query!("object_deletions/done"), this)];
+        transaction.commit(&done).await.map(drop)
+    }
+
+    /// Erases a memory whose time has come; whether it did.
+    pub(super) async fn expire_node(
+        &self,
+        tenant: &TenantId,
+        node: &Node,
+    ) -> Result<bool, StoreError> {
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &crate::actor(),
+            &node.thread.uuid(),
+            &node.id,
+        ];
+        column(
+            &only(self.pool.call(query!("nodes/expire"), params).await?)?,
+            0,
+        )
+    }
+}

@@ -1,0 +1,117 @@
+//! What there is, and how it is doing.
+
+use std::time::Duration;
+
+use memory_contract::{TenantId, ThreadId};
+use time::OffsetDateTime;
+use tokio_postgres::Row;
+
+use crate::{
+    Page, Store, StoreError,
+    query::{Params, query},
+    rows::{column, only},
+    thread::{one_more, one_thread},
+};
+
+/// The memory of one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeMemory {
+    /// The node's name.
+    pub node: String,
+    /// Where it is in object storage.
+    pub object_key: String,
+    /// Messages, those that wait included.
+    pub message_count: i64,
+    /// Turns that wait for a flush.
+    pub waiting_count: i64,
+    /// The object's JSON before compression, in bytes; 0 before the first flush.
+    pub size_bytes: i64,
+    /// When a turn was last added.
+    pub updated: OffsetDateTime,
+    /// When the object was last written.
+    pub flushed: Option<OffsetDateTime>,
+    /// When it is erased.
+    pub expires: Option<OffsetDateTime>,
+    /// What kept the last flush from succeeding; empty where nothing did.
+    pub last_error: String,
+}
+
+/// How the memories of a tenant's nodes are doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeStatus {
+    /// Turns that wait for a flush.
+    pub waiting: i64,
+    /// The age of the oldest of them; zero where none waits.
+    pub lag: Duration,
+    /// Nodes whose last flush failed.
+    pub failing: i64,
+    /// Objects that are still to be erased.
+    pub deletions: i64,
+    /// The newest error; empty where there is none.
+    pub last_error: String,
+}
+
+impl Store {
+    /// Lists the nodes of a thread that have a memory, the one used first first,
+    /// after the key `after`; 0 for the first page.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`.
+    pub async fn list_node_memories(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        after: i64,
+        limit: u32,
+    ) -> Result<Page<NodeMemory, i64>, StoreError> {
+        let (name, id, more) = (tenant.as_str(), thread.uuid(), one_more(limit));
+        let exists: Params<'_> = &[&name, &id];
+        let list: Params<'_> = &[&name, &id, &after, &more];
+        let queries = [
+            (query!("threads/get"), exists),
+            (query!("nodes/list"), list),
+        ];
+        let results = self.pool.within_all(tenant, &queries).await?;
+        let [threads, memories] = results.as_slice() else {
+            return Err(StoreError::ThreadNotFound);
+        };
+        one_thread(threads)?;
+        let memories = memories.iter().map(memory).collect::<Result<_, _>>()?;
+        Ok(Page::cut(memories, limit))
+    }
+
+    /// How the memories of the tenant's nodes are doing.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn node_status(&self, tenant: &TenantId) -> Result<NodeStatus, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str()];
+        let rows = self
+            .pool
+            .within(tenant, query!("nodes/status"), params)
+            .await?;
+        let row = only(rows)?;
+        Ok(NodeStatus {
+            waiting: column(&row, 0)?,
+            lag: Duration::try_from_secs_f64(column(&row, 1)?).unwrap_or_default(),
+            failing: column(&row, 2)?,
+            deletions: column(&row, 3)?,
+            last_error: column(&row, 4)?,
+        })
+    }
+}
+
+fn memory(row: &Row) -> Result<(i64, NodeMemory), StoreError> {
+    let memory = NodeMemory {
+        node: column(row, 1)?,
+        object_key: column(row, 2)?,
+        message_count: column(row, 3)?,
+        waiting_count: column(row, 4)?,
+        size_bytes: column(row, 5)?,
+        updated: column(row, 6)?,
+        flushed: column(row, 7)?,
+        expires: column(row, 8)?,
+        last_error: column(row, 9)?,
+    };
+    Ok((column(row, 0)?, memory))
+}

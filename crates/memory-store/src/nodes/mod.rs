@@ -1,0 +1,136 @@
+//! Memories of nodes: turns in the database until they are folded into objects.
+
+mod add;
+mod delete;
+mod flush;
+mod format;
+mod list;
+mod memory;
+mod read;
+mod work;
+
+use memory_contract::{AppId, TenantId, ThreadId};
+use tokio_postgres::{Row, types::Json};
+
+pub use add::{AddedTurn, NodeTurn};
+pub use list::{NodeMemory, NodeStatus};
+pub use work::{Deletion, NodeStats};
+
+use crate::{
+    Objects, Store, StoreError,
+    objects::{memory_key, unpack},
+    rows::column,
+};
+use format::StoredMessage;
+use memory::{Memory, Waiting};
+
+/// What is parsed at once; more goes to a thread that may block.
+const INLINE_BYTES: usize = 64 * 1024;
+
+/// A node of a workflow within a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Node {
+    /// The conversation.
+    pub thread: ThreadId,
+    /// The node's name: 1 to 128 characters.
+    pub id: String,
+}
+
+impl Node {
+    /// Where its memory is in object storage.
+    pub fn object_key(&self, tenant: &TenantId, app: &AppId) -> String {
+        memory_key(tenant, app, self.thread, &self.id)
+    }
+}
+
+/// What the database knows of a node's memory.
+#[derive(Clone, Debug)]
+struct Record {
+    /// Which of the memories that the node had one after the other.
+    ordinal: i64,
+    key: String,
+    has_object: bool,
+    etag: String,
+}
+
+impl Store {
+    /// The store with a place for objects.
+    #[must_use]
+    pub fn with_objects(mut self, objects: Option<Objects>) -> Self {
+        self.objects = objects;
+        self
+    }
+
+    /// The place for objects, if there is one.
+    pub fn objects(&self) -> Option<&Objects> {
+        self.objects.as_ref()
+    }
+
+    fn require_objects(&self) -> Result<&Objects, StoreError> {
+        self.objects.as_ref().ok_or(StoreError::NoObjectStore)
+    }
+}
+
+/// Reads the one row of `nodes/get`, if there is one.
+fn record(rows: &[Row]) -> Result<Option<Record>, StoreError> {
+    rows.first()
+        .map(|row| {
+            Ok(Record {
+                ordinal: column(row, 0)?,
+                key: column(row, 1)?,
+                has_object: column(row, 2)?,
+                etag: column(row, 3)?,
+            })
+        })
+        .transpose()
+}
+
+/// Reads the rows of `nodes/turns`.
+fn waiting(rows: &[Row]) -> Result<Vec<Waiting>, StoreError> {
+    rows.iter()
+        .map(|row| {
+            Ok(Waiting {
+                id: column(row, 0)?,
+                parent: column(row, 1)?,
+                messages: column::<Json<Vec<StoredMessage>>>(row, 2)?.0,
+            })
+        })
+        .collect()
+}
+
+/// Reads an object.
+///
+/// # Errors
+/// The inner error: what is wrong with the object.
+async fn parse(
+    objects: &Objects,
+    bytes: Option<Vec<u8>>,
+) -> Result<Result<Memory, (Option<Vec<u8>>, String)>, StoreError> {
+    let limit = objects.read_limit();
+    let Some(bytes) = bytes else {
+        return Ok(Err((None, format!("is larger than {limit} bytes"))));
+    };
+    let size = bytes.len();
+    blocking(size, move || {
+        unpack(&bytes, limit)
+            .and_then(|json| Memory::read(&json))
+            .map_err(|why| (Some(bytes), why))
+    })
+    .await
+}
+
+/// Does work over so many bytes where it keeps nobody waiting.
+async fn blocking<T: Send + 'static>(
+    size: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, StoreError> {
+    if size <= INLINE_BYTES {
+        return Ok(work());
+    }
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| StoreError::Objects {
+            what: "read",
+            source: error.into(),
+        })
+}

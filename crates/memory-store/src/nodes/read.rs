@@ -1,0 +1,122 @@
+//! Reading a node's dialogue back.
+
+use memory_contract::{NodeMessage, TenantId};
+
+use super::{Node, Record, memory::Memory, memory::thread_message, parse, record, waiting};
+use crate::{
+    Store, StoreError,
+    objects::Version,
+    query::{Params, query},
+    rows::{column, only, unknown_status},
+    thread::one_thread,
+};
+
+/// Times that a reading begins anew because the memory was cleared meanwhile.
+const READS: u32 = 4;
+
+impl Store {
+    /// Reads the dialogue of a node that leads to a message, from its root on.
+    /// `current` is a message of the node's memory, or one of the thread, which
+    /// stands for the nearest one before it that the memory has; empty for the
+    /// one added last.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`; `MessageNotFound` for a message of neither;
+    /// `NodeMemoryCorrupt`, `Objects`, `NoObjectStore`.
+    pub async fn node_dialogue(
+        &self,
+        tenant: &TenantId,
+        node: &Node,
+        current: &str,
+    ) -> Result<Vec<NodeMessage>, StoreError> {
+        let memory = self.node_memory(tenant, node).await?;
+        if current.is_empty() {
+            return Ok(memory.into_path(None).unwrap_or_default());
+        }
+        if memory.has(current) {
+            return Ok(memory.into_path(Some(current)).unwrap_or_default());
+        }
+        let message = thread_message(current).ok_or(StoreError::MessageNotFound)?;
+        let params: Params<'_> = &[&tenant.as_str(), &node.thread.uuid(), &node.id, &message];
+        let rows = self
+            .pool
+            .within(tenant, query!("nodes/nearest"), params)
+            .await?;
+        let row = only(rows)?;
+        match column(&row, 0)? {
+            "ok" => {
+                let nearest: Option<String> = column(&row, 1)?;
+                Ok(nearest
+                    .and_then(|id| memory.into_path(Some(&id)))
+                    .unwrap_or_default())
+            }
+            "message_not_found" => Err(StoreError::MessageNotFound),
+            other => Err(unknown_status(other)),
+        }
+    }
+
+    /// All of a node's memory. What waits is read before the object: a turn that
+    /// is folded in meanwhile is seen twice then, and never missed.
+    async fn node_memory(&self, tenant: &TenantId, node: &Node) -> Result<Memory, StoreError> {
+        let objects = self.require_objects()?;
+        let (name, thread) = (tenant.as_str(), node.thread.uuid());
+        let of_thread: Params<'_> = &[&name, &thread];
+        let of_node: Params<'_> = &[&name, &thread, &node.id];
+        let queries = [
+            (query!("threads/get"), of_thread),
+            (query!("nodes/get"), of_node),
+            (query!("nodes/turns"), of_node),
+        ];
+        for _ in 0..READS {
+            let results = self.pool.within_all(tenant, &queries).await?;
+            let [threads, records, turns] = results.as_slice() else {
+                return Err(StoreError::ThreadNotFound);
+            };
+            one_thread(threads)?;
+            let Some(before) = record(records)? else {
+                return Ok(Memory::default());
+            };
+            let turns = waiting(turns)?;
+            if !before.has_object {
+                let mut memory = Memory::default();
+                memory.fold(turns);
+                return Ok(memory);
+            }
+            let object = objects.read(&before.key).await?;
+            let version = object.as_ref().map(|object| object.version.clone());
+            let parsed = match object {
+                Some(object) => parse(objects, object.bytes).await?,
+                None => Err((None, "is missing".to_owned())),
+            };
+            let as_written = version.as_ref().map(Version::name) == Some(before.etag.as_str());
+            if !as_written && !self.lives_on(tenant, node, &before).await? {
+                continue;
+            }
+            let mut memory = match parsed {
+                Ok(memory) => memory,
+                Err((bytes, why)) => {
+                    return Err(self.set_aside(tenant, node, &before, bytes, why).await);
+                }
+            };
+            memory.fold(turns);
+            return Ok(memory);
+        }
+        // It was cleared each time: somebody wants it empty.
+        Ok(Memory::default())
+    }
+
+    /// Whether the memory is still the one that it was.
+    async fn lives_on(
+        &self,
+        tenant: &TenantId,
+        node: &Node,
+        before: &Record,
+    ) -> Result<bool, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &node.thread.uuid(), &node.id];
+        let rows = self
+            .pool
+            .within(tenant, query!("nodes/get"), params)
+            .await?;
+        Ok(record(&rows)?.is_some_and(|now| now.ordinal == before.ordinal))
+    }
+}

@@ -1,0 +1,182 @@
+//! What workers do, for all tenants: they find what there is to do, and do it as
+//! the service, tenant by tenant.
+
+use std::time::Duration;
+
+use futures::{StreamExt as _, stream};
+use memory_contract::TenantId;
+use tokio_postgres::Row;
+
+use super::{Node, flush::Patience};
+use crate::{
+    Outbox, Store, StoreError,
+    query::{Params, query},
+    rows::{self, column, only},
+};
+
+/// Nodes flushed at a time.
+const LANES: usize = 4;
+/// How long a deletion stays with one worker, and the pause after its first
+/// failure.
+const LEASE: Duration = Duration::from_secs(15);
+
+/// An object to erase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deletion {
+    /// Whose it is.
+    pub tenant: TenantId,
+    /// Its number.
+    pub id: i64,
+    /// The node whose memory it was.
+    pub node: Node,
+    /// The object.
+    pub key: String,
+}
+
+/// How much there is to do for workers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeStats {
+    /// Turns that wait for a flush.
+    pub waiting: i64,
+    /// The age of the oldest of them.
+    pub lag: Duration,
+    /// Nodes whose last flush failed and that have turns waiting.
+    pub failing: i64,
+    /// Objects that are still to be erased.
+    pub deletions: i64,
+}
+
+impl Outbox {
+    /// Flushes nodes through `store` whose turns have waited for `age`, at most
+    /// `limit`. One that fails is tried again later, and keeps no other waiting.
+    /// Returns how many there were.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn flush_forgotten(
+        &self,
+        store: &Store,
+        age: Duration,
+        limit: u32,
+    ) -> Result<u64, StoreError> {
+        let params: Params<'_> = &[&age.as_secs_f64(), &i64::from(limit)];
+        let found = self.pool.call(query!("nodes/forgotten"), params).await?;
+        let nodes = nodes(&found)?;
+        let count = nodes.len() as u64;
+        let flushed: Vec<u64> = stream::iter(nodes)
+            .map(|(tenant, node)| async move {
+                match store.flush(&tenant, &node, Patience::Skip).await {
+                    Ok(turns) => u64::from(turns > 0),
+                    Err(error) => {
+                        tracing::warn!(thread = %node.thread, %error, "a node could not be flushed");
+                        0
+                    }
+                }
+            })
+            .buffer_unordered(LANES)
+            .collect()
+            .await;
+        // What was skipped comes again at once: that is no progress.
+        Ok(if flushed.iter().sum::<u64>() == 0 {
+            0
+        } else {
+            count
+        })
+    }
+
+    /// Erases memories through `store` whose time has come, at most `limit`.
+    /// Returns how many.
+    ///
+    /// # Errors
+    /// Only those of the database; a part may have been erased.
+    pub async fn sweep_nodes(&self, store: &Store, limit: u32) -> Result<u64, StoreError> {
+        let found = self
+            .pool
+            .call(query!("nodes/expired"), &[&i64::from(limit)])
+            .await?;
+        let mut erased = 0;
+        for (tenant, node) in nodes(&found)? {
+            erased += u64::from(store.expire_node(&tenant, &node).await?);
+        }
+        Ok(erased)
+    }
+
+    /// Erases objects through `store` that are in the queue, at most `limit`.
+    /// One that fails is tried again later, and keeps no other waiting. Returns
+    /// how many there were.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn erase_objects(&self, store: &Store, limit: u32) -> Result<u64, StoreError> {
+        if store.objects().is_none() {
+            return Ok(0);
+        }
+        let params: Params<'_> = &[&i64::from(limit), &LEASE.as_secs_f64()];
+        let found = self
+            .pool
+            .call(query!("object_deletions/claim"), params)
+            .await?;
+        let deletions = found.iter().map(deletion).collect::<Result<Vec<_>, _>>()?;
+        let count = deletions.len() as u64;
+        stream::iter(deletions)
+            .for_each_concurrent(LANES, |deletion| async move {
+                if let Err(error) = store.erase_object(&deletion).await {
+                    tracing::warn!(thread = %deletion.node.thread, %error, "an object could not be erased");
+                }
+            })
+            .await;
+        Ok(count)
+    }
+
+    /// Forgets request ids of turns older than the configured time, at most
+    /// `limit`. Returns how many.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn sweep_node_requests(&self, limit: u32) -> Result<u64, StoreError> {
+        let params: Params<'_> = &[&self.request_retention.as_secs_f64(), &i64::from(limit)];
+        self.pool
+            .execute(query!("nodes/sweep_requests"), params)
+            .await
+    }
+
+    /// How much there is to do.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn node_stats(&self) -> Result<NodeStats, StoreError> {
+        let row = only(self.pool.call(query!("nodes/stats"), &[]).await?)?;
+        Ok(NodeStats {
+            waiting: column(&row, 0)?,
+            lag: Duration::try_from_secs_f64(column(&row, 1)?).unwrap_or_default(),
+            failing: column(&row, 2)?,
+            deletions: column(&row, 3)?,
+        })
+    }
+}
+
+/// Reads `tenant_id, id, thread_id, node_id, object_key`.
+pub(super) fn deletion(row: &Row) -> Result<Deletion, StoreError> {
+    Ok(Deletion {
+        tenant: TenantId::new(column::<String>(row, 0)?),
+        id: column(row, 1)?,
+        node: Node {
+            thread: rows::id(row, 2)?,
+            id: column(row, 3)?,
+        },
+        key: column(row, 4)?,
+    })
+}
+
+fn nodes(found: &[Row]) -> Result<Vec<(TenantId, Node)>, StoreError> {
+    found
+        .iter()
+        .map(|row| {
+            let node = Node {
+                thread: rows::id(row, 1)?,
+                id: column(row, 2)?,
+            };
+            Ok((TenantId::new(column::<String>(row, 0)?), node))
+        })
+        .collect()
+}

@@ -1,0 +1,62 @@
+//! Where objects are kept.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use reqwest::Url;
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize, Serializer};
+
+/// Settings of object storage.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ObjectsConfig {
+    /// Where objects are kept: `file:///directory`, `s3://bucket/prefix`,
+    /// `gs://bucket/prefix`, `az://container/prefix`, or `memory:///`, which
+    /// forgets. Empty by default: then memories of nodes are not available,
+    /// unless somebody provides a place.
+    pub url: String,
+    /// What else the store needs, by the names of its client, such as
+    /// `aws_endpoint` and `aws_region`. The usual variables of the environment,
+    /// such as `AWS_ACCESS_KEY_ID`, are read too. Default: nothing.
+    #[serde(serialize_with = "masked")]
+    pub options: BTreeMap<String, SecretString>,
+    /// How long one read or one write may take. Default 10s.
+    #[serde(with = "humantime_serde")]
+    pub timeout: Duration,
+    /// Objects whose JSON is larger are compressed with zstd, in bytes. Default
+    /// 16,384.
+    pub compress_above: usize,
+    /// The largest memory of a node, as JSON, in bytes. Default 33,554,432.
+    pub max_object_bytes: usize,
+}
+
+impl Default for ObjectsConfig {
+    fn default() -> Self {
+        Self {
+            url: String::new(),
+            options: BTreeMap::new(),
+            timeout: Duration::from_secs(10),
+            compress_above: 16 * 1024,
+            max_object_bytes: 32 * 1024 * 1024,
+        }
+    }
+}
+
+impl ObjectsConfig {
+    /// Keeps objects in a directory, given as an absolute path.
+    pub fn use_directory(&mut self, path: &Path) {
+        if let Ok(url) = Url::from_directory_path(path) {
+            self.url = url.into();
+        }
+    }
+}
+
+/// Any of them may be a secret: only the names are shown.
+fn masked<S: Serializer>(
+    options: &BTreeMap<String, SecretString>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(options.keys().map(|key| (key, "********")))
+}

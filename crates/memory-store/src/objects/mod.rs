@@ -1,0 +1,258 @@
+//! Objects: read, written on a condition, erased.
+
+mod codec;
+mod config;
+mod key;
+mod local;
+mod open;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::path::Path;
+use object_store::{
+    Error, GetOptions, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload,
+    UpdateVersion,
+};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
+
+pub(crate) use codec::{pack, unpack};
+pub use config::ObjectsConfig;
+pub(crate) use key::{copy_key, memory_key};
+
+use crate::StoreError;
+use local::Locks;
+use open::Opened;
+
+/// Flushes under way at a time in one process: each holds an object in memory
+/// and a connection to the database.
+const FLUSHES: usize = 8;
+/// How much larger than what is written an object may be that somebody else has
+/// written.
+const FOREIGN: usize = 4;
+
+/// Object storage. A clone shares it.
+#[derive(Clone)]
+pub struct Objects(Arc<Inner>);
+
+struct Inner {
+    store: Arc<dyn ObjectStore>,
+    backend: &'static str,
+    locks: Option<Locks>,
+    config: ObjectsConfig,
+    flushes: Semaphore,
+}
+
+/// An object as it was read.
+pub(crate) struct Object {
+    /// `None` where it is too large to be read.
+    pub(crate) bytes: Option<Vec<u8>>,
+    pub(crate) version: Version,
+}
+
+/// Which of an object's contents one has seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Version(UpdateVersion);
+
+impl Version {
+    /// A name for it, to recognise it by.
+    pub(crate) fn name(&self) -> &str {
+        let UpdateVersion { e_tag, version } = &self.0;
+        e_tag.as_deref().or(version.as_deref()).unwrap_or_default()
+    }
+}
+
+/// What became of a write.
+pub(crate) enum Written {
+    /// It is stored.
+    Done(Version),
+    /// The object is not what it was taken for: nothing was written.
+    Conflict,
+}
+
+impl Objects {
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// `ObjectsConfig` for what somebody has to mend.
+    pub fn open(config: &ObjectsConfig) -> Result<Self, StoreError> {
+        let Opened {
+            store,
+            backend,
+            locks,
+        } = open::open(config)?;
+        Ok(Self(Arc::new(Inner {
+            store,
+            backend,
+            locks,
+            config: config.clone(),
+            flushes: Semaphore::new(FLUSHES),
+        })))
+    }
+
+    /// The kind of store: `file`, `s3`, `gs`, `az` or `memory`.
+    pub fn backend(&self) -> &'static str {
+        self.0.backend
+    }
+
+    pub(crate) fn config(&self) -> &ObjectsConfig {
+        &self.0.config
+    }
+
+    /// The largest JSON that is read.
+    pub(crate) fn read_limit(&self) -> usize {
+        self.0.config.max_object_bytes.saturating_mul(FOREIGN)
+    }
+
+    /// Waits until another flush may begin.
+    pub(crate) async fn flush_permit(&self) -> Option<SemaphorePermit<'_>> {
+        self.0.flushes.acquire().await.ok()
+    }
+
+    /// Reads an object; `None` where there is none.
+    pub(crate) async fn read(&self, key: &str) -> Result<Option<Object>, StoreError> {
+        let path = path(key)?;
+        let limit = u64::try_from(self.read_limit()).unwrap_or(u64::MAX);
+        let read = async {
+            let found = self.0.store.get_opts(&path, GetOptions::default()).await?;
+            let version = Version(UpdateVersion {
+                e_tag: found.meta.e_tag.clone(),
+                version: found.meta.version.clone(),
+            });
+            let bytes = if found.meta.size > limit {
+                None
+            } else {
+                Some(found.bytes().await?.to_vec())
+            };
+            Ok(Object { bytes, version })
+        };
+        match self.bounded("read", read).await? {
+            Ok(object) => Ok(Some(object)),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(unavailable("read", error)),
+        }
+    }
+
+    /// Writes an object if it is still in the version that was seen, or still
+    /// missing. A write under way goes on when nobody waits for it any more.
+    pub(crate) async fn write(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+        seen: Option<Version>,
+    ) -> Result<Written, StoreError> {
+        let path = path(key)?;
+        let inner = Arc::clone(&self.0);
+        let write = tokio::spawn(async move { inner.put(path, bytes.into(), seen).await });
+        match self.bounded("write", write).await? {
+            Ok(Ok(version)) => Ok(Written::Done(version)),
+            // A directory that a deletion has just left empty goes away.
+            Ok(Err(
+                Error::Precondition { .. } | Error::AlreadyExists { .. } | Error::NotFound { .. },
+            )) => Ok(Written::Conflict),
+            Ok(Err(error)) => Err(unavailable("write", error)),
+            Err(error) => Err(StoreError::Objects {
+                what: "write",
+                source: error.into(),
+            }),
+        }
+    }
+
+    /// Erases an object. Idempotent.
+    pub(crate) async fn delete(&self, key: &str) -> Result<(), StoreError> {
+        let path = path(key)?;
+        match self.bounded("delete", self.0.store.delete(&path)).await? {
+            Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(unavailable("delete", error)),
+        }
+    }
+
+    async fn bounded<T>(
+        &self,
+        what: &'static str,
+        work: impl Future<Output = T>,
+    ) -> Result<T, StoreError> {
+        let limit = self.0.config.timeout;
+        timeout(limit, work)
+            .await
+            .map_err(|_elapsed| too_slow(what, limit))
+    }
+}
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Objects").field(&self.0.backend).finish()
+    }
+}
+
+impl Inner {
+    async fn put(
+        &self,
+        path: Path,
+        bytes: PutPayload,
+        seen: Option<Version>,
+    ) -> Result<Version, Error> {
+        let mode = match (&self.locks, seen) {
+            (Some(locks), Some(seen)) => {
+                let (locks, key) = (locks.clone(), path.to_string());
+                let limit = self.config.timeout;
+                let lock = tokio::task::spawn_blocking(move || locks.lock(&key, limit))
+                    .await?
+                    .map_err(|error| Error::Generic {
+                        store: "file",
+                        source: error.into(),
+                    })?;
+                let found = self.store.head(&path).await?;
+                if found.e_tag != seen.0.e_tag {
+                    return Err(Error::Precondition {
+                        path: path.to_string(),
+                        source: "the file has changed".into(),
+                    });
+                }
+                let written = self.write_as(&path, bytes, PutMode::Overwrite).await;
+                drop(lock);
+                return written;
+            }
+            (None, Some(Version(seen))) => PutMode::Update(seen),
+            (_, None) => PutMode::Create,
+        };
+        self.write_as(&path, bytes, mode).await
+    }
+
+    async fn write_as(
+        &self,
+        path: &Path,
+        bytes: PutPayload,
+        mode: PutMode,
+    ) -> Result<Version, Error> {
+        let written = self
+            .store
+            .put_opts(path, bytes, PutOptions::from(mode))
+            .await?;
+        Ok(Version(UpdateVersion::from(written)))
+    }
+}
+
+/// The error of an object that took too long.
+pub(crate) fn too_slow(what: &'static str, limit: Duration) -> StoreError {
+    StoreError::Objects {
+        what,
+        source: format!("no answer within {} ms", limit.as_millis()).into(),
+    }
+}
+
+fn path(key: &str) -> Result<Path, StoreError> {
+    Path::parse(key).map_err(|_| StoreError::Corrupt {
+        what: "object key",
+        why: "it is no path".to_owned(),
+    })
+}
+
+fn unavailable(what: &'static str, error: Error) -> StoreError {
+    StoreError::Objects {
+        what,
+        source: error.into(),
+    }
+}

@@ -1,0 +1,140 @@
+//! Opening a store by its URL.
+
+use std::env;
+use std::fs;
+use std::iter;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path as FilePath;
+use std::str::FromStr as _;
+use std::sync::Arc;
+
+use object_store::ObjectStoreScheme as Scheme;
+use object_store::aws::AmazonS3ConfigKey;
+use object_store::azure::AzureConfigKey;
+use object_store::gcp::GoogleConfigKey;
+use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
+use object_store::prefix::PrefixStore;
+use object_store::{ObjectStore, parse_url_opts};
+use reqwest::Url;
+use secrecy::ExposeSecret as _;
+
+use super::local::Locks;
+use crate::{ObjectsConfig, StoreError};
+
+/// A store and what is known of it.
+pub(super) struct Opened {
+    pub(super) store: Arc<dyn ObjectStore>,
+    /// Its kind: `file`, `s3`, `gs`, `az` or `memory`.
+    pub(super) backend: &'static str,
+    /// Who takes turns where the store itself has no conditional writes.
+    pub(super) locks: Option<Locks>,
+}
+
+/// Opens the store. A directory is made where there is none; nothing else is
+/// asked for an answer.
+pub(super) fn open(config: &ObjectsConfig) -> Result<Opened, StoreError> {
+    let url = Url::parse(&config.url).map_err(|_| {
+        wrong(
+            "url",
+            "must be a URL such as file:///var/lib/recollect/objects",
+        )
+    })?;
+    let (scheme, _) = Scheme::parse(&url).map_err(|_| {
+        wrong(
+            "url",
+            "must begin with file://, s3://, gs://, az:// or memory:",
+        )
+    })?;
+    let backend = match scheme {
+        Scheme::Local => return directory(&url),
+        Scheme::Memory => {
+            return Ok(Opened {
+                store: Arc::new(InMemory::new()),
+                backend: "memory",
+                locks: None,
+            });
+        }
+        Scheme::AmazonS3 => "s3",
+        Scheme::GoogleCloudStorage => "gs",
+        Scheme::MicrosoftAzure => "az",
+        _ => {
+            return Err(wrong(
+                "url",
+                "must begin with file://, s3://, gs://, az:// or memory:",
+            ));
+        }
+    };
+    // An error only says that somebody has chosen one already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let known = |key: &str| match backend {
+        "s3" => AmazonS3ConfigKey::from_str(key).is_ok(),
+        "gs" => GoogleConfigKey::from_str(key).is_ok(),
+        _ => AzureConfigKey::from_str(key).is_ok(),
+    };
+    if let Some(key) = config
+        .options
+        .keys()
+        .find(|key| !known(&key.to_lowercase()))
+    {
+        return Err(wrong(
+            "options",
+            format!("`{key}` is no option of a store of the kind {backend}"),
+        ));
+    }
+    // One object at a time is erased, which every provider can.
+    let own = ("aws_disable_bulk_delete".to_owned(), "true".to_owned());
+    let environment = env::vars_os().filter_map(|(name, value)| {
+        let name = name.to_str()?.to_lowercase();
+        let ours = ["aws_", "google_", "azure_"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix));
+        Some((name.clone(), value.to_str()?.to_owned())).filter(|_| ours)
+    });
+    let options = config
+        .options
+        .iter()
+        .map(|(key, value)| (key.to_lowercase(), value.expose_secret().to_owned()));
+    let (store, prefix) = parse_url_opts(&url, iter::once(own).chain(environment).chain(options))
+        // Its words may repeat an option.
+        .map_err(|_| wrong("options", "the store cannot be opened with these options"))?;
+    Ok(Opened {
+        store: Arc::new(PrefixStore::new(store, prefix)),
+        backend,
+        locks: None,
+    })
+}
+
+fn directory(url: &Url) -> Result<Opened, StoreError> {
+    let path = url
+        .to_file_path()
+        .map_err(|()| wrong("url", "must name a directory: file:///directory"))?;
+    let unusable = |error: &dyn std::fmt::Display| {
+        wrong("url", format!("{} cannot be used: {error}", path.display()))
+    };
+    make(&path).map_err(|error| unusable(&error))?;
+    let locks = Locks::new(&path).map_err(|error| unusable(&error))?;
+    let store = LocalFileSystem::new_with_prefix(&path)
+        .map_err(|error| unusable(&error))?
+        .with_fsync(true)
+        .with_automatic_cleanup(true);
+    Ok(Opened {
+        store: Arc::new(store),
+        backend: "file",
+        locks: Some(locks),
+    })
+}
+
+fn make(path: &FilePath) -> std::io::Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+}
+
+fn wrong(key: &'static str, why: impl Into<String>) -> StoreError {
+    StoreError::ObjectsConfig {
+        key,
+        why: why.into(),
+    }
+}

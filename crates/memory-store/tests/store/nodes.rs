@@ -1,0 +1,215 @@
+use memory_contract::{NewNodeMessage, NodeParent, TenantId};
+use memory_store::{Node, NodeTurn, Objects, ObjectsConfig, Store, StoreError};
+use tempfile::TempDir;
+
+use crate::world::World;
+
+struct Nodes {
+    world: World,
+    store: Store,
+    node: Node,
+    _dir: TempDir,
+}
+
+impl Nodes {
+    async fn new() -> Self {
+        let world = World::new().await;
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = ObjectsConfig::default();
+        config.use_directory(dir.path());
+        let objects = Objects::open(&config).unwrap();
+        let node = Node {
+            thread: world.thread().await.id,
+            id: "planner".to_owned(),
+        };
+        Self {
+            store: world.store.clone().with_objects(Some(objects)),
+            world,
+            node,
+            _dir: dir,
+        }
+    }
+
+    fn tenant(&self) -> &TenantId {
+        &self.world.tenant
+    }
+
+    async fn add(&self, name: &str) {
+        let said = |side: &str| NewNodeMessage {
+            id: format!("{side}-{name}"),
+            caller_chose_id: true,
+            content: format!("{side} says {name}"),
+            files: Vec::new(),
+            created: None,
+        };
+        let turn = NodeTurn {
+            node: self.node.clone(),
+            app: memory_contract::AppId::new("app"),
+            parent: NodeParent::Last,
+            messages: [said("user"), said("assistant")],
+            tokens: [3, 3],
+            request_id: None,
+            ttl: None,
+        };
+        self.store
+            .add_node_turn(self.tenant(), &turn)
+            .await
+            .unwrap();
+    }
+
+    async fn flush(&self) -> u64 {
+        self.store
+            .flush_node(self.tenant(), &self.node)
+            .await
+            .unwrap()
+    }
+
+    async fn dialogue(&self) -> Vec<String> {
+        let path = self
+            .store
+            .node_dialogue(self.tenant(), &self.node, "")
+            .await;
+        path.unwrap()
+            .into_iter()
+            .map(|message| message.id)
+            .collect()
+    }
+}
+
+const TABLES: [&str; 2] = ["node_memories", "node_turns"];
+
+#[tokio::test]
+async fn a_flush_cut_off_after_its_write_is_done_again_without_doubles() {
+    let nodes = Nodes::new().await;
+    let owner = nodes.world.owner().await;
+    let mut expected = Vec::new();
+    for name in ["first", "second"] {
+        nodes.add(name).await;
+        for table in TABLES {
+            let keep = format!("CREATE TEMP TABLE kept_{table} AS SELECT * FROM recollect.{table}");
+            owner.batch_execute(&keep).await.unwrap();
+        }
+        assert_eq!(nodes.flush().await, 1);
+        // The object is written, and the database knows nothing of it.
+        for table in TABLES {
+            let restore = format!(
+                "DELETE FROM recollect.{table};
+                 INSERT INTO recollect.{table} OVERRIDING SYSTEM VALUE SELECT * FROM kept_{table};
+                 DROP TABLE kept_{table};"
+            );
+            owner.batch_execute(&restore).await.unwrap();
+        }
+        expected.extend([format!("user-{name}"), format!("assistant-{name}")]);
+        assert_eq!(nodes.dialogue().await, expected);
+        assert_eq!(nodes.flush().await, 1);
+        assert_eq!(nodes.flush().await, 0);
+        assert_eq!(nodes.dialogue().await, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_flush_of_a_memory_that_was_cleared_meanwhile_is_not_noted() {
+    let nodes = Nodes::new().await;
+    nodes.add("old").await;
+    let owner = nodes.world.owner().await;
+    let ordinal = "SELECT ordinal FROM recollect.node_memories";
+    let before: i64 = owner.query_one(ordinal, &[]).await.unwrap().get(0);
+    nodes
+        .store
+        .clear_node(nodes.tenant(), &nodes.node)
+        .await
+        .unwrap();
+    nodes.add("new").await;
+    let service = nodes.world.role("recollect_service").await;
+    let noted: bool = service
+        .query_one(
+            "SELECT recollect.node_flushed($1, $2, 'planner', $3, '{}', 'etag', 10)
+             FROM set_config('recollect.tenant', $1, false)",
+            &[&nodes.tenant().as_str(), &nodes.node.thread.uuid(), &before],
+        )
+        .await
+        .unwrap()
+        .get(0);
+    assert!(!noted);
+    assert_eq!(nodes.dialogue().await, ["user-new", "assistant-new"]);
+}
+
+#[tokio::test]
+async fn a_deletion_spares_an_object_that_is_in_use_again() {
+    let nodes = Nodes::new().await;
+    let owner = nodes.world.owner().await;
+    nodes.add("old").await;
+    nodes.flush().await;
+    // Erased with the thread's other messages, which waits for no object.
+    nodes
+        .store
+        .clear_thread(nodes.tenant(), nodes.node.thread)
+        .await
+        .unwrap();
+    assert!(nodes.dialogue().await.is_empty());
+    nodes.add("new").await;
+    nodes.flush().await;
+    let erased = nodes.world.outbox.erase_objects(&nodes.store, 10).await;
+    assert_eq!(erased.unwrap(), 1);
+    let left = "SELECT count(*) FROM recollect.object_deletions";
+    let left: i64 = owner.query_one(left, &[]).await.unwrap().get(0);
+    assert_eq!(left, 0);
+    assert_eq!(nodes.dialogue().await, ["user-new", "assistant-new"]);
+}
+
+#[tokio::test]
+async fn turns_that_are_added_during_flushes_are_all_kept() {
+    let nodes = Nodes::new().await;
+    let writers = (0..4).map(|writer| {
+        let nodes = &nodes;
+        async move {
+            for number in 0..8 {
+                nodes.add(&format!("{writer}-{number}")).await;
+                if number % 3 == 0 {
+                    nodes.flush().await;
+                }
+            }
+        }
+    });
+    futures::future::join_all(writers).await;
+    nodes.flush().await;
+    let mut dialogue = nodes.dialogue().await;
+    assert_eq!(dialogue.len(), 64);
+    dialogue.sort();
+    dialogue.dedup();
+    assert_eq!(dialogue.len(), 64);
+}
+
+#[tokio::test]
+async fn without_a_place_for_objects_a_turn_is_refused() {
+    let nodes = Nodes::new().await;
+    let answer = nodes
+        .world
+        .store
+        .flush_node(nodes.tenant(), &nodes.node)
+        .await;
+    assert!(matches!(answer, Err(StoreError::NoObjectStore)));
+}
+
+#[test]
+fn a_place_that_cannot_be_used_names_its_key() {
+    for (url, options, key) in [
+        ("nowhere", None, "url"),
+        ("ftp://host/path", None, "url"),
+        ("file:///proc/nowhere", None, "url"),
+        ("s3://bucket", Some("aws_regoin"), "options"),
+    ] {
+        let config = ObjectsConfig {
+            url: url.to_owned(),
+            options: options
+                .map(|name| (name.to_owned(), "x".to_owned().into()))
+                .into_iter()
+                .collect(),
+            ..ObjectsConfig::default()
+        };
+        match Objects::open(&config) {
+            Err(StoreError::ObjectsConfig { key: found, .. }) => assert_eq!(found, key, "{url}"),
+            other => panic!("{url}: {other:?}"),
+        }
+    }
+}

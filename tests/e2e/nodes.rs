@@ -1,0 +1,607 @@
+//! Memories of nodes: what callers see.
+
+use memory_contract::proto::{
+    AddNodeTurnRequest, FileRef, FileType, FlushNodeMemoryRequest, GetNodeHistoryRequest,
+    GetNodeMemoryStatusRequest, ListNodeMemoriesRequest, NodeMessageInput, NodeRef, Role, file_ref,
+};
+use recollect_tests::{
+    Client, Key, PLAIN, Refused as _, app, node, node_texts, node_turn, reply, say, says, session,
+    trials, turn,
+};
+use tonic::Code;
+use uuid::Uuid;
+
+use crate::plain;
+
+trials![
+    d02_a_nodes_memory_needs_a_conversation,
+    d12_a_turn_has_files_on_both_sides,
+    d13_a_nodes_history_has_a_budget_of_2000_tokens,
+    d13_the_budget_counts_in_the_models_own_tokens,
+    d15_a_cleared_memory_is_gone_at_once,
+    d16_a_nodes_history_follows_the_regenerated_branch,
+    d17_a_budget_cuts_the_thread_that_was_extracted,
+    d20_nodes_have_separate_memories,
+    d20_a_node_in_a_loop_builds_on_its_earlier_iterations,
+    a_message_of_the_thread_stands_for_the_nearest_that_the_node_has,
+    a_message_that_nobody_knows_is_not_found,
+    an_id_is_used_once_in_a_node,
+    a_parent_has_to_be_in_the_nodes_memory,
+    a_request_id_makes_a_turns_retry_safe,
+    a_turn_that_is_refused_leaves_no_memory,
+    a_conversation_can_be_named_by_its_session,
+    nodes_are_listed_page_by_page,
+    a_cleared_thread_has_no_memories,
+    no_tenant_reaches_anothers_nodes,
+    the_state_of_node_memory_can_be_asked_for,
+];
+
+async fn planner(client: &Client) -> NodeRef {
+    let thread_id = client.thread(&app()).await;
+    node(&thread_id, "planner")
+}
+
+fn ask(node: &NodeRef, current: &str) -> GetNodeHistoryRequest {
+    GetNodeHistoryRequest {
+        node: Some(node.clone()),
+        current_message_id: current.to_owned(),
+        ..Default::default()
+    }
+}
+
+fn with_ids(mut request: AddNodeTurnRequest, user: &str, assistant: &str) -> AddNodeTurnRequest {
+    let name = |side: &mut Option<NodeMessageInput>, id: &str| {
+        side.as_mut().unwrap().message_id = id.to_owned();
+    };
+    name(&mut request.user, user);
+    name(&mut request.assistant, assistant);
+    request
+}
+
+fn after(parent: &str, request: AddNodeTurnRequest) -> AddNodeTurnRequest {
+    AddNodeTurnRequest {
+        parent_message_id: parent.to_owned(),
+        ..request
+    }
+}
+
+async fn d02_a_nodes_memory_needs_a_conversation() {
+    let client = plain().await;
+    let nowhere = node("", "planner");
+    let reason = "NODE_MEMORY_NEEDS_CONVERSATION";
+    let add = client.nodes().add_node_turn(node_turn(&nowhere, "Q", "A"));
+    add.await.refused().is(Code::FailedPrecondition, reason);
+    let flush = FlushNodeMemoryRequest {
+        node: Some(nowhere.clone()),
+    };
+    let flush = client.nodes().flush_node_memory(flush).await;
+    flush.refused().is(Code::FailedPrecondition, reason);
+    let history = client.nodes().get_node_history(ask(&nowhere, "")).await;
+    history.refused().is(Code::FailedPrecondition, reason);
+    let list = client
+        .nodes()
+        .list_node_memories(ListNodeMemoriesRequest::default());
+    list.await.refused().is(Code::FailedPrecondition, reason);
+
+    let both = NodeRef {
+        session: Some(session("a", "u", "k")),
+        ..node(&Uuid::new_v4().to_string(), "planner")
+    };
+    let add = client.nodes().add_node_turn(node_turn(&both, "Q", "A"));
+    add.await.refused().names_field("node.session");
+}
+
+async fn d12_a_turn_has_files_on_both_sides() {
+    let client = plain().await;
+    let node = planner(&client).await;
+    let file = |location| FileRef {
+        r#type: FileType::Image.into(),
+        location: Some(location),
+        ..Default::default()
+    };
+    let asked = file(file_ref::Location::Url("https://example.com/a.png".into()));
+    let made = file(file_ref::Location::Url("https://example.com/b.png".into()));
+    let request = AddNodeTurnRequest {
+        node: Some(node.clone()),
+        user: Some(NodeMessageInput {
+            files: vec![asked.clone()],
+            ..says("Make it blue.")
+        }),
+        assistant: Some(NodeMessageInput {
+            files: vec![made.clone()],
+            ..says("Here it is.")
+        }),
+        ..Default::default()
+    };
+    let added = client.add_turn(request).await;
+    for flushed in [false, true] {
+        if flushed {
+            assert_eq!(client.flush_node(&node).await.flushed_turn_count, 1);
+            assert_eq!(client.flush_node(&node).await.flushed_turn_count, 0);
+        }
+        let history = client.node_history(ask(&node, "")).await;
+        let [user, assistant] = history.messages.as_slice() else {
+            panic!("{history:?}");
+        };
+        assert_eq!(user.message_id, added.user_message_id);
+        assert_eq!(assistant.message_id, added.assistant_message_id);
+        assert_eq!(user.parent_message_id, "");
+        assert_eq!(assistant.parent_message_id, user.message_id);
+        assert_eq!(
+            (user.role(), assistant.role()),
+            (Role::User, Role::Assistant)
+        );
+        for (message, file) in [(user, &asked), (assistant, &made)] {
+            assert_eq!(message.files.len(), 1);
+            assert_eq!(message.files[0].location, file.location);
+            assert_eq!(message.files[0].r#type, file.r#type);
+            assert!(!message.files[0].dangling);
+            assert!(message.token_count > 3 && message.create_time.is_some());
+        }
+        let tokens: i32 = history.messages.iter().map(|m| m.token_count).sum();
+        assert_eq!(history.total_tokens, tokens);
+    }
+}
+
+async fn d13_a_nodes_history_has_a_budget_of_2000_tokens() {
+    let client = plain().await;
+    let node = planner(&client).await;
+    let answer = "word ".repeat(180);
+    for number in 0..20 {
+        let turn = node_turn(&node, &format!("Question {number}"), &answer);
+        client.add_turn(turn).await;
+    }
+    let history = client.node_history(ask(&node, "")).await;
+    assert!(history.truncated && !history.content_truncated);
+    assert!(history.total_tokens <= 2_000, "{}", history.total_tokens);
+    assert!(history.total_tokens > 1_700, "{}", history.total_tokens);
+    assert_eq!(history.messages[0].role(), Role::User);
+    assert_eq!(history.messages.len() % 2, 0);
+    assert_eq!(history.tokenizer, "o200k_base");
+    let newest = &history.messages[history.messages.len() - 2];
+    assert_eq!(newest.content, "Question 19");
+
+    let short = GetNodeHistoryRequest {
+        message_limit: 3,
+        ..ask(&node, "")
+    };
+    assert_eq!(client.node_history(short).await.messages.len(), 2);
+}
+
+async fn d13_the_budget_counts_in_the_models_own_tokens() {
+    let client = plain().await;
+    let node = planner(&client).await;
+    client
+        .add_turn(node_turn(&node, "Grüße aus Köln, schön!", "はじめまして。"))
+        .await;
+    let old = GetNodeHistoryRequest {
+        model: "text-davinci-003".to_owned(),
+        ..ask(&node, "")
+    };
+    let (new, old) = (
+        client.node_history(ask(&node, "")).await,
+        client.node_history(old).await,
+    );
+    assert_eq!(old.tokenizer, "p50k_base");
+    assert!(old.total_tokens > new.total_tokens, "{old:?} {new:?}");
+}
+
+async fn d15_a_cleared_memory_is_gone_at_once() {
+    let client = plain().await;
+    let node = planner(&client).await;
+    assert_eq!(client.clear_node(&node).await, 0);
+    client.add_turn(node_turn(&node, "1", "2")).await;
+    let flushed = client.flush_node(&node).await;
+    let object = PLAIN.data().join("objects").join(&flushed.object_key);
+    assert!(object.is_file(), "{}", object.display());
+    client.add_turn(node_turn(&node, "3", "4")).await;
+    assert_eq!(client.clear_node(&node).await, 4);
+    assert!(client.node_dialogue(&node, "").await.is_empty());
+    assert!(client.node_memories(&node.thread_id).await.is_empty());
+    assert!(!object.exists(), "the object goes with it");
+    assert_eq!(client.clear_node(&node).await, 0);
+
+    // It begins anew, and nothing old comes back.
+    client.add_turn(node_turn(&node, "5", "6")).await;
+    assert_eq!(client.node_dialogue(&node, "").await, ["5", "6"]);
+    assert_eq!(client.flush_node(&node).await.flushed_turn_count, 1);
+    assert_eq!(client.node_dialogue(&node, "").await, ["5", "6"]);
+}
+
+async fn d16_a_nodes_history_follows_the_regenerated_branch() {
+    let client = plain().await;
+    let node = planner(&client).await;
+    let first = client.add_turn(node_turn(&node, "1", "2")).await;
+    let second = client.add_turn(node_turn(&node, "3", "4")).await;
+    client.flush_node(&node).await;
+    // Another second turn, and one that goes on from there.
+    let again = node_turn(&node, "3 again", "4 again");
+    let again = client
+        .add_turn(after(&first.assistant_message_id, again))
+        .await;
+    client.add_turn(node_turn(&node, "5", "6")).await;
+    for _ in 0..2 {
+        let last = client.node_dialogue(&node, "").await;
+        assert_eq!(last, ["1", "2", "3 again", "4 again", "5", "6"]);
+        for (current, path) in [
+            (
+                &second.assistant_message_id,
+                ["1", "2", "3", "4"].as_slice(),
+            ),
+            (
+                &again.assistant_message_id,
+                &["1", "2", "3 again", "4 again"],
+            ),
+            (&second.user_message_id, &["1", "2", "3"]),
+            (&first.assistant_message_id, &["1", "2"]),
+        ] {
+            assert_eq!(client.node_dialogue(&node, current).await, path);
+        }
+        client.flush_node(&node).await;
+    }
+    // A second beginning.
+    let root = AddNodeTurnRequest {
+        root: true,
+        ..node_turn(&node, "A", "B")
+    };
+    client.add_turn(root).await;
+    assert_eq!(client.node_dialogue(&node, "").await, ["A", "B"]);
+}
+
+async fn d17_a_budget_cuts_the_thread_that_was_extracted() {
+    let client = plain().await;
+    let node = planner(&client).await;
+    let first = client.add_turn(node_turn(&node, "1", "2")).await;
+    let mut last = first.assistant_message_id.clone();
+    for number in 0..5 {
+        let turn = after(&last, node_turn(&node, &format!("u{number}"), "ok"));
+        last = client.add_turn(turn).await.assistant_message_id;
+        // Beside the way: no message of it may take up the budget.
+        let beside = node_turn(&node, &"noise ".repeat(500), "noise");
+        client
+            .add_turn(after(&first.assistant_message_id, beside))
+            .await;
+    }
+    let all = client.node_history(ask(&node, &last)).await;
+    assert!(!all.truncated);
+    let expected = [
+        "1", "2", "u0", "ok", "u1", "ok", "u2", "ok", "u3", "ok", "u4", "ok",
+    ];
+    assert_eq!(node_texts(&all.messages), expected);
+    // Whole turns, the newest of the way.
+    let newest: i32 = all.messages[8..].iter().map(|m| m.token_count).sum();
+    for (max_tokens, kept) in [(newest, 4), (newest + 1, 4), (newest - 1, 2)] {
+        let request = GetNodeHistoryRequest {
+            max_tokens,
+            ..ask(&node, &last)
+        };
+        let history = client.node_history(request).await;
+        assert!(history.truncated && history.total_tokens <= max_tokens);
+        assert_eq!(node_texts(&history.messages), expected[12 - kept..]);
+    }
+}
+
+async fn d20_nodes_have_separate_memories() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let (planner, critic) = (node(&thread_id, "planner"), node(&thread_id, "critic"));
+    let elsewhere = node(&client.thread(&app()).await, "planner");
+    for (node, word) in [
+        (&planner, "plan"),
+        (&critic, "critique"),
+        (&elsewhere, "other"),
+    ] {
+        // An id may be used in each.
+        client
+            .add_turn(with_ids(node_turn(node, word, word), "u1", "a1"))
+            .await;
+    }
+    for flushed in [false, true] {
+        for (node, word) in [
+            (&planner, "plan"),
+            (&critic, "critique"),
+            (&elsewhere, "other"),
+        ] {
+            if flushed {
+                client.flush_node(node).await;
+            }
+            assert_eq!(client.node_dialogue(node, "a1").await, [word, word]);
+        }
+    }
+    client.clear_node(&critic).await;
+    assert_eq!(client.node_dialogue(&planner, "").await, ["plan", "plan"]);
+}
+
+async fn d20_a_node_in_a_loop_builds_on_its_earlier_iterations() {
+    let client = plain().await;
+    let node = planner(&client).await;
+    let mut expected = Vec::new();
+    for iteration in 0..12 {
+        assert_eq!(client.node_dialogue(&node, "").await, expected);
+        let (question, answer) = (format!("q{iteration}"), format!("a{iteration}"));
+        client.add_turn(node_turn(&node, &question, &answer)).await;
+        if iteration % 3 > 0 {
+            client.flush_node(&node).await;
+        }
+        expected.extend([question, answer]);
+    }
+    assert_eq!(client.node_dialogue(&node, "").await, expected);
+}
+
+async fn a_message_of_the_thread_stands_for_the_nearest_that_the_node_has() {
+    let client = plain().await;
+    let node = planner(&client).await;
+    let thread_id = node.thread_id.clone();
+    let one = async |message| {
+        let stored = client.append(&thread_id, vec![message]).await;
+        stored.messages[0].message_id.clone()
+    };
+    let before = one(say(Role::User, "Hello")).await;
+    let hello = one(say(Role::Assistant, "Hi")).await;
+    let question = one(say(Role::User, "Plan a trip")).await;
+    let turn = with_ids(node_turn(&node, "Plan a trip", "A plan"), &question, "made");
+    client.add_turn(turn).await;
+    let answer = one(say(Role::Assistant, "Here is a plan")).await;
+    let next = one(say(Role::User, "And a hotel?")).await;
+    for flushed in [false, true] {
+        if flushed {
+            client.flush_node(&node).await;
+        }
+        // Whoever asks for the question itself gets no more than that.
+        assert_eq!(
+            client.node_dialogue(&node, &question).await,
+            ["Plan a trip"]
+        );
+        for later in [&answer, &next] {
+            let dialogue = client.node_dialogue(&node, later).await;
+            assert_eq!(dialogue, ["Plan a trip", "A plan"]);
+        }
+        for earlier in [&before, &hello] {
+            assert!(client.node_dialogue(&node, earlier).await.is_empty());
+        }
+    }
+    // On another branch, it was never said.
+    let aside = one(reply(&hello, Role::User, "Forget it")).await;
+    assert!(client.node_dialogue(&node, &aside).await.is_empty());
+    let second = with_ids(node_turn(&node, "Forget it", "Done"), &aside, "made too");
+    let second = AddNodeTurnRequest {
+        root: true,
+        ..second
+    };
+    client.add_turn(second).await;
+    let after_aside = one(say(Role::Assistant, "Fine")).await;
+    let dialogue = client.node_dialogue(&node, &after_aside).await;
+    assert_eq!(dialogue, ["Forget it", "Done"]);
+    let dialogue = client.node_dialogue(&node, &next).await;
+    assert_eq!(dialogue, ["Plan a trip", "A plan"]);
+}
+
+async fn a_message_that_nobody_knows_is_not_found() {
+    let client = plain().await;
+    let node = planner(&client).await;
+    let other = client.thread(&app()).await;
+    let foreign = client.append(&other, turn("Q", "A")).await;
+    client.add_turn(node_turn(&node, "1", "2")).await;
+    let never = Uuid::new_v4().to_string();
+    for unknown in ["no-such", &never, &foreign.messages[0].message_id] {
+        let history = client.nodes().get_node_history(ask(&node, unknown)).await;
+        history.refused().is(Code::NotFound, "MESSAGE_NOT_FOUND");
+    }
+}
+
+async fn an_id_is_used_once_in_a_node() {
+    let client = plain().await;
+    let node = planner(&client).await;
+    let first = with_ids(node_turn(&node, "1", "2"), "u", "a");
+    client.add_turn(first.clone()).await;
+    for flushed in [false, true] {
+        if flushed {
+            client.flush_node(&node).await;
+        }
+        for (user, assistant, used) in [("u", "b", "u"), ("v", "a", "a"), ("a", "w", "a")] {
+            let turn = with_ids(node_turn(&node, "3", "4"), user, assistant);
+            let failure = client.nodes().add_node_turn(turn).await.refused();
+            let failure = failure.is(Code::AlreadyExists, "MESSAGE_ALREADY_EXISTS");
+            assert_eq!(failure.metadata["message_id"], used);
+        }
+    }
+    let same = with_ids(node_turn(&node, "3", "4"), "x", "x");
+    let same = client.nodes().add_node_turn(same).await;
+    same.refused().names_field("assistant.message_id");
+    assert_eq!(client.node_dialogue(&node, "").await, ["1", "2"]);
+}
+
+async fn a_parent_has_to_be_in_the_nodes_memory() {
+    let client = plain().await;
+    let node = planner(&client).await;
+    client
+        .add_turn(with_ids(node_turn(&node, "1", "2"), "u", "a"))
+        .await;
+    let lost = after("nobody", node_turn(&node, "3", "4"));
+    let lost = client.nodes().add_node_turn(lost).await;
+    lost.refused().names_field("parent_message_id");
+    let both = AddNodeTurnRequest {
+        root: true,
+        ..after("a", node_turn(&node, "3", "4"))
+    };
+    let both = client.nodes().add_node_turn(both).await;
+    both.refused().names_field("root");
+    let silent = node_turn(&node, "", "4");
+    let silent = client.nodes().add_node_turn(silent).await;
+    silent.refused().names_field("user.content");
+}
+
+async fn a_request_id_makes_a_turns_retry_safe() {
+    let client = plain().await;
+    let node = planner(&client).await;
+    let request = AddNodeTurnRequest {
+        request_id: Uuid::new_v4().to_string(),
+        ..node_turn(&node, "1", "2")
+    };
+    let first = client.add_turn(request.clone()).await;
+    client.flush_node(&node).await;
+    let again = client.add_turn(request.clone()).await;
+    assert!(!first.replayed && again.replayed);
+    assert_eq!(first.user_message_id, again.user_message_id);
+    assert_eq!(first.assistant_message_id, again.assistant_message_id);
+    assert_eq!(client.node_dialogue(&node, "").await, ["1", "2"]);
+
+    for other in [
+        AddNodeTurnRequest {
+            assistant: Some(says("3")),
+            ..request.clone()
+        },
+        AddNodeTurnRequest {
+            node: Some(NodeRef {
+                node_id: "critic".to_owned(),
+                ..node.clone()
+            }),
+            ..request.clone()
+        },
+        AddNodeTurnRequest {
+            root: true,
+            ..request.clone()
+        },
+    ] {
+        let failure = client.nodes().add_node_turn(other).await.refused();
+        failure.is(Code::AlreadyExists, "REQUEST_ID_REUSED");
+    }
+
+    // Twice at once.
+    let request = AddNodeTurnRequest {
+        request_id: Uuid::new_v4().to_string(),
+        ..node_turn(&node, "3", "4")
+    };
+    let calls = (0..8).map(|_| client.add_turn(request.clone()));
+    let answers = futures::future::join_all(calls).await;
+    assert_eq!(answers.iter().filter(|a| !a.replayed).count(), 1);
+    assert_eq!(client.node_dialogue(&node, "").await, ["1", "2", "3", "4"]);
+}
+
+async fn a_turn_that_is_refused_leaves_no_memory() {
+    let client = plain().await;
+    let node = planner(&client).await;
+    let lost = after("nobody", node_turn(&node, "1", "2"));
+    let lost = client.nodes().add_node_turn(lost).await;
+    lost.refused().names_field("parent_message_id");
+    assert!(client.node_memories(&node.thread_id).await.is_empty());
+}
+
+async fn a_conversation_can_be_named_by_its_session() {
+    let client = plain().await;
+    let names = session(&app(), "ada", "chat");
+    let node = NodeRef {
+        thread_id: String::new(),
+        session: Some(names.clone()),
+        node_id: "planner".to_owned(),
+    };
+    let early = client.nodes().add_node_turn(node_turn(&node, "1", "2"));
+    early.await.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let thread = client.resolve(names).await;
+    client.add_turn(node_turn(&node, "1", "2")).await;
+    client.flush_node(&node).await;
+    let by_id = NodeRef {
+        thread_id: thread.thread_id,
+        session: None,
+        ..node
+    };
+    assert_eq!(client.node_dialogue(&by_id, "").await, ["1", "2"]);
+}
+
+async fn nodes_are_listed_page_by_page() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let names = ["c", "a", "b", "ä/b", ".."];
+    for name in names {
+        let node = node(&thread_id, name);
+        client.add_turn(node_turn(&node, "1", "2")).await;
+        client.add_turn(node_turn(&node, "3", "4")).await;
+    }
+    client.flush_node(&node(&thread_id, "b")).await;
+    let mut request = ListNodeMemoriesRequest {
+        thread_id: thread_id.clone(),
+        page_size: 2,
+        ..Default::default()
+    };
+    let mut found = Vec::new();
+    loop {
+        let page = client.nodes().list_node_memories(request.clone()).await;
+        let page = page.unwrap().into_inner();
+        found.extend(page.node_memories);
+        if page.next_page_token.is_empty() {
+            break;
+        }
+        request.page_token = page.next_page_token;
+    }
+    let listed: Vec<&str> = found.iter().map(|memory| memory.node_id.as_str()).collect();
+    assert_eq!(listed, names);
+    for memory in &found {
+        let flushed = memory.node_id == "b";
+        assert_eq!(memory.message_count, 4);
+        assert_eq!(memory.waiting_turn_count, if flushed { 0 } else { 2 });
+        assert_eq!(memory.flush_time.is_some(), flushed);
+        assert_eq!(memory.size_bytes > 0, flushed);
+        assert!(memory.update_time.is_some() && memory.expire_time.is_none());
+        assert_eq!(memory.last_error, "");
+    }
+}
+
+async fn a_cleared_thread_has_no_memories() {
+    let client = plain().await;
+    let node = planner(&client).await;
+    client.add_turn(node_turn(&node, "1", "2")).await;
+    client.flush_node(&node).await;
+    client.add_turn(node_turn(&node, "3", "4")).await;
+    let request = memory_contract::proto::ClearThreadRequest {
+        thread_id: node.thread_id.clone(),
+    };
+    client.threads().clear_thread(request).await.unwrap();
+    assert!(client.node_dialogue(&node, "").await.is_empty());
+    // The same ids again, after the old object or over it.
+    client.add_turn(node_turn(&node, "5", "6")).await;
+    client.flush_node(&node).await;
+    assert_eq!(client.node_dialogue(&node, "").await, ["5", "6"]);
+}
+
+async fn no_tenant_reaches_anothers_nodes() {
+    let (acme, globex) = (plain().await, PLAIN.client(Key::Globex).await);
+    let node = planner(&acme).await;
+    acme.add_turn(node_turn(&node, "secret", "kept")).await;
+    let history = globex.nodes().get_node_history(ask(&node, "")).await;
+    history.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let add = globex.nodes().add_node_turn(node_turn(&node, "x", "y"));
+    add.await.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    for flushed in [false, true] {
+        let request = FlushNodeMemoryRequest {
+            node: Some(node.clone()),
+        };
+        let flush = globex.nodes().flush_node_memory(request).await;
+        flush.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+        let request = memory_contract::proto::ClearNodeMemoryRequest {
+            node: Some(node.clone()),
+        };
+        let clear = globex.nodes().clear_node_memory(request).await;
+        clear.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+        assert_eq!(acme.node_dialogue(&node, "").await, ["secret", "kept"]);
+        if !flushed {
+            acme.flush_node(&node).await;
+        }
+    }
+}
+
+async fn the_state_of_node_memory_can_be_asked_for() {
+    let client = PLAIN.client(Key::Globex).await;
+    let thread_id = client.thread(&app()).await;
+    client
+        .add_turn(node_turn(&node(&thread_id, "n"), "1", "2"))
+        .await;
+    let status = client
+        .admin()
+        .get_node_memory_status(GetNodeMemoryStatusRequest {})
+        .await;
+    let status = status.unwrap().into_inner();
+    assert_eq!(status.backend, "file");
+    assert!(status.waiting_turn_count >= 1, "{status:?}");
+    assert_eq!(status.failing_node_count, 0);
+    assert_eq!(status.last_error, "");
+}

@@ -1,0 +1,94 @@
+//! Memories of nodes in a store that speaks S3's protocol.
+
+use std::time::Duration;
+
+use memory_contract::proto::{FlushNodeMemoryRequest, GetNodeMemoryStatusRequest};
+use recollect_tests::{
+    DataDir, Key, Options, Refused as _, S3, Server, eventually, node, node_turn, trials,
+};
+use serde_json::{Value, json};
+use tonic::Code;
+
+trials![d22_what_somebody_else_writes_meanwhile_is_never_overwritten];
+
+const SOON: Duration = Duration::from_secs(20);
+
+fn options(s3: &S3) -> Options {
+    let mut options = Options::with(&[
+        "embedding.kind = \"none\"",
+        "worker.nodes.interval = \"100ms\"",
+    ]);
+    options.config.extend(s3.config());
+    options
+}
+
+async fn d22_what_somebody_else_writes_meanwhile_is_never_overwritten() {
+    let s3 = S3::new();
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &options(&s3));
+    let client = server.client(Key::Acme).await;
+    let node = node(&client.thread("app").await, "a/b");
+    client.add_turn(node_turn(&node, "1", "2")).await;
+    let key = client.flush_node(&node).await.object_key;
+    let mut object: Value = serde_json::from_slice(&s3.object(&key).unwrap()).unwrap();
+    assert_eq!(object["messages"][1]["content"], "2");
+    assert_eq!(s3.refused(), 0);
+
+    // Between our reading and our writing a turn of somebody else comes in.
+    let last = object["messages"][1]["message_id"].clone();
+    let foreign = |id: &str, parent: &Value, role: &str, content: &str| {
+        json!({
+            "message_id": id, "parent_message_id": parent, "role": role, "content": content,
+            "files": [], "token_count": 1, "created_at": "2026-01-07T10:00:00Z"
+        })
+    };
+    let messages = object["messages"].as_array_mut().unwrap();
+    messages.push(foreign("x", &last, "user", "theirs"));
+    messages.push(foreign("y", &json!("x"), "assistant", "too"));
+    client.add_turn(node_turn(&node, "3", "4")).await;
+    s3.meddle(serde_json::to_vec(&object).unwrap());
+    assert_eq!(client.flush_node(&node).await.flushed_turn_count, 1);
+    assert_eq!(s3.refused(), 1);
+    let stored: Value = serde_json::from_slice(&s3.object(&key).unwrap()).unwrap();
+    let texts: Vec<&str> = stored["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["content"].as_str().unwrap())
+        .collect();
+    assert_eq!(texts, ["1", "2", "theirs", "too", "3", "4"]);
+    assert_eq!(client.node_dialogue(&node, "").await, ["1", "2", "3", "4"]);
+    // Theirs can be gone on from, too.
+    let theirs = client.node_dialogue(&node, "y").await;
+    assert_eq!(theirs, ["1", "2", "theirs", "too"]);
+    let mut more = node_turn(&node, "5", "6");
+    more.parent_message_id = "y".to_owned();
+    client.add_turn(more).await;
+    let on = client.node_dialogue(&node, "").await;
+    assert_eq!(on, ["1", "2", "theirs", "too", "5", "6"]);
+
+    // A store that refuses keeps nobody from adding.
+    s3.set_broken(true);
+    client.add_turn(node_turn(&node, "7", "8")).await;
+    let request = FlushNodeMemoryRequest {
+        node: Some(node.clone()),
+    };
+    let failed = client.nodes().flush_node_memory(request).await.refused();
+    failed.is(Code::Unavailable, "OBJECT_STORE_UNAVAILABLE");
+    let status = client
+        .admin()
+        .get_node_memory_status(GetNodeMemoryStatusRequest {})
+        .await;
+    let status = status.unwrap().into_inner();
+    assert_eq!(status.backend, "s3");
+    assert_eq!(status.failing_node_count, 1);
+    assert!(!status.last_error.is_empty());
+    s3.set_broken(false);
+    assert_eq!(client.flush_node(&node).await.flushed_turn_count, 2);
+
+    assert_eq!(client.clear_node(&node).await, 10);
+    eventually("the object is erased", SOON, async || {
+        s3.object(&key).is_none()
+    })
+    .await;
+}

@@ -1,0 +1,186 @@
+//! A small server that speaks as much of S3's protocol as the service needs: one
+//! bucket, with conditional writes, and with faults on request.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::JoinHandle;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse as _, Response};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+const BUCKET: &str = "memories";
+
+/// A running server.
+pub struct S3 {
+    addr: SocketAddr,
+    bucket: Arc<Mutex<Bucket>>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Bucket {
+    objects: BTreeMap<String, (Vec<u8>, u64)>,
+    /// Versions given out.
+    version: u64,
+    /// What somebody else writes just before the next conditional write.
+    meddling: Option<Vec<u8>>,
+    /// Conditional writes that were refused.
+    refused: usize,
+    /// Whether every request fails.
+    broken: bool,
+}
+
+impl S3 {
+    /// Starts it, empty.
+    #[expect(clippy::new_without_default, reason = "it starts a server")]
+    pub fn new() -> Self {
+        let bucket = Arc::new(Mutex::new(Bucket::default()));
+        let (sender, receiver) = mpsc::channel();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let routes = Router::new()
+            .fallback(answer)
+            .with_state(Arc::clone(&bucket));
+        // In a thread of its own: a test that waits for a process must not keep
+        // it from answering.
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+                sender.send(listener.local_addr().unwrap()).unwrap();
+                tokio::select! {
+                    served = axum::serve(listener, routes) => served.unwrap(),
+                    _ = stopped => {}
+                }
+            });
+        });
+        Self {
+            addr: receiver.recv().unwrap(),
+            bucket,
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+
+    /// The lines of a configuration that choose it.
+    pub fn config(&self) -> Vec<String> {
+        vec![
+            format!("objects.url = \"s3://{BUCKET}/prefix\""),
+            format!(
+                "objects.options = {{ aws_endpoint = \"http://{}\", aws_allow_http = \"true\", \
+                 aws_access_key_id = \"test\", aws_secret_access_key = \"test\", \
+                 aws_region = \"us-east-1\" }}",
+                self.addr
+            ),
+        ]
+    }
+
+    /// An object by its key, if there is one.
+    pub fn object(&self, key: &str) -> Option<Vec<u8>> {
+        let bucket = self.bucket.lock().unwrap();
+        let object = bucket.objects.get(&format!("prefix/{key}"));
+        object.map(|(bytes, _)| bytes.clone())
+    }
+
+    /// Lets somebody else write these bytes just before the next conditional
+    /// write of an object.
+    pub fn meddle(&self, bytes: Vec<u8>) {
+        self.bucket.lock().unwrap().meddling = Some(bytes);
+    }
+
+    /// How many conditional writes were refused so far.
+    pub fn refused(&self) -> usize {
+        self.bucket.lock().unwrap().refused
+    }
+
+    /// Whether every request fails from now on.
+    pub fn set_broken(&self, broken: bool) {
+        self.bucket.lock().unwrap().broken = broken;
+    }
+}
+
+impl Drop for S3 {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Bucket {
+    fn write(&mut self, key: &str, bytes: Vec<u8>) -> u64 {
+        self.version += 1;
+        self.objects.insert(key.to_owned(), (bytes, self.version));
+        self.version
+    }
+}
+
+async fn answer(
+    State(bucket): State<Arc<Mutex<Bucket>>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let mut bucket = bucket.lock().unwrap();
+    if bucket.broken {
+        return StatusCode::FORBIDDEN.into_response();
+    }
+    let Some(key) = uri.path().strip_prefix(&format!("/{BUCKET}/")) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    // The client encodes the encoded key once more.
+    let key = &key.replace("%25", "%").replace("%2F", "/");
+    let etag = |version: u64| format!("\"{version}\"");
+    match method {
+        Method::GET | Method::HEAD => match bucket.objects.get(key) {
+            None => StatusCode::NOT_FOUND.into_response(),
+            Some((bytes, version)) => (
+                [
+                    (header::ETAG, etag(*version)),
+                    (
+                        header::LAST_MODIFIED,
+                        "Fri, 20 Nov 2026 12:00:00 GMT".to_owned(),
+                    ),
+                ],
+                bytes.clone(),
+            )
+                .into_response(),
+        },
+        Method::PUT => {
+            let condition = headers
+                .get(header::IF_MATCH)
+                .map(|wanted| Some(wanted.to_str().unwrap().to_owned()))
+                .or_else(|| headers.get(header::IF_NONE_MATCH).map(|_| None));
+            if let Some(wanted) = condition {
+                if let Some(bytes) = bucket.meddling.take() {
+                    bucket.write(key, bytes);
+                }
+                let found = bucket.objects.get(key).map(|(_, version)| etag(*version));
+                if found != wanted {
+                    bucket.refused += 1;
+                    return StatusCode::PRECONDITION_FAILED.into_response();
+                }
+            }
+            let version = bucket.write(key, body.to_vec());
+            [(header::ETAG, etag(version))].into_response()
+        }
+        Method::DELETE => {
+            bucket.objects.remove(key);
+            StatusCode::NO_CONTENT.into_response()
+        }
+        _ => StatusCode::METHOD_NOT_ALLOWED.into_response(),
+    }
+}
