@@ -68,7 +68,10 @@ async fn n15_no_tenant_sees_another() {
     for method in Dynamic::methods() {
         let name = Dynamic::name(&method);
         let takes_thread = method.input().get_field_by_name("thread_id").is_some();
-        let listed = tried.iter().any(|(tried, _)| *tried == name);
+        // What was done to a thread outlives it, so an unknown one is no error
+        // there; `access` tests that another tenant's list is empty.
+        let listed = tried.iter().any(|(tried, _)| *tried == name)
+            || name == "AdminService/ListTransactions";
         assert_eq!(takes_thread, listed, "{name}");
     }
 

@@ -7,6 +7,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod access;
 mod appending;
 mod cluster;
 mod connecting;
