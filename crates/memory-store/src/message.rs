@@ -235,6 +235,7 @@ impl Store {
         }
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &message.uuid()];
         let row = only(self.pool.call(query!("messages/delete"), params).await?)?;
+        self.windows.forget(tenant, thread).await;
         match column(&row, 0)? {
             "ok" => Ok(Revision {
                 thread,

@@ -279,10 +279,9 @@ impl Store {
             return Ok(erased);
         }
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
-        erased(
-            thread,
-            self.pool.call(query!("threads/clear"), params).await?,
-        )
+        let found = self.pool.call(query!("threads/clear"), params).await?;
+        self.windows.forget(tenant, thread).await;
+        erased(thread, found)
     }
 
     /// Erases a thread with everything in it.
@@ -316,10 +315,9 @@ impl Store {
         expired: bool,
     ) -> Result<Erased, StoreError> {
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &expired];
-        erased(
-            thread,
-            self.pool.call(query!("threads/delete"), params).await?,
-        )
+        let found = self.pool.call(query!("threads/delete"), params).await?;
+        self.windows.forget(tenant, thread).await;
+        erased(thread, found)
     }
 
     /// Lists the branches of a thread, the oldest first, after the branch
