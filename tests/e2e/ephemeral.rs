@@ -129,7 +129,7 @@ async fn t04_nothing_of_an_ephemeral_thread_is_on_disk() {
     let text = format!("The word is {kept}.");
     let stored = client.append(&thread_id, turn(&text, "I see.")).await;
     let query = search_request(&thread_id, kept, &stored.revision);
-    assert_eq!(client.search(query).await.matches.len(), 1);
+    assert!(!client.search(query).await.matches.is_empty());
 
     let thread_id = ephemeral(&client, "app", "ada").await;
     let text = format!("The word is {brief}.");
@@ -199,7 +199,7 @@ async fn t04_ephemeral_threads_have_a_bound() {
     let dir = DataDir::new();
     let options = Options::with(&[
         "embedding.kind = \"none\"",
-        "ephemeral.max_bytes = 60000",
+        "ephemeral.max_bytes = 50000",
         "ephemeral.max_threads = 2",
     ]);
     let server = Server::start(&dir, &options);
@@ -348,7 +348,8 @@ async fn an_ephemeral_history_keeps_tools_together_and_to_its_budget() {
     }
     let whole = client.history(history_request(&thread_id)).await;
     assert_eq!((whole.messages.len(), whole.truncated), (40, false));
-    for max_tokens in [60, 120, 250, 500] {
+    for quarters in 1..4 {
+        let max_tokens = whole.total_tokens * quarters / 4;
         let history = client
             .history(GetHistoryRequest {
                 max_tokens,
@@ -381,6 +382,7 @@ async fn an_ephemeral_thread_is_recalled_by_word() {
     let window = client
         .recall(RecallRequest {
             mode: RecallMode::Window.into(),
+            recent_window: Some(4),
             ..recall_request(&thread_id, "", "")
         })
         .await;

@@ -124,6 +124,14 @@ impl Windows {
             .insert((tenant.clone(), path.thread), Arc::new(window))
             .await;
     }
+
+    /// Lets go of a window whose messages were erased. It would not be shown
+    /// any more; this keeps them from staying in memory.
+    pub(crate) async fn forget(&self, tenant: &TenantId, thread: ThreadId) {
+        if let Some(windows) = &self.0 {
+            windows.invalidate(&(tenant.clone(), thread)).await;
+        }
+    }
 }
 
 /// Counts a window that was asked for.

@@ -240,6 +240,7 @@ impl Store {
             &message.uuid(),
         ];
         let row = only(self.pool.call(query!("messages/delete"), params).await?)?;
+        self.windows.forget(tenant, thread).await;
         match column(&row, 0)? {
             "ok" => Ok(Revision {
                 thread,

@@ -282,10 +282,9 @@ impl Store {
             return Ok(erased);
         }
         let params: Params<'_> = &[&tenant.as_str(), &crate::actor(), &thread.uuid()];
-        erased(
-            thread,
-            self.pool.call(query!("threads/clear"), params).await?,
-        )
+        let found = self.pool.call(query!("threads/clear"), params).await?;
+        self.windows.forget(tenant, thread).await;
+        erased(thread, found)
     }
 
     /// Erases a thread with everything in it.
@@ -319,10 +318,9 @@ impl Store {
         expired: bool,
     ) -> Result<Erased, StoreError> {
         let params: Params<'_> = &[&tenant.as_str(), &crate::actor(), &thread.uuid(), &expired];
-        erased(
-            thread,
-            self.pool.call(query!("threads/delete"), params).await?,
-        )
+        let found = self.pool.call(query!("threads/delete"), params).await?;
+        self.windows.forget(tenant, thread).await;
+        erased(thread, found)
     }
 
     /// Makes a readable message the head of its thread. Idempotent, but that
