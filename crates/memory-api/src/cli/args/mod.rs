@@ -1,6 +1,7 @@
 //! Commands, flags and their help.
 
 mod client;
+mod context;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 pub use client::{
     ExportArgs, Format, HistoryArgs, ImportArgs, MethodArg, RecallArgs, ScopeArg, ThreadsArgs,
 };
+pub use context::{ContextArgs, ModeArg};
 
 use super::failure::EXIT_CODES;
 
@@ -59,6 +61,8 @@ pub enum Command {
     Export(ExportArgs),
     /// Ask what was said before.
     Recall(RecallArgs),
+    /// Show everything that a model would be given for a request.
+    Context(ContextArgs),
     /// List conversations.
     Threads(ThreadsArgs),
     /// Show a conversation as a model would get it.
