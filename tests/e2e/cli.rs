@@ -272,6 +272,19 @@ async fn threads_and_history_are_printed_for_people_and_programs() {
     );
     let shown = cli(&["history", &thread_id]).ok().stdout;
     assert!(shown.contains("Enjoy your evening!"), "{shown}");
+
+    let context = ["context", "--thread", &thread_id, "--system", "Be brief."];
+    let shown = cli(&[&context[..], &["And now?"]].concat()).ok().stdout;
+    for word in ["system", "recent", "Enjoy your evening!", "And now?"] {
+        assert!(shown.contains(word), "{word}: {shown}");
+    }
+    let text = cli(&[&context[..], &["--mode", "window", "--text", "And now?"]].concat());
+    let text = text.ok().stdout;
+    assert!(text.starts_with("Be brief.\n\nHuman: "), "{text}");
+    assert!(text.ends_with("Human: And now?\n\nAssistant:\n"), "{text}");
+    let none = cli(&["context", "--mode", "none", "--json", "And now?"]).ok();
+    let blocks = &none.json_lines()[0]["blocks"];
+    assert_eq!(blocks.as_array().map(Vec::len), Some(1), "{blocks}");
 }
 
 async fn exit_codes_tell_what_went_wrong() {

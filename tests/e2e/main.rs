@@ -5,10 +5,13 @@
 mod access;
 mod append;
 mod branches;
+mod chat_rules;
 mod cli;
 mod context;
 mod context_formats;
 mod context_limits;
+mod context_prompt;
+mod context_recalled;
 mod coverage;
 mod crash;
 mod degraded;
@@ -83,6 +86,8 @@ fn main() -> ExitCode {
         context::trials(),
         context_formats::trials(),
         context_limits::trials(),
+        context_prompt::trials(),
+        context_recalled::trials(),
         isolation::trials(),
         limits::trials(),
         coverage::trials(),

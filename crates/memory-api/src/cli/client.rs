@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use memory_contract::proto::{
-    admin_service_client::AdminServiceClient, message_service_client::MessageServiceClient,
-    recall_service_client::RecallServiceClient, thread_service_client::ThreadServiceClient,
+    admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
+    message_service_client::MessageServiceClient, recall_service_client::RecallServiceClient,
+    thread_service_client::ThreadServiceClient,
 };
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
@@ -100,6 +101,11 @@ impl Client {
     /// RecallService.
     pub fn recall(&self) -> RecallServiceClient<Transport> {
         RecallServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
+    }
+
+    /// ContextService.
+    pub fn contexts(&self) -> ContextServiceClient<Transport> {
+        ContextServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
     }
 
     /// AdminService.

@@ -116,6 +116,20 @@ fn every_error_has_a_code_and_a_reason() {
     let status = check(large, Code::FailedPrecondition, R::TurnTooLarge);
     assert_eq!(metadata(&status, "needed_tokens"), "17");
     check(
+        ApiError::NodeMemoryNeedsConversation,
+        Code::FailedPrecondition,
+        R::NodeMemoryNeedsConversation,
+    );
+    let large = ApiError::ContextTooLarge {
+        needed_tokens: 17,
+        max_tokens: 5,
+    };
+    let status = check(large, Code::FailedPrecondition, R::ContextTooLarge);
+    assert_eq!(metadata(&status, "needed_tokens"), "17");
+    let long = ApiError::ContextTooLong { needed_tokens: 17 };
+    let status = check(long, Code::FailedPrecondition, R::ContextTooLarge);
+    assert_eq!(metadata(&status, "needed_tokens"), "17");
+    check(
         ApiError::Unauthenticated,
         Code::Unauthenticated,
         R::Unauthenticated,

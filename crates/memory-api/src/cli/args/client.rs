@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum, value_parser};
 use super::{ClientArgs, ServerArgs};
 
 /// The largest budget that the contract allows.
-const MOST_TOKENS: i64 = 10_000_000;
+pub(super) const MOST_TOKENS: i64 = 10_000_000;
 
 /// `recollect import`.
 #[derive(Debug, Clone, Args)]

@@ -2,6 +2,7 @@
 
 mod client;
 mod keys;
+mod context;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ pub use client::{
     ExportArgs, Format, HistoryArgs, ImportArgs, MethodArg, RecallArgs, ScopeArg, ThreadsArgs,
 };
 pub use keys::{CreateKeyArgs, KeyNameArgs, KeysArgs, KeysCommand, ListKeysArgs};
+pub use context::{ContextArgs, ModeArg};
 
 use super::failure::EXIT_CODES;
 
@@ -63,6 +65,8 @@ pub enum Command {
     Export(ExportArgs),
     /// Ask what was said before.
     Recall(RecallArgs),
+    /// Show everything that a model would be given for a request.
+    Context(ContextArgs),
     /// List conversations.
     Threads(ThreadsArgs),
     /// Show a conversation as a model would get it.

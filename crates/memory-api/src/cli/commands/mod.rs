@@ -1,6 +1,7 @@
 //! One module for each command.
 
 pub mod config;
+pub mod context;
 pub mod demo;
 pub mod dev;
 pub mod doctor;

@@ -96,7 +96,7 @@ pub(super) async fn read(
         limits::BUDGET_TOKENS,
     ));
     let tokenizer = fields.take(tokenizer_from(model));
-    let policy = fields.take(
+    let policy = fields.get(
         policy_from("policy", PolicyLevel::Request, policy).and_then(|policy| {
             match &policy.query_prompt_template {
                 Some(template) => QueryTemplate::compile(template)
@@ -118,15 +118,15 @@ pub(super) async fn read(
     let at_least_as_fresh = fields.take(revision_from(at_least_as_fresh));
     let max_wait = fields.take(wait_from(max_wait));
     let formats = fields.take(formats_from(formats));
-    let named = match (&conversation, policy.mode) {
-        (Some(None), Some(MemoryMode::None | MemoryMode::Node)) | (Some(Some(_)) | None, _) => {
-            Ok(())
-        }
-        (Some(None), _) => Err(Invalid::new("thread_id", "is required, or else session")),
-    };
-    fields.take(named);
-    let conversation = fields.all(conversation)?;
-    if conversation.is_none() && policy.mode == Some(MemoryMode::Node) {
+    let mode = policy.as_ref().and_then(|policy| policy.mode);
+    if let (Some(None), Some(_)) = (&conversation, &policy)
+        && !matches!(mode, Some(MemoryMode::None | MemoryMode::Node))
+    {
+        let missing = Invalid::new("thread_id", "is required, or else session");
+        fields.take(Err::<(), _>(missing));
+    }
+    let (conversation, policy) = fields.all(conversation.zip(policy))?;
+    if conversation.is_none() && mode == Some(MemoryMode::Node) {
         return Err(ApiError::NodeMemoryNeedsConversation);
     }
     Ok(Wanted {

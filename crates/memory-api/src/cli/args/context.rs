@@ -1,0 +1,64 @@
+//! Flags of `recollect context`.
+
+use clap::{Args, ValueEnum, value_parser};
+
+use super::ClientArgs;
+use super::client::{MOST_TOKENS, ThreadChoice};
+
+/// `recollect context`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  recollect context --user ada --session thread:42 \"What is my dog called?\"
+  recollect context --thread 0197… --mode window --max-tokens 1000 \"And now?\"
+  recollect context --thread 0197… --text \"And now?\"
+  recollect context --thread 0197… --json \"And now?\" | jq .openaiMessages
+
+Nothing is stored.")]
+pub struct ContextArgs {
+    /// What the user says now. [default: it has been stored already]
+    #[arg(value_name = "INPUT", default_value = "", hide_default_value = true)]
+    pub input: String,
+    /// The conversation.
+    #[command(flatten)]
+    pub choice: ThreadChoice,
+    /// What is remembered. [default: what the policy says]
+    #[arg(long, value_enum)]
+    pub mode: Option<ModeArg>,
+    /// The system prompt.
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub system: String,
+    /// The budget in tokens for everything.
+    #[arg(long, default_value_t = 8000, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(1..=MOST_TOKENS))]
+    pub max_tokens: i32,
+    /// The model whose tokens are counted.
+    #[arg(
+        long,
+        value_name = "MODEL",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub model: String,
+    /// Print the context as a completion model would get it.
+    #[arg(long, conflicts_with = "json")]
+    pub text: bool,
+    /// The server.
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
+/// What a conversation remembers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ModeArg {
+    /// Nothing.
+    None,
+    /// The newest messages.
+    Window,
+    /// A few of the newest messages, and the best matches from long ago.
+    Hybrid,
+}

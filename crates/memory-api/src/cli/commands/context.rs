@@ -1,0 +1,129 @@
+//! `recollect context`.
+
+use memory_contract::proto::{
+    BuildContextRequest, BuildContextResponse, ContextBlockKind, ContextFormat, ContextMessage,
+    MemoryMode, MemoryPolicy, Message, Part, SessionRef, part,
+};
+
+use crate::cli::args::{ContextArgs, ModeArg};
+use crate::cli::client::Client;
+use crate::cli::failure::Failure;
+use crate::cli::output::{JsonLines, Table, clock, count, one_line, role, text_of};
+
+/// Shows what a model would be given.
+///
+/// # Errors
+/// When there is no such thread, or the server cannot be reached or refuses.
+pub async fn run(args: ContextArgs) -> Result<(), Failure> {
+    let client = Client::connect(&args.client.server).await?;
+    let choice = args.choice;
+    let mode = match args.mode {
+        None => MemoryMode::Unspecified,
+        Some(ModeArg::None) => MemoryMode::None,
+        Some(ModeArg::Window) => MemoryMode::Window,
+        Some(ModeArg::Hybrid) => MemoryMode::Hybrid,
+    };
+    let formats = match (args.client.json, args.text) {
+        (true, _) => vec![
+            ContextFormat::OpenaiChat,
+            ContextFormat::AnthropicMessages,
+            ContextFormat::Text,
+        ],
+        (false, true) => vec![ContextFormat::Text],
+        (false, false) => Vec::new(),
+    };
+    let input = Some(args.input).filter(|input| !input.is_empty());
+    let session = choice.session.map(|session_key| SessionRef {
+        app_id: choice.app,
+        user_id: choice.user.unwrap_or_default(),
+        session_key,
+        agent_session_key: String::new(),
+    });
+    let request = BuildContextRequest {
+        thread_id: choice.thread.unwrap_or_default(),
+        session,
+        system_prompt: args.system,
+        input: input.map(text).into_iter().collect(),
+        max_tokens: args.max_tokens,
+        model: args.model,
+        policy: Some(MemoryPolicy {
+            mode: mode.into(),
+            ..Default::default()
+        }),
+        formats: formats.into_iter().map(Into::into).collect(),
+        ..Default::default()
+    };
+    let context = client
+        .contexts()
+        .build_context(request)
+        .await
+        .map_err(|status| client.failure(&status))?
+        .into_inner();
+    if args.client.json {
+        let mut lines = JsonLines::stdout();
+        lines.write("BuildContextResponse", &context)?;
+        return lines.finish();
+    }
+    if args.text {
+        println!("{}", context.text);
+        return Ok(());
+    }
+    print(&context)
+}
+
+fn print(context: &BuildContextResponse) -> Result<(), Failure> {
+    let mut table = Table::new(&["Block!", "Said!", "Who", "What", "Tokens>"]);
+    for block in &context.blocks {
+        for message in &block.messages {
+            let who = match message.name.as_str() {
+                "" => role(message.role).to_owned(),
+                name => name.to_owned(),
+            };
+            table.row([
+                kind(block.kind()).to_owned(),
+                clock(message.create_time.as_ref()),
+                one_line(&who, 20),
+                one_line(&said(message), 1_000),
+                message.token_count.to_string(),
+            ]);
+        }
+    }
+    table.print()?;
+    println!(
+        "{} ({}){}",
+        count(context.total_tokens, "token"),
+        context.tokenizer,
+        match context.omitted.len() {
+            0 => String::new(),
+            left_out => format!("; {} left out", count(left_out, "candidate")),
+        }
+    );
+    for degradation in &context.degradations {
+        println!("Note: {}", degradation.message);
+    }
+    Ok(())
+}
+
+fn kind(kind: ContextBlockKind) -> &'static str {
+    match kind {
+        ContextBlockKind::System => "system",
+        ContextBlockKind::Recalled => "recalled",
+        ContextBlockKind::Recent => "recent",
+        ContextBlockKind::Node => "node",
+        ContextBlockKind::Input => "input",
+        ContextBlockKind::Unspecified => "?",
+    }
+}
+
+fn said(message: &ContextMessage) -> String {
+    text_of(&Message {
+        parts: message.parts.clone(),
+        ..Message::default()
+    })
+}
+
+fn text(text: String) -> Part {
+    Part {
+        content: Some(part::Content::Text(text)),
+    }
+}
