@@ -389,6 +389,8 @@ async fn recall_follows_the_chosen_head() {
     let matches = async |query: &str, all_branches: bool| {
         let request = RecallRequest {
             recent_window: Some(0),
+            // The answers below a match have its words too.
+            top_k: Some(1),
             neighbours_before: Some(20),
             neighbours_after: Some(20),
             all_branches,

@@ -39,6 +39,11 @@ pub fn requests_for(thread_id: &str, message_id: &str) -> Vec<(&'static str, Val
         ("ThreadService/ClearThread", with(json!({}))),
         ("ThreadService/DeleteThread", with(json!({}))),
         ("ThreadService/ListBranches", with(json!({}))),
+        (
+            "ThreadService/SetHead",
+            with(json!({"head_message_id": message_id})),
+        ),
+        ("PolicyService/GetEffectivePolicy", with(json!({}))),
         ("MessageService/AppendMessages", with(said)),
         ("MessageService/GetMessage", with(message.clone())),
         ("MessageService/ListMessages", with(json!({}))),
