@@ -263,26 +263,15 @@ impl<'a> Pair<'a> {
         assert_eq!(shape(stored), shape(ephemeral));
     }
 
-    /// In the database by hand, as nothing else is being tested here.
     async fn set_head(&self, id: MessageId) {
         let World { store, tenant, .. } = self.world;
-        let set = "UPDATE recollect.threads t \
-                   SET head_id = m.message_id, head_seq = m.seq, head_branch = m.branch, \
-                       head_depth = m.depth, path_tokens = m.path_tokens \
-                   FROM recollect.messages m \
-                   WHERE t.thread_id = $1 AND m.thread_id = $1 AND m.message_id = $2 \
-                       AND m.deleted_at IS NULL";
-        let owner = self.world.owner().await;
-        let moved = owner
-            .execute(set, &[&self.stored.uuid(), &id.uuid()])
-            .await
-            .unwrap();
-        let done = store.set_ephemeral_head(tenant, self.ephemeral, id, None);
-        match done.unwrap() {
-            Ok(thread) => assert_eq!((moved, thread.head), (1, Some(id))),
-            Err(StoreError::MessageNotFound) => assert_eq!(moved, 0),
-            Err(other) => panic!("{other:?}"),
-        }
+        let head = |done: Result<Thread, StoreError>| {
+            done.map(|thread| thread.head)
+                .map_err(|error| format!("{error:?}"))
+        };
+        let stored = store.set_head(tenant, self.stored, id, None).await;
+        let ephemeral = store.set_head(tenant, self.ephemeral, id, None).await;
+        assert_eq!(head(stored), head(ephemeral));
     }
 
     /// Compares all that can be read.

@@ -1,8 +1,8 @@
 //! Commands, flags and their help.
 
 mod client;
-mod keys;
 mod context;
+mod keys;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,8 +12,8 @@ use clap::{Args, Parser, Subcommand};
 pub use client::{
     ExportArgs, Format, HistoryArgs, ImportArgs, MethodArg, RecallArgs, ScopeArg, ThreadsArgs,
 };
-pub use keys::{CreateKeyArgs, KeyNameArgs, KeysArgs, KeysCommand, ListKeysArgs};
 pub use context::{ContextArgs, ModeArg};
+pub use keys::{CreateKeyArgs, KeyNameArgs, KeysArgs, KeysCommand, ListKeysArgs};
 
 use super::failure::EXIT_CODES;
 
