@@ -2,6 +2,7 @@
 //! recall, and the answer goes back.
 
 mod admin;
+mod branches;
 mod export;
 mod fields;
 mod files;
