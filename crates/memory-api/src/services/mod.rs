@@ -3,6 +3,7 @@
 
 mod admin;
 mod context;
+mod branches;
 mod export;
 mod fields;
 mod files;

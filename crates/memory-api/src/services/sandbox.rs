@@ -72,11 +72,8 @@ impl Sandbox {
             environment: Arc::new(environment),
             field,
         };
-        let unknown = sandbox.names()?.into_iter();
-        match unknown
-            .into_iter()
-            .find(|name| !values.contains(&name.as_str()))
-        {
+        let mut names = sandbox.names()?.into_iter();
+        match names.find(|name| !values.contains(&name.as_str())) {
             Some(name) => Err(Invalid::new(
                 field,
                 format!("names {name:?}; there are {}", values.join(", ")),

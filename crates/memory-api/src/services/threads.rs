@@ -11,8 +11,8 @@ use memory_contract::proto::{
     UpdateThreadRequest, UpdateThreadResponse,
 };
 use memory_contract::{
-    AppId, Invalid, InvalidFields, MemoryPolicy, MessageId, PageToken, PolicyLevel, Session,
-    SessionNames, ThreadId, UserId, check, duration_in, limits, object_from, page_size,
+    AppId, Invalid, InvalidFields, MemoryPolicy, PageToken, PolicyLevel, Session, SessionNames,
+    ThreadId, UserId, check, duration_in, limits, object_from, page_size,
 };
 use memory_recall::IndexerHandle;
 use memory_store::{Erased, NewThread, Store, ThreadChange, ThreadQuery};
@@ -21,7 +21,6 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::fields::Fields;
-use super::messages::expected_head_from;
 use super::policies::policy_of;
 use super::sessions::{Conversation, complete, names, required_choice};
 use crate::error::ApiError;
@@ -238,54 +237,6 @@ impl Threads {
         self.wake();
         Ok(DeleteThreadResponse {
             deleted_message_count: message_count,
-        })
-    }
-
-    async fn move_head(
-        &self,
-        request: Request<SetHeadRequest>,
-    ) -> Result<SetHeadResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
-        let SetHeadRequest {
-            thread_id,
-            head_message_id,
-            expected_head,
-        } = request.into_inner();
-        let mut fields = Fields::default();
-        let id = fields.get(thread_id_from(&thread_id));
-        let head = fields.get(check::uuid("head_message_id", &head_message_id));
-        let expected = fields.take(expected_head_from(expected_head.as_deref()));
-        let (id, head) = fields.all(id.zip(head))?;
-        let thread = self
-            .store
-            .set_head(&tenant, id, MessageId::from(head), expected)
-            .await?;
-        Ok(SetHeadResponse {
-            thread: Some(thread.into()),
-        })
-    }
-
-    async fn branches(
-        &self,
-        request: Request<ListBranchesRequest>,
-    ) -> Result<ListBranchesResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
-        let ListBranchesRequest {
-            thread_id,
-            page_size: size,
-            page_token,
-        } = request.into_inner();
-        let identity = ("branches", tenant.as_str(), thread_id.to_lowercase());
-        let mut fields = Fields::default();
-        let id = fields.get(thread_id_from(&thread_id));
-        let limit = fields.take(page_limit(size));
-        let after = fields.take(PageToken::key(&identity, &page_token));
-        let id = fields.all(id)?;
-        let after = i32::try_from(after.unwrap_or_default()).unwrap_or(i32::MAX);
-        let page = self.store.list_branches(&tenant, id, after, limit).await?;
-        Ok(ListBranchesResponse {
-            branches: page.items.into_iter().map(Into::into).collect(),
-            next_page_token: next_token(&identity, page.next.map(i64::from)),
         })
     }
 

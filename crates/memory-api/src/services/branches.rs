@@ -1,0 +1,63 @@
+//! The branches of a thread, and which of them it is on.
+
+use memory_contract::proto::{
+    ListBranchesRequest, ListBranchesResponse, SetHeadRequest, SetHeadResponse,
+};
+use memory_contract::{MessageId, PageToken, check};
+use tonic::Request;
+
+use super::fields::Fields;
+use super::messages::expected_head_from;
+use super::threads::{Threads, next_token, page_limit, thread_id_from};
+use crate::error::ApiError;
+use crate::layers::tenant_of;
+
+impl Threads {
+    pub(super) async fn move_head(
+        &self,
+        request: Request<SetHeadRequest>,
+    ) -> Result<SetHeadResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let SetHeadRequest {
+            thread_id,
+            head_message_id,
+            expected_head,
+        } = request.into_inner();
+        let mut fields = Fields::default();
+        let id = fields.get(thread_id_from(&thread_id));
+        let head = fields.get(check::uuid("head_message_id", &head_message_id));
+        let expected = fields.take(expected_head_from(expected_head.as_deref()));
+        let (id, head) = fields.all(id.zip(head))?;
+        let thread = self
+            .store
+            .set_head(&tenant, id, MessageId::from(head), expected)
+            .await?;
+        Ok(SetHeadResponse {
+            thread: Some(thread.into()),
+        })
+    }
+
+    pub(super) async fn branches(
+        &self,
+        request: Request<ListBranchesRequest>,
+    ) -> Result<ListBranchesResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let ListBranchesRequest {
+            thread_id,
+            page_size: size,
+            page_token,
+        } = request.into_inner();
+        let identity = ("branches", tenant.as_str(), thread_id.to_lowercase());
+        let mut fields = Fields::default();
+        let id = fields.get(thread_id_from(&thread_id));
+        let limit = fields.take(page_limit(size));
+        let after = fields.take(PageToken::key(&identity, &page_token));
+        let id = fields.all(id)?;
+        let after = i32::try_from(after.unwrap_or_default()).unwrap_or(i32::MAX);
+        let page = self.store.list_branches(&tenant, id, after, limit).await?;
+        Ok(ListBranchesResponse {
+            branches: page.items.into_iter().map(Into::into).collect(),
+            next_page_token: next_token(&identity, page.next.map(i64::from)),
+        })
+    }
+}

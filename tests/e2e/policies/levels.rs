@@ -1,0 +1,362 @@
+//! Which of several policies holds.
+
+use memory_contract::proto::{
+    ExtractionStrategy, GetEffectivePolicyRequest, MemoryMode, MemoryPolicy, PolicyLevel,
+    RecallMode, RecallReason, RecallRequest, RecallScope, ResolveThreadRequest, Role, UserRef,
+};
+use recollect_tests::{Refused as _, app, has_reason, recall_request, say, session, texts, trials};
+use tonic::Code;
+
+use super::{defaults, effective, of_thread, origins, recall, set, set_of_thread, window};
+use crate::plain;
+
+trials![
+    l08_memory_is_on_without_any_policy,
+    t03_the_window_size_of_the_most_specific_policy_holds,
+    t12_each_request_has_one_effective_policy_and_tells_it,
+    t13_a_policy_can_switch_the_memory_off,
+    the_scope_of_a_policy_bounds_recall,
+    the_effective_policy_is_asked_for_in_one_way,
+];
+
+async fn l08_memory_is_on_without_any_policy() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread(&app).await;
+    let holds = of_thread(&client, &thread_id).await;
+    assert_eq!(holds.policy, Some(defaults()));
+    assert_eq!(origins(&holds), []);
+    client
+        .append(&thread_id, vec![say(Role::User, "Hello")])
+        .await;
+    let recalled = recall(&client, &thread_id).await;
+    assert_eq!(texts(&recalled.messages), ["Hello"]);
+    assert_eq!(recalled.effective_policy, Some(holds));
+}
+
+async fn t03_the_window_size_of_the_most_specific_policy_holds() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread(&app).await;
+    let messages: Vec<String> = (0..30).map(|number| format!("m{number}")).collect();
+    client
+        .append(
+            &thread_id,
+            messages.iter().map(|text| say(Role::User, text)).collect(),
+        )
+        .await;
+    let check = async |request: Option<i32>, count: usize, told: &[(&str, PolicyLevel)]| {
+        let request = RecallRequest {
+            thread_id: thread_id.clone(),
+            recent_window: request,
+            ..Default::default()
+        };
+        let recalled = client.recall(request).await;
+        // The oldest are dropped.
+        assert_eq!(texts(&recalled.messages), messages[30 - count..]);
+        let holds = recalled.effective_policy.unwrap();
+        assert_eq!(origins(&holds), told);
+        let bounded = holds.policy.unwrap();
+        if bounded.window_enabled() {
+            assert_eq!(bounded.window_size(), i32::try_from(count).unwrap());
+        }
+    };
+    use PolicyLevel::{App, Request, Thread};
+
+    set(&client, &app, window(None)).await;
+    check(None, 20, &[("mode", App)]).await;
+    set(&client, &app, window(Some(3))).await;
+    check(None, 3, &[("mode", App), ("window_size", App)]).await;
+    let of_thread = MemoryPolicy {
+        window_size: Some(2),
+        ..Default::default()
+    };
+    let thread = set_of_thread(&client, &thread_id, Some(of_thread.clone())).await;
+    assert_eq!(thread.policy, Some(of_thread));
+    check(None, 2, &[("mode", App), ("window_size", Thread)]).await;
+    check(Some(1), 1, &[("mode", App), ("window_size", Request)]).await;
+    check(Some(29), 29, &[("mode", App), ("window_size", Request)]).await;
+
+    // Without a window only the budget bounds; a request that names a size has
+    // one.
+    let unbounded = MemoryPolicy {
+        window_enabled: Some(false),
+        ..Default::default()
+    };
+    set_of_thread(&client, &thread_id, Some(unbounded)).await;
+    let off = [
+        ("mode", App),
+        ("window_enabled", Thread),
+        ("window_size", App),
+    ];
+    check(None, 30, &off).await;
+    let asked = [
+        ("mode", App),
+        ("window_enabled", Request),
+        ("window_size", Request),
+    ];
+    check(Some(5), 5, &asked).await;
+
+    let thread = set_of_thread(&client, &thread_id, None).await;
+    assert_eq!(thread.policy, None);
+    check(None, 3, &[("mode", App), ("window_size", App)]).await;
+}
+
+async fn t12_each_request_has_one_effective_policy_and_tells_it() {
+    let client = plain().await;
+    let app = app();
+    set(
+        &client,
+        &app,
+        MemoryPolicy {
+            top_k: Some(7),
+            neighbours_before: Some(0),
+            min_score: Some(0.25),
+            extraction: ExtractionStrategy::Summary.into(),
+            ..Default::default()
+        },
+    )
+    .await;
+    let request = ResolveThreadRequest {
+        session: Some(session(&app, "ada", "thread:1")),
+        policy: Some(MemoryPolicy {
+            top_k: Some(8),
+            neighbours_after: Some(3),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let thread = client.threads().resolve_thread(request).await.unwrap();
+    let thread = thread.into_inner().thread.unwrap();
+
+    use PolicyLevel::{App, Request, Thread};
+    let mut expected = MemoryPolicy {
+        top_k: Some(8),
+        neighbours_before: Some(0),
+        neighbours_after: Some(3),
+        min_score: Some(0.25),
+        extraction: ExtractionStrategy::Summary.into(),
+        ..defaults()
+    };
+    let holds = of_thread(&client, &thread.thread_id).await;
+    assert_eq!(holds.policy.as_ref(), Some(&expected));
+    let told = [
+        ("top_k", Thread),
+        ("neighbours_before", App),
+        ("neighbours_after", Thread),
+        ("min_score", App),
+        ("extraction", App),
+    ];
+    assert_eq!(origins(&holds), told);
+    let recalled = recall(&client, &thread.thread_id).await;
+    assert_eq!(recalled.effective_policy, Some(holds));
+
+    // The fields of a request are its policy.
+    let recalled = client
+        .recall(RecallRequest {
+            thread_id: thread.thread_id.clone(),
+            mode: RecallMode::Hybrid.into(),
+            scope: RecallScope::App.into(),
+            recent_window: Some(2),
+            top_k: Some(1),
+            neighbours_before: Some(20),
+            neighbours_after: Some(0),
+            min_score: Some(1.0),
+            ..Default::default()
+        })
+        .await;
+    expected = MemoryPolicy {
+        scope: RecallScope::App.into(),
+        recent_window: Some(2),
+        top_k: Some(1),
+        neighbours_before: Some(20),
+        neighbours_after: Some(0),
+        min_score: Some(1.0),
+        ..expected
+    };
+    let holds = recalled.effective_policy.unwrap();
+    assert_eq!(holds.policy, Some(expected.clone()));
+    let told = [
+        ("mode", Request),
+        ("recent_window", Request),
+        ("top_k", Request),
+        ("neighbours_before", Request),
+        ("neighbours_after", Request),
+        ("min_score", Request),
+        ("scope", Request),
+        ("extraction", App),
+    ];
+    assert_eq!(origins(&holds), told);
+    // The same policy, asked for beforehand.
+    let asked = GetEffectivePolicyRequest {
+        session: Some(session(&app, "ada", "thread:1")),
+        policy: Some(MemoryPolicy {
+            extraction: 0,
+            window_enabled: None,
+            window_size: None,
+            user_label: None,
+            assistant_label: None,
+            shared_session_default: None,
+            ..expected
+        }),
+        ..Default::default()
+    };
+    assert_eq!(effective(&client, asked).await, holds);
+
+    // Without a conversation it is the app's, over all threads of the user.
+    let recalled = client
+        .recall(RecallRequest {
+            user: Some(UserRef {
+                app_id: app.clone(),
+                user_id: "ada".to_owned(),
+            }),
+            query: "anything".to_owned(),
+            ..Default::default()
+        })
+        .await;
+    let holds = recalled.effective_policy.unwrap();
+    assert_eq!(origins(&holds)[0], ("top_k", App));
+    let scope = holds.policy.unwrap().scope();
+    assert_eq!(scope, RecallScope::User);
+}
+
+async fn t13_a_policy_can_switch_the_memory_off() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread(&app).await;
+    client
+        .append(&thread_id, vec![say(Role::User, "Hello")])
+        .await;
+    for mode in [MemoryMode::None, MemoryMode::Node] {
+        let policy = MemoryPolicy {
+            mode: mode.into(),
+            ..Default::default()
+        };
+        set(&client, &app, policy).await;
+        let recalled = recall(&client, &thread_id).await;
+        assert!(recalled.messages.is_empty());
+        let told = recalled.effective_policy.unwrap();
+        assert_eq!(told.policy.unwrap().mode(), mode);
+        // What a request asks for, it gets.
+        let request = RecallRequest {
+            thread_id: thread_id.clone(),
+            mode: RecallMode::Window.into(),
+            ..Default::default()
+        };
+        assert_eq!(texts(&client.recall(request).await.messages), ["Hello"]);
+    }
+}
+
+async fn the_scope_of_a_policy_bounds_recall() {
+    let client = plain().await;
+    let app = app();
+    let mut last = String::new();
+    let mut threads = Vec::new();
+    for (user, text) in [
+        ("ada", "The zebra stands here."),
+        ("ada", "The zebra stands there."),
+        ("bob", "The zebra is gone."),
+    ] {
+        let thread_id = client.thread_of(&app, user).await;
+        let stored = client.append(&thread_id, vec![say(Role::User, text)]).await;
+        last = stored.revision;
+        // Every thread is to be indexed.
+        let query = recall_request(&thread_id, "zebra", &last);
+        client.recall(query).await;
+        threads.push(thread_id);
+    }
+    let found = async |scope: RecallScope| {
+        let request = RecallRequest {
+            recent_window: Some(0),
+            scope: scope.into(),
+            ..recall_request(&threads[0], "zebra", &last)
+        };
+        let recalled = client.recall(request).await;
+        let matches = recalled.messages.iter();
+        matches
+            .filter(|message| has_reason(message, RecallReason::Match))
+            .count()
+    };
+    let set_scope = async |scope: RecallScope| {
+        let policy = MemoryPolicy {
+            scope: scope.into(),
+            ..Default::default()
+        };
+        set(&client, &app, policy).await;
+    };
+    assert_eq!(found(RecallScope::Unspecified).await, 1);
+    set_scope(RecallScope::User).await;
+    assert_eq!(found(RecallScope::Unspecified).await, 2);
+    assert_eq!(found(RecallScope::Thread).await, 1);
+    set_scope(RecallScope::App).await;
+    assert_eq!(found(RecallScope::Unspecified).await, 3);
+    assert_eq!(found(RecallScope::User).await, 2);
+    // A user without a conversation stands for the user's threads.
+    let request = RecallRequest {
+        user: Some(UserRef {
+            app_id: app.clone(),
+            user_id: "ada".to_owned(),
+        }),
+        thread_id: String::new(),
+        ..recall_request("", "zebra", &last)
+    };
+    assert_eq!(client.recall(request).await.messages.len(), 2);
+}
+
+async fn the_effective_policy_is_asked_for_in_one_way() {
+    let client = plain().await;
+    let app = app();
+    set(&client, &app, window(Some(2))).await;
+    let thread_id = client.thread(&app).await;
+    set_of_thread(&client, &thread_id, Some(window(Some(3)))).await;
+    let names = session(&app, "ada", "thread:none yet");
+    let size = async |request: GetEffectivePolicyRequest| {
+        let holds = effective(&client, request).await;
+        holds.policy.unwrap().window_size()
+    };
+    let by_thread = GetEffectivePolicyRequest {
+        thread_id: thread_id.clone(),
+        ..Default::default()
+    };
+    let by_session = GetEffectivePolicyRequest {
+        session: Some(names.clone()),
+        ..Default::default()
+    };
+    let by_app = GetEffectivePolicyRequest {
+        app_id: app.clone(),
+        ..Default::default()
+    };
+    assert_eq!(size(by_thread.clone()).await, 3);
+    assert_eq!(size(by_session.clone()).await, 2);
+    assert_eq!(size(by_app.clone()).await, 2);
+    // Asking has not created the thread.
+    let request = memory_contract::proto::GetThreadRequest {
+        session: Some(names.clone()),
+        ..Default::default()
+    };
+    let none = client.threads().get_thread(request).await.refused();
+    none.is(Code::NotFound, "THREAD_NOT_FOUND");
+
+    let refused = async |request: GetEffectivePolicyRequest, field: &str| {
+        let refused = client.policies().get_effective_policy(request).await;
+        refused.refused().names_field(field);
+    };
+    refused(GetEffectivePolicyRequest::default(), "thread_id").await;
+    let both = |session, app_id: &str| GetEffectivePolicyRequest {
+        session,
+        app_id: app_id.to_owned(),
+        ..by_thread.clone()
+    };
+    refused(both(Some(names.clone()), ""), "session").await;
+    refused(both(None, &app), "app_id").await;
+    let both = GetEffectivePolicyRequest {
+        app_id: app.clone(),
+        ..by_session
+    };
+    refused(both, "app_id").await;
+    let malformed = GetEffectivePolicyRequest {
+        thread_id: "x".to_owned(),
+        ..Default::default()
+    };
+    refused(malformed, "thread_id").await;
+}

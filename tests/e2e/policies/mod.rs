@@ -1,0 +1,109 @@
+//! Policies: what an app, a thread and a request say of memory, and what holds.
+
+mod levels;
+mod stored;
+mod wrong;
+
+use libtest_mimic::Trial;
+use memory_contract::proto::{
+    AppPolicy, EffectivePolicy, ExtractionStrategy, GetAppPolicyRequest, GetEffectivePolicyRequest,
+    MemoryMode, MemoryPolicy, PolicyLevel, RecallRequest, RecallResponse, RecallScope,
+    SetAppPolicyRequest, Thread, UpdateThreadRequest,
+};
+use prost_types::FieldMask;
+use recollect_tests::Client;
+
+pub fn trials() -> Vec<Trial> {
+    [stored::trials(), levels::trials(), wrong::trials()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+async fn set(client: &Client, app: &str, policy: MemoryPolicy) -> AppPolicy {
+    let request = SetAppPolicyRequest {
+        app_id: app.to_owned(),
+        policy: Some(policy),
+    };
+    let answer = client.policies().set_app_policy(request).await.unwrap();
+    answer.into_inner().app_policy.unwrap()
+}
+
+async fn get(client: &Client, app: &str) -> AppPolicy {
+    let request = GetAppPolicyRequest {
+        app_id: app.to_owned(),
+    };
+    let answer = client.policies().get_app_policy(request).await.unwrap();
+    answer.into_inner().app_policy.unwrap()
+}
+
+async fn set_of_thread(client: &Client, thread_id: &str, policy: Option<MemoryPolicy>) -> Thread {
+    let request = UpdateThreadRequest {
+        thread_id: thread_id.to_owned(),
+        policy,
+        update_mask: Some(FieldMask {
+            paths: vec!["policy".to_owned()],
+        }),
+        ..Default::default()
+    };
+    let answer = client.threads().update_thread(request).await.unwrap();
+    answer.into_inner().thread.unwrap()
+}
+
+async fn effective(client: &Client, request: GetEffectivePolicyRequest) -> EffectivePolicy {
+    let answer = client.policies().get_effective_policy(request).await;
+    answer.unwrap().into_inner().effective_policy.unwrap()
+}
+
+async fn of_thread(client: &Client, thread_id: &str) -> EffectivePolicy {
+    let request = GetEffectivePolicyRequest {
+        thread_id: thread_id.to_owned(),
+        ..Default::default()
+    };
+    effective(client, request).await
+}
+
+fn origins(effective: &EffectivePolicy) -> Vec<(&str, PolicyLevel)> {
+    let origins = effective.origins.iter();
+    origins
+        .map(|origin| (origin.field.as_str(), origin.level()))
+        .collect()
+}
+
+/// What holds where nobody says anything.
+fn defaults() -> MemoryPolicy {
+    MemoryPolicy {
+        mode: MemoryMode::Hybrid.into(),
+        window_enabled: Some(true),
+        window_size: Some(20),
+        recent_window: Some(4),
+        top_k: Some(5),
+        neighbours_before: Some(2),
+        neighbours_after: Some(1),
+        min_score: Some(0.0),
+        scope: RecallScope::Thread.into(),
+        user_label: Some("Human".to_owned()),
+        assistant_label: Some("Assistant".to_owned()),
+        query_prompt_template: None,
+        shared_session_default: Some(false),
+        extraction: ExtractionStrategy::None.into(),
+        ttl: None,
+        node_ttl: None,
+    }
+}
+
+fn window(size: Option<i32>) -> MemoryPolicy {
+    MemoryPolicy {
+        mode: MemoryMode::Window.into(),
+        window_size: size,
+        ..Default::default()
+    }
+}
+
+async fn recall(client: &Client, thread_id: &str) -> RecallResponse {
+    let request = RecallRequest {
+        thread_id: thread_id.to_owned(),
+        ..Default::default()
+    };
+    client.recall(request).await
+}

@@ -1,0 +1,190 @@
+//! Policies that are refused.
+
+use memory_contract::proto::{
+    GetAppPolicyRequest, GetEffectivePolicyRequest, MemoryPolicy, ResolveThreadRequest,
+    SetAppPolicyRequest, UpdateThreadRequest,
+};
+use prost_types::{Duration, FieldMask};
+use recollect_tests::{Refused as _, app, session, trials};
+
+use super::get;
+use crate::plain;
+
+trials![
+    d18_a_template_that_could_fail_is_refused_when_it_is_set,
+    a_policy_beyond_its_limits_names_the_field,
+    what_a_level_may_not_say_is_refused,
+];
+
+async fn d18_a_template_that_could_fail_is_refused_when_it_is_set() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread(&app).await;
+    let long = format!("{{{{ query }}}}{}", "x".repeat(4_100));
+    for (template, says) in [
+        ("{{ query }}\n{% if %}", "line 2"),
+        ("{{ query", ""),
+        ("Tell me.", "query"),
+        ("{{ query }} {{ tenant }}", "tenant"),
+        ("{{ query | shell }}", "shell"),
+        ("{% for x in query %}{{ x }}{% endfor %}", "for"),
+        ("{{ query ~ query }}", "~"),
+        (long.as_str(), "4096"),
+    ] {
+        let policy = Some(MemoryPolicy {
+            query_prompt_template: Some(template.to_owned()),
+            ..Default::default()
+        });
+        let of_app = SetAppPolicyRequest {
+            app_id: app.clone(),
+            policy: policy.clone(),
+        };
+        let refused = client.policies().set_app_policy(of_app).await.refused();
+        let refused = refused.names_field("policy.query_prompt_template");
+        assert!(refused.message.contains(says), "{refused:?}");
+        let of_thread = UpdateThreadRequest {
+            thread_id: thread_id.clone(),
+            policy: policy.clone(),
+            update_mask: Some(FieldMask {
+                paths: vec!["policy".to_owned()],
+            }),
+            ..Default::default()
+        };
+        let refused = client.threads().update_thread(of_thread).await.refused();
+        refused.names_field("policy.query_prompt_template");
+        let of_request = GetEffectivePolicyRequest {
+            thread_id: thread_id.clone(),
+            policy,
+            ..Default::default()
+        };
+        let refused = client.policies().get_effective_policy(of_request).await;
+        let refused = refused.refused();
+        refused.names_field("policy.query_prompt_template");
+    }
+    assert_eq!(get(&client, &app).await.update_time, None);
+}
+
+async fn a_policy_beyond_its_limits_names_the_field() {
+    let client = plain().await;
+    let app = app();
+    let with = |change: fn(&mut MemoryPolicy)| {
+        let mut policy = MemoryPolicy::default();
+        change(&mut policy);
+        policy
+    };
+    let seconds = |seconds| Some(Duration { seconds, nanos: 0 });
+    let mut life = [MemoryPolicy::default(), MemoryPolicy::default()];
+    life[0].ttl = seconds(0);
+    life[1].node_ttl = seconds(315_619_201);
+    let [ttl, node_ttl] = life;
+    let long = "x".repeat(65);
+    let label = MemoryPolicy {
+        user_label: Some(long),
+        ..Default::default()
+    };
+    for (policy, field) in [
+        (with(|policy| policy.mode = 9), "mode"),
+        (with(|policy| policy.window_size = Some(0)), "window_size"),
+        (with(|policy| policy.window_size = Some(501)), "window_size"),
+        (
+            with(|policy| policy.recent_window = Some(-1)),
+            "recent_window",
+        ),
+        (
+            with(|policy| policy.recent_window = Some(501)),
+            "recent_window",
+        ),
+        (with(|policy| policy.top_k = Some(101)), "top_k"),
+        (
+            with(|policy| policy.neighbours_before = Some(21)),
+            "neighbours_before",
+        ),
+        (
+            with(|policy| policy.neighbours_after = Some(21)),
+            "neighbours_after",
+        ),
+        (with(|policy| policy.min_score = Some(1.5)), "min_score"),
+        (
+            with(|policy| policy.min_score = Some(f32::NAN)),
+            "min_score",
+        ),
+        (with(|policy| policy.scope = -1), "scope"),
+        (with(|policy| policy.extraction = 77), "extraction"),
+        (
+            with(|policy| policy.user_label = Some(String::new())),
+            "user_label",
+        ),
+        (
+            with(|policy| policy.assistant_label = Some("a\nb".into())),
+            "assistant_label",
+        ),
+        (label, "user_label"),
+        (ttl, "ttl"),
+        (node_ttl, "node_ttl"),
+    ] {
+        let request = SetAppPolicyRequest {
+            app_id: app.clone(),
+            policy: Some(policy),
+        };
+        let refused = client.policies().set_app_policy(request).await.refused();
+        refused.names_field(&format!("policy.{field}"));
+    }
+    let request = SetAppPolicyRequest {
+        app_id: app.clone(),
+        policy: None,
+    };
+    let refused = client.policies().set_app_policy(request).await.refused();
+    refused.names_field("policy");
+    for app_id in [String::new(), "x".repeat(129), "a\0b".to_owned()] {
+        let request = GetAppPolicyRequest { app_id };
+        let refused = client.policies().get_app_policy(request).await.refused();
+        refused.names_field("app_id");
+    }
+}
+
+async fn what_a_level_may_not_say_is_refused() {
+    let client = plain().await;
+    let app = app();
+    let shared = MemoryPolicy {
+        shared_session_default: Some(true),
+        ..Default::default()
+    };
+    let second = Some(Duration {
+        seconds: 1,
+        nanos: 0,
+    });
+    let ttl = MemoryPolicy {
+        ttl: second,
+        ..Default::default()
+    };
+    let node_ttl = MemoryPolicy {
+        node_ttl: second,
+        ..Default::default()
+    };
+    let of_thread = async |policy: &MemoryPolicy| {
+        let request = ResolveThreadRequest {
+            session: Some(session(&app, "ada", "thread:1")),
+            policy: Some(policy.clone()),
+            ..Default::default()
+        };
+        client.threads().resolve_thread(request).await
+    };
+    let of_request = async |policy: &MemoryPolicy| {
+        let request = GetEffectivePolicyRequest {
+            app_id: app.clone(),
+            policy: Some(policy.clone()),
+            ..Default::default()
+        };
+        client.policies().get_effective_policy(request).await
+    };
+    for (policy, field) in [
+        (&shared, "policy.shared_session_default"),
+        (&ttl, "policy.ttl"),
+    ] {
+        of_thread(policy).await.refused().names_field(field);
+        of_request(policy).await.refused().names_field(field);
+    }
+    let refused = of_request(&node_ttl).await.refused();
+    refused.names_field("policy.node_ttl");
+    of_thread(&node_ttl).await.unwrap();
+}
