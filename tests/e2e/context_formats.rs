@@ -9,7 +9,7 @@ use recollect_tests::{
     Client, app, block_texts, check_context, context_request, file, json, mode, say, tool_call,
     tool_result, trials, turn, with_parts,
 };
-use serde_json::{Value, json as value};
+use serde_json::json as value;
 
 use crate::chat_rules::{anthropic, openai};
 use crate::context_limits::{pairs, text};
