@@ -336,7 +336,7 @@ fn variables_of_others_are_left_alone() {
 #[test]
 fn secrets_are_never_shown() {
     let file = format!(
-        "[database]\nurl = 'postgres://me:hunter6@host/db'\n[index]\napi_key = 'hunter6'\n\
+        "[database]\nurl = 'postgres://me:hunter6@host/db'\nchat_url = 'hunter6'\n[index]\napi_key = 'hunter6'\n\
          [[auth.keys]]\nname = 'backend'\ntenant = 'acme'\nsha256 = '{KEY}'\n"
     );
     let loaded = load(&file, &[]).unwrap();
@@ -349,6 +349,7 @@ fn secrets_are_never_shown() {
     let rows = loaded.effective();
     let row = |key: &str| rows.iter().find(|row| row.key == key).unwrap();
     assert_eq!(row("database.url").value, "********");
+    assert_eq!(row("database.chat_url").value, "********");
     assert_eq!(row("index.api_key").value, "********");
     assert!(
         row("auth.keys").value.contains("backend"),
@@ -391,6 +392,7 @@ fn an_error_never_repeats_a_secret() {
     check("[index]\nurl = 'http://me:hunter6@ho st'", &[]);
     check("[telemetry]\notlp_endpoint = 'me:hunter6@host'", &[]);
     check("[database]\nurl = ['hunter6']", &[]);
+    check("[database]\nchat_url = ['hunter6']", &[]);
     check("[index]\napi_key = ['hunter6']", &[]);
     check("[index]\napi_key = hunter6", &[]);
     check("[secrets]\nkey = 'hunter6'", &[]);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use memory_api::{Config, Sources};
 
 use super::checks::{self, Finding, Verdict};
+use super::database_checks;
 use crate::cli::args::DoctorArgs;
 use crate::cli::failure::Failure;
 use crate::cli::output::{Table, print_json};
@@ -33,7 +34,9 @@ pub async fn run(file: Option<PathBuf>, args: DoctorArgs) -> Result<(), Failure>
     };
     findings.push(checks::data_dir(&args.data_dir));
     findings.push(checks::disk(&args.data_dir));
-    findings.extend(checks::database(&config, args.postgres_bin.as_deref(), &args.data_dir).await);
+    findings.extend(
+        database_checks::database(&config, args.postgres_bin.as_deref(), &args.data_dir).await,
+    );
     findings.extend(checks::model(&config));
     findings.push(checks::index(&config, &args.data_dir).await);
     findings.push(checks::port(

@@ -16,6 +16,7 @@ pub mod status;
 pub mod threads;
 
 mod checks;
+mod database_checks;
 mod searchable;
 mod signals;
 mod startup;

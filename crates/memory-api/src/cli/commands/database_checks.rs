@@ -1,0 +1,149 @@
+//! The checks of Postgres in `recollect doctor`.
+
+use std::path::Path;
+
+use memory_api::Config;
+use secrecy::{ExposeSecret, SecretString};
+use time::OffsetDateTime;
+use tokio_postgres::NoTls;
+
+use super::checks::{Finding, PATIENCE};
+use crate::cli::failure::chain;
+use crate::embedded::Binaries;
+
+/// Postgres: the programs for the embedded default, or the database that is
+/// configured; and that of the conversations, where it is another one.
+pub async fn database(config: &Config, bin: Option<&Path>, data_dir: &Path) -> Vec<Finding> {
+    let mut findings = match config.database.url.expose_secret().is_empty() {
+        true => vec![programs(bin, data_dir)],
+        false => check_database(&config.database.url, &MAIN).await,
+    };
+    if config.database.has_chat_database() {
+        findings.extend(check_database(&config.database.chat_url, &CHAT).await);
+    }
+    findings
+}
+
+/// What the checks of a database are called.
+struct Checks {
+    database: &'static str,
+    schema: &'static str,
+    roles: &'static str,
+    clock: &'static str,
+    /// Where its URL is set.
+    key: &'static str,
+}
+
+const MAIN: Checks = Checks {
+    database: "database",
+    schema: "schema",
+    roles: "database roles",
+    clock: "clock",
+    key: "database.url (or DATABASE_URL)",
+};
+
+const CHAT: Checks = Checks {
+    database: "chat database",
+    schema: "chat schema",
+    roles: "chat database roles",
+    clock: "chat clock",
+    key: "database.chat_url",
+};
+
+async fn check_database(url: &SecretString, checks: &Checks) -> Vec<Finding> {
+    let unreachable = |problem: String| {
+        vec![Finding::fail(
+            checks.database,
+            format!("it cannot be reached: {problem}"),
+            format!("Check {}, and that Postgres listens there.", checks.key),
+        )]
+    };
+    let client = match tokio::time::timeout(PATIENCE, connect(url)).await {
+        Ok(Ok(client)) => client,
+        Ok(Err(problem)) => return unreachable(problem),
+        Err(_) => return unreachable("no answer within 3 seconds".to_owned()),
+    };
+    let mut findings = Vec::new();
+    let ask = async |sql: &str| match client.query_one(sql, &[]).await {
+        Ok(row) => row.try_get::<_, String>(0).ok(),
+        Err(_) => None,
+    };
+    findings.push(
+        match ask("SELECT current_setting('server_version')").await {
+            Some(version)
+                if version
+                    .split('.')
+                    .next()
+                    .is_some_and(|major| major.parse().is_ok_and(|m: u32| m >= 14)) =>
+            {
+                Finding::ok(checks.database, format!("Postgres {version} answers"))
+            }
+            Some(version) => Finding::fail(
+                checks.database,
+                format!("Postgres {version} is too old"),
+                "Use version 14 or later.",
+            ),
+            None => Finding::fail(
+                checks.database,
+                "it does not tell its version",
+                "Is it Postgres?",
+            ),
+        },
+    );
+    let version = ask("SELECT coalesce(max(version), 0)::text FROM recollect.schema_history").await;
+    findings.push(match version {
+        Some(version) => Finding::ok(checks.schema, format!("version {version}")),
+        None => Finding::fail(checks.schema, "it is not there", "Run `recollect migrate`."),
+    });
+    let roles = ask(
+        "SELECT count(*)::text FROM pg_roles WHERE rolname IN ('recollect_service', 'recollect_worker') \
+         AND pg_has_role(current_user, oid, 'MEMBER')",
+    )
+    .await;
+    findings.push(match roles.as_deref() {
+        Some("2") => Finding::ok(checks.roles, "the user may act as both"),
+        _ => Finding::fail(
+            checks.roles,
+            "the user may not act as recollect_service and recollect_worker",
+            "Run `recollect migrate` as a user who may create roles, or: GRANT recollect_service, \
+             recollect_worker TO the user.",
+        ),
+    });
+    if let Some(text) = ask("SELECT extract(epoch FROM clock_timestamp())::text").await {
+        let theirs: f64 = text.parse().unwrap_or_default();
+        let ours = OffsetDateTime::now_utc().unix_timestamp_nanos() as f64 / 1e9;
+        findings.push(clock(checks.clock, (ours - theirs).abs()));
+    }
+    findings
+}
+
+fn programs(bin: Option<&Path>, data_dir: &Path) -> Finding {
+    let made = std::fs::read_to_string(data_dir.join("postgres/PG_VERSION"));
+    let major = made.ok().and_then(|text| text.trim().parse().ok());
+    match Binaries::find(bin, major) {
+        Ok(found) => Finding::ok(
+            "Postgres programs",
+            format!("version {} in {}", found.version, found.dir.display()),
+        ),
+        Err(error) => Finding::fail("Postgres programs", error.to_string(), error.next_step()),
+    }
+}
+
+async fn connect(url: &SecretString) -> Result<tokio_postgres::Client, String> {
+    let (client, connection) = tokio_postgres::connect(url.expose_secret(), NoTls)
+        .await
+        .map_err(|error| chain(&error))?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+fn clock(check: &'static str, seconds_apart: f64) -> Finding {
+    match seconds_apart < 2.0 {
+        true => Finding::ok(check, "it agrees with the database's"),
+        false => Finding::warn(
+            check,
+            format!("it is {seconds_apart:.0} s apart from the database's"),
+            "Let both machines take the time from the network (NTP).",
+        ),
+    }
+}
