@@ -3,7 +3,7 @@
 use memory_contract::{TenantId, ThreadId};
 
 use crate::{
-    CacheConfig, EphemeralConfig, Objects, StoreConfig, StoreError,
+    CacheConfig, EphemeralConfig, Objects, StoreConfig, StoreError, NewThread, Resolved,
     cache::Windows,
     config::Database,
     ephemeral::Ephemeral,
@@ -94,6 +94,27 @@ impl Store {
     pub fn with_ephemeral(mut self, config: &EphemeralConfig) -> Self {
         self.ephemeral = Ephemeral::new(config);
         self
+    }
+
+    /// Finds the thread of a session, or creates an ephemeral one; its life is, as
+    /// that of others, what the app says where nobody else does.
+    pub(crate) async fn resolve_ephemeral(
+        &self,
+        tenant: &TenantId,
+        thread: &NewThread,
+    ) -> Result<Resolved, StoreError> {
+        let (stored, app) = self.session_policies(tenant, &thread.session).await?;
+        if let Some(thread) = stored {
+            return Ok(Resolved {
+                thread,
+                created: false,
+            });
+        }
+        let thread = NewThread {
+            ttl: thread.ttl.or(app.ttl),
+            ..thread.clone()
+        };
+        self.ephemeral.resolve(tenant, &thread)
     }
 
     /// Whether a thread lives in the memory of this process alone.

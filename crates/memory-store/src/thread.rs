@@ -138,25 +138,6 @@ impl Store {
         })
     }
 
-    async fn resolve_ephemeral(
-        &self,
-        tenant: &TenantId,
-        thread: &NewThread,
-    ) -> Result<Resolved, StoreError> {
-        let (stored, app) = self.session_policies(tenant, &thread.session).await?;
-        if let Some(thread) = stored {
-            return Ok(Resolved {
-                thread,
-                created: false,
-            });
-        }
-        let thread = NewThread {
-            ttl: thread.ttl.or(app.ttl),
-            ..thread.clone()
-        };
-        self.ephemeral.resolve(tenant, &thread)
-    }
-
     /// Reads a thread.
     ///
     /// # Errors

@@ -7,12 +7,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use memory_contract::{AppendedMessage, Message, MessageId, Parent, RequestId, Thread, ThreadId};
+use memory_contract::{Message, MessageId, RequestId, Thread, ThreadId};
 use serde_json::Map;
 use time::OffsetDateTime;
 
-use super::prepared::Prepared;
-use crate::{Append, Appended, Erased, NewThread, Revision, StoreError, ThreadChange, size};
+use crate::{Appended, Erased, NewThread, Revision, StoreError, ThreadChange, size};
 
 /// How long the answers to request ids are remembered; callers are promised 24h.
 const REQUEST_RETENTION: Duration = Duration::from_secs(48 * 3_600);
@@ -20,8 +19,8 @@ const REQUEST_RETENTION: Duration = Duration::from_secs(48 * 3_600);
 /// The ids that one tenant's ephemeral threads have used.
 #[derive(Default)]
 pub(super) struct Ids {
-    messages: HashSet<MessageId>,
-    requests: HashMap<RequestId, ThreadId>,
+    pub(super) messages: HashSet<MessageId>,
+    pub(super) requests: HashMap<RequestId, ThreadId>,
 }
 
 /// A thread with its messages.
@@ -36,12 +35,12 @@ pub(super) struct Conversation {
     pub(super) head: Head,
     /// In the order of seq, without gaps; the deleted ones are empty.
     pub(super) entries: Vec<Entry>,
-    places: HashMap<MessageId, usize>,
+    pub(super) places: HashMap<MessageId, usize>,
     /// The branches; number 1 is the first.
     pub(super) lines: Vec<Line>,
-    requests: HashMap<RequestId, Remembered>,
+    pub(super) requests: HashMap<RequestId, Remembered>,
     /// The number of the last change.
-    changes: i64,
+    pub(super) changes: i64,
 }
 
 /// Where the head stands; all 0 where there is none.
@@ -49,7 +48,7 @@ pub(super) struct Conversation {
 pub(super) struct Head {
     pub(super) branch: i32,
     pub(super) depth: i32,
-    seq: i64,
+    pub(super) seq: i64,
 }
 
 pub(super) struct Entry {
@@ -60,7 +59,7 @@ pub(super) struct Entry {
     /// The words to find it by, each once, in order.
     pub(super) words: Arc<[u64]>,
     /// What it takes in memory.
-    bytes: usize,
+    pub(super) bytes: usize,
 }
 
 /// A branch.
@@ -75,18 +74,11 @@ pub(super) struct Line {
 }
 
 /// The first answer to a request id.
-struct Remembered {
-    hash: Vec<u8>,
-    appended: Appended,
-    since: Instant,
-    bytes: usize,
-}
-
-/// Where a new message goes.
-struct Place {
-    parent: Option<MessageId>,
-    branch: i32,
-    depth: i32,
+pub(super) struct Remembered {
+    pub(super) hash: Vec<u8>,
+    pub(super) appended: Appended,
+    pub(super) since: Instant,
+    pub(super) bytes: usize,
 }
 
 impl Conversation {
@@ -127,181 +119,6 @@ impl Conversation {
                 .thread
                 .expires
                 .is_none_or(|expires| expires > OffsetDateTime::now_utc())
-    }
-
-    /// Stores messages if they take no more than `room` bytes.
-    pub(super) fn append(
-        &mut self,
-        append: &Append,
-        prepared: Vec<Prepared>,
-        hash: Option<Vec<u8>>,
-        ids: &mut Ids,
-        room: usize,
-    ) -> Result<Appended, StoreError> {
-        let request = append.request_id.zip(hash);
-        if let Some((request, hash)) = &request
-            && ids.requests.contains_key(request)
-        {
-            return match self.requests.get(request) {
-                Some(first) if first.hash == *hash => Ok(Appended {
-                    replayed: true,
-                    ..first.appended.clone()
-                }),
-                _ => Err(StoreError::RequestReused),
-            };
-        }
-        if append
-            .expected_head
-            .is_some_and(|expected| expected != self.thread.head)
-        {
-            return Err(StoreError::HeadMoved {
-                head: self.thread.head,
-            });
-        }
-        let (places, lines) = self.place(&prepared)?;
-        let mut seen = HashSet::new();
-        for prepared in &prepared {
-            let id = prepared.message.id;
-            if ids.messages.contains(&id) || !seen.insert(id) {
-                return Err(StoreError::MessageExists { id });
-            }
-        }
-        let answer_bytes = match &request {
-            Some(_) => remembered_bytes(prepared.len()),
-            None => 0,
-        };
-        let messages: usize = prepared.iter().map(|one| one.bytes).sum();
-        if messages + lines.len() * line_bytes() + answer_bytes > room {
-            return Err(StoreError::EphemeralFull);
-        }
-        self.bytes += lines.len() * line_bytes();
-        self.lines.extend(lines);
-        let appended = self.store(prepared, places, ids);
-        if let Some((request, hash)) = request {
-            ids.requests.insert(request, self.thread.id);
-            self.bytes += answer_bytes;
-            let remembered = Remembered {
-                hash,
-                appended: appended.clone(),
-                since: Instant::now(),
-                bytes: answer_bytes,
-            };
-            self.requests.insert(request, remembered);
-        }
-        Ok(appended)
-    }
-
-    /// Finds each message's place in the tree, and the branches that start with
-    /// them, as the SQL function `append` does.
-    fn place(&self, messages: &[Prepared]) -> Result<(Vec<Place>, Vec<Line>), StoreError> {
-        let mut places: Vec<Place> = Vec::with_capacity(messages.len());
-        let mut lines = Vec::new();
-        let mut parent = self.thread.head;
-        let (mut branch, mut depth) = (self.head.branch, self.head.depth);
-        let mut tip = self.head.seq == self.thread.last_seq || self.is_tip(branch, depth);
-        for (
-            index,
-            Prepared {
-                message, follows, ..
-            },
-        ) in messages.iter().enumerate()
-        {
-            match *follows {
-                Parent::Previous => {}
-                Parent::Root => parent = None,
-                Parent::Message(id) => {
-                    parent = Some(id);
-                    let before = &messages[..index];
-                    match before.iter().position(|one| one.message.id == id) {
-                        Some(at) => {
-                            (branch, depth, tip) = (places[at].branch, places[at].depth, true);
-                        }
-                        None => {
-                            let at = self
-                                .readable(id)
-                                .ok_or(StoreError::ParentNotFound { index })?;
-                            (branch, depth) = (at.message.branch, at.message.depth);
-                            tip = self.is_tip(branch, depth);
-                        }
-                    }
-                    // An earlier message of this append may have come after it.
-                    tip &= !places
-                        .iter()
-                        .any(|placed| placed.branch == branch && placed.depth == depth + 1);
-                }
-            }
-            if parent.is_none() || !tip {
-                let root = parent.is_none();
-                depth = if root { 0 } else { depth };
-                lines.push(Line {
-                    parent: if root { 0 } else { branch },
-                    fork: parent,
-                    fork_depth: depth,
-                    created: now(),
-                    readable: BTreeMap::new(),
-                });
-                branch = i32::try_from(self.lines.len() + lines.len()).unwrap_or(i32::MAX);
-            }
-            depth += 1;
-            places.push(Place {
-                parent,
-                branch,
-                depth,
-            });
-            parent = Some(message.id);
-            tip = true;
-        }
-        Ok((places, lines))
-    }
-
-    fn store(&mut self, prepared: Vec<Prepared>, places: Vec<Place>, ids: &mut Ids) -> Appended {
-        let now = now();
-        let mut messages = Vec::with_capacity(prepared.len());
-        for (prepared, place) in prepared.into_iter().zip(places) {
-            let Prepared {
-                mut message,
-                follows: _,
-                said,
-                stored_bytes,
-                words,
-                bytes,
-            } = prepared;
-            self.thread.last_seq += 1;
-            message.thread = self.thread.id;
-            message.parent = place.parent;
-            message.seq = self.thread.last_seq;
-            message.branch = place.branch;
-            message.depth = place.depth;
-            message.created = said.unwrap_or(now);
-            messages.push(AppendedMessage {
-                id: message.id,
-                seq: message.seq,
-                branch: message.branch,
-                tokens: message.tokens,
-            });
-            let at = self.entries.len();
-            self.line_mut(place.branch).readable.insert(place.depth, at);
-            self.places.insert(message.id, at);
-            ids.messages.insert(message.id);
-            self.stand_at(&message);
-            self.bytes += bytes;
-            self.entries.push(Entry {
-                message: Arc::new(message),
-                readable: true,
-                stored_bytes,
-                words,
-                bytes,
-            });
-        }
-        let count = i64::try_from(messages.len()).unwrap_or(i64::MAX);
-        self.thread.message_count += count;
-        self.thread.updated = now;
-        self.changes += count;
-        Appended {
-            messages,
-            revision: self.revision(),
-            replayed: false,
-        }
     }
 
     /// Erases a message. Its place stays, empty.
@@ -373,7 +190,7 @@ impl Conversation {
         Ok(self.thread.clone())
     }
 
-    fn stand_at(&mut self, message: &Message) {
+    pub(super) fn stand_at(&mut self, message: &Message) {
         self.thread.head = Some(message.id);
         self.head = Head {
             branch: message.branch,
@@ -491,16 +308,7 @@ impl Conversation {
             .map(|(_, at)| &self.entries[*at])
     }
 
-    /// Whether nothing hangs on a place, as the SQL function of this name says.
-    fn is_tip(&self, branch: i32, depth: i32) -> bool {
-        let deeper = self
-            .line(branch)
-            .is_some_and(|line| line.readable.range(depth + 1..).next().is_some());
-        let left = |line: &Line| line.parent == branch && line.fork_depth > depth;
-        !deeper && !self.lines.iter().any(left)
-    }
-
-    fn line_mut(&mut self, branch: i32) -> &mut Line {
+    pub(super) fn line_mut(&mut self, branch: i32) -> &mut Line {
         let at = usize::try_from(branch - 1).unwrap_or_default();
         &mut self.lines[at]
     }
@@ -510,7 +318,7 @@ impl Conversation {
         self.bytes = frame_bytes(&self.thread) + answers;
     }
 
-    fn revision(&self) -> Revision {
+    pub(super) fn revision(&self) -> Revision {
         Revision {
             thread: self.thread.id,
             change: self.changes,
@@ -519,7 +327,7 @@ impl Conversation {
 }
 
 /// The time, as exactly as the database keeps it.
-fn now() -> OffsetDateTime {
+pub(super) fn now() -> OffsetDateTime {
     super::prepared::micros(OffsetDateTime::now_utc())
 }
 
@@ -535,13 +343,4 @@ fn frame_bytes(thread: &Thread) -> usize {
         + size::of_object(&thread.metadata)
         + policy
         + 4 * size::ENTRY
-}
-
-fn line_bytes() -> usize {
-    size_of::<Line>() + size::ENTRY
-}
-
-fn remembered_bytes(messages: usize) -> usize {
-    const HASH: usize = 32;
-    size_of::<Remembered>() + HASH + 2 * size::ENTRY + messages * size_of::<AppendedMessage>()
 }

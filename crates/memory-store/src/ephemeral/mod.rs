@@ -5,6 +5,7 @@
 //! One lock guards all of them. It is held while a tree is walked and never
 //! across an await; what is returned is copied after it.
 
+mod appending;
 mod conversation;
 mod prepared;
 mod reading;
@@ -113,7 +114,7 @@ impl Ephemeral {
         let prepare = |message| Prepared::of(append.thread, message);
         let prepared: Vec<Prepared> = append.messages.iter().map(prepare).collect();
         let hash = append.request_id.map(|_| append::content_hash(append));
-        let needed: usize = prepared.iter().map(|one| one.bytes).sum();
+        let needed = appending::most_bytes(&prepared);
         let config = &self.shared.config;
         let mut table = self.lock();
         if needed > table.room(config) {
