@@ -35,7 +35,7 @@ trials![
     d22_a_large_object_is_compressed_and_both_forms_are_read,
 ];
 
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(40);
 
 /// A server whose worker does everything at once.
 fn quick() -> Options {
@@ -309,7 +309,6 @@ async fn d15_a_memory_can_be_cleared_while_the_objects_are_out_of_reach() {
 
     fs::remove_file(&objects).unwrap();
     fs::rename(&away, &objects).unwrap();
-    assert!(objects.join(&key).is_file());
     assert!(client.node_dialogue(&node, "").await.is_empty());
     eventually("the old object is erased", SOON, async || {
         !objects.join(&key).exists()
