@@ -69,8 +69,11 @@ async fn d02_a_nodes_memory_needs_a_conversation() {
     let client = plain().await;
     let nowhere = node("", "planner");
     let reason = "NODE_MEMORY_NEEDS_CONVERSATION";
-    let add = client.nodes().add_node_turn(node_turn(&nowhere, "Q", "A"));
-    add.await.refused().is(Code::FailedPrecondition, reason);
+    let add = client
+        .nodes()
+        .add_node_turn(node_turn(&nowhere, "Q", "A"))
+        .await;
+    add.refused().is(Code::FailedPrecondition, reason);
     let flush = FlushNodeMemoryRequest {
         node: Some(nowhere.clone()),
     };
@@ -80,15 +83,19 @@ async fn d02_a_nodes_memory_needs_a_conversation() {
     history.refused().is(Code::FailedPrecondition, reason);
     let list = client
         .nodes()
-        .list_node_memories(ListNodeMemoriesRequest::default());
-    list.await.refused().is(Code::FailedPrecondition, reason);
+        .list_node_memories(ListNodeMemoriesRequest::default())
+        .await;
+    list.refused().is(Code::FailedPrecondition, reason);
 
     let both = NodeRef {
         session: Some(session("a", "u", "k")),
         ..node(&Uuid::new_v4().to_string(), "planner")
     };
-    let add = client.nodes().add_node_turn(node_turn(&both, "Q", "A"));
-    add.await.refused().names_field("node.session");
+    let add = client
+        .nodes()
+        .add_node_turn(node_turn(&both, "Q", "A"))
+        .await;
+    add.refused().names_field("node.session");
 }
 
 async fn d12_a_turn_has_files_on_both_sides() {
@@ -495,8 +502,11 @@ async fn a_conversation_can_be_named_by_its_session() {
         session: Some(names.clone()),
         node_id: "planner".to_owned(),
     };
-    let early = client.nodes().add_node_turn(node_turn(&node, "1", "2"));
-    early.await.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let early = client
+        .nodes()
+        .add_node_turn(node_turn(&node, "1", "2"))
+        .await;
+    early.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
     let thread = client.resolve(names).await;
     client.add_turn(node_turn(&node, "1", "2")).await;
     client.flush_node(&node).await;
@@ -569,8 +579,11 @@ async fn no_tenant_reaches_anothers_nodes() {
     acme.add_turn(node_turn(&node, "secret", "kept")).await;
     let history = globex.nodes().get_node_history(ask(&node, "")).await;
     history.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
-    let add = globex.nodes().add_node_turn(node_turn(&node, "x", "y"));
-    add.await.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let add = globex
+        .nodes()
+        .add_node_turn(node_turn(&node, "x", "y"))
+        .await;
+    add.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
     for flushed in [false, true] {
         let request = FlushNodeMemoryRequest {
             node: Some(node.clone()),
