@@ -20,7 +20,9 @@ mod limits;
 mod listing;
 mod nodes;
 mod nodes_objects;
+mod nodes_processes;
 mod nodes_s3;
+mod nodes_turns;
 mod operations;
 mod oversized;
 mod parts;
@@ -42,7 +44,7 @@ fn main() -> ExitCode {
         degraded::trials(),
         embedded::trials(),
         external::trials(),
-        nodes_objects::trials(),
+        nodes_processes::trials(),
         nodes_s3::trials(),
         qdrant::trials(),
         freshness::trials(),
@@ -56,6 +58,8 @@ fn main() -> ExitCode {
         parts::trials(),
         listing::trials(),
         nodes::trials(),
+        nodes_objects::trials(),
+        nodes_turns::trials(),
         erasing::trials(),
         transfer::trials(),
         recall::trials(),
