@@ -30,7 +30,9 @@ mod limits;
 mod listing;
 mod nodes;
 mod nodes_objects;
+mod nodes_processes;
 mod nodes_s3;
+mod nodes_turns;
 mod operations;
 mod oversized;
 mod parts;
@@ -60,7 +62,7 @@ fn main() -> ExitCode {
         windows::trials(),
         two_databases::trials(),
         policies::trials(),
-        nodes_objects::trials(),
+        nodes_processes::trials(),
         nodes_s3::trials(),
         qdrant::trials(),
         freshness::trials(),
@@ -78,6 +80,8 @@ fn main() -> ExitCode {
         files::trials(),
         listing::trials(),
         nodes::trials(),
+        nodes_objects::trials(),
+        nodes_turns::trials(),
         erasing::trials(),
         transfer::trials(),
         recall::trials(),

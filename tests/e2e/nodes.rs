@@ -1,11 +1,11 @@
 //! Memories of nodes: what callers see.
 
 use memory_contract::proto::{
-    AddNodeTurnRequest, FileRef, FileType, FlushNodeMemoryRequest, GetNodeHistoryRequest,
-    GetNodeMemoryStatusRequest, ListNodeMemoriesRequest, NodeMessageInput, NodeRef, Role, file_ref,
+    AddNodeTurnRequest, ClearThreadRequest, FileRef, FileType, FlushNodeMemoryRequest,
+    GetNodeHistoryRequest, ListNodeMemoriesRequest, NodeMessageInput, NodeRef, Role, file_ref,
 };
 use recollect_tests::{
-    Client, Key, PLAIN, Refused as _, app, node, node_texts, node_turn, reply, say, says, session,
+    Client, PLAIN, Refused as _, app, node, node_texts, node_turn, reply, say, says, session,
     trials, turn,
 };
 use tonic::Code;
@@ -25,23 +25,15 @@ trials![
     d20_a_node_in_a_loop_builds_on_its_earlier_iterations,
     a_message_of_the_thread_stands_for_the_nearest_that_the_node_has,
     a_message_that_nobody_knows_is_not_found,
-    an_id_is_used_once_in_a_node,
-    a_parent_has_to_be_in_the_nodes_memory,
-    a_request_id_makes_a_turns_retry_safe,
-    a_turn_that_is_refused_leaves_no_memory,
-    a_conversation_can_be_named_by_its_session,
-    nodes_are_listed_page_by_page,
     a_cleared_thread_has_no_memories,
-    no_tenant_reaches_anothers_nodes,
-    the_state_of_node_memory_can_be_asked_for,
 ];
 
-async fn planner(client: &Client) -> NodeRef {
+pub async fn planner(client: &Client) -> NodeRef {
     let thread_id = client.thread(&app()).await;
     node(&thread_id, "planner")
 }
 
-fn ask(node: &NodeRef, current: &str) -> GetNodeHistoryRequest {
+pub fn ask(node: &NodeRef, current: &str) -> GetNodeHistoryRequest {
     GetNodeHistoryRequest {
         node: Some(node.clone()),
         current_message_id: current.to_owned(),
@@ -49,7 +41,11 @@ fn ask(node: &NodeRef, current: &str) -> GetNodeHistoryRequest {
     }
 }
 
-fn with_ids(mut request: AddNodeTurnRequest, user: &str, assistant: &str) -> AddNodeTurnRequest {
+pub fn with_ids(
+    mut request: AddNodeTurnRequest,
+    user: &str,
+    assistant: &str,
+) -> AddNodeTurnRequest {
     let name = |side: &mut Option<NodeMessageInput>, id: &str| {
         side.as_mut().unwrap().message_id = id.to_owned();
     };
@@ -58,7 +54,7 @@ fn with_ids(mut request: AddNodeTurnRequest, user: &str, assistant: &str) -> Add
     request
 }
 
-fn after(parent: &str, request: AddNodeTurnRequest) -> AddNodeTurnRequest {
+pub fn after(parent: &str, request: AddNodeTurnRequest) -> AddNodeTurnRequest {
     AddNodeTurnRequest {
         parent_message_id: parent.to_owned(),
         ..request
@@ -69,8 +65,11 @@ async fn d02_a_nodes_memory_needs_a_conversation() {
     let client = plain().await;
     let nowhere = node("", "planner");
     let reason = "NODE_MEMORY_NEEDS_CONVERSATION";
-    let add = client.nodes().add_node_turn(node_turn(&nowhere, "Q", "A"));
-    add.await.refused().is(Code::FailedPrecondition, reason);
+    let add = client
+        .nodes()
+        .add_node_turn(node_turn(&nowhere, "Q", "A"))
+        .await;
+    add.refused().is(Code::FailedPrecondition, reason);
     let flush = FlushNodeMemoryRequest {
         node: Some(nowhere.clone()),
     };
@@ -80,15 +79,19 @@ async fn d02_a_nodes_memory_needs_a_conversation() {
     history.refused().is(Code::FailedPrecondition, reason);
     let list = client
         .nodes()
-        .list_node_memories(ListNodeMemoriesRequest::default());
-    list.await.refused().is(Code::FailedPrecondition, reason);
+        .list_node_memories(ListNodeMemoriesRequest::default())
+        .await;
+    list.refused().is(Code::FailedPrecondition, reason);
 
     let both = NodeRef {
         session: Some(session("a", "u", "k")),
         ..node(&Uuid::new_v4().to_string(), "planner")
     };
-    let add = client.nodes().add_node_turn(node_turn(&both, "Q", "A"));
-    add.await.refused().names_field("node.session");
+    let add = client
+        .nodes()
+        .add_node_turn(node_turn(&both, "Q", "A"))
+        .await;
+    add.refused().names_field("node.session");
 }
 
 async fn d12_a_turn_has_files_on_both_sides() {
@@ -389,170 +392,13 @@ async fn a_message_that_nobody_knows_is_not_found() {
     }
 }
 
-async fn an_id_is_used_once_in_a_node() {
-    let client = plain().await;
-    let node = planner(&client).await;
-    let first = with_ids(node_turn(&node, "1", "2"), "u", "a");
-    client.add_turn(first.clone()).await;
-    for flushed in [false, true] {
-        if flushed {
-            client.flush_node(&node).await;
-        }
-        for (user, assistant, used) in [("u", "b", "u"), ("v", "a", "a"), ("a", "w", "a")] {
-            let turn = with_ids(node_turn(&node, "3", "4"), user, assistant);
-            let failure = client.nodes().add_node_turn(turn).await.refused();
-            let failure = failure.is(Code::AlreadyExists, "MESSAGE_ALREADY_EXISTS");
-            assert_eq!(failure.metadata["message_id"], used);
-        }
-    }
-    let same = with_ids(node_turn(&node, "3", "4"), "x", "x");
-    let same = client.nodes().add_node_turn(same).await;
-    same.refused().names_field("assistant.message_id");
-    assert_eq!(client.node_dialogue(&node, "").await, ["1", "2"]);
-}
-
-async fn a_parent_has_to_be_in_the_nodes_memory() {
-    let client = plain().await;
-    let node = planner(&client).await;
-    client
-        .add_turn(with_ids(node_turn(&node, "1", "2"), "u", "a"))
-        .await;
-    let lost = after("nobody", node_turn(&node, "3", "4"));
-    let lost = client.nodes().add_node_turn(lost).await;
-    lost.refused().names_field("parent_message_id");
-    let both = AddNodeTurnRequest {
-        root: true,
-        ..after("a", node_turn(&node, "3", "4"))
-    };
-    let both = client.nodes().add_node_turn(both).await;
-    both.refused().names_field("root");
-    let silent = node_turn(&node, "", "4");
-    let silent = client.nodes().add_node_turn(silent).await;
-    silent.refused().names_field("user.content");
-}
-
-async fn a_request_id_makes_a_turns_retry_safe() {
-    let client = plain().await;
-    let node = planner(&client).await;
-    let request = AddNodeTurnRequest {
-        request_id: Uuid::new_v4().to_string(),
-        ..node_turn(&node, "1", "2")
-    };
-    let first = client.add_turn(request.clone()).await;
-    client.flush_node(&node).await;
-    let again = client.add_turn(request.clone()).await;
-    assert!(!first.replayed && again.replayed);
-    assert_eq!(first.user_message_id, again.user_message_id);
-    assert_eq!(first.assistant_message_id, again.assistant_message_id);
-    assert_eq!(client.node_dialogue(&node, "").await, ["1", "2"]);
-
-    for other in [
-        AddNodeTurnRequest {
-            assistant: Some(says("3")),
-            ..request.clone()
-        },
-        AddNodeTurnRequest {
-            node: Some(NodeRef {
-                node_id: "critic".to_owned(),
-                ..node.clone()
-            }),
-            ..request.clone()
-        },
-        AddNodeTurnRequest {
-            root: true,
-            ..request.clone()
-        },
-    ] {
-        let failure = client.nodes().add_node_turn(other).await.refused();
-        failure.is(Code::AlreadyExists, "REQUEST_ID_REUSED");
-    }
-
-    // Twice at once.
-    let request = AddNodeTurnRequest {
-        request_id: Uuid::new_v4().to_string(),
-        ..node_turn(&node, "3", "4")
-    };
-    let calls = (0..8).map(|_| client.add_turn(request.clone()));
-    let answers = futures::future::join_all(calls).await;
-    assert_eq!(answers.iter().filter(|a| !a.replayed).count(), 1);
-    assert_eq!(client.node_dialogue(&node, "").await, ["1", "2", "3", "4"]);
-}
-
-async fn a_turn_that_is_refused_leaves_no_memory() {
-    let client = plain().await;
-    let node = planner(&client).await;
-    let lost = after("nobody", node_turn(&node, "1", "2"));
-    let lost = client.nodes().add_node_turn(lost).await;
-    lost.refused().names_field("parent_message_id");
-    assert!(client.node_memories(&node.thread_id).await.is_empty());
-}
-
-async fn a_conversation_can_be_named_by_its_session() {
-    let client = plain().await;
-    let names = session(&app(), "ada", "chat");
-    let node = NodeRef {
-        thread_id: String::new(),
-        session: Some(names.clone()),
-        node_id: "planner".to_owned(),
-    };
-    let early = client.nodes().add_node_turn(node_turn(&node, "1", "2"));
-    early.await.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
-    let thread = client.resolve(names).await;
-    client.add_turn(node_turn(&node, "1", "2")).await;
-    client.flush_node(&node).await;
-    let by_id = NodeRef {
-        thread_id: thread.thread_id,
-        session: None,
-        ..node
-    };
-    assert_eq!(client.node_dialogue(&by_id, "").await, ["1", "2"]);
-}
-
-async fn nodes_are_listed_page_by_page() {
-    let client = plain().await;
-    let thread_id = client.thread(&app()).await;
-    let names = ["c", "a", "b", "ä/b", ".."];
-    for name in names {
-        let node = node(&thread_id, name);
-        client.add_turn(node_turn(&node, "1", "2")).await;
-        client.add_turn(node_turn(&node, "3", "4")).await;
-    }
-    client.flush_node(&node(&thread_id, "b")).await;
-    let mut request = ListNodeMemoriesRequest {
-        thread_id: thread_id.clone(),
-        page_size: 2,
-        ..Default::default()
-    };
-    let mut found = Vec::new();
-    loop {
-        let page = client.nodes().list_node_memories(request.clone()).await;
-        let page = page.unwrap().into_inner();
-        found.extend(page.node_memories);
-        if page.next_page_token.is_empty() {
-            break;
-        }
-        request.page_token = page.next_page_token;
-    }
-    let listed: Vec<&str> = found.iter().map(|memory| memory.node_id.as_str()).collect();
-    assert_eq!(listed, names);
-    for memory in &found {
-        let flushed = memory.node_id == "b";
-        assert_eq!(memory.message_count, 4);
-        assert_eq!(memory.waiting_turn_count, if flushed { 0 } else { 2 });
-        assert_eq!(memory.flush_time.is_some(), flushed);
-        assert_eq!(memory.size_bytes > 0, flushed);
-        assert!(memory.update_time.is_some() && memory.expire_time.is_none());
-        assert_eq!(memory.last_error, "");
-    }
-}
-
 async fn a_cleared_thread_has_no_memories() {
     let client = plain().await;
     let node = planner(&client).await;
     client.add_turn(node_turn(&node, "1", "2")).await;
     client.flush_node(&node).await;
     client.add_turn(node_turn(&node, "3", "4")).await;
-    let request = memory_contract::proto::ClearThreadRequest {
+    let request = ClearThreadRequest {
         thread_id: node.thread_id.clone(),
     };
     client.threads().clear_thread(request).await.unwrap();
@@ -561,47 +407,4 @@ async fn a_cleared_thread_has_no_memories() {
     client.add_turn(node_turn(&node, "5", "6")).await;
     client.flush_node(&node).await;
     assert_eq!(client.node_dialogue(&node, "").await, ["5", "6"]);
-}
-
-async fn no_tenant_reaches_anothers_nodes() {
-    let (acme, globex) = (plain().await, PLAIN.client(Key::Globex).await);
-    let node = planner(&acme).await;
-    acme.add_turn(node_turn(&node, "secret", "kept")).await;
-    let history = globex.nodes().get_node_history(ask(&node, "")).await;
-    history.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
-    let add = globex.nodes().add_node_turn(node_turn(&node, "x", "y"));
-    add.await.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
-    for flushed in [false, true] {
-        let request = FlushNodeMemoryRequest {
-            node: Some(node.clone()),
-        };
-        let flush = globex.nodes().flush_node_memory(request).await;
-        flush.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
-        let request = memory_contract::proto::ClearNodeMemoryRequest {
-            node: Some(node.clone()),
-        };
-        let clear = globex.nodes().clear_node_memory(request).await;
-        clear.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
-        assert_eq!(acme.node_dialogue(&node, "").await, ["secret", "kept"]);
-        if !flushed {
-            acme.flush_node(&node).await;
-        }
-    }
-}
-
-async fn the_state_of_node_memory_can_be_asked_for() {
-    let client = PLAIN.client(Key::Globex).await;
-    let thread_id = client.thread(&app()).await;
-    client
-        .add_turn(node_turn(&node(&thread_id, "n"), "1", "2"))
-        .await;
-    let status = client
-        .admin()
-        .get_node_memory_status(GetNodeMemoryStatusRequest {})
-        .await;
-    let status = status.unwrap().into_inner();
-    assert_eq!(status.backend, "file");
-    assert!(status.waiting_turn_count >= 1, "{status:?}");
-    assert_eq!(status.failing_node_count, 0);
-    assert_eq!(status.last_error, "");
 }

@@ -142,7 +142,7 @@ async fn answer(
         return StatusCode::NOT_FOUND.into_response();
     };
     // The client encodes the encoded key once more.
-    let key = &key.replace("%25", "%").replace("%2F", "/");
+    let key = &key.replace("%25", "%");
     let etag = |version: u64| format!("\"{version}\"");
     match method {
         Method::GET | Method::HEAD => match bucket.objects.get(key) {

@@ -3,7 +3,7 @@
 use memory_contract::{TenantId, ThreadId};
 
 use crate::{
-    CacheConfig, EphemeralConfig, Objects, StoreConfig, StoreError, NewThread, Resolved,
+    CacheConfig, EphemeralConfig, NewThread, Objects, Resolved, StoreConfig, StoreError,
     cache::Windows,
     config::Database,
     ephemeral::Ephemeral,

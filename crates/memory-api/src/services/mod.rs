@@ -2,8 +2,8 @@
 //! recall, and the answer goes back.
 
 mod admin;
-mod context;
 mod branches;
+mod context;
 mod export;
 mod fields;
 mod files;

@@ -62,9 +62,12 @@ impl Store {
         patience: Patience,
     ) -> Result<u64, StoreError> {
         let objects = self.require_objects()?;
-        let _permit = objects.flush_permit().await;
         let limit = objects.config().timeout.saturating_mul(STEPS);
-        let flushed = timeout(limit, self.fold(objects, tenant, node, patience))
+        let fold = async {
+            let _permit = objects.flush_permit().await;
+            self.fold(objects, tenant, node, patience).await
+        };
+        let flushed = timeout(limit, fold)
             .await
             .unwrap_or_else(|_elapsed| Err(too_slow("write", limit)));
         if let Err(error) = &flushed {

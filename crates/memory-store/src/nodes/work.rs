@@ -18,7 +18,7 @@ use crate::{
 const LANES: usize = 4;
 /// How long a deletion stays with one worker, and the pause after its first
 /// failure.
-const LEASE: Duration = Duration::from_secs(15);
+const LEASE: Duration = Duration::from_secs(5);
 
 /// An object to erase.
 #[derive(Clone, Debug, PartialEq, Eq)]

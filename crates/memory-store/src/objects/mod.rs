@@ -29,6 +29,8 @@ use open::Opened;
 /// Flushes under way at a time in one process: each holds an object in memory
 /// and a connection to the database.
 const FLUSHES: usize = 8;
+/// Memories of nodes read at a time in one process: each is held as a whole.
+const READS: usize = 32;
 /// How much larger than what is written an object may be that somebody else has
 /// written.
 const FOREIGN: usize = 4;
@@ -43,6 +45,7 @@ struct Inner {
     locks: Option<Locks>,
     config: ObjectsConfig,
     flushes: Semaphore,
+    reads: Semaphore,
 }
 
 /// An object as it was read.
@@ -89,6 +92,7 @@ impl Objects {
             locks,
             config: config.clone(),
             flushes: Semaphore::new(FLUSHES),
+            reads: Semaphore::new(READS),
         })))
     }
 
@@ -109,6 +113,11 @@ impl Objects {
     /// Waits until another flush may begin.
     pub(crate) async fn flush_permit(&self) -> Option<SemaphorePermit<'_>> {
         self.0.flushes.acquire().await.ok()
+    }
+
+    /// Waits until another memory may be read.
+    pub(crate) async fn read_permit(&self) -> Option<SemaphorePermit<'_>> {
+        self.0.reads.acquire().await.ok()
     }
 
     /// Reads an object; `None` where there is none.
