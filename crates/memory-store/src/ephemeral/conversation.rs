@@ -178,13 +178,13 @@ impl Conversation {
         id: MessageId,
         expected: Option<Option<MessageId>>,
     ) -> Result<Thread, StoreError> {
-        let entry = self.readable(id).ok_or(StoreError::MessageNotFound)?;
-        let message = Arc::clone(&entry.message);
         if expected.is_some_and(|expected| expected != self.thread.head) {
             return Err(StoreError::HeadMoved {
                 head: self.thread.head,
             });
         }
+        let entry = self.readable(id).ok_or(StoreError::MessageNotFound)?;
+        let message = Arc::clone(&entry.message);
         self.stand_at(&message);
         self.thread.updated = now();
         Ok(self.thread.clone())
