@@ -203,6 +203,19 @@ fn describe() {
     );
     describe_gauge!("recollect_ephemeral_bytes", "About what they take.");
     describe_gauge!(
+        "recollect_node_turns_waiting",
+        "Turns of nodes that wait for a flush."
+    );
+    describe_gauge!(
+        "recollect_node_flush_lag_seconds",
+        "Age of the oldest of them."
+    );
+    describe_gauge!("recollect_nodes_failing", "Nodes whose last flush failed.");
+    describe_gauge!(
+        "recollect_object_deletions_pending",
+        "Objects that are still to be erased."
+    );
+    describe_gauge!(
         "recollect_ready",
         "2: ready, 1: degraded, 0: starting or unavailable."
     );

@@ -8,8 +8,9 @@ use std::{
 };
 
 use memory_contract::proto::{
-    admin_service_client::AdminServiceClient, message_service_client::MessageServiceClient,
-    recall_service_client::RecallServiceClient, thread_service_client::ThreadServiceClient,
+    admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
+    message_service_client::MessageServiceClient, recall_service_client::RecallServiceClient,
+    thread_service_client::ThreadServiceClient,
 };
 use serde::Deserialize;
 use tempfile::TempDir;
@@ -180,6 +181,7 @@ impl Service {
             threads: ThreadServiceClient::with_interceptor(channel.clone(), self.key.clone()),
             messages: MessageServiceClient::with_interceptor(channel.clone(), self.key.clone()),
             recall: RecallServiceClient::with_interceptor(channel.clone(), self.key.clone()),
+            contexts: ContextServiceClient::with_interceptor(channel.clone(), self.key.clone()),
             admin: AdminServiceClient::with_interceptor(channel, self.key.clone()),
         })
     }
@@ -194,6 +196,7 @@ pub struct Clients {
     pub messages: MessageServiceClient<Authorised>,
     /// Recall.
     pub recall: RecallServiceClient<Authorised>,
+    pub contexts: ContextServiceClient<Authorised>,
     /// Administration.
     pub admin: AdminServiceClient<Authorised>,
 }

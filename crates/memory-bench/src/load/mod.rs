@@ -51,6 +51,7 @@ struct Report {
     /// By callers; absent where no floor could be measured.
     append_ratio_to_pgbench: BTreeMap<usize, f64>,
     recall_p50_ratio_to_floor: Option<f64>,
+    context_p50_ratio_to_recall: f64,
     history_ratio_100k_to_100: f64,
     /// Absent where the service was there already: it has one cache or none.
     window_ratio_cached_to_uncached: Option<f64>,
@@ -132,6 +133,7 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
             .filter_map(|(callers, measured)| Some((*callers, measured.ratio_to_pgbench?)))
             .collect(),
         recall_p50_ratio_to_floor: recall.p50_ratio_to_floor(),
+        context_p50_ratio_to_recall: recall.p50_ratio_of_context(),
         history_ratio_100k_to_100: history.ratio(),
         window_ratio_cached_to_uncached: window.as_ref().map(window::Measured::ratio),
         rss_mb: rss_mb.map(|mib| rounded(mib, 0)),

@@ -8,7 +8,10 @@ use std::{
 
 use memory_contract::{
     MessageFilter, TenantId, ThreadId,
-    proto::{ListThreadsRequest, RecallRequest, RecallScope},
+    proto::{
+        BuildContextRequest, ContextFormat, ListThreadsRequest, MemoryPolicy, Part, RecallRequest,
+        RecallScope, part,
+    },
 };
 use memory_recall::{
     Embedder, EmbedderConfig, Index, IndexConfig, IndexSchema, LexicalVector, Search, Selection,
@@ -31,12 +34,16 @@ const WARM_UP: usize = 20;
 const CANDIDATES: usize = 200;
 /// Messages in the raw window read, as recall's default.
 const WINDOW: u32 = 4;
+/// What stands before the memory in a context.
+const SYSTEM_PROMPT: &str = "You answer with what you know of the people you talk to.";
 
 /// Latencies of recall and of what it cannot do without.
 #[derive(Serialize)]
 pub struct Measured {
     /// The whole call, through gRPC.
     pub recall: Quantiles,
+    /// A whole context for the same question, likewise.
+    pub context: Quantiles,
     floor: Option<Floor>,
 }
 
@@ -54,11 +61,20 @@ impl Measured {
         Some(rounded(self.recall.p50_ms / floor.p50_ms().max(0.001), 2))
     }
 
+    /// The median of a context to that of the recall in it.
+    pub fn p50_ratio_of_context(&self) -> f64 {
+        rounded(self.context.p50_ms / self.recall.p50_ms.max(0.001), 2)
+    }
+
     /// A line for people.
     pub fn line(&self) -> String {
         let recall = format!(
-            "p50 {:.2} ms, p95 {:.2} ms over {} queries",
-            self.recall.p50_ms, self.recall.p95_ms, self.recall.count
+            "p50 {:.2} ms, p95 {:.2} ms over {} queries; context p50 {:.2} ms, p95 {:.2} ms",
+            self.recall.p50_ms,
+            self.recall.p95_ms,
+            self.recall.count,
+            self.context.p50_ms,
+            self.context.p95_ms
         );
         let Some(floor) = &self.floor else {
             return recall;
@@ -123,6 +139,7 @@ pub async fn measure(
 
     let bar = progress::count("recalling", (queries + WARM_UP) as u64);
     let mut recall = Latencies::new()?;
+    let mut context = Latencies::new()?;
     let mut parts = [Latencies::new()?, Latencies::new()?, Latencies::new()?];
     for query in 0..queries + WARM_UP {
         let (thread, question) = &asked[(query * 7) % asked.len()];
@@ -150,6 +167,24 @@ pub async fn measure(
         if let Some(degradation) = response.degradations.first() {
             return Err(format!("recall was degraded: {}", degradation.message).into());
         }
+        let request = BuildContextRequest {
+            thread_id: thread.thread_id.clone(),
+            system_prompt: SYSTEM_PROMPT.to_owned(),
+            input: vec![Part {
+                content: Some(part::Content::Text(question.clone())),
+            }],
+            policy: Some(MemoryPolicy {
+                scope: RecallScope::User.into(),
+                ..Default::default()
+            }),
+            formats: vec![ContextFormat::OpenaiChat.into()],
+            ..Default::default()
+        };
+        let begin = Instant::now();
+        clients.contexts.build_context(request).await?;
+        if query >= WARM_UP {
+            context.add(begin.elapsed());
+        }
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -159,6 +194,7 @@ pub async fn measure(
     let [embedding, index, window] = parts;
     Ok(Measured {
         recall: recall.quantiles(),
+        context: context.quantiles(),
         floor: bare.is_some().then(|| Floor {
             query_embedding: embedding.quantiles(),
             index_query: index.quantiles(),

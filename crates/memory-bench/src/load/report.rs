@@ -30,6 +30,11 @@ pub fn print(report: &Report) {
             "< 8 ms",
         ),
         (
+            "context p50 to recall p50",
+            format!("{:.2}", report.context_p50_ratio_to_recall),
+            "≤ 1.3",
+        ),
+        (
             "history, long thread to short",
             format!("{:.2}", report.history_ratio_100k_to_100),
             "≤ 1.3",
