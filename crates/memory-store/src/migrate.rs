@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use refinery::error::Kind;
 use tokio::time::timeout;
 use tokio_postgres::{Client, Connection, NoTls, config::SslMode, error::SqlState};
 
@@ -180,7 +181,13 @@ fn failed(why: &str, error: tokio_postgres::Error) -> StoreError {
 /// Takes what Postgres says, hint included, out of refinery's error.
 fn explain(error: refinery::Error) -> StoreError {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);
-    let mut why = error.to_string();
+    let mut why = match error.kind() {
+        Kind::DivergentVersion(applied, _) => format!(
+            "its migration {applied} is not one of this release: another build of Recollect \
+             made it. Export with that build and import into a new database, or start afresh"
+        ),
+        _ => error.to_string(),
+    };
     while let Some(cause) = source {
         if let Some(database) = cause
             .downcast_ref::<tokio_postgres::Error>()

@@ -36,6 +36,19 @@ async fn a_database_is_migrated_once_however_many_try() {
 }
 
 #[tokio::test]
+async fn a_schema_of_another_build_is_left_alone_with_a_word_on_what_to_do() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    let change = "UPDATE recollect.schema_history SET checksum = '1' WHERE version = 2";
+    assert_eq!(owner.execute(change, &[]).await.unwrap(), 1);
+    let error = memory_store::migrate(&config(&world.url)).await.unwrap_err();
+    let StoreError::Migration { why, .. } = error else {
+        panic!("{error:?}");
+    };
+    assert!(why.contains("V2__tables") && why.contains("Export"), "{why}");
+}
+
+#[tokio::test]
 async fn a_user_who_is_no_superuser_can_own_the_schema_once_the_roles_are_granted() {
     let url = cluster::empty_database();
     let admin = connect(&url).await;
