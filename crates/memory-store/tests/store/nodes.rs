@@ -135,6 +135,44 @@ async fn a_flush_of_a_memory_that_was_cleared_meanwhile_is_not_noted() {
 }
 
 #[tokio::test]
+async fn a_turn_is_read_also_while_a_flush_takes_it_away() {
+    let nodes = Nodes::new().await;
+    let mut owner = nodes.world.owner().await;
+    nodes.add("first").await;
+    let keep = |name: &str, table: &str| {
+        format!("CREATE TEMP TABLE {name} AS SELECT * FROM recollect.{table};")
+    };
+    let both = keep("memories_before", "node_memories") + &keep("turns_before", "node_turns");
+    owner.batch_execute(&both).await.unwrap();
+    nodes.flush().await;
+    let restore = keep("memories_after", "node_memories")
+        + "DELETE FROM recollect.node_memories;
+           INSERT INTO recollect.node_memories OVERRIDING SYSTEM VALUE SELECT * FROM memories_before;
+           INSERT INTO recollect.node_turns OVERRIDING SYSTEM VALUE SELECT * FROM turns_before;";
+    owner.batch_execute(&restore).await.unwrap();
+    let expected = ["user-first", "assistant-first"];
+    assert_eq!(nodes.dialogue().await, expected);
+
+    // The end of a flush, while a reading stands between the memory and its turns.
+    let flush = owner.transaction().await.unwrap();
+    let lock = "LOCK TABLE recollect.node_turns IN ACCESS EXCLUSIVE MODE";
+    flush.batch_execute(lock).await.unwrap();
+    let end = async {
+        let waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted
+                     AND relation = 'recollect.node_turns'::regclass)";
+        while !flush.query_one(waits, &[]).await.unwrap().get::<_, bool>(0) {}
+        let fold = "DELETE FROM recollect.node_turns;
+                    DELETE FROM recollect.node_memories;
+                    INSERT INTO recollect.node_memories OVERRIDING SYSTEM VALUE
+                    SELECT * FROM memories_after;";
+        flush.batch_execute(fold).await.unwrap();
+        flush.commit().await.unwrap();
+    };
+    let (dialogue, ()) = tokio::join!(nodes.dialogue(), end);
+    assert_eq!(dialogue, expected);
+}
+
+#[tokio::test]
 async fn a_deletion_spares_an_object_that_is_in_use_again() {
     let nodes = Nodes::new().await;
     let owner = nodes.world.owner().await;
