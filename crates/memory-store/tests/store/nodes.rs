@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use memory_contract::{NewNodeMessage, NodeParent, TenantId};
 use memory_store::{Node, NodeTurn, Objects, ObjectsConfig, Store, StoreError};
 use tempfile::TempDir;
@@ -170,6 +172,29 @@ async fn a_turn_is_read_also_while_a_flush_takes_it_away() {
     };
     let (dialogue, ()) = tokio::join!(nodes.dialogue(), end);
     assert_eq!(dialogue, expected);
+}
+
+#[tokio::test]
+async fn what_has_expired_keeps_no_forgotten_turn_waiting() {
+    let nodes = Nodes::new().await;
+    let owner = nodes.world.owner().await;
+    nodes.add("gone").await;
+    let expire = "UPDATE recollect.node_memories SET expires_at = clock_timestamp()";
+    owner.batch_execute(expire).await.unwrap();
+    let other = Node {
+        id: "writer".to_owned(),
+        ..nodes.node.clone()
+    };
+    let nodes = Nodes {
+        node: other,
+        ..nodes
+    };
+    nodes.add("waits").await;
+    let outbox = &nodes.world.outbox;
+    let flushed = outbox
+        .flush_forgotten(&nodes.store, Duration::ZERO, 1)
+        .await;
+    assert_eq!(flushed.unwrap(), 1);
 }
 
 #[tokio::test]
