@@ -29,6 +29,7 @@ mod isolation;
 mod limits;
 mod listing;
 mod nodes;
+mod nodes_context;
 mod nodes_objects;
 mod nodes_processes;
 mod nodes_s3;
@@ -80,6 +81,7 @@ fn main() -> ExitCode {
         files::trials(),
         listing::trials(),
         nodes::trials(),
+        nodes_context::trials(),
         nodes_objects::trials(),
         nodes_turns::trials(),
         erasing::trials(),

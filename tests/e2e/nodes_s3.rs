@@ -9,7 +9,10 @@ use recollect_tests::{
 use serde_json::{Value, json};
 use tonic::Code;
 
-trials![d22_what_somebody_else_writes_meanwhile_is_never_overwritten];
+trials![
+    d22_what_somebody_else_writes_meanwhile_is_never_overwritten,
+    d15_a_slow_deletion_takes_nothing_that_was_written_after_it,
+];
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -91,4 +94,36 @@ async fn d22_what_somebody_else_writes_meanwhile_is_never_overwritten() {
         s3.object(&key).is_none()
     })
     .await;
+}
+
+async fn d15_a_slow_deletion_takes_nothing_that_was_written_after_it() {
+    let s3 = S3::new();
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &options(&s3));
+    let client = server.client(Key::Acme).await;
+    let node = node(&client.thread("app").await, "planner");
+    client.add_turn(node_turn(&node, "1", "2")).await;
+    let key = client.flush_node(&node).await.object_key;
+    s3.hold_deletions(true);
+    // It does not wait for the store for ever.
+    assert_eq!(client.clear_node(&node).await, 2);
+    assert!(s3.object(&key).is_some());
+    assert!(client.node_dialogue(&node, "").await.is_empty());
+    client.add_turn(node_turn(&node, "3", "4")).await;
+    let flush = {
+        let (client, node) = (client.clone(), node.clone());
+        tokio::spawn(async move { client.flush_node(&node).await })
+    };
+    let answers = async || client.node_dialogue(&node, "").await == ["3", "4"];
+    eventually("the new turn is read", SOON, answers).await;
+    let early = tokio::time::timeout(Duration::from_secs(1), async {
+        while !flush.is_finished() {
+            assert!(answers().await);
+        }
+    });
+    assert!(early.await.is_err(), "a flush waits for the deletion");
+    s3.hold_deletions(false);
+    assert_eq!(flush.await.unwrap().flushed_turn_count, 1);
+    assert!(answers().await);
+    assert!(s3.object(&key).is_some());
 }

@@ -12,7 +12,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 const BUCKET: &str = "memories";
 
@@ -35,6 +35,8 @@ struct Bucket {
     refused: usize,
     /// Whether every request fails.
     broken: bool,
+    /// Whether deletions have to wait.
+    held: watch::Sender<bool>,
 }
 
 impl S3 {
@@ -106,6 +108,12 @@ impl S3 {
     pub fn set_broken(&self, broken: bool) {
         self.bucket.lock().unwrap().broken = broken;
     }
+
+    /// Whether deletions wait from now on. They are done in the end, also those
+    /// that the client has given up.
+    pub fn hold_deletions(&self, held: bool) {
+        self.bucket.lock().unwrap().held.send_replace(held);
+    }
 }
 
 impl Drop for S3 {
@@ -127,6 +135,16 @@ impl Bucket {
     }
 }
 
+async fn delete(bucket: Arc<Mutex<Bucket>>, key: String) -> Response {
+    let mut held = bucket.lock().unwrap().held.subscribe();
+    let deletion = tokio::spawn(async move {
+        held.wait_for(|held| !held).await.unwrap();
+        bucket.lock().unwrap().objects.remove(&key);
+    });
+    deletion.await.unwrap();
+    StatusCode::NO_CONTENT.into_response()
+}
+
 async fn answer(
     State(bucket): State<Arc<Mutex<Bucket>>>,
     method: Method,
@@ -134,8 +152,7 @@ async fn answer(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let mut bucket = bucket.lock().unwrap();
-    if bucket.broken {
+    if bucket.lock().unwrap().broken {
         return StatusCode::FORBIDDEN.into_response();
     }
     let Some(key) = uri.path().strip_prefix(&format!("/{BUCKET}/")) else {
@@ -143,6 +160,10 @@ async fn answer(
     };
     // The client encodes the encoded key once more.
     let key = &key.replace("%25", "%");
+    if method == Method::DELETE {
+        return delete(bucket, key.clone()).await;
+    }
+    let mut bucket = bucket.lock().unwrap();
     let etag = |version: u64| format!("\"{version}\"");
     match method {
         Method::GET | Method::HEAD => match bucket.objects.get(key) {
@@ -176,10 +197,6 @@ async fn answer(
             }
             let version = bucket.write(key, body.to_vec());
             [(header::ETAG, etag(version))].into_response()
-        }
-        Method::DELETE => {
-            bucket.objects.remove(key);
-            StatusCode::NO_CONTENT.into_response()
         }
         _ => StatusCode::METHOD_NOT_ALLOWED.into_response(),
     }

@@ -249,12 +249,39 @@ fn digest(location: &FileLocation) -> Vec<u8> {
     words::digest(&[location.transfer_method().as_str(), location.as_str()]).to_vec()
 }
 
-/// How a noted change names the file. What follows a URL's path is left out: it
-/// may be a signature, which is a secret.
-fn subject(location: &FileLocation) -> &str {
+/// How a noted change names the file. Of a URL only scheme, host and path are
+/// told: who it is for, and what follows its path, may be secret.
+fn subject(location: &FileLocation) -> String {
     let name = location.as_str();
-    match location {
-        FileLocation::Url(_) => name.split(['?', '#']).next().unwrap_or_default(),
-        FileLocation::UploadFileId(_) | FileLocation::ToolFileId(_) => name,
+    let FileLocation::Url(_) = location else {
+        return name.to_owned();
+    };
+    let open = name.split(['?', '#']).next().unwrap_or_default();
+    let Some((scheme, rest)) = open.split_once("://") else {
+        return open.to_owned();
+    };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    format!("{scheme}://{host}{path}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_noted_url_has_no_secret() {
+        for (url, noted) in [
+            ("https://a.org/b@c.png?sig=1#x", "https://a.org/b@c.png"),
+            ("https://ada:secret@a.org/b.png", "https://a.org/b.png"),
+            ("https://ada:se@cret@a.org", "https://a.org"),
+            ("cat.png", "cat.png"),
+        ] {
+            assert_eq!(subject(&FileLocation::Url(url.to_owned())), noted);
+        }
+        let id = FileLocation::UploadFileId("a@b?c".to_owned());
+        assert_eq!(subject(&id), "a@b?c");
     }
 }

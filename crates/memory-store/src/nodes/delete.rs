@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::{Node, work::Deletion, work::deletion};
 use crate::{
-    Store, StoreError,
+    Store, StoreError, acting, actor,
     query::{Params, query},
     rows::{column, only, unknown_status},
 };
@@ -35,18 +35,27 @@ impl Store {
             "thread_not_found" => return Err(StoreError::ThreadNotFound),
             other => return Err(unknown_status(other)),
         }
-        match timeout(PATIENCE, self.erase_objects_of(tenant, node)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!(%error, "a worker has to erase an object"),
-            Err(_elapsed) => tracing::debug!("a worker has to erase an object"),
+        let (store, owner, erased) = (self.clone(), tenant.clone(), node.clone());
+        let erase = async move { store.erase_objects_of(&owner, &erased).await };
+        // It ends also when nobody waits for it any more: cut off, it would free
+        // its lock while the store may be erasing still, and then what the next
+        // flush writes.
+        match timeout(PATIENCE, tokio::spawn(acting(actor(), erase))).await {
+            Ok(Ok(Ok(()))) => {}
+            Ok(Ok(Err(error))) => tracing::debug!(%error, "a worker has to erase an object"),
+            Ok(Err(_)) | Err(_) => tracing::debug!("an object is not erased yet"),
         }
         column(&row, 1)
     }
 
     async fn erase_objects_of(&self, tenant: &TenantId, node: &Node) -> Result<(), StoreError> {
-        if self.objects.is_none() {
+        let Some(objects) = &self.objects else {
             return Ok(());
-        }
+        };
+        // Where many wait for the store, workers do it.
+        let Some(_permit) = objects.erasure_permit() else {
+            return Ok(());
+        };
         let params: Params<'_> = &[&tenant.as_str(), &node.thread.uuid(), &node.id];
         let rows = self
             .pool

@@ -21,22 +21,45 @@ impl Store {
     /// one added last.
     ///
     /// # Errors
-    /// `ThreadNotFound`; `MessageNotFound` for a message of neither;
-    /// `NodeMemoryCorrupt`, `Objects`, `NoObjectStore`.
+    /// `ThreadNotFound`; `EphemeralThread`, which has no memories of nodes;
+    /// `MessageNotFound` for a message of neither; `NodeMemoryCorrupt`, `Objects`, `NoObjectStore`.
     pub async fn node_dialogue(
         &self,
         tenant: &TenantId,
         node: &Node,
         current: &str,
     ) -> Result<Vec<NodeMessage>, StoreError> {
-        let memory = self.node_memory(tenant, node).await?;
-        if current.is_empty() {
-            return Ok(memory.into_path(None).unwrap_or_default());
+        if self.ephemeral.get(tenant, node.thread).is_some() {
+            return Err(StoreError::EphemeralThread);
         }
-        if memory.has(current) {
-            return Ok(memory.into_path(Some(current)).unwrap_or_default());
+        for _ in 0..READS {
+            let memory = self.node_memory(tenant, node).await?;
+            if current.is_empty() {
+                return Ok(memory.into_path(None).unwrap_or_default());
+            }
+            if memory.has(current) {
+                return Ok(memory.into_path(Some(current)).unwrap_or_default());
+            }
+            match self.nearest(tenant, node, current).await? {
+                None => break,
+                Some(id) if memory.has(&id) => {
+                    return Ok(memory.into_path(Some(&id)).unwrap_or_default());
+                }
+                // It was added after the memory had been read.
+                Some(_) => {}
+            }
         }
-        let message = thread_message(current).ok_or(StoreError::MessageNotFound)?;
+        Ok(Vec::new())
+    }
+
+    /// The message of the node's memory that a message of the thread stands for.
+    async fn nearest(
+        &self,
+        tenant: &TenantId,
+        node: &Node,
+        message: &str,
+    ) -> Result<Option<String>, StoreError> {
+        let message = thread_message(message).ok_or(StoreError::MessageNotFound)?;
         let params: Params<'_> = &[&tenant.as_str(), &node.thread.uuid(), &node.id, &message];
         let rows = self
             .pool
@@ -44,12 +67,7 @@ impl Store {
             .await?;
         let row = only(rows)?;
         match column(&row, 0)? {
-            "ok" => {
-                let nearest: Option<String> = column(&row, 1)?;
-                Ok(nearest
-                    .and_then(|id| memory.into_path(Some(&id)))
-                    .unwrap_or_default())
-            }
+            "ok" => column(&row, 1),
             "message_not_found" => Err(StoreError::MessageNotFound),
             other => Err(unknown_status(other)),
         }
@@ -67,16 +85,22 @@ impl Store {
             (query!("threads/get"), of_thread),
             (query!("nodes/get"), of_node),
             (query!("nodes/turns"), of_node),
+            // A flush that ended in between has taken turns away: where they are
+            // now is known only after them.
+            (query!("nodes/get"), of_node),
         ];
         for _ in 0..READS {
             let results = self.pool.within_all(tenant, &queries).await?;
-            let [threads, records, turns] = results.as_slice() else {
+            let [threads, earlier, turns, records] = results.as_slice() else {
                 return Err(StoreError::ThreadNotFound);
             };
             one_thread(threads)?;
             let Some(before) = record(records)? else {
                 return Ok(Memory::default());
             };
+            if record(earlier)?.map(|earlier| earlier.ordinal) != Some(before.ordinal) {
+                continue;
+            }
             let turns = waiting(turns)?;
             if !before.has_object {
                 let mut memory = Memory::default();

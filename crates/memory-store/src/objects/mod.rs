@@ -31,6 +31,9 @@ use open::Opened;
 const FLUSHES: usize = 8;
 /// Memories of nodes read at a time in one process: each is held as a whole.
 const READS: usize = 32;
+/// Memories cleared at a time in one process whose objects are erased at once:
+/// each holds a connection to the database.
+const ERASURES: usize = 8;
 /// How much larger than what is written an object may be that somebody else has
 /// written.
 const FOREIGN: usize = 4;
@@ -46,6 +49,7 @@ struct Inner {
     config: ObjectsConfig,
     flushes: Semaphore,
     reads: Semaphore,
+    erasures: Semaphore,
 }
 
 /// An object as it was read.
@@ -93,6 +97,7 @@ impl Objects {
             config: config.clone(),
             flushes: Semaphore::new(FLUSHES),
             reads: Semaphore::new(READS),
+            erasures: Semaphore::new(ERASURES),
         })))
     }
 
@@ -118,6 +123,11 @@ impl Objects {
     /// Waits until another memory may be read.
     pub(crate) async fn read_permit(&self) -> Option<SemaphorePermit<'_>> {
         self.0.reads.acquire().await.ok()
+    }
+
+    /// Whether another object may be erased right now.
+    pub(crate) fn erasure_permit(&self) -> Option<SemaphorePermit<'_>> {
+        self.0.erasures.try_acquire().ok()
     }
 
     /// Reads an object; `None` where there is none.

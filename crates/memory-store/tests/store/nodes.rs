@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use memory_contract::{NewNodeMessage, NodeParent, TenantId};
 use memory_store::{Node, NodeTurn, Objects, ObjectsConfig, Store, StoreError};
 use tempfile::TempDir;
@@ -132,6 +134,67 @@ async fn a_flush_of_a_memory_that_was_cleared_meanwhile_is_not_noted() {
         .get(0);
     assert!(!noted);
     assert_eq!(nodes.dialogue().await, ["user-new", "assistant-new"]);
+}
+
+#[tokio::test]
+async fn a_turn_is_read_also_while_a_flush_takes_it_away() {
+    let nodes = Nodes::new().await;
+    let mut owner = nodes.world.owner().await;
+    nodes.add("first").await;
+    let keep = |name: &str, table: &str| {
+        format!("CREATE TEMP TABLE {name} AS SELECT * FROM recollect.{table};")
+    };
+    let both = keep("memories_before", "node_memories") + &keep("turns_before", "node_turns");
+    owner.batch_execute(&both).await.unwrap();
+    nodes.flush().await;
+    let restore = keep("memories_after", "node_memories")
+        + "DELETE FROM recollect.node_memories;
+           INSERT INTO recollect.node_memories OVERRIDING SYSTEM VALUE SELECT * FROM memories_before;
+           INSERT INTO recollect.node_turns OVERRIDING SYSTEM VALUE SELECT * FROM turns_before;";
+    owner.batch_execute(&restore).await.unwrap();
+    let expected = ["user-first", "assistant-first"];
+    assert_eq!(nodes.dialogue().await, expected);
+
+    // The end of a flush, while a reading stands between the memory and its turns.
+    let flush = owner.transaction().await.unwrap();
+    let lock = "LOCK TABLE recollect.node_turns IN ACCESS EXCLUSIVE MODE";
+    flush.batch_execute(lock).await.unwrap();
+    let end = async {
+        let waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted
+                     AND relation = 'recollect.node_turns'::regclass)";
+        while !flush.query_one(waits, &[]).await.unwrap().get::<_, bool>(0) {}
+        let fold = "DELETE FROM recollect.node_turns;
+                    DELETE FROM recollect.node_memories;
+                    INSERT INTO recollect.node_memories OVERRIDING SYSTEM VALUE
+                    SELECT * FROM memories_after;";
+        flush.batch_execute(fold).await.unwrap();
+        flush.commit().await.unwrap();
+    };
+    let (dialogue, ()) = tokio::join!(nodes.dialogue(), end);
+    assert_eq!(dialogue, expected);
+}
+
+#[tokio::test]
+async fn what_has_expired_keeps_no_forgotten_turn_waiting() {
+    let nodes = Nodes::new().await;
+    let owner = nodes.world.owner().await;
+    nodes.add("gone").await;
+    let expire = "UPDATE recollect.node_memories SET expires_at = clock_timestamp()";
+    owner.batch_execute(expire).await.unwrap();
+    let other = Node {
+        id: "writer".to_owned(),
+        ..nodes.node.clone()
+    };
+    let nodes = Nodes {
+        node: other,
+        ..nodes
+    };
+    nodes.add("waits").await;
+    let outbox = &nodes.world.outbox;
+    let flushed = outbox
+        .flush_forgotten(&nodes.store, Duration::ZERO, 1)
+        .await;
+    assert_eq!(flushed.unwrap(), 1);
 }
 
 #[tokio::test]
