@@ -105,6 +105,7 @@ impl Reading<'_> {
                 MemoryScope::User => Scope::User,
                 MemoryScope::App => Scope::App,
             },
+            head: wanted.head,
             query: text,
             mode: Mode::Hybrid,
             recent_window: number(policy.recent_window),
