@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use memory_contract::proto::{
-    BuildContextRequest, BuildContextResponse, ContextBlockKind as Kind, MemoryMode, MemoryPolicy,
-    MessageInput, PolicyLevel, RecallReason, Role,
+    BuildContextRequest, BuildContextResponse, ContextBlockKind as Kind, CreateThreadRequest,
+    MemoryMode, MemoryPolicy, MessageInput, PolicyLevel, RecallReason, Role,
 };
 use recollect_tests::{
     Client, app, block, block_texts, check_context, context_request, eventually_some,
@@ -22,6 +22,7 @@ trials![
     t12_one_effective_policy_holds_and_is_told,
     t13_a_stateless_context_is_just_the_input,
     d17_history_is_read_back_from_the_message_that_is_named,
+    d17_what_was_said_after_the_named_message_is_not_found,
     d19_what_was_said_comes_before_the_current_message,
     a_session_without_a_conversation_has_an_empty_memory,
 ];
@@ -317,6 +318,68 @@ async fn d17_history_is_read_back_from_the_message_that_is_named() {
         assert_eq!(
             read(&stored.messages[3].message_id).await,
             ["q0", "a0", "q1", "a1"]
+        );
+    }
+}
+
+async fn d17_what_was_said_after_the_named_message_is_not_found() {
+    let client = plain().await;
+    let app = app();
+    for ephemeral in [false, true] {
+        let thread = CreateThreadRequest {
+            session: Some(session(&app, "u", &format!("session:{ephemeral}"))),
+            ephemeral,
+            ..Default::default()
+        };
+        let thread = client.threads().create_thread(thread).await.unwrap();
+        let thread_id = thread.into_inner().thread.unwrap().thread_id;
+        let question = say(Role::User, "What is the capital of Zogland?");
+        let question = client.append(&thread_id, vec![question]).await;
+        let question = question.messages[0].message_id.clone();
+        let first = vec![
+            reply(&question, Role::Assistant, "The capital is Blipville."),
+            say(Role::User, "Is the capital Blipville large?"),
+        ];
+        let first = client.append(&thread_id, first).await;
+        let again = reply(&question, Role::Assistant, "The capital is Quuxton.");
+        let again = client.append(&thread_id, vec![again]).await;
+        let found = async |head: &str, window: i32, all_branches: bool| {
+            let request = BuildContextRequest {
+                head_message_id: head.to_owned(),
+                at_least_as_fresh: again.revision.clone(),
+                max_wait: Some(patient()),
+                all_branches,
+                policy: Some(MemoryPolicy {
+                    recent_window: Some(window),
+                    ..Default::default()
+                }),
+                ..context_request(&thread_id, "capital of Zogland, Blipville, Quuxton")
+            };
+            quoted_texts(&client.context(request).await)
+        };
+        // To answer anew is not to be told the old answers.
+        let none: [&str; 0] = [];
+        assert_eq!(found(&question, 4, false).await, none);
+        assert_eq!(found(&question, 4, true).await.len(), 3);
+        assert_eq!(
+            found("", 0, false).await,
+            ["What is the capital of Zogland?", "The capital is Quuxton."]
+        );
+        // The other branch is the active one to who reads back from it.
+        assert_eq!(
+            found(&first.messages[1].message_id, 0, false).await,
+            [
+                "What is the capital of Zogland?",
+                "The capital is Blipville.",
+                "Is the capital Blipville large?"
+            ]
+        );
+        assert_eq!(
+            found(&first.messages[0].message_id, 0, false).await,
+            [
+                "What is the capital of Zogland?",
+                "The capital is Blipville."
+            ]
         );
     }
 }

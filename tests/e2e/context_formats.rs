@@ -353,7 +353,8 @@ async fn formats_that_nobody_asked_for_are_not_there() {
     let none = build(vec![]).await;
     assert!(none.openai_messages.is_empty() && none.anthropic.is_none() && none.text.is_empty());
     let all = build(vec![1, 2, 3, 3, 1]).await;
-    assert_eq!(all.blocks, none.blocks);
+    // Scores move a little while other tests fill the index.
+    assert_eq!(all.hash, none.hash);
     let recalled = &block_texts(&all, Kind::Recalled)[0];
     let first = &openai(&all.openai_messages)[0];
     assert_eq!(first, &value!({"role": "user", "content": recalled}));

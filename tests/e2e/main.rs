@@ -10,6 +10,7 @@ mod cli;
 mod context;
 mod context_formats;
 mod context_limits;
+mod context_nodes;
 mod context_prompt;
 mod context_recalled;
 mod coverage;
@@ -92,6 +93,7 @@ fn main() -> ExitCode {
         context::trials(),
         context_formats::trials(),
         context_limits::trials(),
+        context_nodes::trials(),
         context_prompt::trials(),
         context_recalled::trials(),
         isolation::trials(),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{File, Message, Part, ToolOutput, limits};
+use crate::{File, FileRef, Message, Part, ToolOutput, limits};
 
 /// Bytes of a message beside what was said: ids, times, scores.
 const MESSAGE_FRAME: usize = 256;
@@ -22,10 +22,15 @@ pub fn message_bytes(message: &Message) -> usize {
 /// know of its files.
 pub fn message_bytes_at_most(message: &Message) -> usize {
     let files = message.parts.iter().map(|part| match part {
-        Part::File(file) => FILE_FRAME + file.location.as_str().len() + limits::FILE_TEXT_BYTES,
+        Part::File(file) => known_bytes_at_most(file),
         Part::Text(_) | Part::Json(_) | Part::ToolCall(_) | Part::ToolResult(_) => 0,
     });
     message_bytes(message) + files.sum::<usize>()
+}
+
+/// The most bytes that FileService could know of a file in an answer.
+pub fn known_bytes_at_most(file: &FileRef) -> usize {
+    FILE_FRAME + file.location.as_str().len() + limits::FILE_TEXT_BYTES
 }
 
 /// About the bytes of what FileService knows of a file in an answer.

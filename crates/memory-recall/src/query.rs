@@ -63,6 +63,9 @@ pub struct RecallQuery {
     pub target: Target,
     /// Whose messages the search may find.
     pub scope: Scope,
+    /// What stands for the head of the conversation at hand: what was said after
+    /// it, or on another branch, is not on the active one.
+    pub head: Option<MessageId>,
     /// What to look for; empty: only the recent window.
     pub query: String,
     /// What recall draws from.
@@ -101,6 +104,7 @@ impl RecallQuery {
         Self {
             target,
             scope,
+            head: None,
             query: query.into(),
             mode: Mode::Hybrid,
             recent_window: limits::RECENT_WINDOW as usize,

@@ -31,6 +31,7 @@ pub trait Source: Send + Sync + 'static {
         &self,
         tenant: &TenantId,
         scope: &Scope,
+        head: Option<MessageId>,
         ids: &[MessageId],
     ) -> Result<Vec<Hydrated>, StoreError>;
 
@@ -39,6 +40,7 @@ pub trait Source: Send + Sync + 'static {
         &self,
         tenant: &TenantId,
         scope: &Scope,
+        head: Option<MessageId>,
         anchors: &[MessageId],
         before: u32,
         after: u32,
@@ -146,20 +148,22 @@ impl Source for Store {
         &self,
         tenant: &TenantId,
         scope: &Scope,
+        head: Option<MessageId>,
         ids: &[MessageId],
     ) -> Result<Vec<Hydrated>, StoreError> {
-        Store::hydrate(self, tenant, scope, ids).await
+        Store::hydrate(self, tenant, scope, head, ids).await
     }
 
     async fn neighbours(
         &self,
         tenant: &TenantId,
         scope: &Scope,
+        head: Option<MessageId>,
         anchors: &[MessageId],
         before: u32,
         after: u32,
     ) -> Result<Vec<Neighbour>, StoreError> {
-        Store::neighbours(self, tenant, scope, anchors, before, after).await
+        Store::neighbours(self, tenant, scope, head, anchors, before, after).await
     }
 
     async fn search_text(

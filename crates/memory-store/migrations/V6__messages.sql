@@ -110,8 +110,10 @@ $$;
 
 -- Reads the messages around each anchor: before it along its parents; after it
 -- along the active path where it lies on that, or else along its own branch.
+-- p_head stands for the head of its thread; null: each thread's own.
 CREATE FUNCTION recollect.neighbours(
-    p_tenant text, p_anchors uuid[], p_app text, p_user text, p_thread uuid, p_before integer, p_after integer
+    p_tenant text, p_anchors uuid[], p_app text, p_user text, p_thread uuid, p_head uuid,
+    p_before integer, p_after integer
 )
 RETURNS TABLE (
     anchor_id uuid, distance integer, ordinal bigint, thread_id uuid,
@@ -132,12 +134,15 @@ DECLARE
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true);
     FOR v_anchor IN
-        SELECT m.message_id, m.thread_id, m.branch, m.depth, t.ordinal, t.head_branch, t.head_depth
+        SELECT m.message_id, m.thread_id, m.branch, m.depth, t.ordinal,
+            COALESCE(h.branch, t.head_branch) AS head_branch, COALESCE(h.depth, t.head_depth) AS head_depth
         FROM unnest(p_anchors) AS a (id)
         JOIN recollect.messages m
             ON m.tenant_id = p_tenant AND m.message_id = a.id AND m.deleted_at IS NULL
         JOIN recollect.threads t
             ON t.tenant_id = p_tenant AND t.thread_id = m.thread_id
+        LEFT JOIN recollect.messages h
+            ON h.tenant_id = p_tenant AND h.message_id = p_head AND h.thread_id = m.thread_id
         WHERE (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
             AND (p_app IS NULL OR t.app_id = p_app)
             AND (p_user IS NULL OR t.user_id = p_user)

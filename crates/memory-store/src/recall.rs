@@ -49,7 +49,8 @@ pub struct Hydrated {
     pub message: Message,
     /// The place of its thread in the order of creation of the threads.
     pub thread_ordinal: i64,
-    /// Whether it lies on the path to its thread's head.
+    /// Whether it lies on the path to its thread's head, or to the message that
+    /// stands for that.
     pub active: bool,
 }
 
@@ -146,7 +147,8 @@ impl Store {
     }
 
     /// Reads messages by id. What is outside the scope, erased, expired or
-    /// unknown is left out. The order is undefined.
+    /// unknown is left out. The order is undefined. `head` stands for the head
+    /// of its thread.
     ///
     /// # Errors
     /// Only those of the database.
@@ -154,18 +156,20 @@ impl Store {
         &self,
         tenant: &TenantId,
         scope: &Scope,
+        head: Option<MessageId>,
         ids: &[MessageId],
     ) -> Result<Vec<Hydrated>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
         if let Scope::Thread(thread) = scope
-            && let Some(found) = self.ephemeral.hydrate(tenant, *thread, ids)
+            && let Some(found) = self.ephemeral.hydrate(tenant, *thread, head, ids)
         {
             return Ok(found);
         }
         let (app, user, thread) = scope.bounds();
-        let params: Params<'_> = &[&tenant.as_str(), &uuids(ids), &app, &user, &thread];
+        let head = head.map(MessageId::uuid);
+        let params: Params<'_> = &[&tenant.as_str(), &uuids(ids), &app, &user, &thread, &head];
         let found = self
             .pool
             .within(tenant, query!("messages/hydrate"), params)
@@ -185,7 +189,7 @@ impl Store {
     /// Reads the readable messages around anchors: before, along the parents;
     /// after, along the active path where the anchor lies on it, or else along
     /// the anchor's branch. One query for all anchors; one outside the scope
-    /// has no neighbours.
+    /// has no neighbours. `head` stands for the head of its thread.
     ///
     /// # Errors
     /// Only those of the database.
@@ -193,6 +197,7 @@ impl Store {
         &self,
         tenant: &TenantId,
         scope: &Scope,
+        head: Option<MessageId>,
         anchors: &[MessageId],
         before: u32,
         after: u32,
@@ -203,7 +208,7 @@ impl Store {
         if let Scope::Thread(thread) = scope
             && let Some(found) = self
                 .ephemeral
-                .neighbours(tenant, *thread, anchors, before, after)
+                .neighbours(tenant, *thread, head, anchors, before, after)
         {
             return Ok(found);
         }
@@ -212,12 +217,14 @@ impl Store {
             i32::try_from(before).unwrap_or(i32::MAX),
             i32::try_from(after).unwrap_or(i32::MAX),
         );
+        let head = head.map(MessageId::uuid);
         let params: Params<'_> = &[
             &tenant.as_str(),
             &uuids(anchors),
             &app,
             &user,
             &thread,
+            &head,
             &before,
             &after,
         ];

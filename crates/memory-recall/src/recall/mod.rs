@@ -211,6 +211,7 @@ impl Shared {
     ) -> Result<Recalled, RecallError> {
         let wanted = Wanted {
             own: self.own(tenant, &query.target, bounds),
+            head: query.head,
             count: query.top_k,
             min_score: query.min_score,
             all_branches: query.all_branches,
@@ -258,6 +259,7 @@ impl Shared {
             .await?;
         let wanted = Wanted {
             own,
+            head: None,
             count: query.limit,
             min_score: query.min_score,
             all_branches: query.all_branches,

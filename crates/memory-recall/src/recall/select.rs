@@ -16,6 +16,8 @@ pub(super) struct Wanted {
     /// A thread in memory alone whose messages may be found beside those within
     /// the bounds.
     pub(super) own: Option<ThreadId>,
+    /// What stands for the head of its thread.
+    pub(super) head: Option<MessageId>,
     /// Matches at most.
     pub(super) count: usize,
     pub(super) min_score: f32,
@@ -68,12 +70,12 @@ impl Shared {
             let later = rest.split_off(rest.len().min(take));
             let part = std::mem::replace(&mut rest, later);
             let ids: Vec<MessageId> = part.iter().map(|one| one.message).collect();
-            let hydrate = self.hydrate(tenant, bounds, wanted.own, &ids);
+            let hydrate = self.hydrate(tenant, bounds, wanted, &ids);
             let found = match (&guessed, wanted.beside) {
                 (None, Some(beside)) => {
                     // The first are nearly always those that stay.
                     let anchors = &ids[..ids.len().min(wanted.count)];
-                    let around = self.around(tenant, bounds, wanted.own, anchors, beside);
+                    let around = self.around(tenant, bounds, wanted, anchors, beside);
                     let (found, neighbours) = tokio::try_join!(hydrate, around)?;
                     selected.neighbours = neighbours;
                     guessed = Some(anchors.iter().copied().collect());
@@ -86,7 +88,7 @@ impl Shared {
         }
         if let (Some(guessed), Some(beside)) = (guessed, wanted.beside) {
             let missing = selected.beyond(&guessed);
-            let more = self.around(tenant, bounds, wanted.own, &missing, beside);
+            let more = self.around(tenant, bounds, wanted, &missing, beside);
             selected.neighbours.extend(more.await?);
         }
         Ok(selected)
@@ -96,12 +98,13 @@ impl Shared {
         &self,
         tenant: &TenantId,
         bounds: &Bounds,
-        own: Option<ThreadId>,
+        wanted: &Wanted,
         ids: &[MessageId],
     ) -> Result<Vec<Hydrated>, RecallError> {
-        let mut found = self.source.hydrate(tenant, bounds, ids).await?;
-        if let Some(own) = own.map(Bounds::Thread) {
-            found.extend(self.source.hydrate(tenant, &own, ids).await?);
+        let (source, head) = (&self.source, wanted.head);
+        let mut found = source.hydrate(tenant, bounds, head, ids).await?;
+        if let Some(own) = wanted.own.map(Bounds::Thread) {
+            found.extend(source.hydrate(tenant, &own, head, ids).await?);
         }
         Ok(found)
     }
@@ -110,7 +113,7 @@ impl Shared {
         &self,
         tenant: &TenantId,
         bounds: &Bounds,
-        own: Option<ThreadId>,
+        wanted: &Wanted,
         anchors: &[MessageId],
         (before, after): (usize, usize),
     ) -> Result<Vec<Neighbour>, RecallError> {
@@ -119,12 +122,12 @@ impl Shared {
         }
         let count = |count| u32::try_from(count).unwrap_or(u32::MAX);
         let (before, after) = (count(before), count(after));
-        let source = &self.source;
+        let (source, head) = (&self.source, wanted.head);
         let mut found = source
-            .neighbours(tenant, bounds, anchors, before, after)
+            .neighbours(tenant, bounds, head, anchors, before, after)
             .await?;
-        if let Some(own) = own.map(Bounds::Thread) {
-            let beside = source.neighbours(tenant, &own, anchors, before, after);
+        if let Some(own) = wanted.own.map(Bounds::Thread) {
+            let beside = source.neighbours(tenant, &own, head, anchors, before, after);
             found.extend(beside.await?);
         }
         Ok(found)

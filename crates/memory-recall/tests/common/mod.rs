@@ -376,6 +376,7 @@ impl Source for FakeStore {
         &self,
         tenant: &TenantId,
         scope: &Scope,
+        _head: Option<MessageId>,
         ids: &[MessageId],
     ) -> Result<Vec<Hydrated>, StoreError> {
         let inner = self.read()?;
@@ -389,6 +390,7 @@ impl Source for FakeStore {
         &self,
         tenant: &TenantId,
         scope: &Scope,
+        _head: Option<MessageId>,
         anchors: &[MessageId],
         before: u32,
         after: u32,

@@ -1,9 +1,14 @@
 WITH RECURSIVE hits AS MATERIALIZED (
-    SELECT m.thread_id, t.ordinal, t.head_branch, t.head_depth,
+    SELECT m.thread_id, t.ordinal,
+        COALESCE(head.branch, t.head_branch) AS head_branch,
+        COALESCE(head.depth, t.head_depth) AS head_depth,
         m.message_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
         m.parts, m.metadata, m.tokens, m.said_at
     FROM recollect.messages m
     JOIN recollect.threads t ON t.tenant_id = $1 AND t.thread_id = m.thread_id
+    -- What stands for the head of its thread; null: each thread's own.
+    LEFT JOIN recollect.messages head
+        ON head.tenant_id = $1 AND head.message_id = $6 AND head.thread_id = m.thread_id
     WHERE m.tenant_id = $1 AND m.message_id = ANY ($2)
         AND m.deleted_at IS NULL
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())

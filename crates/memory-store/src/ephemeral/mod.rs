@@ -233,10 +233,11 @@ impl Ephemeral {
         &self,
         tenant: &TenantId,
         thread: ThreadId,
+        head: Option<MessageId>,
         ids: &[MessageId],
     ) -> Option<Vec<Hydrated>> {
         let (thread_ordinal, found) = self.read(tenant, thread, |conversation| {
-            (conversation.ordinal, conversation.hydrate(ids))
+            (conversation.ordinal, conversation.hydrate(head, ids))
         })?;
         let found = found.into_iter().map(|(message, active)| Hydrated {
             message: Arc::unwrap_or_clone(message),
@@ -250,12 +251,13 @@ impl Ephemeral {
         &self,
         tenant: &TenantId,
         thread: ThreadId,
+        head: Option<MessageId>,
         anchors: &[MessageId],
         before: u32,
         after: u32,
     ) -> Option<Vec<Neighbour>> {
         let (thread_ordinal, found) = self.read(tenant, thread, |conversation| {
-            let found = conversation.neighbours(anchors, before as usize, after as usize);
+            let found = conversation.neighbours(head, anchors, before as usize, after as usize);
             (conversation.ordinal, found)
         })?;
         let found = found

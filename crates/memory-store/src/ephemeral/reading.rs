@@ -113,8 +113,12 @@ impl Conversation {
 
     /// The readable ones of some messages, each with whether it lies on the
     /// active path.
-    pub(super) fn hydrate(&self, ids: &[MessageId]) -> Vec<(Arc<Message>, bool)> {
-        let way: Vec<(i32, i32)> = self.way(self.head.branch, self.head.depth).collect();
+    pub(super) fn hydrate(
+        &self,
+        head: Option<MessageId>,
+        ids: &[MessageId],
+    ) -> Vec<(Arc<Message>, bool)> {
+        let way: Vec<(i32, i32)> = self.active_way(head).collect();
         let ids: HashSet<MessageId> = ids.iter().copied().collect();
         ids.into_iter()
             .filter_map(|id| self.readable(id))
@@ -130,6 +134,7 @@ impl Conversation {
     /// As the SQL function `neighbours`.
     pub(super) fn neighbours(
         &self,
+        head: Option<MessageId>,
         anchors: &[MessageId],
         before: usize,
         after: usize,
@@ -142,7 +147,7 @@ impl Conversation {
             let path = self.path(message.branch, message.depth - 1).take(before);
             let earlier = (1..).zip(path);
             found.extend(earlier.map(|(step, entry)| (*anchor, -step, Arc::clone(&entry.message))));
-            let later = (1..).zip(self.after(message).take(after));
+            let later = (1..).zip(self.after(head, message).take(after));
             found.extend(later.map(|(step, entry)| (*anchor, step, Arc::clone(&entry.message))));
         }
         found
@@ -150,9 +155,9 @@ impl Conversation {
 
     /// The readable messages after one: on the active path where it lies on
     /// that, or else on its own branch.
-    fn after(&self, anchor: &Message) -> impl Iterator<Item = &Entry> {
+    fn after(&self, head: Option<MessageId>, anchor: &Message) -> impl Iterator<Item = &Entry> {
         let mut way: Vec<(i32, i32)> = self
-            .way(self.head.branch, self.head.depth)
+            .active_way(head)
             .take_while(|&(branch, depth)| branch >= anchor.branch && depth >= anchor.depth)
             .collect();
         let active = way
@@ -168,6 +173,15 @@ impl Conversation {
             .filter_map(|(branch, depth)| Some((self.line(branch)?, depth)))
             .flat_map(move |(line, depth)| line.readable.range(first..=depth))
             .map(|(_, at)| &self.entries[*at])
+    }
+
+    /// The active path, or that to the message that stands for the head.
+    fn active_way(&self, head: Option<MessageId>) -> impl Iterator<Item = (i32, i32)> {
+        let head = head.and_then(|head| self.readable(head));
+        match head {
+            Some(Entry { message, .. }) => self.way(message.branch, message.depth),
+            None => self.way(self.head.branch, self.head.depth),
+        }
     }
 
     /// The messages that a search by word goes through.

@@ -310,9 +310,11 @@ impl<'a> Pair<'a> {
             assert_eq!(shape(here.items), shape(there.items));
         }
         let scope = Scope::Thread;
-        let here = store.hydrate(tenant, &scope(self.stored), &self.ids).await;
+        let here = store
+            .hydrate(tenant, &scope(self.stored), None, &self.ids)
+            .await;
         let there = store
-            .hydrate(tenant, &scope(self.ephemeral), &self.ids)
+            .hydrate(tenant, &scope(self.ephemeral), None, &self.ids)
             .await;
         assert_eq!(
             hydrated_shape(here.unwrap()),
@@ -322,7 +324,7 @@ impl<'a> Pair<'a> {
             let mut found = Vec::new();
             for thread in [self.stored, self.ephemeral] {
                 let beside = store
-                    .neighbours(tenant, &scope(thread), &self.ids, before, after)
+                    .neighbours(tenant, &scope(thread), None, &self.ids, before, after)
                     .await;
                 found.push(neighbours_shape(beside.unwrap()));
             }

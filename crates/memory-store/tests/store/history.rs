@@ -219,7 +219,7 @@ async fn check(world: &World, thread: ThreadId, model: &Model) {
     );
 
     let hydrated = store
-        .hydrate(tenant, &Scope::Thread(thread), &model.order)
+        .hydrate(tenant, &Scope::Thread(thread), None, &model.order)
         .await
         .unwrap();
     assert_eq!(hydrated.len(), model.readable().len());
@@ -228,7 +228,7 @@ async fn check(world: &World, thread: ThreadId, model: &Model) {
     }
 
     let neighbours = store
-        .neighbours(tenant, &Scope::Thread(thread), &model.order, 2, 1)
+        .neighbours(tenant, &Scope::Thread(thread), None, &model.order, 2, 1)
         .await
         .unwrap();
     for id in model.readable() {

@@ -177,14 +177,14 @@ async fn a_foreign_thread_is_not_found_in_any_call() {
     let scope = Scope::Thread(thread);
     assert!(
         store
-            .hydrate(&them, &scope, &[message])
+            .hydrate(&them, &scope, None, &[message])
             .await
             .unwrap()
             .is_empty()
     );
     assert!(
         store
-            .neighbours(&them, &scope, &[message], 2, 2)
+            .neighbours(&them, &scope, None, &[message], 2, 2)
             .await
             .unwrap()
             .is_empty()

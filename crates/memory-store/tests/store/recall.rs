@@ -120,9 +120,12 @@ async fn hydration_checks_the_scope_again() {
     let unknown = memory_contract::MessageId::new();
     let ids = [ours, theirs, unknown];
     let count = async |store: &Store, scope: Scope| {
-        let hits = store.hydrate(&world.tenant, &scope, &ids).await.unwrap();
+        let hits = store
+            .hydrate(&world.tenant, &scope, None, &ids)
+            .await
+            .unwrap();
         let neighbours = store
-            .neighbours(&world.tenant, &scope, &ids, 2, 2)
+            .neighbours(&world.tenant, &scope, None, &ids, 2, 2)
             .await
             .unwrap();
         assert!(neighbours.is_empty());
@@ -135,7 +138,7 @@ async fn hydration_checks_the_scope_again() {
     assert!(
         world
             .store
-            .hydrate(&world.tenant, &user("app", "ada"), &[])
+            .hydrate(&world.tenant, &user("app", "ada"), None, &[])
             .await
             .unwrap()
             .is_empty()

@@ -9,8 +9,8 @@ use memory_contract::proto::{
     NodeMessage, OmittedMessage, Role as WireRole,
 };
 use memory_contract::{
-    EffectivePolicy, Invalid, MessageId, Part, Role, ThreadId, file_ref_from, limits,
-    message_bytes_at_most,
+    EffectivePolicy, Invalid, MessageId, Part, Role, ThreadId, file_ref_from, known_bytes_at_most,
+    limits, message_bytes_at_most,
 };
 use memory_recall::Reason;
 use prost::Message as _;
@@ -59,8 +59,8 @@ impl Material {
     pub(super) fn assemble(self) -> Result<BuildContextResponse, ApiError> {
         let mut room = limits::ANSWER_BYTES / (1 + self.formats.len());
         loop {
-            let answer = self.answer(room)?;
-            if answer.encoded_len() <= limits::ANSWER_BYTES {
+            let (answer, known) = self.answer(room)?;
+            if answer.encoded_len() + known <= limits::ANSWER_BYTES {
                 return Ok(answer);
             }
             if room < LEAST_ROOM {
@@ -72,7 +72,8 @@ impl Material {
         }
     }
 
-    fn answer(&self, room: usize) -> Result<BuildContextResponse, ApiError> {
+    /// The answer, and the most bytes that what is known of its files adds to it.
+    fn answer(&self, room: usize) -> Result<(BuildContextResponse, usize), ApiError> {
         let labels = Labels::of(self.effective.policy());
         let recent = self.recent(room)?;
         let node = self.node(room)?;
@@ -123,9 +124,10 @@ impl Material {
                 ContextFormat::Text => answer.text = render::text(&messages, &labels),
             }
         }
+        let known = messages.iter().map(|said| known_bytes(&said.parts)).sum();
         answer.blocks = blocks.into_iter().map(ContextBlock::from).collect();
         answer.hash = hash::of_blocks(&answer.blocks);
-        Ok(answer)
+        Ok((answer, known))
     }
 
     fn recent(&self, room: usize) -> Result<Option<Block>, ApiError> {
@@ -202,6 +204,10 @@ impl Material {
         for file in &message.files {
             parts.push(Part::File(file_ref_from(file.clone())?));
         }
+        if parts.is_empty() {
+            // Nothing is left of a text that was shortened.
+            parts.push(Part::Text(String::new()));
+        }
         let role = match message.role() {
             WireRole::Assistant => Role::Assistant,
             WireRole::User | WireRole::System | WireRole::Tool | WireRole::Unspecified => {
@@ -219,8 +225,22 @@ impl Material {
     }
 }
 
+/// About the bytes of a node's messages with all that may be known of their
+/// files.
 fn bytes(said: &[Said]) -> usize {
-    said.iter().map(|said| size_of(&said.parts)).sum()
+    let bytes = |said: &Said| size_of(&said.parts) + known_bytes(&said.parts);
+    said.iter().map(bytes).sum()
+}
+
+/// The most bytes that FileService could know of the files among parts.
+fn known_bytes(parts: &[Part]) -> usize {
+    parts
+        .iter()
+        .map(|part| match part {
+            Part::File(file) => known_bytes_at_most(file),
+            Part::Text(_) | Part::Json(_) | Part::ToolCall(_) | Part::ToolResult(_) => 0,
+        })
+        .sum()
 }
 
 fn left_out(omitted: &OmittedMessage) -> ContextOmission {

@@ -6,7 +6,7 @@ use memory_contract::{
     EffectivePolicy, MemoryMode, MemoryScope, Message, Role, TenantId, ThreadId, limits,
 };
 use memory_recall::{Mode, Recall, RecallQuery, Recalled, RecalledMessage, Scope, Target};
-use memory_store::{HistoryQuery, Store};
+use memory_store::{HistoryQuery, Store, StoreError};
 
 use super::request::{Wanted, query_of};
 use crate::error::ApiError;
@@ -105,6 +105,7 @@ impl Reading<'_> {
                 MemoryScope::User => Scope::User,
                 MemoryScope::App => Scope::App,
             },
+            head: wanted.head,
             query: text,
             mode: Mode::Hybrid,
             recent_window: number(policy.recent_window),
@@ -150,6 +151,9 @@ impl Reading<'_> {
 
     async fn dialogue(&self) -> Result<Dialogue, ApiError> {
         let wanted = self.wanted;
+        if self.store.is_ephemeral(self.tenant, self.thread) {
+            return Err(StoreError::EphemeralThread.into());
+        }
         let dialogue = nodes::dialogue(
             self.store,
             self.tenant,

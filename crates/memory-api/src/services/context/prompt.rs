@@ -81,12 +81,12 @@ fn templated(
         return Ok(input);
     }
     let labels = Labels::of(policy);
-    let text = QueryTemplate::compile(source)?.render(
-        &texts.join("\n"),
-        name,
-        labels.user(),
-        labels.assistant(),
-    )?;
+    let text = QueryTemplate::compile(source)
+        .and_then(|template| {
+            let query = texts.join("\n");
+            template.render(&query, name, labels.user(), labels.assistant())
+        })
+        .map_err(|invalid| invalid.within("policy"))?;
     let mut text = Some(text);
     Ok(input
         .into_iter()
