@@ -249,12 +249,40 @@ fn digest(location: &FileLocation) -> Vec<u8> {
     words::digest(&[location.transfer_method().as_str(), location.as_str()]).to_vec()
 }
 
-/// How a noted change names the file. What follows a URL's path is left out: it
-/// may be a signature, which is a secret.
-fn subject(location: &FileLocation) -> &str {
+/// How a noted change names the file. Of a URL, the user with the password is
+/// left out, and what follows the path: it may be a signature. Both are secrets.
+fn subject(location: &FileLocation) -> String {
     let name = location.as_str();
-    match location {
-        FileLocation::Url(_) => name.split(['?', '#']).next().unwrap_or_default(),
-        FileLocation::UploadFileId(_) | FileLocation::ToolFileId(_) => name,
+    let url = match location {
+        FileLocation::Url(url) => url.split(['?', '#']).next().unwrap_or_default(),
+        FileLocation::UploadFileId(_) | FileLocation::ToolFileId(_) => return name.to_owned(),
+    };
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let host = rest.find('/').unwrap_or(rest.len());
+    match rest[..host].rfind('@') {
+        Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
+        None => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_noted_url_has_no_password_and_no_signature() {
+        for (url, expected) in [
+            ("https://h/a@b.png", "https://h/a@b.png"),
+            ("https://h/a.png?sig=1#x", "https://h/a.png"),
+            ("https://ada:pa@ss@h:8/a.png?sig=1", "https://h:8/a.png"),
+            ("https://ada:pass@h?sig=1", "https://h"),
+            ("ada:pass", "ada:pass"),
+        ] {
+            assert_eq!(subject(&FileLocation::Url(url.to_owned())), expected);
+        }
+        let id = FileLocation::UploadFileId("x://a@b?c".to_owned());
+        assert_eq!(subject(&id), "x://a@b?c");
     }
 }
