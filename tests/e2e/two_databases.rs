@@ -297,15 +297,15 @@ async fn l07_keys_and_secrets_are_beside_the_conversations_and_both_tell_who_did
     // A key can be ended while the conversations are out of reach.
     chat.crash();
     keys(&["revoke", "--name", "reports"]);
-    let unavailable = client.admin().get_server_info(GetServerInfoRequest {});
-    let refused = unavailable.await.refused();
+    let info = async |client: &Client| {
+        let request = GetServerInfoRequest {};
+        client.admin().get_server_info(request).await
+    };
+    let refused = info(&client).await.refused();
     refused.is(Code::Unavailable, "DATABASE_UNAVAILABLE");
     let patience = Duration::from_secs(20);
     eventually("the key ends", patience, async || {
-        let answer = reports
-            .admin()
-            .get_server_info(GetServerInfoRequest {})
-            .await;
+        let answer = info(&reports).await;
         answer.is_err_and(|status| status.code() == Code::Unauthenticated)
     })
     .await;
