@@ -204,14 +204,14 @@ async fn queueing_for_the_index_is_noted_once() {
     let empty = "DELETE FROM recollect.outbox";
     owner.execute(empty, &[]).await.unwrap();
     assert_eq!(queue(None).await, 1);
-    let all = ("backend".to_owned(), None, 1);
-    assert_eq!(noted().await, [all.clone()]);
+    let all = || ("backend".to_owned(), None, 1);
+    assert_eq!(noted().await, [all()]);
     let dead = "UPDATE recollect.outbox SET dead_at = now(), dead_order = 1";
     owner.execute(dead, &[]).await.unwrap();
     assert_eq!(queue(Some(thread)).await, 1);
     assert_eq!(
         noted().await,
-        [("backend".to_owned(), Some(thread), 1), all]
+        [("backend".to_owned(), Some(thread), 1), all()]
     );
 }
 
