@@ -3,9 +3,10 @@
 use std::fs;
 use std::time::Duration;
 
-use memory_contract::proto::Role;
+use memory_contract::proto::{Role, SetHeadRequest};
 use recollect_tests::{
-    Finished, Key, PLAIN, app, eventually, project_dir, reply, say, session, trials, turn,
+    Finished, Key, PLAIN, app, eventually, history_request, project_dir, reply, say, session,
+    texts, trials, turn,
 };
 use serde_json::{Value, json};
 
@@ -208,6 +209,13 @@ async fn l12_an_export_is_imported_as_it_was() {
     client
         .append(&thread.thread_id, vec![say(Role::User, "Thanks \u{1F600}")])
         .await;
+    // Back to the first answer.
+    let request = SetHeadRequest {
+        thread_id: thread.thread_id.clone(),
+        head_message_id: stored.messages[1].message_id.clone(),
+        expected_head: None,
+    };
+    client.threads().set_head(request).await.unwrap();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("export.jsonl").display().to_string();
     cli(&["export", "--app", &app, "--output", &file]).ok();
@@ -244,6 +252,16 @@ async fn l12_an_export_is_imported_as_it_was() {
             "branches are kept"
         );
     }
+    let history = globex.history(history_request(&copy.thread_id)).await;
+    assert_eq!(texts(&history.messages), ["Question?", "First answer."]);
+
+    // What goes on there is not taken back by the next import.
+    globex
+        .append(&copy.thread_id, vec![say(Role::User, "And then?")])
+        .await;
+    recollect_tests::recollect(&args, &[]).ok();
+    let history = globex.history(history_request(&copy.thread_id)).await;
+    assert_eq!(texts(&history.messages)[2..], ["And then?"]);
 }
 
 async fn threads_and_history_are_printed_for_people_and_programs() {

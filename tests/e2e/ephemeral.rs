@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use memory_contract::proto::{
     AppendMessagesRequest, ClearThreadRequest, CreateThreadRequest, DeleteMessageRequest,
-    DeleteThreadRequest, ExportMessagesRequest, GetHistoryRequest, GetMessageRequest,
-    GetThreadRequest, ListBranchesRequest, ListMessagesRequest, ListThreadsRequest, MessageFilter,
-    RecallMode, RecallReason, RecallRequest, RecallScope, ReindexRequest, ResolveThreadRequest,
-    Role, SearchMethod, SearchRequest, SessionRef, SortOrder, Thread, UpdateThreadRequest,
+    DeleteThreadRequest, ErrorReason, ExportMessagesRequest, GetHistoryRequest, GetMessageRequest,
+    GetThreadRequest, ImportMessagesRequest, ListBranchesRequest, ListMessagesRequest,
+    ListThreadsRequest, MessageFilter, RecallMode, RecallReason, RecallRequest, RecallScope,
+    ReindexRequest, ResolveThreadRequest, Role, SearchMethod, SearchRequest, SessionRef, SortOrder,
+    Thread, UpdateThreadRequest, import_messages_response::Outcome,
 };
 use prost_types::FieldMask;
 use recollect_tests::{
@@ -18,6 +19,7 @@ use recollect_tests::{
     tool_call, tool_result, trials, turn,
 };
 use serde_json::json;
+use tokio_stream::StreamExt as _;
 use tonic::Code;
 
 use crate::plain;
@@ -34,6 +36,7 @@ trials![
     an_ephemeral_thread_is_cleared_and_deleted,
     a_retry_into_an_ephemeral_thread_stores_nothing_twice,
     a_session_is_ephemeral_or_kept_and_not_both,
+    an_import_into_an_ephemeral_thread_is_refused,
 ];
 
 /// The thread of a session, ephemeral if it has to be created.
@@ -630,4 +633,29 @@ async fn a_session_is_ephemeral_or_kept_and_not_both() {
         })
         .await;
     assert_eq!(texts(&listed), ["Q", "A"]);
+}
+
+async fn an_import_into_an_ephemeral_thread_is_refused() {
+    let (client, app) = (plain().await, app());
+    let (brief, _) = resolve(&client, session(&app, "ada", "brief")).await;
+    let requests: Vec<_> = ["brief", "kept"]
+        .map(|key| ImportMessagesRequest {
+            session: Some(session(&app, "ada", key)),
+            messages: turn("Q", "A"),
+            request_id: String::new(),
+        })
+        .into();
+    let requests = tokio_stream::iter(requests);
+    let stream = client.messages().import_messages(requests).await.unwrap();
+    let answers: Vec<_> = stream.into_inner().collect().await;
+    let outcomes: Vec<_> = answers
+        .into_iter()
+        .map(|answer| answer.unwrap().outcome.unwrap())
+        .collect();
+    let [Outcome::Error(refused), Outcome::Imported(kept)] = outcomes.as_slice() else {
+        panic!("{outcomes:?}")
+    };
+    assert_eq!(refused.reason(), ErrorReason::EphemeralThread);
+    assert_eq!(kept.message_count, 2);
+    assert!(client.all_messages(&brief.thread_id).await.is_empty());
 }

@@ -3,16 +3,24 @@
 use std::time::Duration;
 
 use memory_contract::proto::{
-    File, FileRef, FileType, GetFileRequest, GetHistoryResponse, Part, RegisterFileRequest, Role,
-    file, file_ref, get_file_request, part::Content,
+    CreateApiKeyRequest, DeleteSecretRequest, File, FileRef, FileType, GetFileRequest,
+    GetHistoryResponse, GetSecretRequest, GetServerInfoRequest, ListTransactionsRequest,
+    MemoryPolicy, Part, RegisterFileRequest, Role, SetAppPolicyRequest, SetSecretRequest, file,
+    file_ref, get_file_request, part::Content,
 };
 use recollect_tests::{
-    Cluster, DataDir, Key, Options, Refused as _, Server, eventually, history_request, http_get,
-    recall_request, recollect, search_request, texts, trials, turn, with_parts,
+    Client, Cluster, DataDir, Key, Options, Refused as _, Server, eventually, history_request,
+    http_get, node, node_turn, recall_request, recollect, search_request, texts, trials, turn,
+    with_parts,
 };
 use tonic::Code;
 
-trials![l07_messages_live_in_another_database_than_the_rest];
+use crate::access::transactions;
+
+trials![
+    l07_messages_live_in_another_database_than_the_rest,
+    l07_keys_and_secrets_are_beside_the_conversations_and_both_tell_who_did_what,
+];
 
 const ID: &str = "upload-1";
 
@@ -164,4 +172,141 @@ async fn l07_messages_live_in_another_database_than_the_rest() {
     eventually("it is ready", patience, async || state("ready").await).await;
     let history = client.history(history_request(&thread_id)).await;
     assert_eq!(looked_up(&history), known);
+}
+
+async fn l07_keys_and_secrets_are_beside_the_conversations_and_both_tell_who_did_what() {
+    let (main, mut chat) = (Cluster::start().await, Cluster::start().await);
+    let (main_url, chat_url) = (main.url(), chat.url());
+    let env = [
+        ("DATABASE_URL", main_url.as_str()),
+        ("RECOLLECT_DATABASE__CHAT_URL", chat_url.as_str()),
+    ];
+    recollect(&["migrate"], &env).ok();
+    let keys = |args: &[&str]| {
+        let args: Vec<&str> = ["keys", args[0], "--tenant", "initech"]
+            .into_iter()
+            .chain(args[1..].iter().copied())
+            .collect();
+        recollect(&args, &env).ok()
+    };
+    let made = keys(&["create", "--name", "backend", "--admin", "--json"]).json();
+    let secret = made["secret"].as_str().unwrap().to_owned();
+    let dir = DataDir::new();
+    let options = Options {
+        command: "serve",
+        keys: Vec::new(),
+        env: env
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
+        ..Options::with(&[
+            "embedding.kind = \"none\"",
+            "auth.database = true",
+            "secrets.key = \"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\"",
+            &format!("index.path = \"{}\"", dir.path().join("index").display()),
+            &format!(
+                "objects.url = \"file://{}\"",
+                dir.path().join("objects").display()
+            ),
+        ])
+    };
+    let server = Server::start(&dir, &options);
+    let addr = &server.ready().addr;
+    let bearer = format!("Bearer {secret}");
+    let client = Client::with_authorization(addr, Some(&bearer)).await;
+
+    // From the one database to the other and back.
+    let thread_id = client.thread("app").await;
+    let request = SetSecretRequest {
+        name: "openai".to_owned(),
+        value: "hunter6".to_owned(),
+    };
+    client.secrets().set_secret(request).await.unwrap();
+    client.append(&thread_id, turn("Q", "A")).await;
+    let request = RegisterFileRequest {
+        file: Some(File {
+            location: Some(file::Location::UploadFileId(ID.to_owned())),
+            r#type: FileType::Image.into(),
+            storage_key: "uploads/1.png".to_owned(),
+            ..Default::default()
+        }),
+    };
+    client.files().register_file(request).await.unwrap();
+    let request = SetAppPolicyRequest {
+        app_id: "app".to_owned(),
+        policy: Some(MemoryPolicy::default()),
+    };
+    client.policies().set_app_policy(request).await.unwrap();
+    let request = CreateApiKeyRequest {
+        name: "reports".to_owned(),
+        ..Default::default()
+    };
+    let reports = client.keys().create_api_key(request).await.unwrap();
+    let reports = format!("Bearer {}", reports.into_inner().secret);
+    let reports = Client::with_authorization(addr, Some(&reports)).await;
+    let request = node_turn(&node(&thread_id, "planner"), "Q", "A");
+    reports.add_turn(request).await;
+    let get = GetSecretRequest {
+        name: "openai".to_owned(),
+    };
+    let value = client.secrets().get_secret(get).await.unwrap();
+    assert_eq!(value.into_inner().value, "hunter6");
+    let delete = DeleteSecretRequest {
+        name: "openai".to_owned(),
+    };
+    client.secrets().delete_secret(delete).await.unwrap();
+
+    for (table, in_chat, in_main) in [
+        ("api_keys", 0, 2),
+        ("app_policies", 1, 0),
+        ("node_memories", 1, 0),
+        ("node_turns", 1, 0),
+    ] {
+        let found = (rows(&chat, table).await, rows(&main, table).await);
+        assert_eq!(found, (in_chat, in_main), "{table}");
+    }
+    let expected = [
+        ("backend", "delete_secret"),
+        ("reports", "add_node_turn"),
+        ("backend", "create_api_key"),
+        ("backend", "set_app_policy"),
+        ("backend", "register_file"),
+        ("backend", "append_messages"),
+        ("backend", "set_secret"),
+        ("backend", "create_thread"),
+        ("cli", "create_api_key"),
+    ];
+    for page_size in [1, 2, 0] {
+        let request = ListTransactionsRequest {
+            page_size,
+            ..Default::default()
+        };
+        let all = transactions(&client, request).await;
+        let listed: Vec<_> = all
+            .iter()
+            .map(|done| (done.actor.as_str(), done.action.as_str()))
+            .collect();
+        assert_eq!(listed, expected, "{page_size}");
+    }
+    let by_actor = ListTransactionsRequest {
+        actor: "cli".to_owned(),
+        ..Default::default()
+    };
+    assert_eq!(transactions(&client, by_actor).await.len(), 1);
+
+    // A key can be ended while the conversations are out of reach.
+    chat.crash();
+    keys(&["revoke", "--name", "reports"]);
+    let info = async |client: &Client| {
+        let request = GetServerInfoRequest {};
+        client.admin().get_server_info(request).await
+    };
+    let refused = info(&client).await.refused();
+    refused.is(Code::Unavailable, "DATABASE_UNAVAILABLE");
+    let patience = Duration::from_secs(20);
+    eventually("the key ends", patience, async || {
+        let answer = info(&reports).await;
+        answer.is_err_and(|status| status.code() == Code::Unauthenticated)
+    })
+    .await;
 }

@@ -289,7 +289,9 @@ BEGIN
         FOR UPDATE;
         IF FOUND THEN
             EXIT WHEN v_node.expired IS NOT TRUE;
-            PERFORM recollect.erase_node(p_tenant, p_thread, p_node);
+            -- Its time ended it, not who comes now.
+            PERFORM recollect.expire_node_memory(p_tenant, 'worker', p_thread, p_node);
+            PERFORM set_config('recollect.actor', p_actor, true);
         END IF;
         INSERT INTO recollect.node_memories (tenant_id, thread_id, node_id, object_key)
         VALUES (p_tenant, p_thread, p_node, p_key)

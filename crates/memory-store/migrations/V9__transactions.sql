@@ -1,12 +1,13 @@
 -- Who did what: one row for each change, written in the change's own
 -- transaction. It never has content.
-CREATE SEQUENCE recollect.transaction_numbers CACHE 32;
+CREATE SEQUENCE recollect.transaction_numbers;
 
 CREATE TABLE recollect.transactions (
     tenant_id text NOT NULL,
     -- The order of writing, also where the tenant's changes are in two
     -- databases: microseconds since 1970, and 8 bits that keep those of the
-    -- same microsecond apart.
+    -- same microsecond apart. (Numbers that a connection had taken in advance
+    -- would not: two connections could be a multiple of 256 apart.)
     id bigint NOT NULL DEFAULT
         (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 256
         + nextval('recollect.transaction_numbers') % 256,
@@ -44,9 +45,14 @@ CREATE FUNCTION recollect.note(
 RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO recollect.transactions (tenant_id, actor, action, thread_id, subject, item_count)
-    VALUES (p_tenant, COALESCE(NULLIF(current_setting('recollect.actor', true), ''), 'worker'),
-            p_action, p_thread, COALESCE(p_subject, ''), p_count);
+    LOOP
+        INSERT INTO recollect.transactions (tenant_id, actor, action, thread_id, subject, item_count)
+        VALUES (p_tenant, COALESCE(NULLIF(current_setting('recollect.actor', true), ''), 'worker'),
+                p_action, p_thread, COALESCE(p_subject, ''), p_count)
+        ON CONFLICT DO NOTHING;
+        -- A number that is taken must not undo the change: the next one will do.
+        EXIT WHEN FOUND;
+    END LOOP;
 END;
 $$;
 

@@ -99,6 +99,7 @@ impl Store {
     ) -> Result<i64, StoreError> {
         let mut queued = self.requeue_dead(tenant, thread).await?;
         let last_thread = thread.map_or(Uuid::max(), ThreadId::uuid);
+        let noted_thread = thread.map(ThreadId::uuid);
         let (mut after_thread, mut after_seq) = (thread.map_or(Uuid::nil(), ThreadId::uuid), 0_i64);
         loop {
             let params: Params<'_> = &[
@@ -107,6 +108,7 @@ impl Store {
                 &after_seq,
                 &last_thread,
                 &ENQUEUE_PAGE,
+                &noted_thread,
             ];
             let rows = self
                 .pool

@@ -25,7 +25,10 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
 }
 
 /// All transactions that a request selects, page by page.
-async fn transactions(client: &Client, mut request: ListTransactionsRequest) -> Vec<Transaction> {
+pub async fn transactions(
+    client: &Client,
+    mut request: ListTransactionsRequest,
+) -> Vec<Transaction> {
     let mut all = Vec::new();
     loop {
         let page = client.admin().list_transactions(request.clone()).await;

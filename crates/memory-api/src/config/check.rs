@@ -55,6 +55,15 @@ impl Config {
         )?;
         for (index, key) in self.auth.keys.iter().enumerate() {
             check_key(index, key)?;
+            let same = |other: &KeyConfig| other.sha256.eq_ignore_ascii_case(&key.sha256);
+            if self.auth.keys[..index].iter().any(same) {
+                return Err(wrong(
+                    "auth.keys",
+                    format!(
+                        "item {index}: an item before it has this sha256; a key stands for one caller"
+                    ),
+                ));
+            }
         }
         self.check_secrets()?;
         self.check_database()?;

@@ -430,6 +430,17 @@ fn a_key_may_not_be_called_like_those_who_act_without_one() {
 }
 
 #[test]
+fn a_key_stands_for_one_caller() {
+    let key = |tenant: &str, sha256: &str| {
+        format!("[[auth.keys]]\nname = 'a'\ntenant = '{tenant}'\nsha256 = '{sha256}'\n")
+    };
+    let file = key("acme", &KEY.to_lowercase()) + &key("globex", &KEY.to_uppercase());
+    let message = error(&file, &[]);
+    assert!(message.starts_with("auth.keys"), "{message}");
+    assert!(message.contains("item 1"), "{message}");
+}
+
+#[test]
 fn a_server_beyond_loopback_needs_keys() {
     let mut config = Config::default();
     config.database.url = "postgres://host/db".into();

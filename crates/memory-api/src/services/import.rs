@@ -12,7 +12,7 @@ use memory_contract::{
     InvalidFields, NewMessage, RequestId, SessionNames, TenantId, new_messages_from, session_from,
 };
 use memory_recall::IndexerHandle;
-use memory_store::{Append, NewThread, Store, acting, actor};
+use memory_store::{Append, NewThread, Store, StoreError, acting, actor};
 use tokio::time::{Instant, timeout_at};
 use tonic::{Status, Streaming};
 
@@ -97,12 +97,12 @@ impl Import {
             ephemeral: false,
         };
         let messages = tokens::counted(messages).await?;
-        let thread = self
-            .store
-            .resolve_thread(&self.tenant, &new)
-            .await?
-            .thread
-            .id;
+        let resolved = self.store.resolve_thread(&self.tenant, &new).await?;
+        // What is imported is to stay.
+        if resolved.thread.ephemeral {
+            return Err(StoreError::EphemeralThread.into());
+        }
+        let thread = resolved.thread.id;
         let append = Append {
             thread,
             messages,

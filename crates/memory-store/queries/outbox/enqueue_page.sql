@@ -1,4 +1,5 @@
--- Queues the next $5 messages after thread $2 and seq $3, up to thread $4.
+-- Queues the next $5 messages after thread $2 and seq $3, up to thread $4, and
+-- notes it, with the thread $6 if it is about one.
 WITH page AS MATERIALIZED (
     SELECT m.thread_id, m.seq, m.message_id, m.deleted_at
     FROM recollect.messages m
@@ -20,5 +21,7 @@ queued AS (
     ORDER BY page.thread_id, page.seq
     RETURNING 1
 )
-SELECT (SELECT count(*) FROM queued), last.thread_id, last.seq
-FROM (SELECT page.thread_id, page.seq FROM page ORDER BY page.thread_id DESC, page.seq DESC LIMIT 1) AS last
+SELECT done.count, last.thread_id, last.seq,
+    CASE WHEN done.count > 0 THEN recollect.note($1, 'reindex', $6, '', done.count) END
+FROM (SELECT count(*) AS count FROM queued) AS done,
+    (SELECT page.thread_id, page.seq FROM page ORDER BY page.thread_id DESC, page.seq DESC LIMIT 1) AS last

@@ -5,4 +5,5 @@ WITH requeued AS (
         AND ($2::uuid IS NULL OR o.thread_id = $2)
     RETURNING 1
 )
-SELECT count(*) FROM requeued
+SELECT done.count, CASE WHEN done.count > 0 THEN recollect.note($1, 'reindex', $2, '', done.count) END
+FROM (SELECT count(*) AS count FROM requeued) AS done

@@ -184,9 +184,11 @@ impl Conversation {
             });
         }
         let entry = self.readable(id).ok_or(StoreError::MessageNotFound)?;
-        let message = Arc::clone(&entry.message);
-        self.stand_at(&message);
-        self.thread.updated = now();
+        if self.thread.head != Some(id) {
+            let message = Arc::clone(&entry.message);
+            self.stand_at(&message);
+            self.thread.updated = now();
+        }
         Ok(self.thread.clone())
     }
 

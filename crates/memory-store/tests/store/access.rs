@@ -140,3 +140,112 @@ async fn old_transactions_are_forgotten_and_new_ones_are_not() {
     let all = Outbox::connect(&config).await.unwrap();
     assert_eq!(all.sweep_transactions(10).await.unwrap(), 1);
 }
+
+#[tokio::test]
+async fn a_number_that_is_taken_undoes_no_change() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    // Every number comes twice, as if two calls had met.
+    owner
+        .batch_execute(
+            "CREATE SEQUENCE recollect.halves;
+             GRANT USAGE ON SEQUENCE recollect.halves TO recollect_service;
+             ALTER TABLE recollect.transactions ALTER id SET DEFAULT nextval('recollect.halves') / 2",
+        )
+        .await
+        .unwrap();
+    let thread = world.thread().await.id;
+    for _ in 0..4 {
+        world.say(thread, Role::User, "hello").await;
+    }
+    let query = TransactionQuery {
+        limit: 10,
+        ..TransactionQuery::default()
+    };
+    let page = world.store.list_transactions(&world.tenant, &query).await;
+    assert_eq!(page.unwrap().items.len(), 5);
+    // No connection takes numbers in advance: then they would meet.
+    let row = owner
+        .query_one(
+            "SELECT cache_size FROM pg_sequences WHERE sequencename = 'transaction_numbers'",
+            &[],
+        )
+        .await
+        .unwrap();
+    assert_eq!(row.get::<_, i64>(0), 1);
+}
+
+#[tokio::test]
+async fn queueing_for_the_index_is_noted_once() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    world.say(thread, Role::User, "hello").await;
+    let owner = world.owner().await;
+    let noted = async || {
+        let query = TransactionQuery {
+            limit: 10,
+            ..TransactionQuery::default()
+        };
+        let page = world.store.list_transactions(&world.tenant, &query).await;
+        page.unwrap()
+            .items
+            .into_iter()
+            .filter(|it| it.action == "reindex")
+            .map(|it| (it.actor, it.thread, it.item_count))
+            .collect::<Vec<_>>()
+    };
+    let queue = async |of| {
+        let work = world.store.enqueue_all(&world.tenant, of);
+        acting("backend".to_owned(), work).await.unwrap()
+    };
+    // It waits already: nothing was changed.
+    assert_eq!(queue(None).await, 0);
+    assert_eq!(noted().await, []);
+    let empty = "DELETE FROM recollect.outbox";
+    owner.execute(empty, &[]).await.unwrap();
+    assert_eq!(queue(None).await, 1);
+    let all = || ("backend".to_owned(), None, 1);
+    assert_eq!(noted().await, [all()]);
+    let dead = "UPDATE recollect.outbox SET dead_at = now(), dead_order = 1";
+    owner.execute(dead, &[]).await.unwrap();
+    assert_eq!(queue(Some(thread)).await, 1);
+    assert_eq!(
+        noted().await,
+        [("backend".to_owned(), Some(thread), 1), all()]
+    );
+}
+
+#[tokio::test]
+async fn nobody_but_the_service_may_call_a_function() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    let found = async |which: &str| {
+        let sql = format!(
+            "SELECT p.proname FROM pg_proc p
+             WHERE p.pronamespace = 'recollect'::regnamespace AND {which}
+             ORDER BY p.proname"
+        );
+        let rows = owner.query(&sql, &[]).await.unwrap();
+        rows.iter()
+            .map(|row| row.get::<_, String>(0))
+            .collect::<Vec<_>>()
+    };
+    // `public` stands for every role that there is.
+    for role in ["public", "recollect_worker"] {
+        let callable = found(&format!(
+            "has_function_privilege('{role}', p.oid, 'EXECUTE')"
+        ))
+        .await;
+        assert_eq!(callable, [""; 0], "{role}");
+    }
+    let closed = "NOT has_function_privilege('recollect_service', p.oid, 'EXECUTE')";
+    assert_eq!(found(closed).await, [""; 0]);
+    // Those that act as their owner are few, and no schema of a caller's misleads
+    // them.
+    assert_eq!(found("p.prosecdef").await, ["authenticate", "match_words"]);
+    let led = "p.prosecdef AND NOT 'search_path=pg_catalog, pg_temp' = ANY (p.proconfig)";
+    assert_eq!(found(led).await, [""; 0]);
+    let owned =
+        "p.prosecdef AND pg_get_userbyid(p.proowner) NOT IN ('recollect_auth', 'recollect_search')";
+    assert_eq!(found(owned).await, [""; 0]);
+}

@@ -1,7 +1,9 @@
 use std::time::Duration;
 
 use memory_contract::{NewNodeMessage, NodeParent, TenantId};
-use memory_store::{Node, NodeTurn, Objects, ObjectsConfig, Store, StoreError};
+use memory_store::{
+    Node, NodeTurn, Objects, ObjectsConfig, Store, StoreError, TransactionQuery, acting,
+};
 use tempfile::TempDir;
 
 use crate::world::World;
@@ -241,6 +243,47 @@ async fn turns_that_are_added_during_flushes_are_all_kept() {
     dialogue.sort();
     dialogue.dedup();
     assert_eq!(dialogue.len(), 64);
+}
+
+#[tokio::test]
+async fn a_memory_that_was_over_when_a_turn_came_is_noted_and_gone_with_its_copies() {
+    let nodes = Nodes::new().await;
+    nodes.add("one").await;
+    let owner = nodes.world.owner().await;
+    owner
+        .batch_execute(
+            "UPDATE recollect.node_memories SET expires_at = now();
+             INSERT INTO recollect.node_copies (tenant_id, thread_id, node_id, object_key)
+             SELECT tenant_id, thread_id, node_id, 'a copy' FROM recollect.node_memories",
+        )
+        .await
+        .unwrap();
+    acting("backend".to_owned(), nodes.add("two")).await;
+    let query = TransactionQuery {
+        limit: 3,
+        ..TransactionQuery::default()
+    };
+    let page = nodes.store.list_transactions(nodes.tenant(), &query).await;
+    let noted: Vec<_> = page
+        .unwrap()
+        .items
+        .into_iter()
+        .map(|it| format!("{} {} {}", it.actor, it.action, it.item_count))
+        .collect();
+    assert_eq!(
+        noted,
+        [
+            "backend add_node_turn 1",
+            "worker expire_node_memory 2",
+            "worker add_node_turn 1"
+        ]
+    );
+    assert_eq!(nodes.dialogue().await, ["user-two", "assistant-two"]);
+    let row = owner
+        .query_one("SELECT count(*) FROM recollect.node_copies", &[])
+        .await
+        .unwrap();
+    assert_eq!(row.get::<_, i64>(0), 0);
 }
 
 #[tokio::test]

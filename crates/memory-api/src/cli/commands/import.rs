@@ -5,17 +5,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use memory_contract::proto::{
-    ImportMessagesRequest, ResolveThreadRequest, import_messages_response::Outcome,
+    GetThreadRequest, ImportMessagesRequest, ResolveThreadRequest, SetHeadRequest,
+    import_messages_response::Outcome,
 };
 use serde_json::json;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::Code;
 
 use super::searchable::wait_until_searchable;
 use crate::cli::args::{Format, ImportArgs};
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::import::{Batch, Batcher, Defaults, Placed, Record, read};
+use crate::cli::import::{Batch, Batcher, Defaults, Head, Heads, Placed, Record, read};
 use crate::cli::output::{Progress, Table, count, duration, print_json};
 
 /// Requests that may be under way; each has at most 2 MiB.
@@ -189,6 +191,7 @@ impl Summary {
 enum Unit {
     Thread(Box<ResolveThreadRequest>),
     Batch(Batch),
+    Head(Head),
     Problem(String, String),
 }
 
@@ -216,11 +219,12 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
             .map(tonic::Response::into_inner)
     };
     let feed = async {
-        let mut problems = Vec::new();
+        let (mut problems, mut heads) = (Vec::new(), Vec::new());
         let mut session = None;
         while let Some(unit) = incoming.recv().await {
             match unit {
                 Unit::Problem(place, error) => problems.push((place, error)),
+                Unit::Head(head) => heads.push(head),
                 Unit::Thread(request) => {
                     let place = request.session.clone().unwrap_or_default().session_key;
                     if let Err(status) = client.threads().resolve_thread(*request).await {
@@ -252,7 +256,7 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
             }
         }
         drop(requests);
-        problems
+        (problems, heads)
     };
     let answer = async {
         let mut summary = Summary {
@@ -296,9 +300,15 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
         slots.close();
         summary
     };
-    let (problems, summary) = tokio::join!(feed, collect);
+    let ((problems, heads), summary) = tokio::join!(feed, collect);
     let mut summary = summary.map_err(|status| client.failure(&status))?;
     drop(incoming);
+    for head in heads {
+        let place = head.session.session_key.clone();
+        if let Err(status) = go_back(client, head).await {
+            summary.problem(place, status.message().to_owned());
+        }
+    }
     for (place, error) in problems {
         summary.problem(place, error);
     }
@@ -310,6 +320,32 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
     Ok(summary)
 }
 
+/// Makes the message the head that was it before the export. A thread that has
+/// gone on since an earlier import is left as it is.
+async fn go_back(client: &Client, head: Head) -> Result<(), tonic::Status> {
+    let Head {
+        session,
+        message_id,
+        last,
+    } = head;
+    let mut threads = client.threads();
+    let of_session = GetThreadRequest {
+        session: Some(session),
+        ..Default::default()
+    };
+    let thread = threads.get_thread(of_session).await?.into_inner().thread;
+    let request = SetHeadRequest {
+        thread_id: thread.unwrap_or_default().thread_id,
+        head_message_id: message_id,
+        expected_head: Some(last),
+    };
+    match threads.set_head(request).await {
+        // What was refused is told already.
+        Err(status) if ![Code::Aborted, Code::NotFound].contains(&status.code()) => Err(status),
+        _ => Ok(()),
+    }
+}
+
 fn messages_of(number: u64) -> String {
     count(number, "message")
 }
@@ -317,6 +353,7 @@ fn messages_of(number: u64) -> String {
 /// Reads the file and makes requests of it.
 fn produce(job: &Job, units: &mpsc::Sender<Unit>) -> Result<(), String> {
     let mut batcher = Batcher::new(job.again);
+    let mut heads = Heads::default();
     let send = |unit: Unit| units.blocking_send(unit).is_ok();
     let result = read(
         &job.file,
@@ -324,7 +361,12 @@ fn produce(job: &Job, units: &mpsc::Sender<Unit>) -> Result<(), String> {
         &job.defaults,
         job.again,
         &mut |record| match record.value {
-            Ok(Record::Message { session, message }) => {
+            Ok(Record::Message {
+                session,
+                message,
+                head,
+            }) => {
+                heads.see(&session, &message.message_id, head);
                 let full = batcher.push(record.place, session, *message);
                 full.is_none_or(|batch| send(Unit::Batch(batch)))
             }
@@ -338,6 +380,7 @@ fn produce(job: &Job, units: &mpsc::Sender<Unit>) -> Result<(), String> {
     if let Some(batch) = batcher.take() {
         send(Unit::Batch(batch));
     }
+    heads.end().into_iter().all(|head| send(Unit::Head(head)));
     result
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use memory_api::{Config, Loaded, Sources};
 use memory_contract::{TenantId, check, limits, proto, timestamp};
-use memory_store::{ApiKey, NewApiKey, Store, StoreError, acting};
-use secrecy::ExposeSecret as _;
+use memory_store::{ApiKey, NewApiKey, Store, StoreConfig, StoreError, acting};
+use secrecy::{ExposeSecret as _, SecretString};
 use time::OffsetDateTime;
 
 use super::migrate::{not_migrated, require_database};
@@ -141,8 +141,14 @@ async fn revoke(loaded: &Loaded, args: KeyNameArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Opens the database of keys alone: a key can be revoked while that of the
+/// conversations is down.
 async fn connect(loaded: &Loaded) -> Result<Store, Failure> {
-    Store::connect(&loaded.config.database)
+    let config = StoreConfig {
+        chat_url: SecretString::default(),
+        ..loaded.config.database.clone()
+    };
+    Store::connect(&config)
         .await
         .map_err(|error| failed(loaded, error))
 }

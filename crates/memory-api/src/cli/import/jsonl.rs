@@ -28,6 +28,8 @@ pub struct Jsonl<'a> {
 #[derive(Debug)]
 struct Exported {
     session: SessionRef,
+    /// The old id of the message that was the head.
+    head: String,
     /// The new ids of the messages so far, by their old ones.
     ids: HashMap<String, String>,
     /// The newest message of each branch so far.
@@ -69,6 +71,7 @@ impl<'a> Jsonl<'a> {
         };
         self.exported = Some(Exported {
             session: session.clone(),
+            head: thread.head_message_id,
             ids: HashMap::new(),
             tips: HashMap::new(),
         });
@@ -107,6 +110,7 @@ impl<'a> Jsonl<'a> {
                 .cloned()
                 .map(Parent::ParentMessageId),
         };
+        let head = !thread.head.is_empty() && message.message_id == thread.head;
         thread.ids.insert(message.message_id, id.clone());
         thread.tips.insert(message.branch, id.clone());
         Ok(Record::Message {
@@ -120,6 +124,7 @@ impl<'a> Jsonl<'a> {
                 metadata: message.metadata,
                 create_time: message.create_time,
             }),
+            head,
         })
     }
 
@@ -156,6 +161,7 @@ impl<'a> Jsonl<'a> {
         Ok(Record::Message {
             session,
             message: Box::new(message),
+            head: false,
         })
     }
 }
@@ -177,7 +183,9 @@ mod tests {
     fn simple_lines_name_their_session_or_take_the_files() {
         let defaults = defaults();
         let mut reader = Jsonl::new(&defaults, "chat", false);
-        let Record::Message { session, message } = reader
+        let Record::Message {
+            session, message, ..
+        } = reader
             .line(&json!({"role": "user", "name": "Ada", "text": "Hello"}))
             .unwrap()
         else {

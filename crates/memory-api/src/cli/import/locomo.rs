@@ -129,6 +129,7 @@ impl Conversation {
                     Record::Message {
                         session: named.clone(),
                         message,
+                        head: false,
                     },
                 )
             })
@@ -238,7 +239,10 @@ mod tests {
             session: None,
         };
         let records: Vec<_> = conversation.records(&defaults, "26").collect();
-        let Record::Message { session, message } = &records[1].1 else {
+        let Record::Message {
+            session, message, ..
+        } = &records[1].1
+        else {
             panic!()
         };
         assert_eq!(session.session_key, "session:26/1");
@@ -263,7 +267,10 @@ mod tests {
         };
         assert_eq!(file.location, Some(Location::Url("about:blank".to_owned())));
 
-        let Record::Message { session, message } = &records[2].1 else {
+        let Record::Message {
+            session, message, ..
+        } = &records[2].1
+        else {
             panic!()
         };
         assert_eq!(session.session_key, "session:26/2");

@@ -5,6 +5,7 @@
 //! request, except where a format is one JSON document.
 
 mod batch;
+mod heads;
 mod jsonl;
 mod locomo;
 mod openai;
@@ -14,6 +15,7 @@ mod values;
 use memory_contract::proto::{MessageInput, ResolveThreadRequest, SessionRef};
 
 pub use batch::{Batch, Batcher};
+pub use heads::{Head, Heads};
 pub use locomo::{Conversation, Question};
 pub use source::read;
 pub use values::json_of;
@@ -61,6 +63,8 @@ pub enum Record {
         session: SessionRef,
         /// The message.
         message: Box<MessageInput>,
+        /// Whether it was its thread's head.
+        head: bool,
     },
 }
 

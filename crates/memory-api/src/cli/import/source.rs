@@ -189,6 +189,7 @@ impl Source<'_> {
             let value = chat.message(json).map(|message| Record::Message {
                 session: session.clone(),
                 message: Box::new(message),
+                head: false,
             });
             each(Placed {
                 place: format!("{place}messages[{index}]"),
@@ -243,7 +244,9 @@ mod tests {
         let mut records = Vec::new();
         source.read(text.as_bytes(), &mut |read| {
             records.push(match read.value {
-                Ok(Record::Message { session, message }) => match &message.parts[0].content {
+                Ok(Record::Message {
+                    session, message, ..
+                }) => match &message.parts[0].content {
                     Some(Content::Text(text)) => format!("{}|{text}", session.session_key),
                     other => format!("{other:?}"),
                 },
