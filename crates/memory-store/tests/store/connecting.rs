@@ -41,11 +41,16 @@ async fn a_schema_of_another_build_is_left_alone_with_a_word_on_what_to_do() {
     let owner = world.owner().await;
     let change = "UPDATE recollect.schema_history SET checksum = '1' WHERE version = 2";
     assert_eq!(owner.execute(change, &[]).await.unwrap(), 1);
-    let error = memory_store::migrate(&config(&world.url)).await.unwrap_err();
+    let error = memory_store::migrate(&config(&world.url))
+        .await
+        .unwrap_err();
     let StoreError::Migration { why, .. } = error else {
         panic!("{error:?}");
     };
-    assert!(why.contains("V2__tables") && why.contains("Export"), "{why}");
+    assert!(
+        why.contains("V2__tables") && why.contains("Export"),
+        "{why}"
+    );
 }
 
 #[tokio::test]
