@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 trials![
     grpcurl_drives_the_service,
     a_python_client_drives_the_service,
+    the_readme_shows_what_the_examples_run,
 ];
 
 /// Runs grpcurl with the key and gives back its output.
@@ -144,18 +145,36 @@ async fn a_python_client_drives_the_service() -> Result<(), Skipped> {
             ..Options::default()
         },
     );
-    let script = fs::read_to_string(project_dir().join("examples/client.py")).unwrap();
-    assert!(
-        script.contains("127.0.0.1:50051"),
-        "the example names the default address"
-    );
-    let script = script.replace("127.0.0.1:50051", &server.ready().addr);
-    let output = run(&["-c", &script], dir.path());
-    assert!(output.status.success(), "{output:?}");
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert!(
-        said.lines().any(|line| line == "My dog is called Pixel."),
-        "{said}"
-    );
+    for (example, expected) in [
+        ("client.py", "My dog is called Pixel."),
+        ("memories.py", "['Plan his week.', 'Monday: a long walk.']"),
+    ] {
+        let script = fs::read_to_string(project_dir().join("examples").join(example)).unwrap();
+        assert!(
+            script.contains("127.0.0.1:50051"),
+            "the example names the default address"
+        );
+        let script = script.replace("127.0.0.1:50051", &server.ready().addr);
+        let output = run(&["-c", &script], dir.path());
+        assert!(output.status.success(), "{output:?}");
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.lines().any(|line| line == expected), "{said}");
+    }
     Ok(())
+}
+
+async fn the_readme_shows_what_the_examples_run() {
+    let read = |name: &str| fs::read_to_string(project_dir().join(name)).unwrap();
+    let examples = read("examples/client.py") + &read("examples/memories.py");
+    let readme = read("README.md");
+    let blocks: Vec<&str> = readme
+        .split("```python\n")
+        .skip(1)
+        .filter_map(|rest| rest.split_once("```"))
+        .map(|(block, _)| block.trim())
+        .collect();
+    assert!(blocks.len() >= 6, "{} blocks", blocks.len());
+    for block in blocks {
+        assert!(examples.contains(block), "no example has:\n{block}");
+    }
 }

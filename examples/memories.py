@@ -1,0 +1,84 @@
+"""Uses each kind of memory once. The README says how to run it."""
+
+import grpc
+from google.protobuf.json_format import MessageToDict
+from recollect.v1 import context_service_pb2, context_service_pb2_grpc
+from recollect.v1 import message_pb2, message_service_pb2, message_service_pb2_grpc
+from recollect.v1 import node_memory_service_pb2, node_memory_service_pb2_grpc
+from recollect.v1 import policy_pb2
+from recollect.v1 import thread_pb2, thread_service_pb2, thread_service_pb2_grpc
+
+channel = grpc.insecure_channel("127.0.0.1:50051")
+threads = thread_service_pb2_grpc.ThreadServiceStub(channel)
+messages = message_service_pb2_grpc.MessageServiceStub(channel)
+contexts = context_service_pb2_grpc.ContextServiceStub(channel)
+nodes = node_memory_service_pb2_grpc.NodeMemoryServiceStub(channel)
+
+
+def say(role, text):
+    return message_pb2.MessageInput(role=role, parts=[message_pb2.Part(text=text)])
+
+
+session = thread_pb2.SessionRef(app_id="support", user_id="ada", session_key="thread:43")
+thread = threads.ResolveThread(thread_service_pb2.ResolveThreadRequest(session=session)).thread
+appended = messages.AppendMessages(
+    message_service_pb2.AppendMessagesRequest(
+        thread_id=thread.thread_id,
+        messages=[
+            say(message_pb2.ROLE_USER, "My dog is called Pixel."),
+            say(message_pb2.ROLE_ASSISTANT, "A fine name!"),
+        ],
+    )
+)
+
+# Conversation memory
+history = messages.GetHistory(
+    message_service_pb2.GetHistoryRequest(thread_id=thread.thread_id, max_tokens=2000)
+)
+print([message.parts[0].text for message in history.messages])
+
+# Window memory
+context = contexts.BuildContext(
+    context_service_pb2.BuildContextRequest(
+        thread_id=thread.thread_id,
+        input=[message_pb2.Part(text="And how old is he?")],
+        policy=policy_pb2.MemoryPolicy(mode=policy_pb2.MEMORY_MODE_WINDOW, window_size=10),
+        formats=[context_service_pb2.CONTEXT_FORMAT_OPENAI_CHAT],
+    )
+)
+print([MessageToDict(message) for message in context.openai_messages])
+
+# Hybrid memory
+session = thread_pb2.SessionRef(app_id="support", user_id="ada", session_key="thread:44")
+later = threads.ResolveThread(thread_service_pb2.ResolveThreadRequest(session=session)).thread
+context = contexts.BuildContext(
+    context_service_pb2.BuildContextRequest(
+        thread_id=later.thread_id,
+        system_prompt="You help people with their pets.",
+        input=[message_pb2.Part(text="What is my dog called?")],
+        policy=policy_pb2.MemoryPolicy(scope=policy_pb2.RECALL_SCOPE_USER),
+        at_least_as_fresh=appended.revision,
+        formats=[context_service_pb2.CONTEXT_FORMAT_ANTHROPIC_MESSAGES],
+    )
+)
+print(context.anthropic.system, [MessageToDict(m) for m in context.anthropic.messages])
+
+# Node memory
+node = node_memory_service_pb2.NodeRef(thread_id=thread.thread_id, node_id="planner")
+nodes.AddNodeTurn(
+    node_memory_service_pb2.AddNodeTurnRequest(
+        node=node,
+        user=node_memory_service_pb2.NodeMessageInput(content="Plan his week."),
+        assistant=node_memory_service_pb2.NodeMessageInput(content="Monday: a long walk."),
+    )
+)
+nodes.FlushNodeMemory(node_memory_service_pb2.FlushNodeMemoryRequest(node=node))
+dialogue = nodes.GetNodeHistory(node_memory_service_pb2.GetNodeHistoryRequest(node=node))
+print([message.content for message in dialogue.messages])
+
+# Ephemeral memory
+session = thread_pb2.SessionRef(app_id="support", user_id="ada", session_key="session:trial")
+trial = threads.ResolveThread(
+    thread_service_pb2.ResolveThreadRequest(session=session, ephemeral=True)
+).thread
+print(trial.ephemeral)
