@@ -34,7 +34,7 @@ const RUN: usize = 10;
 /// How many times fewer turns a single writer adds.
 const FEWER: usize = 10;
 /// Durable writes of the floor.
-const PLAIN_WRITES: usize = 40;
+const PLAIN_WRITES: usize = 200;
 /// What counts the writes of objects.
 const WRITES: &str = "recollect_object_writes_total";
 
