@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use memory_contract::proto::{FlushNodeMemoryRequest, GetNodeMemoryStatusRequest};
 use recollect_tests::{
-    DataDir, Key, Options, Refused as _, S3, Server, eventually, node, node_turn, trials,
+    DataDir, Key, Options, Refused as _, S3, Server, eventually, http_get, node, node_turn, trials,
 };
 use serde_json::{Value, json};
 use tonic::Code;
@@ -52,6 +52,11 @@ async fn d22_what_somebody_else_writes_meanwhile_is_never_overwritten() {
     s3.meddle(serde_json::to_vec(&object).unwrap());
     assert_eq!(client.flush_node(&node).await.flushed_turn_count, 1);
     assert_eq!(s3.refused(), 1);
+    let (_, metrics) = http_get(&server.ready().metrics_addr, "/metrics").await;
+    for counted in ["{outcome=\"done\"} 2", "{outcome=\"conflict\"} 1"] {
+        let line = format!("recollect_object_writes_total{counted}");
+        assert!(metrics.lines().any(|other| other == line), "{line}");
+    }
     let stored: Value = serde_json::from_slice(&s3.object(&key).unwrap()).unwrap();
     let texts: Vec<&str> = stored["messages"]
         .as_array()

@@ -215,6 +215,10 @@ fn describe() {
         "recollect_object_deletions_pending",
         "Objects that are still to be erased."
     );
+    describe_counter!(
+        "recollect_object_writes_total",
+        "Conditional writes of objects, by outcome: done, conflict or failed."
+    );
     describe_gauge!(
         "recollect_ready",
         "2: ready, 1: degraded, 0: starting or unavailable."

@@ -9,13 +9,15 @@ use std::{
 
 use memory_contract::proto::{
     admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
-    message_service_client::MessageServiceClient, recall_service_client::RecallServiceClient,
-    thread_service_client::ThreadServiceClient,
+    message_service_client::MessageServiceClient,
+    node_memory_service_client::NodeMemoryServiceClient,
+    recall_service_client::RecallServiceClient, thread_service_client::ThreadServiceClient,
 };
 use serde::Deserialize;
 use tempfile::TempDir;
 use tokio::{
-    io::{AsyncBufReadExt, BufReader},
+    io::{AsyncBufReadExt, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    net::TcpStream,
     process::{Child, Command},
 };
 use tonic::{
@@ -35,6 +37,8 @@ const STOP: Duration = Duration::from_secs(30);
 
 /// Where a data directory has its index.
 const INDEX_DIR: &str = "index";
+/// And its objects.
+const OBJECTS_DIR: &str = "objects";
 
 /// A channel that carries the API key.
 pub type Authorised = InterceptedService<Channel, Key>;
@@ -45,6 +49,8 @@ pub struct Service {
     pub addr: String,
     /// Its database, for floors; not known of every running service.
     pub database_url: Option<String>,
+    /// Where its metrics are, where this run started it.
+    metrics: Option<String>,
     /// Its process, where this run started it.
     pub pid: Option<u32>,
     /// Time from its start to the first line that says it is ready.
@@ -61,6 +67,7 @@ struct Ready {
     addr: String,
     pid: u32,
     postgres: String,
+    metrics_addr: Option<String>,
 }
 
 impl Service {
@@ -73,6 +80,7 @@ impl Service {
         Ok(Self {
             addr: addr.clone(),
             database_url: target.database_url.clone(),
+            metrics: None,
             pid: None,
             start: None,
             key,
@@ -127,6 +135,7 @@ impl Service {
             addr,
             pid,
             postgres,
+            metrics_addr,
         } = serde_json::from_str(&line)?;
         let addr = if addr.contains("://") {
             addr
@@ -136,6 +145,7 @@ impl Service {
         Ok(Self {
             addr,
             database_url: Some(postgres),
+            metrics: metrics_addr,
             pid: Some(pid),
             start: Some(elapsed),
             key: Key(None),
@@ -169,6 +179,28 @@ impl Service {
         Ok(())
     }
 
+    /// The directory of its objects, where this run started it.
+    pub fn objects_dir(&self) -> Option<PathBuf> {
+        let data = self.data.as_ref()?;
+        Some(data.path().join("data").join(OBJECTS_DIR))
+    }
+
+    /// What a counter of its metrics shows now; 0 before it counted anything.
+    pub async fn counter(&self, series: &str) -> Result<u64, Failure> {
+        let addr = self.metrics.as_ref().ok_or("the metrics are not known")?;
+        let mut stream = TcpStream::connect(addr).await?;
+        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        if !answer.contains(" 200 ") {
+            return Err("the metrics do not answer".into());
+        }
+        let value = answer
+            .lines()
+            .find_map(|line| line.strip_prefix(series)?.trim().parse().ok());
+        Ok(value.unwrap_or_default())
+    }
+
     /// Opens a connection of its own.
     pub async fn connect(&self) -> Result<Clients, Failure> {
         let channel = Endpoint::from_shared(self.addr.clone())?
@@ -182,6 +214,7 @@ impl Service {
             messages: MessageServiceClient::with_interceptor(channel.clone(), self.key.clone()),
             recall: RecallServiceClient::with_interceptor(channel.clone(), self.key.clone()),
             contexts: ContextServiceClient::with_interceptor(channel.clone(), self.key.clone()),
+            nodes: NodeMemoryServiceClient::with_interceptor(channel.clone(), self.key.clone()),
             admin: AdminServiceClient::with_interceptor(channel, self.key.clone()),
         })
     }
@@ -196,7 +229,10 @@ pub struct Clients {
     pub messages: MessageServiceClient<Authorised>,
     /// Recall.
     pub recall: RecallServiceClient<Authorised>,
+    /// Contexts.
     pub contexts: ContextServiceClient<Authorised>,
+    /// Memories of nodes.
+    pub nodes: NodeMemoryServiceClient<Authorised>,
     /// Administration.
     pub admin: AdminServiceClient<Authorised>,
 }

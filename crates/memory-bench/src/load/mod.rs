@@ -2,6 +2,7 @@
 
 mod append;
 mod history;
+mod nodes;
 mod recall;
 mod report;
 mod window;
@@ -23,6 +24,10 @@ use crate::{
 const WITHOUT_MODEL: &str = "[embedding]\nkind = \"none\"\n";
 /// Likewise, and without a cache: what is measured is the database's part.
 const WITHOUT_CACHE: &str = "[embedding]\nkind = \"none\"\n[cache]\nkind = \"none\"\n";
+/// Likewise, and with no worker that flushes what waits: what is measured is what
+/// the calls do.
+const WITHOUT_WORKER: &str =
+    "[embedding]\nkind = \"none\"\n[worker.nodes]\nflush_after = \"24h\"\ninterval = \"1h\"\n";
 
 /// What to measure.
 #[derive(Args)]
@@ -43,6 +48,10 @@ pub struct Options {
     /// Messages in the long thread of the history measurement.
     #[arg(long, default_value_t = 100_000)]
     long_thread: usize,
+    /// Turns that 16 writers add to the memory of one node; a single writer adds
+    /// a tenth of them.
+    #[arg(long, default_value_t = 10_000)]
+    turns: usize,
 }
 
 #[derive(Serialize)]
@@ -63,6 +72,8 @@ struct Report {
     recall: recall::Measured,
     history: history::Measured,
     window: Option<window::Measured>,
+    /// Absent where the service was there already: its objects are out of reach.
+    nodes: Option<nodes::Measured>,
 }
 
 #[derive(Serialize)]
@@ -123,6 +134,14 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
         Some(measured)
     };
     service.stop().await?;
+    let nodes = if target.addr.is_some() {
+        None
+    } else {
+        let service = Service::start(target, WITHOUT_WORKER).await?;
+        let measured = nodes::measure(&service, options.turns).await?;
+        service.stop().await?;
+        Some(measured)
+    };
 
     let seconds = |start: Duration| rounded(start.as_secs_f64(), 2);
     let rate = |time: Duration| rounded(imported.messages as f64 / time.as_secs_f64().max(1e-9), 0);
@@ -148,6 +167,7 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
         recall,
         history,
         window,
+        nodes,
     };
     if json {
         println!("{}", serde_json::to_string(&report)?);

@@ -9,8 +9,8 @@ use std::{
 use memory_contract::{
     MessageFilter, TenantId, ThreadId,
     proto::{
-        BuildContextRequest, ContextFormat, ListThreadsRequest, MemoryPolicy, Part, RecallRequest,
-        RecallScope, part,
+        BuildContextRequest, ContextFormat, ListThreadsRequest, MemoryMode, MemoryPolicy, Part,
+        RecallRequest, RecallScope, part,
     },
 };
 use memory_recall::{
@@ -42,8 +42,10 @@ const SYSTEM_PROMPT: &str = "You answer with what you know of the people you tal
 pub struct Measured {
     /// The whole call, through gRPC.
     pub recall: Quantiles,
-    /// A whole context for the same question, likewise.
-    pub context: Quantiles,
+    /// A whole context for the same question, likewise: a window and matches.
+    context_hybrid: Quantiles,
+    /// The newest messages alone.
+    context_window: Quantiles,
     floor: Option<Floor>,
 }
 
@@ -61,20 +63,19 @@ impl Measured {
         Some(rounded(self.recall.p50_ms / floor.p50_ms().max(0.001), 2))
     }
 
-    /// The median of a context to that of the recall in it.
+    /// The median of a HYBRID context to that of the recall in it.
     pub fn p50_ratio_of_context(&self) -> f64 {
-        rounded(self.context.p50_ms / self.recall.p50_ms.max(0.001), 2)
+        rounded(
+            self.context_hybrid.p50_ms / self.recall.p50_ms.max(0.001),
+            2,
+        )
     }
 
     /// A line for people.
     pub fn line(&self) -> String {
         let recall = format!(
-            "p50 {:.2} ms, p95 {:.2} ms over {} queries; context p50 {:.2} ms, p95 {:.2} ms",
-            self.recall.p50_ms,
-            self.recall.p95_ms,
-            self.recall.count,
-            self.context.p50_ms,
-            self.context.p95_ms
+            "p50 {:.2} ms, p95 {:.2} ms over {} queries",
+            self.recall.p50_ms, self.recall.p95_ms, self.recall.count
         );
         let Some(floor) = &self.floor else {
             return recall;
@@ -85,6 +86,18 @@ impl Measured {
             floor.query_embedding.p50_ms,
             floor.index_query.p50_ms,
             floor.window_read.p50_ms
+        )
+    }
+
+    /// A line for people on the contexts.
+    pub fn contexts_line(&self) -> String {
+        format!(
+            "HYBRID p50 {:.2} ms, p95 {:.2} ms; WINDOW p50 {:.2} ms, p95 {:.2} ms; {} of each",
+            self.context_hybrid.p50_ms,
+            self.context_hybrid.p95_ms,
+            self.context_window.p50_ms,
+            self.context_window.p95_ms,
+            self.context_hybrid.count
         )
     }
 }
@@ -139,7 +152,7 @@ pub async fn measure(
 
     let bar = progress::count("recalling", (queries + WARM_UP) as u64);
     let mut recall = Latencies::new()?;
-    let mut context = Latencies::new()?;
+    let mut contexts = [Latencies::new()?, Latencies::new()?];
     let mut parts = [Latencies::new()?, Latencies::new()?, Latencies::new()?];
     for query in 0..queries + WARM_UP {
         let (thread, question) = &asked[(query * 7) % asked.len()];
@@ -167,23 +180,16 @@ pub async fn measure(
         if let Some(degradation) = response.degradations.first() {
             return Err(format!("recall was degraded: {}", degradation.message).into());
         }
-        let request = BuildContextRequest {
-            thread_id: thread.thread_id.clone(),
-            system_prompt: SYSTEM_PROMPT.to_owned(),
-            input: vec![Part {
-                content: Some(part::Content::Text(question.clone())),
-            }],
-            policy: Some(MemoryPolicy {
-                scope: RecallScope::User.into(),
-                ..Default::default()
-            }),
-            formats: vec![ContextFormat::OpenaiChat.into()],
-            ..Default::default()
-        };
-        let begin = Instant::now();
-        clients.contexts.build_context(request).await?;
-        if query >= WARM_UP {
-            context.add(begin.elapsed());
+        for (mode, latencies) in [MemoryMode::Hybrid, MemoryMode::Window]
+            .into_iter()
+            .zip(&mut contexts)
+        {
+            let request = context_request(&thread.thread_id, question, mode);
+            let begin = Instant::now();
+            clients.contexts.build_context(request).await?;
+            if query >= WARM_UP {
+                latencies.add(begin.elapsed());
+            }
         }
         bar.inc(1);
     }
@@ -192,15 +198,35 @@ pub async fn measure(
         bare.index.stop().await;
     }
     let [embedding, index, window] = parts;
+    let [hybrid, windowed] = contexts;
     Ok(Measured {
         recall: recall.quantiles(),
-        context: context.quantiles(),
+        context_hybrid: hybrid.quantiles(),
+        context_window: windowed.quantiles(),
         floor: bare.is_some().then(|| Floor {
             query_embedding: embedding.quantiles(),
             index_query: index.quantiles(),
             window_read: window.quantiles(),
         }),
     })
+}
+
+/// The question as a prompt, with what this mode remembers before it.
+fn context_request(thread_id: &str, question: &str, mode: MemoryMode) -> BuildContextRequest {
+    BuildContextRequest {
+        thread_id: thread_id.to_owned(),
+        system_prompt: SYSTEM_PROMPT.to_owned(),
+        input: vec![Part {
+            content: Some(part::Content::Text(question.to_owned())),
+        }],
+        policy: Some(MemoryPolicy {
+            mode: mode.into(),
+            scope: RecallScope::User.into(),
+            ..Default::default()
+        }),
+        formats: vec![ContextFormat::OpenaiChat.into()],
+        ..Default::default()
+    }
 }
 
 impl Bare {

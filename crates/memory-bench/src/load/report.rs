@@ -1,6 +1,6 @@
 //! The load report for people: ratios first.
 
-use super::Report;
+use super::{Report, nodes};
 use crate::table::table;
 
 /// Prints the report to standard output.
@@ -18,6 +18,9 @@ pub fn print(report: &Report) {
     let or_dash = |value: Option<f64>, unit: &str| {
         value.map_or("-".to_owned(), |value| format!("{value}{unit}"))
     };
+    let nodes = |figure: fn(&nodes::Measured) -> String| {
+        report.nodes.as_ref().map_or("-".to_owned(), figure)
+    };
     for (figure, measured, aim) in [
         (
             "recall p50 to its floor",
@@ -30,7 +33,7 @@ pub fn print(report: &Report) {
             "< 8 ms",
         ),
         (
-            "context p50 to recall p50",
+            "HYBRID context p50 to recall p50",
             format!("{:.2}", report.context_p50_ratio_to_recall),
             "≤ 1.3",
         ),
@@ -43,6 +46,21 @@ pub fn print(report: &Report) {
             "window, cached to not cached",
             or_dash(report.window_ratio_cached_to_uncached, ""),
             "< 1",
+        ),
+        (
+            "node turns lost or doubled",
+            nodes(|nodes| nodes.wrong().to_string()),
+            "0",
+        ),
+        (
+            "object writes per flush that folds",
+            nodes(|nodes| format!("{:.2}", nodes.writes_per_fold())),
+            "1",
+        ),
+        (
+            "node flush p50 to its floor, 1 writer",
+            nodes(|nodes| format!("{:.2}", nodes.ratio_to_floor())),
+            "",
         ),
         (
             "resident memory after import",
@@ -86,8 +104,14 @@ pub fn print(report: &Report) {
         report.import.searchable_messages_per_s
     );
     println!("recall: {}", report.recall.line());
+    println!("context: {}", report.recall.contexts_line());
     println!("history: {}", report.history.line());
     if let Some(window) = &report.window {
         println!("window: {}", window.line());
+    }
+    if let Some(nodes) = &report.nodes {
+        for line in nodes.lines() {
+            println!("{line}");
+        }
     }
 }

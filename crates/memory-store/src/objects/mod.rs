@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use metrics::counter;
 use object_store::path::Path;
 use object_store::{
     Error, GetOptions, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload,
@@ -164,13 +165,9 @@ impl Objects {
     ) -> Result<Written, StoreError> {
         let path = path(key)?;
         let inner = Arc::clone(&self.0);
-        let write = tokio::spawn(async move { inner.put(path, bytes.into(), seen).await });
+        let write = tokio::spawn(async move { inner.put_counted(path, bytes.into(), seen).await });
         match self.bounded("write", write).await? {
-            Ok(Ok(version)) => Ok(Written::Done(version)),
-            // A directory that a deletion has just left empty goes away.
-            Ok(Err(
-                Error::Precondition { .. } | Error::AlreadyExists { .. } | Error::NotFound { .. },
-            )) => Ok(Written::Conflict),
+            Ok(Ok(written)) => Ok(written),
             Ok(Err(error)) => Err(unavailable("write", error)),
             Err(error) => Err(StoreError::Objects {
                 what: "write",
@@ -207,6 +204,30 @@ impl fmt::Debug for Objects {
 }
 
 impl Inner {
+    /// Counts what came of it, also when nobody waits for it any more.
+    async fn put_counted(
+        &self,
+        path: Path,
+        bytes: PutPayload,
+        seen: Option<Version>,
+    ) -> Result<Written, Error> {
+        let written = match self.put(path, bytes, seen).await {
+            Ok(version) => Ok(Written::Done(version)),
+            // A directory that a deletion has just left empty goes away.
+            Err(
+                Error::Precondition { .. } | Error::AlreadyExists { .. } | Error::NotFound { .. },
+            ) => Ok(Written::Conflict),
+            Err(error) => Err(error),
+        };
+        let outcome = match &written {
+            Ok(Written::Done(_)) => "done",
+            Ok(Written::Conflict) => "conflict",
+            Err(_) => "failed",
+        };
+        counter!("recollect_object_writes_total", "outcome" => outcome).increment(1);
+        written
+    }
+
     async fn put(
         &self,
         path: Path,
