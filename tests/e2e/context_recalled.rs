@@ -2,12 +2,12 @@
 
 use memory_contract::proto::{
     BuildContextRequest, ContextBlockKind as Kind, DegradationReason, MemoryMode, MemoryPolicy,
-    MessageInput, Role,
+    MessageInput, RecallScope, Role,
 };
 use prost::Message as _;
 use recollect_tests::{
-    DataDir, Key, Options, Server, app, block, block_texts, check_context, context_request,
-    free_addr, mode, quoted_texts, quotes, say, trials, turn,
+    DataDir, Key, Options, Server, USER_DEFAULT, app, block, block_texts, check_context,
+    context_request, free_addr, mode, quoted_texts, quotes, say, session, trials, turn,
 };
 
 use crate::context::{in_mode, patient, settled, turns};
@@ -19,8 +19,42 @@ trials![
     recalled_words_cannot_pose_as_anything_else,
     what_was_appended_already_is_the_question_and_no_match_of_its_own,
     what_a_short_window_cuts_off_is_still_found,
+    the_first_message_of_a_session_finds_the_users_other_conversations,
     b02_a_context_without_an_index_has_the_recent_messages_and_says_so,
 ];
+
+async fn the_first_message_of_a_session_finds_the_users_other_conversations() {
+    let client = plain().await;
+    let app = app();
+    let known = client.thread(&app).await;
+    let said = vec![say(Role::User, "My dog Pixel eats fish.")];
+    let stored = client.append(&known, said).await;
+    let build = async |user: &str, scope: RecallScope| {
+        let request = BuildContextRequest {
+            session: Some(session(&app, user, "thread:not-begun")),
+            policy: Some(MemoryPolicy {
+                scope: scope.into(),
+                ..Default::default()
+            }),
+            at_least_as_fresh: stored.revision.clone(),
+            max_wait: Some(patient()),
+            ..context_request("", "What does Pixel eat?")
+        };
+        let context = client.context(request).await;
+        check_context(&context, 1_000_000);
+        quoted_texts(&context)
+    };
+    let found = ["My dog Pixel eats fish."];
+    assert_eq!(build(USER_DEFAULT, RecallScope::User).await, found);
+    assert_eq!(build("bob", RecallScope::App).await, found);
+    for (user, scope) in [
+        ("bob", RecallScope::User),
+        ("", RecallScope::User),
+        (USER_DEFAULT, RecallScope::Thread),
+    ] {
+        assert!(build(user, scope).await.is_empty(), "{user} {scope:?}");
+    }
+}
 
 async fn the_same_request_gives_the_same_bytes() {
     // A server of its own: what others store changes how rare a word is.

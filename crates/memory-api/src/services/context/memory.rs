@@ -3,7 +3,7 @@
 use memory_budget::{Budget, BudgetError, Cut};
 use memory_contract::proto::{Degradation, OmittedMessage};
 use memory_contract::{
-    EffectivePolicy, MemoryMode, MemoryScope, Message, Role, TenantId, ThreadId, limits,
+    EffectivePolicy, MemoryMode, MemoryScope, Message, Role, Session, TenantId, ThreadId, limits,
 };
 use memory_recall::{Mode, Recall, RecallQuery, Recalled, RecalledMessage, Scope, Target};
 use memory_store::{HistoryQuery, Store, StoreError};
@@ -95,34 +95,13 @@ impl Reading<'_> {
     }
 
     fn query(&self, text: String) -> RecallQuery {
-        let policy = self.effective.policy();
-        let wanted = self.wanted;
-        let number = |value: Option<u32>| value.unwrap_or_default() as usize;
-        RecallQuery {
-            target: Target::Thread(self.thread),
-            scope: match self.effective.scope() {
-                MemoryScope::Thread => Scope::Thread,
-                MemoryScope::User => Scope::User,
-                MemoryScope::App => Scope::App,
-            },
-            head: wanted.head,
-            query: text,
-            mode: Mode::Hybrid,
-            recent_window: number(policy.recent_window),
-            top_k: number(policy.top_k),
-            neighbours_before: number(policy.neighbours_before),
-            neighbours_after: number(policy.neighbours_after),
-            filter: wanted.filter.clone(),
-            // The quotations are cut, not what they quote.
-            max_tokens: None,
-            tokenizer: wanted.tokenizer,
-            min_score: policy.min_score.unwrap_or_default(),
-            method: wanted.method,
-            at_least_as_fresh: wanted.at_least_as_fresh.clone(),
-            max_wait: wanted.max_wait,
-            all_branches: wanted.all_branches,
-            explain: true,
-        }
+        let scope = match self.effective.scope() {
+            MemoryScope::Thread => Scope::Thread,
+            MemoryScope::User => Scope::User,
+            MemoryScope::App => Scope::App,
+        };
+        let target = Target::Thread(self.thread);
+        query(self.effective, self.wanted, target, scope, text)
     }
 
     async fn newest(&self, message_limit: u32) -> Result<Cut, ApiError> {
@@ -203,6 +182,65 @@ impl Reading<'_> {
             }
             other => other,
         }
+    }
+}
+
+/// What a conversation that has not begun yet finds in others, where the policy's
+/// scope goes beyond it.
+pub(super) async fn of_others(
+    recall: &Recall,
+    tenant: &TenantId,
+    session: &Session,
+    effective: &EffectivePolicy,
+    wanted: &Wanted,
+) -> Result<Memory, ApiError> {
+    let scope = match effective.scope() {
+        MemoryScope::User if !session.user.is_empty() => Scope::User,
+        MemoryScope::App => Scope::App,
+        MemoryScope::User | MemoryScope::Thread => return Ok(Memory::default()),
+    };
+    if effective.mode() != MemoryMode::Hybrid {
+        return Ok(Memory::default());
+    }
+    let target = Target::User {
+        app: session.app.clone(),
+        user: session.user.clone(),
+    };
+    let query = query(effective, wanted, target, scope, wanted.query.clone());
+    let ranking = recall.rank(tenant, &query).await?;
+    let recalled = recall.beside(tenant, &query, ranking, Vec::new()).await?;
+    Ok(memory(Cut::default(), recalled))
+}
+
+fn query(
+    effective: &EffectivePolicy,
+    wanted: &Wanted,
+    target: Target,
+    scope: Scope,
+    text: String,
+) -> RecallQuery {
+    let policy = effective.policy();
+    let number = |value: Option<u32>| value.unwrap_or_default() as usize;
+    RecallQuery {
+        target,
+        scope,
+        head: wanted.head,
+        query: text,
+        mode: Mode::Hybrid,
+        recent_window: number(policy.recent_window),
+        top_k: number(policy.top_k),
+        neighbours_before: number(policy.neighbours_before),
+        neighbours_after: number(policy.neighbours_after),
+        filter: wanted.filter.clone(),
+        // The quotations are cut, not what they quote.
+        max_tokens: None,
+        tokenizer: wanted.tokenizer,
+        min_score: policy.min_score.unwrap_or_default(),
+        method: wanted.method,
+        at_least_as_fresh: wanted.at_least_as_fresh.clone(),
+        max_wait: wanted.max_wait,
+        all_branches: wanted.all_branches,
+        explain: true,
     }
 }
 

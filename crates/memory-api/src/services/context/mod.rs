@@ -20,7 +20,7 @@ use memory_store::Store;
 use tonic::{Request, Response, Status, async_trait};
 
 use self::assemble::Material;
-use self::memory::{Memory, Reading};
+use self::memory::{Memory, Reading, of_others};
 use self::prompt::Prompt;
 use self::request::Wanted;
 use super::files;
@@ -80,7 +80,12 @@ impl Contexts {
                 };
                 reading.read().await?
             }
-            None => Memory::default(),
+            None => match &wanted.conversation {
+                Some(Conversation::Session(session)) => {
+                    of_others(&self.recall, &tenant, session, &effective, &wanted).await?
+                }
+                Some(Conversation::Thread(_)) | None => Memory::default(),
+            },
         };
         let material = Material {
             prompt,
