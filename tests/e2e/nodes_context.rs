@@ -23,7 +23,7 @@ const SOON: std::time::Duration = std::time::Duration::from_secs(20);
 trials![
     d01_conversations_and_nodes_have_memories_of_their_own,
     d11_the_files_of_a_node_come_back_with_what_is_known_of_them,
-    d19_a_nodes_dialogue_comes_before_the_current_message,
+    d19_a_context_with_a_nodes_pictures_is_the_same_after_a_flush,
     an_ephemeral_conversation_has_no_memory_of_nodes,
     a_nodes_memory_ends_by_the_policy_that_was_set,
 ];
@@ -154,7 +154,7 @@ async fn d11_the_files_of_a_node_come_back_with_what_is_known_of_them() {
     );
 }
 
-async fn d19_a_nodes_dialogue_comes_before_the_current_message() {
+async fn d19_a_context_with_a_nodes_pictures_is_the_same_after_a_flush() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     client.append(&thread_id, turn("elsewhere", "said")).await;
