@@ -189,7 +189,7 @@ async fn l07_keys_and_secrets_are_beside_the_conversations_and_both_tell_who_did
             .collect();
         recollect(&args, &env).ok()
     };
-    let made = keys(&["create", "--name", "backend", "--admin", "--json"]).json();
+    let made = keys(&["create", "--name", "backend", "--scope", "admin", "--json"]).json();
     let secret = made["secret"].as_str().unwrap().to_owned();
     let dir = DataDir::new();
     let options = Options {

@@ -73,10 +73,13 @@ impl Key {
         let digest = Sha256::digest(self.secret());
         let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         format!(
-            "[[auth.keys]]\nname = \"{}\"\ntenant = \"{}\"\nsha256 = \"{digest}\"\nadmin = {}\n\n",
+            "[[auth.keys]]\nname = \"{}\"\ntenant = \"{}\"\nsha256 = \"{digest}\"\nscopes = {}\n\n",
             self.name(),
             self.tenant(),
-            self.is_admin(),
+            match self.is_admin() {
+                true => "[\"admin\"]",
+                false => "[\"read\", \"write\", \"erase\"]",
+            },
         )
     }
 }

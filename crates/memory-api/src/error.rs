@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memory_budget::BudgetError;
-use memory_contract::{Invalid, InvalidFields};
+use memory_contract::{Invalid, InvalidFields, KeyScope};
 use memory_recall::RecallError;
 use memory_store::StoreError;
 
@@ -29,8 +29,8 @@ pub(crate) enum ApiError {
     ContextTooLong { needed_tokens: i32 },
     #[error("the call carries no valid API key")]
     Unauthenticated,
-    #[error("the call is for administrators")]
-    PermissionDenied,
+    #[error("the API key lacks the scope {}", scope.name())]
+    PermissionDenied { scope: KeyScope },
     /// Calls with one key at the same time share its lookup.
     #[error("the API key could not be looked up")]
     KeyLookup(#[source] Arc<StoreError>),
@@ -67,7 +67,7 @@ impl ApiError {
             | Self::ContextTooLarge { .. }
             | Self::ContextTooLong { .. }
             | Self::Unauthenticated
-            | Self::PermissionDenied
+            | Self::PermissionDenied { .. }
             | Self::DeadlineExceeded
             | Self::Unreadable { .. }
             | Self::Panicked

@@ -6,6 +6,7 @@ mod domain;
 mod file;
 mod ids;
 mod invalid;
+mod key;
 pub mod limits;
 mod node;
 mod page;
@@ -15,10 +16,10 @@ mod session;
 mod size;
 
 pub use convert::{
-    duration, duration_in, file_location_from, file_ref_from, filter_from, new_file_from,
-    new_messages_from, node_parent_from, node_turn_from, object_from, optional_float, policy_from,
-    scope_from, session_from, timestamp, timestamp_of, to_struct, transfer_method_from,
-    user_parts_from,
+    duration, duration_in, file_location_from, file_ref_from, filter_from, key_scopes_from,
+    new_file_from, new_messages_from, node_parent_from, node_turn_from, object_from,
+    optional_float, policy_from, scope_from, session_from, timestamp, timestamp_of, to_struct,
+    transfer_method_from, user_parts_from,
 };
 pub use domain::{
     AppendedMessage, Branch, FileLocation, FileRef, FileType, Message, MessageFilter, NewMessage,
@@ -27,6 +28,7 @@ pub use domain::{
 pub use file::{File, NewFile, TransferMethod};
 pub use ids::{AppId, MessageId, RequestId, SessionKey, TenantId, ThreadId, UserId};
 pub use invalid::{Invalid, InvalidFields};
+pub use key::{KeyScope, KeyScopes};
 pub use node::{NewNodeMessage, NodeMessage, NodeParent};
 pub use page::{PageToken, page_size};
 pub use policy::{

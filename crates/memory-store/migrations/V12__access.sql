@@ -5,8 +5,10 @@ CREATE TABLE recollect.api_keys (
     -- The order of creation.
     ordinal bigint GENERATED ALWAYS AS IDENTITY,
     digest bytea NOT NULL CHECK (octet_length(digest) = 32),
-    -- Whether it manages keys and secrets.
-    admin boolean NOT NULL,
+    -- What it may do.
+    scopes text[] NOT NULL CHECK (
+        cardinality(scopes) > 0 AND scopes <@ ARRAY['read', 'write', 'erase', 'admin']
+    ),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- Null: never.
     expires_at timestamptz,
@@ -48,7 +50,7 @@ END;
 $$;
 
 -- A key is made and ended, never changed, and nobody reads its digest.
-GRANT SELECT (tenant_id, name, ordinal, admin, created_at, expires_at), INSERT, DELETE
+GRANT SELECT (tenant_id, name, ordinal, scopes, created_at, expires_at), INSERT, DELETE
     ON recollect.api_keys TO recollect_service;
 GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.secrets TO recollect_service;
 
@@ -57,18 +59,18 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.secrets TO recollect_service;
 -- own, which may read keys and nothing else, and tells of the one key whose
 -- digest the caller has.
 CREATE FUNCTION recollect.authenticate(p_digest bytea)
-RETURNS TABLE (tenant_id text, name text, admin boolean)
+RETURNS TABLE (tenant_id text, name text, scopes text[])
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-    SELECT k.tenant_id, k.name, k.admin
+    SELECT k.tenant_id, k.name, k.scopes
     FROM recollect.api_keys k
     WHERE k.digest = p_digest
         AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
 $$;
 
 CREATE POLICY auth ON recollect.api_keys FOR SELECT TO recollect_auth USING (true);
-GRANT SELECT (tenant_id, name, digest, admin, expires_at) ON recollect.api_keys TO recollect_auth;
+GRANT SELECT (tenant_id, name, digest, scopes, expires_at) ON recollect.api_keys TO recollect_auth;
 
 -- A new owner needs the right to create in the schema, for this moment alone.
 GRANT CREATE ON SCHEMA recollect TO recollect_auth;

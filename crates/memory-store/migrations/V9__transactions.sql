@@ -18,6 +18,8 @@ CREATE TABLE recollect.transactions (
     -- What else it was done to: a name or an id.
     subject text NOT NULL DEFAULT '',
     item_count bigint NOT NULL DEFAULT 1,
+    -- What came of it: a change that is noted was committed.
+    result text NOT NULL DEFAULT 'ok',
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (tenant_id, id)
 );

@@ -1,7 +1,7 @@
 //! API keys that are kept in the database, by their digests alone.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use memory_contract::TenantId;
+use memory_contract::{KeyScope, KeyScopes, TenantId};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use secrecy::{
     ExposeSecret as _, SecretString,
@@ -30,8 +30,8 @@ const RANDOM_CHARS: usize = 43;
 pub struct NewApiKey {
     /// Its name, unique within the tenant.
     pub name: String,
-    /// Whether it manages keys and secrets.
-    pub admin: bool,
+    /// What it may do.
+    pub scopes: KeyScopes,
     /// When it ends; `None` for never.
     pub expires: Option<OffsetDateTime>,
 }
@@ -41,8 +41,8 @@ pub struct NewApiKey {
 pub struct ApiKey {
     /// Its name, unique within the tenant.
     pub name: String,
-    /// Whether it manages keys and secrets.
-    pub admin: bool,
+    /// What it may do.
+    pub scopes: KeyScopes,
     /// When it was made.
     pub created: OffsetDateTime,
     /// When it ends; `None` for never.
@@ -56,8 +56,8 @@ pub struct KeyHolder {
     pub tenant: TenantId,
     /// The key's name.
     pub name: String,
-    /// Whether it manages keys and secrets.
-    pub admin: bool,
+    /// What it may do.
+    pub scopes: KeyScopes,
 }
 
 /// Whether a text has the form of a key of the database. Nothing else needs to
@@ -82,12 +82,13 @@ impl Store {
     ) -> Result<(ApiKey, SecretString), StoreError> {
         let NewApiKey {
             name,
-            admin,
+            scopes,
             expires,
         } = key;
+        let scopes: Vec<&str> = scopes.iter().map(KeyScope::name).collect();
         let secret = new_secret()?;
         let digest = Sha256::digest(secret.expose_secret()).to_vec();
-        let params: Params<'_> = &[&tenant.as_str(), name, &digest, admin, expires];
+        let params: Params<'_> = &[&tenant.as_str(), name, &digest, &scopes, expires];
         let rows = self
             .main
             .within(tenant, query!("api_keys/create"), params)
@@ -149,7 +150,7 @@ impl Store {
                 Ok(KeyHolder {
                     tenant: TenantId::new(column::<String>(row, 0)?),
                     name: column(row, 1)?,
-                    admin: column(row, 2)?,
+                    scopes: scopes(row, 2)?,
                 })
             })
             .transpose()
@@ -159,10 +160,23 @@ impl Store {
 fn api_key(row: &Row) -> Result<ApiKey, StoreError> {
     Ok(ApiKey {
         name: column(row, 0)?,
-        admin: column(row, 1)?,
+        scopes: scopes(row, 1)?,
         created: column(row, 2)?,
         expires: column(row, 3)?,
     })
+}
+
+/// A name that this build does not know is an error, so that it neither gives
+/// nor takes a right.
+fn scopes(row: &Row, place: usize) -> Result<KeyScopes, StoreError> {
+    column::<Vec<&str>>(row, place)?
+        .into_iter()
+        .map(KeyScope::named)
+        .collect::<Option<_>>()
+        .ok_or_else(|| StoreError::Corrupt {
+            what: "API key",
+            why: "it has a scope that there is not".to_owned(),
+        })
 }
 
 fn new_secret() -> Result<SecretString, StoreError> {

@@ -26,6 +26,8 @@ pub struct Transaction {
     pub subject: String,
     /// How many things it changed.
     pub item_count: i64,
+    /// What came of it: `ok`.
+    pub result: String,
     /// When it was done.
     pub created: OffsetDateTime,
 }
@@ -85,7 +87,7 @@ impl Store {
         }
         let mut transactions = found
             .iter()
-            .map(|row| Ok((column(row, 6)?, transaction(row)?)))
+            .map(|row| Ok((column(row, 7)?, transaction(row)?)))
             .collect::<Result<Vec<(i64, Transaction)>, StoreError>>()?;
         transactions.sort_unstable_by_key(|(id, _)| Reverse(*id));
         Ok(Page::cut(transactions, *limit))
@@ -99,6 +101,7 @@ fn transaction(row: &Row) -> Result<Transaction, StoreError> {
         thread: optional_id(row, 2)?,
         subject: column(row, 3)?,
         item_count: column(row, 4)?,
-        created: column(row, 5)?,
+        result: column(row, 5)?,
+        created: column(row, 6)?,
     })
 }

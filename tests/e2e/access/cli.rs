@@ -35,11 +35,14 @@ async fn l06_keys_are_made_listed_and_ended_from_the_command_line() {
     assert!(listed.stdout.contains("keys create"), "{listed:?}");
 
     // The first key of a server that has none in its configuration.
-    let made = create(&url, &["--name", "backend", "--admin", "--json"]).ok();
+    let made = create(&url, &["--name", "backend", "--scope", "admin", "--json"]).ok();
     let made = made.json();
     let secret = made["secret"].as_str().unwrap().to_owned();
     assert_eq!(made["apiKey"]["name"], "backend");
-    assert_eq!(made["apiKey"]["admin"], true);
+    assert_eq!(
+        made["apiKey"]["scopes"],
+        serde_json::json!(["KEY_SCOPE_ADMIN"])
+    );
     let dir = DataDir::new();
     let options = Options {
         keys: Vec::new(),
@@ -76,6 +79,7 @@ async fn l06_keys_are_made_listed_and_ended_from_the_command_line() {
 
     let listed = keys(&url, &["list", "--tenant", "initech"]).ok().stdout;
     assert!(listed.contains("backend") && listed.contains("never"));
+    assert!(listed.contains("read, write, erase") && listed.contains("admin"));
     assert!(!listed.contains("rck_") && !listed.contains(&secret));
     let listed = keys(&url, &["list", "--tenant", "initech", "--json"]).ok();
     let listed = listed.json_lines();

@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use memory_contract::proto::{
-    ApiKey, CreateApiKeyRequest, GetServerInfoRequest, GetThreadRequest, ListApiKeysRequest,
-    ListTransactionsRequest, RevokeApiKeyRequest,
+    ApiKey, CreateApiKeyRequest, GetServerInfoRequest, GetThreadRequest, KeyScope,
+    ListApiKeysRequest, ListTransactionsRequest, RevokeApiKeyRequest,
 };
 use prost_types::Timestamp;
 use recollect_tests::{
@@ -71,10 +71,12 @@ async fn revoke(client: &Client, name: &str) {
 
 async fn l06_a_created_key_works_at_once_and_a_revoked_one_ends() {
     let (admin, name) = (plain().await, name());
-    let made = create_key(&admin, &name, false).await;
+    let made = create_key(&admin, &name, &[]).await;
     assert!(made.secret.starts_with("rck_") && made.secret.len() == 47);
     let key = made.api_key.unwrap();
-    assert_eq!((key.name.as_str(), key.admin), (name.as_str(), false));
+    assert_eq!(key.name, name);
+    let scopes = [KeyScope::Read, KeyScope::Write, KeyScope::Erase];
+    assert_eq!(key.scopes().collect::<Vec<_>>(), scopes);
     assert!(key.create_time.is_some() && key.expire_time.is_none());
 
     let client = caller(&PLAIN.ready().addr, &made.secret).await;
@@ -110,7 +112,7 @@ async fn l06_a_key_ends_when_it_expires() {
     };
     let request = |expire_time| CreateApiKeyRequest {
         name: name.clone(),
-        admin: false,
+        scopes: Vec::new(),
         expire_time,
     };
     let past = admin.keys().create_api_key(request(at(-1))).await;
@@ -131,13 +133,13 @@ async fn l06_a_key_ends_when_it_expires() {
 async fn l06_keys_of_another_tenant_are_out_of_reach() {
     let (acme, globex) = (plain().await, PLAIN.client(Key::Globex).await);
     let name = name();
-    let made = create_key(&acme, &name, true).await;
+    let made = create_key(&acme, &name, &[KeyScope::Admin]).await;
     assert!(list(&globex, 500).await.iter().all(|key| key.name != name));
     let request = RevokeApiKeyRequest { name: name.clone() };
     let answer = globex.keys().revoke_api_key(request).await;
     answer.refused().is(Code::NotFound, "API_KEY_NOT_FOUND");
     // The same name there is another key.
-    let theirs = create_key(&globex, &name, false).await;
+    let theirs = create_key(&globex, &name, &[]).await;
     revoke(&globex, &name).await;
     let client = caller(&PLAIN.ready().addr, &made.secret).await;
     assert_eq!(tenant(&client).await.as_deref(), Some("acme"));
@@ -146,8 +148,8 @@ async fn l06_keys_of_another_tenant_are_out_of_reach() {
 
 async fn l06_only_administrators_manage_keys_and_secrets_and_see_who_did_what() {
     let admin = plain().await;
-    let made = create_key(&admin, &name(), false).await;
-    let promoted = create_key(&admin, &name(), true).await;
+    let made = create_key(&admin, &name(), &[]).await;
+    let promoted = create_key(&admin, &name(), &[KeyScope::Admin]).await;
     let addr = &PLAIN.ready().addr;
     let others = [
         PLAIN.client(Key::AcmeToo).await,
@@ -178,7 +180,7 @@ async fn l06_only_administrators_manage_keys_and_secrets_and_see_who_did_what() 
 
 async fn l06_making_and_ending_keys_is_listed() {
     let (admin, name) = (plain().await, name());
-    create_key(&admin, &name, false).await;
+    create_key(&admin, &name, &[]).await;
     revoke(&admin, &name).await;
     let request = ListTransactionsRequest {
         actor: Key::Acme.name().to_owned(),
@@ -224,7 +226,7 @@ async fn keys_are_listed_the_newest_first() {
     let admin = plain().await;
     let names = [name(), name(), name()];
     for name in &names {
-        create_key(&admin, name, false).await;
+        create_key(&admin, name, &[]).await;
     }
     for page_size in [1, 2, 500] {
         let listed: Vec<String> = list(&admin, page_size)
@@ -244,7 +246,7 @@ async fn without_a_database_the_configured_keys_go_on() {
     let server = Server::start(&dir, &serve(&dir, &url, &[]));
     let addr = &server.ready().addr;
     let admin = server.client(Key::Acme).await;
-    let made = create_key(&admin, "reports", false).await;
+    let made = create_key(&admin, "reports", &[]).await;
     let client = caller(addr, &made.secret).await;
     cluster.crash();
     // A wrong field is told without the database, once the caller is known.

@@ -2,12 +2,13 @@
 
 mod cli;
 mod keys;
+mod scopes;
 mod secrets;
 mod storage;
 mod transactions;
 
 use memory_contract::proto::{
-    CreateApiKeyRequest, CreateApiKeyResponse, ListTransactionsRequest, Transaction,
+    CreateApiKeyRequest, CreateApiKeyResponse, KeyScope, ListTransactionsRequest, Transaction,
 };
 use recollect_tests::{Client, Cluster, DataDir, Options, recollect};
 
@@ -16,6 +17,7 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
         storage::trials(),
         cli::trials(),
         keys::trials(),
+        scopes::trials(),
         transactions::trials(),
         secrets::trials(),
     ]
@@ -52,16 +54,17 @@ async fn done_to(client: &Client, thread_id: &str) -> Vec<(String, String, Strin
         .map(|done| {
             assert_eq!(done.thread_id, thread_id);
             assert!(done.create_time.is_some());
+            assert_eq!(done.result, "ok");
             (done.actor, done.action, done.subject, done.item_count)
         })
         .collect()
 }
 
-/// Makes a key.
-async fn create_key(client: &Client, name: &str, admin: bool) -> CreateApiKeyResponse {
+/// Makes a key; without scopes it has the default ones.
+async fn create_key(client: &Client, name: &str, scopes: &[KeyScope]) -> CreateApiKeyResponse {
     let request = CreateApiKeyRequest {
         name: name.to_owned(),
-        admin,
+        scopes: scopes.iter().map(|&scope| scope.into()).collect(),
         expire_time: None,
     };
     let response = client.keys().create_api_key(request).await;

@@ -32,7 +32,7 @@ async fn l06_keys_are_stored_hashed_and_secrets_encrypted() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &serve(&dir, &url, &[OLD]));
     let client = server.client(Key::Acme).await;
-    let made = create_key(&client, "reports", false).await;
+    let made = create_key(&client, "reports", &[]).await;
     secrets::set(&client, "openai", VALUE).await;
 
     let tables = "SELECT relname FROM pg_class WHERE relkind = 'r' \
@@ -139,7 +139,7 @@ async fn l06_a_transaction_never_has_content() {
     client
         .append(&thread_id, recollect_tests::turn(said, said))
         .await;
-    let made = create_key(&client, "reports", false).await;
+    let made = create_key(&client, "reports", &[]).await;
     secrets::set(&client, "openai", said).await;
     let rows = dump(&admin, "transactions").await;
     for action in [

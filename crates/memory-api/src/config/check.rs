@@ -330,6 +330,9 @@ fn check_key(index: usize, key: &KeyConfig) -> Result<(), ConfigError> {
     {
         return problem("tenant must be 1 to 128 characters");
     }
+    if key.scopes.is_empty() {
+        return problem("scopes must have at least one of read, write, erase and admin");
+    }
     if key.sha256.len() != 64 || !key.sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return problem(
             "sha256 must be 64 hexadecimal digits, as `printf %s KEY | sha256sum` prints them",

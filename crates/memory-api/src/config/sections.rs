@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use memory_contract::KeyScopes;
 use memory_recall::IndexerConfig;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -86,10 +87,11 @@ pub struct KeyConfig {
     /// The SHA-256 of the key, 64 hexadecimal digits.
     #[serde(serialize_with = "masked")]
     pub sha256: String,
-    /// Whether it manages keys and secrets, and sees who did what. Default:
-    /// false.
+    /// What it may do: `read`, `write`, `erase`, and `admin`, which includes
+    /// them and is for keys, secrets and who did what. Default: all but
+    /// `admin`.
     #[serde(default)]
-    pub admin: bool,
+    pub scopes: KeyScopes,
 }
 
 /// The background jobs.

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use memory_contract::{KeyScope, KeyScopes};
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 use tempfile::TempDir;
@@ -441,6 +442,28 @@ fn a_key_stands_for_one_caller() {
 }
 
 #[test]
+fn a_key_has_scopes_of_those_that_there_are() {
+    let key = |scopes: &str| {
+        format!("[[auth.keys]]\nname = 'a'\ntenant = 'a'\nsha256 = '{KEY}'\n{scopes}\n")
+    };
+    for wrong in ["scopes = []", "scopes = ['all']", "scopes = 'read'", "admin = true"] {
+        let message = error(&key(wrong), &[]);
+        assert!(message.starts_with("auth.keys"), "{wrong}: {message}");
+    }
+    for (lines, expected) in [
+        ("", KeyScopes::default()),
+        ("scopes = ['read']", KeyScopes::from_iter([KeyScope::Read])),
+        (
+            "scopes = ['admin', 'read']",
+            KeyScopes::from_iter([KeyScope::Read, KeyScope::Admin]),
+        ),
+    ] {
+        let config = load(&key(lines), &[]).unwrap().config;
+        assert_eq!(config.auth.keys[0].scopes, expected, "{lines}");
+    }
+}
+
+#[test]
 fn a_server_beyond_loopback_needs_keys() {
     let mut config = Config::default();
     config.database.url = "postgres://host/db".into();
@@ -460,7 +483,7 @@ fn a_server_beyond_loopback_needs_keys() {
         name: "backend".to_owned(),
         tenant: "acme".to_owned(),
         sha256: KEY.to_owned(),
-        admin: false,
+        scopes: KeyScopes::default(),
     });
     assert_eq!(check(&config, Roles::ALL), Ok(()));
     config.auth.keys.clear();

@@ -4,7 +4,7 @@ use std::mem;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use memory_contract::TenantId;
+use memory_contract::{KeyScope, TenantId};
 use memory_store::{Authenticator, KeyHolder, acting};
 use tonic::Status;
 use tower::{Layer, Service};
@@ -14,8 +14,8 @@ use super::{Answer, Methods, Request, Response};
 use crate::config::AuthConfig;
 use crate::error::ApiError;
 
-/// Lets calls in that carry a valid API key: one of the configuration, or else
-/// one of the database. Health and reflection are open.
+/// Lets calls in that carry a valid API key with the scope of the call: one of the
+/// configuration, or else one of the database. Health and reflection are open.
 #[derive(Clone, Debug)]
 pub(crate) struct Auth {
     methods: Methods,
@@ -31,10 +31,8 @@ pub(crate) fn tenant_of<T>(request: &tonic::Request<T>) -> Result<TenantId, ApiE
 /// The tenant of a call that is for administrators.
 pub(crate) fn admin_of<T>(request: &tonic::Request<T>) -> Result<TenantId, ApiError> {
     let caller = caller_of(request)?;
-    match caller.admin {
-        true => Ok(caller.tenant.clone()),
-        false => Err(ApiError::PermissionDenied),
-    }
+    caller.require(KeyScope::Admin)?;
+    Ok(caller.tenant.clone())
 }
 
 fn caller_of<T>(request: &tonic::Request<T>) -> Result<&Caller, ApiError> {
@@ -60,12 +58,12 @@ impl Auth {
         let KeyHolder {
             tenant,
             name,
-            admin,
+            scopes,
         } = holder.ok_or(ApiError::Unauthenticated)?;
         Ok(Caller {
             tenant,
             key: name,
-            admin,
+            scopes,
         })
     }
 }
@@ -102,9 +100,11 @@ where
     }
 
     fn call(&mut self, mut request: Request) -> Self::Future {
-        if !self.auth.methods.of(request.uri().path()).ours {
+        let method = self.auth.methods.of(request.uri().path());
+        if !method.ours {
             return Box::pin(self.inner.call(request));
         }
+        let scope = method.scope;
         let claim = self.auth.credentials.claim(request.headers());
         // The one that is ready, not its clone.
         let clone = self.inner.clone();
@@ -116,6 +116,10 @@ where
                 Claim::Digest(digest) => auth.look_up(digest).await,
                 Claim::Nobody => Err(ApiError::Unauthenticated),
             };
+            let caller = caller.and_then(|caller| match scope {
+                Some(scope) => caller.require(scope).map(|()| caller),
+                None => Ok(caller),
+            });
             let caller = match caller {
                 Ok(caller) => caller,
                 Err(error) => return Ok(Status::from(error).into_http()),
@@ -129,6 +133,8 @@ where
 
 #[cfg(test)]
 mod tests {
+    use memory_contract::KeyScopes;
+
     use super::*;
 
     #[test]
@@ -142,18 +148,19 @@ mod tests {
 
     #[test]
     fn administrators_are_told_from_others() {
-        let of = |admin| {
+        let of = |scope| {
             let mut request = tonic::Request::new(());
             request.extensions_mut().insert(Caller {
                 tenant: TenantId::new("acme"),
                 key: "backend".to_owned(),
-                admin,
+                scopes: KeyScopes::from_iter([scope]),
             });
             request
         };
-        assert_eq!(admin_of(&of(true)).unwrap().as_str(), "acme");
-        let error = admin_of(&of(false)).unwrap_err();
-        assert!(matches!(error, ApiError::PermissionDenied));
-        assert_eq!(tenant_of(&of(false)).unwrap().as_str(), "acme");
+        assert_eq!(admin_of(&of(KeyScope::Admin)).unwrap().as_str(), "acme");
+        let error = admin_of(&of(KeyScope::Erase)).unwrap_err();
+        let scope = KeyScope::Admin;
+        assert!(matches!(error, ApiError::PermissionDenied { scope: missing } if missing == scope));
+        assert_eq!(tenant_of(&of(KeyScope::Read)).unwrap().as_str(), "acme");
     }
 }

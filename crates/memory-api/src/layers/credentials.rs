@@ -2,12 +2,13 @@
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use memory_contract::TenantId;
+use memory_contract::{KeyScope, KeyScopes, TenantId};
 use memory_store::looks_like_key;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use crate::config::{AuthConfig, KeyConfig};
+use crate::error::ApiError;
 
 /// Whose calls these are when no keys are asked for.
 const DEFAULT_TENANT: &str = "default";
@@ -22,8 +23,18 @@ pub(crate) struct Caller {
     pub(crate) tenant: TenantId,
     /// The key's name.
     pub(crate) key: String,
-    /// Whether it manages keys and secrets, and sees who did what.
-    pub(crate) admin: bool,
+    /// What it may do.
+    pub(crate) scopes: KeyScopes,
+}
+
+impl Caller {
+    /// Refuses calls of a scope that the key has not.
+    pub(super) fn require(&self, scope: KeyScope) -> Result<(), ApiError> {
+        match self.scopes.allow(scope) {
+            true => Ok(()),
+            false => Err(ApiError::PermissionDenied { scope }),
+        }
+    }
 }
 
 /// The keys of the configuration.
@@ -69,7 +80,7 @@ impl Credentials {
             return Claim::Caller(Caller {
                 tenant: TenantId::new(DEFAULT_TENANT),
                 key: ANONYMOUS.to_owned(),
-                admin: true,
+                scopes: KeyScopes::from_iter([KeyScope::Admin]),
             });
         }
         let Some(key) = bearer(headers) else {
@@ -97,14 +108,14 @@ impl Key {
             name,
             tenant,
             sha256,
-            admin,
+            scopes,
         } = config;
         Self {
             digest: bytes_of(sha256),
             caller: Caller {
                 tenant: TenantId::new(tenant.as_str()),
                 key: name.clone(),
-                admin: *admin,
+                scopes: *scopes,
             },
         }
     }
@@ -142,7 +153,7 @@ mod tests {
                     .iter()
                     .map(|b| format!("{b:02x}"))
                     .collect(),
-                admin: false,
+                scopes: KeyScopes::default(),
             })
             .collect();
         Credentials::new(&AuthConfig { keys, database })
@@ -169,7 +180,7 @@ mod tests {
         ] {
             let caller = caller(keys.claim(&headers(value)));
             assert_eq!(caller.tenant.as_str(), tenant, "{value}");
-            assert!(!caller.admin, "{value}");
+            assert_eq!(caller.scopes, KeyScopes::default(), "{value}");
         }
     }
 
@@ -209,6 +220,10 @@ mod tests {
     fn without_keys_everybody_is_the_default_tenant() {
         let caller = caller(credentials(&[], false).claim(&HeaderMap::new()));
         assert_eq!(caller.tenant.as_str(), "default");
-        assert!(caller.admin);
+        assert!(
+            KeyScope::ALL
+                .into_iter()
+                .all(|scope| caller.scopes.allow(scope))
+        );
     }
 }

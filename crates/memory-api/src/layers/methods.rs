@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use memory_contract::proto::DESCRIPTORS;
+use memory_contract::{KeyScope, proto::DESCRIPTORS};
 use prost::Message as _;
 use prost_types::FileDescriptorSet;
+
+use super::scopes::scope_of;
 
 /// The service and method of every call of the contract, by path.
 #[derive(Clone, Debug)]
@@ -22,6 +24,9 @@ pub(crate) struct Method {
     pub(crate) streams: bool,
     /// Whether it is one of ours; health and reflection are not.
     pub(crate) ours: bool,
+    /// The scope that a key needs for it. `None` where there is nothing to
+    /// protect: health, reflection, and paths that lead nowhere.
+    pub(crate) scope: Option<KeyScope>,
 }
 
 #[derive(Debug)]
@@ -56,14 +61,17 @@ impl Methods {
                 let full_name = format!("{}.{}", file.package(), service.name());
                 for method in &service.method {
                     let streams = method.client_streaming() || method.server_streaming();
-                    let (path, method) = entry(&full_name, method.name(), streams, true);
+                    let (path, method) = {
+                        let scope = scope_of(service.name(), method.name());
+                        entry(&full_name, method.name(), streams, Some(scope), true)
+                    };
                     methods.insert(path, method);
                 }
                 services.push(full_name);
             }
         }
-        methods.extend(OPEN.map(|(service, name)| entry(service, name, true, false)));
-        let (_, unknown) = entry("unknown", "unknown", false, true);
+        methods.extend(OPEN.map(|(service, name)| entry(service, name, true, None, false)));
+        let (_, unknown) = entry("unknown", "unknown", false, None, true);
         Self(Arc::new(Known {
             methods,
             services,
@@ -83,12 +91,19 @@ impl Methods {
     }
 }
 
-fn entry(service: &str, name: &str, streams: bool, ours: bool) -> (String, Method) {
+fn entry(
+    service: &str,
+    name: &str,
+    streams: bool,
+    scope: Option<KeyScope>,
+    ours: bool,
+) -> (String, Method) {
     let method = Method {
         service: service.into(),
         name: name.into(),
         streams,
         ours,
+        scope,
     };
     (format!("/{service}/{name}"), method)
 }

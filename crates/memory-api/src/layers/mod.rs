@@ -13,6 +13,7 @@ mod methods;
 mod observe;
 mod panic;
 mod repair;
+mod scopes;
 
 pub(crate) use auth::{Auth, admin_of, tenant_of};
 pub(crate) use concurrency::Concurrency;

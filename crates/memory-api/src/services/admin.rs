@@ -223,6 +223,7 @@ fn transaction(transaction: Transaction) -> proto::Transaction {
         thread,
         subject,
         item_count,
+        result,
         created,
     } = transaction;
     proto::Transaction {
@@ -231,6 +232,7 @@ fn transaction(transaction: Transaction) -> proto::Transaction {
         thread_id: thread.map(|id| id.to_string()).unwrap_or_default(),
         subject,
         item_count,
+        result,
         create_time: Some(timestamp(created)),
     }
 }

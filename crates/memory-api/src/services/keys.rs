@@ -8,7 +8,8 @@ use memory_contract::proto::{
     RevokeApiKeyRequest, RevokeApiKeyResponse,
 };
 use memory_contract::{
-    Invalid, InvalidFields, PageToken, TenantId, check, limits, timestamp, timestamp_of,
+    Invalid, InvalidFields, PageToken, TenantId, check, key_scopes_from, limits, timestamp,
+    timestamp_of,
 };
 use memory_store::{ApiKey, NewApiKey, Store, StoreError};
 use prost_types::Timestamp;
@@ -123,16 +124,17 @@ impl Keys {
 fn new_key_from(request: CreateApiKeyRequest) -> Result<NewApiKey, InvalidFields> {
     let CreateApiKeyRequest {
         name,
-        admin,
+        scopes,
         expire_time,
     } = request;
     let mut fields = Fields::default();
     let name = fields.take(check::key_name("name", name));
+    let scopes = fields.take(key_scopes_from("scopes", &scopes));
     let expires = fields.take(expiry_from(expire_time));
     fields.end()?;
     Ok(NewApiKey {
         name,
-        admin,
+        scopes,
         expires,
     })
 }
@@ -148,13 +150,13 @@ fn expiry_from(time: Option<Timestamp>) -> Result<Option<OffsetDateTime>, Invali
 fn api_key(key: ApiKey) -> proto::ApiKey {
     let ApiKey {
         name,
-        admin,
+        scopes,
         created,
         expires,
     } = key;
     proto::ApiKey {
         name,
-        admin,
+        scopes: scopes.into(),
         create_time: Some(timestamp(created)),
         expire_time: expires.map(timestamp),
     }

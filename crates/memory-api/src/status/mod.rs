@@ -102,11 +102,15 @@ impl From<ApiError> for Answer {
                 ErrorReason::Unauthenticated,
                 "a valid API key is required: send it as metadata `authorization: Bearer KEY`",
             ),
-            ApiError::PermissionDenied => Self::new(
+            ApiError::PermissionDenied { scope } => Self::new(
                 Code::PermissionDenied,
                 ErrorReason::PermissionDenied,
-                "the call is for administrators, and the API key is not one's",
-            ),
+                format!(
+                    "the call needs an API key with the scope `{}`",
+                    scope.name()
+                ),
+            )
+            .with("scope", scope.name()),
             ApiError::KeyLookup(error) if error.retryable() => Self::database_unavailable(&error),
             ApiError::Overloaded { retry_after } => Self {
                 retry_after: Some(retry_after),

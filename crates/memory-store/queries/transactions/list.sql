@@ -1,4 +1,4 @@
-SELECT t.actor, t.action, t.thread_id, t.subject, t.item_count, t.created_at, t.id
+SELECT t.actor, t.action, t.thread_id, t.subject, t.item_count, t.result, t.created_at, t.id
 FROM recollect.transactions t
 WHERE t.tenant_id = $1 AND t.id < $2
 ORDER BY t.id DESC

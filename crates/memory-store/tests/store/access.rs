@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memory_contract::Role;
+use memory_contract::{KeyScope, KeyScopes, Role};
 use memory_store::{Authenticator, NewApiKey, Outbox, TransactionQuery, acting};
 use secrecy::ExposeSecret as _;
 use sha2::{Digest as _, Sha256};
@@ -13,7 +13,7 @@ use crate::world::{World, config, tenant};
 fn key(name: &str, expires: Option<OffsetDateTime>) -> NewApiKey {
     NewApiKey {
         name: name.to_owned(),
-        admin: true,
+        scopes: KeyScopes::from_iter([KeyScope::Erase, KeyScope::Read]),
         expires,
     }
 }
@@ -27,13 +27,20 @@ async fn one_function_alone_sees_keys_of_all_tenants() {
         .await
         .unwrap();
     let digest = Sha256::digest(secret.expose_secret()).to_vec();
-    let ask = "SELECT tenant_id, name, admin FROM recollect.authenticate($1)";
+    let ask = "SELECT tenant_id, name, scopes FROM recollect.authenticate($1)";
 
     let service = world.role("recollect_service").await;
     let rows = service.query(ask, &[&digest]).await.unwrap();
     assert_eq!(rows.len(), 1);
-    let found: (String, String, bool) = (rows[0].get(0), rows[0].get(1), rows[0].get(2));
-    assert_eq!(found, ("a".to_owned(), "backend".to_owned(), true));
+    let found: (String, String, Vec<String>) = (rows[0].get(0), rows[0].get(1), rows[0].get(2));
+    assert_eq!(
+        found,
+        (
+            "a".to_owned(),
+            "backend".to_owned(),
+            vec!["read".to_owned(), "erase".to_owned()],
+        )
+    );
     let other = vec![0_u8; 32];
     assert!(service.query(ask, &[&other]).await.unwrap().is_empty());
 
@@ -44,7 +51,7 @@ async fn one_function_alone_sees_keys_of_all_tenants() {
     denied("recollect_service", "SELECT digest FROM recollect.api_keys").await;
     denied(
         "recollect_service",
-        "UPDATE recollect.api_keys SET admin = true",
+        "UPDATE recollect.api_keys SET scopes = '{admin}'",
     )
     .await;
     for role in ["recollect_worker", "recollect_search"] {
@@ -89,7 +96,9 @@ async fn an_expired_key_stands_for_nobody_and_a_fresh_answer_is_remembered() {
     let keys = Authenticator::new(world.store.clone());
     assert_eq!(keys.holder(expired).await.unwrap(), None);
     let holder = keys.holder(good).await.unwrap().unwrap();
-    assert_eq!((holder.tenant, holder.admin), (tenant("a"), true));
+    assert_eq!(holder.tenant, tenant("a"));
+    let scopes: Vec<KeyScope> = holder.scopes.into();
+    assert_eq!(scopes, [KeyScope::Read, KeyScope::Erase]);
 
     // Remembered: the row is gone, and whoever has not asked before knows it.
     world

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 /// `recollect keys`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
-  recollect keys create --tenant acme --name backend --admin
-  recollect keys create --tenant acme --name reports --expires-in 90d --json | jq -r .secret
+  recollect keys create --tenant acme --name backend --scope admin
+  recollect keys create --tenant acme --name reports --scope read --expires-in 90d --json | jq -r .secret
   recollect keys revoke --tenant acme --name reports
 
 They work on the database that database.url or DATABASE_URL names, as `recollect
@@ -38,12 +38,25 @@ pub struct CreateKeyArgs {
     /// Which key.
     #[command(flatten)]
     pub key: KeyNameArgs,
-    /// Let it manage keys and secrets, and see who did what.
-    #[arg(long)]
-    pub admin: bool,
+    /// What it may do; repeat it for more. [default: read, write, erase]
+    #[arg(long = "scope", value_name = "SCOPE", value_enum)]
+    pub scopes: Vec<KeyScopeArg>,
     /// How long it works, such as `90d`. [default: for good]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub expires_in: Option<Duration>,
+}
+
+/// What a key may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KeyScopeArg {
+    /// Read.
+    Read,
+    /// Add and change.
+    Write,
+    /// Erase.
+    Erase,
+    /// All of these, manage keys and secrets, and see who did what.
+    Admin,
 }
 
 /// `recollect keys list`.

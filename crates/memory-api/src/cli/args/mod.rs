@@ -13,7 +13,7 @@ pub use client::{
     ExportArgs, Format, HistoryArgs, ImportArgs, MethodArg, RecallArgs, ScopeArg, ThreadsArgs,
 };
 pub use context::{ContextArgs, ModeArg};
-pub use keys::{CreateKeyArgs, KeyNameArgs, KeysArgs, KeysCommand, ListKeysArgs};
+pub use keys::{CreateKeyArgs, KeyNameArgs, KeyScopeArg, KeysArgs, KeysCommand, ListKeysArgs};
 
 use super::failure::EXIT_CODES;
 

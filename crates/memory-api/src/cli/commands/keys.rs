@@ -4,13 +4,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use memory_api::{Config, Loaded, Sources};
-use memory_contract::{TenantId, check, limits, proto, timestamp};
+use memory_contract::{
+    KeyScope, KeyScopes, TenantId, check, key_scopes_from, limits, proto, timestamp,
+};
 use memory_store::{ApiKey, NewApiKey, Store, StoreConfig, StoreError, acting};
 use secrecy::{ExposeSecret as _, SecretString};
 use time::OffsetDateTime;
 
 use super::migrate::{not_migrated, require_database};
-use crate::cli::args::{CreateKeyArgs, KeyNameArgs, KeysArgs, KeysCommand, ListKeysArgs};
+use crate::cli::args::{
+    CreateKeyArgs, KeyNameArgs, KeyScopeArg, KeysArgs, KeysCommand, ListKeysArgs,
+};
 use crate::cli::failure::{Failure, chain};
 use crate::cli::output::{JsonLines, Table, clock, exact};
 
@@ -41,7 +45,7 @@ pub async fn run(file: Option<PathBuf>, args: KeysArgs) -> Result<(), Failure> {
 async fn create(loaded: &Loaded, args: CreateKeyArgs) -> Result<(), Failure> {
     let CreateKeyArgs {
         key: KeyNameArgs { tenant, name, json },
-        admin,
+        scopes,
         expires_in,
     } = args;
     let tenant = tenant_from(tenant)?;
@@ -56,7 +60,7 @@ async fn create(loaded: &Loaded, args: CreateKeyArgs) -> Result<(), Failure> {
     }
     let new = NewApiKey {
         name,
-        admin,
+        scopes: scopes_from(scopes),
         expires,
     };
     let store = connect(loaded).await?;
@@ -184,28 +188,45 @@ fn end_after(time: Duration) -> Result<OffsetDateTime, Failure> {
         .ok_or_else(|| Failure::Usage("--expires-in: must end before the year 10000".to_owned()))
 }
 
+fn scopes_from(scopes: Vec<KeyScopeArg>) -> KeyScopes {
+    if scopes.is_empty() {
+        return KeyScopes::default();
+    }
+    scopes
+        .into_iter()
+        .map(|scope| match scope {
+            KeyScopeArg::Read => KeyScope::Read,
+            KeyScopeArg::Write => KeyScope::Write,
+            KeyScopeArg::Erase => KeyScope::Erase,
+            KeyScopeArg::Admin => KeyScope::Admin,
+        })
+        .collect()
+}
+
 fn usage(invalid: memory_contract::Invalid) -> Failure {
     Failure::Usage(invalid.to_string())
 }
 
 fn table() -> Table {
-    Table::new(&["Name!", "Administrator!", "Made!", "Ends!"])
+    Table::new(&["Name!", "Scopes!", "Made!", "Ends!"])
 }
 
 fn row(table: &mut Table, key: proto::ApiKey) {
     let proto::ApiKey {
         name,
-        admin,
+        scopes,
         create_time,
         expire_time,
     } = key;
+    let scopes = key_scopes_from("scopes", &scopes).unwrap_or_default();
+    let scopes: Vec<_> = scopes.iter().map(KeyScope::name).collect();
     let ends = match expire_time {
         Some(time) => clock(Some(&time)),
         None => "never".to_owned(),
     };
     table.row([
         exact(&name),
-        if admin { "yes" } else { "no" }.to_owned(),
+        scopes.join(", "),
         clock(create_time.as_ref()),
         ends,
     ]);
@@ -214,13 +235,13 @@ fn row(table: &mut Table, key: proto::ApiKey) {
 fn message(key: ApiKey) -> proto::ApiKey {
     let ApiKey {
         name,
-        admin,
+        scopes,
         created,
         expires,
     } = key;
     proto::ApiKey {
         name,
-        admin,
+        scopes: scopes.into(),
         create_time: Some(timestamp(created)),
         expire_time: expires.map(timestamp),
     }

@@ -1,0 +1,112 @@
+//! The scope that an API key needs for a call.
+
+use memory_contract::KeyScope;
+
+/// Calls that read.
+const READ: &[(&str, &str)] = &[
+    ("AdminService", "GetIndexStatus"),
+    ("AdminService", "GetNodeMemoryStatus"),
+    ("AdminService", "GetServerInfo"),
+    ("AdminService", "ListDeadLetters"),
+    ("ContextService", "BuildContext"),
+    ("FileService", "GetFile"),
+    ("FileService", "ListFiles"),
+    ("MessageService", "ExportMessages"),
+    ("MessageService", "GetHistory"),
+    ("MessageService", "GetMessage"),
+    ("MessageService", "ListMessages"),
+    ("NodeMemoryService", "GetNodeHistory"),
+    ("NodeMemoryService", "ListNodeMemories"),
+    ("PolicyService", "GetAppPolicy"),
+    ("PolicyService", "GetEffectivePolicy"),
+    ("PolicyService", "ListAppPolicies"),
+    ("RecallService", "Recall"),
+    ("RecallService", "Search"),
+    ("ThreadService", "GetThread"),
+    ("ThreadService", "ListBranches"),
+    ("ThreadService", "ListThreads"),
+];
+
+/// Calls that add or change.
+const WRITE: &[(&str, &str)] = &[
+    ("AdminService", "Reindex"),
+    ("FileService", "RegisterFile"),
+    ("MessageService", "AppendMessages"),
+    ("MessageService", "ImportMessages"),
+    ("NodeMemoryService", "AddNodeTurn"),
+    ("NodeMemoryService", "FlushNodeMemory"),
+    ("PolicyService", "SetAppPolicy"),
+    ("ThreadService", "CreateThread"),
+    ("ThreadService", "ResolveThread"),
+    ("ThreadService", "SetHead"),
+    ("ThreadService", "UpdateThread"),
+];
+
+/// Calls that erase.
+const ERASE: &[(&str, &str)] = &[
+    ("FileService", "DeleteFile"),
+    ("MessageService", "DeleteMessage"),
+    ("NodeMemoryService", "ClearNodeMemory"),
+    ("PolicyService", "DeleteAppPolicy"),
+    ("ThreadService", "ClearThread"),
+    ("ThreadService", "DeleteThread"),
+];
+
+/// Calls about keys, secrets and who did what.
+const ADMIN: &[(&str, &str)] = &[
+    ("AdminService", "ListTransactions"),
+    ("KeyService", "CreateApiKey"),
+    ("KeyService", "ListApiKeys"),
+    ("KeyService", "RevokeApiKey"),
+    ("SecretService", "DeleteSecret"),
+    ("SecretService", "GetSecret"),
+    ("SecretService", "ListSecrets"),
+    ("SecretService", "SetSecret"),
+];
+
+const SCOPES: [(KeyScope, &[(&str, &str)]); 4] = [
+    (KeyScope::Read, READ),
+    (KeyScope::Write, WRITE),
+    (KeyScope::Erase, ERASE),
+    (KeyScope::Admin, ADMIN),
+];
+
+/// The scope of a method, by the short names of its service and of itself. A
+/// method that nobody has thought about is for administrators.
+pub(super) fn scope_of(service: &str, method: &str) -> KeyScope {
+    SCOPES
+        .iter()
+        .find(|(_, methods)| methods.contains(&(service, method)))
+        .map_or(KeyScope::Admin, |(scope, _)| *scope)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use memory_contract::proto::DESCRIPTORS;
+    use prost::Message as _;
+    use prost_types::FileDescriptorSet;
+
+    use super::*;
+
+    #[test]
+    fn every_method_of_the_contract_has_one_scope() {
+        let set = FileDescriptorSet::decode(DESCRIPTORS).unwrap();
+        let services = set.file.iter().flat_map(|file| &file.service);
+        let methods: BTreeSet<(&str, &str)> = services
+            .flat_map(|service| service.method.iter().map(|m| (service.name(), m.name())))
+            .collect();
+        let all = || SCOPES.iter().flat_map(|(_, methods)| methods.iter());
+        let listed: BTreeSet<(&str, &str)> = all().copied().collect();
+        assert_eq!(listed, methods);
+        assert_eq!(all().count(), listed.len(), "one is listed twice");
+    }
+
+    #[test]
+    fn a_method_that_nobody_thought_about_is_for_administrators() {
+        assert_eq!(scope_of("ThreadService", "GetThread"), KeyScope::Read);
+        assert_eq!(scope_of("ThreadService", "Forget"), KeyScope::Admin);
+        assert_eq!(scope_of("SecretService", "GetThread"), KeyScope::Admin);
+    }
+}

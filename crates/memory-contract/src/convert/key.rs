@@ -1,0 +1,47 @@
+//! Scopes of API keys.
+
+use crate::{Invalid, KeyScope, KeyScopes, proto};
+
+/// Reads scopes by their numbers on the wire; none are the default ones.
+///
+/// # Errors
+/// A number that is no scope, or unspecified.
+pub fn key_scopes_from(field: &str, scopes: &[i32]) -> Result<KeyScopes, Invalid> {
+    if scopes.is_empty() {
+        return Ok(KeyScopes::default());
+    }
+    scopes
+        .iter()
+        .map(|&scope| match proto::KeyScope::try_from(scope) {
+            Ok(proto::KeyScope::Read) => Ok(KeyScope::Read),
+            Ok(proto::KeyScope::Write) => Ok(KeyScope::Write),
+            Ok(proto::KeyScope::Erase) => Ok(KeyScope::Erase),
+            Ok(proto::KeyScope::Admin) => Ok(KeyScope::Admin),
+            Ok(proto::KeyScope::Unspecified) | Err(_) => Err(Invalid::new(
+                field,
+                "must be KEY_SCOPE_READ, _WRITE, _ERASE or _ADMIN",
+            )),
+        })
+        .collect()
+}
+
+impl From<KeyScope> for proto::KeyScope {
+    fn from(scope: KeyScope) -> Self {
+        match scope {
+            KeyScope::Read => Self::Read,
+            KeyScope::Write => Self::Write,
+            KeyScope::Erase => Self::Erase,
+            KeyScope::Admin => Self::Admin,
+        }
+    }
+}
+
+/// Scopes by their numbers on the wire.
+impl From<KeyScopes> for Vec<i32> {
+    fn from(scopes: KeyScopes) -> Self {
+        scopes
+            .iter()
+            .map(|scope| proto::KeyScope::from(scope).into())
+            .collect()
+    }
+}

@@ -1,0 +1,115 @@
+//! What API keys are for.
+
+use serde::{Deserialize, Serialize};
+
+/// A kind of calls that a key may make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyScope {
+    /// Those that read.
+    Read,
+    /// Those that add or change.
+    Write,
+    /// Those that erase.
+    Erase,
+    /// All of them, and those about keys, secrets and who did what.
+    Admin,
+}
+
+impl KeyScope {
+    /// All scopes, the smallest right first.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Erase, Self::Admin];
+
+    /// Its name in the configuration, the database and in errors.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Erase => "erase",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// The scope of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.name() == name)
+    }
+
+    const fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
+/// The scopes of one key, each at most once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "Vec<KeyScope>", into = "Vec<KeyScope>")]
+pub struct KeyScopes(u8);
+
+impl KeyScopes {
+    /// Whether a key of these may make calls of a scope.
+    pub const fn allow(self, scope: KeyScope) -> bool {
+        self.0 & (scope.bit() | KeyScope::Admin.bit()) != 0
+    }
+
+    /// Whether there are none, and every call is refused.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The scopes as they were given, the smallest right first.
+    pub fn iter(self) -> impl Iterator<Item = KeyScope> {
+        KeyScope::ALL
+            .into_iter()
+            .filter(move |scope| self.0 & scope.bit() != 0)
+    }
+}
+
+/// Everything but administration.
+impl Default for KeyScopes {
+    fn default() -> Self {
+        [KeyScope::Read, KeyScope::Write, KeyScope::Erase]
+            .into_iter()
+            .collect()
+    }
+}
+
+impl FromIterator<KeyScope> for KeyScopes {
+    fn from_iter<I: IntoIterator<Item = KeyScope>>(scopes: I) -> Self {
+        Self(scopes.into_iter().fold(0, |all, scope| all | scope.bit()))
+    }
+}
+
+impl From<Vec<KeyScope>> for KeyScopes {
+    fn from(scopes: Vec<KeyScope>) -> Self {
+        scopes.into_iter().collect()
+    }
+}
+
+impl From<KeyScopes> for Vec<KeyScope> {
+    fn from(scopes: KeyScopes) -> Self {
+        scopes.iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_allows_itself_and_admin_allows_all() {
+        for one in KeyScope::ALL {
+            let scopes = KeyScopes::from_iter([one]);
+            for other in KeyScope::ALL {
+                let allowed = one == other || one == KeyScope::Admin;
+                assert_eq!(scopes.allow(other), allowed, "{one:?} {other:?}");
+            }
+            assert_eq!(KeyScope::named(one.name()), Some(one));
+            assert_eq!(scopes.iter().collect::<Vec<_>>(), [one]);
+        }
+        let none = KeyScopes::from_iter([]);
+        assert!(none.is_empty());
+        assert!(!KeyScope::ALL.into_iter().any(|scope| none.allow(scope)));
+        assert!(!KeyScopes::default().allow(KeyScope::Admin));
+        assert_eq!(KeyScope::named("ADMIN"), None);
+    }
+}

@@ -1,0 +1,152 @@
+//! What keys may do.
+
+use memory_contract::proto::{CreateApiKeyRequest, KeyScope};
+use recollect_tests::{Dynamic, PLAIN, Refused as _, app, trials};
+use tonic::Code;
+
+use super::{caller, create_key};
+use crate::plain;
+
+trials![
+    l06_a_key_makes_the_calls_of_its_scopes_and_no_others,
+    l06_a_key_has_the_scopes_that_were_asked_for,
+];
+
+/// The methods of each scope.
+const METHODS: [(KeyScope, &str, &[&str]); 4] = [
+    (
+        KeyScope::Read,
+        "read",
+        &[
+            "AdminService/GetIndexStatus",
+            "AdminService/GetNodeMemoryStatus",
+            "AdminService/GetServerInfo",
+            "AdminService/ListDeadLetters",
+            "ContextService/BuildContext",
+            "FileService/GetFile",
+            "FileService/ListFiles",
+            "MessageService/ExportMessages",
+            "MessageService/GetHistory",
+            "MessageService/GetMessage",
+            "MessageService/ListMessages",
+            "NodeMemoryService/GetNodeHistory",
+            "NodeMemoryService/ListNodeMemories",
+            "PolicyService/GetAppPolicy",
+            "PolicyService/GetEffectivePolicy",
+            "PolicyService/ListAppPolicies",
+            "RecallService/Recall",
+            "RecallService/Search",
+            "ThreadService/GetThread",
+            "ThreadService/ListBranches",
+            "ThreadService/ListThreads",
+        ],
+    ),
+    (
+        KeyScope::Write,
+        "write",
+        &[
+            "AdminService/Reindex",
+            "FileService/RegisterFile",
+            "MessageService/AppendMessages",
+            "MessageService/ImportMessages",
+            "NodeMemoryService/AddNodeTurn",
+            "NodeMemoryService/FlushNodeMemory",
+            "PolicyService/SetAppPolicy",
+            "ThreadService/CreateThread",
+            "ThreadService/ResolveThread",
+            "ThreadService/SetHead",
+            "ThreadService/UpdateThread",
+        ],
+    ),
+    (
+        KeyScope::Erase,
+        "erase",
+        &[
+            "FileService/DeleteFile",
+            "MessageService/DeleteMessage",
+            "NodeMemoryService/ClearNodeMemory",
+            "PolicyService/DeleteAppPolicy",
+            "ThreadService/ClearThread",
+            "ThreadService/DeleteThread",
+        ],
+    ),
+    (
+        KeyScope::Admin,
+        "admin",
+        &[
+            "AdminService/ListTransactions",
+            "KeyService/CreateApiKey",
+            "KeyService/ListApiKeys",
+            "KeyService/RevokeApiKey",
+            "SecretService/DeleteSecret",
+            "SecretService/GetSecret",
+            "SecretService/ListSecrets",
+            "SecretService/SetSecret",
+        ],
+    ),
+];
+
+async fn l06_a_key_makes_the_calls_of_its_scopes_and_no_others() {
+    let admin = plain().await;
+    for (scope, ..) in METHODS {
+        let name = format!("key-{}", app());
+        let made = create_key(&admin, &name, &[scope]).await;
+        let client = caller(&PLAIN.ready().addr, &made.secret).await;
+        for method in Dynamic::methods() {
+            let name = Dynamic::name(&method);
+            let (needed, text, _) = METHODS
+                .into_iter()
+                .find(|(_, _, methods)| methods.contains(&name.as_str()))
+                .unwrap_or_else(|| panic!("{name} has no scope"));
+            let answer = Dynamic::call_empty(&client, &method).await;
+            if scope == needed || scope == KeyScope::Admin {
+                if let Err(status) = answer {
+                    assert_ne!(status.code(), Code::PermissionDenied, "{scope:?} {name}");
+                }
+                continue;
+            }
+            let refused = answer.refused();
+            let refused = refused.is(Code::PermissionDenied, "PERMISSION_DENIED");
+            assert_eq!(refused.metadata["scope"], text, "{scope:?} {name}");
+            assert!(refused.message.contains(text), "{refused:?}");
+        }
+    }
+}
+
+async fn l06_a_key_has_the_scopes_that_were_asked_for() {
+    let admin = plain().await;
+    let scopes = |response: memory_contract::proto::CreateApiKeyResponse| {
+        let key = response.api_key.unwrap();
+        key.scopes().collect::<Vec<_>>()
+    };
+    let name = || format!("key-{}", app());
+    let made = create_key(&admin, &name(), &[]).await;
+    let default = [KeyScope::Read, KeyScope::Write, KeyScope::Erase];
+    assert_eq!(scopes(made), default);
+    let asked = [KeyScope::Erase, KeyScope::Read, KeyScope::Erase];
+    let made = create_key(&admin, &name(), &asked).await;
+    let secret = made.secret.clone();
+    assert_eq!(scopes(made), [KeyScope::Read, KeyScope::Erase]);
+
+    let client = caller(&PLAIN.ready().addr, &secret).await;
+    let call = async |method: &str| {
+        let method = Dynamic::method(method);
+        let answer = Dynamic::call_empty(&client, &method).await;
+        answer.err().map(|status| status.code())
+    };
+    assert_eq!(call("AdminService/GetServerInfo").await, None);
+    let cleared = call("ThreadService/ClearThread").await;
+    assert_eq!(cleared, Some(Code::InvalidArgument));
+    let set = call("PolicyService/SetAppPolicy").await;
+    assert_eq!(set, Some(Code::PermissionDenied));
+
+    for wrong in [KeyScope::Unspecified.into(), 5, -1] {
+        let request = CreateApiKeyRequest {
+            name: name(),
+            scopes: vec![KeyScope::Read.into(), wrong],
+            expire_time: None,
+        };
+        let answer = admin.keys().create_api_key(request).await;
+        answer.refused().names_field("scopes");
+    }
+}
