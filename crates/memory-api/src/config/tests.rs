@@ -446,7 +446,12 @@ fn a_key_has_scopes_of_those_that_there_are() {
     let key = |scopes: &str| {
         format!("[[auth.keys]]\nname = 'a'\ntenant = 'a'\nsha256 = '{KEY}'\n{scopes}\n")
     };
-    for wrong in ["scopes = []", "scopes = ['all']", "scopes = 'read'", "admin = true"] {
+    for wrong in [
+        "scopes = []",
+        "scopes = ['all']",
+        "scopes = 'read'",
+        "admin = true",
+    ] {
         let message = error(&key(wrong), &[]);
         assert!(message.starts_with("auth.keys"), "{wrong}: {message}");
     }
