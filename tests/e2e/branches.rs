@@ -25,7 +25,7 @@ trials![
     history_goes_on_below_a_deleted_message,
 ];
 
-async fn one(client: &Client, thread_id: &str, message: MessageInput) -> String {
+pub async fn one(client: &Client, thread_id: &str, message: MessageInput) -> String {
     let stored = client.append(thread_id, vec![message]).await;
     stored.messages[0].message_id.clone()
 }

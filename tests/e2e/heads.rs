@@ -10,6 +10,7 @@ use recollect_tests::{
 };
 use tonic::Code;
 
+use crate::branches::one;
 use crate::plain;
 
 trials![
@@ -24,11 +25,6 @@ trials![
     random_trees_with_chosen_heads_read_as_the_model_says,
     recall_follows_the_chosen_head,
 ];
-
-async fn one(client: &Client, thread_id: &str, message: MessageInput) -> String {
-    let stored = client.append(thread_id, vec![message]).await;
-    stored.messages[0].message_id.clone()
-}
 
 async fn try_head(
     client: &Client,

@@ -1,19 +1,19 @@
 //! A node's dialogue, cut to a budget.
 
 use memory_budget::{Budget, Cut};
-use memory_contract::proto::{self, FileRef};
+use memory_contract::proto;
 use memory_contract::{FileRef as File, Message, MessageId, NodeMessage, Part, TenantId, ThreadId};
 use memory_store::{Node, Store};
 use serde_json::Map;
 
 use crate::error::ApiError;
-use crate::services::{files, history};
+use crate::services::history;
 
 /// The dialogue of a node that leads to a message, cut to a budget.
 #[derive(Debug, Default)]
 pub(in crate::services) struct Dialogue {
-    /// Whole turns in the order in which they were said, with their files looked
-    /// up.
+    /// Whole turns in the order in which they were said. Their files are yet to
+    /// be looked up.
     pub(in crate::services) messages: Vec<proto::NodeMessage>,
     /// Their size by the budget's tokenizer.
     pub(in crate::services) total_tokens: i32,
@@ -45,14 +45,8 @@ pub(in crate::services) async fn dialogue(
         content_truncated,
         needs_older: _,
     } = cut;
-    let mut messages = named(names, messages);
-    let references: Vec<&mut FileRef> = messages
-        .iter_mut()
-        .flat_map(|message| &mut message.files)
-        .collect();
-    files::annotate(store, tenant, references).await?;
     Ok(Dialogue {
-        messages,
+        messages: named(names, messages),
         total_tokens,
         truncated,
         content_truncated,

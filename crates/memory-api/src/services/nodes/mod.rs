@@ -20,6 +20,7 @@ use tonic::{Request, Response, Status, async_trait};
 pub(super) use dialogue::{Dialogue, dialogue};
 
 use super::fields::Fields;
+use super::files;
 use super::history::budget_from;
 use super::messages::request_id_from;
 use super::sessions::{self, Conversation};
@@ -169,7 +170,7 @@ impl Nodes {
         let named = fields.all(named)?;
         let (_, node) = self.node(&tenant, &metadata, named).await?;
         let Dialogue {
-            messages,
+            mut messages,
             total_tokens,
             truncated,
             content_truncated,
@@ -182,6 +183,8 @@ impl Nodes {
             budget,
         )
         .await?;
+        let references = messages.iter_mut().flat_map(|message| &mut message.files);
+        files::annotate(&self.store, &tenant, references.collect()).await?;
         Ok(GetNodeHistoryResponse {
             messages,
             total_tokens,
