@@ -1,12 +1,13 @@
 //! Folding turns into an object.
 //!
 //! A flush reads, merges and writes under a lock of the database, so that two
-//! seldom meet; what keeps turns safe is the condition of the write, and that a
-//! turn leaves the database only when it is in the object. Cut off anywhere, a
-//! flush is done again: ids that the object has already are passed over.
+//! seldom meet; those of one process wait at a gate before that. What keeps turns
+//! safe is the condition of the write, and that a turn leaves the database only
+//! when it is in the object. Cut off anywhere, a flush is done again: ids that the
+//! object has already are passed over.
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use memory_contract::TenantId;
 use tokio::time::{sleep, timeout};
@@ -64,8 +65,21 @@ impl Store {
         let objects = self.require_objects()?;
         let limit = objects.config().timeout.saturating_mul(STEPS);
         let fold = async {
+            let gates = objects.gates();
+            let gate = match patience {
+                Patience::Wait => gates.enter(tenant, node).await,
+                Patience::Skip => gates.try_enter(tenant, node),
+            };
+            let Some(gate) = gate else {
+                return Ok(0);
+            };
             let _permit = objects.flush_permit().await;
-            self.fold(objects, tenant, node, patience).await
+            let begin = Instant::now();
+            let folded = self.fold(objects, tenant, node, patience).await?;
+            if folded.is_some() {
+                gate.succeeded(tenant, node, begin);
+            }
+            Ok(folded.unwrap_or(0))
         };
         let flushed = timeout(limit, fold)
             .await
@@ -85,13 +99,15 @@ impl Store {
         flushed
     }
 
+    /// Folds what waits; `None` where another process flushes the node, and
+    /// nobody is to wait for it.
     async fn fold(
         &self,
         objects: &Objects,
         tenant: &TenantId,
         node: &Node,
         patience: Patience,
-    ) -> Result<u64, StoreError> {
+    ) -> Result<Option<u64>, StoreError> {
         let (name, thread) = (tenant.as_str(), node.thread.uuid());
         let params: Params<'_> = &[&name, &thread, &node.id];
         let lock = match patience {
@@ -105,7 +121,7 @@ impl Store {
         ];
         let (transaction, results) = self.pool.begin(tenant, &queries).await?;
         let [locked, records, turns] = results.as_slice() else {
-            return Ok(0);
+            return Ok(None);
         };
         let locked =
             patience == Patience::Wait || locked.first().map_or(Ok(false), |row| column(row, 0))?;
@@ -114,7 +130,7 @@ impl Store {
             Some(record) if locked && !turns.is_empty() => record,
             _ => {
                 transaction.rollback().await?;
-                return Ok(0);
+                return Ok(locked.then_some(0));
             }
         };
         let ids: Vec<i64> = turns.iter().map(|turn| turn.id).collect();
@@ -174,7 +190,7 @@ impl Store {
                         size,
                         memory: foreign.then_some(&memory),
                     };
-                    return done.commit(transaction, tenant, node).await;
+                    return done.commit(transaction, tenant, node).await.map(Some);
                 }
                 Written::Conflict => {
                     sleep(pause + jitter(pause)).await;

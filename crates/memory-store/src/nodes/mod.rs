@@ -4,6 +4,7 @@ mod add;
 mod delete;
 mod flush;
 mod format;
+mod gates;
 mod list;
 mod memory;
 mod read;
@@ -13,6 +14,7 @@ use memory_contract::{AppId, TenantId, ThreadId};
 use tokio_postgres::{Row, types::Json};
 
 pub use add::{AddedTurn, NodeTurn};
+pub(crate) use gates::Gates;
 pub use list::{NodeMemory, NodeStatus};
 pub use work::{Deletion, NodeStats};
 

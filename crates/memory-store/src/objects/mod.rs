@@ -23,7 +23,7 @@ pub(crate) use codec::{pack, unpack};
 pub use config::ObjectsConfig;
 pub(crate) use key::{copy_key, memory_key};
 
-use crate::StoreError;
+use crate::{StoreError, nodes::Gates};
 use local::Locks;
 use open::Opened;
 
@@ -48,6 +48,7 @@ struct Inner {
     backend: &'static str,
     locks: Option<Locks>,
     config: ObjectsConfig,
+    gates: Gates,
     flushes: Semaphore,
     reads: Semaphore,
     erasures: Semaphore,
@@ -96,6 +97,7 @@ impl Objects {
             backend,
             locks,
             config: config.clone(),
+            gates: Gates::default(),
             flushes: Semaphore::new(FLUSHES),
             reads: Semaphore::new(READS),
             erasures: Semaphore::new(ERASURES),
@@ -114,6 +116,11 @@ impl Objects {
     /// The largest JSON that is read.
     pub(crate) fn read_limit(&self) -> usize {
         self.0.config.max_object_bytes.saturating_mul(FOREIGN)
+    }
+
+    /// Where flushes of one node wait for each other.
+    pub(crate) fn gates(&self) -> &Gates {
+        &self.0.gates
     }
 
     /// Waits until another flush may begin.
