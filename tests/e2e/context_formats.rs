@@ -6,8 +6,8 @@ use memory_contract::proto::{
     MemoryMode, MemoryPolicy, MessageInput, Part, Role, file_ref, part,
 };
 use recollect_tests::{
-    Client, app, block_texts, check_context, context_request, file, json, mode, say, tool_call,
-    tool_result, trials, turn, with_parts,
+    Client, app, block_texts, check_context, context_request, file, json, mode, patient, say,
+    tool_call, tool_result, trials, turn, with_parts,
 };
 use serde_json::json as value;
 
@@ -342,10 +342,7 @@ async fn formats_that_nobody_asked_for_are_not_there() {
         let request = BuildContextRequest {
             formats,
             at_least_as_fresh: stored.revision.clone(),
-            max_wait: Some(prost_types::Duration {
-                seconds: 30,
-                nanos: 0,
-            }),
+            max_wait: Some(patient()),
             ..context_request(&thread_id, "What is the error code of the heating?")
         };
         client.context(request).await

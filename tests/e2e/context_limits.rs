@@ -72,10 +72,7 @@ fn mixed() -> Vec<MessageInput> {
 pub fn patient(request: BuildContextRequest, revision: &str) -> BuildContextRequest {
     BuildContextRequest {
         at_least_as_fresh: revision.to_owned(),
-        max_wait: Some(prost_types::Duration {
-            seconds: 30,
-            nanos: 0,
-        }),
+        max_wait: Some(recollect_tests::patient()),
         ..request
     }
 }

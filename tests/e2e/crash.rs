@@ -6,15 +6,14 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use memory_contract::proto::{
     AppendMessagesRequest, AppendMessagesResponse, IndexState, Message, Role, SearchMethod,
     SearchRequest,
 };
 use recollect_tests::{
-    Client, DataDir, Key, Options, Server, eventually, history_request, runs, say, search_request,
-    text_of, texts, trials, turn,
+    Client, DataDir, Key, Options, SOON, Server, eventually, history_request, runs, say,
+    search_request, text_of, texts, trials, turn,
 };
 use uuid::Uuid;
 
@@ -85,11 +84,9 @@ async fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
         let thread_id = threads[writer % threads.len()].clone();
         writers.push(tokio::spawn(write(client, writer, thread_id, acks.clone())));
     }
-    eventually(
-        "enough was acknowledged",
-        Duration::from_secs(60),
-        async || acks.load(Ordering::SeqCst) >= 300,
-    )
+    eventually("enough was acknowledged", SOON, async || {
+        acks.load(Ordering::SeqCst) >= 300
+    })
     .await;
     server.kill();
     let mut sent: Vec<Sent> = Vec::new();
@@ -179,7 +176,7 @@ async fn all_in_the_index(client: &Client, thread_id: &str, messages: &[Message]
 
 async fn points(client: &Client, expected: i64) {
     let what = format!("{expected} messages are in the index");
-    eventually(&what, Duration::from_secs(60), async || {
+    eventually(&what, SOON, async || {
         let status = client.index_status().await;
         status.state() == IndexState::Ready
             && status.pending_count == 0
@@ -206,11 +203,9 @@ async fn a_server_killed_while_indexing_finishes_after_a_restart() {
     let server = Server::start(&dir, &Options::default());
     let client = server.client(Key::Acme).await;
     let thread_id = fill(&client, 1_000).await;
-    eventually(
-        "indexing is under way",
-        Duration::from_secs(30),
-        async || client.index_status().await.point_count > 0,
-    )
+    eventually("indexing is under way", SOON, async || {
+        client.index_status().await.point_count > 0
+    })
     .await;
     let status = client.index_status().await;
     assert!(
@@ -304,11 +299,9 @@ async fn nothing_acknowledged_is_lost_when_postgres_is_killed() {
     let thread_id = client.thread("app").await;
     let acks = Arc::new(AtomicUsize::new(0));
     let writer = tokio::spawn(write(client.clone(), 0, thread_id.clone(), acks.clone()));
-    eventually(
-        "enough was acknowledged",
-        Duration::from_secs(30),
-        async || acks.load(Ordering::SeqCst) >= 50,
-    )
+    eventually("enough was acknowledged", SOON, async || {
+        acks.load(Ordering::SeqCst) >= 50
+    })
     .await;
     dir.kill_postgres();
     let sent = writer.await.unwrap();
@@ -338,8 +331,5 @@ async fn no_postgres_outlives_a_killed_server() {
     let postgres = dir.postgres_pid().unwrap();
     assert!(runs(postgres));
     server.kill();
-    eventually("Postgres ends", Duration::from_secs(20), async || {
-        !runs(postgres)
-    })
-    .await;
+    eventually("Postgres ends", SOON, async || !runs(postgres)).await;
 }

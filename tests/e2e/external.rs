@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use recollect_tests::{
-    Client, Cluster, DataDir, Failure, Key, Options, Refused as _, Server, eventually,
+    Client, Cluster, DataDir, Failure, Key, Options, Refused as _, SOON, Server, eventually,
     history_request, http_get, recollect, search_request, texts, trials, turn,
 };
 use serde_json::Value;
@@ -202,16 +202,12 @@ async fn l03_the_pool_has_a_limit_and_a_timeout() {
     }
     assert!(starved >= 9, "{starved} of 12 found no connection in time");
     lock.rollback().await.unwrap();
-    eventually(
-        "the pool has recovered",
-        Duration::from_secs(10),
-        async || {
-            histories(&client, &thread_id, 12)
-                .await
-                .iter()
-                .all(Result::is_ok)
-        },
-    )
+    eventually("the pool has recovered", SOON, async || {
+        histories(&client, &thread_id, 12)
+            .await
+            .iter()
+            .all(Result::is_ok)
+    })
     .await;
 }
 
@@ -231,7 +227,7 @@ async fn l03_dead_connections_are_found_before_use() {
     let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
                WHERE usename = 'recollect_owner'";
     admin.query(end, &[]).await.unwrap();
-    eventually("they are gone", Duration::from_secs(10), async || {
+    eventually("they are gone", SOON, async || {
         connections(&cluster).await < before
     })
     .await;
@@ -285,11 +281,9 @@ async fn a_database_that_crashes_comes_back_without_a_restart() {
         !failure.message.contains("127.0.0.1"),
         "no word of what is inside: {failure:?}"
     );
-    eventually(
-        "it is said to be not ready",
-        Duration::from_secs(20),
-        async || http_get(&server.ready().metrics_addr, "/readyz").await.0 == 503,
-    )
+    eventually("it is said to be not ready", SOON, async || {
+        http_get(&server.ready().metrics_addr, "/readyz").await.0 == 503
+    })
     .await;
     assert_eq!(
         http_get(&server.ready().metrics_addr, "/livez").await.0,
@@ -298,25 +292,21 @@ async fn a_database_that_crashes_comes_back_without_a_restart() {
 
     cluster.restart().await;
     let mut revision = String::new();
-    eventually(
-        "calls are answered again",
-        Duration::from_secs(20),
-        async || {
-            let request = memory_contract::proto::AppendMessagesRequest {
-                thread_id: thread_id.clone(),
-                messages: turn("After?", "After."),
-                request_id: "0198c1de-3e07-7a4b-9a56-0d6f3a5b8c11".to_owned(),
-                expected_head: None,
-            };
-            match client.messages().append_messages(request).await {
-                Ok(answer) => {
-                    revision = answer.into_inner().revision;
-                    true
-                }
-                Err(_) => false,
+    eventually("calls are answered again", SOON, async || {
+        let request = memory_contract::proto::AppendMessagesRequest {
+            thread_id: thread_id.clone(),
+            messages: turn("After?", "After."),
+            request_id: "0198c1de-3e07-7a4b-9a56-0d6f3a5b8c11".to_owned(),
+            expected_head: None,
+        };
+        match client.messages().append_messages(request).await {
+            Ok(answer) => {
+                revision = answer.into_inner().revision;
+                true
             }
-        },
-    )
+            Err(_) => false,
+        }
+    })
     .await;
     let history = client.history(history_request(&thread_id)).await;
     assert_eq!(
@@ -328,7 +318,7 @@ async fn a_database_that_crashes_comes_back_without_a_restart() {
         .search(search_request(&thread_id, "after", &revision))
         .await;
     assert_eq!(found.degradations, []);
-    eventually("it is ready", Duration::from_secs(20), async || {
+    eventually("it is ready", SOON, async || {
         http_get(&server.ready().metrics_addr, "/readyz").await.0 == 200
     })
     .await;

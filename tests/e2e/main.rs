@@ -51,7 +51,7 @@ mod windows;
 
 use std::process::ExitCode;
 
-use recollect_tests::{Client, Key, PLAIN, SHARED};
+use recollect_tests::{BULK, Client, Key, PLAIN, SHARED};
 
 fn main() -> ExitCode {
     let trials = [
@@ -112,4 +112,9 @@ async fn acme() -> Client {
 /// A caller of the server without a model, for tests that need none.
 async fn plain() -> Client {
     PLAIN.client(Key::Acme).await
+}
+
+/// A caller of the server where nobody waits for the index.
+async fn bulk() -> Client {
+    BULK.client(Key::Acme).await
 }

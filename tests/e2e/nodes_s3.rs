@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use memory_contract::proto::{FlushNodeMemoryRequest, GetNodeMemoryStatusRequest};
 use recollect_tests::{
-    DataDir, Key, Options, Refused as _, S3, Server, eventually, http_get, node, node_turn, trials,
+    DataDir, Key, Options, Refused as _, S3, SOON, Server, eventually, http_get, node, node_turn,
+    trials,
 };
 use serde_json::{Value, json};
 use tonic::Code;
@@ -13,8 +14,6 @@ trials![
     d22_what_somebody_else_writes_meanwhile_is_never_overwritten,
     d15_a_slow_deletion_takes_nothing_that_was_written_after_it,
 ];
-
-const SOON: Duration = Duration::from_secs(20);
 
 fn options(s3: &S3) -> Options {
     let mut options = Options::with(&[

@@ -56,7 +56,7 @@ impl Contexts {
         let patience = patience(&request);
         let (metadata, _, request) = request.into_parts();
         let mut wanted = request::read(&self.store, &tenant, &metadata, request).await?;
-        wanted.max_wait = wanted.max_wait.min(patience);
+        wanted.wait_until = wanted.wait_until.min(patience);
         let (thread, effective) = self.policies(&tenant, &wanted).await?;
         if effective.mode() == MemoryMode::Node && wanted.node_id.is_empty() {
             let problem = format!(
