@@ -104,6 +104,11 @@ async fn hashes_of_older_blocks_do_not_change_with_the_input() {
             query: "violin lessons".to_owned(),
             at_least_as_fresh: stored.revision.clone(),
             max_wait: Some(patient()),
+            // What others store changes scores, and so which matches are best.
+            policy: Some(MemoryPolicy {
+                top_k: Some(100),
+                ..Default::default()
+            }),
             ..context_request(&thread_id, input)
         };
         let context = client.context(request).await;

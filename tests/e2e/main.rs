@@ -24,14 +24,17 @@ mod explain;
 mod external;
 mod files;
 mod freshness;
+mod gone;
 mod heads;
 mod history;
 mod isolation;
 mod limits;
 mod listing;
+mod models;
 mod nodes;
 mod nodes_context;
 mod nodes_objects;
+mod nodes_outage;
 mod nodes_processes;
 mod nodes_s3;
 mod nodes_turns;
@@ -48,6 +51,7 @@ mod tools;
 mod transfer;
 mod two_databases;
 mod windows;
+mod wrong_values;
 
 use std::process::ExitCode;
 
@@ -64,6 +68,7 @@ fn main() -> ExitCode {
         windows::trials(),
         two_databases::trials(),
         policies::trials(),
+        nodes_outage::trials(),
         nodes_processes::trials(),
         nodes_s3::trials(),
         qdrant::trials(),
@@ -76,6 +81,8 @@ fn main() -> ExitCode {
         sessions::trials(),
         branches::trials(),
         heads::trials(),
+        gone::trials(),
+        models::trials(),
         history::trials(),
         oversized::trials(),
         parts::trials(),
@@ -98,6 +105,7 @@ fn main() -> ExitCode {
         context_recalled::trials(),
         isolation::trials(),
         limits::trials(),
+        wrong_values::trials(),
         coverage::trials(),
         operations::trials(),
     ];

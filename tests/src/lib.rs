@@ -45,7 +45,7 @@ pub use postgres::Cluster;
 pub use process::{free_addr, http_get, runs};
 pub use qdrant::{Fault, Qdrant};
 pub use raw::raw_call;
-pub use s3::S3;
+pub use s3::{S3, S3Fault};
 pub use server::{Options, Ready, Server};
 pub use shared::{BULK, PLAIN, SHARED, Shared};
 pub use trial::{Outcome, Skipped, main_with, trial};

@@ -16,7 +16,7 @@ use memory_contract::{
     EffectivePolicy, Invalid, MemoryMode, MemoryPolicy, TenantId, ThreadId, limits,
 };
 use memory_recall::Recall;
-use memory_store::Store;
+use memory_store::{Store, waiting_until};
 use tonic::{Request, Response, Status, async_trait};
 
 use self::assemble::Material;
@@ -78,7 +78,7 @@ impl Contexts {
                     wanted: &wanted,
                     max_tokens,
                 };
-                reading.read().await?
+                waiting_until(patience, reading.read()).await?
             }
             None => match &wanted.conversation {
                 Some(Conversation::Session(session)) => {
