@@ -23,6 +23,7 @@ mod erasing;
 mod explain;
 mod external;
 mod files;
+mod foreign;
 mod freshness;
 mod gone;
 mod heads;
@@ -104,6 +105,7 @@ fn main() -> ExitCode {
         context_prompt::trials(),
         context_recalled::trials(),
         isolation::trials(),
+        foreign::trials(),
         limits::trials(),
         wrong_values::trials(),
         coverage::trials(),
