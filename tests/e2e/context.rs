@@ -1,14 +1,12 @@
 //! Contexts: what is remembered, in which order, under which policy.
 
-use std::time::Duration;
-
 use memory_contract::proto::{
     BuildContextRequest, BuildContextResponse, ContextBlockKind as Kind, CreateThreadRequest,
     MemoryMode, MemoryPolicy, MessageInput, PolicyLevel, RecallReason, Role,
 };
 use recollect_tests::{
-    Client, app, block, block_texts, check_context, context_request, eventually_some,
-    history_request, kinds, mode, quoted_texts, reply, say, session, trials, turn,
+    Client, app, block, block_texts, check_context, context_request, history_request, kinds, mode,
+    patient, quoted_texts, reply, say, session, trials, turn,
 };
 
 use crate::{acme, diary, plain};
@@ -107,7 +105,8 @@ async fn t02_hybrid_mode_gives_recent_messages_and_matches_from_long_ago() {
         max_wait: Some(patient()),
         ..context_request(&thread_id, "What is our greyhound called?")
     };
-    let context = settled(&client, &request).await;
+    let context = client.context(request.clone()).await;
+    assert_eq!(context.degradations, []);
     check_context(&context, 1_000_000);
     let recent = block_texts(&context, Kind::Recent);
     assert_eq!(recent.len(), 4);
@@ -137,26 +136,8 @@ async fn t02_hybrid_mode_gives_recent_messages_and_matches_from_long_ago() {
     assert_eq!(quoted_texts(&client.context(own).await), [""; 0]);
 }
 
-/// A context that nothing is missing from: on a busy machine the index may need
-/// longer than a call may wait.
-pub async fn settled(client: &Client, request: &BuildContextRequest) -> BuildContextResponse {
-    let patience = Duration::from_secs(120);
-    eventually_some("the index has seen it", patience, async || {
-        let context = client.context(request.clone()).await;
-        context.degradations.is_empty().then_some(context)
-    })
-    .await
-}
-
 async fn thread_app(client: &Client, thread_id: &str) -> String {
     client.get_thread(thread_id).await.app_id
-}
-
-pub fn patient() -> prost_types::Duration {
-    prost_types::Duration {
-        seconds: 30,
-        nanos: 0,
-    }
 }
 
 async fn t05_system_prompt_comes_first_then_memory_then_the_input() {

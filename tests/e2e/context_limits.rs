@@ -72,10 +72,7 @@ fn mixed() -> Vec<MessageInput> {
 pub fn patient(request: BuildContextRequest, revision: &str) -> BuildContextRequest {
     BuildContextRequest {
         at_least_as_fresh: revision.to_owned(),
-        max_wait: Some(prost_types::Duration {
-            seconds: 30,
-            nanos: 0,
-        }),
+        max_wait: Some(recollect_tests::patient()),
         ..request
     }
 }
@@ -85,7 +82,8 @@ async fn t16_a_context_counts_all_of_itself_and_never_exceeds_its_budget() {
     let thread_id = client.thread(&app()).await;
     let stored = client.append(&thread_id, mixed()).await;
     let hybrid = MemoryPolicy {
-        top_k: Some(12),
+        // All of them: which are best changes with what others store.
+        top_k: Some(100),
         ..mode(MemoryMode::Hybrid)
     };
     let window = MemoryPolicy {

@@ -7,10 +7,10 @@ use memory_contract::proto::{
 use prost::Message as _;
 use recollect_tests::{
     DataDir, Key, Options, Server, USER_DEFAULT, app, block, block_texts, check_context,
-    context_request, free_addr, mode, quoted_texts, quotes, say, session, trials, turn,
+    context_request, free_addr, mode, patient, quoted_texts, quotes, say, session, trials, turn,
 };
 
-use crate::context::{in_mode, patient, settled, turns};
+use crate::context::{in_mode, turns};
 use crate::{diary, plain};
 
 trials![
@@ -72,7 +72,8 @@ async fn the_same_request_gives_the_same_bytes() {
         max_tokens: 400,
         ..context_request(&thread_id, "Where does my sister work?")
     };
-    let first = settled(&client, &request).await;
+    let first = client.context(request.clone()).await;
+    assert_eq!(first.degradations, []);
     check_context(&first, 400);
     assert!(block(&first, Kind::Recalled).is_some());
     for _ in 0..5 {
@@ -103,6 +104,11 @@ async fn hashes_of_older_blocks_do_not_change_with_the_input() {
             query: "violin lessons".to_owned(),
             at_least_as_fresh: stored.revision.clone(),
             max_wait: Some(patient()),
+            // What others store changes scores, and so which matches are best.
+            policy: Some(MemoryPolicy {
+                top_k: Some(100),
+                ..Default::default()
+            }),
             ..context_request(&thread_id, input)
         };
         let context = client.context(request).await;

@@ -13,8 +13,8 @@ use memory_contract::proto::{
     SearchRequest,
 };
 use recollect_tests::{
-    Client, DataDir, Key, Options, Server, eventually, history_request, runs, say, search_request,
-    text_of, texts, trials, turn,
+    Client, DataDir, Key, Options, SOON, Server, eventually, history_request, runs, say,
+    search_request, text_of, texts, trials, turn,
 };
 use uuid::Uuid;
 
@@ -26,6 +26,18 @@ trials![
     nothing_acknowledged_is_lost_when_postgres_is_killed,
     no_postgres_outlives_a_killed_server,
 ];
+
+/// How long a thousand messages may take to be indexed on a busy machine.
+const INDEXED: Duration = Duration::from_secs(200);
+
+/// A server that is patient with a busy machine: what becomes of a slow index or
+/// model is tested elsewhere.
+fn options() -> Options {
+    Options::with(&[
+        "index.search_timeout = \"20s\"",
+        "embedding.query_timeout = \"20s\"",
+    ])
+}
 
 /// A request, and the answer if there was one.
 type Sent = (AppendMessagesRequest, Option<AppendMessagesResponse>);
@@ -71,7 +83,7 @@ async fn write(
 
 async fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
     let dir = DataDir::new();
-    let server = Server::start(&dir, &Options::default());
+    let server = Server::start(&dir, &options());
     let client = server.client(Key::Acme).await;
     let mut threads = Vec::new();
     for _ in 0..4 {
@@ -85,11 +97,9 @@ async fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
         let thread_id = threads[writer % threads.len()].clone();
         writers.push(tokio::spawn(write(client, writer, thread_id, acks.clone())));
     }
-    eventually(
-        "enough was acknowledged",
-        Duration::from_secs(60),
-        async || acks.load(Ordering::SeqCst) >= 300,
-    )
+    eventually("enough was acknowledged", SOON, async || {
+        acks.load(Ordering::SeqCst) >= 300
+    })
     .await;
     server.kill();
     let mut sent: Vec<Sent> = Vec::new();
@@ -99,7 +109,7 @@ async fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
     let lost = sent.iter().filter(|(_, answer)| answer.is_none()).count();
     assert!(lost > 0, "nothing was under way when the server was killed");
 
-    let server = Server::start(&dir, &Options::default());
+    let server = Server::start(&dir, &options());
     let client = server.client(Key::Acme).await;
     let mut stored: HashMap<String, Vec<Message>> = HashMap::new();
     for thread_id in &threads {
@@ -179,7 +189,7 @@ async fn all_in_the_index(client: &Client, thread_id: &str, messages: &[Message]
 
 async fn points(client: &Client, expected: i64) {
     let what = format!("{expected} messages are in the index");
-    eventually(&what, Duration::from_secs(60), async || {
+    eventually(&what, INDEXED, async || {
         let status = client.index_status().await;
         status.state() == IndexState::Ready
             && status.pending_count == 0
@@ -203,14 +213,12 @@ async fn fill(client: &Client, count: i64) -> String {
 
 async fn a_server_killed_while_indexing_finishes_after_a_restart() {
     let dir = DataDir::new();
-    let server = Server::start(&dir, &Options::default());
+    let server = Server::start(&dir, &options());
     let client = server.client(Key::Acme).await;
     let thread_id = fill(&client, 1_000).await;
-    eventually(
-        "indexing is under way",
-        Duration::from_secs(30),
-        async || client.index_status().await.point_count > 0,
-    )
+    eventually("indexing is under way", SOON, async || {
+        client.index_status().await.point_count > 0
+    })
     .await;
     let status = client.index_status().await;
     assert!(
@@ -219,7 +227,7 @@ async fn a_server_killed_while_indexing_finishes_after_a_restart() {
     );
     server.kill();
 
-    let server = Server::start(&dir, &Options::default());
+    let server = Server::start(&dir, &options());
     let client = server.client(Key::Acme).await;
     points(&client, 1_000).await;
     let messages = client.all_messages(&thread_id).await;
@@ -254,7 +262,7 @@ fn garbage_below(path: &Path) -> usize {
 
 async fn a_broken_index_is_put_aside_and_rebuilt() {
     let dir = DataDir::new();
-    let server = Server::start(&dir, &Options::default());
+    let server = Server::start(&dir, &options());
     let client = server.client(Key::Acme).await;
     let thread_id = fill(&client, 150).await;
     points(&client, 150).await;
@@ -265,7 +273,7 @@ async fn a_broken_index_is_put_aside_and_rebuilt() {
         .expect("the index is in the data directory");
     let broken = overwrite(&index);
     assert!(broken > 0);
-    let server = Server::start(&dir, &Options::default());
+    let server = Server::start(&dir, &options());
     let client = server.client(Key::Acme).await;
     points(&client, 150).await;
     let messages = client.all_messages(&thread_id).await;
@@ -278,7 +286,7 @@ async fn a_broken_index_is_put_aside_and_rebuilt() {
 
 async fn a_lost_index_is_rebuilt() {
     let dir = DataDir::new();
-    let server = Server::start(&dir, &Options::default());
+    let server = Server::start(&dir, &options());
     let client = server.client(Key::Acme).await;
     let globex = server.client(Key::Globex).await;
     let thread_id = fill(&client, 60).await;
@@ -288,7 +296,7 @@ async fn a_lost_index_is_rebuilt() {
     assert!(server.stop().await.success());
 
     fs::remove_dir_all(dir.find("index").unwrap()).unwrap();
-    let server = Server::start(&dir, &Options::default());
+    let server = Server::start(&dir, &options());
     for (key, thread_id, count) in [(Key::Acme, thread_id, 60), (Key::Globex, other, 40)] {
         let client = server.client(key).await;
         points(&client, count).await;
@@ -299,22 +307,20 @@ async fn a_lost_index_is_rebuilt() {
 
 async fn nothing_acknowledged_is_lost_when_postgres_is_killed() {
     let dir = DataDir::new();
-    let server = Server::start(&dir, &Options::default());
+    let server = Server::start(&dir, &options());
     let client = server.client(Key::Acme).await;
     let thread_id = client.thread("app").await;
     let acks = Arc::new(AtomicUsize::new(0));
     let writer = tokio::spawn(write(client.clone(), 0, thread_id.clone(), acks.clone()));
-    eventually(
-        "enough was acknowledged",
-        Duration::from_secs(30),
-        async || acks.load(Ordering::SeqCst) >= 50,
-    )
+    eventually("enough was acknowledged", SOON, async || {
+        acks.load(Ordering::SeqCst) >= 50
+    })
     .await;
     dir.kill_postgres();
     let sent = writer.await.unwrap();
     drop(server);
 
-    let server = Server::start(&dir, &Options::default());
+    let server = Server::start(&dir, &options());
     let client = server.client(Key::Acme).await;
     for (request, answer) in &sent {
         let again = client.append_with(request.clone()).await;
@@ -334,12 +340,9 @@ async fn nothing_acknowledged_is_lost_when_postgres_is_killed() {
 
 async fn no_postgres_outlives_a_killed_server() {
     let dir = DataDir::new();
-    let server = Server::start(&dir, &Options::default());
+    let server = Server::start(&dir, &options());
     let postgres = dir.postgres_pid().unwrap();
     assert!(runs(postgres));
     server.kill();
-    eventually("Postgres ends", Duration::from_secs(20), async || {
-        !runs(postgres)
-    })
-    .await;
+    eventually("Postgres ends", SOON, async || !runs(postgres)).await;
 }

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use memory_contract::proto::{
     AppendMessagesRequest, ClearThreadRequest, CreateThreadRequest, DeleteMessageRequest,
@@ -14,7 +13,7 @@ use memory_contract::proto::{
 };
 use prost_types::FieldMask;
 use recollect_tests::{
-    Client, DataDir, Key, Options, Refused as _, Server, app, eventually, has_reason,
+    Client, DataDir, Key, Options, Refused as _, SOON, Server, app, eventually, has_reason,
     history_request, http_get, ids, recall_request, reply, say, search_request, session, texts,
     tool_call, tool_result, trials, turn,
 };
@@ -167,14 +166,10 @@ async fn t04_an_ephemeral_thread_that_nobody_uses_vanishes() {
     client.append(&idle, turn("Q", "A")).await;
     let metrics = async || http_get(&server.ready().metrics_addr, "/metrics").await.1;
     assert!(metrics().await.contains("recollect_ephemeral_threads 2"));
-    eventually(
-        "the memory of the idle one is free",
-        Duration::from_secs(30),
-        async || {
-            client.get_thread(&used).await;
-            metrics().await.contains("recollect_ephemeral_threads 1")
-        },
-    )
+    eventually("the memory of the idle one is free", SOON, async || {
+        client.get_thread(&used).await;
+        metrics().await.contains("recollect_ephemeral_threads 1")
+    })
     .await;
     let gone = client.threads().get_thread(get(&idle)).await;
     gone.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
@@ -186,15 +181,11 @@ async fn t04_an_ephemeral_thread_that_nobody_uses_vanishes() {
     let gone = client.messages().append_messages(append).await;
     gone.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
     client.append(&used, turn("Q", "A")).await;
-    eventually(
-        "nothing is held any more",
-        Duration::from_secs(30),
-        async || {
-            let metrics = metrics().await;
-            metrics.contains("recollect_ephemeral_threads 0")
-                && metrics.contains("recollect_ephemeral_bytes 0")
-        },
-    )
+    eventually("nothing is held any more", SOON, async || {
+        let metrics = metrics().await;
+        metrics.contains("recollect_ephemeral_threads 0")
+            && metrics.contains("recollect_ephemeral_bytes 0")
+    })
     .await;
 }
 

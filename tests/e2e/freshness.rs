@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use memory_contract::proto::{
     ClearThreadRequest, DeleteMessageRequest, DeleteThreadRequest, RecallRequest, RecallScope,
-    ResolveThreadRequest, Role, SearchMethod, SearchRequest,
+    Role, SearchMethod, SearchRequest,
 };
 use recollect_tests::{
-    Client, Key, Refused as _, SHARED, Server, app, eventually, ids, recall_request, say,
-    search_request, session, texts, trials, turn,
+    Client, Key, Refused as _, SHARED, SOON, Server, app, eventually, ids, recall_request, say,
+    search_request, texts, trials, turn,
 };
 
 use crate::{acme, diary};
@@ -187,27 +187,19 @@ async fn b03_what_is_expired_is_not_found_while_its_vector_lives() {
     let app = app();
     let other = client.thread(&app).await;
     diary::store(&client, &other).await;
-    let request = ResolveThreadRequest {
-        session: Some(session(&app, "ada", "thread:brief")),
-        ttl: Some(prost_types::Duration {
-            seconds: 4,
-            nanos: 0,
-        }),
-        ..Default::default()
-    };
-    let brief = client.threads().resolve_thread(request).await.unwrap();
-    let brief = brief.into_inner().thread.unwrap().thread_id;
+    let brief = client.thread(&app).await;
     let stored = client.append(&brief, vec![say(Role::User, SECRET)]).await;
     let search = SearchRequest {
         scope: RecallScope::User.into(),
         ..search_request(&other, "treasure oak", &stored.revision)
     };
     assert!(texts(&client.search(search.clone()).await.matches).contains(&SECRET.to_owned()));
+    client.expire(&brief).await;
     let get = memory_contract::proto::GetThreadRequest {
         thread_id: brief,
         session: None,
     };
-    eventually("the thread expires", Duration::from_secs(15), async || {
+    eventually("the thread expires", SOON, async || {
         client.threads().get_thread(get.clone()).await.is_err()
     })
     .await;
@@ -245,11 +237,9 @@ async fn the_index_forgets_what_was_erased() {
     assert!(!last.is_empty());
     let each = i64::try_from(diary::TALK.len()).unwrap() * 2;
     let points = async |expected: i64| {
-        eventually(
-            &format!("{expected} points"),
-            Duration::from_secs(20),
-            async || client.index_status().await.point_count == expected,
-        )
+        eventually(&format!("{expected} points"), SOON, async || {
+            client.index_status().await.point_count == expected
+        })
         .await;
     };
     points(each * 3).await;
@@ -278,20 +268,9 @@ async fn the_index_forgets_what_was_erased() {
     points(each).await;
 
     // An expired thread is erased by itself.
-    let request = memory_contract::proto::UpdateThreadRequest {
-        thread_id: three,
-        ttl: Some(prost_types::Duration {
-            seconds: 1,
-            nanos: 0,
-        }),
-        update_mask: Some(prost_types::FieldMask {
-            paths: vec!["ttl".to_owned()],
-        }),
-        ..Default::default()
-    };
-    client.threads().update_thread(request).await.unwrap();
+    client.expire(&three).await;
     points(0).await;
-    eventually("nothing is pending", Duration::from_secs(20), async || {
+    eventually("nothing is pending", SOON, async || {
         client.index_status().await.pending_count == 0
     })
     .await;
@@ -312,7 +291,7 @@ async fn the_index_status_tells_how_far_it_is() {
         (status.dead_letter_count, status.last_error.as_str()),
         (0, "")
     );
-    eventually("nothing is pending", Duration::from_secs(60), async || {
+    eventually("nothing is pending", SOON, async || {
         let status = client.index_status().await;
         status.pending_count == 0 && status.lag.unwrap_or_default().seconds == 0
     })

@@ -11,7 +11,7 @@ use recollect_tests::{
 };
 use serde_json::json;
 
-use crate::plain;
+use crate::{bulk, plain};
 
 trials![
     l11_messages_are_filtered_by_sender_and_sender_name,
@@ -373,7 +373,7 @@ async fn a_page_token_belongs_to_its_method() {
 }
 
 async fn a_page_ends_before_it_is_too_large_to_send() {
-    let client = plain().await;
+    let client = bulk().await;
     let thread_id = client.thread(&app()).await;
     let text = "a large message ".repeat(16_000);
     for _ in 0..4 {

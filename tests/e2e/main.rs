@@ -23,15 +23,19 @@ mod erasing;
 mod explain;
 mod external;
 mod files;
+mod foreign;
 mod freshness;
+mod gone;
 mod heads;
 mod history;
 mod isolation;
 mod limits;
 mod listing;
+mod models;
 mod nodes;
 mod nodes_context;
 mod nodes_objects;
+mod nodes_outage;
 mod nodes_processes;
 mod nodes_s3;
 mod nodes_turns;
@@ -48,10 +52,11 @@ mod tools;
 mod transfer;
 mod two_databases;
 mod windows;
+mod wrong_values;
 
 use std::process::ExitCode;
 
-use recollect_tests::{Client, Key, PLAIN, SHARED};
+use recollect_tests::{BULK, Client, Key, PLAIN, SHARED};
 
 fn main() -> ExitCode {
     let trials = [
@@ -64,6 +69,7 @@ fn main() -> ExitCode {
         windows::trials(),
         two_databases::trials(),
         policies::trials(),
+        nodes_outage::trials(),
         nodes_processes::trials(),
         nodes_s3::trials(),
         qdrant::trials(),
@@ -76,6 +82,8 @@ fn main() -> ExitCode {
         sessions::trials(),
         branches::trials(),
         heads::trials(),
+        gone::trials(),
+        models::trials(),
         history::trials(),
         oversized::trials(),
         parts::trials(),
@@ -97,7 +105,9 @@ fn main() -> ExitCode {
         context_prompt::trials(),
         context_recalled::trials(),
         isolation::trials(),
+        foreign::trials(),
         limits::trials(),
+        wrong_values::trials(),
         coverage::trials(),
         operations::trials(),
     ];
@@ -112,4 +122,9 @@ async fn acme() -> Client {
 /// A caller of the server without a model, for tests that need none.
 async fn plain() -> Client {
     PLAIN.client(Key::Acme).await
+}
+
+/// A caller of the server where nobody waits for the index.
+async fn bulk() -> Client {
+    BULK.client(Key::Acme).await
 }

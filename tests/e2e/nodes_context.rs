@@ -9,16 +9,14 @@ use memory_contract::proto::{
 };
 use prost_types::{Duration, FieldMask};
 use recollect_tests::{
-    Client, Refused as _, app, block, block_texts, check_context, context_request, eventually,
-    history_request, kinds, mode, node, node_turn, says, session, texts, trials, turn,
+    Client, Refused as _, SOON, app, block, block_texts, check_context, context_request,
+    eventually, history_request, kinds, mode, node, node_turn, says, session, texts, trials, turn,
 };
 use tonic::Code;
 use uuid::Uuid;
 
 use crate::nodes::ask;
 use crate::plain;
-
-const SOON: std::time::Duration = std::time::Duration::from_secs(20);
 
 trials![
     d01_conversations_and_nodes_have_memories_of_their_own,

@@ -3,18 +3,15 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::time::Duration;
 
 use memory_contract::proto::{DeleteThreadRequest, GetNodeMemoryStatusRequest, NodeRef};
 use recollect_tests::{
-    Cluster, DataDir, Failure, Key, Options, Refused as _, Server, eventually, node_turn,
+    Cluster, DataDir, Failure, Key, Options, Refused as _, SOON, Server, eventually, node_turn,
     recollect, trials, turn,
 };
 use tonic::Code;
 
 use crate::nodes_objects::{ask, flush, planner, read};
-
-const SOON: Duration = Duration::from_secs(40);
 
 trials![
     d22_writers_in_two_processes_never_lose_a_turn,

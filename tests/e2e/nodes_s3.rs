@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use memory_contract::proto::{FlushNodeMemoryRequest, GetNodeMemoryStatusRequest};
 use recollect_tests::{
-    DataDir, Key, Options, Refused as _, S3, Server, eventually, http_get, node, node_turn, trials,
+    DataDir, Key, Options, Refused as _, S3, S3Fault, SOON, Server, eventually, http_get, node,
+    node_turn, trials,
 };
 use serde_json::{Value, json};
 use tonic::Code;
@@ -13,8 +14,6 @@ trials![
     d22_what_somebody_else_writes_meanwhile_is_never_overwritten,
     d15_a_slow_deletion_takes_nothing_that_was_written_after_it,
 ];
-
-const SOON: Duration = Duration::from_secs(20);
 
 fn options(s3: &S3) -> Options {
     let mut options = Options::with(&[
@@ -76,7 +75,7 @@ async fn d22_what_somebody_else_writes_meanwhile_is_never_overwritten() {
     assert_eq!(on, ["1", "2", "theirs", "too", "5", "6"]);
 
     // A store that refuses keeps nobody from adding.
-    s3.set_broken(true);
+    s3.set_fault(S3Fault::Forbidden);
     client.add_turn(node_turn(&node, "7", "8")).await;
     let request = FlushNodeMemoryRequest {
         node: Some(node.clone()),
@@ -91,7 +90,7 @@ async fn d22_what_somebody_else_writes_meanwhile_is_never_overwritten() {
     assert_eq!(status.backend, "s3");
     assert_eq!(status.failing_node_count, 1);
     assert!(!status.last_error.is_empty());
-    s3.set_broken(false);
+    s3.set_fault(S3Fault::None);
     assert_eq!(client.flush_node(&node).await.flushed_turn_count, 2);
 
     assert_eq!(client.clear_node(&node).await, 10);

@@ -10,7 +10,7 @@ use serde_json::json;
 use tonic::Code;
 
 use crate::history::{pairs, tokens};
-use crate::plain;
+use crate::{bulk, plain};
 
 trials![
     d06_an_oversized_turn_is_shortened,
@@ -188,7 +188,7 @@ async fn d06_a_budget_below_one_frame_gives_nothing() {
 }
 
 async fn a_history_of_structured_data_fits_into_an_answer() {
-    let client = plain().await;
+    let client = bulk().await;
     let thread_id = client.thread(&app()).await;
     for _ in 0..20 {
         let rows = json!({"rows": ["x ".repeat(120_000)]});

@@ -10,8 +10,8 @@ use memory_contract::proto::{
     SearchRequest,
 };
 use recollect_tests::{
-    Client, Cluster, DataDir, Fault, Key, Options, Qdrant, Server, eventually, history_request,
-    recall_request, recollect, say, search_request, texts, trials, turn,
+    Client, Cluster, DataDir, Fault, Key, Options, Qdrant, SOON, Server, eventually,
+    history_request, recall_request, recollect, say, search_request, texts, trials, turn,
 };
 
 use crate::diary;
@@ -60,7 +60,7 @@ fn reasons(degradations: &[Degradation]) -> Vec<DegradationReason> {
 }
 
 async fn index_ready(client: &Client) {
-    eventually("the index is ready", Duration::from_secs(30), async || {
+    eventually("the index is ready", SOON, async || {
         client.index_status().await.state() == IndexState::Ready
     })
     .await;
@@ -263,7 +263,7 @@ async fn what_cannot_be_indexed_is_a_dead_letter_with_its_reason() {
         say(Role::User, "After."),
     ];
     let stored = client.append(&thread_id, said).await;
-    eventually("it is given up", Duration::from_secs(30), async || {
+    eventually("it is given up", SOON, async || {
         let status = client.index_status().await;
         status.dead_letter_count == 1 && status.pending_count == 0
     })
@@ -308,7 +308,7 @@ async fn what_cannot_be_indexed_is_a_dead_letter_with_its_reason() {
     };
     let queued = client.admin().reindex(reindex).await.unwrap().into_inner();
     assert_eq!(queued.queued_count, 1);
-    eventually("it is in the index", Duration::from_secs(30), async || {
+    eventually("it is in the index", SOON, async || {
         let status = client.index_status().await;
         (status.point_count, status.dead_letter_count) == (3, 0)
     })
@@ -379,14 +379,10 @@ async fn an_outage_of_qdrant_degrades_recall_and_loses_nothing() {
             "history does not notice"
         );
         qdrant.server().set_fault(Fault::None);
-        eventually(
-            "the index catches up",
-            Duration::from_secs(60),
-            async || {
-                let status = client.index_status().await;
-                status.pending_count == 0 && status.state() == IndexState::Ready
-            },
-        )
+        eventually("the index catches up", SOON, async || {
+            let status = client.index_status().await;
+            status.pending_count == 0 && status.state() == IndexState::Ready
+        })
         .await;
         let found = client.search(search(word, &stored.revision)).await;
         assert_eq!(found.degradations, [], "{fault:?}");
@@ -406,22 +402,18 @@ async fn a_qdrant_that_lost_everything_is_filled_again() {
     let request = search_request(&thread_id, "violin lessons", &stored.revision);
     assert_eq!(client.search(request.clone()).await.degradations, []);
     qdrant.server().lose_everything();
-    eventually("it is filled again", Duration::from_secs(60), async || {
+    eventually("it is filled again", SOON, async || {
         let status = client.index_status().await;
         status.state() == IndexState::Ready && status.point_count == 44
     })
     .await;
-    eventually(
-        "recall says no more that it is rebuilt",
-        Duration::from_secs(20),
-        async || {
-            let found = client.search(request.clone()).await;
-            assert_eq!(
-                texts(&found.matches)[0],
-                "On Thursdays I have violin lessons."
-            );
-            found.degradations.is_empty()
-        },
-    )
+    eventually("recall says no more that it is rebuilt", SOON, async || {
+        let found = client.search(request.clone()).await;
+        assert_eq!(
+            texts(&found.matches)[0],
+            "On Thursdays I have violin lessons."
+        );
+        found.degradations.is_empty()
+    })
     .await;
 }

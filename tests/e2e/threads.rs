@@ -1,7 +1,6 @@
 //! Threads: creating, finding, listing, changing, expiring.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use futures::future::join_all;
 use memory_contract::proto::{
@@ -9,7 +8,9 @@ use memory_contract::proto::{
     UpdateThreadRequest,
 };
 use prost_types::FieldMask;
-use recollect_tests::{Client, Refused as _, app, eventually, metadata, say, session, trials};
+use recollect_tests::{
+    Client, Refused as _, SOON, app, eventually, metadata, say, session, trials,
+};
 use serde_json::json;
 use tonic::Code;
 
@@ -272,7 +273,7 @@ async fn an_expired_thread_is_gone_and_its_key_is_free() {
     let request = ResolveThreadRequest {
         session: Some(session(&app, "ada", "thread:1")),
         ttl: Some(prost_types::Duration {
-            seconds: 1,
+            seconds: 3_600,
             nanos: 0,
         }),
         ..Default::default()
@@ -286,6 +287,7 @@ async fn an_expired_thread_is_gone_and_its_key_is_free() {
     client
         .append(&first.thread_id, vec![say(Role::User, "Briefly here.")])
         .await;
+    client.expire(&first.thread_id).await;
     let get = async || {
         let request = GetThreadRequest {
             thread_id: first.thread_id.clone(),
@@ -293,10 +295,7 @@ async fn an_expired_thread_is_gone_and_its_key_is_free() {
         };
         client.threads().get_thread(request).await
     };
-    eventually("the thread expires", Duration::from_secs(10), async || {
-        get().await.is_err()
-    })
-    .await;
+    eventually("the thread expires", SOON, async || get().await.is_err()).await;
     get().await.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
     assert!(list(&client, &app, "", 0).await.is_empty());
 

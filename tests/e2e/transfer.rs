@@ -11,7 +11,7 @@ use recollect_tests::{
 use tokio_stream::StreamExt as _;
 use uuid::Uuid;
 
-use crate::{diary, plain};
+use crate::{bulk, diary, plain};
 
 trials![
     l12_an_export_can_be_imported_elsewhere,
@@ -321,7 +321,7 @@ async fn l12_an_export_can_be_imported_elsewhere() {
 }
 
 async fn a_large_import_and_export_lose_nothing() {
-    let client = plain().await;
+    let client = bulk().await;
     let app = app();
     let requests = (0..12)
         .map(|number| {

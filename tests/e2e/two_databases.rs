@@ -1,7 +1,5 @@
 //! Conversations in another database than the rest.
 
-use std::time::Duration;
-
 use memory_contract::proto::{
     CreateApiKeyRequest, DeleteSecretRequest, File, FileRef, FileType, GetFileRequest,
     GetHistoryResponse, GetSecretRequest, GetServerInfoRequest, ListTransactionsRequest,
@@ -9,9 +7,9 @@ use memory_contract::proto::{
     file_ref, get_file_request, part::Content,
 };
 use recollect_tests::{
-    Client, Cluster, DataDir, Key, Options, Refused as _, Server, eventually, history_request,
-    http_get, node, node_turn, recall_request, recollect, search_request, texts, trials, turn,
-    with_parts,
+    Client, Cluster, DataDir, Key, Options, Refused as _, SOON, Server, eventually,
+    history_request, http_get, node, node_turn, recall_request, recollect, search_request, texts,
+    trials, turn, with_parts,
 };
 use tonic::Code;
 
@@ -163,13 +161,12 @@ async fn l07_messages_live_in_another_database_than_the_rest() {
         let (status, body) = http_get(metrics_addr, "/readyz").await;
         status == 200 && body.contains(&format!("\"{word}\""))
     };
-    let patience = Duration::from_secs(20);
-    eventually("it is degraded", patience, async || state("degraded").await).await;
+    eventually("it is degraded", SOON, async || state("degraded").await).await;
     let (_, body) = http_get(metrics_addr, "/readyz").await;
     assert!(body.contains("files"), "{body}");
 
     main.restart().await;
-    eventually("it is ready", patience, async || state("ready").await).await;
+    eventually("it is ready", SOON, async || state("ready").await).await;
     let history = client.history(history_request(&thread_id)).await;
     assert_eq!(looked_up(&history), known);
 }
@@ -303,8 +300,7 @@ async fn l07_keys_and_secrets_are_beside_the_conversations_and_both_tell_who_did
     };
     let refused = info(&client).await.refused();
     refused.is(Code::Unavailable, "DATABASE_UNAVAILABLE");
-    let patience = Duration::from_secs(20);
-    eventually("the key ends", patience, async || {
+    eventually("the key ends", SOON, async || {
         let answer = info(&reports).await;
         answer.is_err_and(|status| status.code() == Code::Unauthenticated)
     })

@@ -1,14 +1,13 @@
 //! Recent windows that are kept in memory: fast, and never stale.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::time::Duration;
 
 use memory_contract::proto::{
     ClearThreadRequest, DeleteMessageRequest, DeleteThreadRequest, RecallMode, RecallRequest, Role,
 };
 use recollect_tests::{
-    Client, Cluster, DataDir, Key, Options, Refused as _, Server, eventually, history_request,
-    http_get, recall_request, recollect, reply, say, texts, trials, turn,
+    Client, Cluster, DataDir, Key, Options, Refused as _, SOON, Server, eventually,
+    history_request, http_get, recall_request, recollect, reply, say, texts, trials, turn,
 };
 use tonic::Code;
 
@@ -190,11 +189,9 @@ async fn l05_the_cache_can_be_switched_off() {
         for _ in 0..5 {
             assert_eq!(history(&client, &thread_id).await, ["Q", "A"]);
         }
-        eventually(
-            "the reads are counted",
-            Duration::from_secs(10),
-            async || counted(&server, "hit").await == hits,
-        )
+        eventually("the reads are counted", SOON, async || {
+            counted(&server, "hit").await == hits
+        })
         .await;
     }
 }

@@ -4,7 +4,7 @@ use memory_contract::proto::{
     AppendMessagesRequest, AppendMessagesResponse, BuildContextRequest, BuildContextResponse,
     GetHistoryRequest, GetHistoryResponse, GetIndexStatusRequest, GetIndexStatusResponse,
     GetThreadRequest, ListMessagesRequest, Message, MessageInput, RecallRequest, RecallResponse,
-    ResolveThreadRequest, SearchRequest, SearchResponse, SessionRef, Thread,
+    ResolveThreadRequest, SearchRequest, SearchResponse, SessionRef, Thread, UpdateThreadRequest,
     admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
     file_service_client::FileServiceClient, key_service_client::KeyServiceClient,
     message_service_client::MessageServiceClient,
@@ -12,6 +12,7 @@ use memory_contract::proto::{
     policy_service_client::PolicyServiceClient, recall_service_client::RecallServiceClient,
     secret_service_client::SecretServiceClient, thread_service_client::ThreadServiceClient,
 };
+use prost_types::{Duration, FieldMask};
 use sha2::{Digest as _, Sha256};
 use tonic::metadata::AsciiMetadataValue;
 use tonic::service::{Interceptor, interceptor::InterceptedService};
@@ -19,6 +20,7 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};
 
 use crate::messages::session;
+use crate::wait::fresh;
 
 /// The user whom tests talk to unless they need another.
 pub const USER_DEFAULT: &str = "ada";
@@ -219,6 +221,23 @@ impl Client {
         response.into_inner().thread.unwrap()
     }
 
+    /// Ends a thread's life a second from now. One that was given so short a life
+    /// when it was made could end before anything is in it.
+    pub async fn expire(&self, thread_id: &str) {
+        let request = UpdateThreadRequest {
+            thread_id: thread_id.to_owned(),
+            ttl: Some(Duration {
+                seconds: 1,
+                nanos: 0,
+            }),
+            update_mask: Some(FieldMask {
+                paths: vec!["ttl".to_owned()],
+            }),
+            ..Default::default()
+        };
+        self.threads().update_thread(request).await.unwrap();
+    }
+
     /// Stores messages at the end of a thread.
     pub async fn append(
         &self,
@@ -273,20 +292,28 @@ impl Client {
         .await
     }
 
-    /// A recall.
+    /// A recall; a [`crate::patient`] one waits until the index is fresh.
     pub async fn recall(&self, request: RecallRequest) -> RecallResponse {
-        self.recalls().recall(request).await.unwrap().into_inner()
+        fresh(request, async |request| {
+            self.recalls().recall(request).await
+        })
+        .await
     }
 
-    /// A context.
+    /// A context; a [`crate::patient`] one waits until the index is fresh.
     pub async fn context(&self, request: BuildContextRequest) -> BuildContextResponse {
-        let response = self.contexts().build_context(request).await.unwrap();
-        response.into_inner()
+        fresh(request, async |request| {
+            self.contexts().build_context(request).await
+        })
+        .await
     }
 
-    /// A search.
+    /// A search; a [`crate::patient`] one waits until the index is fresh.
     pub async fn search(&self, request: SearchRequest) -> SearchResponse {
-        self.recalls().search(request).await.unwrap().into_inner()
+        fresh(request, async |request| {
+            self.recalls().search(request).await
+        })
+        .await
     }
 
     /// How the index is doing for this caller's tenant.

@@ -1,5 +1,6 @@
 //! Directories for servers.
 
+use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex};
@@ -17,6 +18,15 @@ const SLOTS: usize = 3;
 static SLOTS_TAKEN: Mutex<usize> = Mutex::new(0);
 static SLOT_FREE: Condvar = Condvar::new();
 
+thread_local! {
+    static WAITED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+/// How long this thread's test has waited for slots.
+pub(crate) fn waited() -> Duration {
+    WAITED.get()
+}
+
 /// A directory for a server's data, configuration and log. While it lives it
 /// holds one of few slots, so that many tests do not start servers at once.
 pub struct DataDir {
@@ -31,11 +41,13 @@ impl DataDir {
     /// An empty directory that root alone can enter.
     #[expect(clippy::new_without_default, reason = "it makes a directory")]
     pub fn new() -> Self {
+        let start = Instant::now();
         let mut taken = SLOTS_TAKEN.lock().unwrap();
         while *taken >= SLOTS {
             taken = SLOT_FREE.wait(taken).unwrap();
         }
         *taken += 1;
+        WAITED.set(WAITED.get() + start.elapsed());
         Self {
             dir: temp_dir(),
             slot: true,

@@ -70,7 +70,8 @@ impl Dynamic {
         Self::send(client, method, Vec::new()).await
     }
 
-    async fn send(
+    /// Calls a method with any bytes in the place of a request.
+    pub async fn send(
         client: &Client,
         method: &MethodDescriptor,
         request: Vec<u8>,

@@ -37,16 +37,16 @@ pub use dynamic::Dynamic;
 pub use failure::{Failure, Refused};
 pub use features::{Promise, promises, row_of};
 pub use messages::{
-    app, file, has_reason, history_request, ids, json, metadata, recall_request, reply, say,
-    search_request, session, text_of, texts, tool_call, tool_result, turn, with_parts,
+    app, file, has_reason, history_request, ids, json, metadata, patient, recall_request, reply,
+    say, search_request, session, text_of, texts, tool_call, tool_result, turn, with_parts,
 };
 pub use nodes::{node, node_texts, node_turn, says};
 pub use postgres::Cluster;
 pub use process::{free_addr, http_get, runs};
 pub use qdrant::{Fault, Qdrant};
 pub use raw::raw_call;
-pub use s3::S3;
+pub use s3::{S3, S3Fault};
 pub use server::{Options, Ready, Server};
-pub use shared::{PLAIN, SHARED, Shared};
+pub use shared::{BULK, PLAIN, SHARED, Shared};
 pub use trial::{Outcome, Skipped, main_with, trial};
-pub use wait::{eventually, eventually_some};
+pub use wait::{SOON, eventually, eventually_some};

@@ -7,12 +7,15 @@ use memory_contract::proto::{
 };
 use prost_types::{Duration, ListValue, Struct, Value, value::Kind};
 
-/// How long a search may wait for the index: long, because the machine may be
-/// busy, and short of the test's own limit.
-const MAX_WAIT: Duration = Duration {
-    seconds: 30,
-    nanos: 0,
-};
+/// How long one call of a patient caller waits for the index. A busy machine may
+/// need longer, and then [`crate::Client`] asks again; what is left of the
+/// call's time has to be enough for the answer even there.
+pub fn patient() -> Duration {
+    Duration {
+        seconds: 10,
+        nanos: 0,
+    }
+}
 
 /// An app id that no other test has.
 pub fn app() -> String {
@@ -151,7 +154,7 @@ pub fn recall_request(thread_id: &str, query: &str, revision: &str) -> RecallReq
         thread_id: thread_id.to_owned(),
         query: query.to_owned(),
         at_least_as_fresh: revision.to_owned(),
-        max_wait: Some(MAX_WAIT),
+        max_wait: Some(patient()),
         ..Default::default()
     }
 }
@@ -162,7 +165,7 @@ pub fn search_request(thread_id: &str, query: &str, revision: &str) -> SearchReq
         thread_id: thread_id.to_owned(),
         query: query.to_owned(),
         at_least_as_fresh: revision.to_owned(),
-        max_wait: Some(MAX_WAIT),
+        max_wait: Some(patient()),
         ..Default::default()
     }
 }

@@ -16,12 +16,32 @@ use tokio::sync::{oneshot, watch};
 
 const BUCKET: &str = "memories";
 
-/// A running server.
+/// A server, with what it has stored.
 pub struct S3 {
     addr: SocketAddr,
     bucket: Arc<Mutex<Bucket>>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    running: Option<Running>,
+}
+
+/// Where it listens.
+struct Running {
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+/// What becomes of requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum S3Fault {
+    /// They are answered.
+    #[default]
+    None,
+    /// They are refused for good, with 403.
+    Forbidden,
+    /// They fail, with 503.
+    Failing,
+    /// They wait, and are carried out in the end, also those that the client has
+    /// given up.
+    Hanging,
 }
 
 #[derive(Default)]
@@ -33,8 +53,10 @@ struct Bucket {
     meddling: Option<Vec<u8>>,
     /// Conditional writes that were refused.
     refused: usize,
-    /// Whether every request fails.
-    broken: bool,
+    /// What becomes of requests.
+    fault: watch::Sender<S3Fault>,
+    /// Requests received.
+    requests: usize,
     /// Whether deletions have to wait.
     held: watch::Sender<bool>,
 }
@@ -44,33 +66,27 @@ impl S3 {
     #[expect(clippy::new_without_default, reason = "it starts a server")]
     pub fn new() -> Self {
         let bucket = Arc::new(Mutex::new(Bucket::default()));
-        let (sender, receiver) = mpsc::channel();
-        let (stop, stopped) = oneshot::channel::<()>();
-        let routes = Router::new()
-            .fallback(answer)
-            .with_state(Arc::clone(&bucket));
-        // In a thread of its own: a test that waits for a process must not keep
-        // it from answering.
-        let thread = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .unwrap();
-            runtime.block_on(async {
-                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-                sender.send(listener.local_addr().unwrap()).unwrap();
-                tokio::select! {
-                    served = axum::serve(listener, routes) => served.unwrap(),
-                    _ = stopped => {}
-                }
-            });
-        });
+        let (running, addr) = Running::start("127.0.0.1:0", &bucket);
         Self {
-            addr: receiver.recv().unwrap(),
+            addr,
             bucket,
-            stop: Some(stop),
-            thread: Some(thread),
+            running: Some(running),
         }
+    }
+
+    /// Ends it: connections are refused. What is stored stays.
+    pub fn stop(&mut self) {
+        if let Some(Running { stop, thread }) = self.running.take() {
+            let _ = stop.send(());
+            let _ = thread.join();
+        }
+    }
+
+    /// Starts it again where it was.
+    pub fn restart(&mut self) {
+        self.stop();
+        let (running, _) = Running::start(&self.addr.to_string(), &self.bucket);
+        self.running = Some(running);
     }
 
     /// The lines of a configuration that choose it.
@@ -104,9 +120,14 @@ impl S3 {
         self.bucket.lock().unwrap().refused
     }
 
-    /// Whether every request fails from now on.
-    pub fn set_broken(&self, broken: bool) {
-        self.bucket.lock().unwrap().broken = broken;
+    /// What becomes of requests from now on.
+    pub fn set_fault(&self, fault: S3Fault) {
+        self.bucket.lock().unwrap().fault.send_replace(fault);
+    }
+
+    /// How many requests came in so far.
+    pub fn requests(&self) -> usize {
+        self.bucket.lock().unwrap().requests
     }
 
     /// Whether deletions wait from now on. They are done in the end, also those
@@ -118,12 +139,36 @@ impl S3 {
 
 impl Drop for S3 {
     fn drop(&mut self) {
-        if let Some(stop) = self.stop.take() {
-            let _ = stop.send(());
-        }
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        self.stop();
+    }
+}
+
+impl Running {
+    /// Listens, and tells where.
+    fn start(addr: &str, bucket: &Arc<Mutex<Bucket>>) -> (Self, SocketAddr) {
+        let (sender, receiver) = mpsc::channel();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let routes = Router::new()
+            .fallback(answer)
+            .with_state(Arc::clone(bucket));
+        let addr = addr.to_owned();
+        // In a thread of its own: a test that waits for a process must not keep
+        // it from answering.
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let listener = TcpListener::bind(addr).await.unwrap();
+                sender.send(listener.local_addr().unwrap()).unwrap();
+                tokio::select! {
+                    served = axum::serve(listener, routes) => served.unwrap(),
+                    _ = stopped => {}
+                }
+            });
+        });
+        (Self { stop, thread }, receiver.recv().unwrap())
     }
 }
 
@@ -152,9 +197,38 @@ async fn answer(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    if bucket.lock().unwrap().broken {
-        return StatusCode::FORBIDDEN.into_response();
+    let mut fault = {
+        let mut bucket = bucket.lock().unwrap();
+        bucket.requests += 1;
+        bucket.fault.subscribe()
+    };
+    let now = *fault.borrow();
+    match now {
+        S3Fault::None => {}
+        S3Fault::Forbidden => return StatusCode::FORBIDDEN.into_response(),
+        S3Fault::Failing => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        S3Fault::Hanging => {
+            // In a task of its own, which outlives the client's connection.
+            let late = tokio::spawn(async move {
+                fault
+                    .wait_for(|fault| *fault != S3Fault::Hanging)
+                    .await
+                    .unwrap();
+                carry_out(bucket, method, uri, headers, body).await
+            });
+            return late.await.unwrap();
+        }
     }
+    carry_out(bucket, method, uri, headers, body).await
+}
+
+async fn carry_out(
+    bucket: Arc<Mutex<Bucket>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let Some(key) = uri.path().strip_prefix(&format!("/{BUCKET}/")) else {
         return StatusCode::NOT_FOUND.into_response();
     };

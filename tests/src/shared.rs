@@ -20,12 +20,24 @@ struct Running {
     ready: Ready,
 }
 
-/// The embedded default as it is, for tests of recall.
-pub static SHARED: Shared = Shared::new(&[]);
+/// The embedded default, for tests of recall. Only its patience is longer: the
+/// machine may be busy, and what becomes of a slow model or index is tested
+/// elsewhere.
+pub static SHARED: Shared = Shared::new(&[
+    "embedding.query_timeout = \"20s\"",
+    "index.search_timeout = \"20s\"",
+]);
 
 /// A server without a model, for tests of everything else: indexing takes it no
 /// time, so that nobody who waits for the index waits for those.
-pub static PLAIN: Shared = Shared::new(&["embedding.kind = \"none\""]);
+pub static PLAIN: Shared = Shared::new(&[
+    "embedding.kind = \"none\"",
+    "index.search_timeout = \"20s\"",
+]);
+
+/// A server for tests that store so much that the index is behind for a while:
+/// here nobody waits for it.
+pub static BULK: Shared = Shared::new(&["embedding.kind = \"none\""]);
 
 impl Shared {
     const fn new(config: &'static [&'static str]) -> Self {

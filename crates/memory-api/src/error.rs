@@ -19,6 +19,9 @@ pub(crate) enum ApiError {
     Recall(#[from] RecallError),
     #[error(transparent)]
     Budget(#[from] BudgetError),
+    /// A message that the request names is not there.
+    #[error("{field}: the thread has no such message")]
+    MessageNotFound { field: &'static str },
     #[error("node memory needs a conversation")]
     NodeMemoryNeedsConversation,
     /// System prompt and input need more tokens than the budget has.
@@ -54,6 +57,14 @@ impl From<Invalid> for ApiError {
 }
 
 impl ApiError {
+    /// Adds which field of the request names the message, where one is not there.
+    pub(crate) fn naming(self, field: &'static str) -> Self {
+        match self {
+            Self::Store(StoreError::MessageNotFound) => Self::MessageNotFound { field },
+            other => other,
+        }
+    }
+
     /// Whether the same call may succeed later.
     pub(crate) fn retryable(&self) -> bool {
         match self {
@@ -63,6 +74,7 @@ impl ApiError {
             Self::KeyLookup(error) => error.retryable(),
             Self::Overloaded { .. } => true,
             Self::Invalid(_)
+            | Self::MessageNotFound { .. }
             | Self::NodeMemoryNeedsConversation
             | Self::ContextTooLarge { .. }
             | Self::ContextTooLong { .. }

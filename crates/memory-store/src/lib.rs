@@ -42,7 +42,7 @@ pub use keyring::{Keyring, new_key};
 pub use message::{History, HistoryQuery, MessageQuery, Order};
 pub use migrate::{MigrationReport, migrate};
 pub use nodes::{AddedTurn, Deletion, Node, NodeMemory, NodeStats, NodeStatus, NodeTurn};
-pub use objects::{Objects, ObjectsConfig};
+pub use objects::{Objects, ObjectsConfig, waiting_until};
 pub use outbox::{Claim, DeadLetter, Failure, Job, JobKind, LeaseId, Outbox, OutboxStats};
 pub use policy::{AppPolicy, Policies};
 pub use pool::PoolStatus;

@@ -8,7 +8,7 @@ use memory_contract::proto::{
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, DataDir, Dynamic, Key, PLAIN, Refused as _, Server, app, eventually, trials, turn,
+    Client, DataDir, Dynamic, Key, PLAIN, Refused as _, SOON, Server, app, eventually, trials, turn,
 };
 use tonic::Code;
 
@@ -117,13 +117,13 @@ async fn l06_a_key_ends_when_it_expires() {
     };
     let past = admin.keys().create_api_key(request(at(-1))).await;
     past.refused().names_field("expire_time");
-    let expires = at(3);
+    let expires = at(8);
     let made = admin.keys().create_api_key(request(expires)).await;
     let made = made.unwrap().into_inner();
     assert_eq!(made.api_key.unwrap().expire_time, expires);
     let client = caller(&PLAIN.ready().addr, &made.secret).await;
     assert_eq!(tenant(&client).await.as_deref(), Some("acme"));
-    let limit = Duration::from_secs(3) + END;
+    let limit = Duration::from_secs(8) + END;
     eventually("the key ends", limit, async || {
         tenant(&client).await.is_none()
     })
@@ -263,7 +263,7 @@ async fn without_a_database_the_configured_keys_go_on() {
         .await
         .is(Code::Unauthenticated, "UNAUTHENTICATED");
     cluster.restart().await;
-    eventually("the key works again", Duration::from_secs(20), async || {
+    eventually("the key works again", SOON, async || {
         get(&client).await.code == Code::InvalidArgument
     })
     .await;

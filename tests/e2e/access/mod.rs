@@ -44,7 +44,7 @@ pub async fn transactions(
 }
 
 /// What was done to a thread, the newest first: actor, action, subject, count.
-async fn done_to(client: &Client, thread_id: &str) -> Vec<(String, String, String, i64)> {
+pub async fn done_to(client: &Client, thread_id: &str) -> Vec<(String, String, String, i64)> {
     let request = ListTransactionsRequest {
         thread_id: thread_id.to_owned(),
         ..Default::default()

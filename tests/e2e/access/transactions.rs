@@ -1,16 +1,14 @@
 //! Who did what.
 
-use std::time::Duration;
-
 use memory_contract::proto::{
     AppendMessagesRequest, ClearThreadRequest, CreateThreadRequest, DeleteMessageRequest,
     DeleteThreadRequest, ImportMessagesRequest, ListTransactionsRequest, ResolveThreadRequest,
     Role, UpdateThreadRequest,
 };
-use prost_types::{Duration as ProtoDuration, FieldMask};
+use prost_types::FieldMask;
 use recollect_tests::{
-    Client, DataDir, Key, Options, PLAIN, Refused as _, Server, app, eventually_some, say, session,
-    trials, turn,
+    Client, DataDir, Key, Options, PLAIN, Refused as _, SOON, Server, app, eventually_some, say,
+    session, trials, turn,
 };
 use tokio_stream::StreamExt as _;
 use tonic::Code;
@@ -179,10 +177,6 @@ async fn l06_an_expired_thread_was_erased_by_the_server_itself() {
     let client = plain().await;
     let request = ResolveThreadRequest {
         session: Some(session(&app(), "ada", "thread:1")),
-        ttl: Some(ProtoDuration {
-            seconds: 1,
-            nanos: 0,
-        }),
         ..Default::default()
     };
     let resolve = async || {
@@ -191,7 +185,8 @@ async fn l06_an_expired_thread_was_erased_by_the_server_itself() {
     };
     let old = resolve().await.thread.unwrap().thread_id;
     client.append(&old, turn("Q", "A")).await;
-    let new = eventually_some("it expires", Duration::from_secs(10), async || {
+    client.expire(&old).await;
+    let new = eventually_some("it expires", SOON, async || {
         let answer = resolve().await;
         answer
             .created

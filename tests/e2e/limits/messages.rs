@@ -8,7 +8,7 @@ use tonic::Code;
 use uuid::Uuid;
 
 use super::{APPEND, Case, append, edges, user, values};
-use crate::plain;
+use crate::bulk;
 
 trials![
     fields_of_messages_have_limits,
@@ -26,7 +26,7 @@ fn nested(levels: usize) -> Value {
 }
 
 async fn fields_of_messages_have_limits() {
-    let client = &plain().await;
+    let client = &bulk().await;
     let thread_id = client.thread(&app()).await;
     edges(client, APPEND, "messages[0].name", 256, |name| {
         append(
@@ -77,7 +77,7 @@ async fn fields_of_messages_have_limits() {
 }
 
 async fn fields_of_tools_and_files_have_limits() {
-    let client = &plain().await;
+    let client = &bulk().await;
     let thread_id = client.thread(&app()).await;
     let part = |role: &str, kind: &str, good: Value, key: &str, text: String| {
         let mut content = good;
@@ -148,7 +148,7 @@ async fn fields_of_tools_and_files_have_limits() {
 }
 
 async fn metadata_and_json_have_limits() {
-    let client = &plain().await;
+    let client = &bulk().await;
     let name = app();
     let thread_id = client.thread(&name).await;
     let big = |bytes: usize| json!({"x": "y".repeat(bytes)});
@@ -232,7 +232,7 @@ async fn metadata_and_json_have_limits() {
 }
 
 async fn sizes_of_messages_and_batches_have_limits() {
-    let client = &plain().await;
+    let client = &bulk().await;
     let thread_id = client.thread(&app()).await;
     let parts = |count: usize, bytes: usize| -> Value {
         (0..count)
@@ -263,7 +263,7 @@ async fn sizes_of_messages_and_batches_have_limits() {
 }
 
 async fn roles_and_parts_have_to_fit() {
-    let client = &plain().await;
+    let client = &bulk().await;
     let thread_id = client.thread(&app()).await;
     let call = json!({"tool_call": {"tool_call_id": "c", "name": "n"}});
     let result = json!({"tool_result": {"tool_call_id": "c", "text": "t"}});
@@ -292,7 +292,7 @@ async fn roles_and_parts_have_to_fit() {
 }
 
 async fn parents_within_a_batch_cannot_form_a_cycle() {
-    let client = &plain().await;
+    let client = &bulk().await;
     let thread_id = client.thread(&app()).await;
     let (a, b) = (Uuid::new_v4().to_string(), Uuid::new_v4().to_string());
     let message = |id: &str, parent: &str| {
@@ -325,7 +325,7 @@ async fn parents_within_a_batch_cannot_form_a_cycle() {
 }
 
 async fn times_out_of_range_are_refused() {
-    let client = plain().await;
+    let client = bulk().await;
     let thread_id = client.thread(&app()).await;
     for (seconds, nanos, good) in [
         (-62_135_596_800, 0, true),
@@ -356,7 +356,7 @@ async fn times_out_of_range_are_refused() {
 }
 
 async fn several_wrong_fields_are_all_named() {
-    let client = &plain().await;
+    let client = &bulk().await;
     let thread_id = client.thread(&app()).await;
     let messages = json!([
         {"role": "ROLE_USER", "parts": [{"text": "fine"}]},

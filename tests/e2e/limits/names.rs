@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{APPEND, Case, append, edges, user, values};
-use crate::plain;
+use crate::bulk;
 
 trials![
     fields_of_sessions_and_threads_have_limits,
@@ -19,7 +19,7 @@ fn query_without(thread_id: &str, key: &str, value: &str) -> Value {
 }
 
 async fn fields_of_sessions_and_threads_have_limits() {
-    let client = &plain().await;
+    let client = &bulk().await;
     let unique = || format!("thread:{}", Uuid::new_v4());
     let name = app();
     let with = |session: Value| json!({"session": session});
@@ -89,7 +89,7 @@ async fn fields_of_sessions_and_threads_have_limits() {
 }
 
 async fn nul_is_refused_wherever_there_is_text() {
-    let client = &plain().await;
+    let client = &bulk().await;
     let name = app();
     let thread_id = client.thread(&name).await;
     let nul = "a\u{0}b";
@@ -185,7 +185,7 @@ async fn nul_is_refused_wherever_there_is_text() {
 }
 
 async fn ids_that_are_none_are_refused() {
-    let client = &plain().await;
+    let client = &bulk().await;
     let thread_id = client.thread(&app()).await;
     let message = Uuid::new_v4().to_string();
     for (method, request) in crate::isolation::requests_for(&thread_id, &message) {
@@ -263,7 +263,7 @@ async fn ids_that_are_none_are_refused() {
 }
 
 async fn a_choice_of_two_is_neither_both_nor_none() {
-    let client = &plain().await;
+    let client = &bulk().await;
     let name = app();
     let thread_id = client.thread(&name).await;
     let session = json!({"app_id": name, "session_key": "thread:1"});

@@ -4,7 +4,7 @@ use recollect_tests::{Client, app, trials};
 use serde_json::{Value, json};
 
 use super::{Case, edges, values};
-use crate::plain;
+use crate::bulk;
 
 trials![
     fields_of_histories_and_lists_have_limits,
@@ -50,7 +50,7 @@ async fn filters(client: &Client, method: &str, with: &impl Fn(&str, Value) -> V
 }
 
 async fn fields_of_histories_and_lists_have_limits() {
-    let client = &plain().await;
+    let client = &bulk().await;
     let name = app();
     let thread_id = client.thread(&name).await;
     let history = "MessageService/GetHistory";
@@ -141,7 +141,7 @@ async fn fields_of_histories_and_lists_have_limits() {
 }
 
 async fn fields_of_recall_and_search_have_limits() {
-    let client = &plain().await;
+    let client = &bulk().await;
     let thread_id = client.thread(&app()).await;
     let with = |key: &str, value: Value| {
         let mut request = json!({"thread_id": thread_id, "query": "x"});

@@ -1,5 +1,6 @@
 //! Policies: what an app, a thread and a request say of memory, and what holds.
 
+mod impossible;
 mod levels;
 mod stored;
 mod wrong;
@@ -14,10 +15,15 @@ use prost_types::FieldMask;
 use recollect_tests::Client;
 
 pub fn trials() -> Vec<Trial> {
-    [stored::trials(), levels::trials(), wrong::trials()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        impossible::trials(),
+        stored::trials(),
+        levels::trials(),
+        wrong::trials(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 async fn set(client: &Client, app: &str, policy: MemoryPolicy) -> AppPolicy {

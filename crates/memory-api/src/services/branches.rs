@@ -31,7 +31,8 @@ impl Threads {
         let thread = self
             .store
             .set_head(&tenant, id, MessageId::from(head), expected)
-            .await?;
+            .await
+            .map_err(|error| ApiError::from(error).naming("head_message_id"))?;
         Ok(SetHeadResponse {
             thread: Some(thread.into()),
         })

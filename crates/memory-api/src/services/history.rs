@@ -114,7 +114,10 @@ async fn within_budget(
         let History {
             mut messages,
             older,
-        } = store.history(tenant, &query).await?;
+        } = store
+            .history(tenant, &query)
+            .await
+            .map_err(|error| ApiError::from(error).naming("head_message_id"))?;
         messages.reverse();
         let last = read == READS || !older;
         match cut_apart(messages, budget, !older).await? {

@@ -153,7 +153,8 @@ impl Messages {
             message_id,
         } = request.into_inner();
         let (thread, message) = message_place(&thread_id, &message_id)?;
-        let message = self.store.get_message(&tenant, thread, message).await?;
+        let message = self.store.get_message(&tenant, thread, message).await;
+        let message = message.map_err(|error| ApiError::from(error).naming("message_id"))?;
         let mut message = proto::Message::from(message);
         annotate(&self.store, &tenant, references(&mut message).collect()).await?;
         Ok(GetMessageResponse {
@@ -171,7 +172,8 @@ impl Messages {
             message_id,
         } = request.into_inner();
         let (thread, message) = message_place(&thread_id, &message_id)?;
-        let revision = self.store.delete_message(&tenant, thread, message).await?;
+        let revision = self.store.delete_message(&tenant, thread, message).await;
+        let revision = revision.map_err(|error| ApiError::from(error).naming("message_id"))?;
         if let Some(indexer) = &self.indexer {
             indexer.wake();
         }

@@ -77,9 +77,9 @@ impl Policies {
         let policy = match policy {
             Some(policy) => policy_of("policy", PolicyLevel::App, Some(policy)),
             // An empty policy has to be meant.
-            None => Err(Invalid::missing("policy")),
+            None => Err(Invalid::missing("policy").into()),
         };
-        let policy = fields.get(policy);
+        let policy = fields.get_all(policy);
         let (app, policy) = fields.all(app.zip(policy))?;
         let stored = self.store.set_app_policy(&tenant, &app, &policy).await?;
         Ok(SetAppPolicyResponse {
@@ -178,12 +178,10 @@ pub(super) fn policy_of(
     field: &str,
     level: PolicyLevel,
     policy: Option<proto::MemoryPolicy>,
-) -> Result<MemoryPolicy, Invalid> {
-    let policy = policy_from(field, level, policy)?;
-    if let Some(template) = &policy.query_prompt_template {
-        QueryTemplate::compile(template).map_err(|invalid| invalid.within(field))?;
-    }
-    Ok(policy)
+) -> Result<MemoryPolicy, InvalidFields> {
+    policy_from(field, level, policy, |template| {
+        QueryTemplate::compile(template).map(drop)
+    })
 }
 
 enum Whose {
@@ -216,8 +214,8 @@ fn whose_policy(
             "is required, or else session or app_id",
         ))),
     };
-    let policy = fields.take(policy_of("policy", PolicyLevel::Request, policy));
-    Ok((fields.all(whose)?, policy))
+    let policy = fields.get_all(policy_of("policy", PolicyLevel::Request, policy));
+    fields.all(whose.zip(policy))
 }
 
 fn app_from(app_id: String) -> Result<AppId, Invalid> {

@@ -1,6 +1,6 @@
 //! Recall and search.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use memory_contract::proto::recall_service_server::RecallService;
 use memory_contract::proto::{
@@ -17,8 +17,12 @@ use super::recall_request::{RecallWanted, recall_request};
 use crate::error::ApiError;
 use crate::layers::{remaining, tenant_of};
 
-/// What is left of a call's time for the answer, after waiting for the index.
+/// What is left of a call's time for the answer, after waiting for the index: at
+/// least this, or half of a time that is shorter than twice this.
 const ANSWERING: Duration = Duration::from_millis(500);
+/// The same as a part of the call's time, where that is longer: whoever waits long
+/// waits for a busy machine.
+const ANSWERING_PART: u32 = 10;
 
 /// Answers questions to the memory.
 #[derive(Clone)]
@@ -54,7 +58,7 @@ impl Recalls {
         let wanted = recall_request(request.into_inner())?;
         let effective = self.policy_of(&tenant, &wanted).await?;
         let mut query = wanted.query(&effective);
-        query.max_wait = query.max_wait.min(patience);
+        query.max_wait = wait_until(patience, query.max_wait);
         let tokenizer = query.tokenizer;
         let recalled = self.recall.recall(&tenant, query).await?;
         let mut response = recalled_response(recalled, tokenizer, effective);
@@ -89,7 +93,7 @@ impl Recalls {
         let tenant = tenant_of(&request)?;
         let patience = patience(&request);
         let mut query = search_query(request.into_inner())?;
-        query.max_wait = query.max_wait.min(patience);
+        query.max_wait = wait_until(patience, query.max_wait);
         let found = self.recall.search(&tenant, query).await?;
         let mut matches: Vec<_> = found.matches.into_iter().map(recalled_message).collect();
         self.annotate(&tenant, &mut matches).await?;
@@ -110,8 +114,15 @@ impl Recalls {
     }
 }
 
-/// How long a call can wait for the index and still answer in time.
-pub(super) fn patience<T>(request: &Request<T>) -> Duration {
+/// Until when a call can wait for the index and still answer in time. It is a
+/// moment, because what is done before the waiting takes its time too.
+pub(super) fn patience<T>(request: &Request<T>) -> Instant {
     let left = remaining(request, Duration::from_secs(3_600));
-    left.saturating_sub(ANSWERING.min(left / 2))
+    let answering = ANSWERING.max(left / ANSWERING_PART).min(left / 2);
+    Instant::now() + left.saturating_sub(answering)
+}
+
+/// How much of a wait is left until then.
+pub(super) fn wait_until(until: Instant, max_wait: Duration) -> Duration {
+    max_wait.min(until.saturating_duration_since(Instant::now()))
 }

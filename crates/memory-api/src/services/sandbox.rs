@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
-use memory_contract::{Invalid, limits};
+use memory_contract::{Invalid, check, limits};
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, Value};
 
 const NAME: &str = "template";
@@ -37,16 +37,7 @@ impl Sandbox {
         source: String,
         values: &[&str],
     ) -> Result<Self, Invalid> {
-        if source.len() > limits::TEMPLATE_BYTES {
-            return Err(Invalid::new(
-                field,
-                format!(
-                    "must have at most {} bytes, has {}",
-                    limits::TEMPLATE_BYTES,
-                    source.len()
-                ),
-            ));
-        }
+        let source = check::long_text(field, source, limits::TEMPLATE_BYTES)?;
         let mut environment = Environment::empty();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_auto_escape_callback(|_| AutoEscape::None);

@@ -305,7 +305,9 @@ fn new_thread(
         title: fields.take(title_from(title)),
         metadata: fields.take(metadata_from(metadata)),
         ttl: fields.take(ttl_from(ttl)),
-        policy: fields.take(policy_of("policy", PolicyLevel::Thread, policy)),
+        policy: fields
+            .get_all(policy_of("policy", PolicyLevel::Thread, policy))
+            .unwrap_or_default(),
     };
     Ok((fields.all(names)?, birth))
 }
@@ -352,7 +354,7 @@ fn thread_change(request: UpdateThreadRequest) -> Result<(ThreadId, ThreadChange
             "policy" => {
                 let new = policy
                     .take()
-                    .map(|new| fields.take(policy_of("policy", PolicyLevel::Thread, new)));
+                    .and_then(|new| fields.get_all(policy_of("policy", PolicyLevel::Thread, new)));
                 change.policy = new.or(change.policy);
             }
             _ => fields.take(Err(Invalid::new(

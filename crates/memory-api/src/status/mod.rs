@@ -73,6 +73,12 @@ impl From<ApiError> for Answer {
             ApiError::Store(error) => Self::store(error),
             ApiError::Recall(error) => Self::recall(error),
             ApiError::Budget(error) => Self::budget(&error),
+            error @ ApiError::MessageNotFound { field } => Self::new(
+                Code::NotFound,
+                ErrorReason::MessageNotFound,
+                error.to_string(),
+            )
+            .with("field", field),
             ApiError::NodeMemoryNeedsConversation => Self::new(
                 Code::FailedPrecondition,
                 ErrorReason::NodeMemoryNeedsConversation,

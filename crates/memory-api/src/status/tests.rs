@@ -54,6 +54,11 @@ fn every_error_has_a_code_and_a_reason() {
         Code::NotFound,
         R::MessageNotFound,
     );
+    check(
+        ApiError::from(StoreError::MessageNotFound).naming("head_message_id"),
+        Code::NotFound,
+        R::MessageNotFound,
+    );
     check(StoreError::FileNotFound, Code::NotFound, R::FileNotFound);
     check(
         StoreError::ThreadExists,

@@ -4,27 +4,56 @@ use std::time::Duration;
 
 use super::{duration_in, optional_float, scalar::exact_duration};
 use crate::{
-    EffectivePolicy, ExtractionStrategy, Invalid, MemoryMode, MemoryPolicy, MemoryScope,
-    PolicyLevel, check, limits, proto,
+    EffectivePolicy, ExtractionStrategy, Invalid, InvalidFields, MemoryMode, MemoryPolicy,
+    MemoryScope, PolicyLevel, check, limits, proto,
 };
 
-/// Reads a policy of a level. Whether a template compiles is not known here.
+/// Reads a policy of a level. `compiles` tells what is wrong with a template,
+/// which is not known here.
 ///
 /// # Errors
-/// A field beyond its limit, and one that the level may not set; each with the
-/// path below `field`.
+/// Every field beyond its limit, and every one that the level may not set; each
+/// with the path below `field`.
 pub fn policy_from(
     field: &str,
     level: PolicyLevel,
     policy: Option<proto::MemoryPolicy>,
-) -> Result<MemoryPolicy, Invalid> {
-    match policy {
-        Some(policy) => fields_from(level, policy).map_err(|invalid| invalid.within(field)),
-        None => Ok(MemoryPolicy::default()),
+    compiles: impl FnOnce(&str) -> Result<(), Invalid>,
+) -> Result<MemoryPolicy, InvalidFields> {
+    let Some(policy) = policy else {
+        return Ok(MemoryPolicy::default());
+    };
+    let mut wrong = Wrong::default();
+    let policy = fields_from(level, policy, compiles, &mut wrong);
+    match wrong.0.is_empty() {
+        true => Ok(policy),
+        false => {
+            let all = wrong.0.into_iter().map(|invalid| invalid.within(field));
+            Err(InvalidFields(all.collect()))
+        }
     }
 }
 
-fn fields_from(level: PolicyLevel, policy: proto::MemoryPolicy) -> Result<MemoryPolicy, Invalid> {
+/// Collects what is wrong.
+#[derive(Default)]
+struct Wrong(Vec<Invalid>);
+
+impl Wrong {
+    /// Takes a field; a wrong one is remembered and left open.
+    fn take<T: Default>(&mut self, field: Result<T, Invalid>) -> T {
+        field.unwrap_or_else(|invalid| {
+            self.0.push(invalid);
+            T::default()
+        })
+    }
+}
+
+fn fields_from(
+    level: PolicyLevel,
+    policy: proto::MemoryPolicy,
+    compiles: impl FnOnce(&str) -> Result<(), Invalid>,
+    wrong: &mut Wrong,
+) -> MemoryPolicy {
     let proto::MemoryPolicy {
         mode,
         window_enabled,
@@ -43,59 +72,72 @@ fn fields_from(level: PolicyLevel, policy: proto::MemoryPolicy) -> Result<Memory
         ttl,
         node_ttl,
     } = policy;
-    let only = |field: &str, set: bool, allowed: bool, whose: &str| match set && !allowed {
+    let of_app = level == PolicyLevel::App;
+    let of_whoever_stays = level != PolicyLevel::Request;
+    let (window, top, neighbours) = (
+        limits::WINDOW_MAX,
+        limits::TOP_K_MAX,
+        limits::NEIGHBOURS_MAX,
+    );
+    MemoryPolicy {
+        mode: wrong.take(mode_from(mode)),
+        window_enabled,
+        window_size: wrong.take(number("window_size", window_size, 1, window)),
+        recent_window: wrong.take(number("recent_window", recent_window, 0, window)),
+        top_k: wrong.take(number("top_k", top_k, 0, top)),
+        neighbours_before: wrong.take(number(
+            "neighbours_before",
+            neighbours_before,
+            0,
+            neighbours,
+        )),
+        neighbours_after: wrong.take(number("neighbours_after", neighbours_after, 0, neighbours)),
+        min_score: wrong.take(optional_float("min_score", min_score, 0.0, 1.0)),
+        scope: wrong.take(scope_from("scope", scope)),
+        user_label: wrong.take(label("user_label", user_label)),
+        assistant_label: wrong.take(label("assistant_label", assistant_label)),
+        query_prompt_template: wrong.take(template(query_prompt_template, compiles)),
+        shared_session_default: wrong.take(only(
+            "shared_session_default",
+            shared_session_default,
+            of_app,
+            "an app",
+        )),
+        extraction: wrong.take(extraction_from(extraction)),
+        ttl: wrong.take(only("ttl", ttl, of_app, "an app").and_then(|ttl| life("ttl", ttl))),
+        node_ttl: wrong.take(
+            only("node_ttl", node_ttl, of_whoever_stays, "an app or a thread")
+                .and_then(|ttl| life("node_ttl", ttl)),
+        ),
+    }
+}
+
+/// A field that not every level may set.
+fn only<T>(
+    field: &str,
+    value: Option<T>,
+    allowed: bool,
+    whose: &str,
+) -> Result<Option<T>, Invalid> {
+    match value.is_some() && !allowed {
         true => Err(Invalid::new(
             field,
             format!("may only be set in the policy of {whose}"),
         )),
-        false => Ok(()),
+        false => Ok(value),
+    }
+}
+
+fn template(
+    value: Option<String>,
+    compiles: impl FnOnce(&str) -> Result<(), Invalid>,
+) -> Result<Option<String>, Invalid> {
+    let Some(value) = value else {
+        return Ok(None);
     };
-    let of_app = level == PolicyLevel::App;
-    only(
-        "shared_session_default",
-        shared_session_default.is_some(),
-        of_app,
-        "an app",
-    )?;
-    only("ttl", ttl.is_some(), of_app, "an app")?;
-    only(
-        "node_ttl",
-        node_ttl.is_some(),
-        level != PolicyLevel::Request,
-        "an app or a thread",
-    )?;
-    Ok(MemoryPolicy {
-        mode: mode_from(mode)?,
-        window_enabled,
-        window_size: number("window_size", window_size, 1, limits::WINDOW_MAX)?,
-        recent_window: number("recent_window", recent_window, 0, limits::WINDOW_MAX)?,
-        top_k: number("top_k", top_k, 0, limits::TOP_K_MAX)?,
-        neighbours_before: number(
-            "neighbours_before",
-            neighbours_before,
-            0,
-            limits::NEIGHBOURS_MAX,
-        )?,
-        neighbours_after: number(
-            "neighbours_after",
-            neighbours_after,
-            0,
-            limits::NEIGHBOURS_MAX,
-        )?,
-        min_score: optional_float("min_score", min_score, 0.0, 1.0)?,
-        scope: scope_from("scope", scope)?,
-        user_label: label("user_label", user_label)?,
-        assistant_label: label("assistant_label", assistant_label)?,
-        query_prompt_template: query_prompt_template
-            .map(|template| {
-                check::long_text("query_prompt_template", template, limits::TEMPLATE_BYTES)
-            })
-            .transpose()?,
-        shared_session_default,
-        extraction: extraction_from(extraction)?,
-        ttl: life("ttl", ttl)?,
-        node_ttl: life("node_ttl", node_ttl)?,
-    })
+    let value = check::long_text("query_prompt_template", value, limits::TEMPLATE_BYTES)?;
+    compiles(&value)?;
+    Ok(Some(value))
 }
 
 fn number(field: &str, value: Option<i32>, min: i32, max: i32) -> Result<Option<u32>, Invalid> {
@@ -113,7 +155,8 @@ fn label(field: &str, value: Option<String>) -> Result<Option<String>, Invalid> 
         return Ok(None);
     };
     let value = check::required_text(field, value, limits::LABEL_CHARS)?;
-    if value.chars().any(char::is_control) {
+    let breaks = |letter: char| letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}');
+    if value.chars().any(breaks) {
         return Err(Invalid::new(field, "must be on one line"));
     }
     Ok(Some(value))

@@ -54,8 +54,15 @@ pub fn duration_in(
     let Some(value) = value else {
         return Ok(None);
     };
-    Duration::try_from(value)
+    let ProtoDuration { seconds, nanos } = value;
+    // By hand: prost's own conversion overflows with the least of numbers.
+    let seconds = u64::try_from(seconds).ok();
+    let nanos = u32::try_from(nanos)
         .ok()
+        .filter(|nanos| *nanos < 1_000_000_000);
+    seconds
+        .zip(nanos)
+        .map(|(seconds, nanos)| Duration::new(seconds, nanos))
         .filter(|duration| (min..=max).contains(duration))
         .map(Some)
         .ok_or_else(|| {

@@ -40,15 +40,18 @@ pub(super) enum Patience {
 
 impl Store {
     /// Folds the turns of a node that wait into its object, and returns how many
-    /// there were. Idempotent. It is done also when nobody waits for it any more.
+    /// there were. Idempotent. It is done also when nobody waits for it any more,
+    /// as [`waiting_until`](crate::waiting_until) may tell.
     ///
     /// # Errors
     /// `NodeMemoryCorrupt`, `Objects`, `NoObjectStore`: the turns wait on.
     pub async fn flush_node(&self, tenant: &TenantId, node: &Node) -> Result<u64, StoreError> {
         let (store, tenant, node) = (self.clone(), tenant.clone(), node.clone());
         let flush = async move { store.flush(&tenant, &node, Patience::Wait).await };
-        tokio::spawn(acting(actor(), flush))
-            .await
+        let flush = tokio::spawn(acting(actor(), flush));
+        self.require_objects()?
+            .while_waited_for("write", flush)
+            .await?
             .map_err(|error| StoreError::Objects {
                 what: "write",
                 source: error.into(),

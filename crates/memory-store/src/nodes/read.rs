@@ -77,7 +77,7 @@ impl Store {
     /// is folded in meanwhile is seen twice then, and never missed.
     async fn node_memory(&self, tenant: &TenantId, node: &Node) -> Result<Memory, StoreError> {
         let objects = self.require_objects()?;
-        let _permit = objects.read_permit().await;
+        let _permit = objects.read_permit().await?;
         let (name, thread) = (tenant.as_str(), node.thread.uuid());
         let of_thread: Params<'_> = &[&name, &thread];
         let of_node: Params<'_> = &[&name, &thread, &node.id];

@@ -8,7 +8,7 @@ mod open;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use metrics::counter;
 use object_store::path::Path;
@@ -38,6 +38,17 @@ const ERASURES: usize = 8;
 /// How much larger than what is written an object may be that somebody else has
 /// written.
 const FOREIGN: usize = 4;
+
+tokio::task_local! {
+    /// Until when somebody waits for object storage.
+    static UNTIL: Instant;
+}
+
+/// Does work that waits for object storage no longer than until then, however
+/// long the storage itself may take.
+pub async fn waiting_until<T>(until: Instant, work: impl Future<Output = T>) -> T {
+    UNTIL.scope(until, work).await
+}
 
 /// Object storage. A clone shares it.
 #[derive(Clone)]
@@ -129,8 +140,22 @@ impl Objects {
     }
 
     /// Waits until another memory may be read.
-    pub(crate) async fn read_permit(&self) -> Option<SemaphorePermit<'_>> {
-        self.0.reads.acquire().await.ok()
+    pub(crate) async fn read_permit(&self) -> Result<Option<SemaphorePermit<'_>>, StoreError> {
+        Ok(self.bounded("read", self.0.reads.acquire()).await?.ok())
+    }
+
+    /// Waits for work that goes on by itself, but only while the caller does.
+    pub(crate) async fn while_waited_for<T>(
+        &self,
+        what: &'static str,
+        work: impl Future<Output = T>,
+    ) -> Result<T, StoreError> {
+        let Some(left) = left() else {
+            return Ok(work.await);
+        };
+        timeout(left, work)
+            .await
+            .map_err(|_elapsed| too_slow(what, left))
     }
 
     /// Whether another object may be erased right now.
@@ -197,7 +222,8 @@ impl Objects {
         what: &'static str,
         work: impl Future<Output = T>,
     ) -> Result<T, StoreError> {
-        let limit = self.0.config.timeout;
+        let own = self.0.config.timeout;
+        let limit = left().map_or(own, |left| left.min(own));
         timeout(limit, work)
             .await
             .map_err(|_elapsed| too_slow(what, limit))
@@ -280,6 +306,12 @@ impl Inner {
             .await?;
         Ok(Version(UpdateVersion::from(written)))
     }
+}
+
+/// How long the caller still waits, if it said.
+fn left() -> Option<Duration> {
+    let until = UNTIL.try_with(|until| *until).ok()?;
+    Some(until.saturating_duration_since(Instant::now()))
 }
 
 /// The error of an object that took too long.

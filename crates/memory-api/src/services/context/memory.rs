@@ -1,5 +1,7 @@
 //! Reading what is remembered.
 
+use std::time::Instant;
+
 use memory_budget::{Budget, BudgetError, Cut};
 use memory_contract::proto::{Degradation, OmittedMessage};
 use memory_contract::{
@@ -106,6 +108,7 @@ impl Reading<'_> {
 
     async fn newest(&self, message_limit: u32) -> Result<Cut, ApiError> {
         if message_limit == 0 {
+            self.check_head().await?;
             return Ok(Cut::default());
         }
         let wanted = self.wanted;
@@ -113,6 +116,17 @@ impl Reading<'_> {
         history::newest(self.store, self.tenant, self.thread, wanted.head, budget)
             .await
             .map_err(|error| self.of_the_whole(error))
+    }
+
+    /// Whether the named head is there, where nothing is read back from it.
+    async fn check_head(&self) -> Result<(), ApiError> {
+        let Some(head) = self.wanted.head else {
+            return Ok(());
+        };
+        let found = self.store.get_message(self.tenant, self.thread, head).await;
+        found
+            .map(drop)
+            .map_err(|error| ApiError::from(error).naming("head_message_id"))
     }
 
     /// The newest message of the user, where no window shows it.
@@ -123,7 +137,8 @@ impl Reading<'_> {
             max_tokens: 0,
             limit: limits::HISTORY_MESSAGES_MAX.unsigned_abs(),
         };
-        let turn = self.store.history(self.tenant, &newest_turn).await?;
+        let turn = self.store.history(self.tenant, &newest_turn).await;
+        let turn = turn.map_err(|error| ApiError::from(error).naming("head_message_id"))?;
         let mut newest_first = turn.messages.into_iter();
         Ok(newest_first.find(|message| message.role == Role::User))
     }
@@ -238,7 +253,7 @@ fn query(
         min_score: policy.min_score.unwrap_or_default(),
         method: wanted.method,
         at_least_as_fresh: wanted.at_least_as_fresh.clone(),
-        max_wait: wanted.max_wait,
+        max_wait: wanted.wait_until.saturating_duration_since(Instant::now()),
         all_branches: wanted.all_branches,
         explain: true,
     }

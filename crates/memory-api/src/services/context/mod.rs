@@ -16,7 +16,7 @@ use memory_contract::{
     EffectivePolicy, Invalid, MemoryMode, MemoryPolicy, TenantId, ThreadId, limits,
 };
 use memory_recall::Recall;
-use memory_store::Store;
+use memory_store::{Store, waiting_until};
 use tonic::{Request, Response, Status, async_trait};
 
 use self::assemble::Material;
@@ -56,7 +56,7 @@ impl Contexts {
         let patience = patience(&request);
         let (metadata, _, request) = request.into_parts();
         let mut wanted = request::read(&self.store, &tenant, &metadata, request).await?;
-        wanted.max_wait = wanted.max_wait.min(patience);
+        wanted.wait_until = wanted.wait_until.min(patience);
         let (thread, effective) = self.policies(&tenant, &wanted).await?;
         if effective.mode() == MemoryMode::Node && wanted.node_id.is_empty() {
             let problem = format!(
@@ -78,7 +78,7 @@ impl Contexts {
                     wanted: &wanted,
                     max_tokens,
                 };
-                reading.read().await?
+                waiting_until(patience, reading.read()).await?
             }
             None => match &wanted.conversation {
                 Some(Conversation::Session(session)) => {

@@ -1,12 +1,12 @@
 //! What a request for a context asks, every limit checked.
 
-use std::time::Duration;
+use std::time::Instant;
 
 use memory_budget::{OversizedTurn, Tokenizer};
 use memory_contract::proto::{BuildContextRequest, ContextFormat};
 use memory_contract::{
     Invalid, MemoryMode, MemoryPolicy, MessageFilter, MessageId, Part, PolicyLevel, TenantId,
-    check, filter_from, limits, policy_from, text_of_parts, user_parts_from,
+    check, filter_from, limits, text_of_parts, user_parts_from,
 };
 use memory_recall::Method;
 use memory_store::Store;
@@ -15,7 +15,7 @@ use tonic::metadata::MetadataMap;
 use crate::error::ApiError;
 use crate::services::fields::Fields;
 use crate::services::history::{oversized_turn_from, tokenizer_from};
-use crate::services::query_template::QueryTemplate;
+use crate::services::policies::policy_of;
 use crate::services::recall_convert::{method_from, revision_from, wait_from};
 use crate::services::sessions::{Conversation, conversation};
 
@@ -39,7 +39,8 @@ pub(super) struct Wanted {
     pub(super) filter: MessageFilter,
     pub(super) method: Method,
     pub(super) at_least_as_fresh: String,
-    pub(super) max_wait: Duration,
+    /// Until when the index is waited for.
+    pub(super) wait_until: Instant,
     pub(super) all_branches: bool,
     pub(super) formats: Vec<ContextFormat>,
 }
@@ -96,16 +97,7 @@ pub(super) async fn read(
         limits::BUDGET_TOKENS,
     ));
     let tokenizer = fields.take(tokenizer_from(model));
-    let policy = fields.get(
-        policy_from("policy", PolicyLevel::Request, policy).and_then(|policy| {
-            match &policy.query_prompt_template {
-                Some(template) => QueryTemplate::compile(template)
-                    .map_err(|invalid| invalid.within("policy"))
-                    .map(|_| policy),
-                None => Ok(policy),
-            }
-        }),
-    );
+    let policy = fields.get_all(policy_of("policy", PolicyLevel::Request, policy));
     let node_id = fields.take(check::text("node_id", node_id, limits::NODE_ID_CHARS));
     let current_message_id = fields.take(check::text(
         "current_message_id",
@@ -153,7 +145,7 @@ pub(super) async fn read(
         filter,
         method,
         at_least_as_fresh,
-        max_wait: max_wait.unwrap_or(limits::DEFAULT_WAIT),
+        wait_until: Instant::now() + max_wait.unwrap_or(limits::DEFAULT_WAIT),
         all_branches,
         formats,
     })

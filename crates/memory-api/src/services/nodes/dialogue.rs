@@ -35,7 +35,8 @@ pub(in crate::services) async fn dialogue(
         thread,
         id: node.to_owned(),
     };
-    let path = store.node_dialogue(tenant, &node, current).await?;
+    let path = store.node_dialogue(tenant, &node, current).await;
+    let path = path.map_err(|error| ApiError::from(error).naming("current_message_id"))?;
     let (names, messages) = as_messages(thread, path);
     let cut = history::cut_whole(messages, budget).await?;
     let Cut {

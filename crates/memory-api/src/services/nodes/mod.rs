@@ -13,7 +13,9 @@ use memory_contract::{
     Invalid, InvalidFields, MemoryPolicy, NewNodeMessage, PageToken, TenantId, Thread, check,
     limits, node_parent_from, node_turn_from, timestamp,
 };
-use memory_store::{AddedTurn, Node, NodeMemory, NodeTurn, Policies, Store, StoreError};
+use memory_store::{
+    AddedTurn, Node, NodeMemory, NodeTurn, Policies, Store, StoreError, waiting_until,
+};
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
@@ -23,6 +25,7 @@ use super::fields::Fields;
 use super::files;
 use super::history::budget_from;
 use super::messages::request_id_from;
+use super::recall::patience;
 use super::sessions::{self, Conversation};
 use super::threads::{next_token, page_limit};
 use super::tokens::INLINE_BYTES;
@@ -129,10 +132,11 @@ impl Nodes {
         request: Request<FlushNodeMemoryRequest>,
     ) -> Result<FlushNodeMemoryResponse, ApiError> {
         let tenant = tenant_of(&request)?;
+        let patience = patience(&request);
         let (metadata, _, FlushNodeMemoryRequest { node }) = request.into_parts();
         let named = Named::from(node)?;
         let (thread, node) = self.node(&tenant, &metadata, named).await?;
-        let flushed = self.store.flush_node(&tenant, &node).await?;
+        let flushed = waiting_until(patience, self.store.flush_node(&tenant, &node)).await?;
         Ok(FlushNodeMemoryResponse {
             flushed_turn_count: i32::try_from(flushed).unwrap_or(i32::MAX),
             object_key: node.object_key(&tenant, &thread.session.app),
@@ -144,6 +148,7 @@ impl Nodes {
         request: Request<GetNodeHistoryRequest>,
     ) -> Result<GetNodeHistoryResponse, ApiError> {
         let tenant = tenant_of(&request)?;
+        let patience = patience(&request);
         let (metadata, _, request) = request.into_parts();
         let GetNodeHistoryRequest {
             node,
@@ -174,13 +179,16 @@ impl Nodes {
             total_tokens,
             truncated,
             content_truncated,
-        } = dialogue(
-            &self.store,
-            &tenant,
-            node.thread,
-            &node.id,
-            &current,
-            budget,
+        } = waiting_until(
+            patience,
+            dialogue(
+                &self.store,
+                &tenant,
+                node.thread,
+                &node.id,
+                &current,
+                budget,
+            ),
         )
         .await?;
         let references = messages.iter_mut().flat_map(|message| &mut message.files);

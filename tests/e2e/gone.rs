@@ -1,0 +1,245 @@
+//! What was deleted can neither be gone on from nor read back from, wherever in
+//! the tree it stood.
+
+use memory_contract::proto::{
+    AppendMessagesRequest, BuildContextRequest, ClearThreadRequest, DeleteMessageRequest,
+    GetHistoryRequest, GetNodeHistoryRequest, MemoryMode, MemoryPolicy, MessageInput, Role,
+    SetHeadRequest,
+};
+use recollect_tests::{
+    Client, Failure, Refused as _, app, context_request, history_request, mode, node, node_turn,
+    reply, say, texts, trials, turn,
+};
+use tonic::Code;
+use uuid::Uuid;
+
+use crate::access::done_to;
+use crate::plain;
+
+trials![
+    nothing_follows_what_was_deleted_from_another_branch,
+    nothing_follows_what_was_cleared,
+    nothing_is_read_back_from_what_was_deleted,
+    a_node_is_not_asked_about_what_was_deleted,
+    a_deleted_message_in_the_middle_of_a_batch_stops_all_of_it,
+];
+
+/// A thread whose first branch has lost its tail, while the second is active.
+struct Pruned {
+    client: Client,
+    thread_id: String,
+    /// The first branch's messages: the last two are deleted.
+    first: Vec<String>,
+    head: String,
+}
+
+impl Pruned {
+    async fn new() -> Self {
+        let client = plain().await;
+        let thread_id = client.thread(&app()).await;
+        let said = [turn("1", "2"), turn("3", "4"), turn("5", "6")].concat();
+        let stored = client.append(&thread_id, said).await;
+        let first: Vec<String> = stored.messages.into_iter().map(|m| m.message_id).collect();
+        let other = reply(&first[1], Role::User, "another 3");
+        let other = client.append(&thread_id, vec![other]).await;
+        for tail in [&first[5], &first[4]] {
+            delete(&client, &thread_id, tail).await;
+        }
+        Self {
+            head: other.messages[0].message_id.clone(),
+            client,
+            thread_id,
+            first,
+        }
+    }
+
+    /// What of the thread could have changed.
+    async fn state(&self) -> impl PartialEq + std::fmt::Debug + use<> {
+        let (client, thread_id) = (&self.client, &self.thread_id);
+        (
+            client.get_thread(thread_id).await,
+            client.all_messages(thread_id).await,
+            done_to(client, thread_id).await,
+        )
+    }
+
+    async fn append(&self, messages: Vec<MessageInput>, request_id: &str) -> Failure {
+        let request = AppendMessagesRequest {
+            thread_id: self.thread_id.clone(),
+            messages,
+            request_id: request_id.to_owned(),
+            ..Default::default()
+        };
+        let mut messages = self.client.messages();
+        messages.append_messages(request).await.refused()
+    }
+}
+
+async fn delete(client: &Client, thread_id: &str, message_id: &str) {
+    let request = DeleteMessageRequest {
+        thread_id: thread_id.to_owned(),
+        message_id: message_id.to_owned(),
+    };
+    client.messages().delete_message(request).await.unwrap();
+}
+
+/// It is not there, and the field that names it is told.
+#[track_caller]
+fn missing(failure: Failure, field: &str) {
+    let failure = failure.is(Code::NotFound, "MESSAGE_NOT_FOUND");
+    assert_eq!(failure.metadata["field"], field);
+    assert!(failure.message.contains(field), "{failure:?}");
+}
+
+async fn nothing_follows_what_was_deleted_from_another_branch() {
+    let pruned = Pruned::new().await;
+    let before = pruned.state().await;
+    let request_id = Uuid::new_v4().to_string();
+    for gone in &pruned.first[4..] {
+        let failure = pruned
+            .append(vec![reply(gone, Role::User, "7")], &request_id)
+            .await;
+        failure.names_field("messages[0].parent_message_id");
+    }
+    assert_eq!(pruned.state().await, before);
+    // The request's id is not taken: with a parent that is there it is good.
+    let Pruned {
+        client,
+        thread_id,
+        first,
+        head,
+    } = &pruned;
+    let left = AppendMessagesRequest {
+        thread_id: thread_id.clone(),
+        messages: vec![reply(&first[3], Role::User, "another 5")],
+        request_id,
+        expected_head: Some(head.clone()),
+    };
+    let stored = client.append_with(left).await;
+    assert_eq!((stored.messages[0].seq, stored.replayed), (8, false));
+    let history = client.history(history_request(thread_id)).await;
+    assert_eq!(texts(&history.messages), ["1", "2", "3", "4", "another 5"]);
+}
+
+async fn a_deleted_message_in_the_middle_of_a_batch_stops_all_of_it() {
+    let pruned = Pruned::new().await;
+    let before = pruned.state().await;
+    let batch = vec![
+        say(Role::User, "good"),
+        reply(&pruned.first[3], Role::User, "good too"),
+        reply(&pruned.first[5], Role::User, "bad"),
+        say(Role::Assistant, "after it"),
+    ];
+    let failure = pruned.append(batch, "").await;
+    failure.names_field("messages[2].parent_message_id");
+    assert_eq!(pruned.state().await, before);
+}
+
+async fn nothing_follows_what_was_cleared() {
+    let pruned = Pruned::new().await;
+    let (client, thread_id) = (&pruned.client, &pruned.thread_id);
+    // Read once, so that it is remembered in memory if anything is.
+    client.history(history_request(thread_id)).await;
+    let request = ClearThreadRequest {
+        thread_id: thread_id.clone(),
+    };
+    client.threads().clear_thread(request).await.unwrap();
+    let before = pruned.state().await;
+    for gone in pruned.first.iter().chain([&pruned.head]) {
+        let failure = pruned.append(vec![reply(gone, Role::User, "7")], "").await;
+        failure.names_field("messages[0].parent_message_id");
+        missing(set_head(client, thread_id, gone).await, "head_message_id");
+        missing(history(client, thread_id, gone).await, "head_message_id");
+    }
+    assert_eq!(pruned.state().await, before);
+    client.append(thread_id, turn("a", "b")).await;
+    let history = client.history(history_request(thread_id)).await;
+    assert_eq!(texts(&history.messages), ["a", "b"]);
+}
+
+async fn set_head(client: &Client, thread_id: &str, head: &str) -> Failure {
+    let request = SetHeadRequest {
+        thread_id: thread_id.to_owned(),
+        head_message_id: head.to_owned(),
+        expected_head: None,
+    };
+    client.threads().set_head(request).await.refused()
+}
+
+async fn history(client: &Client, thread_id: &str, head: &str) -> Failure {
+    let request = GetHistoryRequest {
+        head_message_id: head.to_owned(),
+        ..history_request(thread_id)
+    };
+    client.messages().get_history(request).await.refused()
+}
+
+async fn nothing_is_read_back_from_what_was_deleted() {
+    let pruned = Pruned::new().await;
+    let (client, thread_id) = (&pruned.client, &pruned.thread_id);
+    let before = pruned.state().await;
+    let policy = |mode, recent_window| MemoryPolicy {
+        mode: i32::from(mode),
+        recent_window,
+        ..Default::default()
+    };
+    for gone in &pruned.first[4..] {
+        missing(set_head(client, thread_id, gone).await, "head_message_id");
+        missing(history(client, thread_id, gone).await, "head_message_id");
+        for policy in [
+            policy(MemoryMode::Unspecified, None),
+            policy(MemoryMode::Window, None),
+            policy(MemoryMode::Hybrid, None),
+            // Nothing is read back here, and yet it has to be there.
+            policy(MemoryMode::Hybrid, Some(0)),
+        ] {
+            for query in ["", "3"] {
+                let request = BuildContextRequest {
+                    head_message_id: gone.clone(),
+                    policy: Some(policy.clone()),
+                    query: query.to_owned(),
+                    ..context_request(thread_id, "")
+                };
+                let failure = client.contexts().build_context(request).await.refused();
+                missing(failure, "head_message_id");
+            }
+        }
+    }
+    assert_eq!(pruned.state().await, before);
+    // What is left of the branch is there.
+    let request = GetHistoryRequest {
+        head_message_id: pruned.first[3].clone(),
+        ..history_request(thread_id)
+    };
+    let left = client.history(request).await;
+    assert_eq!(texts(&left.messages), ["1", "2", "3", "4"]);
+}
+
+async fn a_node_is_not_asked_about_what_was_deleted() {
+    let pruned = Pruned::new().await;
+    let (client, thread_id) = (&pruned.client, &pruned.thread_id);
+    let planner = node(thread_id, "planner");
+    client.add_turn(node_turn(&planner, "Q", "A")).await;
+    for flushed in [false, true] {
+        if flushed {
+            client.flush_node(&planner).await;
+        }
+        for gone in &pruned.first[4..] {
+            let request = GetNodeHistoryRequest {
+                node: Some(planner.clone()),
+                current_message_id: gone.clone(),
+                ..Default::default()
+            };
+            let failure = client.nodes().get_node_history(request).await.refused();
+            missing(failure, "current_message_id");
+            let request = BuildContextRequest {
+                policy: Some(mode(MemoryMode::Node)),
+                node_id: "planner".to_owned(),
+                current_message_id: gone.clone(),
+                ..context_request(thread_id, "And now?")
+            };
+            let failure = client.contexts().build_context(request).await.refused();
+            missing(failure, "current_message_id");
+        }
+    }
+}

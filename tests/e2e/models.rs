@@ -1,0 +1,99 @@
+//! Models whose tokens are counted, and those that nobody knows.
+
+use std::collections::BTreeSet;
+
+use recollect_tests::{Client, Dynamic, Refused as _, app, node, node_turn, trials, turn};
+use serde_json::{Value, json};
+
+use crate::plain;
+
+trials![
+    a_model_that_nobody_knows_counts_as_the_default_and_is_no_error,
+    a_models_name_has_a_limit,
+];
+
+/// A request of each method that counts for a model, without one.
+async fn requests(client: &Client) -> Vec<(&'static str, Value)> {
+    let thread_id = client.thread(&app()).await;
+    let words = "Donaudampfschifffahrtsgesellschaft および 天気予報 сегодня ".repeat(5);
+    client.append(&thread_id, turn(&words, &words)).await;
+    let planner = node(&thread_id, "planner");
+    client.add_turn(node_turn(&planner, &words, &words)).await;
+    let of_node = json!({
+        "thread_id": thread_id, "node_id": "planner", "policy": {"mode": "MEMORY_MODE_NODE"},
+    });
+    let requests = vec![
+        ("MessageService/GetHistory", json!({"thread_id": thread_id})),
+        ("RecallService/Recall", json!({"thread_id": thread_id})),
+        (
+            "ContextService/BuildContext",
+            json!({"thread_id": thread_id}),
+        ),
+        ("ContextService/BuildContext", of_node),
+        (
+            "NodeMemoryService/GetNodeHistory",
+            json!({"node": {"thread_id": thread_id, "node_id": "planner"}}),
+        ),
+    ];
+    let counting = Dynamic::methods()
+        .into_iter()
+        .filter(|method| method.input().get_field_by_name("model").is_some())
+        .inspect(|method| {
+            let told = method.output().get_field_by_name("tokenizer");
+            assert!(told.is_some(), "{} does not tell", method.full_name());
+        })
+        .map(|method| Dynamic::name(&method))
+        .collect::<BTreeSet<String>>();
+    let tried: BTreeSet<String> = requests
+        .iter()
+        .map(|(name, _)| (*name).to_owned())
+        .collect();
+    assert_eq!(tried, counting);
+    requests
+}
+
+fn with(request: &Value, model: &str) -> Value {
+    let mut request = request.clone();
+    request["model"] = json!(model);
+    request
+}
+
+async fn a_model_that_nobody_knows_counts_as_the_default_and_is_no_error() {
+    let client = plain().await;
+    for (method, request) in requests(&client).await {
+        let count = async |model: &str| {
+            let answer = Dynamic::call(&client, method, with(&request, model)).await;
+            let answer = answer.unwrap().into_inner().remove(0);
+            let tokenizer = answer["tokenizer"].as_str().unwrap().to_owned();
+            (tokenizer, answer["total_tokens"].as_i64().unwrap())
+        };
+        let default = count("").await;
+        assert_eq!(default.0, "o200k_base", "{method}");
+        for unknown in [
+            "a-model-that-nobody-knows",
+            "gpt",
+            "o",
+            " ",
+            "gpt-4o\n; DROP TABLE messages",
+            "天気/予報:最新@2026",
+            "../../etc/passwd",
+            &"ä".repeat(128),
+        ] {
+            assert_eq!(count(unknown).await, default, "{method} for {unknown}");
+        }
+        // A known one counts otherwise.
+        let old = count("gpt-4").await;
+        assert_eq!(old.0, "cl100k_base", "{method}");
+        assert!(old.1 > default.1, "{method}: {old:?} {default:?}");
+    }
+}
+
+async fn a_models_name_has_a_limit() {
+    let client = plain().await;
+    for (method, request) in requests(&client).await {
+        for wrong in ["ä".repeat(129), "x".repeat(300_000), "a\0b".to_owned()] {
+            let answer = Dynamic::call(&client, method, with(&request, &wrong)).await;
+            answer.refused().names_field("model");
+        }
+    }
+}

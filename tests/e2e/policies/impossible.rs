@@ -1,0 +1,283 @@
+//! Values that no policy can have, at each level and through each method that
+//! takes a policy.
+
+use recollect_tests::{Client, Dynamic, Failure, Refused as _, app, trials};
+use serde_json::{Map, Value, json};
+use tonic::Code;
+
+use crate::plain;
+
+trials![
+    each_impossible_value_is_refused_at_each_level,
+    all_impossible_values_are_named_at_once,
+    a_refused_policy_leaves_the_old_one,
+    values_at_the_limits_are_taken_at_each_level,
+];
+
+/// Who may set a field.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Whose {
+    App,
+    Thread,
+    Request,
+}
+
+/// The methods that take a policy, and the level that it is of.
+const METHODS: [(&str, Whose); 6] = [
+    ("PolicyService/SetAppPolicy", Whose::App),
+    ("ThreadService/CreateThread", Whose::Thread),
+    ("ThreadService/ResolveThread", Whose::Thread),
+    ("ThreadService/UpdateThread", Whose::Thread),
+    ("PolicyService/GetEffectivePolicy", Whose::Request),
+    ("ContextService/BuildContext", Whose::Request),
+];
+
+/// A request that is good but for its policy.
+fn request(method: &str, app: &str, thread_id: &str, policy: Value) -> Value {
+    let session = json!({"app_id": app, "user_id": "ada", "session_key": "thread:new"});
+    match method {
+        "PolicyService/SetAppPolicy" => json!({"app_id": app, "policy": policy}),
+        "ThreadService/UpdateThread" => {
+            json!({"thread_id": thread_id, "policy": policy, "update_mask": "policy"})
+        }
+        "PolicyService/GetEffectivePolicy" | "ContextService/BuildContext" => {
+            json!({"thread_id": thread_id, "policy": policy})
+        }
+        _ => json!({"session": session, "policy": policy}),
+    }
+}
+
+async fn refused(client: &Client, method: &str, request: Value) -> Failure {
+    eprintln!("{method} of {request}");
+    Dynamic::call(client, method, request).await.refused()
+}
+
+/// Each field with values that it cannot have, and the last level that may set
+/// it at all.
+fn impossible() -> Vec<(&'static str, Whose, Vec<Value>)> {
+    let number = |min: i64, max: i64| {
+        let values = [min - 1, max + 1, -1, i32::MIN.into(), i32::MAX.into()];
+        values.map(Value::from).to_vec()
+    };
+    let choice = || vec![json!(-1), json!(9), json!(i32::MAX)];
+    let label = || {
+        let texts = [
+            "",
+            "a\nb",
+            "a\rb",
+            "a\tb",
+            "a\u{0}b",
+            "a\u{85}b",
+            "a\u{2028}b",
+        ];
+        let mut values = texts.map(Value::from).to_vec();
+        values.push(json!("ä".repeat(65)));
+        values
+    };
+    let life = || {
+        let lives = [
+            "0s",
+            "0.999s",
+            "-1s",
+            "-315576000000s",
+            "315619200.000000001s",
+        ];
+        lives.map(Value::from).to_vec()
+    };
+    let templates = vec![
+        json!(""),
+        json!("Tell me."),
+        json!("{{ query"),
+        json!("{{ query }}{% if %}"),
+        json!("{{ query }}{{ tenant }}"),
+        json!("{{ query }}\u{0}"),
+        json!("{% for x in query %}{{ x }}{% endfor %}"),
+        json!("{{ query }}".to_owned() + &"x".repeat(4_096)),
+    ];
+    let scores = ["NaN", "Infinity", "-Infinity"].map(Value::from);
+    let scores = [scores.to_vec(), vec![json!(-0.01), json!(1.01)]].concat();
+    vec![
+        ("mode", Whose::Request, choice()),
+        ("window_size", Whose::Request, number(1, 500)),
+        ("recent_window", Whose::Request, number(0, 500)),
+        ("top_k", Whose::Request, number(0, 100)),
+        ("neighbours_before", Whose::Request, number(0, 20)),
+        ("neighbours_after", Whose::Request, number(0, 20)),
+        ("min_score", Whose::Request, scores),
+        ("scope", Whose::Request, choice()),
+        ("user_label", Whose::Request, label()),
+        ("assistant_label", Whose::Request, label()),
+        ("query_prompt_template", Whose::Request, templates),
+        ("shared_session_default", Whose::App, Vec::new()),
+        ("extraction", Whose::Request, choice()),
+        ("ttl", Whose::App, life()),
+        ("node_ttl", Whose::Thread, life()),
+    ]
+}
+
+/// A good value of a field that not every level may set.
+fn allowed_above(field: &str) -> Value {
+    match field {
+        "shared_session_default" => json!(false),
+        _ => json!("60s"),
+    }
+}
+
+async fn each_impossible_value_is_refused_at_each_level() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread(&app).await;
+    let fields = Dynamic::method(METHODS[0].0).input();
+    let fields = fields.get_field_by_name("policy").unwrap().kind();
+    let fields = fields.as_message().unwrap().fields().count();
+    // window_enabled alone has no wrong value.
+    assert_eq!(
+        impossible().len() + 1,
+        fields,
+        "a field is not in the table"
+    );
+    for (method, level) in METHODS {
+        for (field, last, values) in impossible() {
+            let forbidden = (level > last).then(|| allowed_above(field));
+            for value in values.into_iter().chain(forbidden) {
+                let request = request(method, &app, &thread_id, json!({field: value}));
+                let failure = refused(&client, method, request).await;
+                failure.names_field(&format!("policy.{field}"));
+            }
+        }
+    }
+}
+
+/// A policy with every value wrong that can be.
+fn all_wrong(level: Whose) -> Map<String, Value> {
+    let wrong = impossible()
+        .into_iter()
+        .filter_map(|(field, last, values)| {
+            let forbidden = (level > last).then(|| allowed_above(field));
+            let value = values.into_iter().next().or(forbidden)?;
+            Some((field.to_owned(), value))
+        });
+    wrong.collect()
+}
+
+async fn all_impossible_values_are_named_at_once() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread(&app).await;
+    for (method, level) in METHODS {
+        let policy = all_wrong(level);
+        let mut expected: Vec<String> = policy
+            .keys()
+            .map(|field| format!("policy.{field}"))
+            .collect();
+        expected.sort();
+        assert!(expected.len() >= 14);
+        let request = request(method, &app, &thread_id, Value::Object(policy));
+        let failure = refused(&client, method, request).await;
+        let failure = failure.is(Code::InvalidArgument, "INVALID_FIELD");
+        let mut named: Vec<&String> = failure.fields.iter().map(|(field, _)| field).collect();
+        named.sort();
+        assert_eq!(named, expected.iter().collect::<Vec<_>>(), "{method}");
+    }
+    // A recall has the policy's fields as its own.
+    let wrong = json!({
+        "thread_id": thread_id, "query": "x", "scope": 9, "mode": 9, "recent_window": 501,
+        "top_k": -1, "neighbours_before": 21, "neighbours_after": -1, "min_score": 1.5,
+        "method": 9, "max_tokens": -1, "max_wait": "31s",
+    });
+    let failure = refused(&client, "RecallService/Recall", wrong.clone()).await;
+    let failure = failure.is(Code::InvalidArgument, "INVALID_FIELD");
+    let named: Vec<&str> = failure
+        .fields
+        .iter()
+        .map(|(field, _)| field.as_str())
+        .collect();
+    for field in wrong.as_object().unwrap().keys() {
+        let good = ["thread_id", "query"].contains(&field.as_str());
+        assert_eq!(named.contains(&field.as_str()), !good, "{field}: {named:?}");
+    }
+}
+
+async fn a_refused_policy_leaves_the_old_one() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread(&app).await;
+    let old = json!({"top_k": 7, "user_label": "Guest", "neighbours_after": 3});
+    for method in ["PolicyService/SetAppPolicy", "ThreadService/UpdateThread"] {
+        let request = request(method, &app, &thread_id, old.clone());
+        Dynamic::call(&client, method, request).await.unwrap();
+    }
+    let state = async || {
+        let get = |method: &'static str, request: Value| {
+            let client = client.clone();
+            async move {
+                let answer = Dynamic::call(&client, method, request).await;
+                answer.unwrap().into_inner()
+            }
+        };
+        [
+            get("PolicyService/GetAppPolicy", json!({"app_id": app})).await,
+            get("ThreadService/GetThread", json!({"thread_id": thread_id})).await,
+            get(
+                "PolicyService/GetEffectivePolicy",
+                json!({"thread_id": thread_id}),
+            )
+            .await,
+            get("ThreadService/ListThreads", json!({"app_id": app})).await,
+        ]
+    };
+    let before = state().await;
+    assert_eq!(before[0][0]["app_policy"]["policy"], old);
+    for (method, level) in METHODS {
+        // Good values beside a wrong one are not taken either.
+        for (field, value) in all_wrong(level) {
+            let policy = json!({"recent_window": 9, "mode": 2, field: value});
+            let request = request(method, &app, &thread_id, policy);
+            let failure = refused(&client, method, request).await;
+            failure.is(Code::InvalidArgument, "INVALID_FIELD");
+        }
+        assert_eq!(state().await, before, "{method}");
+    }
+}
+
+async fn values_at_the_limits_are_taken_at_each_level() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread(&app).await;
+    let least = json!({
+        "mode": 1, "window_enabled": false, "window_size": 1, "recent_window": 0, "top_k": 0,
+        "neighbours_before": 0, "neighbours_after": 0, "min_score": 0.0, "scope": 1,
+        "user_label": "A", "assistant_label": "B", "query_prompt_template": "{{query}}",
+        "shared_session_default": false, "extraction": 1, "ttl": "1s", "node_ttl": "1s",
+    });
+    let template = "{{query}}".to_owned() + &"x".repeat(4_096 - 9);
+    let most = json!({
+        "mode": 3, "window_enabled": true, "window_size": 500, "recent_window": 500, "top_k": 100,
+        "neighbours_before": 20, "neighbours_after": 20, "min_score": 1.0, "scope": 3,
+        "user_label": "ä".repeat(64), "assistant_label": "ä".repeat(64),
+        "query_prompt_template": template, "shared_session_default": true, "extraction": 5,
+        "ttl": "315619200s", "node_ttl": "315619200s",
+    });
+    for policy in [least, most] {
+        for (method, level) in METHODS {
+            let mut policy = policy.clone();
+            let fields = policy.as_object_mut().unwrap();
+            for (field, last, _) in impossible() {
+                if level > last {
+                    fields.remove(field);
+                }
+            }
+            let mut request = request(method, &app, &thread_id, policy);
+            if method == "ThreadService/CreateThread" {
+                request["session"]["session_key"] = json!(uuid::Uuid::new_v4().to_string());
+            }
+            // What an app gives a new thread to live may be a second.
+            if method == "PolicyService/SetAppPolicy" {
+                request["app_id"] = json!(recollect_tests::app());
+            }
+            let answer = Dynamic::call(&client, method, request).await;
+            let failure = answer.err().map(Failure::from);
+            assert_eq!(failure, None, "{method}");
+        }
+    }
+}

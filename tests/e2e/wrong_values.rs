@@ -1,0 +1,315 @@
+//! Every field of every request with a value that it cannot have. The fields are
+//! those of the contract itself, so that a new one is tested as soon as it is
+//! there.
+
+use std::collections::HashMap;
+
+use prost::Message as _;
+use prost::encoding::{WireType, encode_key, encode_varint};
+use prost_reflect::{
+    DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor, MethodDescriptor, Value,
+};
+use recollect_tests::{Client, Dynamic, Failure, trials};
+use serde_json::json;
+use tonic::Code;
+
+use crate::plain;
+
+trials![
+    nul_and_huge_texts_are_refused_in_every_field,
+    numbers_and_choices_out_of_range_are_refused_in_every_field,
+    times_and_objects_that_are_none_are_refused_in_every_field,
+    bytes_that_are_no_utf8_are_refused_in_every_field,
+];
+
+/// What only answers have: in a request it is ignored, as the contract says.
+const IGNORED: [&str; 5] = [
+    "file.file.",
+    "files[0].file.",
+    "RegisterFile file.transfer_method",
+    "RegisterFile file.create_time",
+    "RegisterFile file.update_time",
+];
+
+/// A field of a request, and the way to it.
+#[derive(Clone)]
+struct Place(Vec<FieldDescriptor>);
+
+impl Place {
+    /// All fields of a message and of the messages in it, those of Google's own
+    /// messages excepted.
+    fn all(message: &MessageDescriptor) -> Vec<Self> {
+        let mut all = Vec::new();
+        for field in message.fields() {
+            let inner = field.kind().as_message().cloned();
+            match inner.filter(|inner| inner.package_name() == "recollect.v1") {
+                None => all.push(Self(vec![field])),
+                Some(inner) => {
+                    let below = Self::all(&inner);
+                    all.extend(below.into_iter().map(|Self(mut place)| {
+                        place.insert(0, field.clone());
+                        Self(place)
+                    }));
+                }
+            }
+        }
+        all
+    }
+
+    /// Its path, as an error names it.
+    fn path(&self) -> String {
+        let names = self.0.iter().map(|field| match field.is_list() {
+            true => format!("{}[0]", field.name()),
+            false => field.name().to_owned(),
+        });
+        names.collect::<Vec<_>>().join(".")
+    }
+
+    /// Whether it is this field of this message.
+    fn is(&self, message: &str, field: &str) -> bool {
+        let last = &self.0[self.0.len() - 1];
+        last.name() == field && last.parent_message().name() == message
+    }
+
+    fn kind(&self) -> Kind {
+        self.0[self.0.len() - 1].kind()
+    }
+
+    /// A message that has this, and is good otherwise as far as that matters.
+    fn with(&self, value: Value) -> DynamicMessage {
+        let (first, rest) = self.0.split_first().unwrap();
+        let mut message = around(first, rest);
+        let inner = match rest {
+            [] => value,
+            _ => Value::Message(Self(rest.to_vec()).with(value)),
+        };
+        let inner = match first.is_list() {
+            true => Value::List(vec![inner]),
+            false => inner,
+        };
+        message.set_field(first, inner);
+        message
+    }
+
+    /// The encoded message that has only this, as these bytes.
+    fn with_bytes(&self, bytes: &[u8]) -> Vec<u8> {
+        self.0.iter().rev().fold(bytes.to_vec(), |inner, field| {
+            let mut message = Vec::new();
+            encode_key(field.number(), WireType::LengthDelimited, &mut message);
+            encode_varint(inner.len() as u64, &mut message);
+            message.extend(inner);
+            message
+        })
+    }
+}
+
+/// What has to be good in a message where one field of it is wrong, because only
+/// the first wrong field of such a message is told.
+fn around(first: &FieldDescriptor, rest: &[FieldDescriptor]) -> DynamicMessage {
+    let message = first.parent_message();
+    let id = "0198c1de-3e07-7a4b-9a56-0d6f3a5b8c11";
+    let below = rest.first().map(FieldDescriptor::name);
+    let role = match below {
+        Some("tool_call") => "ROLE_ASSISTANT",
+        Some("tool_result") => "ROLE_TOOL",
+        _ => "ROLE_USER",
+    };
+    let mut good = match message.name() {
+        "MessageInput" => json!({"role": role, "parts": [{"text": "x"}]}),
+        "FileRef" => json!({"type": 1, "url": "u"}),
+        "ToolCall" => json!({"tool_call_id": "c", "name": "n"}),
+        "ToolResult" => json!({"tool_call_id": "c"}),
+        "SessionRef" => json!({"app_id": "a", "session_key": "k"}),
+        "UserRef" => json!({"app_id": "a", "user_id": "u"}),
+        "NodeRef" => json!({"thread_id": id, "node_id": "n"}),
+        "NodeMessageInput" => json!({"content": "x"}),
+        "UpdateThreadRequest" => json!({"thread_id": id, "update_mask": first.json_name()}),
+        "AddNodeTurnRequest" => json!({"user": {"content": "x"}, "assistant": {"content": "x"}}),
+        _ if message.get_field_by_name("thread_id").is_some() => json!({"thread_id": id}),
+        _ => json!({}),
+    };
+    let fields = good.as_object_mut().unwrap();
+    fields.remove(first.name());
+    if matches!(first.name(), "session" | "user") {
+        fields.remove("thread_id");
+    }
+    let of_choice = first.containing_oneof();
+    let others = of_choice.iter().flat_map(|choice| choice.fields());
+    others.for_each(|other| drop(fields.remove(other.name())));
+    DynamicMessage::deserialize(message.clone(), good).unwrap()
+}
+
+/// Sends every field of every method with the values that there are for its
+/// kind, and checks that each refusal names the field.
+async fn each(client: &Client, values: impl Fn(&Place) -> Vec<Value>) {
+    let (mut tried, mut wrong) = (0, Vec::new());
+    for method in Dynamic::methods() {
+        for place in Place::all(&method.input()) {
+            let path = place.path();
+            let title = format!("{} {path}", method.name());
+            if IGNORED.iter().any(|ignored| title.contains(ignored)) {
+                continue;
+            }
+            for value in values(&place) {
+                tried += 1;
+                let mut shown = format!("{value:?}");
+                shown.truncate(shown.floor_char_boundary(60));
+                let request = place.with(value).encode_to_vec();
+                if let Err(problem) = refused(client, &method, request, &path).await {
+                    wrong.push(format!("{title} of {shown}: {problem}"));
+                }
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} of {tried}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    assert!(tried > 20, "{tried} values were tried");
+}
+
+async fn refused(
+    client: &Client,
+    method: &MethodDescriptor,
+    request: Vec<u8>,
+    path: &str,
+) -> Result<(), String> {
+    let failure = match Dynamic::send(client, method, request).await {
+        // Its errors are answers.
+        Ok(answers) if method.name() == "ImportMessages" => {
+            let answers = answers.into_inner();
+            return match answers[0]["error"]["reason"].as_str() {
+                Some("ERROR_REASON_INVALID_FIELD") => Ok(()),
+                _ => Err(format!("{answers:?}")),
+            };
+        }
+        Ok(_) => return Err("it is taken".to_owned()),
+        Err(status) => Failure::from(status),
+    };
+    let bare = path.trim_end_matches("[0]");
+    // Of these a context takes none at all.
+    let part = ["input[0].tool_call", "input[0].tool_result"];
+    let part = part.into_iter().find(|part| path.starts_with(part));
+    let names = |field: &String| {
+        field == path
+            || field == bare
+            || Some(field.as_str()) == part
+            || field.starts_with(&format!("{path}."))
+            || field.starts_with(&format!("{path}["))
+    };
+    let right = failure.code == Code::InvalidArgument
+        && failure.reason == "INVALID_FIELD"
+        && failure.fields.iter().any(|(field, _)| names(field));
+    match right {
+        true => Ok(()),
+        false => Err(format!("{:?} {}", failure.code, failure.message)),
+    }
+}
+
+async fn nul_and_huge_texts_are_refused_in_every_field() {
+    let client = plain().await;
+    let huge = "x".repeat(300_000);
+    each(&client, |place| match place.kind() {
+        // It is encrypted, so it may be any text.
+        Kind::String if place.is("SetSecretRequest", "value") => {
+            vec![Value::String(huge.clone())]
+        }
+        Kind::String => vec![
+            Value::String("a\0b".to_owned()),
+            Value::String(huge.clone()),
+        ],
+        _ => Vec::new(),
+    })
+    .await;
+}
+
+async fn numbers_and_choices_out_of_range_are_refused_in_every_field() {
+    let client = plain().await;
+    each(&client, |place| match place.kind() {
+        Kind::Int32 => vec![Value::I32(-1), Value::I32(i32::MIN)],
+        Kind::Int64 => vec![Value::I64(-1), Value::I64(i64::MIN)],
+        Kind::Float => vec![Value::F32(f32::NAN), Value::F32(f32::NEG_INFINITY)],
+        Kind::Double => vec![Value::F64(f64::NAN)],
+        Kind::Enum(_) => vec![Value::EnumNumber(9_999), Value::EnumNumber(-1)],
+        _ => Vec::new(),
+    })
+    .await;
+}
+
+async fn times_and_objects_that_are_none_are_refused_in_every_field() {
+    let client = plain().await;
+    each(&client, |place| {
+        let Kind::Message(message) = place.kind() else {
+            return Vec::new();
+        };
+        let with = |field: &str, value: Value| {
+            let mut object = DynamicMessage::new(message.clone());
+            object.set_field_by_name(field, value);
+            Value::Message(object)
+        };
+        match message.full_name() {
+            "google.protobuf.Timestamp" => vec![
+                with("seconds", Value::I64(i64::MAX)),
+                with("seconds", Value::I64(i64::MIN)),
+                with("nanos", Value::I32(-1)),
+            ],
+            "google.protobuf.Duration" => vec![
+                with("seconds", Value::I64(i64::MAX)),
+                with("seconds", Value::I64(i64::MIN)),
+                with("nanos", Value::I32(-1)),
+            ],
+            "google.protobuf.FieldMask" => {
+                let paths = |path: &str| Value::List(vec![Value::String(path.to_owned())]);
+                vec![with("paths", paths("nothing")), with("paths", paths("\0"))]
+            }
+            "google.protobuf.Value" => vec![with("string_value", Value::String("\0".to_owned()))],
+            "google.protobuf.Struct" => {
+                let fields = message.get_field_by_name("fields").unwrap();
+                let kind = fields.kind();
+                let value = kind.as_message().unwrap().map_entry_value_field().kind();
+                let value = value.as_message().unwrap().clone();
+                let object = |key: &str, text: &str| {
+                    let mut inner = DynamicMessage::new(value.clone());
+                    inner.set_field_by_name("string_value", Value::String(text.to_owned()));
+                    let entry = (MapKey::String(key.to_owned()), Value::Message(inner));
+                    with("fields", Value::Map(HashMap::from([entry])))
+                };
+                vec![
+                    object("a", "\0"),
+                    object("a\0", "b"),
+                    object("a", &"x".repeat(300_000)),
+                ]
+            }
+            other => panic!("no wrong {other} is known"),
+        }
+    })
+    .await;
+}
+
+async fn bytes_that_are_no_utf8_are_refused_in_every_field() {
+    let client = plain().await;
+    let mut tried = 0;
+    for method in Dynamic::methods() {
+        for place in Place::all(&method.input()) {
+            if place.kind() != Kind::String {
+                continue;
+            }
+            for bytes in [&b"\xff\xfe"[..], b"a\xc3", b"\xed\xa0\x80", b"\xc0\x80"] {
+                tried += 1;
+                let request = place.with_bytes(bytes);
+                let answer = Dynamic::send(&client, &method, request).await;
+                let failure = Failure::from(answer.unwrap_err());
+                assert_eq!(
+                    (failure.code, failure.reason.as_str()),
+                    (Code::InvalidArgument, "INVALID_FIELD"),
+                    "{} {}: {failure:?}",
+                    method.full_name(),
+                    place.path()
+                );
+            }
+        }
+    }
+    assert!(tried > 200, "{tried}");
+}
