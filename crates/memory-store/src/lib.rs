@@ -51,7 +51,7 @@ pub use revision::{InvalidRevision, Revision};
 pub use secret::{Secret, Secrets};
 pub use store::{Page, Store};
 pub use thread::{Erased, NewThread, Resolved, ThreadChange, ThreadQuery};
-pub use transaction::{Transaction, TransactionQuery};
+pub use transaction::{Refusals, Transaction, TransactionQuery};
 
 /// A pgbench script that appends one message, as the service does and without
 /// the service: the floor that `memory-bench` measures appends against.
