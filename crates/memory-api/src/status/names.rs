@@ -4,7 +4,7 @@ use memory_contract::proto::ErrorReason;
 use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
 
-const PREFIX: &str = "ERROR_REASON_";
+pub(super) const PREFIX: &str = "ERROR_REASON_";
 
 /// The reason as a google.rpc.ErrorInfo has it.
 pub(crate) fn name(reason: ErrorReason) -> &'static str {
