@@ -28,7 +28,7 @@ pub use domain::{
 pub use file::{File, NewFile, TransferMethod};
 pub use ids::{AppId, MessageId, RequestId, SessionKey, TenantId, ThreadId, UserId};
 pub use invalid::{Invalid, InvalidFields};
-pub use key::{KeyScope, KeyScopes};
+pub use key::{ApiKey, KeyScope, KeyScopes};
 pub use node::{NewNodeMessage, NodeMessage, NodeParent};
 pub use page::{PageToken, page_size};
 pub use policy::{

@@ -31,7 +31,7 @@ mod transaction;
 mod words;
 
 pub use actor::{acting, actor};
-pub use api_key::{ApiKey, KeyHolder, NewApiKey, looks_like_key};
+pub use api_key::{KeyHolder, NewApiKey, looks_like_key};
 pub use append::{Append, Appended, CountedMessage};
 pub use authenticator::Authenticator;
 pub use config::{CacheConfig, CacheKind, EphemeralConfig, SecretsConfig, StoreConfig};
