@@ -35,4 +35,4 @@ pub use policy::{
     EffectivePolicy, ExtractionStrategy, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel,
 };
 pub use session::{KeySource, SESSION_METADATA, SessionNames};
-pub use size::{file_bytes, known_bytes_at_most, message_bytes, message_bytes_at_most};
+pub use size::{file_bytes, message_bytes, message_bytes_at_most};
