@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use memory_contract::proto::{Role, SetHeadRequest};
 use recollect_tests::{
-    Finished, Key, PLAIN, app, eventually, history_request, project_dir, reply, say, session,
-    texts, trials, turn,
+    Finished, Key, PLAIN, S3, S3Fault, app, eventually, history_request, project_dir, reply, say,
+    session, texts, trials, turn,
 };
 use serde_json::{Value, json};
 
@@ -20,6 +20,7 @@ trials![
     exit_codes_tell_what_went_wrong,
     completions_are_printed_for_each_shell,
     the_doctor_says_how_things_are,
+    the_doctor_tries_the_object_storage,
 ];
 
 /// Runs a client command against the shared server.
@@ -364,4 +365,45 @@ async fn the_doctor_says_how_things_are() {
     assert!(broken.stdout.contains("warn"), "{broken:?}");
     assert!(broken.stdout.contains("/no/such/directory"), "{broken:?}");
     assert!(broken.stdout.contains("scripts/setup"), "{broken:?}");
+}
+
+async fn the_doctor_tries_the_object_storage() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data").display().to_string();
+    let config = dir.path().join("recollect.toml");
+    let look = |lines: &[String]| {
+        fs::write(&config, lines.join("\n")).unwrap();
+        let config = config.display().to_string();
+        let args = ["doctor", "--config", &config, "--data-dir", &data, "--json"];
+        let checks = recollect_tests::recollect(&args, &[]).json_lines();
+        let check = checks.iter().find(|line| line["check"] == "object storage");
+        check.unwrap_or_else(|| panic!("{checks:?}")).clone()
+    };
+    // The default, and a directory that is not there: neither is made.
+    assert_eq!(look(&[])["verdict"], "ok");
+    let path = dir.path().join("objects");
+    let in_directory = [format!("objects.url = \"file://{}\"", path.display())];
+    assert_eq!(look(&in_directory)["verdict"], "ok");
+    assert!(!path.exists());
+    fs::create_dir(&path).unwrap();
+    assert_eq!(look(&in_directory)["verdict"], "ok");
+    assert!(
+        !path.join("recollect_probe").exists(),
+        "nothing is left behind"
+    );
+    fs::remove_dir_all(&path).unwrap();
+    fs::write(&path, "no directory").unwrap();
+    let found = look(&in_directory);
+    assert_eq!(found["verdict"], "fail", "{found}");
+    assert!(found["mend"].as_str().unwrap().contains("objects.url"));
+
+    let s3 = S3::new();
+    let mut lines = s3.config();
+    lines.push("objects.timeout = \"2s\"".to_owned());
+    let found = look(&lines);
+    assert_eq!(found["verdict"], "ok", "{found}");
+    s3.set_fault(S3Fault::Forbidden);
+    let found = look(&lines);
+    assert_eq!(found["verdict"], "fail", "{found}");
+    assert!(!found.to_string().contains("secret"), "{found}");
 }

@@ -3,10 +3,11 @@
 
 use memory_contract::proto::{
     AddNodeTurnRequest, BuildContextRequest, ContextBlockKind as Kind, DeleteAppPolicyRequest,
-    File, FileRef, FileType, MemoryMode, MemoryPolicy, NodeMessageInput, NodeRef,
-    RegisterFileRequest, ResolveThreadRequest, SetAppPolicyRequest, UpdateThreadRequest, file,
-    file_ref, part::Content,
+    File, FileRef, FileType, GetNodeHistoryRequest, MemoryMode, MemoryPolicy, NodeMessageInput,
+    NodeRef, RegisterFileRequest, ResolveThreadRequest, SetAppPolicyRequest, UpdateThreadRequest,
+    file, file_ref, part::Content,
 };
+use prost::Message as _;
 use prost_types::{Duration, FieldMask};
 use recollect_tests::{
     Client, Refused as _, SOON, app, block, block_texts, check_context, context_request,
@@ -18,9 +19,13 @@ use uuid::Uuid;
 use crate::nodes::ask;
 use crate::plain;
 
+/// The most that an answer has of messages.
+const ANSWER_BYTES: usize = 3_670_016;
+
 trials![
     d01_conversations_and_nodes_have_memories_of_their_own,
     d11_the_files_of_a_node_come_back_with_what_is_known_of_them,
+    d11_a_node_with_many_files_keeps_its_older_turns,
     d19_a_context_with_a_nodes_pictures_is_the_same_after_a_flush,
     an_ephemeral_conversation_has_no_memory_of_nodes,
     a_nodes_memory_ends_by_the_policy_that_was_set,
@@ -150,6 +155,67 @@ async fn d11_the_files_of_a_node_come_back_with_what_is_known_of_them() {
         found.file.as_ref().unwrap().storage_key,
         "uploads/2026/heron.png"
     );
+}
+
+async fn d11_a_node_with_many_files_keeps_its_older_turns() {
+    const TURNS: usize = 5;
+    const FILES: usize = 64;
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let node = node(&thread_id, "planner");
+    let id = format!("upload-{}", Uuid::new_v4());
+    let files = vec![reference(file_ref::Location::UploadFileId(id.clone())); FILES];
+    for _ in 0..TURNS {
+        client.add_turn(pictured(&node, &files, &files)).await;
+    }
+    let ask_all = GetNodeHistoryRequest {
+        max_tokens: 10_000_000,
+        ..ask(&node, "")
+    };
+    let build = BuildContextRequest {
+        policy: Some(mode(MemoryMode::Node)),
+        node_id: node.node_id.clone(),
+        max_tokens: 10_000_000,
+        ..context_request(&thread_id, "And now?")
+    };
+    // Nothing is known of the files, so they take little of an answer.
+    let history = client.node_history(ask_all.clone()).await;
+    assert_eq!(history.messages.len(), 2 * TURNS);
+    assert!(!history.truncated);
+    let references = history.messages.iter().flat_map(|message| &message.files);
+    assert!(references.clone().all(|reference| reference.dangling));
+    assert_eq!(references.count(), 2 * TURNS * FILES);
+    let context = client.context(build.clone()).await;
+    let block_of = |context| block(context, Kind::Node).unwrap().clone();
+    assert_eq!(block_of(&context).messages.len(), 2 * TURNS);
+    assert!(!block_of(&context).truncated);
+
+    // With all that can be known of each, one answer cannot hold them. A letter of
+    // four bytes, so that it has 6.6 KiB.
+    let file = File {
+        location: Some(file::Location::UploadFileId(id)),
+        r#type: FileType::Image.into(),
+        storage_key: "𝒶".repeat(1_024),
+        name: "𝒷".repeat(512),
+        mime_type: "𝒸".repeat(128),
+        ..Default::default()
+    };
+    let request = RegisterFileRequest { file: Some(file) };
+    client.files().register_file(request).await.unwrap();
+    let history = client.node_history(ask_all).await;
+    assert!(history.encoded_len() <= ANSWER_BYTES);
+    assert!(history.truncated && !history.messages.is_empty());
+    let mut references = history.messages.iter().flat_map(|message| &message.files);
+    assert!(references.all(|reference| reference.file.is_some()));
+    let context = client.context(build).await;
+    assert!(context.encoded_len() <= ANSWER_BYTES);
+    let node = block_of(&context);
+    assert!(node.truncated && !node.messages.is_empty());
+    let mut parts = node.messages.iter().flat_map(|message| &message.parts);
+    assert!(parts.all(|part| match &part.content {
+        Some(Content::File(file)) => file.file.is_some() && !file.dangling,
+        _ => true,
+    }));
 }
 
 async fn d19_a_context_with_a_nodes_pictures_is_the_same_after_a_flush() {

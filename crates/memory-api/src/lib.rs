@@ -5,6 +5,7 @@ mod error;
 mod health;
 mod jobs;
 mod layers;
+mod refusals;
 mod server;
 mod services;
 mod status;

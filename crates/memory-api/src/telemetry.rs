@@ -227,6 +227,10 @@ fn describe() {
         "recollect_job_runs_total",
         "Runs of background jobs by name and outcome."
     );
+    describe_counter!(
+        "recollect_refusals_dropped_total",
+        "Refused changes that are missing in the record of who did what."
+    );
     describe_counter!("recollect_indexed_total", "Changes carried into the index.");
     describe_counter!(
         "recollect_dead_letters_total",

@@ -1,6 +1,20 @@
-//! What API keys are for.
+//! API keys, and what they are for.
 
 use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+
+/// What is known of a key; never the key itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiKey {
+    /// Its name, unique within the tenant.
+    pub name: String,
+    /// What it may do.
+    pub scopes: KeyScopes,
+    /// When it was made.
+    pub created: OffsetDateTime,
+    /// When it ends; `None` for never.
+    pub expires: Option<OffsetDateTime>,
+}
 
 /// A kind of calls that a key may make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

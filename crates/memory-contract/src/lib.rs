@@ -28,11 +28,11 @@ pub use domain::{
 pub use file::{File, NewFile, TransferMethod};
 pub use ids::{AppId, MessageId, RequestId, SessionKey, TenantId, ThreadId, UserId};
 pub use invalid::{Invalid, InvalidFields};
-pub use key::{KeyScope, KeyScopes};
+pub use key::{ApiKey, KeyScope, KeyScopes};
 pub use node::{NewNodeMessage, NodeMessage, NodeParent};
 pub use page::{PageToken, page_size};
 pub use policy::{
     EffectivePolicy, ExtractionStrategy, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel,
 };
 pub use session::{KeySource, SESSION_METADATA, SessionNames};
-pub use size::{file_bytes, known_bytes_at_most, message_bytes, message_bytes_at_most};
+pub use size::{file_bytes, message_bytes, message_bytes_at_most};

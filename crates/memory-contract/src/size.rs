@@ -29,7 +29,7 @@ pub fn message_bytes_at_most(message: &Message) -> usize {
 }
 
 /// The most bytes that FileService could know of a file in an answer.
-pub fn known_bytes_at_most(file: &FileRef) -> usize {
+fn known_bytes_at_most(file: &FileRef) -> usize {
     FILE_FRAME + file.location.as_str().len() + limits::FILE_TEXT_BYTES
 }
 

@@ -1,5 +1,5 @@
 -- Who did what: one row for each change, written in the change's own
--- transaction. It never has content.
+-- transaction, and one for equal refusals of a change. It never has content.
 CREATE SEQUENCE recollect.transaction_numbers;
 
 CREATE TABLE recollect.transactions (
@@ -18,7 +18,7 @@ CREATE TABLE recollect.transactions (
     -- What else it was done to: a name or an id.
     subject text NOT NULL DEFAULT '',
     item_count bigint NOT NULL DEFAULT 1,
-    -- What came of it: a change that is noted was committed.
+    -- What came of it: `ok`, or why it was refused; item_count is how often then.
     result text NOT NULL DEFAULT 'ok',
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (tenant_id, id)

@@ -1,7 +1,7 @@
 //! API keys that are kept in the database, by their digests alone.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use memory_contract::{KeyScope, KeyScopes, TenantId};
+use memory_contract::{ApiKey, KeyScope, KeyScopes, TenantId};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use secrecy::{
     ExposeSecret as _, SecretString,
@@ -32,19 +32,6 @@ pub struct NewApiKey {
     pub name: String,
     /// What it may do.
     pub scopes: KeyScopes,
-    /// When it ends; `None` for never.
-    pub expires: Option<OffsetDateTime>,
-}
-
-/// What is known of a key; never the key itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ApiKey {
-    /// Its name, unique within the tenant.
-    pub name: String,
-    /// What it may do.
-    pub scopes: KeyScopes,
-    /// When it was made.
-    pub created: OffsetDateTime,
     /// When it ends; `None` for never.
     pub expires: Option<OffsetDateTime>,
 }

@@ -31,7 +31,7 @@ mod transaction;
 mod words;
 
 pub use actor::{acting, actor};
-pub use api_key::{ApiKey, KeyHolder, NewApiKey, looks_like_key};
+pub use api_key::{KeyHolder, NewApiKey, looks_like_key};
 pub use append::{Append, Appended, CountedMessage};
 pub use authenticator::Authenticator;
 pub use config::{CacheConfig, CacheKind, EphemeralConfig, SecretsConfig, StoreConfig};
@@ -51,7 +51,7 @@ pub use revision::{InvalidRevision, Revision};
 pub use secret::{Secret, Secrets};
 pub use store::{Page, Store};
 pub use thread::{Erased, NewThread, Resolved, ThreadChange, ThreadQuery};
-pub use transaction::{Transaction, TransactionQuery};
+pub use transaction::{Refusals, Transaction, TransactionQuery};
 
 /// A pgbench script that appends one message, as the service does and without
 /// the service: the floor that `memory-bench` measures appends against.

@@ -1,6 +1,6 @@
 //! Who did what.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, time::Duration};
 
 use memory_contract::{TenantId, ThreadId};
 use time::OffsetDateTime;
@@ -13,7 +13,7 @@ use crate::{
     thread::one_more,
 };
 
-/// A change that was committed. It never has content.
+/// A change that was committed, or changes that were refused. It never has content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
     /// The name of the API key that did it, `anonymous`, `cli` or `worker`.
@@ -24,12 +24,27 @@ pub struct Transaction {
     pub thread: Option<ThreadId>,
     /// What else it was done to: a name or an id; empty for nothing.
     pub subject: String,
-    /// How many things it changed.
+    /// How many things it changed, or how often it was refused.
     pub item_count: i64,
-    /// What came of it: `ok`.
+    /// What came of it: `ok`, or why it was refused, such as `head_moved`.
     pub result: String,
-    /// When it was done.
+    /// When it was done, or refused first.
     pub created: OffsetDateTime,
+}
+
+/// Equal refusals of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusals {
+    /// The name of the API key that tried.
+    pub actor: String,
+    /// What it tried, such as `append_messages`.
+    pub action: String,
+    /// Why it was refused, such as `head_moved`.
+    pub result: String,
+    /// How many there were.
+    pub count: i64,
+    /// How long ago the first of them was.
+    pub age: Duration,
 }
 
 /// Which changes to list, the newest first.
@@ -46,6 +61,38 @@ pub struct TransactionQuery {
 }
 
 impl Store {
+    /// Notes what was refused, beside files, keys and secrets: nobody knows any
+    /// more what it was about. After an error it may have been noted all the same.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn note_refusals(
+        &self,
+        tenant: &TenantId,
+        refusals: &[Refusals],
+    ) -> Result<(), StoreError> {
+        let (mut actors, mut actions, mut results) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut counts, mut ages) = (Vec::new(), Vec::new());
+        for refusal in refusals {
+            let Refusals {
+                actor,
+                action,
+                result,
+                count,
+                age,
+            } = refusal;
+            actors.push(actor.as_str());
+            actions.push(action.as_str());
+            results.push(result.as_str());
+            counts.push(*count);
+            ages.push(age.as_secs_f64());
+        }
+        let name = tenant.as_str();
+        let params: Params<'_> = &[&name, &actors, &actions, &results, &counts, &ages];
+        let note = query!("transactions/note_refusals");
+        self.main.within(tenant, note, params).await.map(drop)
+    }
+
     /// Lists who did what, the newest first.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 mod cli;
 mod keys;
+mod refusals;
 mod scopes;
 mod secrets;
 mod storage;
@@ -18,6 +19,7 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
         cli::trials(),
         keys::trials(),
         scopes::trials(),
+        refusals::trials(),
         transactions::trials(),
         secrets::trials(),
     ]

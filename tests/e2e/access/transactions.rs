@@ -19,7 +19,7 @@ use crate::plain;
 
 trials![
     l06_each_change_is_listed_with_who_did_it,
-    l06_what_was_not_done_is_not_listed,
+    l06_what_was_not_done_is_not_listed_as_done_to_the_thread,
     l06_an_import_is_listed_with_who_did_it,
     l06_an_expired_thread_was_erased_by_the_server_itself,
     l06_without_keys_it_was_anonymous,
@@ -84,7 +84,7 @@ async fn l06_each_change_is_listed_with_who_did_it() {
     );
 }
 
-async fn l06_what_was_not_done_is_not_listed() {
+async fn l06_what_was_not_done_is_not_listed_as_done_to_the_thread() {
     let client = plain().await;
     let app = app();
     let session = session(&app, "ada", "thread:1");

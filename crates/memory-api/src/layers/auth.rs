@@ -10,6 +10,7 @@ use tonic::Status;
 use tower::{Layer, Service};
 
 use super::credentials::{Caller, Claim, Credentials};
+use super::record::Identity;
 use super::{Answer, Methods, Request, Response};
 use crate::config::AuthConfig;
 use crate::error::ApiError;
@@ -116,9 +117,12 @@ where
                 Claim::Digest(digest) => auth.look_up(digest).await,
                 Claim::Nobody => Err(ApiError::Unauthenticated),
             };
-            let caller = caller.and_then(|caller| match scope {
-                Some(scope) => caller.require(scope).map(|()| caller),
-                None => Ok(caller),
+            let caller = caller.and_then(|caller| {
+                Identity::tell(&request, &caller);
+                match scope {
+                    Some(scope) => caller.require(scope).map(|()| caller),
+                    None => Ok(caller),
+                }
             });
             let caller = match caller {
                 Ok(caller) => caller,

@@ -7,7 +7,7 @@ use memory_contract::{KeyScope, proto::DESCRIPTORS};
 use prost::Message as _;
 use prost_types::FileDescriptorSet;
 
-use super::scopes::scope_of;
+use super::scopes::{changes, scope_of};
 
 /// The service and method of every call of the contract, by path.
 #[derive(Clone, Debug)]
@@ -27,6 +27,9 @@ pub(crate) struct Method {
     /// The scope that a key needs for it. `None` where there is nothing to
     /// protect: health, reflection, and paths that lead nowhere.
     pub(crate) scope: Option<KeyScope>,
+    /// What the record of who did what calls it, such as `append_messages`. `None`
+    /// where it changes nothing.
+    pub(crate) change: Option<Arc<str>>,
 }
 
 #[derive(Debug)]
@@ -61,10 +64,10 @@ impl Methods {
                 let full_name = format!("{}.{}", file.package(), service.name());
                 for method in &service.method {
                     let streams = method.client_streaming() || method.server_streaming();
-                    let (path, method) = {
-                        let scope = scope_of(service.name(), method.name());
-                        entry(&full_name, method.name(), streams, Some(scope), true)
-                    };
+                    let (service, name) = (service.name(), method.name());
+                    let scope = scope_of(service, name);
+                    let (path, mut method) = entry(&full_name, name, streams, Some(scope), true);
+                    method.change = changes(service, name).then(|| snake_case(name).into());
                     methods.insert(path, method);
                 }
                 services.push(full_name);
@@ -104,6 +107,37 @@ fn entry(
         streams,
         ours,
         scope,
+        change: None,
     };
     (format!("/{service}/{name}"), method)
+}
+
+/// `AppendMessages` as `append_messages`.
+fn snake_case(name: &str) -> String {
+    let mut snake = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.extend(letter.to_lowercase());
+    }
+    snake
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_have_the_names_of_the_record() {
+        let methods = Methods::new();
+        let change = |path: &str| methods.of(path).change.clone();
+        let append = change("/recollect.v1.MessageService/AppendMessages");
+        assert_eq!(append.as_deref(), Some("append_messages"));
+        let create = change("/recollect.v1.KeyService/CreateApiKey");
+        assert_eq!(create.as_deref(), Some("create_api_key"));
+        assert_eq!(change("/recollect.v1.ThreadService/GetThread"), None);
+        assert_eq!(change("/grpc.health.v1.Health/Check"), None);
+        assert_eq!(change("/no/such"), None);
+    }
 }

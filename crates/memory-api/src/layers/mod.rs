@@ -1,6 +1,6 @@
 //! What every call goes through before a handler sees it, from the outside in:
-//! measuring and tracing, mending what the transport answers, catching panics,
-//! the deadline, the concurrency limit, authentication. The deadline stands around
+//! measuring and tracing, noting refused changes, mending what the transport answers,
+//! catching panics, the deadline, the concurrency limit, authentication. The deadline stands around
 //! the limit, because an answer that it ends has to give its permit back.
 
 mod auth;
@@ -12,6 +12,7 @@ mod ending;
 mod methods;
 mod observe;
 mod panic;
+mod record;
 mod repair;
 mod scopes;
 
@@ -21,6 +22,7 @@ pub(crate) use deadline::{Deadlines, remaining};
 pub(crate) use methods::Methods;
 pub(crate) use observe::Observe;
 pub(crate) use panic::CatchPanic;
+pub(crate) use record::Record;
 pub(crate) use repair::{Repair, unreadable};
 
 use futures::future::BoxFuture;

@@ -13,6 +13,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use super::methods::Method;
 use super::{Answer, Methods, Request, Response, body};
+use crate::status::code_name;
 
 /// Opens a span that continues the caller's trace, counts calls by method and
 /// code, and measures them to the end of their answer.
@@ -175,26 +176,4 @@ fn is_server_error(code: Code) -> bool {
             | Code::Unavailable
             | Code::DataLoss
     )
-}
-
-fn code_name(code: Code) -> &'static str {
-    match code {
-        Code::Ok => "OK",
-        Code::Cancelled => "CANCELLED",
-        Code::Unknown => "UNKNOWN",
-        Code::InvalidArgument => "INVALID_ARGUMENT",
-        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
-        Code::NotFound => "NOT_FOUND",
-        Code::AlreadyExists => "ALREADY_EXISTS",
-        Code::PermissionDenied => "PERMISSION_DENIED",
-        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
-        Code::FailedPrecondition => "FAILED_PRECONDITION",
-        Code::Aborted => "ABORTED",
-        Code::OutOfRange => "OUT_OF_RANGE",
-        Code::Unimplemented => "UNIMPLEMENTED",
-        Code::Internal => "INTERNAL",
-        Code::Unavailable => "UNAVAILABLE",
-        Code::DataLoss => "DATA_LOSS",
-        Code::Unauthenticated => "UNAUTHENTICATED",
-    }
 }

@@ -52,23 +52,28 @@ const ERASE: &[(&str, &str)] = &[
     ("ThreadService", "DeleteThread"),
 ];
 
-/// Calls about keys, secrets and who did what.
+/// Calls that change keys and secrets.
 const ADMIN: &[(&str, &str)] = &[
-    ("AdminService", "ListTransactions"),
     ("KeyService", "CreateApiKey"),
-    ("KeyService", "ListApiKeys"),
     ("KeyService", "RevokeApiKey"),
     ("SecretService", "DeleteSecret"),
-    ("SecretService", "GetSecret"),
-    ("SecretService", "ListSecrets"),
     ("SecretService", "SetSecret"),
 ];
 
-const SCOPES: [(KeyScope, &[(&str, &str)]); 4] = [
+/// Calls that read keys, secrets and who did what.
+const ADMIN_READ: &[(&str, &str)] = &[
+    ("AdminService", "ListTransactions"),
+    ("KeyService", "ListApiKeys"),
+    ("SecretService", "GetSecret"),
+    ("SecretService", "ListSecrets"),
+];
+
+const SCOPES: [(KeyScope, &[(&str, &str)]); 5] = [
     (KeyScope::Read, READ),
     (KeyScope::Write, WRITE),
     (KeyScope::Erase, ERASE),
     (KeyScope::Admin, ADMIN),
+    (KeyScope::Admin, ADMIN_READ),
 ];
 
 /// The scope of a method, by the short names of its service and of itself. A
@@ -78,6 +83,13 @@ pub(super) fn scope_of(service: &str, method: &str) -> KeyScope {
         .iter()
         .find(|(_, methods)| methods.contains(&(service, method)))
         .map_or(KeyScope::Admin, |(scope, _)| *scope)
+}
+
+/// Whether a method changes something.
+pub(super) fn changes(service: &str, method: &str) -> bool {
+    ![READ, ADMIN_READ]
+        .iter()
+        .any(|methods| methods.contains(&(service, method)))
 }
 
 #[cfg(test)]
@@ -108,5 +120,15 @@ mod tests {
         assert_eq!(scope_of("ThreadService", "GetThread"), KeyScope::Read);
         assert_eq!(scope_of("ThreadService", "Forget"), KeyScope::Admin);
         assert_eq!(scope_of("SecretService", "GetThread"), KeyScope::Admin);
+        assert!(changes("ThreadService", "Forget"));
+    }
+
+    #[test]
+    fn what_lists_or_gets_changes_nothing() {
+        for (service, method) in SCOPES.iter().flat_map(|(_, methods)| methods.iter()) {
+            let reads = ["Get", "List", "Export", "Build", "Recall", "Search"];
+            let reads = reads.iter().any(|verb| method.starts_with(verb));
+            assert_eq!(changes(service, method), !reads, "{method}");
+        }
     }
 }

@@ -26,7 +26,8 @@ use tower::ServiceBuilder;
 use super::parts::Parts;
 use super::{Listener, ServerError};
 use crate::config::Config;
-use crate::layers::{Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, Repair};
+use crate::layers::{Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, Record, Repair};
+use crate::refusals::RefusalLog;
 use crate::services::{
     About, Admin, Contexts, Files, Keys, Messages, Nodes, Policies, Recalls, SecretStore, Threads,
 };
@@ -47,6 +48,7 @@ pub(super) async fn serve(
     config: &Config,
     methods: Methods,
     keys: Authenticator,
+    refusals: RefusalLog,
     listener: Listener,
     routes: Routes,
     stop: CancellationToken,
@@ -54,6 +56,7 @@ pub(super) async fn serve(
     let server = &config.server;
     let layers = ServiceBuilder::new()
         .layer(Observe::new(methods.clone()))
+        .layer(Record::new(methods.clone(), refusals))
         .layer(Repair)
         .layer(CatchPanic)
         .layer(Deadlines::new(

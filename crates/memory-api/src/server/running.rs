@@ -21,6 +21,7 @@ use crate::config::Config;
 use crate::health::{self, Health, Readiness, Watched};
 use crate::jobs;
 use crate::layers::Methods;
+use crate::refusals::RefusalLog;
 use crate::status::chain;
 
 /// How long the last batch of the index may take to be written.
@@ -205,12 +206,17 @@ impl Running {
         self.index = Some(parts.index);
         if let Some(listener) = grpc {
             self.addr = Some(listener.1);
+            let refusals = RefusalLog::default();
+            // It stops after the calls.
+            let write = refusals.clone();
+            self.work
+                .spawn(write.write_to(parts.store.clone(), self.stop_work.token()));
             let keys = Authenticator::new(parts.store);
             let stop = self.stop_calls.token();
             let failure = Arc::clone(&self.failure);
             self.calls = Some(tokio::spawn(async move {
                 if let Err(error) =
-                    grpc::serve(&config, methods, keys, listener, routes, stop).await
+                    grpc::serve(&config, methods, keys, refusals, listener, routes, stop).await
                 {
                     failure.send_replace(Some(("the gRPC listener", chain(&error))));
                 }

@@ -38,15 +38,7 @@ pub(super) async fn read(
         budget,
     } = wanted(request)?;
     let cut = within_budget(store, tenant, thread, head, budget).await?;
-    // The newest messages are the last to be left out.
-    let newest_first = cut.messages.iter().rev();
-    let known = KnownFiles::of_messages(store, tenant, newest_first).await?;
-    let fitting = move || {
-        let bytes = |message: &Message| message_bytes(message) + known.bytes_of(message);
-        let cut = within_bytes(cut, budget, limits::ANSWER_BYTES, bytes);
-        cut.map(|cut| (cut, known))
-    };
-    let (cut, known) = tokio::task::spawn_blocking(fitting).await??;
+    let (cut, known) = fitting(store, tenant, cut, budget).await?;
     let Cut {
         messages,
         total_tokens,
@@ -79,10 +71,27 @@ pub(super) async fn newest(
     within_answer(cut, budget).await
 }
 
-/// Cuts a conversation of which everything is there.
+/// Cuts a conversation of which everything is there, however many bytes are left.
 pub(super) async fn cut_whole(messages: Vec<Message>, budget: Budget) -> Result<Cut, ApiError> {
-    let cut = cut_apart(messages, budget, true).await??;
-    within_answer(cut, budget).await
+    Ok(cut_apart(messages, budget, true).await??)
+}
+
+/// Cuts further what would not fit into an answer with what is known of its files.
+pub(super) async fn fitting(
+    store: &Store,
+    tenant: &TenantId,
+    cut: Cut,
+    budget: Budget,
+) -> Result<(Cut, KnownFiles), ApiError> {
+    // The newest messages are the last to be left out.
+    let newest_first = cut.messages.iter().rev();
+    let known = KnownFiles::of_messages(store, tenant, newest_first).await?;
+    let fitting = move || {
+        let bytes = |message: &Message| message_bytes(message) + known.bytes_of(&message.parts);
+        let cut = within_bytes(cut, budget, limits::ANSWER_BYTES, bytes);
+        cut.map(|cut| (cut, known))
+    };
+    Ok(tokio::task::spawn_blocking(fitting).await??)
 }
 
 /// Cuts further what would not fit into an answer with all that may be known of

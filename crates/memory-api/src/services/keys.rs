@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use memory_contract::proto::key_service_server::KeyService;
 use memory_contract::proto::{
-    self, CreateApiKeyRequest, CreateApiKeyResponse, ListApiKeysRequest, ListApiKeysResponse,
+    CreateApiKeyRequest, CreateApiKeyResponse, ListApiKeysRequest, ListApiKeysResponse,
     RevokeApiKeyRequest, RevokeApiKeyResponse,
 };
 use memory_contract::{
-    Invalid, InvalidFields, PageToken, TenantId, check, key_scopes_from, limits, timestamp,
-    timestamp_of,
+    Invalid, InvalidFields, PageToken, TenantId, check, key_scopes_from, limits, timestamp_of,
 };
-use memory_store::{ApiKey, NewApiKey, Store, StoreError};
+use memory_store::{NewApiKey, Store, StoreError};
 use prost_types::Timestamp;
 use secrecy::ExposeSecret as _;
 use time::OffsetDateTime;
@@ -76,7 +75,7 @@ impl Keys {
         }
         let (key, secret) = self.store.create_api_key(&tenant, &key).await?;
         Ok(CreateApiKeyResponse {
-            api_key: Some(api_key(key)),
+            api_key: Some(key.into()),
             secret: secret.expose_secret().to_owned(),
         })
     }
@@ -97,7 +96,7 @@ impl Keys {
         fields.end()?;
         let page = self.store.list_api_keys(&tenant, after, limit).await?;
         Ok(ListApiKeysResponse {
-            api_keys: page.items.into_iter().map(api_key).collect(),
+            api_keys: page.items.into_iter().map(Into::into).collect(),
             next_page_token: next_token(&identity, page.next),
         })
     }
@@ -145,19 +144,4 @@ fn expiry_from(time: Option<Timestamp>) -> Result<Option<OffsetDateTime>, Invali
         return Err(Invalid::new("expire_time", "must be in the future"));
     }
     Ok(expires)
-}
-
-fn api_key(key: ApiKey) -> proto::ApiKey {
-    let ApiKey {
-        name,
-        scopes,
-        created,
-        expires,
-    } = key;
-    proto::ApiKey {
-        name,
-        scopes: scopes.into(),
-        create_time: Some(timestamp(created)),
-        expire_time: expires.map(timestamp),
-    }
 }

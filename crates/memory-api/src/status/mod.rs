@@ -2,6 +2,8 @@
 //! hand. Every status carries a google.rpc.ErrorInfo; what a caller cannot mend
 //! is logged here, once, under an incident's id that the caller is given.
 
+mod names;
+
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt::Write as _;
@@ -16,11 +18,12 @@ use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
 use uuid::Uuid;
 
+pub(crate) use names::{code_name, name, reason_of};
+
 use crate::error::ApiError;
 
 /// The domain of every google.rpc.ErrorInfo.
 const DOMAIN: &str = "recollect";
-const PREFIX: &str = "ERROR_REASON_";
 /// When to come back to a database or an index that does not answer.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
@@ -362,12 +365,6 @@ impl Answer {
         )
         .with("incident", incident)
     }
-}
-
-/// The reason as a google.rpc.ErrorInfo has it.
-pub(crate) fn name(reason: ErrorReason) -> &'static str {
-    let name = reason.as_str_name();
-    name.strip_prefix(PREFIX).unwrap_or(name)
 }
 
 /// The error and its causes in one line. Of a database's error only what cannot

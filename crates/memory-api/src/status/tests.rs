@@ -7,6 +7,7 @@ use memory_contract::MessageId;
 use memory_recall::Backend;
 use tonic_types::StatusExt as _;
 
+use super::names::PREFIX;
 use super::*;
 
 fn check(error: impl Into<ApiError>, code: Code, reason: ErrorReason) -> Status {

@@ -1,6 +1,6 @@
-//! Scopes of API keys.
+//! API keys and their scopes.
 
-use crate::{Invalid, KeyScope, KeyScopes, proto};
+use crate::{ApiKey, Invalid, KeyScope, KeyScopes, proto, timestamp};
 
 /// Reads scopes by their numbers on the wire; none are the default ones.
 ///
@@ -43,5 +43,22 @@ impl From<KeyScopes> for Vec<i32> {
             .iter()
             .map(|scope| proto::KeyScope::from(scope).into())
             .collect()
+    }
+}
+
+impl From<ApiKey> for proto::ApiKey {
+    fn from(key: ApiKey) -> Self {
+        let ApiKey {
+            name,
+            scopes,
+            created,
+            expires,
+        } = key;
+        Self {
+            name,
+            scopes: scopes.into(),
+            create_time: Some(timestamp(created)),
+            expire_time: expires.map(timestamp),
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Where objects are kept.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reqwest::Url;
@@ -50,6 +50,12 @@ impl ObjectsConfig {
         if let Ok(url) = Url::from_directory_path(path) {
             self.url = url.into();
         }
+    }
+
+    /// The directory, where objects are kept in one.
+    pub fn directory(&self) -> Option<PathBuf> {
+        let url = Url::parse(&self.url).ok()?;
+        (url.scheme() == "file").then(|| url.to_file_path().ok())?
     }
 }
 

@@ -18,6 +18,7 @@ use object_store::{
 };
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
+use uuid::Uuid;
 
 pub(crate) use codec::{pack, unpack};
 pub use config::ObjectsConfig;
@@ -118,6 +119,36 @@ impl Objects {
     /// The kind of store: `file`, `s3`, `gs`, `az` or `memory`.
     pub fn backend(&self) -> &'static str {
         self.0.backend
+    }
+
+    /// Writes an object, reads it and erases it again, to know that it works and
+    /// that nothing that is there is overwritten unseen.
+    ///
+    /// # Errors
+    /// `Objects` with what did not work.
+    pub async fn probe(&self) -> Result<(), StoreError> {
+        let key = format!("recollect_probe/{}", Uuid::now_v7());
+        let worked = self.write_and_read(&key).await;
+        let erased = self.delete(&key).await;
+        worked.and(erased)
+    }
+
+    async fn write_and_read(&self, key: &str) -> Result<(), StoreError> {
+        let failed = |what, why: &str| StoreError::Objects {
+            what,
+            source: why.into(),
+        };
+        let content = b"a probe of recollect doctor".to_vec();
+        if let Written::Conflict = self.write(key, content.clone(), None).await? {
+            return Err(failed("write", "the bucket or directory is not there"));
+        }
+        if let Written::Done(_) = self.write(key, content.clone(), None).await? {
+            return Err(failed("write", "the store takes no notice of conditions"));
+        }
+        match self.read(key).await? {
+            Some(Object { bytes, .. }) if bytes.as_ref() == Some(&content) => Ok(()),
+            _ => Err(failed("read", "it is not what was written")),
+        }
     }
 
     pub(crate) fn config(&self) -> &ObjectsConfig {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use memory_api::Config;
 use memory_recall::{BackendChoice, EmbedderKind, ModelPrecision};
+use memory_store::Objects;
 use serde::Serialize;
 use time::OffsetDateTime;
 
@@ -185,7 +186,7 @@ pub async fn index(config: &Config, data_dir: &Path) -> Finding {
             .path
             .clone()
             .unwrap_or_else(|| data_dir.join("index"));
-        return writable(&path);
+        return writable("index", "index.path", &path);
     };
     let address = url
         .split_once("://")
@@ -204,14 +205,42 @@ pub async fn index(config: &Config, data_dir: &Path) -> Finding {
     }
 }
 
-fn writable(path: &Path) -> Finding {
+/// Object storage, where memories of nodes are: an object is written, read and
+/// erased. A directory that is not there yet is not made.
+pub async fn objects(config: &Config, data_dir: &Path) -> Finding {
+    let (check, config) = ("object storage", &config.objects);
+    let directory = match config.url.is_empty() {
+        true => Some(data_dir.join("objects")),
+        false => config.directory().filter(|path| !path.exists()),
+    };
+    if let Some(path) = directory {
+        return writable(check, "objects.url", &path);
+    }
+    let mend = "Check objects.url, objects.options and the rights of their account: \
+                memories of nodes are there.";
+    let failed = |found: String| Finding::fail(check, format!("{}: {found}", config.url), mend);
+    let objects = match Objects::open(config) {
+        Ok(objects) => objects,
+        Err(error) => return failed(chain(&error)),
+    };
+    match tokio::time::timeout(config.timeout, objects.probe()).await {
+        Ok(Ok(())) => Finding::ok(check, format!("{} can be written", config.url)),
+        Ok(Err(error)) => failed(chain(&error)),
+        Err(_) => failed(format!(
+            "no answer within {} ms",
+            config.timeout.as_millis()
+        )),
+    }
+}
+
+fn writable(check: &'static str, key: &str, path: &Path) -> Finding {
     let there = nearest(path);
     match tempfile::tempfile_in(&there) {
-        Ok(_) => Finding::ok("index", format!("{} can be written", path.display())),
+        Ok(_) => Finding::ok(check, format!("{} can be written", path.display())),
         Err(error) => Finding::fail(
-            "index",
+            check,
             format!("{} cannot be written: {error}", there.display()),
-            "Give this user the right to write there, or set index.path.",
+            format!("Give this user the right to write there, or set {key}."),
         ),
     }
 }

@@ -39,6 +39,7 @@ pub async fn run(file: Option<PathBuf>, args: DoctorArgs) -> Result<(), Failure>
     );
     findings.extend(checks::model(&config));
     findings.push(checks::index(&config, &args.data_dir).await);
+    findings.push(checks::objects(&config, &args.data_dir).await);
     findings.push(checks::port(
         "gRPC port",
         "server.listen",

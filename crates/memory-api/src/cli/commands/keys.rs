@@ -4,10 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use memory_api::{Config, Loaded, Sources};
-use memory_contract::{
-    KeyScope, KeyScopes, TenantId, check, key_scopes_from, limits, proto, timestamp,
-};
-use memory_store::{ApiKey, NewApiKey, Store, StoreConfig, StoreError, acting};
+use memory_contract::{KeyScope, KeyScopes, TenantId, check, key_scopes_from, limits, proto};
+use memory_store::{NewApiKey, Store, StoreConfig, StoreError, acting};
 use secrecy::{ExposeSecret as _, SecretString};
 use time::OffsetDateTime;
 
@@ -71,14 +69,14 @@ async fn create(loaded: &Loaded, args: CreateKeyArgs) -> Result<(), Failure> {
     if json {
         let mut lines = JsonLines::stdout();
         let response = proto::CreateApiKeyResponse {
-            api_key: Some(message(key)),
+            api_key: Some(key.into()),
             secret: secret.expose_secret().to_owned(),
         };
         lines.write("CreateApiKeyResponse", &response)?;
         return lines.finish();
     }
     let mut table = table();
-    row(&mut table, message(key));
+    row(&mut table, key.into());
     table.print()?;
     println!("\n  {}\n", secret.expose_secret());
     println!("This is the key. It is not stored and cannot be shown again: keep it now, as");
@@ -102,7 +100,7 @@ async fn list(loaded: &Loaded, args: ListKeysArgs) -> Result<(), Failure> {
             .list_api_keys(&tenant, after, PAGE)
             .await
             .map_err(|error| failed(loaded, error))?;
-        for key in page.items.into_iter().map(message) {
+        for key in page.items.into_iter().map(proto::ApiKey::from) {
             match json {
                 true => lines.write("ApiKey", &key)?,
                 false => row(&mut table, key),
@@ -230,19 +228,4 @@ fn row(table: &mut Table, key: proto::ApiKey) {
         clock(create_time.as_ref()),
         ends,
     ]);
-}
-
-fn message(key: ApiKey) -> proto::ApiKey {
-    let ApiKey {
-        name,
-        scopes,
-        created,
-        expires,
-    } = key;
-    proto::ApiKey {
-        name,
-        scopes: scopes.into(),
-        create_time: Some(timestamp(created)),
-        expire_time: expires.map(timestamp),
-    }
 }

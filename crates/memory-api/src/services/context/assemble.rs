@@ -5,12 +5,11 @@ use std::collections::HashMap;
 
 use memory_budget::{Budget, Cut};
 use memory_contract::proto::{
-    BuildContextResponse, ContextBlock, ContextBlockKind, ContextFormat, ContextOmission,
-    NodeMessage, OmittedMessage, Role as WireRole,
+    BuildContextResponse, ContextBlock, ContextBlockKind, ContextFormat, ContextOmission, FileRef,
+    OmittedMessage, part,
 };
 use memory_contract::{
-    EffectivePolicy, Invalid, MessageId, Part, Role, ThreadId, file_ref_from, known_bytes_at_most,
-    limits, message_bytes_at_most,
+    EffectivePolicy, MessageId, NodeMessage, Part, Role, ThreadId, limits, message_bytes, timestamp,
 };
 use memory_recall::Reason;
 use prost::Message as _;
@@ -22,6 +21,7 @@ use super::prompt::Prompt;
 use super::recalled::{Quoted, Quoting};
 use super::render;
 use crate::error::ApiError;
+use crate::services::files::KnownFiles;
 use crate::services::history::{bytes_of, within_bytes};
 use crate::services::tokens::size_of;
 
@@ -35,6 +35,8 @@ pub(super) struct Material {
     /// The conversation; `None` where there is none yet.
     pub(super) thread: Option<ThreadId>,
     pub(super) memory: Memory,
+    /// What is known of the files that prompt and memory refer to.
+    pub(super) known: KnownFiles,
     pub(super) effective: EffectivePolicy,
     /// What is left for memory, and how it is counted.
     pub(super) budget: Budget,
@@ -59,8 +61,8 @@ impl Material {
     pub(super) fn assemble(self) -> Result<BuildContextResponse, ApiError> {
         let mut room = limits::ANSWER_BYTES / (1 + self.formats.len());
         loop {
-            let (answer, known) = self.answer(room)?;
-            if answer.encoded_len() + known <= limits::ANSWER_BYTES {
+            let answer = self.answer(room)?;
+            if answer.encoded_len() <= limits::ANSWER_BYTES {
                 return Ok(answer);
             }
             if room < LEAST_ROOM {
@@ -72,11 +74,10 @@ impl Material {
         }
     }
 
-    /// The answer, and the most bytes that what is known of its files adds to it.
-    fn answer(&self, room: usize) -> Result<(BuildContextResponse, usize), ApiError> {
+    fn answer(&self, room: usize) -> Result<BuildContextResponse, ApiError> {
         let labels = Labels::of(self.effective.policy());
         let recent = self.recent(room)?;
-        let node = self.node(room)?;
+        let node = self.node(room);
         let taken = |block: &Option<Block>| block.as_ref().map_or(0, Block::tokens);
         let bytes = recent.iter().flat_map(|block| &block.messages);
         let bytes: usize = bytes.map(|said| size_of(&said.parts)).sum();
@@ -124,10 +125,10 @@ impl Material {
                 ContextFormat::Text => answer.text = render::text(&messages, &labels),
             }
         }
-        let known = messages.iter().map(|said| known_bytes(&said.parts)).sum();
         answer.blocks = blocks.into_iter().map(ContextBlock::from).collect();
         answer.hash = hash::of_blocks(&answer.blocks);
-        Ok((answer, known))
+        references(&mut answer).for_each(|reference| self.known.put(reference));
+        Ok(answer)
     }
 
     fn recent(&self, room: usize) -> Result<Option<Block>, ApiError> {
@@ -140,12 +141,9 @@ impl Material {
             truncated,
             content_truncated,
             needs_older: _,
-        } = within_bytes(
-            self.memory.recent.clone(),
-            self.budget,
-            room,
-            message_bytes_at_most,
-        )?;
+        } = within_bytes(self.memory.recent.clone(), self.budget, room, |message| {
+            message_bytes(message) + self.known.bytes_of(&message.parts)
+        })?;
         let reasons: HashMap<MessageId, &Vec<Reason>> = self
             .memory
             .found
@@ -168,18 +166,18 @@ impl Material {
         }))
     }
 
-    fn node(&self, room: usize) -> Result<Option<Block>, ApiError> {
+    fn node(&self, room: usize) -> Option<Block> {
         let (Some(thread), false) = (self.thread, self.memory.dialogue.messages.is_empty()) else {
-            return Ok(None);
+            return None;
         };
         let dialogue = &self.memory.dialogue;
         let mut said = dialogue
             .messages
             .iter()
             .map(|message| self.of_node(message))
-            .collect::<Result<Vec<Said>, Invalid>>()?;
+            .collect::<Vec<Said>>();
         let mut truncated = dialogue.truncated;
-        while tokens_of(&said) > self.budget.max_tokens || bytes(&said) > room {
+        while tokens_of(&said) > self.budget.max_tokens || self.bytes_of(&said) > room {
             let later = said.iter().skip(1);
             let turn = later.take_while(|said| said.role != Role::User).count() + 1;
             said.drain(..turn);
@@ -189,58 +187,56 @@ impl Material {
         let source =
             |stored: &Stored| Source::recent(stored.id.clone(), thread, vec![Reason::Recent]);
         let sources: Vec<Source> = sources.map(source).collect();
-        Ok((!said.is_empty()).then_some(Block {
+        (!said.is_empty()).then_some(Block {
             kind: ContextBlockKind::Node,
             messages: said,
             sources,
             truncated,
             content_truncated: dialogue.content_truncated,
-        }))
+        })
     }
 
-    fn of_node(&self, message: &NodeMessage) -> Result<Said, Invalid> {
+    fn of_node(&self, message: &NodeMessage) -> Said {
         let text = Some(&message.content).filter(|text| !text.is_empty());
+        let files = message.files.iter().cloned().map(Part::File);
         let mut parts: Vec<Part> = text.cloned().map(Part::Text).into_iter().collect();
-        for file in &message.files {
-            parts.push(Part::File(file_ref_from(file.clone())?));
-        }
+        parts.extend(files);
         if parts.is_empty() {
             // Nothing is left of a text that was shortened.
             parts.push(Part::Text(String::new()));
         }
-        let role = match message.role() {
-            WireRole::Assistant => Role::Assistant,
-            WireRole::User | WireRole::System | WireRole::Tool | WireRole::Unspecified => {
-                Role::User
-            }
+        let role = match message.role {
+            Role::Assistant => Role::Assistant,
+            Role::User | Role::System | Role::Tool => Role::User,
         };
         let stored = Stored {
-            id: message.message_id.clone(),
-            created: message.create_time,
+            id: message.id.clone(),
+            created: Some(timestamp(message.created)),
         };
-        Ok(Said {
+        Said {
             stored: Some(stored),
             ..Said::new(role, String::new(), parts, self.budget.tokenizer)
-        })
+        }
+    }
+
+    /// About the bytes of a node's messages with what is known of their files.
+    fn bytes_of(&self, said: &[Said]) -> usize {
+        let bytes = |said: &Said| size_of(&said.parts) + self.known.bytes_of(&said.parts);
+        said.iter().map(bytes).sum()
     }
 }
 
-/// About the bytes of a node's messages with all that may be known of their
-/// files.
-fn bytes(said: &[Said]) -> usize {
-    let bytes = |said: &Said| size_of(&said.parts) + known_bytes(&said.parts);
-    said.iter().map(bytes).sum()
-}
-
-/// The most bytes that FileService could know of the files among parts.
-fn known_bytes(parts: &[Part]) -> usize {
-    parts
-        .iter()
-        .map(|part| match part {
-            Part::File(file) => known_bytes_at_most(file),
-            Part::Text(_) | Part::Json(_) | Part::ToolCall(_) | Part::ToolResult(_) => 0,
-        })
-        .sum()
+/// The references to files in the messages of an answer.
+fn references(answer: &mut BuildContextResponse) -> impl Iterator<Item = &mut FileRef> {
+    let messages = answer
+        .blocks
+        .iter_mut()
+        .flat_map(|block| &mut block.messages);
+    let parts = messages.flat_map(|message| &mut message.parts);
+    parts.filter_map(|part| match &mut part.content {
+        Some(part::Content::File(file)) => Some(file),
+        _ => None,
+    })
 }
 
 fn left_out(omitted: &OmittedMessage) -> ContextOmission {

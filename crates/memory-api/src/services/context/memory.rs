@@ -8,7 +8,7 @@ use memory_contract::{
     EffectivePolicy, MemoryMode, MemoryScope, Message, Role, Session, TenantId, ThreadId, limits,
 };
 use memory_recall::{Mode, Recall, RecallQuery, Recalled, RecalledMessage, Scope, Target};
-use memory_store::{HistoryQuery, Store, StoreError};
+use memory_store::{HistoryQuery, Node, Store, StoreError};
 
 use super::request::{Wanted, query_of};
 use crate::error::ApiError;
@@ -148,11 +148,14 @@ impl Reading<'_> {
         if self.store.is_ephemeral(self.tenant, self.thread) {
             return Err(StoreError::EphemeralThread.into());
         }
+        let node = Node {
+            thread: self.thread,
+            id: wanted.node_id.clone(),
+        };
         let dialogue = nodes::dialogue(
             self.store,
             self.tenant,
-            self.thread,
-            &wanted.node_id,
+            &node,
             &wanted.current_message_id,
             self.budget(self.window()),
         )

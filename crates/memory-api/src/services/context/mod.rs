@@ -11,9 +11,9 @@ mod request;
 
 use memory_budget::Budget;
 use memory_contract::proto::context_service_server::ContextService;
-use memory_contract::proto::{BuildContextRequest, BuildContextResponse, FileRef, part};
+use memory_contract::proto::{BuildContextRequest, BuildContextResponse};
 use memory_contract::{
-    EffectivePolicy, Invalid, MemoryMode, MemoryPolicy, TenantId, ThreadId, limits,
+    EffectivePolicy, FileLocation, Invalid, MemoryMode, MemoryPolicy, TenantId, ThreadId, limits,
 };
 use memory_recall::Recall;
 use memory_store::{Store, waiting_until};
@@ -23,7 +23,7 @@ use self::assemble::Material;
 use self::memory::{Memory, Reading, of_others};
 use self::prompt::Prompt;
 use self::request::Wanted;
-use super::files;
+use super::files::{KnownFiles, location};
 use super::recall::patience;
 use super::sessions::Conversation;
 use super::tokens::{counting, size_of};
@@ -87,10 +87,12 @@ impl Contexts {
                 Some(Conversation::Thread(_)) | None => Memory::default(),
             },
         };
+        let known = KnownFiles::of(&self.store, &tenant, locations(&prompt, &memory)).await?;
         let material = Material {
             prompt,
             thread,
             memory,
+            known,
             effective,
             budget: Budget {
                 max_tokens,
@@ -102,9 +104,7 @@ impl Contexts {
             formats: wanted.formats,
         };
         let bytes = material.bytes();
-        let mut context = counting(bytes, wanted.tokenizer, || material.assemble()).await??;
-        files::annotate(&self.store, &tenant, references(&mut context)).await?;
-        Ok(context)
+        counting(bytes, wanted.tokenizer, || material.assemble()).await?
     }
 
     /// The conversation's thread, if it has one yet, and the policy that holds.
@@ -155,16 +155,19 @@ async fn prompt(wanted: &mut Wanted, effective: &EffectivePolicy) -> Result<Prom
     .await?
 }
 
-/// The references to files in a context's messages.
-fn references(context: &mut BuildContextResponse) -> Vec<&mut FileRef> {
-    context
-        .blocks
-        .iter_mut()
-        .flat_map(|block| &mut block.messages)
-        .flat_map(|message| &mut message.parts)
-        .filter_map(|part| match &mut part.content {
-            Some(part::Content::File(file)) => Some(file),
-            _ => None,
-        })
-        .collect()
+/// Where the files are that a context may refer to, what is wanted most first. What
+/// is quoted refers to none.
+fn locations<'a>(
+    prompt: &'a Prompt,
+    memory: &'a Memory,
+) -> impl Iterator<Item = &'a FileLocation> + use<'a> {
+    let input = prompt.input.iter().flat_map(|block| &block.messages);
+    let input = input.flat_map(|said| &said.parts).filter_map(location);
+    let recent = memory.recent.messages.iter().rev();
+    let recent = recent.flat_map(|message| &message.parts);
+    let node = memory.dialogue.messages.iter().rev();
+    let node = node.flat_map(|message| &message.files);
+    input
+        .chain(recent.filter_map(location))
+        .chain(node.map(|file| &file.location))
 }

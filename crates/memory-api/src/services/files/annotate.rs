@@ -49,6 +49,7 @@ pub(in crate::services) fn references(
 }
 
 /// What is known of the files that the messages of an answer refer to.
+#[derive(Debug, Default)]
 pub(in crate::services) struct KnownFiles(FoundFiles);
 
 impl KnownFiles {
@@ -58,14 +59,13 @@ impl KnownFiles {
         tenant: &TenantId,
         messages: impl Iterator<Item = &Message>,
     ) -> Result<Self, ApiError> {
-        let locations: Vec<&FileLocation> = messages
-            .flat_map(|message| &message.parts)
-            .filter_map(location)
-            .collect();
+        let parts = messages.flat_map(|message| &message.parts);
+        let locations: Vec<&FileLocation> = parts.filter_map(location).collect();
         Self::of(store, tenant, locations.into_iter()).await
     }
 
-    async fn of(
+    /// Looks up references, what is wanted most first.
+    pub(in crate::services) async fn of(
         store: &Store,
         tenant: &TenantId,
         locations: impl Iterator<Item = &FileLocation>,
@@ -90,9 +90,9 @@ impl KnownFiles {
         Ok(Self(found))
     }
 
-    /// The bytes that a message's files add to an answer.
-    pub(in crate::services) fn bytes_of(&self, message: &Message) -> usize {
-        let locations = message.parts.iter().filter_map(location);
+    /// The bytes that the files among a message's parts add to an answer.
+    pub(in crate::services) fn bytes_of(&self, parts: &[Part]) -> usize {
+        let locations = parts.iter().filter_map(location);
         locations
             .map(|location| match self.0.get(location) {
                 Lookup::Known(file) => file_bytes(file),
@@ -108,7 +108,8 @@ impl KnownFiles {
         message
     }
 
-    fn put(&self, reference: &mut FileRef) {
+    /// Puts what is known of its file beside a reference.
+    pub(in crate::services) fn put(&self, reference: &mut FileRef) {
         let Some(location) = reference.location.clone().map(FileLocation::from) else {
             return;
         };
@@ -122,7 +123,8 @@ impl KnownFiles {
     }
 }
 
-fn location(part: &Part) -> Option<&FileLocation> {
+/// Where the file is that a part refers to.
+pub(in crate::services) fn location(part: &Part) -> Option<&FileLocation> {
     match part {
         Part::File(file) => Some(&file.location),
         Part::Text(_) | Part::Json(_) | Part::ToolCall(_) | Part::ToolResult(_) => None,

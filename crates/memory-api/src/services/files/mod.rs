@@ -13,7 +13,7 @@ use memory_contract::{
 use memory_store::{Registered, Store};
 use tonic::{Request, Response, Status, async_trait};
 
-pub(super) use annotate::{KnownFiles, annotate, references};
+pub(super) use annotate::{KnownFiles, annotate, location, references};
 
 use super::fields::Fields;
 use super::threads::{next_token, page_limit};

@@ -1,57 +1,81 @@
 //! A node's dialogue, cut to a budget.
 
 use memory_budget::{Budget, Cut};
-use memory_contract::proto;
 use memory_contract::{FileRef as File, Message, MessageId, NodeMessage, Part, TenantId, ThreadId};
 use memory_store::{Node, Store};
 use serde_json::Map;
 
 use crate::error::ApiError;
+use crate::services::files::KnownFiles;
 use crate::services::history;
 
 /// The dialogue of a node that leads to a message, cut to a budget.
 #[derive(Debug, Default)]
 pub(in crate::services) struct Dialogue {
-    /// Whole turns in the order in which they were said. Their files are yet to
-    /// be looked up.
-    pub(in crate::services) messages: Vec<proto::NodeMessage>,
+    /// Whole turns in the order in which they were said.
+    pub(in crate::services) messages: Vec<NodeMessage>,
     /// Their size by the budget's tokenizer.
     pub(in crate::services) total_tokens: i32,
     pub(in crate::services) truncated: bool,
     pub(in crate::services) content_truncated: bool,
 }
 
-/// Reads a node's dialogue. An empty `current` reads from the message added
-/// last.
+/// Reads a node's dialogue, however many bytes it takes. An empty `current` reads
+/// from the message added last.
 pub(in crate::services) async fn dialogue(
     store: &Store,
     tenant: &TenantId,
-    thread: ThreadId,
-    node: &str,
+    node: &Node,
     current: &str,
     budget: Budget,
 ) -> Result<Dialogue, ApiError> {
-    let node = Node {
-        thread,
-        id: node.to_owned(),
-    };
-    let path = store.node_dialogue(tenant, &node, current).await;
+    let (names, cut) = read(store, tenant, node, current, budget).await?;
+    Ok(Dialogue::of(names, cut))
+}
+
+/// Like [`dialogue`], as much as fits into an answer with what is known of its
+/// files.
+pub(super) async fn with_files(
+    store: &Store,
+    tenant: &TenantId,
+    node: &Node,
+    current: &str,
+    budget: Budget,
+) -> Result<(Dialogue, KnownFiles), ApiError> {
+    let (names, cut) = read(store, tenant, node, current, budget).await?;
+    let (cut, known) = history::fitting(store, tenant, cut, budget).await?;
+    Ok((Dialogue::of(names, cut), known))
+}
+
+async fn read(
+    store: &Store,
+    tenant: &TenantId,
+    node: &Node,
+    current: &str,
+    budget: Budget,
+) -> Result<(Vec<Names>, Cut), ApiError> {
+    let path = store.node_dialogue(tenant, node, current).await;
     let path = path.map_err(|error| ApiError::from(error).naming("current_message_id"))?;
-    let (names, messages) = as_messages(thread, path);
-    let cut = history::cut_whole(messages, budget).await?;
-    let Cut {
-        messages,
-        total_tokens,
-        truncated,
-        content_truncated,
-        needs_older: _,
-    } = cut;
-    Ok(Dialogue {
-        messages: named(names, messages),
-        total_tokens,
-        truncated,
-        content_truncated,
-    })
+    let (names, messages) = as_messages(node.thread, path);
+    Ok((names, history::cut_whole(messages, budget).await?))
+}
+
+impl Dialogue {
+    fn of(names: Vec<Names>, cut: Cut) -> Self {
+        let Cut {
+            messages,
+            total_tokens,
+            truncated,
+            content_truncated,
+            needs_older: _,
+        } = cut;
+        Self {
+            messages: named(names, messages),
+            total_tokens,
+            truncated,
+            content_truncated,
+        }
+    }
 }
 
 /// What a message of a node has as its parts.
@@ -103,7 +127,7 @@ fn as_messages(thread: ThreadId, path: Vec<NodeMessage>) -> (Vec<Names>, Vec<Mes
 }
 
 /// The messages as they were before [`as_messages`], those that are left.
-fn named(names: Vec<Names>, messages: Vec<Message>) -> Vec<proto::NodeMessage> {
+fn named(names: Vec<Names>, messages: Vec<Message>) -> Vec<NodeMessage> {
     let mut names: Vec<Option<Names>> = names.into_iter().map(Some).collect();
     messages
         .into_iter()
@@ -118,18 +142,15 @@ fn named(names: Vec<Names>, messages: Vec<Message>) -> Vec<proto::NodeMessage> {
                     Part::Json(_) | Part::ToolCall(_) | Part::ToolResult(_) => {}
                 }
             }
-            Some(
-                NodeMessage {
-                    id,
-                    parent,
-                    role: message.role,
-                    content,
-                    files,
-                    tokens: message.tokens,
-                    created: message.created,
-                }
-                .into(),
-            )
+            Some(NodeMessage {
+                id,
+                parent,
+                role: message.role,
+                content,
+                files,
+                tokens: message.tokens,
+                created: message.created,
+            })
         })
         .collect()
 }

@@ -22,7 +22,6 @@ use tonic::{Request, Response, Status, async_trait};
 pub(super) use dialogue::{Dialogue, dialogue};
 
 use super::fields::Fields;
-use super::files;
 use super::history::budget_from;
 use super::messages::request_id_from;
 use super::recall::patience;
@@ -174,25 +173,18 @@ impl Nodes {
         );
         let named = fields.all(named)?;
         let (_, node) = self.node(&tenant, &metadata, named).await?;
+        let read = dialogue::with_files(&self.store, &tenant, &node, &current, budget);
+        let (dialogue, known) = waiting_until(patience, read).await?;
         let Dialogue {
-            mut messages,
+            messages,
             total_tokens,
             truncated,
             content_truncated,
-        } = waiting_until(
-            patience,
-            dialogue(
-                &self.store,
-                &tenant,
-                node.thread,
-                &node.id,
-                &current,
-                budget,
-            ),
-        )
-        .await?;
-        let references = messages.iter_mut().flat_map(|message| &mut message.files);
-        files::annotate(&self.store, &tenant, references.collect()).await?;
+        } = dialogue;
+        let mut messages: Vec<proto::NodeMessage> = messages.into_iter().map(Into::into).collect();
+        for reference in messages.iter_mut().flat_map(|message| &mut message.files) {
+            known.put(reference);
+        }
         Ok(GetNodeHistoryResponse {
             messages,
             total_tokens,

@@ -1,0 +1,102 @@
+//! Refused changes are noted. What was changed is noted with the change itself,
+//! where nothing can come in between.
+
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+
+use tonic::{Code, Status};
+use tower::{Layer, Service};
+
+use super::credentials::Caller;
+use super::{Answer, Methods, Request, Response};
+use crate::refusals::{Refusal, RefusalLog};
+use crate::status;
+
+/// Notes the refusals of calls that would change something, as their callers see
+/// them: it stands around the layers that refuse. Calls of nobody in particular
+/// belong to no tenant and are not noted.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    methods: Methods,
+    log: RefusalLog,
+}
+
+/// Who calls: known to a layer within, wanted by this one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Identity(Arc<OnceLock<Caller>>);
+
+impl Identity {
+    /// Tells who calls, if somebody wants to know.
+    pub(super) fn tell(request: &Request, caller: &Caller) {
+        if let Some(Self(identity)) = request.extensions().get() {
+            // A call has one caller.
+            let _ = identity.set(caller.clone());
+        }
+    }
+}
+
+impl Record {
+    pub(crate) fn new(methods: Methods, log: RefusalLog) -> Self {
+        Self { methods, log }
+    }
+}
+
+impl<S> Layer<S> for Record {
+    type Service = Recorded<S>;
+
+    fn layer(&self, inner: S) -> Recorded<S> {
+        Recorded {
+            inner,
+            record: self.clone(),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Recorded<S> {
+    inner: S,
+    record: Record,
+}
+
+impl<S> Service<Request> for Recorded<S>
+where
+    S: Service<Request, Response = Response>,
+    S::Future: Send + 'static,
+    S::Error: 'static,
+{
+    type Response = Response;
+    type Error = S::Error;
+    type Future = Answer<S::Error>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request) -> Self::Future {
+        let method = self.record.methods.of(request.uri().path());
+        let Some(action) = method.change.clone() else {
+            return Box::pin(self.inner.call(request));
+        };
+        let identity = Identity::default();
+        request.extensions_mut().insert(identity.clone());
+        let answer = self.inner.call(request);
+        let log = self.record.log.clone();
+        Box::pin(async move {
+            let response = answer.await?;
+            // A refusal is an answer without a body. One that ends in the middle of
+            // its body comes after the change.
+            let status = Status::from_header_map(response.headers());
+            if let (Some(caller), Some(status)) = (identity.0.get(), status)
+                && status.code() != Code::Ok
+            {
+                log.note(Refusal {
+                    tenant: caller.tenant.clone(),
+                    actor: caller.key.clone(),
+                    action,
+                    result: status::reason_of(&status).to_lowercase(),
+                });
+            }
+            Ok(response)
+        })
+    }
+}

@@ -1,0 +1,311 @@
+//! Refused changes in the record of who did what.
+
+use std::time::Duration;
+
+use memory_contract::proto::{
+    AppendMessagesRequest, CreateApiKeyRequest, DeleteMessageRequest, DeleteThreadRequest,
+    GetThreadRequest, KeyScope, ListTransactionsRequest, RevokeApiKeyRequest, Role,
+    SetSecretRequest, Transaction,
+};
+use recollect_tests::{
+    Client, DataDir, Dynamic, Key, PLAIN, Refused as _, Server, app, eventually, eventually_some,
+    history_request, say, search_request, trials, turn,
+};
+use tonic::Code;
+use uuid::Uuid;
+
+use super::{caller, create_key, migrated, serve, transactions};
+use crate::plain;
+
+trials![
+    l06_a_refused_change_is_in_the_record,
+    l06_each_call_for_a_change_is_in_the_record_when_its_key_may_not_make_it,
+    l06_refused_reads_are_not_in_the_record,
+    l06_nobodys_calls_are_in_no_record,
+    l06_a_thousand_equal_refusals_are_a_few_entries,
+    l06_a_refusal_is_in_the_record_of_its_tenant_alone,
+    l06_a_refusal_never_has_content,
+    l06_refusals_are_noted_when_the_server_stops,
+    l06_refusals_wait_for_a_database_that_is_away,
+];
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A key of the test's own, by whose name its refusals are found.
+async fn own_key(scopes: &[KeyScope]) -> (String, Client) {
+    let name = format!("key-{}", app());
+    let made = create_key(&plain().await, &name, scopes).await;
+    (name, caller(&PLAIN.ready().addr, &made.secret).await)
+}
+
+/// What one key did or was refused, the newest first.
+async fn of(admin: &Client, actor: &str) -> Vec<Transaction> {
+    let request = ListTransactionsRequest {
+        actor: actor.to_owned(),
+        ..Default::default()
+    };
+    transactions(admin, request).await
+}
+
+/// The refusals among them, with how often they were, as soon as there are as many
+/// as expected.
+async fn refusals(admin: &Client, actor: &str, expected: i64) -> Vec<(String, String, i64)> {
+    eventually_some("they are noted", PATIENCE, async || {
+        let mut found = of(admin, actor).await;
+        found.retain(|done| done.result != "ok");
+        for done in &found {
+            assert_eq!(done.actor, actor);
+            assert_eq!((done.thread_id.as_str(), done.subject.as_str()), ("", ""));
+            assert!(done.create_time.is_some());
+        }
+        let count: i64 = found.iter().map(|done| done.item_count).sum();
+        assert!(count <= expected, "{found:?}");
+        (count == expected).then(|| {
+            found
+                .into_iter()
+                .map(|done| (done.action, done.result, done.item_count))
+                .collect()
+        })
+    })
+    .await
+}
+
+fn refusal(action: &str, result: &str) -> (String, String, i64) {
+    (action.to_owned(), result.to_owned(), 1)
+}
+
+async fn append(client: &Client, thread_id: &str, text: &str) {
+    let request = AppendMessagesRequest {
+        thread_id: thread_id.to_owned(),
+        messages: vec![say(Role::User, text)],
+        ..Default::default()
+    };
+    client.messages().append_messages(request).await.refused();
+}
+
+async fn l06_a_refused_change_is_in_the_record() {
+    let admin = plain().await;
+    let (actor, client) = own_key(&[KeyScope::Write]).await;
+    let thread_id = client.thread(&app()).await;
+    let first = client.append(&thread_id, turn("Q", "A")).await;
+
+    append(&client, &Uuid::new_v4().to_string(), "Nowhere").await;
+    append(&client, "no-uuid", "Nowhere").await;
+    let stale = AppendMessagesRequest {
+        thread_id: thread_id.clone(),
+        messages: turn("Q", "A"),
+        expected_head: Some(first.messages[0].message_id.clone()),
+        ..Default::default()
+    };
+    client.messages().append_messages(stale).await.refused();
+    let delete = DeleteThreadRequest {
+        thread_id: thread_id.clone(),
+    };
+    client.threads().delete_thread(delete).await.refused();
+    let request = CreateApiKeyRequest {
+        name: "mine".to_owned(),
+        ..Default::default()
+    };
+    client.keys().create_api_key(request).await.refused();
+    // More than a request may have, which the transport refuses.
+    append(&client, &thread_id, &"x".repeat(5 << 20)).await;
+
+    let mut found = refusals(&admin, &actor, 6).await;
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            refusal("append_messages", "head_moved"),
+            ("append_messages".to_owned(), "invalid_field".to_owned(), 2),
+            refusal("append_messages", "thread_not_found"),
+            refusal("create_api_key", "permission_denied"),
+            refusal("delete_thread", "permission_denied"),
+        ]
+    );
+    // What it did change is noted as before.
+    let mut done = of(&admin, &actor).await;
+    done.retain(|done| done.result == "ok");
+    let done: Vec<&str> = done.iter().map(|done| done.action.as_str()).collect();
+    assert_eq!(done, ["append_messages", "create_thread"]);
+}
+
+async fn l06_each_call_for_a_change_is_in_the_record_when_its_key_may_not_make_it() {
+    let (actor, client) = own_key(&[KeyScope::Read]).await;
+    let mut denied = 0;
+    for method in Dynamic::methods() {
+        if let Err(status) = Dynamic::call_empty(&client, &method).await {
+            denied += i64::from(status.code() == Code::PermissionDenied);
+        }
+    }
+    let reads = [
+        "ListTransactions",
+        "ListApiKeys",
+        "GetSecret",
+        "ListSecrets",
+    ];
+    let changes = denied - i64::try_from(reads.len()).unwrap();
+    let found = refusals(&plain().await, &actor, changes).await;
+    for (action, result, count) in &found {
+        assert_eq!((result.as_str(), *count), ("permission_denied", 1));
+        assert!(!action.starts_with("list_") && !action.starts_with("get_"));
+    }
+    for expected in ["import_messages", "flush_node_memory", "set_secret"] {
+        let listed = found.iter().any(|(action, ..)| action == expected);
+        assert!(listed, "{expected}: {found:?}");
+    }
+}
+
+async fn l06_refused_reads_are_not_in_the_record() {
+    let admin = plain().await;
+    let (actor, client) = own_key(&[KeyScope::Read]).await;
+    let nowhere = Uuid::new_v4().to_string();
+    let get = GetThreadRequest {
+        thread_id: nowhere.clone(),
+        ..Default::default()
+    };
+    client.threads().get_thread(get).await.refused();
+    let history = history_request(&nowhere);
+    client.messages().get_history(history).await.refused();
+    let search = search_request(&nowhere, "", "");
+    client.recalls().search(search).await.refused();
+    let list = ListTransactionsRequest::default();
+    client.admin().list_transactions(list).await.refused();
+    // What came later is noted.
+    append(&client, &nowhere, "Denied").await;
+    assert_eq!(
+        refusals(&admin, &actor, 1).await,
+        [refusal("append_messages", "permission_denied")]
+    );
+}
+
+async fn l06_nobodys_calls_are_in_no_record() {
+    let (cluster, url) = migrated().await;
+    let rows = cluster.superuser().await;
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &serve(&dir, &url, &[]));
+    let nobody = Client::with_authorization(&server.ready().addr, Some("Bearer nonsense")).await;
+    let request = AppendMessagesRequest::default();
+    let answer = nobody.messages().append_messages(request).await;
+    answer
+        .refused()
+        .is(Code::Unauthenticated, "UNAUTHENTICATED");
+    let client = server.client(Key::Globex).await;
+    append(&client, "no-uuid", "Refused").await;
+    assert!(server.stop().await.success());
+    let all = "SELECT tenant_id || ' ' || result FROM recollect.transactions";
+    let all = rows.query(all, &[]).await.unwrap();
+    let all: Vec<String> = all.iter().map(|row| row.get(0)).collect();
+    assert_eq!(all, ["globex invalid_field"]);
+}
+
+async fn l06_a_thousand_equal_refusals_are_a_few_entries() {
+    let (actor, client) = own_key(&[KeyScope::Write]).await;
+    let nowhere = Uuid::new_v4().to_string();
+    let floods = (0..10).map(|_| async {
+        for _ in 0..100 {
+            append(&client, &nowhere, "Again").await;
+        }
+    });
+    let start = std::time::Instant::now();
+    futures::future::join_all(floods).await;
+    let seconds = start.elapsed().as_secs();
+    let found = refusals(&plain().await, &actor, 1_000).await;
+    for (action, result, _) in &found {
+        assert_eq!(
+            (action.as_str(), result.as_str()),
+            ("append_messages", "thread_not_found")
+        );
+    }
+    // One a second, and one for each end.
+    let most = usize::try_from(seconds).unwrap() + 2;
+    assert!(found.len() <= most, "{} in {seconds} s", found.len());
+}
+
+async fn l06_a_refusal_is_in_the_record_of_its_tenant_alone() {
+    let (acme, globex) = (plain().await, PLAIN.client(Key::Globex).await);
+    let (actor, client) = own_key(&[KeyScope::Write]).await;
+    let theirs = globex.thread(&app()).await;
+    // Whose thread it is, does not matter: who calls does.
+    append(&client, &theirs, "Not yours").await;
+    assert_eq!(
+        refusals(&acme, &actor, 1).await,
+        [refusal("append_messages", "thread_not_found")]
+    );
+    assert!(of(&globex, &actor).await.is_empty());
+}
+
+async fn l06_a_refusal_never_has_content() {
+    let (cluster, url) = migrated().await;
+    let rows = cluster.superuser().await;
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &serve(&dir, &url, &[]));
+    let client = server.client(Key::Acme).await;
+    let said = "flibbertigibbet";
+    append(&client, said, said).await;
+    append(&client, &Uuid::new_v4().to_string(), said).await;
+    let thread_id = client.thread("app").await;
+    append(&client, &thread_id, &format!("{said}\0")).await;
+    let delete = DeleteMessageRequest {
+        thread_id,
+        message_id: said.to_owned(),
+    };
+    client.messages().delete_message(delete).await.refused();
+    let set = SetSecretRequest {
+        name: said.to_owned(),
+        value: said.to_owned(),
+    };
+    client.secrets().set_secret(set).await.refused();
+    let revoke = RevokeApiKeyRequest {
+        name: said.to_owned(),
+    };
+    client.keys().revoke_api_key(revoke).await.refused();
+    refusals(&client, Key::Acme.name(), 6).await;
+    let all = "SELECT string_agg(t::text, ' ') FROM recollect.transactions t";
+    let all: String = rows.query_one(all, &[]).await.unwrap().get(0);
+    for expected in ["secrets_unavailable", "api_key_not_found", "delete_message"] {
+        assert!(all.contains(expected), "{all}");
+    }
+    assert!(!all.contains(said), "{all}");
+}
+
+async fn l06_refusals_are_noted_when_the_server_stops() {
+    let (cluster, url) = migrated().await;
+    let rows = cluster.superuser().await;
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &serve(&dir, &url, &[]));
+    let client = server.client(Key::Acme).await;
+    for _ in 0..3 {
+        append(&client, &Uuid::new_v4().to_string(), "Nowhere").await;
+    }
+    assert!(server.stop().await.success());
+    let noted = "SELECT sum(item_count)::bigint FROM recollect.transactions \
+                 WHERE action = 'append_messages' AND result = 'thread_not_found'";
+    let noted: Option<i64> = rows.query_one(noted, &[]).await.unwrap().get(0);
+    assert_eq!(noted, Some(3));
+}
+
+async fn l06_refusals_wait_for_a_database_that_is_away() {
+    let (mut cluster, url) = migrated().await;
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &serve(&dir, &url, &[]));
+    let client = server.client(Key::Acme).await;
+    let thread_id = client.thread("app").await;
+    cluster.crash();
+    append(&client, &thread_id, "Lost").await;
+    append(&client, "no-uuid", "Wrong").await;
+    cluster.restart().await;
+    eventually("the database is back", PATIENCE, async || {
+        let list = ListTransactionsRequest::default();
+        client.admin().list_transactions(list).await.is_ok()
+    })
+    .await;
+    let mut found = refusals(&client, Key::Acme.name(), 2).await;
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            refusal("append_messages", "database_unavailable"),
+            refusal("append_messages", "invalid_field"),
+        ]
+    );
+}
