@@ -28,8 +28,8 @@ CREATE TABLE recollect.secrets (
     key_id text NOT NULL,
     nonce bytea NOT NULL,
     ciphertext bytea NOT NULL,
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    created_at timestamptz NOT NULL DEFAULT statement_timestamp(),
+    updated_at timestamptz NOT NULL DEFAULT statement_timestamp(),
     PRIMARY KEY (tenant_id, name)
 );
 
