@@ -10,8 +10,8 @@ use memory_contract::proto::{
     export_messages_response::Record,
 };
 use recollect_tests::{
-    Client, Key, PLAIN, Refused as _, app, eventually, node, node_turn, recollect_binary, session,
-    trials, turn,
+    Client, DataDir, Key, Options, PLAIN, Refused as _, S3, Server, app, eventually, node,
+    node_turn, recollect_binary, session, trials, turn,
 };
 use tonic::Code;
 use uuid::Uuid;
@@ -23,6 +23,7 @@ trials![
     l12_an_export_goes_on_after_a_thread,
     l12_an_interrupted_import_is_finished_by_running_it_again,
     l12_an_interrupted_export_is_finished_by_resuming_it,
+    an_export_that_the_object_store_ended_goes_on_when_it_is_back,
 ];
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -68,6 +69,11 @@ async fn l12_an_export_goes_on_after_a_thread() {
         assert_eq!(told.thread_count, 4 - known as i64);
         assert_ne!(told.checksum, whole.checksum);
     }
+
+    // To another tenant it is unknown.
+    let globex = PLAIN.client(Key::Globex).await;
+    let others = globex.messages().export_messages(after(&threads[0])).await;
+    others.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
 
     let request = DeleteThreadRequest {
         thread_id: threads[1].clone(),
@@ -212,4 +218,50 @@ async fn l12_an_interrupted_export_is_finished_by_resuming_it() {
     let refused = run(addr, Key::Acme, &args);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert_eq!(fs::read_to_string(&part).unwrap(), whole);
+}
+
+async fn an_export_that_the_object_store_ended_goes_on_when_it_is_back() {
+    let s3 = S3::new();
+    let dir = DataDir::new();
+    let mut options = Options::with(&["embedding.kind = \"none\""]);
+    options.config.extend(s3.config());
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    let ids = threads(&client, "app", 4).await;
+    let planner = node(&ids[2], "planner");
+    client.add_turn(node_turn(&planner, "Q", "A")).await;
+    client.flush_node(&planner).await;
+
+    let out = tempfile::tempdir().unwrap();
+    let export = |name: &str, more: &[&str]| {
+        let file = out.path().join(name).display().to_string();
+        let args = ["export", "--output", &file];
+        run(&server.ready().addr, Key::Acme, &[&args, more].concat())
+    };
+    export("whole", &[]).ok();
+    s3.set_broken(true);
+    let request = ExportMessagesRequest::default();
+    let stream = client.messages().export_messages(request).await.unwrap();
+    let mut stream = stream.into_inner();
+    let ended = loop {
+        match stream.message().await {
+            Ok(Some(_)) => {}
+            Ok(None) => panic!("it has an end"),
+            Err(status) => break Err::<tonic::Response<()>, _>(status),
+        }
+    };
+    ended
+        .refused()
+        .is(Code::Unavailable, "OBJECT_STORE_UNAVAILABLE");
+    let broken = export("out", &[]);
+    assert_eq!(broken.code, Some(1), "{broken:?}");
+    assert!(broken.stderr.contains("--resume"), "{broken:?}");
+    s3.set_broken(false);
+    let resumed = export("out", &["--resume"]).ok();
+    assert!(
+        resumed.stderr.contains("8 messages of 2 threads"),
+        "{resumed:?}"
+    );
+    let read = |name: &str| fs::read_to_string(out.path().join(name)).unwrap();
+    assert_eq!(read("out"), read("whole"));
 }
