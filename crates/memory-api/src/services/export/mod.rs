@@ -83,15 +83,17 @@ impl Export {
     pub(super) fn run(self, time: Duration) -> Exported {
         let (sender, receiver) = mpsc::channel(WAITING);
         let work = async move {
-            let ended = timeout(time, self.send(Output::new(sender.clone()))).await;
-            let error = match ended {
-                Ok(Ok(()) | Err(Stop::Gone)) => return,
-                Ok(Err(Stop::Failed(error))) => error,
-                Err(_elapsed) => ApiError::DeadlineExceeded,
+            let sent = async {
+                if let Err(Stop::Failed(error)) = self.send(Output::new(sender.clone())).await {
+                    // After the records that still wait.
+                    let _ = sender.send(Err(Status::from(error))).await;
+                }
             };
-            // The caller may have gone, or may read so slowly that it is the
-            // reason for the deadline: nobody waits for it any more.
-            let _ = sender.try_send(Err(Status::from(error)));
+            if timeout(time, sent).await.is_err() {
+                // The caller may read so slowly that it is the reason for the
+                // deadline: nobody waits for it any more.
+                let _ = sender.try_send(Err(ApiError::DeadlineExceeded.into()));
+            }
         };
         tokio::spawn(acting(actor(), work).in_current_span());
         ReceiverStream::new(receiver)
