@@ -221,7 +221,7 @@ async fn l12_an_export_is_imported_as_it_was() {
     let file = dir.path().join("export.jsonl").display().to_string();
     cli(&["export", "--app", &app, "--output", &file]).ok();
     let lines = fs::read_to_string(&file).unwrap();
-    assert_eq!(lines.lines().count(), 5, "{lines}");
+    assert_eq!(lines.lines().count(), 6, "{lines}");
     for line in lines.lines() {
         serde_json::from_str::<Value>(line).unwrap();
     }
@@ -260,7 +260,9 @@ async fn l12_an_export_is_imported_as_it_was() {
     globex
         .append(&copy.thread_id, vec![say(Role::User, "And then?")])
         .await;
-    recollect_tests::recollect(&args, &[]).ok();
+    let again = recollect_tests::recollect(&args, &[]);
+    assert_eq!(again.code, Some(1), "{again:?}");
+    assert!(again.stderr.contains("it went on there"), "{again:?}");
     let history = globex.history(history_request(&copy.thread_id)).await;
     assert_eq!(texts(&history.messages)[2..], ["And then?"]);
 }

@@ -483,7 +483,7 @@ async fn an_ephemeral_thread_is_found_from_no_other() {
         assert!(!format!("{record:?}").contains("Archimedes"));
         count += 1;
     }
-    assert_eq!(count, 3, "the kept thread and its messages");
+    assert_eq!(count, 4, "the kept thread, its messages, the summary");
     let reindex = ReindexRequest {
         thread_id: hidden.clone(),
         ..Default::default()

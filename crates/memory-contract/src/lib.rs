@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod check;
+mod checksum;
 mod convert;
 mod domain;
 mod file;
@@ -15,6 +16,7 @@ pub mod proto;
 mod session;
 mod size;
 
+pub use checksum::{ExportChecksum, ExportedThread, UnitDigest, app_policy_digest, file_digest};
 pub use convert::{
     duration, duration_in, file_location_from, file_ref_from, filter_from, key_scopes_from,
     new_file_from, new_messages_from, node_parent_from, node_turn_from, object_from,

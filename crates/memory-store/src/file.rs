@@ -218,11 +218,11 @@ impl Store {
 }
 
 /// Columns of a file.
-const FILE_COLUMNS: usize = 9;
+pub(crate) const FILE_COLUMNS: usize = 9;
 
 /// Reads a file from `FILE_COLUMNS` columns: `transfer_method, reference, type,
 /// storage_key, name, mime_type, size_bytes, created_at, updated_at`.
-fn file(row: &Row) -> Result<File, StoreError> {
+pub(crate) fn file(row: &Row) -> Result<File, StoreError> {
     let corrupt = |why: &str| StoreError::Corrupt {
         what: "file",
         why: why.to_owned(),

@@ -8,6 +8,7 @@ mod cache;
 mod config;
 mod ephemeral;
 mod error;
+mod export;
 mod file;
 mod index;
 mod keyring;

@@ -403,8 +403,15 @@ async fn an_export_has_references_as_they_were_stored() {
         .map(|record| record.unwrap().record.unwrap())
         .collect()
         .await;
-    let [Record::Thread(_), Record::Message(message)] = records.as_slice() else {
+    let [
+        Record::Thread(_),
+        Record::File(file),
+        Record::Message(message),
+        Record::Summary(_),
+    ] = records.as_slice()
+    else {
         panic!("{records:?}")
     };
     assert_eq!(references(message), sent);
+    assert_eq!(file.location.as_ref(), Some(&known));
 }

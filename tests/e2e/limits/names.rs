@@ -228,6 +228,14 @@ async fn ids_that_are_none_are_refused() {
             case.check(client).await;
         }
     }
+    for text in ["x", "\u{0}"] {
+        let case = Case {
+            method: "MessageService/ExportMessages",
+            request: json!({"after_thread_id": text}),
+            refused: Some("after_thread_id"),
+        };
+        case.check(client).await;
+    }
     let said = |key: &str| {
         let mut message = user(json!([{"text": "x"}]));
         message[key] = json!("no-uuid");

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use memory_contract::proto::{
     admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
-    message_service_client::MessageServiceClient, recall_service_client::RecallServiceClient,
+    file_service_client::FileServiceClient, message_service_client::MessageServiceClient,
+    node_memory_service_client::NodeMemoryServiceClient,
+    policy_service_client::PolicyServiceClient, recall_service_client::RecallServiceClient,
     thread_service_client::ThreadServiceClient,
 };
 use tonic::metadata::{Ascii, MetadataValue};
@@ -96,6 +98,22 @@ impl Client {
     /// MessageService.
     pub fn messages(&self) -> MessageServiceClient<Transport> {
         MessageServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
+    }
+
+    /// FileService.
+    pub fn files(&self) -> FileServiceClient<Transport> {
+        FileServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
+    }
+
+    /// PolicyService.
+    pub fn policies(&self) -> PolicyServiceClient<Transport> {
+        PolicyServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
+    }
+
+    /// NodeMemoryService.
+    pub fn nodes(&self) -> NodeMemoryServiceClient<Transport> {
+        NodeMemoryServiceClient::new(self.transport.clone())
+            .max_decoding_message_size(MESSAGE_BYTES)
     }
 
     /// RecallService.

@@ -222,7 +222,7 @@ fn app_from(app_id: String) -> Result<AppId, Invalid> {
     check::required_text("app_id", app_id, limits::APP_ID_CHARS).map(AppId::new)
 }
 
-fn app_policy(policy: AppPolicy) -> proto::AppPolicy {
+pub(super) fn app_policy(policy: AppPolicy) -> proto::AppPolicy {
     let AppPolicy {
         app,
         policy,

@@ -96,6 +96,11 @@ impl Memory {
         )
     }
 
+    /// All messages in the order in which they were added.
+    pub(super) fn into_messages(self) -> Vec<NodeMessage> {
+        self.messages.into_iter().map(NodeMessage::from).collect()
+    }
+
     /// Whether it has this message.
     pub(super) fn has(&self, id: &str) -> bool {
         self.places.contains_key(id)

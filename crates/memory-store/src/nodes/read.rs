@@ -52,6 +52,19 @@ impl Store {
         Ok(Vec::new())
     }
 
+    /// Reads all messages of a node, on all branches, in the order in which they
+    /// were added.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `NodeMemoryCorrupt`, `Objects`, `NoObjectStore`.
+    pub async fn node_messages(
+        &self,
+        tenant: &TenantId,
+        node: &Node,
+    ) -> Result<Vec<NodeMessage>, StoreError> {
+        Ok(self.node_memory(tenant, node).await?.into_messages())
+    }
+
     /// The message of the node's memory that a message of the thread stands for.
     async fn nearest(
         &self,

@@ -26,8 +26,13 @@ Examples:
   recollect export | recollect import - --addr http://other:50051
 
 When all is stored, the command waits until recall finds it, for 10 minutes at
-most. Importing a file again stores nothing twice. Exit code 1: a part was
-refused.")]
+most. Importing a file again stores nothing twice, so an import that broke off is
+finished by running it again. Exit code 1: a part was refused.
+
+An export is stored with the policies of apps, the registered files and the
+memories of nodes. A policy or file that is there with other content is kept and
+told, unless --replace is given; a thread that is there keeps its title, metadata
+and policy. At the end the threads are read back and compared with the file.")]
 pub struct ImportArgs {
     /// Files to read; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
@@ -49,11 +54,19 @@ pub struct ImportArgs {
     /// Store as new messages what was imported, or exported, before.
     #[arg(long)]
     pub again: bool,
+    /// Put an export's policies of apps and files in the place of those that
+    /// are there with other content.
+    #[arg(long)]
+    pub replace: bool,
+    /// Do not compare what is stored with what an export's file holds.
+    #[arg(long)]
+    pub no_check: bool,
     /// Do not wait until what was stored can be searched.
     #[arg(long)]
     pub no_wait: bool,
     /// Print one JSON object a file instead of a table: `file`, `threads`,
-    /// `stored`, `known`, `refused`, `searchable`, `errors`, `ms`.
+    /// `stored`, `known`, `app_policies`, `files`, `node_turns`, `refused`,
+    /// `checked`, `checksum`, `searchable`, `errors`, `ms`.
     #[arg(long)]
     pub json: bool,
     /// The server.
@@ -79,7 +92,18 @@ pub enum Format {
 #[command(after_help = "\
 Examples:
   recollect export > everything.jsonl
-  recollect export --app support --user ada --output ada.jsonl")]
+  recollect export --output everything.jsonl --resume
+  recollect export --app support --user ada --output ada.jsonl
+
+One record a line: the policies of apps, registered files, then each thread with
+its messages and the memories of its nodes; the last line has the counts and a
+checksum of the content, which stays the same when it is imported elsewhere. API
+keys, secrets and ephemeral threads are not exported. With --thread, --app or
+--user only files that the messages refer to.
+
+With --output the file gets its name when it is complete; until then it is
+FILE.part, and --resume goes on behind the last thread in it. Exit code 1: the
+memory of a node cannot be read, and is missing.")]
 pub struct ExportArgs {
     /// Export this thread alone.
     #[arg(long, value_name = "ID")]
@@ -93,6 +117,9 @@ pub struct ExportArgs {
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Go on with FILE.part, which the same command left when it broke off.
+    #[arg(long, requires = "output")]
+    pub resume: bool,
     /// The server.
     #[command(flatten)]
     pub server: ServerArgs,

@@ -158,6 +158,8 @@ async fn show(
         file: path.to_owned(),
         format: Format::Locomo,
         again: false,
+        replace: false,
+        check: false,
         defaults: Defaults {
             app: APP.to_owned(),
             user: Some(user.clone()),

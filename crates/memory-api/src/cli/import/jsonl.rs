@@ -1,18 +1,11 @@
 //! One JSON object a line: an export, or simple messages.
 
-use std::collections::HashMap;
-
-use memory_contract::proto::{
-    Message, MessageInput, ResolveThreadRequest, SessionRef, Thread, message_input::Parent,
-};
-use prost_types::Duration;
+use memory_contract::proto::SessionRef;
 use serde_json::Value;
-use time::OffsetDateTime;
-use uuid::Uuid;
 
+use super::export::Export;
 use super::openai::Chat;
 use super::{Defaults, Record};
-use crate::cli::output::message_from_json;
 
 /// Reads the lines of one file, in order.
 #[derive(Debug)]
@@ -21,19 +14,7 @@ pub struct Jsonl<'a> {
     stem: &'a str,
     again: bool,
     chat: Chat,
-    exported: Option<Exported>,
-}
-
-/// The thread whose messages follow in an export.
-#[derive(Debug)]
-struct Exported {
-    session: SessionRef,
-    /// The old id of the message that was the head.
-    head: String,
-    /// The new ids of the messages so far, by their old ones.
-    ids: HashMap<String, String>,
-    /// The newest message of each branch so far.
-    tips: HashMap<i32, String>,
+    export: Export,
 }
 
 impl<'a> Jsonl<'a> {
@@ -44,88 +25,24 @@ impl<'a> Jsonl<'a> {
             stem,
             again,
             chat: Chat::default(),
-            exported: None,
+            export: Export::new(again),
         }
     }
 
-    /// Reads one line.
+    /// Reads one line, and returns what it makes of it: mostly one record.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn line(&mut self, json: &Value) -> Result<Record, String> {
-        if let Some(thread) = json.get("thread").filter(|value| value.is_object()) {
-            return Ok(self.thread(message_from_json("Thread", thread)?));
+    pub fn line(&mut self, json: &Value) -> Result<Vec<Record>, String> {
+        match Export::is(json) {
+            true => self.export.line(json),
+            false => self.simple(json).map(|record| vec![record]),
         }
-        if let Some(message) = json.get("message").filter(|value| value.is_object()) {
-            return self.exported(message_from_json("Message", message)?);
-        }
-        self.simple(json)
     }
 
-    fn thread(&mut self, thread: Thread) -> Record {
-        let session = SessionRef {
-            app_id: thread.app_id,
-            user_id: thread.user_id,
-            session_key: thread.session_key,
-            agent_session_key: String::new(),
-        };
-        self.exported = Some(Exported {
-            session: session.clone(),
-            head: thread.head_message_id,
-            ids: HashMap::new(),
-            tips: HashMap::new(),
-        });
-        let now = OffsetDateTime::now_utc().unix_timestamp();
-        Record::Thread(Box::new(ResolveThreadRequest {
-            session: Some(session),
-            title: thread.title,
-            metadata: thread.metadata,
-            ttl: thread.expire_time.map(|time| Duration {
-                seconds: (time.seconds - now).max(1),
-                nanos: 0,
-            }),
-            policy: thread.policy,
-            ephemeral: false,
-        }))
-    }
-
-    fn exported(&mut self, message: Message) -> Result<Record, String> {
-        let thread = self
-            .exported
-            .as_mut()
-            .ok_or("a message without its thread before it")?;
-        let id = match self.again {
-            true => Uuid::now_v7().to_string(),
-            false => message.message_id.clone(),
-        };
-        let parent = match thread.ids.get(&message.parent_message_id) {
-            Some(parent) => Some(Parent::ParentMessageId(parent.clone())),
-            // The first message of a thread needs no parent. What follows an
-            // erased message follows what was said last on its branch.
-            None if thread.ids.is_empty() => None,
-            None if message.parent_message_id.is_empty() => Some(Parent::Root(true)),
-            None => thread
-                .tips
-                .get(&message.branch)
-                .cloned()
-                .map(Parent::ParentMessageId),
-        };
-        let head = !thread.head.is_empty() && message.message_id == thread.head;
-        thread.ids.insert(message.message_id, id.clone());
-        thread.tips.insert(message.branch, id.clone());
-        Ok(Record::Message {
-            session: thread.session.clone(),
-            message: Box::new(MessageInput {
-                message_id: id,
-                parent,
-                role: message.role,
-                name: message.name,
-                parts: message.parts,
-                metadata: message.metadata,
-                create_time: message.create_time,
-            }),
-            head,
-        })
+    /// Ends the reading.
+    pub fn end(self) -> Vec<Record> {
+        self.export.end()
     }
 
     fn simple(&mut self, json: &Value) -> Result<Record, String> {
@@ -171,6 +88,12 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn one(reader: &mut Jsonl<'_>, json: &Value) -> Record {
+        let mut records = reader.line(json).unwrap();
+        assert_eq!(records.len(), 1, "{records:?}");
+        records.remove(0)
+    }
+
     fn defaults() -> Defaults {
         Defaults {
             app: "default".to_owned(),
@@ -185,9 +108,10 @@ mod tests {
         let mut reader = Jsonl::new(&defaults, "chat", false);
         let Record::Message {
             session, message, ..
-        } = reader
-            .line(&json!({"role": "user", "name": "Ada", "text": "Hello"}))
-            .unwrap()
+        } = one(
+            &mut reader,
+            &json!({"role": "user", "name": "Ada", "text": "Hello"}),
+        )
         else {
             panic!()
         };
@@ -196,12 +120,10 @@ mod tests {
             ("chat", "session:chat")
         );
         assert_eq!(message.name, "Ada");
-        let Record::Message { session, .. } = reader
-            .line(
-                &json!({"role": "ai", "content": "Hi", "session_key": "thread:1", "user_id": "u"}),
-            )
-            .unwrap()
-        else {
+        let Record::Message { session, .. } = one(
+            &mut reader,
+            &json!({"role": "ai", "content": "Hi", "session_key": "thread:1", "user_id": "u"}),
+        ) else {
             panic!()
         };
         assert_eq!(
@@ -210,49 +132,5 @@ mod tests {
         );
         assert!(reader.line(&json!({"text": "nobody says this"})).is_err());
         assert!(reader.line(&json!("just a text")).is_err());
-    }
-
-    #[test]
-    fn an_export_keeps_its_tree_even_where_a_message_was_erased() {
-        let defaults = defaults();
-        for again in [false, true] {
-            let mut reader = Jsonl::new(&defaults, "export", again);
-            assert!(
-                reader
-                    .line(&json!({"message": {"messageId": "a"}}))
-                    .is_err(),
-                "no thread yet"
-            );
-            reader
-                .line(&json!({"thread": {"appId": "x", "userId": "u", "sessionKey": "k"}}))
-                .unwrap();
-            let mut read = |id: &str, parent: &str, branch: i32| {
-                let record = reader
-                    .line(
-                        &json!({"message": {"messageId": id, "parentMessageId": parent,
-                        "branch": branch, "role": "ROLE_USER", "parts": [{"text": id}]}}),
-                    )
-                    .unwrap();
-                let Record::Message { message, .. } = record else {
-                    panic!()
-                };
-                (message.message_id.clone(), message.parent.clone())
-            };
-            let (a, none) = read("a", "", 1);
-            assert_eq!((none, a == "a"), (None, !again));
-            let (b, parent) = read("b", "a", 1);
-            assert_eq!(parent, Some(Parent::ParentMessageId(a.clone())));
-            assert_eq!(
-                read("c", "a", 2).1,
-                Some(Parent::ParentMessageId(a)),
-                "another branch"
-            );
-            assert_eq!(read("e", "erased", 1).1, Some(Parent::ParentMessageId(b)));
-            assert_eq!(
-                read("f", "", 3).1,
-                Some(Parent::Root(true)),
-                "a second root"
-            );
-        }
     }
 }

@@ -5,6 +5,7 @@
 //! request, except where a format is one JSON document.
 
 mod batch;
+mod export;
 mod heads;
 mod jsonl;
 mod locomo;
@@ -12,9 +13,13 @@ mod openai;
 mod source;
 mod values;
 
-use memory_contract::proto::{MessageInput, ResolveThreadRequest, SessionRef};
+use memory_contract::ExportedThread;
+use memory_contract::proto::{
+    AppPolicy, ExportSummary, File, MessageInput, ResolveThreadRequest, SessionRef,
+};
 
 pub use batch::{Batch, Batcher};
+pub use export::{NodeTurn, agrees};
 pub use heads::{Head, Heads};
 pub use locomo::{Conversation, Question};
 pub use source::read;
@@ -66,6 +71,27 @@ pub enum Record {
         /// Whether it was its thread's head.
         head: bool,
     },
+    /// The policy of an app.
+    AppPolicy(Box<AppPolicy>),
+    /// A registered file.
+    File(Box<File>),
+    /// A turn of a node of the thread read last.
+    NodeTurn(Box<NodeTurn>),
+    /// The node has no more turns.
+    NodeEnd,
+    /// A node whose memory could not be exported.
+    UnreadableNode(String),
+    /// The thread read last has no more of anything.
+    ThreadEnd(ExportedThread),
+    /// The end of an export.
+    Summary {
+        /// What it says of itself.
+        said: Box<ExportSummary>,
+        /// What was read.
+        seen: Box<ExportSummary>,
+    },
+    /// An export has no end.
+    Incomplete,
 }
 
 /// A record with its place, or what is wrong there.

@@ -112,17 +112,29 @@ impl Source<'_> {
 
     fn jsonl(&self, lines: &mut Lines<'_>, each: &mut dyn FnMut(Read) -> bool) {
         let mut reader = Jsonl::new(self.defaults, &self.stem, self.again);
+        let mut last = 0;
         for (number, line) in lines {
-            let value = line
+            last = number;
+            let records = line
                 .and_then(|line| parse(&line))
                 .and_then(|json| reader.line(&json));
-            if !each(Placed {
+            let read: Vec<Result<Record, String>> = match records {
+                Ok(records) => records.into_iter().map(Ok).collect(),
+                Err(error) => vec![Err(error)],
+            };
+            let mut placed = read.into_iter().map(|value| Placed {
                 place: format!("line {number}"),
                 value,
-            }) {
+            });
+            if !placed.all(&mut *each) {
                 return;
             }
         }
+        let mut rest = reader.end().into_iter().map(|record| Placed {
+            place: format!("line {last}"),
+            value: Ok(record),
+        });
+        let _ = rest.all(each);
     }
 
     fn openai_lines(&self, lines: &mut Lines<'_>, each: &mut dyn FnMut(Read) -> bool) {
@@ -251,6 +263,8 @@ mod tests {
                     other => format!("{other:?}"),
                 },
                 Ok(Record::Thread(thread)) => format!("thread {}", thread.title),
+                Ok(Record::ThreadEnd(_)) => "end of thread".to_owned(),
+                Ok(other) => format!("{other:?}"),
                 Err(error) => format!("! {}: {error}", read.place),
             });
             true
@@ -289,7 +303,7 @@ mod tests {
         );
         check(
             "{\"thread\":{\"title\":\"T\",\"appId\":\"x\",\"sessionKey\":\"k\"}}",
-            &["thread T"],
+            &["thread T", "end of thread", "Incomplete"],
         );
     }
 

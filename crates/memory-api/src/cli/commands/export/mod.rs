@@ -1,0 +1,234 @@
+//! `recollect export`.
+
+mod part;
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use memory_contract::ExportChecksum;
+use memory_contract::proto::{
+    ExportMessagesRequest, ExportMessagesResponse, ExportSummary, export_messages_response::Record,
+};
+use tonic::{Code, Streaming};
+
+use crate::cli::args::ExportArgs;
+use crate::cli::client::Client;
+use crate::cli::failure::Failure;
+use crate::cli::import::agrees;
+use crate::cli::output::{JsonLines, Progress, count};
+use part::{Part, Point};
+
+/// The name of a record in the contract.
+const RECORD: &str = "ExportMessagesResponse";
+
+/// Writes all that the server exports, one record a line, and a summary.
+///
+/// # Errors
+/// When the server cannot be reached or refuses, or the output cannot be
+/// written; then what was written is not complete, and a file keeps the name
+/// that says so. When a node's memory is missing because it cannot be read.
+pub async fn run(args: ExportArgs) -> Result<(), Failure> {
+    let client = Client::connect(&args.server).await?;
+    let request = ExportMessagesRequest {
+        app_id: args.app.clone().unwrap_or_default(),
+        user_id: args.user.clone().unwrap_or_default(),
+        thread_id: args.thread.clone().unwrap_or_default(),
+        after_thread_id: String::new(),
+    };
+    let part = args.output.as_ref().map(|path| Part::of(path));
+    let points = match &part {
+        Some(part) if args.resume => part.points(&request)?,
+        _ => Vec::new(),
+    };
+    let (records, point) = call(&client, request, points).await?;
+    let (writer, before): (Box<dyn Write>, _) = match &part {
+        Some(part) => {
+            let (file, before) = part.open(point.as_ref())?;
+            (Box::new(file), before)
+        }
+        None => (Box::new(io::stdout()), None),
+    };
+    if let (Some(part), Some(before)) = (&part, &before) {
+        let there = counted(&before.counts());
+        eprintln!("{} has {there}; going on there.", part.path().display());
+    }
+    let written = write(&client, records, writer, before).await;
+    let written = written.map_err(|failure| match &part {
+        Some(part) => part.hint(failure),
+        None => failure,
+    })?;
+    if let (Some(part), Some(path)) = (part, args.output) {
+        part.complete(&path)?;
+    }
+    let checksum = &written.summary.checksum;
+    eprintln!(
+        "Exported {}. Checksum {checksum}.",
+        counted(&written.summary)
+    );
+    missing(&written)
+}
+
+/// Asks for what is not in the file yet: goes on behind the last thread that the
+/// server still has.
+async fn call(
+    client: &Client,
+    request: ExportMessagesRequest,
+    mut points: Vec<Point>,
+) -> Result<(Streaming<ExportMessagesResponse>, Option<Point>), Failure> {
+    loop {
+        let point = points.pop();
+        let after = point.as_ref().map(|point| point.thread_id.clone());
+        let request = ExportMessagesRequest {
+            after_thread_id: after.unwrap_or_default(),
+            ..request.clone()
+        };
+        match client.messages().export_messages(request).await {
+            Ok(response) => return Ok((response.into_inner(), point)),
+            Err(status) if status.code() == Code::NotFound && point.is_some() => {}
+            Err(status) => return Err(client.failure(&status)),
+        }
+    }
+}
+
+/// What was written, earlier parts included.
+struct Written {
+    summary: ExportSummary,
+    /// Threads and nodes whose memories are missing.
+    unreadable: Vec<(String, String)>,
+}
+
+async fn write(
+    client: &Client,
+    mut records: Streaming<ExportMessagesResponse>,
+    writer: Box<dyn Write>,
+    before: Option<ExportChecksum>,
+) -> Result<Written, Failure> {
+    let mut lines = JsonLines::new(BufWriter::new(writer));
+    let progress = Progress::spinner(false);
+    // What is sent now has a summary of its own.
+    let (mut now, mut whole) = (ExportChecksum::default(), before);
+    let (mut thread, mut unreadable) = (String::new(), Vec::new());
+    let mut said = None;
+    let mut number = 0_u64;
+    while let Some(response) = records
+        .message()
+        .await
+        .map_err(|status| client.failure(&status))?
+    {
+        let Some(record) = &response.record else {
+            continue;
+        };
+        if let Record::Summary(summary) = record {
+            said = Some(summary.clone());
+            continue;
+        }
+        match record {
+            Record::Thread(next) => thread.clone_from(&next.thread_id),
+            Record::Node(node) if node.unreadable => {
+                unreadable.push((thread.clone(), node.node_id.clone()));
+            }
+            _ => {}
+        }
+        now.see(record);
+        if let Some(whole) = &mut whole {
+            whole.see(record);
+        }
+        lines.write(RECORD, &response)?;
+        number += 1;
+        if number.is_multiple_of(500) {
+            let counts = whole.as_ref().unwrap_or(&now).counts();
+            progress.detail(&format!("Exported {}", counted(&counts)));
+        }
+    }
+    let seen = now.summary();
+    let said = said.ok_or_else(|| {
+        refused("the server ended the export without a summary: it is not complete")
+    })?;
+    agrees(&said, &seen)
+        .map_err(|problem| refused(&format!("what arrived is not what was sent: {problem}")))?;
+    let summary = whole.map_or(seen, ExportChecksum::summary);
+    let last = ExportMessagesResponse {
+        record: Some(Record::Summary(summary.clone())),
+    };
+    lines.write(RECORD, &last)?;
+    lines.finish()?;
+    progress.finish();
+    Ok(Written {
+        summary,
+        unreadable,
+    })
+}
+
+fn refused(message: &str) -> Failure {
+    Failure::Refused {
+        message: message.to_owned(),
+        next_step: String::new(),
+    }
+}
+
+/// What to say where memories are missing that the file cannot have.
+fn missing(written: &Written) -> Result<(), Failure> {
+    let number = written.summary.unreadable_node_count;
+    if number == 0 {
+        return Ok(());
+    }
+    let named: Vec<String> = written
+        .unreadable
+        .iter()
+        .take(20)
+        .map(|(thread, node)| format!("\n  thread {thread}, node {node}"))
+        .collect();
+    let memories = match number {
+        1 => "the memory of 1 node".to_owned(),
+        _ => format!("the memories of {number} nodes"),
+    };
+    Err(Failure::Refused {
+        message: format!(
+            "{memories} cannot be read and is missing; all else was exported{}",
+            named.concat()
+        ),
+        next_step: "The server's log says what is wrong with the objects.".to_owned(),
+    })
+}
+
+/// What was exported, in words.
+fn counted(summary: &ExportSummary) -> String {
+    let ExportSummary {
+        app_policy_count,
+        file_count,
+        thread_count,
+        message_count,
+        node_count,
+        node_message_count,
+        unreadable_node_count: _,
+        checksum: _,
+    } = summary;
+    let mut text = format!(
+        "{} of {}",
+        count(*message_count, "message"),
+        count(*thread_count, "thread")
+    );
+    if *file_count > 0 {
+        text += &format!(", {}", count(*file_count, "file"));
+    }
+    match app_policy_count {
+        0 => {}
+        1 => text += ", 1 app's policy",
+        more => text += &format!(", {more} apps' policies"),
+    }
+    if *node_count > 0 {
+        let (messages, nodes) = (
+            count(*node_message_count, "message"),
+            count(*node_count, "node"),
+        );
+        text += &format!(", {messages} of {nodes}");
+    }
+    text
+}
+
+/// The name of a file until it is complete.
+fn unfinished(path: &std::path::Path) -> PathBuf {
+    let mut name = path.to_owned().into_os_string();
+    name.push(".part");
+    PathBuf::from(name)
+}

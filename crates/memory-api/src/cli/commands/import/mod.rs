@@ -1,0 +1,137 @@
+//! `recollect import`.
+
+mod check;
+mod read;
+mod store;
+mod summary;
+mod units;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::searchable::wait_until_searchable;
+use crate::cli::args::{Format, ImportArgs};
+use crate::cli::client::Client;
+use crate::cli::failure::Failure;
+use crate::cli::import::Defaults;
+use crate::cli::output::{Progress, count, duration, print_json};
+use summary::{Summary, print};
+
+pub use store::import;
+
+/// How long indexing may take before nobody waits for it any more.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Imports files, shows what became of each, and waits until recall finds it.
+///
+/// # Errors
+/// When the server cannot be reached, or a part was refused.
+pub async fn run(args: ImportArgs) -> Result<(), Failure> {
+    let client = Client::connect(&args.server).await?;
+    let progress = Progress::spinner(args.json);
+    let mut summaries = Vec::new();
+    for file in args.files {
+        let job = Job {
+            file,
+            format: args.format,
+            again: args.again,
+            replace: args.replace,
+            check: !args.no_check,
+            defaults: Defaults {
+                app: args.app.clone(),
+                user: args.user.clone(),
+                session: args.session.clone(),
+            },
+        };
+        summaries.push(import(&client, job, &progress).await?);
+    }
+    progress.finish();
+    if !args.json {
+        // Before the wait: whoever interrupts it has seen what was stored.
+        print(&summaries)?;
+    }
+    let searchable = searchable(&client, &summaries, args.no_wait, args.json).await;
+    if args.json {
+        summaries
+            .iter()
+            .try_for_each(|summary| print_json(&summary.json(searchable)))?;
+    }
+    refusal(&summaries).map_or(Ok(()), Err)
+}
+
+/// Waits until what was stored can be searched, and tells how that went.
+/// Nobody's import fails because of it: everything is stored.
+async fn searchable(client: &Client, summaries: &[Summary], no_wait: bool, quiet: bool) -> bool {
+    let messages: u64 = summaries.iter().map(Summary::messages).sum();
+    if messages == 0 {
+        return !no_wait;
+    }
+    if no_wait {
+        if !quiet {
+            println!("Recall finds it when the index has it: `recollect status` tells.");
+        }
+        return false;
+    }
+    let begin = Instant::now();
+    let progress = Progress::spinner(quiet);
+    let waited = wait_until_searchable(client, PATIENCE, &progress).await;
+    progress.finish();
+    match waited {
+        Ok(()) => {
+            if !quiet {
+                println!("Searchable after another {}.", duration(begin.elapsed()));
+            }
+            true
+        }
+        Err(problem) => {
+            eprintln!(
+                "Everything is stored, but recall may not find all of it yet: {problem}.\n\
+                 `recollect status` tells how far the index is."
+            );
+            false
+        }
+    }
+}
+
+/// What to say where something was not imported.
+fn refusal(summaries: &[Summary]) -> Option<Failure> {
+    let files = summaries.iter().filter(|summary| summary.unread).count();
+    let problems: usize = summaries.iter().map(|summary| summary.problems).sum();
+    let (counted, next_step) = match (files, problems - files) {
+        (0, 0) => return None,
+        (files, 0) => (
+            count(files, "file"),
+            "`recollect import --help` tells which files can be read.",
+        ),
+        (_, parts) => (
+            match files {
+                0 => count(parts, "part"),
+                files => format!("{} and {}", count(files, "file"), count(parts, "part")),
+            },
+            "Mend what is wrong and import the file again: what is stored already is not stored \
+             twice. With --again everything is stored as new.",
+        ),
+    };
+    let verb = if problems == 1 { "was" } else { "were" };
+    Some(Failure::Refused {
+        message: format!("{counted} {verb} not imported"),
+        next_step: next_step.to_owned(),
+    })
+}
+
+/// A file to import.
+#[derive(Debug)]
+pub struct Job {
+    /// The file.
+    pub file: PathBuf,
+    /// What it looks like.
+    pub format: Format,
+    /// Whether everything in it is to be stored as new.
+    pub again: bool,
+    /// Whether policies and files of the file take the place of others.
+    pub replace: bool,
+    /// Whether what is stored is to be compared with an export's file.
+    pub check: bool,
+    /// What its conversations belong to that do not say so.
+    pub defaults: Defaults,
+}

@@ -1,0 +1,252 @@
+//! Storing what a file holds.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use memory_contract::proto::{
+    GetThreadRequest, ImportMessagesRequest, ImportMessagesResponse, ResolveThreadRequest,
+    SetHeadRequest, import_messages_response::Outcome,
+};
+use tokio::sync::{Semaphore, mpsc};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Code;
+
+use super::Job;
+use super::check::{Expected, compare};
+use super::read::{Unit, produce};
+use super::summary::{Besides, Summary, WHOLE_FILE, messages_of};
+use super::units::Units;
+use crate::cli::client::Client;
+use crate::cli::failure::Failure;
+use crate::cli::import::{Head, Placed};
+use crate::cli::output::Progress;
+
+/// Requests that may be under way; each has at most 2 MiB.
+const IN_FLIGHT: usize = 8;
+
+/// Imports one file. Whatever is wrong with a part of it is in the summary.
+///
+/// # Errors
+/// When the stream as a whole breaks.
+pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Summary, Failure> {
+    let begin = Instant::now();
+    let file = job.file.display().to_string();
+    progress.detail(&format!("Importing {file}"));
+    let (replace, check) = (job.replace, job.check && !job.again);
+    let (units, incoming) = mpsc::channel(IN_FLIGHT);
+    // Reading blocks, so it has a thread of its own; a full channel makes it
+    // wait, and it ends when nobody listens any more.
+    let reader = std::thread::spawn(move || produce(&job, &units));
+
+    let (requests, stream) = mpsc::channel::<ImportMessagesRequest>(1);
+    let (sent, mut places) = mpsc::unbounded_channel();
+    let slots = Arc::new(Semaphore::new(IN_FLIGHT));
+    let mut messages = client.messages();
+    let call = async {
+        messages
+            .import_messages(ReceiverStream::new(stream))
+            .await
+            .map(tonic::Response::into_inner)
+    };
+    let feed = Feed {
+        client,
+        slots: Arc::clone(&slots),
+        requests,
+        sent,
+    };
+    let feed = feed.run(incoming, Units::new(client, replace));
+    let answer = async {
+        let mut summary = Summary {
+            file: file.clone(),
+            ..Default::default()
+        };
+        let mut answers = call.await?;
+        while let Some(answer) = answers.message().await? {
+            slots.add_permits(1);
+            let (place, count) = places.recv().await.unwrap_or_default();
+            note(&mut summary, answer, place, count);
+            let done = messages_of(summary.messages());
+            progress.detail(&format!("Importing {file}: {done}"));
+        }
+        Ok::<_, tonic::Status>(summary)
+    };
+    let collect = async {
+        let summary = answer.await;
+        // However it ended: nobody may wait for an answer any more.
+        slots.close();
+        summary
+    };
+    let (fed, summary) = tokio::join!(feed, collect);
+    let mut summary = summary.map_err(|status| client.failure(&status))?;
+    let Fed {
+        problems,
+        heads,
+        threads,
+        checksum,
+        besides,
+    } = fed;
+    (summary.checksum, summary.besides) = (checksum, besides);
+    for head in heads {
+        let place = head.session.session_key.clone();
+        if let Err(status) = go_back(client, head).await {
+            summary.problem(place, status.message().to_owned());
+        }
+    }
+    for (place, error) in problems {
+        summary.problem(place, error);
+    }
+    if let Ok(Err(error)) = reader.join() {
+        summary.unread = true;
+        summary.problem(WHOLE_FILE.to_owned(), error);
+    }
+    if check && !threads.is_empty() {
+        for (place, problem) in compare(client, &threads, &file, progress).await {
+            summary.problem(place, problem);
+        }
+        summary.checked = Some(summary.problems == 0);
+    }
+    summary.took = begin.elapsed();
+    Ok(summary)
+}
+
+/// Sends what is read to the server.
+struct Feed<'a> {
+    client: &'a Client,
+    slots: Arc<Semaphore>,
+    requests: mpsc::Sender<ImportMessagesRequest>,
+    /// The places of requests, and how many messages they have.
+    sent: mpsc::UnboundedSender<(String, u64)>,
+}
+
+/// What came of that, beside the answers to the requests.
+#[derive(Default)]
+struct Fed {
+    problems: Vec<(String, String)>,
+    heads: Vec<Head>,
+    threads: Vec<Expected>,
+    checksum: Option<String>,
+    besides: Besides,
+}
+
+impl Feed<'_> {
+    async fn run(self, mut incoming: mpsc::Receiver<Placed<Unit>>, mut units: Units<'_>) -> Fed {
+        let mut fed = Fed::default();
+        let mut session = None;
+        while let Some(Placed { place, value }) = incoming.recv().await {
+            let done = match value {
+                Unit::Problem(error) => Err(error),
+                Unit::Head(head) => {
+                    fed.heads.push(head);
+                    Ok(())
+                }
+                Unit::Checksum(checksum) => {
+                    fed.checksum = Some(checksum);
+                    Ok(())
+                }
+                Unit::AppPolicy(policy) => units.app_policy(*policy).await,
+                Unit::File(file) => units.file(*file).await,
+                Unit::Thread(request) => {
+                    session.clone_from(&request.session);
+                    units.thread(*request).await
+                }
+                Unit::NodeTurn(turn) => units.node_turn(*turn).await,
+                Unit::NodeEnd => units.end_node().await,
+                Unit::ThreadEnd(exported) => {
+                    fed.threads
+                        .extend(units.end_thread().map(|(thread_id, name)| Expected {
+                            thread_id,
+                            name,
+                            exported,
+                            place,
+                        }));
+                    continue;
+                }
+                Unit::Batch(Placed { place, value }) => {
+                    // The server stores requests side by side. Threads are
+                    // created here, one after the other, because what is
+                    // recalled comes in the order of their creation.
+                    if session != value.session {
+                        session.clone_from(&value.session);
+                        let request = ResolveThreadRequest {
+                            session: session.clone(),
+                            ..Default::default()
+                        };
+                        // What is wrong with it, the import says with its place.
+                        let _ = self.client.threads().resolve_thread(request).await;
+                    }
+                    match self.send(place, value).await {
+                        true => continue,
+                        false => break,
+                    }
+                }
+            };
+            if let Err(error) = done {
+                fed.problems.push((place, error));
+            }
+        }
+        fed.besides = units.besides;
+        fed
+    }
+
+    /// Whether anybody still listens.
+    async fn send(&self, place: String, request: ImportMessagesRequest) -> bool {
+        let Ok(slot) = self.slots.acquire().await else {
+            return false;
+        };
+        slot.forget();
+        let _ = self.sent.send((place, request.messages.len() as u64));
+        self.requests.send(request).await.is_ok()
+    }
+}
+
+/// Notes what became of a request.
+fn note(summary: &mut Summary, answer: ImportMessagesResponse, place: String, count: u64) {
+    match answer.outcome {
+        Some(Outcome::Imported(imported)) => {
+            summary.threads.insert(imported.thread_id);
+            match imported.replayed {
+                true => summary.known += count,
+                false => summary.stored += count,
+            }
+        }
+        Some(Outcome::Error(error)) => {
+            let field = if error.message.contains(&error.field) {
+                ""
+            } else {
+                &error.field
+            };
+            let gap = if field.is_empty() { "" } else { ": " };
+            summary.problem(
+                format!("{place} ({})", messages_of(count)),
+                format!("{field}{gap}{}", error.message),
+            );
+        }
+        None => summary.problem(place, "the server gave no answer".to_owned()),
+    }
+}
+
+/// Makes the message the head that was it before the export. A thread that has
+/// gone on since an earlier import is left as it is.
+async fn go_back(client: &Client, head: Head) -> Result<(), tonic::Status> {
+    let Head {
+        session,
+        message_id,
+        last,
+    } = head;
+    let mut threads = client.threads();
+    let of_session = GetThreadRequest {
+        session: Some(session),
+        ..Default::default()
+    };
+    let thread = threads.get_thread(of_session).await?.into_inner().thread;
+    let request = SetHeadRequest {
+        thread_id: thread.unwrap_or_default().thread_id,
+        head_message_id: message_id,
+        expected_head: Some(last),
+    };
+    match threads.set_head(request).await {
+        // What was refused is told already.
+        Err(status) if ![Code::Aborted, Code::NotFound].contains(&status.code()) => Err(status),
+        _ => Ok(()),
+    }
+}

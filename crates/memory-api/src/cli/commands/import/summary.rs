@@ -1,0 +1,175 @@
+//! What became of a file.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::cli::failure::Failure;
+use crate::cli::output::{Table, count, duration};
+
+/// Errors that are listed; the others are counted.
+const LISTED: usize = 20;
+/// The place of what is wrong with a file as a whole.
+pub(super) const WHOLE_FILE: &str = "the file";
+
+/// What became of a file.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// The file.
+    pub file: String,
+    /// The threads that got messages, or had them.
+    pub threads: BTreeSet<String>,
+    /// Messages stored now.
+    pub stored: u64,
+    /// Messages that were stored by an earlier import.
+    pub known: u64,
+    /// What an export has besides.
+    pub besides: Besides,
+    /// Records and requests that were refused; the file itself counts as one
+    /// where it cannot be read.
+    pub problems: usize,
+    /// Whether the file as a whole cannot be read, to its end.
+    pub unread: bool,
+    /// The first of them: the place, and what is wrong.
+    pub errors: Vec<(String, String)>,
+    /// The checksum of the export that the file is, where it is complete and as
+    /// it was.
+    pub checksum: Option<String>,
+    /// Whether what is stored is what the file holds; `None` where that was not
+    /// looked at.
+    pub checked: Option<bool>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// What an export has beside messages: what was stored, or was there already.
+#[derive(Debug, Default)]
+pub struct Besides {
+    /// Policies of apps.
+    pub app_policies: u64,
+    /// Files.
+    pub files: u64,
+    /// Turns of nodes.
+    pub node_turns: u64,
+}
+
+impl Summary {
+    pub(super) fn problem(&mut self, place: String, error: String) {
+        self.problems += 1;
+        if self.errors.len() < LISTED {
+            self.errors.push((place, error));
+        }
+    }
+
+    pub(super) fn messages(&self) -> u64 {
+        self.stored + self.known
+    }
+
+    pub(super) fn json(&self, searchable: bool) -> serde_json::Value {
+        json!({
+            "file": self.file,
+            "threads": self.threads.len(),
+            "stored": self.stored,
+            "known": self.known,
+            "app_policies": self.besides.app_policies,
+            "files": self.besides.files,
+            "node_turns": self.besides.node_turns,
+            "refused": self.problems,
+            "checked": self.checked,
+            "checksum": self.checksum,
+            "searchable": searchable,
+            "errors": self.errors.iter()
+                .map(|(place, error)| json!({"place": place, "error": error}))
+                .collect::<Vec<_>>(),
+            "ms": self.took.as_millis() as u64,
+        })
+    }
+
+    fn is_unread(&self) -> bool {
+        self.unread && self.messages() == 0 && self.problems == 1
+    }
+
+    /// What an export had besides, and whether all of it is there.
+    fn print_besides(&self) {
+        let Besides {
+            app_policies,
+            files,
+            node_turns,
+        } = self.besides;
+        let besides: Vec<String> = [
+            (app_policies, "app's policy", "apps' policies"),
+            (files, "file", "files"),
+            (node_turns, "turn of a node", "turns of nodes"),
+        ]
+        .into_iter()
+        .filter(|(number, ..)| *number > 0)
+        .map(|(number, one, many)| format!("{number} {}", if number == 1 { one } else { many }))
+        .collect();
+        if !besides.is_empty() {
+            println!("{}: also {}.", self.file, besides.join(", "));
+        }
+        match (self.checked, &self.checksum) {
+            (Some(true), Some(checksum)) => println!(
+                "{}: checked, what is stored is what the file holds (checksum {checksum}).",
+                self.file
+            ),
+            (Some(true), None) => println!(
+                "{}: checked, what is stored is what the file holds.",
+                self.file
+            ),
+            (Some(false), _) => println!(
+                "{}: checked, what is stored is not all that the file holds.",
+                self.file
+            ),
+            (None, _) => {}
+        }
+    }
+}
+
+/// Shows what became of files to a person.
+pub(super) fn print(summaries: &[Summary]) -> Result<(), Failure> {
+    let mut table = Table::new(&[
+        "File",
+        "Threads>",
+        "Stored>",
+        "Known already>",
+        "Refused>",
+        "Took>",
+    ]);
+    for summary in summaries.iter().filter(|summary| !summary.is_unread()) {
+        table.row([
+            summary.file.clone(),
+            summary.threads.len().to_string(),
+            summary.stored.to_string(),
+            summary.known.to_string(),
+            summary.problems.to_string(),
+            duration(summary.took),
+        ]);
+    }
+    if !table.is_empty() {
+        table.print()?;
+    }
+    summaries.iter().for_each(Summary::print_besides);
+    for summary in summaries {
+        for (place, error) in &summary.errors {
+            match place.as_str() {
+                WHOLE_FILE => eprintln!("{}: {error}", summary.file),
+                _ => eprintln!("{}, {place}: {error}", summary.file),
+            }
+        }
+        if summary.problems > summary.errors.len() {
+            eprintln!(
+                "{}: and {} more",
+                summary.file,
+                summary.problems - summary.errors.len()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Messages, counted.
+pub(super) fn messages_of(number: u64) -> String {
+    count(number, "message")
+}

@@ -1,0 +1,163 @@
+//! Storing what an export has beside messages, one after the other.
+
+use std::collections::HashSet;
+
+use memory_contract::proto::{
+    AppPolicy, ErrorReason, File, FlushNodeMemoryRequest, GetAppPolicyRequest, GetFileRequest,
+    NodeRef, RegisterFileRequest, ResolveThreadRequest, SetAppPolicyRequest,
+};
+use memory_contract::{FileLocation, UnitDigest, app_policy_digest, file_digest};
+use tonic::{Code, Status};
+use tonic_types::StatusExt as _;
+
+use super::summary::Besides;
+use crate::cli::client::Client;
+use crate::cli::import::NodeTurn;
+use crate::cli::output::one_line;
+
+/// Stores policies, files, threads and turns of nodes. What is there already
+/// with the same content stays; with other content too, unless `replace` says
+/// otherwise.
+pub(super) struct Units<'a> {
+    client: &'a Client,
+    replace: bool,
+    /// The thread that turns of nodes belong to, and its name for people.
+    thread: Option<(String, String)>,
+    /// The node whose turns were added last.
+    node: Option<NodeRef>,
+    /// An export of a part has files once for each thread.
+    files: HashSet<UnitDigest>,
+    pub(super) besides: Besides,
+}
+
+impl<'a> Units<'a> {
+    pub(super) fn new(client: &'a Client, replace: bool) -> Self {
+        Self {
+            client,
+            replace,
+            thread: None,
+            node: None,
+            files: HashSet::new(),
+            besides: Besides::default(),
+        }
+    }
+
+    pub(super) async fn app_policy(&mut self, wanted: AppPolicy) -> Result<(), String> {
+        let digest = app_policy_digest(&wanted);
+        let app_id = wanted.app_id;
+        let mut policies = self.client.policies();
+        let request = GetAppPolicyRequest {
+            app_id: app_id.clone(),
+        };
+        let found = policies.get_app_policy(request).await.map_err(told)?;
+        let found = found.into_inner().app_policy.unwrap_or_default();
+        if found.update_time.is_some() {
+            if app_policy_digest(&found) == digest {
+                self.besides.app_policies += 1;
+                return Ok(());
+            }
+            if !self.replace {
+                return Err(kept(&format!("the app {app_id} has another policy")));
+            }
+        }
+        let request = SetAppPolicyRequest {
+            app_id,
+            policy: Some(wanted.policy.unwrap_or_default()),
+        };
+        policies.set_app_policy(request).await.map_err(told)?;
+        self.besides.app_policies += 1;
+        Ok(())
+    }
+
+    pub(super) async fn file(&mut self, wanted: File) -> Result<(), String> {
+        let digest = file_digest(&wanted);
+        if !self.files.insert(digest) {
+            return Ok(());
+        }
+        let location = wanted.location.clone().map(FileLocation::from);
+        let mut files = self.client.files();
+        let request = GetFileRequest {
+            location: location.clone().map(Into::into),
+        };
+        match files.get_file(request).await {
+            Ok(found) => {
+                let found = found.into_inner().file.unwrap_or_default();
+                if file_digest(&found) == digest {
+                    self.besides.files += 1;
+                    return Ok(());
+                }
+                if !self.replace {
+                    let name = location.as_ref().map_or("", FileLocation::as_str);
+                    let name = one_line(name, 80);
+                    return Err(kept(&format!("the file {name} is registered otherwise")));
+                }
+            }
+            Err(status) if status.code() == Code::NotFound => {}
+            Err(status) => return Err(told(status)),
+        }
+        let request = RegisterFileRequest { file: Some(wanted) };
+        files.register_file(request).await.map_err(told)?;
+        self.besides.files += 1;
+        Ok(())
+    }
+
+    pub(super) async fn thread(&mut self, request: ResolveThreadRequest) -> Result<(), String> {
+        self.thread = None;
+        let name = request.session.clone().unwrap_or_default().session_key;
+        let resolved = self.client.threads().resolve_thread(request).await;
+        let thread = resolved
+            .map_err(|status| format!("the thread {name}: {}", status.message()))?
+            .into_inner()
+            .thread
+            .unwrap_or_default();
+        self.thread = Some((thread.thread_id, name));
+        Ok(())
+    }
+
+    /// The thread that was stored last, where it was: its id and its name.
+    pub(super) fn end_thread(&mut self) -> Option<(String, String)> {
+        self.thread.take()
+    }
+
+    pub(super) async fn node_turn(&mut self, turn: NodeTurn) -> Result<(), String> {
+        let Some((thread_id, _)) = &self.thread else {
+            return Err("the thread of this node's memory was not stored".to_owned());
+        };
+        let request = turn.request(thread_id);
+        self.node.clone_from(&request.node);
+        match self.client.nodes().add_node_turn(request).await {
+            Err(status) if !is_known(&status) => return Err(told(status)),
+            _ => self.besides.node_turns += 1,
+        }
+        Ok(())
+    }
+
+    pub(super) async fn end_node(&mut self) -> Result<(), String> {
+        let Some(node) = self.node.take() else {
+            return Ok(());
+        };
+        let request = FlushNodeMemoryRequest { node: Some(node) };
+        self.client
+            .nodes()
+            .flush_node_memory(request)
+            .await
+            .map(drop)
+            .map_err(|status| format!("stored, and not flushed yet: {}", status.message()))
+    }
+}
+
+/// Whether a turn was added by an earlier import, so long ago that its request
+/// is forgotten.
+fn is_known(status: &Status) -> bool {
+    let known = ErrorReason::MessageAlreadyExists.as_str_name();
+    let reason = status.get_details_error_info().map(|info| info.reason);
+    reason.is_some_and(|reason| known.strip_prefix("ERROR_REASON_") == Some(reason.as_str()))
+}
+
+fn told(status: Status) -> String {
+    status.message().to_owned()
+}
+
+fn kept(what: &str) -> String {
+    format!("{what}, which was kept; --replace puts the export's in its place")
+}

@@ -1,0 +1,229 @@
+//! All that a tenant has, or part of it, as a stream.
+
+mod output;
+mod thread;
+
+use std::time::Duration;
+
+use memory_contract::proto::ExportMessagesRequest;
+use memory_contract::proto::export_messages_response::Record;
+use memory_contract::{
+    AppId, Invalid, InvalidFields, TenantId, Thread, ThreadId, UserId, check, limits,
+};
+use memory_store::{Store, StoreError, ThreadQuery, acting, actor};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Status;
+use tracing::Instrument as _;
+
+use super::fields::Fields;
+use super::policies::app_policy;
+use crate::error::ApiError;
+use output::{Output, Stop};
+
+pub(crate) use output::Exported;
+
+/// Records that wait for a slow caller. The database is read no further
+/// meanwhile.
+const WAITING: usize = 16;
+const POLICIES: u32 = 100;
+const FILES: u32 = 100;
+const THREADS: u32 = 50;
+
+/// Reads what an export is to contain.
+pub(super) struct Export {
+    store: Store,
+    tenant: TenantId,
+    app: Option<AppId>,
+    user: Option<UserId>,
+    threads: Threads,
+}
+
+/// Which threads are asked for, before the filters.
+enum Threads {
+    All,
+    One(Box<Thread>),
+    /// Those created after the one at this place.
+    After(i64),
+}
+
+impl Export {
+    /// Checks the request, and that the thread it may name is there.
+    pub(super) async fn read(
+        store: Store,
+        tenant: TenantId,
+        request: ExportMessagesRequest,
+    ) -> Result<Self, ApiError> {
+        let Selection {
+            app,
+            user,
+            thread,
+            after,
+        } = selection(request)?;
+        let named = thread.or(after);
+        if named.is_some_and(|id| store.is_ephemeral(&tenant, id)) {
+            return Err(StoreError::EphemeralThread.into());
+        }
+        let threads = match (thread, after) {
+            (Some(id), _) => Threads::One(Box::new(store.get_thread(&tenant, id).await?)),
+            (None, Some(id)) => Threads::After(store.thread_place(&tenant, id).await?),
+            (None, None) => Threads::All,
+        };
+        Ok(Self {
+            store,
+            tenant,
+            app,
+            user,
+            threads,
+        })
+    }
+
+    /// Sends the records, for at most `time`.
+    pub(super) fn run(self, time: Duration) -> Exported {
+        let (sender, receiver) = mpsc::channel(WAITING);
+        let work = async move {
+            let sent = async {
+                if let Err(Stop::Failed(error)) = self.send(Output::new(sender.clone())).await {
+                    // After the records that still wait.
+                    let _ = sender.send(Err(Status::from(error))).await;
+                }
+            };
+            if timeout(time, sent).await.is_err() {
+                // The caller may read so slowly that it is the reason for the
+                // deadline: nobody waits for it any more.
+                let _ = sender.try_send(Err(ApiError::DeadlineExceeded.into()));
+            }
+        };
+        tokio::spawn(acting(actor(), work).in_current_span());
+        ReceiverStream::new(receiver)
+    }
+
+    async fn send(&self, mut output: Output) -> Result<(), Stop> {
+        match &self.threads {
+            Threads::One(thread) => {
+                self.send_app_policy(&thread.session.app, &mut output)
+                    .await?;
+                if self.wants(thread) {
+                    self.send_thread(Thread::clone(thread), &mut output).await?;
+                }
+            }
+            Threads::After(place) => self.send_threads(Some(*place), &mut output).await?,
+            Threads::All => {
+                match &self.app {
+                    Some(app) => self.send_app_policy(app, &mut output).await?,
+                    None if self.is_whole() => {
+                        self.send_app_policies(&mut output).await?;
+                        self.send_files(&mut output).await?;
+                    }
+                    None => {}
+                }
+                self.send_threads(None, &mut output).await?;
+            }
+        }
+        output.end().await
+    }
+
+    async fn send_app_policy(&self, app: &AppId, output: &mut Output) -> Result<(), Stop> {
+        let policy = self.store.app_policy(&self.tenant, app).await?;
+        if policy.updated.is_some() {
+            output.send(Record::AppPolicy(app_policy(policy))).await?;
+        }
+        Ok(())
+    }
+
+    async fn send_app_policies(&self, output: &mut Output) -> Result<(), Stop> {
+        let mut after = Some(0);
+        while let Some(key) = after {
+            let page = self.store.list_app_policies(&self.tenant, key, POLICIES);
+            let page = page.await?;
+            for policy in page.items {
+                output.send(Record::AppPolicy(app_policy(policy))).await?;
+            }
+            after = page.next;
+        }
+        Ok(())
+    }
+
+    async fn send_files(&self, output: &mut Output) -> Result<(), Stop> {
+        let mut after = Some(0);
+        while let Some(key) = after {
+            let page = self.store.export_files(&self.tenant, key, FILES).await?;
+            for file in page.items {
+                output.send(Record::File(file.into())).await?;
+            }
+            after = page.next;
+        }
+        Ok(())
+    }
+
+    async fn send_threads(&self, after: Option<i64>, output: &mut Output) -> Result<(), Stop> {
+        let mut query = ThreadQuery {
+            app: self.app.clone(),
+            user: self.user.clone(),
+            after,
+            limit: THREADS,
+        };
+        loop {
+            let page = self.store.export_threads(&self.tenant, &query).await?;
+            for thread in page.items {
+                self.send_thread(thread, output).await?;
+            }
+            if page.next.is_none() {
+                return Ok(());
+            }
+            query.after = page.next;
+        }
+    }
+
+    /// Whether nothing of the tenant is left out, so that all files are sent, or
+    /// were before the export broke off.
+    fn is_whole(&self) -> bool {
+        self.app.is_none() && self.user.is_none() && !matches!(self.threads, Threads::One(_))
+    }
+
+    fn wants(&self, thread: &Thread) -> bool {
+        self.app
+            .as_ref()
+            .is_none_or(|app| *app == thread.session.app)
+            && self
+                .user
+                .as_ref()
+                .is_none_or(|user| *user == thread.session.user)
+    }
+}
+
+struct Selection {
+    app: Option<AppId>,
+    user: Option<UserId>,
+    thread: Option<ThreadId>,
+    after: Option<ThreadId>,
+}
+
+fn selection(request: ExportMessagesRequest) -> Result<Selection, InvalidFields> {
+    let ExportMessagesRequest {
+        app_id,
+        user_id,
+        thread_id,
+        after_thread_id,
+    } = request;
+    let mut fields = Fields::default();
+    let app = fields.take(check::text("app_id", app_id, limits::APP_ID_CHARS));
+    let user = fields.take(check::text("user_id", user_id, limits::USER_ID_CHARS));
+    let thread = fields.take(check::optional_uuid("thread_id", &thread_id));
+    let after = check::optional_uuid("after_thread_id", &after_thread_id);
+    let after = fields.take(after.and_then(|after| match (after, thread) {
+        (Some(_), Some(_)) => Err(Invalid::new(
+            "after_thread_id",
+            "must not be given together with thread_id",
+        )),
+        (after, _) => Ok(after),
+    }));
+    fields.end()?;
+    Ok(Selection {
+        app: (!app.is_empty()).then(|| AppId::new(app)),
+        user: (!user.is_empty()).then(|| UserId::new(user)),
+        thread: thread.map(ThreadId::from),
+        after: after.map(ThreadId::from),
+    })
+}

@@ -1,0 +1,185 @@
+//! One thread with all that belongs to it.
+
+use std::collections::HashSet;
+
+use memory_contract::proto::ExportedNode;
+use memory_contract::proto::export_messages_response::Record;
+use memory_contract::{FileLocation, Message, MessageFilter, NodeMessage, Part, Thread, ThreadId};
+use memory_store::{Lookup, MessageQuery, Node, Order, StoreError};
+
+use super::Export;
+use super::output::{Output, Stop};
+use crate::error::ApiError;
+use crate::services::messages::PAGE_BYTES;
+
+const MESSAGES: u32 = 200;
+const NODES: u32 = 100;
+
+impl Export {
+    /// Sends a thread with its messages and the memories of its nodes. One that
+    /// was erased, or has expired, since it was listed ends where it is.
+    pub(super) async fn send_thread(
+        &self,
+        thread: Thread,
+        output: &mut Output,
+    ) -> Result<(), Stop> {
+        match self.send_all_of(thread, output).await {
+            Err(Stop::Failed(error)) if is_gone(&error) => Ok(()),
+            ended => ended,
+        }
+    }
+
+    async fn send_all_of(&self, thread: Thread, output: &mut Output) -> Result<(), Stop> {
+        let (id, last_seq) = (thread.id, thread.last_seq);
+        let mut query = MessageQuery {
+            thread: id,
+            filter: MessageFilter::default(),
+            order: Order::Ascending,
+            after: None,
+            limit: MESSAGES,
+            max_bytes: u32::try_from(PAGE_BYTES).unwrap_or(u32::MAX),
+        };
+        let mut record = Some(Record::Thread(thread.into()));
+        let mut files_sent = HashSet::new();
+        let mut before = None;
+        loop {
+            let page = self.store.list_messages(&self.tenant, &query).await?;
+            let mut messages = page.items;
+            // What came after the thread was read is not what its head knows.
+            messages.retain(|message| message.seq <= last_seq);
+            let mend = self
+                .store
+                .mend_parents(&self.tenant, id, before, &mut messages);
+            mend.await?;
+            before = messages.last().map(|message| message.id).or(before);
+            if let Some(record) = record.take() {
+                output.send(record).await?;
+            }
+            self.send_files_of(references(&messages), &mut files_sent, output)
+                .await?;
+            for message in messages {
+                output.send(Record::Message(message.into())).await?;
+            }
+            match page.next {
+                Some(next) if next < last_seq => query.after = Some(next),
+                _ => break,
+            }
+        }
+        self.send_nodes(id, &mut files_sent, output).await
+    }
+
+    async fn send_nodes(
+        &self,
+        thread: ThreadId,
+        files_sent: &mut HashSet<FileLocation>,
+        output: &mut Output,
+    ) -> Result<(), Stop> {
+        let mut after = Some(0);
+        while let Some(key) = after {
+            let page = self
+                .store
+                .list_node_memories(&self.tenant, thread, key, NODES)
+                .await?;
+            for memory in page.items {
+                let node = Node {
+                    thread,
+                    id: memory.node,
+                };
+                self.send_node(node, files_sent, output).await?;
+            }
+            after = page.next;
+        }
+        Ok(())
+    }
+
+    async fn send_node(
+        &self,
+        node: Node,
+        files_sent: &mut HashSet<FileLocation>,
+        output: &mut Output,
+    ) -> Result<(), Stop> {
+        let messages = match self.store.node_messages(&self.tenant, &node).await {
+            Ok(messages) => Some(messages),
+            // One object that somebody else has spoilt is no reason to lose the
+            // rest.
+            Err(StoreError::NodeMemoryCorrupt {
+                object_key,
+                kept_as,
+                why,
+            }) => {
+                tracing::error!(object_key, kept_as, why, "a node's memory is not exported");
+                None
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let unreadable = messages.is_none();
+        let messages = messages.unwrap_or_default();
+        if messages.is_empty() && !unreadable {
+            // It was cleared since it was listed.
+            return Ok(());
+        }
+        self.send_files_of(node_references(&messages), files_sent, output)
+            .await?;
+        let record = ExportedNode {
+            node_id: node.id,
+            unreadable,
+        };
+        output.send(Record::Node(record)).await?;
+        for message in messages {
+            output.send(Record::NodeMessage(message.into())).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends what is registered of the files that are referred to, once a thread;
+    /// nothing where all files are sent anyway.
+    async fn send_files_of<'a>(
+        &self,
+        references: impl Iterator<Item = &'a FileLocation>,
+        sent: &mut HashSet<FileLocation>,
+        output: &mut Output,
+    ) -> Result<(), Stop> {
+        if self.is_whole() {
+            return Ok(());
+        }
+        let mut wanted: Vec<FileLocation> = Vec::new();
+        for location in references {
+            if sent.insert(location.clone()) {
+                wanted.push(location.clone());
+            }
+        }
+        while !wanted.is_empty() {
+            let found = self.store.files_of(&self.tenant, &wanted).await?;
+            let mut unread = Vec::new();
+            for location in wanted {
+                match found.get(&location) {
+                    Lookup::Known(file) => output.send(Record::File(file.clone().into())).await?,
+                    Lookup::Unknown => {}
+                    // They are read a few megabytes at a time.
+                    Lookup::Unread => unread.push(location),
+                }
+            }
+            wanted = unread;
+        }
+        Ok(())
+    }
+}
+
+fn is_gone(error: &ApiError) -> bool {
+    matches!(error, ApiError::Store(StoreError::ThreadNotFound))
+}
+
+fn references(messages: &[Message]) -> impl Iterator<Item = &FileLocation> {
+    let parts = messages.iter().flat_map(|message| &message.parts);
+    parts.filter_map(|part| match part {
+        Part::File(file) => Some(&file.location),
+        Part::Text(_) | Part::Json(_) | Part::ToolCall(_) | Part::ToolResult(_) => None,
+    })
+}
+
+fn node_references(messages: &[NodeMessage]) -> impl Iterator<Item = &FileLocation> {
+    messages
+        .iter()
+        .flat_map(|message| &message.files)
+        .map(|file| &file.location)
+}

@@ -1,0 +1,267 @@
+//! Exports and imports that break off.
+
+use std::fs;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use memory_contract::proto::{
+    DeleteThreadRequest, ExportMessagesRequest, ListThreadsRequest,
+    export_messages_response::Record,
+};
+use recollect_tests::{
+    Client, DataDir, Key, Options, PLAIN, Refused as _, S3, Server, app, eventually, node,
+    node_turn, recollect_binary, session, trials, turn,
+};
+use tonic::Code;
+use uuid::Uuid;
+
+use super::{of_app, records, run, split, summary};
+use crate::plain;
+
+trials![
+    l12_an_export_goes_on_after_a_thread,
+    l12_an_interrupted_import_is_finished_by_running_it_again,
+    l12_an_interrupted_export_is_finished_by_resuming_it,
+    an_export_that_the_object_store_ended_goes_on_when_it_is_back,
+];
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Threads of an app, each with a few messages; their ids.
+async fn threads(client: &Client, app: &str, number: u32) -> Vec<String> {
+    let mut threads = Vec::new();
+    for key in 0..number {
+        let session = session(app, "ada", &format!("thread:{key}"));
+        let thread_id = client.resolve(session).await.thread_id;
+        let said = format!("Question {key}?");
+        client.append(&thread_id, turn(&said, "Answer.")).await;
+        client.append(&thread_id, turn("And?", "Or.")).await;
+        threads.push(thread_id);
+    }
+    threads
+}
+
+fn thread_ids(records: &[Record]) -> Vec<String> {
+    records
+        .iter()
+        .filter_map(|record| match record {
+            Record::Thread(thread) => Some(thread.thread_id.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+async fn l12_an_export_goes_on_after_a_thread() {
+    let client = plain().await;
+    let app = app();
+    let threads = threads(&client, &app, 5).await;
+    let after = |thread_id: &str| ExportMessagesRequest {
+        after_thread_id: thread_id.to_owned(),
+        ..of_app(&app)
+    };
+    let (all, whole) = split(records(&client, of_app(&app)).await);
+    assert_eq!(thread_ids(&all), threads, "in order of creation");
+    for known in 0..5 {
+        let (rest, told) = split(records(&client, after(&threads[known])).await);
+        assert_eq!(thread_ids(&rest), threads[known + 1..]);
+        assert_eq!(rest, all[5 * (known + 1)..], "each has 4 messages");
+        assert_eq!(told.thread_count, 4 - known as i64);
+        assert_ne!(told.checksum, whole.checksum);
+    }
+
+    // To another tenant it is unknown.
+    let globex = PLAIN.client(Key::Globex).await;
+    let others = globex.messages().export_messages(after(&threads[0])).await;
+    others.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+
+    let request = DeleteThreadRequest {
+        thread_id: threads[1].clone(),
+    };
+    client.threads().delete_thread(request).await.unwrap();
+    for unknown in [&threads[1], &Uuid::new_v4().to_string()] {
+        let refused = client.messages().export_messages(after(unknown)).await;
+        refused.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    }
+    let both = ExportMessagesRequest {
+        thread_id: threads[0].clone(),
+        ..after(&threads[0])
+    };
+    for wrong in [both, after("no-uuid")] {
+        let refused = client.messages().export_messages(wrong).await;
+        refused.refused().names_field("after_thread_id");
+    }
+}
+
+async fn l12_an_interrupted_import_is_finished_by_running_it_again() {
+    let client = plain().await;
+    let app = app();
+    let ids = threads(&client, &app, 6).await;
+    for thread_id in &ids {
+        for question in ["One?", "Two?"] {
+            let turn = node_turn(&node(thread_id, "planner"), question, "Yes.");
+            client.add_turn(turn).await;
+        }
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("out.jsonl").display().to_string();
+    let addr = &PLAIN.ready().addr;
+    run(
+        addr,
+        Key::Acme,
+        &["export", "--app", &app, "--output", &file],
+    )
+    .ok();
+    let lines = fs::read_to_string(&file).unwrap();
+    let half: String = lines
+        .lines()
+        .take(24)
+        .map(|line| format!("{line}\n"))
+        .collect();
+
+    // Killed in the middle: what it read is stored, and the rest never came.
+    let mut import = Command::new(recollect_binary())
+        .args(["import", "-", "--addr", &format!("http://{addr}")])
+        .args(["--api-key", &Key::Globex.secret()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut pipe = import.stdin.take().unwrap();
+    pipe.write_all(half.as_bytes()).unwrap();
+    pipe.flush().unwrap();
+    let globex = PLAIN.client(Key::Globex).await;
+    let listed = async || {
+        let request = ListThreadsRequest {
+            app_id: app.clone(),
+            ..Default::default()
+        };
+        let listed = globex.threads().list_threads(request).await.unwrap();
+        listed.into_inner().threads
+    };
+    eventually("the first threads are stored", PATIENCE, async || {
+        listed().await.iter().any(|thread| thread.message_count > 0)
+    })
+    .await;
+    import.kill().unwrap();
+    import.wait().unwrap();
+    drop(pipe);
+    assert!(listed().await.len() < ids.len(), "it was interrupted");
+
+    let import = || {
+        let args = ["import", &file, "--json", "--no-wait"];
+        run(addr, Key::Globex, &args).ok().json()
+    };
+    let finished = import();
+    assert!(finished["known"].as_u64().unwrap() > 0, "{finished}");
+    assert_eq!(finished["checked"], true, "{finished}");
+    let told = summary(&client, of_app(&app)).await;
+    assert_eq!(finished["checksum"], told.checksum);
+    assert_eq!(summary(&globex, of_app(&app)).await, told);
+    assert_eq!(import()["stored"], 0);
+    assert_eq!(summary(&globex, of_app(&app)).await, told);
+}
+
+async fn l12_an_interrupted_export_is_finished_by_resuming_it() {
+    let client = plain().await;
+    let app = app();
+    let ids = threads(&client, &app, 4).await;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("out.jsonl");
+    let file = path.display().to_string();
+    let part = dir.path().join("out.jsonl.part");
+    let addr = &PLAIN.ready().addr;
+    let export = |more: &[&str]| {
+        let args = ["export", "--app", &app, "--output", &file];
+        run(addr, Key::Acme, &[&args, more].concat())
+    };
+    export(&[]).ok();
+    assert!(!part.exists());
+    let whole = fs::read_to_string(&path).unwrap();
+
+    // Wherever it broke off, in the middle of a line too.
+    for bytes in [
+        0,
+        40,
+        whole.len() / 3,
+        whole.len() / 2,
+        whole.len() - 300,
+        whole.len() - 1,
+    ] {
+        fs::remove_file(&path).unwrap();
+        fs::write(&part, &whole.as_bytes()[..bytes]).unwrap();
+        export(&["--resume"]).ok();
+        assert_eq!(fs::read_to_string(&path).unwrap(), whole, "{bytes}");
+        assert!(!part.exists());
+    }
+    // Without anything to go on with, it begins.
+    fs::remove_file(&path).unwrap();
+    export(&["--resume"]).ok();
+    assert_eq!(fs::read_to_string(&path).unwrap(), whole);
+
+    // The thread that it would go on behind is not there any more.
+    fs::write(&part, whole.as_bytes()).unwrap();
+    let request = DeleteThreadRequest {
+        thread_id: ids[3].clone(),
+    };
+    client.threads().delete_thread(request).await.unwrap();
+    export(&["--resume"]).ok();
+    let lines = fs::read_to_string(&path).unwrap();
+    assert_eq!(lines.lines().count(), 3 * 5 + 1);
+    let told = summary(&client, of_app(&app)).await;
+    assert!(lines.contains(&told.checksum));
+
+    // What belongs to another export is not touched.
+    fs::write(&part, whole.as_bytes()).unwrap();
+    let args = ["export", "--app", "other", "--output", &file, "--resume"];
+    let refused = run(addr, Key::Acme, &args);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert_eq!(fs::read_to_string(&part).unwrap(), whole);
+}
+
+async fn an_export_that_the_object_store_ended_goes_on_when_it_is_back() {
+    let s3 = S3::new();
+    let dir = DataDir::new();
+    let mut options = Options::with(&["embedding.kind = \"none\""]);
+    options.config.extend(s3.config());
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    let ids = threads(&client, "app", 4).await;
+    let planner = node(&ids[2], "planner");
+    client.add_turn(node_turn(&planner, "Q", "A")).await;
+    client.flush_node(&planner).await;
+
+    let out = tempfile::tempdir().unwrap();
+    let export = |name: &str, more: &[&str]| {
+        let file = out.path().join(name).display().to_string();
+        let args = ["export", "--output", &file];
+        run(&server.ready().addr, Key::Acme, &[&args, more].concat())
+    };
+    export("whole", &[]).ok();
+    s3.set_broken(true);
+    let request = ExportMessagesRequest::default();
+    let stream = client.messages().export_messages(request).await.unwrap();
+    let mut stream = stream.into_inner();
+    let ended = loop {
+        match stream.message().await {
+            Ok(Some(_)) => {}
+            Ok(None) => panic!("it has an end"),
+            Err(status) => break Err::<tonic::Response<()>, _>(status),
+        }
+    };
+    ended
+        .refused()
+        .is(Code::Unavailable, "OBJECT_STORE_UNAVAILABLE");
+    let broken = export("out", &[]);
+    assert_eq!(broken.code, Some(1), "{broken:?}");
+    assert!(broken.stderr.contains("--resume"), "{broken:?}");
+    s3.set_broken(false);
+    let resumed = export("out", &["--resume"]).ok();
+    assert!(
+        resumed.stderr.contains("8 messages of 2 threads"),
+        "{resumed:?}"
+    );
+    let read = |name: &str| fs::read_to_string(out.path().join(name)).unwrap();
+    assert_eq!(read("out"), read("whole"));
+}

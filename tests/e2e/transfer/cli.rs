@@ -1,0 +1,214 @@
+//! What the command line says of an import that is not as the file is.
+
+use std::fs;
+use std::path::PathBuf;
+
+use memory_contract::proto::{
+    GetAppPolicyRequest, GetFileRequest, MemoryPolicy, Role, SetAppPolicyRequest, file,
+    get_file_request,
+};
+use recollect_tests::{
+    Client, Finished, Key, PLAIN, app, node, node_turn, say, session, trials, turn,
+};
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{of_app, register, run, summary};
+use crate::plain;
+
+trials![
+    an_export_that_was_cut_short_is_told,
+    a_line_that_was_changed_is_found_by_the_checksum,
+    a_thread_that_went_on_is_told,
+    a_policy_that_differs_is_kept_unless_it_is_to_be_replaced,
+    a_missing_memory_is_told_by_the_commands,
+];
+
+/// An export of an app, as lines in a file.
+struct Export {
+    dir: TempDir,
+    lines: Vec<String>,
+}
+
+impl Export {
+    fn of(app: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("out.jsonl").display().to_string();
+        let args = ["export", "--app", app, "--output", &file];
+        run(&PLAIN.ready().addr, Key::Acme, &args).ok();
+        let text = fs::read_to_string(&file).unwrap();
+        Self {
+            lines: text.lines().map(str::to_owned).collect(),
+            dir,
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("in.jsonl")
+    }
+
+    /// Imports the lines into the other tenant.
+    fn import(&self, lines: &[String], more: &[&str]) -> Finished {
+        fs::write(self.path(), lines.join("\n")).unwrap();
+        let path = self.path().display().to_string();
+        let args = ["import", &path, "--json", "--no-wait"];
+        run(&PLAIN.ready().addr, Key::Globex, &[&args, more].concat())
+    }
+}
+
+/// Checks that an import was refused in one part, for this reason.
+#[track_caller]
+fn refused(finished: &Finished, reason: &str) {
+    assert_eq!(finished.code, Some(1), "{finished:?}");
+    let told = finished.json();
+    assert_eq!(told["refused"], 1, "{told}");
+    let error = told["errors"][0]["error"].as_str().unwrap();
+    assert!(error.contains(reason), "{error}");
+}
+
+async fn conversation(client: &Client, app: &str) -> String {
+    let session = session(app, "ada", "thread:1");
+    let thread_id = client.resolve(session).await.thread_id;
+    client.append(&thread_id, turn("Who?", "Ada.")).await;
+    client.append(&thread_id, turn("Where?", "Here.")).await;
+    thread_id
+}
+
+async fn an_export_that_was_cut_short_is_told() {
+    let client = plain().await;
+    let app = app();
+    conversation(&client, &app).await;
+    let export = Export::of(&app);
+    let cut = &export.lines[..export.lines.len() - 2];
+    let told = export.import(cut, &[]);
+    refused(&told, "broke off");
+    let told = told.json();
+    assert_eq!(
+        (&told["stored"], &told["checksum"]),
+        (&json!(3), &json!(null))
+    );
+    assert_eq!(told["errors"][0]["place"], "line 4");
+}
+
+async fn a_line_that_was_changed_is_found_by_the_checksum() {
+    let client = plain().await;
+    let app = app();
+    conversation(&client, &app).await;
+    let export = Export::of(&app);
+    let mut changed = export.lines.clone();
+    changed[2] = changed[2].replace("Ada.", "Eve.");
+    assert_ne!(changed, export.lines);
+    refused(&export.import(&changed, &["--no-check"]), "was changed");
+    let mut shorter = export.lines.clone();
+    shorter.remove(4);
+    let again = ["--no-check", "--again"];
+    refused(&export.import(&shorter, &again), "3 of 4 message");
+}
+
+async fn a_thread_that_went_on_is_told() {
+    let client = plain().await;
+    let app = app();
+    conversation(&client, &app).await;
+    let export = Export::of(&app);
+    let first = export.import(&export.lines, &[]).ok().json();
+    assert_eq!(first["checked"], true);
+    let told = summary(&client, of_app(&app)).await;
+    assert_eq!(first["checksum"], told.checksum);
+
+    let globex = PLAIN.client(Key::Globex).await;
+    let copy = globex.resolve(session(&app, "ada", "thread:1")).await;
+    let more = vec![say(Role::User, "And then?")];
+    globex.append(&copy.thread_id, more).await;
+    let again = export.import(&export.lines, &[]);
+    refused(&again, "it has 5 messages, the file 4: it went on there");
+    assert_eq!(again.json()["checked"], false);
+    export.import(&export.lines, &["--no-check"]).ok();
+    // What is stored as new is not what the file has.
+    let new = export.import(&export.lines, &["--again"]).ok().json();
+    assert_eq!(new["checked"], json!(null));
+}
+
+async fn a_policy_that_differs_is_kept_unless_it_is_to_be_replaced() {
+    let client = plain().await;
+    let globex = PLAIN.client(Key::Globex).await;
+    let app = app();
+    let set = async |client: &Client, top_k: i32| {
+        let request = SetAppPolicyRequest {
+            app_id: app.clone(),
+            policy: Some(MemoryPolicy {
+                top_k: Some(top_k),
+                ..Default::default()
+            }),
+        };
+        client.policies().set_app_policy(request).await.unwrap();
+    };
+    set(&client, 7).await;
+    let thread_id = conversation(&client, &app).await;
+    let location = file::Location::UploadFileId(format!("file-{app}"));
+    register(&client, location.clone()).await;
+    let reference = memory_contract::proto::Part {
+        content: Some(memory_contract::proto::part::Content::File(
+            memory_contract::proto::FileRef {
+                r#type: memory_contract::proto::FileType::Image.into(),
+                location: Some(memory_contract::proto::file_ref::Location::UploadFileId(
+                    format!("file-{app}"),
+                )),
+                ..Default::default()
+            },
+        )),
+    };
+    let message = recollect_tests::with_parts(Role::User, vec![reference]);
+    client.append(&thread_id, vec![message]).await;
+    let export = Export::of(&app);
+
+    set(&globex, 8).await;
+    register(&globex, location).await;
+    let policy = async || {
+        let request = GetAppPolicyRequest {
+            app_id: app.clone(),
+        };
+        let found = globex.policies().get_app_policy(request).await.unwrap();
+        let policy = found.into_inner().app_policy.unwrap().policy.unwrap();
+        policy.top_k
+    };
+    refused(&export.import(&export.lines, &[]), "which was kept");
+    assert_eq!(policy().await, Some(8));
+    let replaced = export.import(&export.lines, &["--replace"]).ok().json();
+    assert_eq!(policy().await, Some(7));
+    assert_eq!(
+        (&replaced["app_policies"], &replaced["files"]),
+        (&json!(1), &json!(1))
+    );
+    let request = GetFileRequest {
+        location: Some(get_file_request::Location::UploadFileId(format!(
+            "file-{app}"
+        ))),
+    };
+    globex.files().get_file(request).await.unwrap();
+}
+
+async fn a_missing_memory_is_told_by_the_commands() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = conversation(&client, &app).await;
+    let planner = node(&thread_id, "planner");
+    client.add_turn(node_turn(&planner, "Q", "A")).await;
+    let key = client.flush_node(&planner).await.object_key;
+    let object = PLAIN.data().join("objects").join(key);
+    fs::write(object, "oops").unwrap();
+
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("out.jsonl").display().to_string();
+    let args = ["export", "--app", &app, "--output", &file];
+    let exported = run(&PLAIN.ready().addr, Key::Acme, &args);
+    assert_eq!(exported.code, Some(1), "{exported:?}");
+    assert!(exported.stderr.contains("node planner"), "{exported:?}");
+    let args = ["import", &file, "--json", "--no-wait"];
+    let imported = run(&PLAIN.ready().addr, Key::Globex, &args);
+    refused(&imported, "planner could not be read");
+    let told = imported.json();
+    assert_eq!(
+        (&told["stored"], &told["node_turns"]),
+        (&json!(4), &json!(0))
+    );
+}

@@ -1,0 +1,210 @@
+//! What an export of a part of a tenant has.
+
+use memory_contract::proto::{
+    ExportMessagesRequest, FileRef, FileType, MemoryPolicy, Part, Role, SetAppPolicyRequest,
+    export_messages_response::Record, file, file_ref, part::Content,
+};
+use recollect_tests::{Client, PLAIN, app, node, node_turn, session, trials, turn, with_parts};
+use uuid::Uuid;
+
+use super::{of_app, records, register, split};
+use crate::plain;
+
+trials![
+    a_filter_brings_only_the_files_that_are_referred_to,
+    a_filter_brings_the_policy_of_its_app,
+    a_memory_that_cannot_be_read_is_told_and_does_not_stop_an_export,
+    what_was_said_after_a_thread_was_read_is_not_half_exported,
+];
+
+fn reference(id: &str) -> FileRef {
+    FileRef {
+        r#type: FileType::Image.into(),
+        location: Some(file_ref::Location::UploadFileId(id.to_owned())),
+        ..Default::default()
+    }
+}
+
+async fn refer(client: &Client, thread_id: &str, id: &str) {
+    let part = Part {
+        content: Some(Content::File(reference(id))),
+    };
+    let message = with_parts(Role::User, vec![part]);
+    client.append(thread_id, vec![message]).await;
+}
+
+fn of_thread(thread_id: &str) -> ExportMessagesRequest {
+    ExportMessagesRequest {
+        thread_id: thread_id.to_owned(),
+        ..Default::default()
+    }
+}
+
+/// What an export has, in a word for each record.
+fn words(records: &[Record]) -> Vec<String> {
+    records
+        .iter()
+        .map(|record| match record {
+            Record::Thread(_) => "thread".to_owned(),
+            Record::Message(_) => "message".to_owned(),
+            Record::AppPolicy(policy) => format!("policy of {}", policy.app_id),
+            Record::File(file) => match &file.location {
+                Some(file::Location::UploadFileId(id)) => id.clone(),
+                other => format!("{other:?}"),
+            },
+            Record::Node(node) => format!("node {} {}", node.node_id, node.unreadable),
+            Record::NodeMessage(message) => message.content.clone(),
+            Record::Summary(_) => "summary".to_owned(),
+        })
+        .collect()
+}
+
+async fn a_filter_brings_only_the_files_that_are_referred_to() {
+    let client = plain().await;
+    let app = app();
+    let id = |name: &str| format!("{name}-{app}");
+    for name in ["one", "two", "node", "nobody's"] {
+        register(&client, file::Location::UploadFileId(id(name))).await;
+    }
+    let first = client.thread(&app).await;
+    refer(&client, &first, &id("one")).await;
+    refer(&client, &first, &id("one")).await;
+    refer(&client, &first, &id("unknown")).await;
+    let second = client.thread(&app).await;
+    client.append(&second, turn("Q", "A")).await;
+    refer(&client, &second, &id("two")).await;
+    refer(&client, &second, &id("one")).await;
+    let mut asked = node_turn(&node(&second, "n"), "look", "seen");
+    asked.user.as_mut().unwrap().files = vec![reference(&id("node"))];
+    client.add_turn(asked).await;
+
+    let (exported, told) = split(records(&client, of_app(&app)).await);
+    let (one, two, of_node) = (id("one"), id("two"), id("node"));
+    let expected = [
+        "thread",
+        &one,
+        "message",
+        "message",
+        "message",
+        "thread",
+        &two,
+        &one,
+        "message",
+        "message",
+        "message",
+        "message",
+        &of_node,
+        "node n false",
+        "look",
+        "seen",
+    ];
+    assert_eq!(words(&exported), expected);
+    assert_eq!(told.file_count, 3, "one of them came twice");
+    for record in &exported {
+        let node_files = match record {
+            Record::NodeMessage(message) => message.files.clone(),
+            _ => continue,
+        };
+        assert!(node_files.iter().all(|file| file.file.is_none()));
+    }
+
+    let (exported, _) = split(records(&client, of_thread(&first)).await);
+    assert_eq!(
+        words(&exported),
+        ["thread", &one, "message", "message", "message"]
+    );
+}
+
+async fn a_filter_brings_the_policy_of_its_app() {
+    let client = plain().await;
+    let (app, other) = (app(), app());
+    for app_id in [&app, &other] {
+        let request = SetAppPolicyRequest {
+            app_id: app_id.clone(),
+            policy: Some(MemoryPolicy::default()),
+        };
+        client.policies().set_app_policy(request).await.unwrap();
+    }
+    let user = format!("user of {app}");
+    let thread = client.resolve(session(&app, &user, "thread:1")).await;
+    let policy = format!("policy of {app}");
+    let of_user = ExportMessagesRequest {
+        user_id: user,
+        ..Default::default()
+    };
+    let after = ExportMessagesRequest {
+        after_thread_id: thread.thread_id.clone(),
+        ..of_app(&app)
+    };
+    for (request, expected) in [
+        (of_app(&app), &[policy.as_str(), "thread", "summary"][..]),
+        (
+            of_thread(&thread.thread_id),
+            &[&policy, "thread", "summary"],
+        ),
+        (of_user, &["thread", "summary"]),
+        (after, &["summary"]),
+    ] {
+        assert_eq!(words(&records(&client, request).await), expected);
+    }
+}
+
+async fn a_memory_that_cannot_be_read_is_told_and_does_not_stop_an_export() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread(&app).await;
+    let (good, bad) = (node(&thread_id, "good"), node(&thread_id, "bad"));
+    for node in [&bad, &good] {
+        client.add_turn(node_turn(node, "Q", "A")).await;
+    }
+    let key = client.flush_node(&bad).await.object_key;
+    let object = PLAIN.data().join("objects").join(key);
+    std::fs::write(object, "{\"version\": 1, \"messages\": oops").unwrap();
+
+    let (exported, told) = split(records(&client, of_app(&app)).await);
+    let expected = ["thread", "node bad true", "node good false", "Q", "A"];
+    assert_eq!(words(&exported), expected);
+    let counts = (
+        told.unreadable_node_count,
+        told.node_count,
+        told.node_message_count,
+    );
+    assert_eq!(counts, (1, 1, 2));
+    // It does not count, so the import of the rest has the same checksum.
+    client.clear_node(&bad).await;
+    let (_, without) = split(records(&client, of_app(&app)).await);
+    assert_eq!(without.checksum, told.checksum);
+    assert_eq!(without.unreadable_node_count, 0);
+    client
+        .add_turn(node_turn(&bad, &Uuid::new_v4().to_string(), "A"))
+        .await;
+    let (_, more) = split(records(&client, of_app(&app)).await);
+    assert_ne!(more.checksum, told.checksum);
+}
+
+async fn what_was_said_after_a_thread_was_read_is_not_half_exported() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread(&app).await;
+    // Larger than what waits for a slow caller, so that the export waits.
+    let large = "x".repeat(200 * 1024);
+    for _ in 0..8 {
+        let said = (0..8).map(|_| recollect_tests::say(Role::User, &large));
+        client.append(&thread_id, said.collect()).await;
+    }
+    let request = of_thread(&thread_id);
+    let stream = client.messages().export_messages(request).await.unwrap();
+    let mut stream = stream.into_inner();
+    let first = stream.message().await.unwrap().unwrap();
+    let Some(Record::Thread(thread)) = first.record else {
+        panic!("{first:?}")
+    };
+    client.append(&thread_id, turn("Later?", "Later.")).await;
+    let mut last = String::new();
+    while let Some(response) = stream.message().await.unwrap() {
+        if let Some(Record::Message(message)) = response.record {
+            last = message.message_id;
+        }
+    }
+    assert_eq!(last, thread.head_message_id);
+}

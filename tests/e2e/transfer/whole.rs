@@ -1,0 +1,332 @@
+//! A whole tenant, to another server and back.
+
+use memory_contract::proto::{
+    AddNodeTurnRequest, DeleteMessageRequest, ExportMessagesRequest, FileRef, FileType,
+    GetAppPolicyRequest, ListFilesRequest, MemoryPolicy, MessageInput, NodeMessageInput, Part,
+    ResolveThreadRequest, Role, SetAppPolicyRequest, SetHeadRequest, ToolResult,
+    export_messages_response::Record, file, file_ref, message_input::Parent, part::Content,
+    tool_result,
+};
+use prost_types::Timestamp;
+use recollect_tests::{
+    Client, DataDir, Key, Options, Server, history_request, json, metadata, node, node_turn, reply,
+    say, says, session, texts, tool_call, trials, turn, with_parts,
+};
+use serde_json::{Value, json as data};
+
+use super::{records, register, run, split, summary};
+
+trials![l12_a_whole_tenant_comes_back_identical];
+
+fn reference(location: file_ref::Location) -> Part {
+    Part {
+        content: Some(Content::File(FileRef {
+            r#type: FileType::Image.into(),
+            location: Some(location),
+            name: "n".to_owned(),
+            caption: "Ein Bild".to_owned(),
+            ..Default::default()
+        })),
+    }
+}
+
+async fn append(client: &Client, thread: &str, messages: Vec<MessageInput>) -> Vec<String> {
+    let stored = client.append(thread, messages).await.messages;
+    stored
+        .into_iter()
+        .map(|message| message.message_id)
+        .collect()
+}
+
+async fn erase(client: &Client, thread: &str, message: &str) {
+    let request = DeleteMessageRequest {
+        thread_id: thread.to_owned(),
+        message_id: message.to_owned(),
+    };
+    client.messages().delete_message(request).await.unwrap();
+}
+
+/// A thread with all kinds of content, and a tree in which messages were erased.
+async fn rich_thread(client: &Client) -> String {
+    let request = ResolveThreadRequest {
+        session: Some(session("shop", "ada", "thread:rich")),
+        title: "Ein Titel 🦀".to_owned(),
+        metadata: Some(metadata(data!({"k": [1, 2.5, null, {"ü": true}]}))),
+        policy: Some(MemoryPolicy {
+            top_k: Some(7),
+            min_score: Some(0.3),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let thread = client.threads().resolve_thread(request).await.unwrap();
+    let thread = thread.into_inner().thread.unwrap().thread_id;
+
+    let mut first = say(Role::User, "Q\u{2028}1 \"quoted\" 日本語");
+    first.name = "Ada".to_owned();
+    first.metadata = Some(metadata(data!({"n": 1.5, "deep": {"a": [true]}})));
+    first.create_time = Some(Timestamp {
+        seconds: 1_500_000_000,
+        nanos: 123_456_000,
+    });
+    let ids = append(client, &thread, vec![first, say(Role::Assistant, "A1")]).await;
+    let (question, answer) = (&ids[0], &ids[1]);
+
+    // A branch whose first message is erased: what follows it hangs on Q1.
+    let other = append(
+        client,
+        &thread,
+        vec![reply(question, Role::Assistant, "A2")],
+    )
+    .await;
+    append(client, &thread, turn("Q2 after A2", "A4")).await;
+    erase(client, &thread, &other[0]).await;
+    // A message erased in the middle of a branch.
+    let middle = append(client, &thread, vec![reply(answer, Role::User, "gone")]).await;
+    append(
+        client,
+        &thread,
+        vec![say(Role::Assistant, "after what is gone")],
+    )
+    .await;
+    erase(client, &thread, &middle[0]).await;
+
+    // A second root with tools, data and files.
+    let mut root = say(Role::User, "A new beginning");
+    root.parent = Some(Parent::Root(true));
+    let result = ToolResult {
+        tool_call_id: "c1".to_owned(),
+        name: "look".to_owned(),
+        content: Some(tool_result::Content::Json(json(data!({"x": [1e300, -7]})))),
+        is_error: true,
+    };
+    let structured = Part {
+        content: Some(Content::Json(json(data!({"a": {"b": [0.1, "ß", false]}})))),
+    };
+    let files = [
+        file_ref::Location::UploadFileId("up-1".to_owned()),
+        file_ref::Location::Url("https://example.org/a?b=c#d".to_owned()),
+        file_ref::Location::ToolFileId("nowhere".to_owned()),
+    ];
+    append(
+        client,
+        &thread,
+        vec![
+            root,
+            tool_call("c1", "look", data!({"at": "moon", "n": 3})),
+            with_parts(
+                Role::Tool,
+                vec![Part {
+                    content: Some(Content::ToolResult(result)),
+                }],
+            ),
+            with_parts(Role::Assistant, vec![structured]),
+            with_parts(Role::User, files.map(reference).to_vec()),
+        ],
+    )
+    .await;
+    // The head is not what came last.
+    let request = SetHeadRequest {
+        thread_id: thread.clone(),
+        head_message_id: answer.clone(),
+        expected_head: None,
+    };
+    client.threads().set_head(request).await.unwrap();
+    thread
+}
+
+/// Memories of two nodes: one with two branches, half of it flushed, and one
+/// whose turn waits.
+async fn nodes(client: &Client, thread: &str) {
+    let planner = node(thread, "planner/ä");
+    let side = |id: &str, content: &str| NodeMessageInput {
+        message_id: id.to_owned(),
+        content: content.to_owned(),
+        files: Vec::new(),
+        create_time: Some(Timestamp {
+            seconds: 1_600_000_000,
+            nanos: 5_000,
+        }),
+    };
+    let request = |parent: &str, number: u32| AddNodeTurnRequest {
+        node: Some(planner.clone()),
+        parent_message_id: parent.to_owned(),
+        user: Some(side(&format!("q{number}"), "Frage?")),
+        assistant: Some(side(&format!("a{number}"), "")),
+        ..Default::default()
+    };
+    client.add_turn(request("", 1)).await;
+    client.add_turn(request("", 2)).await;
+    client.flush_node(&planner).await;
+    let mut branch = request("a1", 3);
+    branch.user.as_mut().unwrap().files = vec![FileRef {
+        r#type: FileType::Audio.into(),
+        location: Some(file_ref::Location::UploadFileId("up-2".to_owned())),
+        ..Default::default()
+    }];
+    client.add_turn(branch).await;
+    let mut root = request("", 4);
+    root.root = true;
+    root.assistant = Some(says("Auch ein Anfang."));
+    client.add_turn(root).await;
+    client
+        .add_turn(node_turn(&node(thread, "critic"), "Gut?", "Nein."))
+        .await;
+}
+
+async fn populate(client: &Client) {
+    for (app, label) in [("shop", "Kundin"), ("unused", "Human")] {
+        let policy = MemoryPolicy {
+            top_k: Some(9),
+            user_label: Some(label.to_owned()),
+            ..Default::default()
+        };
+        let request = SetAppPolicyRequest {
+            app_id: app.to_owned(),
+            policy: Some(policy),
+        };
+        client.policies().set_app_policy(request).await.unwrap();
+    }
+    for id in ["up-1", "up-2", "unused"] {
+        register(client, file::Location::UploadFileId(id.to_owned())).await;
+    }
+    let url = "https://example.org/a?b=c#d".to_owned();
+    register(client, file::Location::Url(url)).await;
+    // Threads before and behind, one of them empty.
+    let before = client.resolve(session("shop", "ada", "thread:0")).await;
+    append(client, &before.thread_id, turn("Before?", "Before.")).await;
+    let thread = rich_thread(client).await;
+    nodes(client, &thread).await;
+    client.resolve(session("other", "", "global")).await;
+    let last = client.resolve(session("other", "bob", "user:bob")).await;
+    for block in 0..3 {
+        let said = (0..150).map(|n| say(Role::User, &format!("{block}.{n}")));
+        append(client, &last.thread_id, said.collect()).await;
+    }
+}
+
+async fn files_of(client: &Client) -> Vec<file::Location> {
+    let request = ListFilesRequest::default();
+    let listed = client.files().list_files(request).await.unwrap();
+    let files = listed.into_inner().files;
+    files
+        .into_iter()
+        .map(|file| file.location.unwrap())
+        .collect()
+}
+
+async fn l12_a_whole_tenant_comes_back_identical() {
+    let options = Options::with(&["embedding.kind = \"none\""]);
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    populate(&client).await;
+    let all = ExportMessagesRequest::default();
+    let (sent, told) = split(records(&client, all.clone()).await);
+    let counts = [
+        told.app_policy_count,
+        told.file_count,
+        told.thread_count,
+        told.node_count,
+        told.node_message_count,
+        told.unreadable_node_count,
+    ];
+    assert_eq!(counts, [2, 4, 4, 2, 10, 0]);
+    assert_eq!(told.message_count, 2 + 10 + 450);
+    assert_eq!(told.checksum.len(), 64);
+
+    // The messages are sent as a tree without holes.
+    let mut ids = vec![String::new()];
+    for record in &sent {
+        if let Record::Message(message) = record {
+            assert!(ids.contains(&message.parent_message_id), "{message:?}");
+            ids.push(message.message_id.clone());
+        }
+    }
+    // Nobody else's is in it.
+    let globex = server.client(Key::Globex).await;
+    let nothing = split(records(&globex, all.clone()).await);
+    assert_eq!((nothing.0, nothing.1.thread_count), (vec![], 0));
+
+    let out = tempfile::tempdir().unwrap();
+    let path = |name: &str| out.path().join(name).display().to_string();
+    let (first, second) = (path("first.jsonl"), path("second.jsonl"));
+    let addr = &server.ready().addr;
+    let exported = run(addr, Key::Acme, &["export", "--output", &first]).ok();
+    assert!(exported.stderr.contains(&told.checksum), "{exported:?}");
+
+    let other_dir = DataDir::new();
+    let other = Server::start(&other_dir, &options);
+    let import = |server: &Server| {
+        let args = ["import", &first, "--json", "--no-wait"];
+        run(&server.ready().addr, Key::Acme, &args).ok().json()
+    };
+    let imported = import(&other);
+    let expected = data!({"threads": 3, "stored": 462, "known": 0, "app_policies": 2, "files": 4,
+        "node_turns": 5, "refused": 0, "checked": true, "checksum": told.checksum});
+    for (key, value) in expected.as_object().unwrap() {
+        assert_eq!(&imported[key], value, "{key}: {imported}");
+    }
+
+    // What is there now is exported as what it was made of.
+    let copy = other.client(Key::Acme).await;
+    assert_eq!(summary(&copy, all.clone()).await, told);
+    let args = ["export", "--output", &second];
+    let again = run(&other.ready().addr, Key::Acme, &args).ok();
+    assert!(again.stderr.contains(&told.checksum), "{again:?}");
+    let summary_of = |path: &str| -> Value {
+        let text = std::fs::read_to_string(path).unwrap();
+        serde_json::from_str(text.lines().last().unwrap()).unwrap()
+    };
+    assert_eq!(summary_of(&first), summary_of(&second));
+
+    // And not only by its checksum.
+    assert_eq!(files_of(&copy).await, files_of(&client).await);
+    let request = GetAppPolicyRequest {
+        app_id: "shop".to_owned(),
+    };
+    let policy = copy.policies().get_app_policy(request).await.unwrap();
+    let policy = policy.into_inner().app_policy.unwrap().policy.unwrap();
+    assert_eq!((policy.top_k, policy.user_label()), (Some(9), "Kundin"));
+    let rich = session("shop", "ada", "thread:rich");
+    let (from, to) = (
+        client.resolve(rich.clone()).await,
+        copy.resolve(rich.clone()).await,
+    );
+    assert_eq!((&to.title, &to.metadata), (&from.title, &from.metadata));
+    assert_eq!(to.head_message_id, from.head_message_id);
+    for end in ["A4", "after what is gone", "A1"] {
+        let head = client.all_messages(&from.thread_id).await;
+        let head = head.into_iter().find(|m| texts([m]) == [end]).unwrap();
+        let read = async |client: &Client, thread: &str| {
+            let mut request = history_request(thread);
+            request.head_message_id.clone_from(&head.message_id);
+            texts(&client.history(request).await.messages)
+        };
+        let (was, is) = (
+            read(&client, &from.thread_id).await,
+            read(&copy, &to.thread_id).await,
+        );
+        assert_eq!(was, is, "{end}");
+    }
+    for current in ["a2", "a3", "q4"] {
+        let dialogue = async |client: &Client, thread: &str| {
+            let node = node(thread, "planner/ä");
+            client.node_dialogue(&node, current).await
+        };
+        let (was, is) = (
+            dialogue(&client, &from.thread_id).await,
+            dialogue(&copy, &to.thread_id).await,
+        );
+        assert_eq!(was, is, "{current}");
+    }
+
+    // Once more: nothing is stored twice, and it is still the same.
+    let again = import(&other);
+    assert_eq!(
+        (&again["stored"], &again["known"], &again["checked"]),
+        (&data!(0), &data!(462), &data!(true)),
+        "{again}"
+    );
+    assert_eq!(summary(&copy, all).await, told);
+}
