@@ -10,7 +10,7 @@ use memory_contract::proto::{
     export_messages_response::Record,
 };
 use recollect_tests::{
-    Client, DataDir, Key, Options, PLAIN, Refused as _, S3, Server, app, eventually, node,
+    Client, DataDir, Key, Options, PLAIN, Refused as _, S3, S3Fault, Server, app, eventually, node,
     node_turn, recollect_binary, session, trials, turn,
 };
 use tonic::Code;
@@ -239,7 +239,7 @@ async fn an_export_that_the_object_store_ended_goes_on_when_it_is_back() {
         run(&server.ready().addr, Key::Acme, &[&args, more].concat())
     };
     export("whole", &[]).ok();
-    s3.set_broken(true);
+    s3.set_fault(S3Fault::Forbidden);
     let request = ExportMessagesRequest::default();
     let stream = client.messages().export_messages(request).await.unwrap();
     let mut stream = stream.into_inner();
@@ -256,7 +256,7 @@ async fn an_export_that_the_object_store_ended_goes_on_when_it_is_back() {
     let broken = export("out", &[]);
     assert_eq!(broken.code, Some(1), "{broken:?}");
     assert!(broken.stderr.contains("--resume"), "{broken:?}");
-    s3.set_broken(false);
+    s3.set_fault(S3Fault::None);
     let resumed = export("out", &["--resume"]).ok();
     assert!(
         resumed.stderr.contains("8 messages of 2 threads"),
