@@ -42,6 +42,17 @@ fn fields_from(level: PolicyLevel, policy: proto::MemoryPolicy) -> Result<Memory
         extraction,
         ttl,
         node_ttl,
+        summarize,
+        context_window,
+        summarization_threshold,
+        observer_tokens,
+        reflector_tokens,
+        extraction_instructions,
+        memories_top_k,
+        rebuild_expired,
+        memory_max_age,
+        memory_max_inactivity,
+        memory_max_count,
     } = policy;
     let only = |field: &str, set: bool, allowed: bool, whose: &str| match set && !allowed {
         true => Err(Invalid::new(
@@ -64,6 +75,13 @@ fn fields_from(level: PolicyLevel, policy: proto::MemoryPolicy) -> Result<Memory
         level != PolicyLevel::Request,
         "an app or a thread",
     )?;
+    for (field, set) in [
+        ("memory_max_age", memory_max_age.is_some()),
+        ("memory_max_inactivity", memory_max_inactivity.is_some()),
+        ("memory_max_count", memory_max_count.is_some()),
+    ] {
+        only(field, set, of_app, "an app")?;
+    }
     Ok(MemoryPolicy {
         mode: mode_from(mode)?,
         window_enabled,
@@ -95,6 +113,39 @@ fn fields_from(level: PolicyLevel, policy: proto::MemoryPolicy) -> Result<Memory
         extraction: extraction_from(extraction)?,
         ttl: life("ttl", ttl)?,
         node_ttl: life("node_ttl", node_ttl)?,
+        summarize,
+        context_window: number(
+            "context_window",
+            context_window,
+            limits::CONTEXT_WINDOW_MIN,
+            limits::CONTEXT_WINDOW_MAX,
+        )?,
+        summarization_threshold: optional_float(
+            "summarization_threshold",
+            summarization_threshold,
+            limits::SUMMARIZATION_THRESHOLD_MIN,
+            limits::SUMMARIZATION_THRESHOLD_MAX,
+        )?,
+        observer_tokens: observed("observer_tokens", observer_tokens)?,
+        reflector_tokens: observed("reflector_tokens", reflector_tokens)?,
+        extraction_instructions: extraction_instructions
+            .map(|text| check::long_text("extraction_instructions", text, limits::TEMPLATE_BYTES))
+            .transpose()?,
+        memories_top_k: number(
+            "memories_top_k",
+            memories_top_k,
+            0,
+            limits::MEMORIES_TOP_K_MAX,
+        )?,
+        rebuild_expired,
+        memory_max_age: kept("memory_max_age", memory_max_age)?,
+        memory_max_inactivity: kept("memory_max_inactivity", memory_max_inactivity)?,
+        memory_max_count: number(
+            "memory_max_count",
+            memory_max_count,
+            1,
+            limits::MEMORY_COUNT_MAX,
+        )?,
     })
 }
 
@@ -106,6 +157,19 @@ fn number(field: &str, value: Option<i32>, min: i32, max: i32) -> Result<Option<
 
 fn life(field: &str, value: Option<prost_types::Duration>) -> Result<Option<Duration>, Invalid> {
     duration_in(field, value, limits::TTL_MIN, limits::TTL_MAX)
+}
+
+fn observed(field: &str, value: Option<i32>) -> Result<Option<u32>, Invalid> {
+    number(
+        field,
+        value,
+        limits::OBSERVATION_TOKENS_MIN,
+        limits::OBSERVATION_TOKENS_MAX,
+    )
+}
+
+fn kept(field: &str, value: Option<prost_types::Duration>) -> Result<Option<Duration>, Invalid> {
+    duration_in(field, value, limits::KEPT_MIN, limits::KEPT_MAX)
 }
 
 fn label(field: &str, value: Option<String>) -> Result<Option<String>, Invalid> {
@@ -126,9 +190,11 @@ fn mode_from(mode: i32) -> Result<Option<MemoryMode>, Invalid> {
         Ok(proto::MemoryMode::Window) => Ok(Some(MemoryMode::Window)),
         Ok(proto::MemoryMode::Hybrid) => Ok(Some(MemoryMode::Hybrid)),
         Ok(proto::MemoryMode::Node) => Ok(Some(MemoryMode::Node)),
+        Ok(proto::MemoryMode::Working) => Ok(Some(MemoryMode::Working)),
+        Ok(proto::MemoryMode::Observational) => Ok(Some(MemoryMode::Observational)),
         Err(_) => Err(Invalid::new(
             "mode",
-            "must be MEMORY_MODE_NONE, _WINDOW, _HYBRID or _NODE",
+            "must be MEMORY_MODE_NONE, _WINDOW, _HYBRID, _NODE, _WORKING or _OBSERVATIONAL",
         )),
     }
 }
@@ -174,6 +240,8 @@ impl From<MemoryMode> for proto::MemoryMode {
             MemoryMode::Window => Self::Window,
             MemoryMode::Hybrid => Self::Hybrid,
             MemoryMode::Node => Self::Node,
+            MemoryMode::Working => Self::Working,
+            MemoryMode::Observational => Self::Observational,
         }
     }
 }
@@ -230,6 +298,17 @@ impl From<MemoryPolicy> for proto::MemoryPolicy {
             extraction,
             ttl,
             node_ttl,
+            summarize,
+            context_window,
+            summarization_threshold,
+            observer_tokens,
+            reflector_tokens,
+            extraction_instructions,
+            memories_top_k,
+            rebuild_expired,
+            memory_max_age,
+            memory_max_inactivity,
+            memory_max_count,
         } = policy;
         let number =
             |value: Option<u32>| value.map(|value| i32::try_from(value).unwrap_or(i32::MAX));
@@ -252,6 +331,17 @@ impl From<MemoryPolicy> for proto::MemoryPolicy {
             }),
             ttl: ttl.map(exact_duration),
             node_ttl: node_ttl.map(exact_duration),
+            summarize,
+            context_window: number(context_window),
+            summarization_threshold,
+            observer_tokens: number(observer_tokens),
+            reflector_tokens: number(reflector_tokens),
+            extraction_instructions,
+            memories_top_k: number(memories_top_k),
+            rebuild_expired,
+            memory_max_age: memory_max_age.map(exact_duration),
+            memory_max_inactivity: memory_max_inactivity.map(exact_duration),
+            memory_max_count: number(memory_max_count),
         }
     }
 }
