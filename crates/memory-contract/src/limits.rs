@@ -152,3 +152,25 @@ pub const MEMORY_COUNT_MAX: i32 = 1_000_000;
 pub const KEPT_MIN: Duration = Duration::from_secs(24 * 3_600);
 /// The longest time that memories are kept by policy: a hundred years.
 pub const KEPT_MAX: Duration = Duration::from_secs(36_525 * 24 * 3_600);
+/// Characters in an etag that a caller gives back.
+pub const ETAG_CHARS: usize = 128;
+/// Characters in a plan's goal, a step's result and each text of an attempt.
+pub const PLAN_TEXT_CHARS: usize = 4_096;
+/// Characters in the name of a plan's phase.
+pub const PHASE_CHARS: usize = 128;
+/// Steps of a plan.
+pub const PLAN_STEPS: usize = 200;
+/// Characters in a step's id.
+pub const STEP_ID_CHARS: usize = 64;
+/// Characters in the name of a task that is attempted.
+pub const TASK_NAME_CHARS: usize = 256;
+/// Attempts in the log of a thread.
+pub const ITERATIONS: i64 = 10_000;
+/// Characters in the task of a briefing.
+pub const BRIEFING_TASK_CHARS: usize = 8_192;
+/// Budget of a briefing that names none, in tokens.
+pub const BRIEFING_TOKENS: i32 = 4_000;
+/// The smallest budget of a briefing.
+pub const BRIEFING_TOKENS_MIN: i32 = 200;
+/// The largest budget of a briefing.
+pub const BRIEFING_TOKENS_MAX: i32 = 1_000_000;

@@ -2,6 +2,8 @@
 //! hand. Every status carries a google.rpc.ErrorInfo; what a caller cannot mend
 //! is logged here, once, under an incident's id that the caller is given.
 
+mod plans;
+
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt::Write as _;
@@ -97,6 +99,10 @@ impl From<ApiError> for Answer {
                  ask for fewer",
             )
             .with("needed_tokens", needed_tokens),
+            ApiError::BriefingTooLarge {
+                needed_tokens,
+                max_tokens,
+            } => Self::briefing_too_large(needed_tokens, max_tokens),
             ApiError::Unauthenticated => Self::new(
                 Code::Unauthenticated,
                 ErrorReason::Unauthenticated,
@@ -239,6 +245,10 @@ impl Answer {
                 ErrorReason::SecretsUnavailable,
                 error.to_string(),
             ),
+            error @ (StoreError::EtagChanged { .. }
+            | StoreError::PlanNotFound
+            | StoreError::PlanStepNotFound
+            | StoreError::IterationLogFull) => Self::plan(error),
             error @ (StoreError::NodeParentNotFound
             | StoreError::NodeMessageExists { .. }
             | StoreError::NodeMemoryFull { .. }
