@@ -38,6 +38,7 @@ mod nodes_turns;
 mod operations;
 mod oversized;
 mod parts;
+mod plans;
 mod policies;
 mod qdrant;
 mod recall;
@@ -85,6 +86,7 @@ fn main() -> ExitCode {
         nodes_context::trials(),
         nodes_objects::trials(),
         nodes_turns::trials(),
+        plans::trials(),
         erasing::trials(),
         transfer::trials(),
         recall::trials(),

@@ -14,8 +14,8 @@ CREATE TABLE recollect.plans (
     steps jsonb NOT NULL,
     -- Not jsonb: it comes back as it went in, and is never searched into.
     data json NOT NULL,
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
     PRIMARY KEY (tenant_id, thread_id)
 );
 
@@ -101,6 +101,8 @@ CREATE FUNCTION recollect.put_plan(
 )
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
+DECLARE
+    v_now timestamptz;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
     IF NOT recollect.lock_for_plan(p_tenant, p_thread) THEN
@@ -115,9 +117,10 @@ BEGIN
             RETURN;
         END IF;
     END IF;
+    v_now := clock_timestamp();
     INSERT INTO recollect.plans AS p
-        (tenant_id, thread_id, goal, current_phase, iteration_count, steps, data)
-    VALUES (p_tenant, p_thread, p_goal, p_phase, p_iterations, p_steps, p_data)
+        (tenant_id, thread_id, goal, current_phase, iteration_count, steps, data, created_at, updated_at)
+    VALUES (p_tenant, p_thread, p_goal, p_phase, p_iterations, p_steps, p_data, v_now, v_now)
     ON CONFLICT (tenant_id, thread_id) DO UPDATE
     SET version = EXCLUDED.version, goal = EXCLUDED.goal, current_phase = EXCLUDED.current_phase,
         iteration_count = EXCLUDED.iteration_count, steps = EXCLUDED.steps, data = EXCLUDED.data,

@@ -182,7 +182,9 @@ fn write_conversation(sheet: &mut Sheet, messages: &[Message], tokenizer: Tokeni
         }
         if newest {
             let lines = shortened(sheet, messages, tokenizer);
-            sheet.write(Section::Conversation, lines);
+            if !lines.is_empty() {
+                sheet.write(Section::Conversation, lines);
+            }
         }
         return false;
     }
