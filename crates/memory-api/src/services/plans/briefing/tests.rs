@@ -102,7 +102,7 @@ fn case() -> impl Strategy<Value = Case> {
         prop::option::of(plan()),
         prop::collection::vec(failure(), 0..5),
         prop::collection::vec(message(), 0..8),
-        prop::sample::select(&Tokenizer::ALL[..2]),
+        prop::sample::select(vec![Tokenizer::O200kBase, Tokenizer::Cl100kBase]),
         BRIEFING_TOKENS_MIN..3_000,
     )
         .prop_map(
@@ -222,8 +222,11 @@ fn the_task_alone_needs_no_notice() {
 fn results_go_first_then_steps_that_are_over() {
     let long = "word ".repeat(40);
     let steps = (1..).zip([true, true, false, false]).map(|(index, over)| {
-        let title = format!("Step {index}");
-        step(index, (title, long.clone(), over))
+        let title = match over {
+            true => "Long over, and not needed any more",
+            false => "To do",
+        };
+        step(index, (title.to_owned(), long.clone(), over))
     });
     let plan = NewPlan {
         goal: "All of it".to_owned(),
@@ -232,31 +235,39 @@ fn results_go_first_then_steps_that_are_over() {
         steps: steps.collect(),
         data: Map::new(),
     };
-    let of = |max_tokens| {
+    // The steps that are told at each budget, and which of them with a result.
+    let mut told: Vec<(String, String)> = Vec::new();
+    for max_tokens in 60..600 {
         let case = Case {
             plan: Some(plan.clone()),
             ..plain(max_tokens)
         };
         let briefing = case.compose().unwrap();
         let (_, quotes) = read(&briefing, "Mend it.");
-        let steps = quotes.iter().skip(1).map(|quote| {
-            let id = quote["step"].as_str().unwrap().to_owned();
-            (id, quote.get("result").is_some())
-        });
-        (steps.collect::<Vec<_>>(), briefing.truncated)
-    };
-    let steps = |wanted: &[(&str, bool)]| -> Vec<(String, bool)> {
-        wanted
-            .iter()
-            .map(|(id, result)| ((*id).to_owned(), *result))
-            .collect()
-    };
-    let all = steps(&[("1", true), ("2", true), ("3", true), ("4", true)]);
-    assert_eq!(of(1_000), (all, false));
-    let some = steps(&[("1", false), ("2", false), ("3", true), ("4", false)]);
-    assert_eq!(of(200), (some, true));
-    let few = steps(&[("2", false), ("3", false), ("4", false)]);
-    assert_eq!(of(122), (few, true));
+        let ids = |with_result: bool| -> String {
+            let steps = quotes.iter().skip(1);
+            let wanted = steps.filter(|step| !with_result || step.get("result").is_some());
+            wanted.filter_map(|step| step["step"].as_str()).collect()
+        };
+        let state = (ids(false), ids(true));
+        assert_eq!(briefing.truncated, state.1 != "1234", "{state:?}");
+        if told.last() != Some(&state) {
+            told.push(state);
+        }
+    }
+    let expected = [
+        ("", ""),
+        ("3", ""),
+        ("34", ""),
+        ("234", ""),
+        ("1234", ""),
+        ("1234", "3"),
+        ("1234", "34"),
+        ("1234", "234"),
+        ("1234", "1234"),
+    ];
+    let expected = expected.map(|(steps, results)| (steps.to_owned(), results.to_owned()));
+    assert_eq!(told, expected);
 }
 
 #[test]
