@@ -5,6 +5,7 @@ from google.protobuf.json_format import MessageToDict
 from recollect.v1 import context_service_pb2, context_service_pb2_grpc
 from recollect.v1 import message_pb2, message_service_pb2, message_service_pb2_grpc
 from recollect.v1 import node_memory_service_pb2, node_memory_service_pb2_grpc
+from recollect.v1 import plan_service_pb2, plan_service_pb2_grpc
 from recollect.v1 import policy_pb2
 from recollect.v1 import thread_pb2, thread_service_pb2, thread_service_pb2_grpc
 
@@ -13,6 +14,7 @@ threads = thread_service_pb2_grpc.ThreadServiceStub(channel)
 messages = message_service_pb2_grpc.MessageServiceStub(channel)
 contexts = context_service_pb2_grpc.ContextServiceStub(channel)
 nodes = node_memory_service_pb2_grpc.NodeMemoryServiceStub(channel)
+plans = plan_service_pb2_grpc.PlanServiceStub(channel)
 
 
 def say(role, text):
@@ -75,6 +77,27 @@ nodes.AddNodeTurn(
 nodes.FlushNodeMemory(node_memory_service_pb2.FlushNodeMemoryRequest(node=node))
 dialogue = nodes.GetNodeHistory(node_memory_service_pb2.GetNodeHistoryRequest(node=node))
 print([message.content for message in dialogue.messages])
+
+# Plans and briefings
+plan = plan_service_pb2.Plan(
+    goal="Teach Pixel to sit",
+    steps=[plan_service_pb2.PlanStep(step_id="1", title="Find a treat that he likes")],
+)
+plans.PutPlan(plan_service_pb2.PutPlanRequest(thread_id=thread.thread_id, plan=plan, etag="*"))
+plans.AppendIteration(
+    plan_service_pb2.AppendIterationRequest(
+        thread_id=thread.thread_id,
+        iteration=plan_service_pb2.Iteration(
+            task="treats", action="Offered him cheese.", error="He left it.", fix="Try fish."
+        ),
+    )
+)
+briefing = plans.BuildBriefing(
+    plan_service_pb2.BuildBriefingRequest(
+        thread_id=thread.thread_id, task="Choose the next treat.", task_name="treats"
+    )
+)
+print(briefing.text)
 
 # Ephemeral memory
 session = thread_pb2.SessionRef(app_id="support", user_id="ada", session_key="session:trial")

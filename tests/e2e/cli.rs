@@ -3,10 +3,10 @@
 use std::fs;
 use std::time::Duration;
 
-use memory_contract::proto::{Role, SetHeadRequest};
+use memory_contract::proto::{PlanStepStatus, Role, SetHeadRequest};
 use recollect_tests::{
-    Finished, Key, PLAIN, S3, S3Fault, app, eventually, history_request, project_dir, reply, say,
-    session, texts, trials, turn,
+    Finished, Key, PLAIN, S3, S3Fault, app, attempt, eventually, history_request, plan,
+    project_dir, put, reply, say, session, texts, trials, turn,
 };
 use serde_json::{Value, json};
 
@@ -17,6 +17,7 @@ trials![
     openai_and_locomo_files_are_imported,
     l12_an_export_is_imported_as_it_was,
     threads_and_history_are_printed_for_people_and_programs,
+    a_plan_is_printed_for_people_and_programs,
     exit_codes_tell_what_went_wrong,
     completions_are_printed_for_each_shell,
     the_doctor_says_how_things_are,
@@ -306,6 +307,50 @@ async fn threads_and_history_are_printed_for_people_and_programs() {
     let none = cli(&["context", "--mode", "none", "--json", "And now?"]).ok();
     let blocks = &none.json_lines()[0]["blocks"];
     assert_eq!(blocks.as_array().map(Vec::len), Some(1), "{blocks}");
+}
+
+async fn a_plan_is_printed_for_people_and_programs() {
+    let client = plain().await;
+    let app = app();
+    let named = session(&app, "ada", "thread:42");
+    let thread_id = client.resolve(named).await.thread_id;
+    // There is none yet.
+    assert_eq!(cli(&["plan", &thread_id]).code, Some(4));
+    let mut intended = plan(
+        "Build the workflow",
+        &["Find the nodes", "Connect\u{1b}[2J"],
+    );
+    intended.current_phase = "draft".to_owned();
+    intended.iteration_count = 1;
+    intended.steps[0].status = PlanStepStatus::InProgress.into();
+    client.put_plan(put(&thread_id, "", intended)).await;
+    for (action, error) in [("Ran it", "401"), ("Added the key", "")] {
+        let tried = attempt("build", action, error);
+        client.log_attempt(&thread_id, tried, "").await;
+    }
+
+    let shown = cli(&["plan", &thread_id]).ok().stdout;
+    for word in [
+        "Build the workflow",
+        "phase draft, 1 iteration,",
+        "in progress",
+        "Find the nodes",
+        "failed: 401",
+        "Added the key",
+    ] {
+        assert!(shown.contains(word), "{word}: {shown}");
+    }
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+    let failed = cli(&["plan", &thread_id, "--failed"]).ok().stdout;
+    assert!(!failed.contains("Added the key"), "{failed}");
+    let few = cli(&["plan", &thread_id, "--attempts", "1"]).ok().stdout;
+    assert!(few.contains("There are more"), "{few}");
+    let by_name = ["--app", &app, "--user", "ada", "--session", "thread:42"];
+    let json = cli(&[&["plan", "--json"], &by_name[..]].concat());
+    let json = json.ok().json_lines();
+    assert_eq!(find(&json[0]["plan"], "current_phase"), &json!("draft"));
+    assert_eq!(json[1]["iterations"][0]["error"], json!("401"));
+    assert_eq!(json.len(), 2);
 }
 
 async fn exit_codes_tell_what_went_wrong() {

@@ -187,6 +187,31 @@ fn bad_requests() -> HashMap<&'static str, (Value, &'static str)> {
             (json!({"thread_id": id, "page_size": -1}), "page_size"),
         ),
         (
+            "PlanService/PutPlan",
+            (json!({"thread_id": id, "plan": {"steps": []}}), "plan.goal"),
+        ),
+        ("PlanService/GetPlan", (json!({}), "thread_id")),
+        (
+            "PlanService/UpdatePlanStep",
+            (json!({"thread_id": id, "status": 3}), "step_id"),
+        ),
+        (
+            "PlanService/DeletePlan",
+            (json!({"thread_id": "x"}), "thread_id"),
+        ),
+        (
+            "PlanService/AppendIteration",
+            (json!({"thread_id": id}), "iteration"),
+        ),
+        (
+            "PlanService/ListIterations",
+            (json!({"thread_id": id, "page_size": -1}), "page_size"),
+        ),
+        (
+            "PlanService/BuildBriefing",
+            (json!({"thread_id": id}), "task"),
+        ),
+        (
             "AdminService/ListDeadLetters",
             (json!({"page_size": -1}), "page_size"),
         ),

@@ -54,6 +54,22 @@ pub fn requests_for(thread_id: &str, message_id: &str) -> Vec<(&'static str, Val
         ("RecallService/Search", with(query)),
         ("ContextService/BuildContext", with(json!({}))),
         ("NodeMemoryService/ListNodeMemories", with(json!({}))),
+        (
+            "PlanService/PutPlan",
+            with(json!({"plan": {"goal": "g"}, "etag": "*"})),
+        ),
+        ("PlanService/GetPlan", with(json!({}))),
+        (
+            "PlanService/UpdatePlanStep",
+            with(json!({"step_id": "1", "current_phase": "mine"})),
+        ),
+        ("PlanService/DeletePlan", with(json!({}))),
+        (
+            "PlanService/AppendIteration",
+            with(json!({"iteration": {"action": "a"}})),
+        ),
+        ("PlanService/ListIterations", with(json!({}))),
+        ("PlanService/BuildBriefing", with(json!({"task": "Go on."}))),
         ("AdminService/Reindex", with(json!({}))),
     ]
 }

@@ -42,6 +42,7 @@ mod nodes_turns;
 mod operations;
 mod oversized;
 mod parts;
+mod plans;
 mod policies;
 mod qdrant;
 mod recall;
@@ -93,6 +94,7 @@ fn main() -> ExitCode {
         nodes_context::trials(),
         nodes_objects::trials(),
         nodes_turns::trials(),
+        plans::trials(),
         erasing::trials(),
         transfer::trials(),
         recall::trials(),

@@ -8,7 +8,7 @@ use memory_contract::proto::{
     admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
     file_service_client::FileServiceClient, key_service_client::KeyServiceClient,
     message_service_client::MessageServiceClient,
-    node_memory_service_client::NodeMemoryServiceClient,
+    node_memory_service_client::NodeMemoryServiceClient, plan_service_client::PlanServiceClient,
     policy_service_client::PolicyServiceClient, recall_service_client::RecallServiceClient,
     secret_service_client::SecretServiceClient, thread_service_client::ThreadServiceClient,
 };
@@ -173,6 +173,11 @@ impl Client {
     /// NodeMemoryService.
     pub fn nodes(&self) -> NodeMemoryServiceClient<Authorised> {
         NodeMemoryServiceClient::new(self.authorised())
+    }
+
+    /// PlanService.
+    pub fn plans(&self) -> PlanServiceClient<Authorised> {
+        PlanServiceClient::new(self.authorised())
     }
 
     /// AdminService.

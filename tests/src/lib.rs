@@ -15,6 +15,7 @@ mod failure;
 mod features;
 mod messages;
 mod nodes;
+mod plans;
 mod postgres;
 mod process;
 mod qdrant;
@@ -41,6 +42,7 @@ pub use messages::{
     say, search_request, session, text_of, texts, tool_call, tool_result, turn, with_parts,
 };
 pub use nodes::{node, node_texts, node_turn, says};
+pub use plans::{attempt, briefing_request, plan, put, sections};
 pub use postgres::Cluster;
 pub use process::{free_addr, http_get, runs};
 pub use qdrant::{Fault, Qdrant};

@@ -30,6 +30,9 @@ pub(crate) enum ApiError {
     /// They fit into the budget, and not into an answer.
     #[error("system prompt and input do not fit into an answer")]
     ContextTooLong { needed_tokens: i32 },
+    /// The task of a briefing needs more tokens than the budget has.
+    #[error("the task has {needed_tokens} tokens")]
+    BriefingTooLarge { needed_tokens: i32, max_tokens: i32 },
     #[error("the call carries no valid API key")]
     Unauthenticated,
     #[error("the API key lacks the scope {}", scope.name())]
@@ -78,6 +81,7 @@ impl ApiError {
             | Self::NodeMemoryNeedsConversation
             | Self::ContextTooLarge { .. }
             | Self::ContextTooLong { .. }
+            | Self::BriefingTooLarge { .. }
             | Self::Unauthenticated
             | Self::PermissionDenied { .. }
             | Self::DeadlineExceeded

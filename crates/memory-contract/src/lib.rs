@@ -11,6 +11,7 @@ mod key;
 pub mod limits;
 mod node;
 mod page;
+mod plan;
 mod policy;
 pub mod proto;
 mod session;
@@ -18,10 +19,10 @@ mod size;
 
 pub use checksum::{ExportChecksum, ExportedThread, UnitDigest, app_policy_digest, file_digest};
 pub use convert::{
-    duration, duration_in, file_location_from, file_ref_from, filter_from, key_scopes_from,
-    new_file_from, new_messages_from, node_parent_from, node_turn_from, object_from,
-    optional_float, policy_from, scope_from, session_from, timestamp, timestamp_of, to_struct,
-    transfer_method_from, user_parts_from,
+    duration, duration_in, file_location_from, file_ref_from, filter_from, iteration_from,
+    key_scopes_from, new_file_from, new_messages_from, node_parent_from, node_turn_from,
+    object_from, optional_float, plan_from, policy_from, scope_from, session_from,
+    step_status_from, timestamp, timestamp_of, to_struct, transfer_method_from, user_parts_from,
 };
 pub use domain::{
     AppendedMessage, Branch, FileLocation, FileRef, FileType, Message, MessageFilter, NewMessage,
@@ -33,6 +34,7 @@ pub use invalid::{Invalid, InvalidFields};
 pub use key::{ApiKey, KeyScope, KeyScopes};
 pub use node::{NewNodeMessage, NodeMessage, NodeParent};
 pub use page::{PageToken, page_size};
+pub use plan::{Iteration, NewIteration, NewPlan, Plan, PlanStep, PlanStepStatus};
 pub use policy::{
     EffectivePolicy, ExtractionStrategy, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel,
 };

@@ -120,3 +120,57 @@ pub const OMITTED: usize = 200;
 /// Bytes of messages in one answer: 3.5 MiB. A client takes 4 MiB unless it is
 /// told otherwise.
 pub const ANSWER_BYTES: usize = 3_670_016;
+/// Tokens of a model's window where nobody names it.
+pub const CONTEXT_WINDOW: i32 = 128_000;
+/// Tokens of the smallest window.
+pub const CONTEXT_WINDOW_MIN: i32 = 1_000;
+/// Tokens of the largest window.
+pub const CONTEXT_WINDOW_MAX: i32 = 10_000_000;
+/// The share of the window at which older turns are summarised.
+pub const SUMMARIZATION_THRESHOLD: f32 = 0.7;
+/// The smallest such share.
+pub const SUMMARIZATION_THRESHOLD_MIN: f32 = 0.1;
+/// The largest such share.
+pub const SUMMARIZATION_THRESHOLD_MAX: f32 = 0.95;
+/// Tokens of messages at which stretches are swapped for observations.
+pub const OBSERVER_TOKENS: i32 = 30_000;
+/// Tokens of observations at which they are condensed.
+pub const REFLECTOR_TOKENS: i32 = 40_000;
+/// The smallest of these two.
+pub const OBSERVATION_TOKENS_MIN: i32 = 1_000;
+/// The largest of these two.
+pub const OBSERVATION_TOKENS_MAX: i32 = 1_000_000;
+/// Long-term memories of a context.
+pub const MEMORIES_TOP_K: i32 = 5;
+/// Long-term memories of a context at most.
+pub const MEMORIES_TOP_K_MAX: i32 = 50;
+/// Memories of a user.
+pub const MEMORY_COUNT: i32 = 10_000;
+/// Memories of a user at most.
+pub const MEMORY_COUNT_MAX: i32 = 1_000_000;
+/// The shortest time that memories are kept by policy.
+pub const KEPT_MIN: Duration = Duration::from_secs(24 * 3_600);
+/// The longest time that memories are kept by policy: a hundred years.
+pub const KEPT_MAX: Duration = Duration::from_secs(36_525 * 24 * 3_600);
+/// Characters in an etag that a caller gives back.
+pub const ETAG_CHARS: usize = 128;
+/// Characters in a plan's goal, a step's result and each text of an attempt.
+pub const PLAN_TEXT_CHARS: usize = 4_096;
+/// Characters in the name of a plan's phase.
+pub const PHASE_CHARS: usize = 128;
+/// Steps of a plan.
+pub const PLAN_STEPS: usize = 200;
+/// Characters in a step's id.
+pub const STEP_ID_CHARS: usize = 64;
+/// Characters in the name of a task that is attempted.
+pub const TASK_NAME_CHARS: usize = 256;
+/// Attempts in the log of a thread.
+pub const ITERATIONS: i64 = 10_000;
+/// Characters in the task of a briefing.
+pub const BRIEFING_TASK_CHARS: usize = 8_192;
+/// Budget of a briefing that names none, in tokens.
+pub const BRIEFING_TOKENS: i32 = 4_000;
+/// The smallest budget of a briefing.
+pub const BRIEFING_TOKENS_MIN: i32 = 200;
+/// The largest budget of a briefing.
+pub const BRIEFING_TOKENS_MAX: i32 = 1_000_000;

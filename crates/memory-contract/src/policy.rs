@@ -19,6 +19,10 @@ pub enum MemoryMode {
     Hybrid,
     /// Each node of a workflow has a memory of its own.
     Node,
+    /// The summary of what came before, and what stands in full after it.
+    Working,
+    /// Observations of what came before, and what stands in full after them.
+    Observational,
 }
 
 /// Whose messages a search may find.
@@ -43,7 +47,7 @@ pub enum ExtractionStrategy {
     None,
     /// Single facts.
     Discrete,
-    /// A running summary.
+    /// What each stretch was about.
     Summary,
     /// What the user prefers.
     Preferences,
@@ -129,6 +133,30 @@ memory_policy! {
     ttl: Duration,
     /// How long a node's memory stays after its last turn.
     node_ttl: Duration,
+    /// Whether older turns are summarised.
+    summarize: bool,
+    /// The model's window in tokens, where its name does not tell: 1,000 to
+    /// 10,000,000.
+    context_window: u32,
+    /// The share of the window at which older turns are summarised: 0.1 to 0.95.
+    summarization_threshold: f32,
+    /// Tokens of messages at which stretches are swapped for observations: 1,000
+    /// to 1,000,000.
+    observer_tokens: u32,
+    /// Tokens of observations at which they are condensed: 1,000 to 1,000,000.
+    reflector_tokens: u32,
+    /// What a model is to extract under the custom strategy.
+    extraction_instructions: String,
+    /// Long-term memories of a context: 0 to 50.
+    memories_top_k: u32,
+    /// Whether an expired working memory is made anew.
+    rebuild_expired: bool,
+    /// How long memories stay after they were stored.
+    memory_max_age: Duration,
+    /// How long memories stay after they were last returned.
+    memory_max_inactivity: Duration,
+    /// The most memories of one user: 1 to 1,000,000.
+    memory_max_count: u32,
 }
 
 impl MemoryPolicy {
@@ -156,6 +184,17 @@ impl MemoryPolicy {
             extraction: Some(ExtractionStrategy::default()),
             ttl: None,
             node_ttl: None,
+            summarize: Some(true),
+            context_window: Some(limits::CONTEXT_WINDOW.unsigned_abs()),
+            summarization_threshold: Some(limits::SUMMARIZATION_THRESHOLD),
+            observer_tokens: Some(limits::OBSERVER_TOKENS.unsigned_abs()),
+            reflector_tokens: Some(limits::REFLECTOR_TOKENS.unsigned_abs()),
+            extraction_instructions: None,
+            memories_top_k: Some(limits::MEMORIES_TOP_K.unsigned_abs()),
+            rebuild_expired: Some(false),
+            memory_max_age: None,
+            memory_max_inactivity: None,
+            memory_max_count: Some(limits::MEMORY_COUNT.unsigned_abs()),
         }
     }
 }

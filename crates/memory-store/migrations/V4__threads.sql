@@ -25,6 +25,7 @@ BEGIN
     DELETE FROM recollect.messages WHERE tenant_id = p_tenant AND thread_id = p_thread;
     DELETE FROM recollect.branches WHERE tenant_id = p_tenant AND thread_id = p_thread;
     PERFORM recollect.erase_nodes(p_tenant, p_thread);
+    PERFORM recollect.erase_plans(p_tenant, p_thread);
     DELETE FROM recollect.requests WHERE tenant_id = p_tenant AND thread_id = p_thread;
     -- Not what a worker has claimed: if it dies, its replay finds the message gone.
     DELETE FROM recollect.outbox
@@ -119,6 +120,7 @@ BEGIN
     DELETE FROM recollect.messages WHERE tenant_id = p_tenant AND thread_id = p_thread;
     DELETE FROM recollect.branches WHERE tenant_id = p_tenant AND thread_id = p_thread;
     PERFORM recollect.erase_nodes(p_tenant, p_thread);
+    PERFORM recollect.erase_plans(p_tenant, p_thread);
     -- The purge covers whatever waits.
     -- Not what a worker has claimed: if it dies, its replay finds the message gone.
     DELETE FROM recollect.outbox

@@ -44,6 +44,21 @@ pub enum StoreError {
     /// The thread is ephemeral, and the call needs one that stays.
     #[error("the thread is ephemeral")]
     EphemeralThread,
+    /// Somebody has changed it since the caller read it.
+    #[error("it has been changed since it was read")]
+    EtagChanged {
+        /// The etag that it has now; `None`: it is not there.
+        etag: Option<String>,
+    },
+    /// The thread has no plan.
+    #[error("the thread has no plan")]
+    PlanNotFound,
+    /// The plan has no such step.
+    #[error("the plan has no such step")]
+    PlanStepNotFound,
+    /// The thread's log of attempts has its largest size.
+    #[error("the log of attempts is full")]
+    IterationLogFull,
     /// The tenant has no such API key.
     #[error("there is no such API key")]
     ApiKeyNotFound,
@@ -171,6 +186,10 @@ impl StoreError {
             | Self::ParentNotFound { .. }
             | Self::EphemeralFull
             | Self::EphemeralThread
+            | Self::EtagChanged { .. }
+            | Self::PlanNotFound
+            | Self::PlanStepNotFound
+            | Self::IterationLogFull
             | Self::ApiKeyNotFound
             | Self::ApiKeyExists
             | Self::SecretNotFound

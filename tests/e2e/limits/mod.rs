@@ -3,6 +3,7 @@
 
 mod messages;
 mod names;
+mod plans;
 mod queries;
 
 use libtest_mimic::Trial;
@@ -10,10 +11,15 @@ use recollect_tests::{Client, Dynamic, Refused as _};
 use serde_json::{Value, json};
 
 pub fn trials() -> Vec<Trial> {
-    [names::trials(), messages::trials(), queries::trials()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        names::trials(),
+        messages::trials(),
+        plans::trials(),
+        queries::trials(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// A request of a method, and what becomes of it: none where it is good, or the

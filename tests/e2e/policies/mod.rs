@@ -95,6 +95,17 @@ fn defaults() -> MemoryPolicy {
         extraction: ExtractionStrategy::None.into(),
         ttl: None,
         node_ttl: None,
+        summarize: Some(true),
+        context_window: Some(128_000),
+        summarization_threshold: Some(0.7),
+        observer_tokens: Some(30_000),
+        reflector_tokens: Some(40_000),
+        extraction_instructions: None,
+        memories_top_k: Some(5),
+        rebuild_expired: Some(false),
+        memory_max_age: None,
+        memory_max_inactivity: None,
+        memory_max_count: Some(10_000),
     }
 }
 

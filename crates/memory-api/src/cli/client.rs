@@ -5,7 +5,7 @@ use std::time::Duration;
 use memory_contract::proto::{
     admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
     file_service_client::FileServiceClient, message_service_client::MessageServiceClient,
-    node_memory_service_client::NodeMemoryServiceClient,
+    node_memory_service_client::NodeMemoryServiceClient, plan_service_client::PlanServiceClient,
     policy_service_client::PolicyServiceClient, recall_service_client::RecallServiceClient,
     thread_service_client::ThreadServiceClient,
 };
@@ -124,6 +124,11 @@ impl Client {
     /// ContextService.
     pub fn contexts(&self) -> ContextServiceClient<Transport> {
         ContextServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
+    }
+
+    /// PlanService.
+    pub fn plans(&self) -> PlanServiceClient<Transport> {
+        PlanServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
     }
 
     /// AdminService.

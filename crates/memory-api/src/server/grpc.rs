@@ -9,6 +9,7 @@ use memory_contract::proto::file_service_server::FileServiceServer;
 use memory_contract::proto::key_service_server::KeyServiceServer;
 use memory_contract::proto::message_service_server::MessageServiceServer;
 use memory_contract::proto::node_memory_service_server::NodeMemoryServiceServer;
+use memory_contract::proto::plan_service_server::PlanServiceServer;
 use memory_contract::proto::policy_service_server::PolicyServiceServer;
 use memory_contract::proto::recall_service_server::RecallServiceServer;
 use memory_contract::proto::secret_service_server::SecretServiceServer;
@@ -29,7 +30,8 @@ use crate::config::Config;
 use crate::layers::{Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, Record, Repair};
 use crate::refusals::RefusalLog;
 use crate::services::{
-    About, Admin, Contexts, Files, Keys, Messages, Nodes, Policies, Recalls, SecretStore, Threads,
+    About, Admin, Contexts, Files, Keys, Messages, Nodes, Plans, Policies, Recalls, SecretStore,
+    Threads,
 };
 
 /// The largest request. An append may have 3 MiB of messages.
@@ -139,6 +141,9 @@ pub(super) fn routes(
     let nodes = Nodes {
         store: store.clone(),
     };
+    let plans = Plans {
+        store: store.clone(),
+    };
     let admin = Admin {
         store: store.clone(),
         index: index.clone(),
@@ -179,6 +184,7 @@ pub(super) fn routes(
         .add_service(with_limits!(ContextServiceServer::new(contexts)))
         .add_service(with_limits!(PolicyServiceServer::new(policies)))
         .add_service(with_limits!(NodeMemoryServiceServer::new(nodes)))
+        .add_service(with_limits!(PlanServiceServer::new(plans)))
         .add_service(with_limits!(FileServiceServer::new(files)))
         .add_service(with_limits!(AdminServiceServer::new(admin)))
         .add_service(

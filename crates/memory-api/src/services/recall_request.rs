@@ -152,7 +152,9 @@ impl RecallWanted {
                 let unbounded = limits::WINDOW_MAX.unsigned_abs();
                 (Mode::Window, effective.window().or(Some(unbounded)))
             }
-            MemoryMode::Hybrid => (Mode::Hybrid, policy.recent_window),
+            MemoryMode::Hybrid | MemoryMode::Working | MemoryMode::Observational => {
+                (Mode::Hybrid, policy.recent_window)
+            }
         };
         let defaults = RecallQuery::new(target, scope(effective.scope()), query);
         let or = |value: Option<u32>, default: usize| value.map_or(default, count);

@@ -3,6 +3,7 @@
 //! is logged here, once, under an incident's id that the caller is given.
 
 mod names;
+mod plans;
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -106,6 +107,10 @@ impl From<ApiError> for Answer {
                  ask for fewer",
             )
             .with("needed_tokens", needed_tokens),
+            ApiError::BriefingTooLarge {
+                needed_tokens,
+                max_tokens,
+            } => Self::briefing_too_large(needed_tokens, max_tokens),
             ApiError::Unauthenticated => Self::new(
                 Code::Unauthenticated,
                 ErrorReason::Unauthenticated,
@@ -248,6 +253,10 @@ impl Answer {
                 ErrorReason::SecretsUnavailable,
                 error.to_string(),
             ),
+            error @ (StoreError::EtagChanged { .. }
+            | StoreError::PlanNotFound
+            | StoreError::PlanStepNotFound
+            | StoreError::IterationLogFull) => Self::plan(error),
             error @ (StoreError::NodeParentNotFound
             | StoreError::NodeMessageExists { .. }
             | StoreError::NodeMemoryFull { .. }

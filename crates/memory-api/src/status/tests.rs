@@ -135,6 +135,28 @@ fn every_error_has_a_code_and_a_reason() {
     let long = ApiError::ContextTooLong { needed_tokens: 17 };
     let status = check(long, Code::FailedPrecondition, R::ContextTooLarge);
     assert_eq!(metadata(&status, "needed_tokens"), "17");
+    let large = ApiError::BriefingTooLarge {
+        needed_tokens: 17,
+        max_tokens: 5,
+    };
+    let status = check(large, Code::FailedPrecondition, R::ContextTooLarge);
+    assert_eq!(metadata(&status, "needed_tokens"), "17");
+    let changed = StoreError::EtagChanged {
+        etag: Some("7".to_owned()),
+    };
+    let status = check(changed, Code::Aborted, R::EtagChanged);
+    assert_eq!(metadata(&status, "etag"), "7");
+    check(StoreError::PlanNotFound, Code::NotFound, R::PlanNotFound);
+    check(
+        StoreError::PlanStepNotFound,
+        Code::NotFound,
+        R::PlanNotFound,
+    );
+    check(
+        StoreError::IterationLogFull,
+        Code::FailedPrecondition,
+        R::IterationLogFull,
+    );
     check(
         ApiError::Unauthenticated,
         Code::Unauthenticated,

@@ -71,6 +71,17 @@ fn fields_from(
         extraction,
         ttl,
         node_ttl,
+        summarize,
+        context_window,
+        summarization_threshold,
+        observer_tokens,
+        reflector_tokens,
+        extraction_instructions,
+        memories_top_k,
+        rebuild_expired,
+        memory_max_age,
+        memory_max_inactivity,
+        memory_max_count,
     } = policy;
     let of_app = level == PolicyLevel::App;
     let of_whoever_stays = level != PolicyLevel::Request;
@@ -109,7 +120,53 @@ fn fields_from(
             only("node_ttl", node_ttl, of_whoever_stays, "an app or a thread")
                 .and_then(|ttl| life("node_ttl", ttl)),
         ),
+        summarize,
+        context_window: wrong.take(number(
+            "context_window",
+            context_window,
+            limits::CONTEXT_WINDOW_MIN,
+            limits::CONTEXT_WINDOW_MAX,
+        )),
+        summarization_threshold: wrong.take(optional_float(
+            "summarization_threshold",
+            summarization_threshold,
+            limits::SUMMARIZATION_THRESHOLD_MIN,
+            limits::SUMMARIZATION_THRESHOLD_MAX,
+        )),
+        observer_tokens: wrong.take(observed("observer_tokens", observer_tokens)),
+        reflector_tokens: wrong.take(observed("reflector_tokens", reflector_tokens)),
+        extraction_instructions: wrong.take(instructions(extraction_instructions)),
+        memories_top_k: wrong.take(number(
+            "memories_top_k",
+            memories_top_k,
+            0,
+            limits::MEMORIES_TOP_K_MAX,
+        )),
+        rebuild_expired,
+        memory_max_age: wrong.take(
+            only("memory_max_age", memory_max_age, of_app, "an app")
+                .and_then(|age| kept("memory_max_age", age)),
+        ),
+        memory_max_inactivity: wrong.take(
+            only(
+                "memory_max_inactivity",
+                memory_max_inactivity,
+                of_app,
+                "an app",
+            )
+            .and_then(|time| kept("memory_max_inactivity", time)),
+        ),
+        memory_max_count: wrong.take(
+            only("memory_max_count", memory_max_count, of_app, "an app")
+                .and_then(|count| number("memory_max_count", count, 1, limits::MEMORY_COUNT_MAX)),
+        ),
     }
+}
+
+fn instructions(value: Option<String>) -> Result<Option<String>, Invalid> {
+    value
+        .map(|text| check::long_text("extraction_instructions", text, limits::TEMPLATE_BYTES))
+        .transpose()
 }
 
 /// A field that not every level may set.
@@ -150,6 +207,19 @@ fn life(field: &str, value: Option<prost_types::Duration>) -> Result<Option<Dura
     duration_in(field, value, limits::TTL_MIN, limits::TTL_MAX)
 }
 
+fn observed(field: &str, value: Option<i32>) -> Result<Option<u32>, Invalid> {
+    number(
+        field,
+        value,
+        limits::OBSERVATION_TOKENS_MIN,
+        limits::OBSERVATION_TOKENS_MAX,
+    )
+}
+
+fn kept(field: &str, value: Option<prost_types::Duration>) -> Result<Option<Duration>, Invalid> {
+    duration_in(field, value, limits::KEPT_MIN, limits::KEPT_MAX)
+}
+
 fn label(field: &str, value: Option<String>) -> Result<Option<String>, Invalid> {
     let Some(value) = value else {
         return Ok(None);
@@ -169,9 +239,11 @@ fn mode_from(mode: i32) -> Result<Option<MemoryMode>, Invalid> {
         Ok(proto::MemoryMode::Window) => Ok(Some(MemoryMode::Window)),
         Ok(proto::MemoryMode::Hybrid) => Ok(Some(MemoryMode::Hybrid)),
         Ok(proto::MemoryMode::Node) => Ok(Some(MemoryMode::Node)),
+        Ok(proto::MemoryMode::Working) => Ok(Some(MemoryMode::Working)),
+        Ok(proto::MemoryMode::Observational) => Ok(Some(MemoryMode::Observational)),
         Err(_) => Err(Invalid::new(
             "mode",
-            "must be MEMORY_MODE_NONE, _WINDOW, _HYBRID or _NODE",
+            "must be MEMORY_MODE_NONE, _WINDOW, _HYBRID, _NODE, _WORKING or _OBSERVATIONAL",
         )),
     }
 }
@@ -217,6 +289,8 @@ impl From<MemoryMode> for proto::MemoryMode {
             MemoryMode::Window => Self::Window,
             MemoryMode::Hybrid => Self::Hybrid,
             MemoryMode::Node => Self::Node,
+            MemoryMode::Working => Self::Working,
+            MemoryMode::Observational => Self::Observational,
         }
     }
 }
@@ -273,6 +347,17 @@ impl From<MemoryPolicy> for proto::MemoryPolicy {
             extraction,
             ttl,
             node_ttl,
+            summarize,
+            context_window,
+            summarization_threshold,
+            observer_tokens,
+            reflector_tokens,
+            extraction_instructions,
+            memories_top_k,
+            rebuild_expired,
+            memory_max_age,
+            memory_max_inactivity,
+            memory_max_count,
         } = policy;
         let number =
             |value: Option<u32>| value.map(|value| i32::try_from(value).unwrap_or(i32::MAX));
@@ -295,6 +380,17 @@ impl From<MemoryPolicy> for proto::MemoryPolicy {
             }),
             ttl: ttl.map(exact_duration),
             node_ttl: node_ttl.map(exact_duration),
+            summarize,
+            context_window: number(context_window),
+            summarization_threshold,
+            observer_tokens: number(observer_tokens),
+            reflector_tokens: number(reflector_tokens),
+            extraction_instructions,
+            memories_top_k: number(memories_top_k),
+            rebuild_expired,
+            memory_max_age: memory_max_age.map(exact_duration),
+            memory_max_inactivity: memory_max_inactivity.map(exact_duration),
+            memory_max_count: number(memory_max_count),
         }
     }
 }

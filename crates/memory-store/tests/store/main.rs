@@ -17,6 +17,7 @@ mod isolation;
 mod nodes;
 mod outbox;
 mod paths;
+mod plans;
 mod queries;
 mod recall;
 mod threads;

@@ -3,6 +3,7 @@
 mod client;
 mod context;
 mod keys;
+mod plan;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ pub use client::{
 };
 pub use context::{ContextArgs, ModeArg};
 pub use keys::{CreateKeyArgs, KeyNameArgs, KeyScopeArg, KeysArgs, KeysCommand, ListKeysArgs};
+pub use plan::PlanArgs;
 
 use super::failure::EXIT_CODES;
 
@@ -71,6 +73,8 @@ pub enum Command {
     Threads(ThreadsArgs),
     /// Show a conversation as a model would get it.
     History(HistoryArgs),
+    /// Show what an agent means to do in a conversation, and what it has tried.
+    Plan(PlanArgs),
     /// Tell how the server and its index are doing.
     Status(ClientArgs),
     /// Check the set-up, and say how to mend what is wrong.

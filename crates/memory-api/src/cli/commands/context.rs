@@ -107,6 +107,8 @@ fn print(context: &BuildContextResponse) -> Result<(), Failure> {
 fn kind(kind: ContextBlockKind) -> &'static str {
     match kind {
         ContextBlockKind::System => "system",
+        ContextBlockKind::Distilled => "distilled",
+        ContextBlockKind::Memories => "memories",
         ContextBlockKind::Recalled => "recalled",
         ContextBlockKind::Recent => "recent",
         ContextBlockKind::Node => "node",

@@ -10,6 +10,7 @@ pub mod history;
 pub mod import;
 pub mod keys;
 pub mod migrate;
+pub mod plan;
 pub mod recall;
 pub mod serve;
 pub mod status;

@@ -52,6 +52,10 @@ impl Reading<'_> {
                 ..Memory::default()
             }),
             MemoryMode::Hybrid => self.hybrid().await,
+            MemoryMode::Working | MemoryMode::Observational => Ok(Memory {
+                recent: self.newest(limits::WINDOW_MAX.unsigned_abs()).await?,
+                ..Memory::default()
+            }),
             MemoryMode::Node => Ok(Memory {
                 dialogue: self.dialogue().await?,
                 ..Memory::default()

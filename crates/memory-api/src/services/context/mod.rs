@@ -19,6 +19,8 @@ use memory_recall::Recall;
 use memory_store::{Store, waiting_until};
 use tonic::{Request, Response, Status, async_trait};
 
+pub(super) use self::render::words;
+
 use self::assemble::Material;
 use self::memory::{Memory, Reading, of_others};
 use self::prompt::Prompt;

@@ -1,6 +1,4 @@
-//! Messages from long ago as quotations. What they say comes from outside, so it
-//! is given to a model as data that cannot be taken for anything else: in one
-//! message, each a line of JSON in which nothing can end the line or open a tag.
+//! Messages from long ago as quotations, all in one message.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -9,11 +7,9 @@ use memory_budget::Tokenizer;
 use memory_contract::proto::{self, ContextBlockKind, ContextOmission};
 use memory_contract::{Message, MessageId, Part, Role};
 use memory_recall::{Reason, RecalledMessage};
-use serde::Serialize;
-use time::format_description::well_known::Rfc3339;
 
 use super::block::{Block, Labels, Said, Source};
-use super::render::words;
+use crate::services::quote;
 
 /// The first line.
 const HEADING: &str = "Each line below quotes an earlier message as JSON, the oldest first. \
@@ -34,15 +30,6 @@ pub(super) struct Quoted {
     pub(super) block: Option<Block>,
     /// What did not fit, the most wanted first.
     pub(super) omitted: Vec<ContextOmission>,
-}
-
-#[derive(Serialize)]
-struct Line<'a> {
-    time: String,
-    role: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    name: &'a str,
-    text: String,
 }
 
 impl Quoting<'_> {
@@ -128,19 +115,7 @@ impl Quoting<'_> {
     }
 
     fn line(&self, message: &Message) -> String {
-        let line = Line {
-            time: message
-                .created
-                .replace_nanosecond(0)
-                .unwrap_or(message.created)
-                .format(&Rfc3339)
-                .unwrap_or_default(),
-            role: self.labels.role(message.role),
-            name: &message.name,
-            text: words::of_parts(&message.parts),
-        };
-        // Strings alone: it always serialises.
-        harmless(&serde_json::to_string(&line).unwrap_or_default())
+        quote::message(message, self.labels.role(message.role))
     }
 }
 
@@ -198,19 +173,4 @@ fn by_priority(found: &[RecalledMessage]) -> Vec<usize> {
         (Reverse(one.rank > 0), rank, distance, place)
     });
     places
-}
-
-/// JSON in which no character can open a tag, or end the line for any reader:
-/// some take these for line breaks.
-fn harmless(json: &str) -> String {
-    let mut text = String::with_capacity(json.len());
-    for c in json.chars() {
-        match c {
-            '<' | '>' | '&' | '\u{7f}' | '\u{85}' | '\u{2028}' | '\u{2029}' => {
-                text.push_str(&format!("\\u{:04x}", u32::from(c)));
-            }
-            other => text.push(other),
-        }
-    }
-    text
 }

@@ -5,7 +5,7 @@ mod anthropic;
 mod openai;
 mod pairs;
 mod text;
-pub(super) mod words;
+pub(in crate::services) mod words;
 
 pub(super) use anthropic::anthropic;
 pub(super) use openai::openai;

@@ -4,7 +4,7 @@ use memory_contract::{FileLocation, FileRef, FileType, Part, ToolCall, ToolOutpu
 use serde_json::Value;
 
 /// All parts, one a line.
-pub(in crate::services::context) fn of_parts(parts: &[Part]) -> String {
+pub(in crate::services) fn of_parts(parts: &[Part]) -> String {
     let lines: Vec<String> = parts.iter().map(of_part).collect();
     lines.join("\n")
 }

@@ -1,0 +1,38 @@
+//! Flags of `recollect plan`.
+
+use clap::{Args, value_parser};
+
+use super::ClientArgs;
+
+/// `recollect plan`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  recollect plan 0197b6a0-5f0e-7c3e-9a39-5d6c2e1f0a11
+  recollect plan --app builder --user ada --session thread:42 --attempts 100
+  recollect plan 0197… --json | jq .iterations
+
+With --json the plan is one object, and the attempts are another.")]
+pub struct PlanArgs {
+    /// The thread's id; or name the conversation with --app, --user, --session.
+    #[arg(value_name = "THREAD_ID", conflicts_with_all = ["user", "session"])]
+    pub thread: Option<String>,
+    /// The app.
+    #[arg(long, default_value = "default")]
+    pub app: String,
+    /// The user.
+    #[arg(long, requires = "session")]
+    pub user: Option<String>,
+    /// The session key.
+    #[arg(long, value_name = "KEY", required_unless_present = "thread")]
+    pub session: Option<String>,
+    /// The most attempts to show, the oldest first.
+    #[arg(long, default_value_t = 50, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32).range(1..))]
+    pub attempts: u32,
+    /// Show attempts that failed alone.
+    #[arg(long)]
+    pub failed: bool,
+    /// The server.
+    #[command(flatten)]
+    pub client: ClientArgs,
+}

@@ -1,0 +1,97 @@
+//! The log of what was tried.
+
+use memory_contract::proto::{
+    AppendIterationRequest, AppendIterationResponse, ListIterationsRequest, ListIterationsResponse,
+};
+use memory_contract::{Invalid, PageToken, check, iteration_from, limits};
+use memory_store::{IterationQuery, LoggedIteration};
+use tonic::Request;
+
+use super::Plans;
+use crate::error::ApiError;
+use crate::layers::tenant_of;
+use crate::services::fields::Fields;
+use crate::services::messages::{PAGE_BYTES, request_id_from};
+use crate::services::sessions::required_choice;
+use crate::services::threads::{next_token, page_limit};
+
+impl Plans {
+    pub(super) async fn append(
+        &self,
+        request: Request<AppendIterationRequest>,
+    ) -> Result<AppendIterationResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let (metadata, _, request) = request.into_parts();
+        let AppendIterationRequest {
+            thread_id,
+            session,
+            iteration,
+            request_id,
+        } = request;
+        let mut fields = Fields::default();
+        let choice = fields.get(required_choice(&metadata, &thread_id, session));
+        let iteration = fields.get_all(iteration_from("iteration", iteration));
+        let request_id = fields.take(request_id_from(&request_id));
+        let (choice, iteration) = fields.all(choice.zip(iteration))?;
+        let thread = self.thread(&tenant, choice).await?;
+        let LoggedIteration {
+            iteration,
+            replayed,
+        } = self
+            .store
+            .append_iteration(&tenant, thread, iteration, request_id)
+            .await?;
+        Ok(AppendIterationResponse {
+            iteration: Some(iteration.into()),
+            replayed,
+        })
+    }
+
+    pub(super) async fn list(
+        &self,
+        request: Request<ListIterationsRequest>,
+    ) -> Result<ListIterationsResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let (metadata, _, request) = request.into_parts();
+        let ListIterationsRequest {
+            thread_id,
+            session,
+            task,
+            failed,
+            page_size,
+            page_token,
+        } = request;
+        let mut fields = Fields::default();
+        let choice = fields.get(required_choice(&metadata, &thread_id, session));
+        let task = fields.take(task_name_from("task", task));
+        let limit = fields.take(page_limit(page_size));
+        let identity = (
+            "iterations",
+            tenant.as_str(),
+            format!("{choice:?}"),
+            task.clone(),
+            failed,
+        );
+        let after = fields.take(PageToken::key(&identity, &page_token));
+        let choice = fields.all(choice)?;
+        let query = IterationQuery {
+            thread: self.thread(&tenant, choice).await?,
+            task,
+            failed,
+            after,
+            limit,
+            max_bytes: u32::try_from(PAGE_BYTES).unwrap_or(u32::MAX),
+        };
+        let page = self.store.list_iterations(&tenant, &query).await?;
+        Ok(ListIterationsResponse {
+            iterations: page.items.into_iter().map(Into::into).collect(),
+            next_page_token: next_token(&identity, page.next),
+        })
+    }
+}
+
+/// Reads the name of a task; the empty one is a name too.
+pub(super) fn task_name_from(field: &str, task: Option<String>) -> Result<Option<String>, Invalid> {
+    task.map(|task| check::text(field, task, limits::TASK_NAME_CHARS))
+        .transpose()
+}

@@ -1,0 +1,209 @@
+//! Plans, the log of what was tried, and briefings.
+
+mod briefing;
+mod build;
+mod log;
+mod sheet;
+
+use memory_contract::proto::plan_service_server::PlanService;
+use memory_contract::proto::{
+    AppendIterationRequest, AppendIterationResponse, BuildBriefingRequest, BuildBriefingResponse,
+    DeletePlanRequest, DeletePlanResponse, GetPlanRequest, GetPlanResponse, ListIterationsRequest,
+    ListIterationsResponse, PutPlanRequest, PutPlanResponse, UpdatePlanStepRequest,
+    UpdatePlanStepResponse,
+};
+use memory_contract::{
+    Invalid, InvalidFields, TenantId, ThreadId, check, limits, plan_from, step_status_from,
+};
+use memory_store::{PlanStepChange, Store};
+use tonic::metadata::MetadataMap;
+use tonic::{Request, Response, Status, async_trait};
+
+use super::fields::Fields;
+use super::sessions::{Choice, Conversation, required_choice};
+use crate::error::ApiError;
+use crate::layers::tenant_of;
+
+/// The etag that stands for whatever there is.
+const ANY: &str = "*";
+
+/// Answers for plans.
+#[derive(Clone)]
+pub(crate) struct Plans {
+    pub(crate) store: Store,
+}
+
+#[async_trait]
+impl PlanService for Plans {
+    async fn put_plan(
+        &self,
+        request: Request<PutPlanRequest>,
+    ) -> Result<Response<PutPlanResponse>, Status> {
+        Ok(Response::new(self.put(request).await?))
+    }
+
+    async fn get_plan(
+        &self,
+        request: Request<GetPlanRequest>,
+    ) -> Result<Response<GetPlanResponse>, Status> {
+        Ok(Response::new(self.get(request).await?))
+    }
+
+    async fn update_plan_step(
+        &self,
+        request: Request<UpdatePlanStepRequest>,
+    ) -> Result<Response<UpdatePlanStepResponse>, Status> {
+        Ok(Response::new(self.update_step(request).await?))
+    }
+
+    async fn delete_plan(
+        &self,
+        request: Request<DeletePlanRequest>,
+    ) -> Result<Response<DeletePlanResponse>, Status> {
+        Ok(Response::new(self.delete(request).await?))
+    }
+
+    async fn append_iteration(
+        &self,
+        request: Request<AppendIterationRequest>,
+    ) -> Result<Response<AppendIterationResponse>, Status> {
+        Ok(Response::new(self.append(request).await?))
+    }
+
+    async fn list_iterations(
+        &self,
+        request: Request<ListIterationsRequest>,
+    ) -> Result<Response<ListIterationsResponse>, Status> {
+        Ok(Response::new(self.list(request).await?))
+    }
+
+    async fn build_briefing(
+        &self,
+        request: Request<BuildBriefingRequest>,
+    ) -> Result<Response<BuildBriefingResponse>, Status> {
+        Ok(Response::new(self.build(request).await?))
+    }
+}
+
+impl Plans {
+    async fn put(&self, request: Request<PutPlanRequest>) -> Result<PutPlanResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let (metadata, _, request) = request.into_parts();
+        let PutPlanRequest {
+            thread_id,
+            session,
+            plan,
+            etag,
+        } = request;
+        let mut fields = Fields::default();
+        let choice = fields.get(required_choice(&metadata, &thread_id, session));
+        let plan = fields.get_all(plan_from("plan", plan));
+        let etag = fields.take(etag_from(etag));
+        let (choice, plan) = fields.all(choice.zip(plan))?;
+        let thread = self.thread(&tenant, choice).await?;
+        let etag = (etag != ANY).then_some(etag.as_str());
+        let plan = self.store.put_plan(&tenant, thread, etag, &plan).await?;
+        Ok(PutPlanResponse {
+            plan: Some(plan.into()),
+        })
+    }
+
+    async fn get(&self, request: Request<GetPlanRequest>) -> Result<GetPlanResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let (metadata, _, GetPlanRequest { thread_id, session }) = request.into_parts();
+        let choice = required_choice(&metadata, &thread_id, session)?;
+        let thread = self.thread(&tenant, choice).await?;
+        let plan = self.store.get_plan(&tenant, thread).await?;
+        Ok(GetPlanResponse {
+            plan: Some(plan.into()),
+        })
+    }
+
+    async fn update_step(
+        &self,
+        request: Request<UpdatePlanStepRequest>,
+    ) -> Result<UpdatePlanStepResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let (metadata, _, request) = request.into_parts();
+        let (choice, change) = change_from(&metadata, request)?;
+        let thread = self.thread(&tenant, choice).await?;
+        let plan = self
+            .store
+            .update_plan_step(&tenant, thread, &change)
+            .await?;
+        Ok(UpdatePlanStepResponse {
+            plan: Some(plan.into()),
+        })
+    }
+
+    async fn delete(
+        &self,
+        request: Request<DeletePlanRequest>,
+    ) -> Result<DeletePlanResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let (metadata, _, DeletePlanRequest { thread_id, session }) = request.into_parts();
+        let choice = required_choice(&metadata, &thread_id, session)?;
+        let thread = self.thread(&tenant, choice).await?;
+        let deleted = self.store.delete_plan(&tenant, thread).await?;
+        Ok(DeletePlanResponse { deleted })
+    }
+
+    /// The thread that a request names.
+    async fn thread(&self, tenant: &TenantId, choice: Choice) -> Result<ThreadId, ApiError> {
+        match choice.complete(&self.store, tenant).await? {
+            Conversation::Thread(id) => Ok(id),
+            Conversation::Session(session) => {
+                Ok(self.store.find_thread(tenant, &session).await?.id)
+            }
+        }
+    }
+}
+
+fn change_from(
+    metadata: &MetadataMap,
+    request: UpdatePlanStepRequest,
+) -> Result<(Choice, PlanStepChange), InvalidFields> {
+    let UpdatePlanStepRequest {
+        thread_id,
+        session,
+        step_id,
+        status,
+        result,
+        current_phase,
+        etag,
+    } = request;
+    let mut fields = Fields::default();
+    let choice = fields.get(required_choice(metadata, &thread_id, session));
+    let step = fields.take(check::required_text(
+        "step_id",
+        step_id,
+        limits::STEP_ID_CHARS,
+    ));
+    if status == 0 && result.is_none() && current_phase.is_none() {
+        let problem = "is required where there is neither result nor current_phase";
+        fields.take(Err::<(), _>(Invalid::new("status", problem)));
+    }
+    let status = fields.take(step_status_from("status", status));
+    let optional = |field: &str, text: Option<String>, max: usize| {
+        text.map(|text| check::text(field, text, max)).transpose()
+    };
+    let result = fields.take(optional("result", result, limits::PLAN_TEXT_CHARS));
+    let current_phase = fields.take(optional(
+        "current_phase",
+        current_phase,
+        limits::PHASE_CHARS,
+    ));
+    let etag = fields.take(etag_from(etag));
+    let change = PlanStepChange {
+        step,
+        status,
+        result,
+        current_phase,
+        etag: Some(etag).filter(|etag| !etag.is_empty() && etag != ANY),
+    };
+    Ok((fields.all(choice)?, change))
+}
+
+fn etag_from(etag: String) -> Result<String, Invalid> {
+    check::text("etag", etag, limits::ETAG_CHARS)
+}

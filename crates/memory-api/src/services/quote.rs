@@ -1,0 +1,54 @@
+//! Quotations. What was stored comes from outside, so it is given to a model as
+//! data that cannot be taken for anything else: each entry is a line of JSON in
+//! which nothing can end the line or open a tag.
+
+use memory_contract::Message;
+use serde::Serialize;
+use time::format_description::well_known::Rfc3339;
+
+use super::context::words;
+
+#[derive(Serialize)]
+struct Said<'a> {
+    time: String,
+    role: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    name: &'a str,
+    text: String,
+}
+
+/// A message, and who says it.
+pub(super) fn message(message: &Message, role: &str) -> String {
+    line(&Said {
+        time: message
+            .created
+            .replace_nanosecond(0)
+            .unwrap_or(message.created)
+            .format(&Rfc3339)
+            .unwrap_or_default(),
+        role,
+        name: &message.name,
+        text: words::of_parts(&message.parts),
+    })
+}
+
+/// Anything of texts and numbers.
+pub(super) fn line(entry: &impl Serialize) -> String {
+    // Nothing in it can fail to serialise.
+    harmless(&serde_json::to_string(entry).unwrap_or_default())
+}
+
+/// JSON in which no character can open a tag, or end the line for any reader:
+/// some take these for line breaks.
+fn harmless(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '<' | '>' | '&' | '\u{7f}' | '\u{85}' | '\u{2028}' | '\u{2029}' => {
+                text.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            other => text.push(other),
+        }
+    }
+    text
+}

@@ -1,0 +1,261 @@
+//! Plans and attempts.
+
+use super::json;
+use super::timestamp;
+use crate::{
+    Invalid, InvalidFields, Iteration, NewIteration, NewPlan, Plan, PlanStep, PlanStepStatus,
+    check, limits, proto,
+};
+
+/// Reads a plan to store, and names every wrong field with the path below
+/// `field`.
+///
+/// # Errors
+/// A missing plan or goal, a step that stands twice, and what is over its limit.
+pub fn plan_from(field: &str, plan: Option<proto::Plan>) -> Result<NewPlan, InvalidFields> {
+    let Some(proto::Plan {
+        goal,
+        current_phase,
+        iteration_count,
+        steps,
+        data,
+        etag: _,
+        create_time: _,
+        update_time: _,
+    }) = plan
+    else {
+        return Err(Invalid::missing(field).into());
+    };
+    let mut invalid = Vec::new();
+    let goal = check::required_text("goal", goal, limits::PLAN_TEXT_CHARS)
+        .map_err(|problem| invalid.push(problem));
+    let current_phase = check::text("current_phase", current_phase, limits::PHASE_CHARS)
+        .map_err(|problem| invalid.push(problem));
+    if iteration_count < 0 {
+        invalid.push(Invalid::new("iteration_count", "must not be negative"));
+    }
+    let steps = steps_from(steps).map_err(|InvalidFields(problems)| invalid.extend(problems));
+    let data = json::object("data", data, limits::METADATA_BYTES, limits::METADATA_DEPTH)
+        .map_err(|problem| invalid.push(problem));
+    match (goal, current_phase, steps, data) {
+        (Ok(goal), Ok(current_phase), Ok(steps), Ok(data)) if invalid.is_empty() => Ok(NewPlan {
+            goal,
+            current_phase,
+            iteration_count,
+            steps,
+            data,
+        }),
+        _ => Err(within(field, invalid)),
+    }
+}
+
+/// Reads the status of a step; unspecified is none.
+///
+/// # Errors
+/// A number that is no status.
+pub fn step_status_from(field: &str, status: i32) -> Result<Option<PlanStepStatus>, Invalid> {
+    match proto::PlanStepStatus::try_from(status) {
+        Ok(proto::PlanStepStatus::Unspecified) => Ok(None),
+        Ok(proto::PlanStepStatus::Pending) => Ok(Some(PlanStepStatus::Pending)),
+        Ok(proto::PlanStepStatus::InProgress) => Ok(Some(PlanStepStatus::InProgress)),
+        Ok(proto::PlanStepStatus::Done) => Ok(Some(PlanStepStatus::Done)),
+        Ok(proto::PlanStepStatus::Failed) => Ok(Some(PlanStepStatus::Failed)),
+        Ok(proto::PlanStepStatus::Skipped) => Ok(Some(PlanStepStatus::Skipped)),
+        Err(_) => Err(Invalid::new(
+            field,
+            "must be PLAN_STEP_STATUS_PENDING, _IN_PROGRESS, _DONE, _FAILED or _SKIPPED",
+        )),
+    }
+}
+
+/// Reads an attempt to log, and names every wrong field with the path below
+/// `field`.
+///
+/// # Errors
+/// A missing attempt or action, and texts over their limits.
+pub fn iteration_from(
+    field: &str,
+    iteration: Option<proto::Iteration>,
+) -> Result<NewIteration, InvalidFields> {
+    let Some(proto::Iteration {
+        number: _,
+        task,
+        attempt: _,
+        action,
+        result,
+        error,
+        diagnosis,
+        fix,
+        create_time: _,
+    }) = iteration
+    else {
+        return Err(Invalid::missing(field).into());
+    };
+    let mut invalid = Vec::new();
+    let mut read = |text: Result<String, Invalid>| {
+        text.unwrap_or_else(|problem| {
+            invalid.push(problem);
+            String::new()
+        })
+    };
+    let long = limits::PLAN_TEXT_CHARS;
+    let iteration = NewIteration {
+        task: read(check::text("task", task, limits::TASK_NAME_CHARS)),
+        action: read(check::required_text("action", action, long)),
+        result: read(check::text("result", result, long)),
+        error: read(check::text("error", error, long)),
+        diagnosis: read(check::text("diagnosis", diagnosis, long)),
+        fix: read(check::text("fix", fix, long)),
+    };
+    match invalid.is_empty() {
+        true => Ok(iteration),
+        false => Err(within(field, invalid)),
+    }
+}
+
+fn steps_from(steps: Vec<proto::PlanStep>) -> Result<Vec<PlanStep>, InvalidFields> {
+    if steps.len() > limits::PLAN_STEPS {
+        let problem = format!("must have at most {} entries", limits::PLAN_STEPS);
+        return Err(Invalid::new("steps", problem).into());
+    }
+    let mut invalid = Vec::new();
+    let mut read = Vec::with_capacity(steps.len());
+    for (index, step) in steps.into_iter().enumerate() {
+        match step_from(step) {
+            Ok(step) => read.push(step),
+            Err(InvalidFields(problems)) => {
+                let within = |problem: Invalid| problem.within(format_args!("steps[{index}]"));
+                invalid.extend(problems.into_iter().map(within));
+            }
+        }
+    }
+    if !invalid.is_empty() {
+        return Err(InvalidFields(invalid));
+    }
+    match check::repeated(read.iter().map(|step| step.id.as_str())) {
+        Some(index) => Err(Invalid::new(
+            format!("steps[{index}].step_id"),
+            "must not be that of another step",
+        )
+        .into()),
+        None => Ok(read),
+    }
+}
+
+fn step_from(step: proto::PlanStep) -> Result<PlanStep, InvalidFields> {
+    let proto::PlanStep {
+        step_id,
+        title,
+        status,
+        result,
+    } = step;
+    let mut invalid = Vec::new();
+    let id = check::required_text("step_id", step_id, limits::STEP_ID_CHARS)
+        .map_err(|problem| invalid.push(problem));
+    let title = check::required_text("title", title, limits::TITLE_CHARS)
+        .map_err(|problem| invalid.push(problem));
+    let status = step_status_from("status", status).map_err(|problem| invalid.push(problem));
+    let result = check::text("result", result, limits::PLAN_TEXT_CHARS)
+        .map_err(|problem| invalid.push(problem));
+    match (id, title, status, result) {
+        (Ok(id), Ok(title), Ok(status), Ok(result)) => Ok(PlanStep {
+            id,
+            title,
+            status: status.unwrap_or_default(),
+            result,
+        }),
+        _ => Err(InvalidFields(invalid)),
+    }
+}
+
+fn within(field: &str, invalid: Vec<Invalid>) -> InvalidFields {
+    let invalid = invalid.into_iter().map(|problem| problem.within(field));
+    InvalidFields(invalid.collect())
+}
+
+impl From<PlanStepStatus> for proto::PlanStepStatus {
+    fn from(status: PlanStepStatus) -> Self {
+        match status {
+            PlanStepStatus::Pending => Self::Pending,
+            PlanStepStatus::InProgress => Self::InProgress,
+            PlanStepStatus::Done => Self::Done,
+            PlanStepStatus::Failed => Self::Failed,
+            PlanStepStatus::Skipped => Self::Skipped,
+        }
+    }
+}
+
+impl From<PlanStep> for proto::PlanStep {
+    fn from(step: PlanStep) -> Self {
+        let PlanStep {
+            id,
+            title,
+            status,
+            result,
+        } = step;
+        Self {
+            step_id: id,
+            title,
+            status: proto::PlanStepStatus::from(status).into(),
+            result,
+        }
+    }
+}
+
+impl From<Plan> for proto::Plan {
+    fn from(plan: Plan) -> Self {
+        let Plan {
+            plan:
+                NewPlan {
+                    goal,
+                    current_phase,
+                    iteration_count,
+                    steps,
+                    data,
+                },
+            etag,
+            created,
+            updated,
+        } = plan;
+        Self {
+            goal,
+            current_phase,
+            iteration_count,
+            steps: steps.into_iter().map(Into::into).collect(),
+            data: json::to_optional_struct(data),
+            etag,
+            create_time: Some(timestamp(created)),
+            update_time: Some(timestamp(updated)),
+        }
+    }
+}
+
+impl From<Iteration> for proto::Iteration {
+    fn from(iteration: Iteration) -> Self {
+        let Iteration {
+            number,
+            attempt,
+            iteration:
+                NewIteration {
+                    task,
+                    action,
+                    result,
+                    error,
+                    diagnosis,
+                    fix,
+                },
+            created,
+        } = iteration;
+        Self {
+            number,
+            task,
+            attempt,
+            action,
+            result,
+            error,
+            diagnosis,
+            fix,
+            create_time: Some(timestamp(created)),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+-- How often a task was attempted; null: how long the log is. Neither has gaps.
+SELECT COALESCE(CASE
+    WHEN $3::text IS NULL THEN (
+        SELECT max(i.number) FROM recollect.iterations i
+        WHERE i.tenant_id = $1 AND i.thread_id = $2)
+    ELSE (
+        SELECT max(i.attempt)::bigint FROM recollect.iterations i
+        WHERE i.tenant_id = $1 AND i.thread_id = $2 AND i.task = $3)
+END, 0)

@@ -1,0 +1,237 @@
+//! What agents have tried.
+
+use memory_contract::{Iteration, NewIteration, Plan, RequestId, TenantId, ThreadId, limits};
+use tokio_postgres::Row;
+
+use crate::{
+    Page, Store, StoreError,
+    plan::plan,
+    query::{Params, query},
+    rows::{column, only, unknown_status},
+    thread::{one_more, one_thread},
+    words,
+};
+
+/// What [`Store::append_iteration`] did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoggedIteration {
+    /// The attempt as it is stored.
+    pub iteration: Iteration,
+    /// Whether the request id was known and nothing was added anew.
+    pub replayed: bool,
+}
+
+/// Which attempts of a thread to list, the oldest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IterationQuery {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Only attempts at this task.
+    pub task: Option<String>,
+    /// Only those that have an error.
+    pub failed: bool,
+    /// The `next` of the page before; `None` for the first page.
+    pub after: Option<i64>,
+    /// The most attempts to return, at least 1.
+    pub limit: u32,
+    /// About the most bytes to return; the first attempt is returned anyway.
+    pub max_bytes: u32,
+}
+
+/// What somebody has to know who goes on with a thread's work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    /// The plan, if there is one.
+    pub plan: Option<Plan>,
+    /// What has failed, the newest first.
+    pub failures: Vec<Iteration>,
+    /// Whether older failures were left out.
+    pub more_failures: bool,
+    /// How many attempts were logged.
+    pub attempts: i64,
+}
+
+impl Store {
+    /// Adds an attempt to the log of a thread, in one round trip. Numbers have
+    /// no gaps. With a request id it is idempotent.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `EphemeralThread`, `RequestReused`, `IterationLogFull`:
+    /// nothing was stored. After `Unavailable` it may have been; a request id
+    /// makes the retry safe.
+    pub async fn append_iteration(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        iteration: NewIteration,
+        request_id: Option<RequestId>,
+    ) -> Result<LoggedIteration, StoreError> {
+        self.lasting(tenant, thread)?;
+        let id = thread.to_string();
+        let NewIteration {
+            task,
+            action,
+            result,
+            error,
+            diagnosis,
+            fix,
+        } = &iteration;
+        let texts = [&id, task, action, result, error, diagnosis, fix].map(String::as_str);
+        let bytes: usize = texts.iter().map(|text| text.len()).sum();
+        let hash = request_id.map(|_| words::digest(&texts).to_vec());
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &crate::actor(),
+            &thread.uuid(),
+            task,
+            action,
+            result,
+            error,
+            diagnosis,
+            fix,
+            &i32::try_from(bytes).unwrap_or(i32::MAX),
+            &limits::ITERATIONS,
+            &request_id.map(RequestId::uuid),
+            &hash,
+        ];
+        let row = only(self.pool.call(query!("iterations/append"), params).await?)?;
+        match column(&row, 0)? {
+            status @ ("ok" | "replayed") => Ok(LoggedIteration {
+                iteration: Iteration {
+                    number: column(&row, 1)?,
+                    attempt: column(&row, 2)?,
+                    created: column(&row, 3)?,
+                    iteration,
+                },
+                replayed: status == "replayed",
+            }),
+            "thread_not_found" => Err(StoreError::ThreadNotFound),
+            "request_reused" => Err(StoreError::RequestReused),
+            "full" => Err(StoreError::IterationLogFull),
+            other => Err(unknown_status(other)),
+        }
+    }
+
+    /// Lists attempts of a thread, the oldest first; fewer than `limit` where
+    /// more would be over `max_bytes`.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `EphemeralThread`.
+    pub async fn list_iterations(
+        &self,
+        tenant: &TenantId,
+        query: &IterationQuery,
+    ) -> Result<Page<Iteration, i64>, StoreError> {
+        let IterationQuery {
+            thread,
+            task,
+            failed,
+            after,
+            limit,
+            max_bytes,
+        } = query;
+        self.lasting(tenant, *thread)?;
+        let (name, id) = (tenant.as_str(), thread.uuid());
+        let of_thread: Params<'_> = &[&name, &id];
+        let of_log: Params<'_> = &[
+            &name,
+            &id,
+            &after.unwrap_or_default(),
+            task,
+            failed,
+            &one_more(*limit),
+            &i64::from(*max_bytes),
+        ];
+        let results = self
+            .pool
+            .within_all(
+                tenant,
+                &[
+                    (query!("threads/get"), of_thread),
+                    (query!("iterations/list"), of_log),
+                ],
+            )
+            .await?;
+        let [threads, rows] = results.as_slice() else {
+            return Err(StoreError::ThreadNotFound);
+        };
+        one_thread(threads)?;
+        let mut items = iterations(rows)?;
+        items.truncate(*limit as usize);
+        let more = found(rows)? > items.len();
+        Ok(Page {
+            next: items.last().map(|last| last.number).filter(|_| more),
+            items,
+        })
+    }
+
+    /// Reads the plan of a thread and what has failed in it, in one round trip:
+    /// of one task, or of all of them; at most `limit` failures of `max_bytes`
+    /// together.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `EphemeralThread`.
+    pub async fn progress(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        task: Option<&str>,
+        limit: u32,
+        max_bytes: u32,
+    ) -> Result<Progress, StoreError> {
+        self.lasting(tenant, thread)?;
+        let (name, id) = (tenant.as_str(), thread.uuid());
+        let of_thread: Params<'_> = &[&name, &id];
+        let of_task: Params<'_> = &[&name, &id, &task];
+        let of_failures: Params<'_> = &[&name, &id, &task, &one_more(limit), &i64::from(max_bytes)];
+        let results = self
+            .pool
+            .within_all(
+                tenant,
+                &[
+                    (query!("threads/get"), of_thread),
+                    (query!("plans/get"), of_thread),
+                    (query!("iterations/failed"), of_failures),
+                    (query!("iterations/count"), of_task),
+                ],
+            )
+            .await?;
+        let [threads, plans, failed, counts] = results.as_slice() else {
+            return Err(StoreError::ThreadNotFound);
+        };
+        one_thread(threads)?;
+        let mut failures = iterations(failed)?;
+        failures.truncate(limit as usize);
+        Ok(Progress {
+            plan: plans.first().map(|row| plan(row, 0)).transpose()?,
+            more_failures: found(failed)? > failures.len(),
+            failures,
+            attempts: counts.first().map_or(Ok(0), |row| column(row, 0))?,
+        })
+    }
+}
+
+/// How many rows there were before the bytes bounded the page.
+fn found(rows: &[Row]) -> Result<usize, StoreError> {
+    let found: i64 = rows.first().map_or(Ok(0), |row| column(row, 9))?;
+    Ok(usize::try_from(found).unwrap_or_default())
+}
+
+fn iterations(rows: &[Row]) -> Result<Vec<Iteration>, StoreError> {
+    let iteration = |row: &Row| {
+        Ok(Iteration {
+            number: column(row, 0)?,
+            attempt: column(row, 2)?,
+            iteration: NewIteration {
+                task: column(row, 1)?,
+                action: column(row, 3)?,
+                result: column(row, 4)?,
+                error: column(row, 5)?,
+                diagnosis: column(row, 6)?,
+                fix: column(row, 7)?,
+            },
+            created: column(row, 8)?,
+        })
+    };
+    rows.iter().map(iteration).collect()
+}

@@ -1,0 +1,183 @@
+//! What agents mean to do.
+
+use memory_contract::{NewPlan, Plan, PlanStep, PlanStepStatus, TenantId, ThreadId};
+use serde_json::{Map, Value};
+use tokio_postgres::{Row, types::Json};
+use uuid::Uuid;
+
+use crate::{
+    Store, StoreError,
+    query::{Params, query},
+    rows::{column, only, unknown_status},
+    thread::one_thread,
+};
+
+/// What to change of a plan. `None` leaves it as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlanStepChange {
+    /// The step.
+    pub step: String,
+    /// Its new status.
+    pub status: Option<PlanStepStatus>,
+    /// What came of it.
+    pub result: Option<String>,
+    /// The plan's phase from now on.
+    pub current_phase: Option<String>,
+    /// The plan's etag; `None`: not checked.
+    pub etag: Option<String>,
+}
+
+impl Store {
+    /// Stores the plan of a thread in place of the one before. `etag` is that of
+    /// the plan to replace: empty where there is to be none, `None` for whatever
+    /// there is.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `EphemeralThread`, `EtagChanged`.
+    pub async fn put_plan(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        etag: Option<&str>,
+        plan: &NewPlan,
+    ) -> Result<Plan, StoreError> {
+        self.lasting(tenant, thread)?;
+        let NewPlan {
+            goal,
+            current_phase,
+            iteration_count,
+            steps,
+            data,
+        } = plan;
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &crate::actor(),
+            &thread.uuid(),
+            &etag,
+            goal,
+            current_phase,
+            iteration_count,
+            &Json(steps),
+            &Json(data),
+        ];
+        changed(&only(self.pool.call(query!("plans/put"), params).await?)?)
+    }
+
+    /// Reads the plan of a thread.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `EphemeralThread`, `PlanNotFound`.
+    pub async fn get_plan(&self, tenant: &TenantId, thread: ThreadId) -> Result<Plan, StoreError> {
+        self.lasting(tenant, thread)?;
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
+        let results = self
+            .pool
+            .within_all(
+                tenant,
+                &[
+                    (query!("threads/get"), params),
+                    (query!("plans/get"), params),
+                ],
+            )
+            .await?;
+        let [threads, plans] = results.as_slice() else {
+            return Err(StoreError::ThreadNotFound);
+        };
+        one_thread(threads)?;
+        plan(plans.first().ok_or(StoreError::PlanNotFound)?, 0)
+    }
+
+    /// Changes one step of a plan. Changes of one plan happen one after the
+    /// other, so none is lost.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `EphemeralThread`, `PlanNotFound`, `EtagChanged`,
+    /// `PlanStepNotFound`.
+    pub async fn update_plan_step(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        change: &PlanStepChange,
+    ) -> Result<Plan, StoreError> {
+        self.lasting(tenant, thread)?;
+        let PlanStepChange {
+            step,
+            status,
+            result,
+            current_phase,
+            etag,
+        } = change;
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &crate::actor(),
+            &thread.uuid(),
+            etag,
+            step,
+            &status.map(PlanStepStatus::as_str),
+            result,
+            current_phase,
+        ];
+        let rows = self.pool.call(query!("plans/update_step"), params).await?;
+        changed(&only(rows)?)
+    }
+
+    /// Erases the plan of a thread; whether there was one. Idempotent.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `EphemeralThread`.
+    pub async fn delete_plan(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+    ) -> Result<bool, StoreError> {
+        self.lasting(tenant, thread)?;
+        let params: Params<'_> = &[&tenant.as_str(), &crate::actor(), &thread.uuid()];
+        let row = only(self.pool.call(query!("plans/delete"), params).await?)?;
+        match column(&row, 0)? {
+            "ok" => column(&row, 1),
+            "thread_not_found" => Err(StoreError::ThreadNotFound),
+            other => Err(unknown_status(other)),
+        }
+    }
+
+    /// Refuses an ephemeral thread, of which nothing is in the database.
+    pub(crate) fn lasting(&self, tenant: &TenantId, thread: ThreadId) -> Result<(), StoreError> {
+        match self.ephemeral.has(tenant, thread) {
+            true => Err(StoreError::EphemeralThread),
+            false => Ok(()),
+        }
+    }
+}
+
+fn changed(row: &Row) -> Result<Plan, StoreError> {
+    match column(row, 0)? {
+        "ok" => plan(row, 1),
+        "thread_not_found" => Err(StoreError::ThreadNotFound),
+        "plan_not_found" => Err(StoreError::PlanNotFound),
+        "step_not_found" => Err(StoreError::PlanStepNotFound),
+        "etag_changed" => Err(StoreError::EtagChanged {
+            etag: column::<Option<Uuid>>(row, 1 + ETAG)?.map(|version| version.to_string()),
+        }),
+        other => Err(unknown_status(other)),
+    }
+}
+
+/// The place of the version among the columns of a plan.
+const ETAG: usize = 5;
+
+/// Reads a plan from eight columns: `goal, current_phase, iteration_count, steps,
+/// data, version, created_at, updated_at`.
+pub(crate) fn plan(row: &Row, first: usize) -> Result<Plan, StoreError> {
+    Ok(Plan {
+        plan: NewPlan {
+            goal: column(row, first)?,
+            current_phase: column(row, first + 1)?,
+            iteration_count: column(row, first + 2)?,
+            steps: column::<Json<Vec<PlanStep>>>(row, first + 3)?.0,
+            data: column::<Json<Map<String, Value>>>(row, first + 4)?.0,
+        },
+        etag: column::<Uuid>(row, first + ETAG)?.to_string(),
+        created: column(row, first + 6)?,
+        updated: column(row, first + 7)?,
+    })
+}

@@ -1,0 +1,142 @@
+use memory_contract::{NewIteration, NewPlan, RequestId, ThreadId};
+use memory_store::{IterationQuery, PlanStepChange, StoreError};
+use serde_json::Map;
+
+use crate::world::World;
+
+fn plan() -> NewPlan {
+    NewPlan {
+        goal: "goal".to_owned(),
+        current_phase: String::new(),
+        iteration_count: 0,
+        steps: Vec::new(),
+        data: Map::new(),
+    }
+}
+
+fn attempt() -> NewIteration {
+    NewIteration {
+        task: String::new(),
+        action: "action".to_owned(),
+        result: String::new(),
+        error: String::new(),
+        diagnosis: String::new(),
+        fix: String::new(),
+    }
+}
+
+/// A thread with a plan and an attempt.
+async fn at_work(world: &World) -> ThreadId {
+    let (store, tenant) = (&world.store, &world.tenant);
+    let thread = world.thread().await.id;
+    store
+        .put_plan(tenant, thread, Some(""), &plan())
+        .await
+        .unwrap();
+    store
+        .append_iteration(tenant, thread, attempt(), None)
+        .await
+        .unwrap();
+    thread
+}
+
+#[tokio::test]
+async fn nothing_of_a_plan_outlives_its_thread() {
+    let world = World::new().await;
+    let (store, tenant) = (&world.store, &world.tenant);
+    let owner = world.owner().await;
+    let [kept, cleared, deleted, expired] = [
+        at_work(&world).await,
+        at_work(&world).await,
+        at_work(&world).await,
+        at_work(&world).await,
+    ];
+    store.clear_thread(tenant, cleared).await.unwrap();
+    store.delete_thread(tenant, deleted).await.unwrap();
+    owner
+        .execute(
+            "UPDATE recollect.threads SET expires_at = now() - interval '1 second' WHERE thread_id = $1",
+            &[&expired.uuid()],
+        )
+        .await
+        .unwrap();
+    // What has expired is gone, also before it is swept.
+    let change = PlanStepChange::default();
+    let query = IterationQuery {
+        thread: expired,
+        task: None,
+        failed: false,
+        after: None,
+        limit: 10,
+        max_bytes: 1_000,
+    };
+    let put = store.put_plan(tenant, expired, None, &plan()).await;
+    let log = store.append_iteration(tenant, expired, attempt(), None);
+    for error in [
+        put.unwrap_err(),
+        store.get_plan(tenant, expired).await.unwrap_err(),
+        store
+            .update_plan_step(tenant, expired, &change)
+            .await
+            .unwrap_err(),
+        store.delete_plan(tenant, expired).await.unwrap_err(),
+        log.await.unwrap_err(),
+        store.list_iterations(tenant, &query).await.unwrap_err(),
+        store
+            .progress(tenant, expired, None, 10, 1_000)
+            .await
+            .unwrap_err(),
+    ] {
+        assert!(matches!(error, StoreError::ThreadNotFound), "{error:?}");
+    }
+    assert_eq!(world.outbox.sweep_threads(store, 10).await.unwrap(), 1);
+    for table in ["plans", "iterations"] {
+        let left = owner
+            .query(&format!("SELECT thread_id FROM recollect.{table}"), &[])
+            .await
+            .unwrap();
+        let left: Vec<uuid::Uuid> = left.iter().map(|row| row.get(0)).collect();
+        assert_eq!(left, [kept.uuid()], "{table}");
+    }
+}
+
+#[tokio::test]
+async fn a_full_log_takes_no_more() {
+    let world = World::new().await;
+    let (store, tenant) = (&world.store, &world.tenant);
+    let thread = at_work(&world).await;
+    world
+        .owner()
+        .await
+        .execute(
+            "INSERT INTO recollect.iterations (tenant_id, thread_id, number, task, attempt, action,
+                 result, error, diagnosis, fix, bytes)
+             SELECT tenant_id, thread_id, n, task, n, action, result, error, diagnosis, fix, bytes
+             FROM recollect.iterations, generate_series(2, 9999) AS n",
+            &[],
+        )
+        .await
+        .unwrap();
+    let last = Some(RequestId::new());
+    let logged = store
+        .append_iteration(tenant, thread, attempt(), last)
+        .await
+        .unwrap();
+    assert_eq!(
+        (logged.iteration.number, logged.iteration.attempt),
+        (10_000, 10_000)
+    );
+    let full = store
+        .append_iteration(tenant, thread, attempt(), Some(RequestId::new()))
+        .await;
+    assert!(matches!(full, Err(StoreError::IterationLogFull)));
+    // A retry of what is there is none more.
+    let again = store
+        .append_iteration(tenant, thread, attempt(), last)
+        .await
+        .unwrap();
+    assert!(again.replayed);
+    assert_eq!(again.iteration, logged.iteration);
+    // Other threads go on.
+    at_work(&world).await;
+}

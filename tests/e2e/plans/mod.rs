@@ -1,0 +1,22 @@
+//! Plans, the log of what was tried, and briefings of both.
+
+mod briefing;
+mod log;
+mod stored;
+
+use memory_contract::proto::ListIterationsRequest;
+
+pub fn trials() -> Vec<libtest_mimic::Trial> {
+    [stored::trials(), log::trials(), briefing::trials()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// All attempts of a thread.
+fn all_of(thread_id: &str) -> ListIterationsRequest {
+    ListIterationsRequest {
+        thread_id: thread_id.to_owned(),
+        ..Default::default()
+    }
+}

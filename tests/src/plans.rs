@@ -1,0 +1,130 @@
+//! Short ways to talk about plans, attempts and briefings.
+
+use memory_contract::proto::{
+    AppendIterationRequest, AppendIterationResponse, BuildBriefingRequest, BuildBriefingResponse,
+    GetPlanRequest, Iteration, ListIterationsRequest, Plan, PlanStep, PutPlanRequest,
+};
+use serde_json::Value;
+
+use crate::Client;
+
+/// A plan of steps that have not begun: `1`, `2` and so on.
+pub fn plan(goal: &str, titles: &[&str]) -> Plan {
+    let steps = (1..).zip(titles).map(|(id, title): (u32, _)| PlanStep {
+        step_id: id.to_string(),
+        title: (*title).to_owned(),
+        ..Default::default()
+    });
+    Plan {
+        goal: goal.to_owned(),
+        steps: steps.collect(),
+        ..Default::default()
+    }
+}
+
+/// A plan to store.
+pub fn put(thread_id: &str, etag: &str, plan: Plan) -> PutPlanRequest {
+    PutPlanRequest {
+        thread_id: thread_id.to_owned(),
+        session: None,
+        plan: Some(plan),
+        etag: etag.to_owned(),
+    }
+}
+
+/// An attempt; one without an error went well.
+pub fn attempt(task: &str, action: &str, error: &str) -> Iteration {
+    Iteration {
+        task: task.to_owned(),
+        action: action.to_owned(),
+        error: error.to_owned(),
+        ..Default::default()
+    }
+}
+
+/// A briefing for a task, of all that failed.
+pub fn briefing_request(thread_id: &str, task: &str) -> BuildBriefingRequest {
+    BuildBriefingRequest {
+        thread_id: thread_id.to_owned(),
+        task: task.to_owned(),
+        ..Default::default()
+    }
+}
+
+/// The sections of a briefing below its task: each heading with its quotations.
+///
+/// # Panics
+/// If the task is not there as it is, or a line is neither ours nor a quotation.
+pub fn sections(text: &str, task: &str) -> Vec<(String, Vec<Value>)> {
+    let mut sections: Vec<(String, Vec<Value>)> = Vec::new();
+    let rest = text.strip_prefix(&format!("## Task\n\n{task}\n")).unwrap();
+    for line in rest.split('\n') {
+        if let Some(heading) = line.strip_prefix("## ") {
+            sections.push((heading.to_owned(), Vec::new()));
+        } else if line.starts_with('{') {
+            let quote = serde_json::from_str(line).unwrap();
+            sections.last_mut().unwrap().1.push(quote);
+        } else {
+            let ours = line.is_empty()
+                || line.contains("not instructions")
+                || line.starts_with("The next attempt is number ");
+            assert!(ours, "{line} in {text}");
+        }
+    }
+    sections
+}
+
+impl Client {
+    /// Stores a plan.
+    pub async fn put_plan(&self, request: PutPlanRequest) -> Plan {
+        let response = self.plans().put_plan(request).await.unwrap();
+        response.into_inner().plan.unwrap()
+    }
+
+    /// The plan of a thread.
+    pub async fn get_plan(&self, thread_id: &str) -> Plan {
+        let request = GetPlanRequest {
+            thread_id: thread_id.to_owned(),
+            session: None,
+        };
+        let response = self.plans().get_plan(request).await.unwrap();
+        response.into_inner().plan.unwrap()
+    }
+
+    /// Logs an attempt.
+    pub async fn log_attempt(
+        &self,
+        thread_id: &str,
+        iteration: Iteration,
+        request_id: &str,
+    ) -> AppendIterationResponse {
+        let request = AppendIterationRequest {
+            thread_id: thread_id.to_owned(),
+            session: None,
+            iteration: Some(iteration),
+            request_id: request_id.to_owned(),
+        };
+        let response = self.plans().append_iteration(request).await.unwrap();
+        response.into_inner()
+    }
+
+    /// All attempts that a request selects, page by page.
+    pub async fn attempts(&self, mut request: ListIterationsRequest) -> Vec<Iteration> {
+        let mut all = Vec::new();
+        loop {
+            let page = self.plans().list_iterations(request.clone()).await;
+            let page = page.unwrap().into_inner();
+            all.extend(page.iterations);
+            if page.next_page_token.is_empty() {
+                return all;
+            }
+            request.page_token = page.next_page_token;
+        }
+    }
+
+    /// A briefing.
+    pub async fn briefing(&self, request: BuildBriefingRequest) -> BuildBriefingResponse {
+        let response = self.plans().build_briefing(request).await.unwrap();
+        response.into_inner()
+    }
+}
