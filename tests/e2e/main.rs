@@ -47,6 +47,8 @@ mod threads;
 mod tools;
 mod transfer;
 mod two_databases;
+mod watch;
+mod watch_processes;
 mod windows;
 
 use std::process::ExitCode;
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         external::trials(),
         windows::trials(),
         two_databases::trials(),
+        watch_processes::trials(),
         policies::trials(),
         nodes_processes::trials(),
         nodes_s3::trials(),
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         nodes_turns::trials(),
         erasing::trials(),
         transfer::trials(),
+        watch::trials(),
         recall::trials(),
         explain::trials(),
         search::trials(),

@@ -25,6 +25,7 @@ const READ: &[(&str, &str)] = &[
     ("ThreadService", "GetThread"),
     ("ThreadService", "ListBranches"),
     ("ThreadService", "ListThreads"),
+    ("ThreadService", "WatchThread"),
 ];
 
 /// Calls that add or change.

@@ -23,6 +23,7 @@ mod sessions;
 mod template;
 mod threads;
 mod tokens;
+mod watch;
 
 pub(crate) use admin::{About, Admin};
 pub(crate) use context::Contexts;
@@ -34,3 +35,4 @@ pub(crate) use policies::Policies;
 pub(crate) use recall::Recalls;
 pub(crate) use secrets::SecretStore;
 pub(crate) use threads::Threads;
+pub(crate) use watch::Watching;

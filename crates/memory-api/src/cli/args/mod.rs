@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub use client::{
     ExportArgs, Format, HistoryArgs, ImportArgs, MethodArg, RecallArgs, ScopeArg, ThreadsArgs,
+    WatchArgs,
 };
 pub use context::{ContextArgs, ModeArg};
 pub use keys::{CreateKeyArgs, KeyNameArgs, KeyScopeArg, KeysArgs, KeysCommand, ListKeysArgs};
@@ -71,6 +72,8 @@ pub enum Command {
     Threads(ThreadsArgs),
     /// Show a conversation as a model would get it.
     History(HistoryArgs),
+    /// Tell what is done to a conversation, as it is done.
+    Watch(WatchArgs),
     /// Tell how the server and its index are doing.
     Status(ClientArgs),
     /// Check the set-up, and say how to mend what is wrong.

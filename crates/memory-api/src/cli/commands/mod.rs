@@ -14,6 +14,7 @@ pub mod recall;
 pub mod serve;
 pub mod status;
 pub mod threads;
+pub mod watch;
 
 mod checks;
 mod database_checks;
