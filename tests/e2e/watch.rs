@@ -89,12 +89,11 @@ async fn a_watch_tells_what_is_done_in_order_and_ends_with_the_thread() {
     assert_eq!(events.first.actor, Key::Acme.name());
     one.append(&beside, turn("Beside?", "Beside.")).await;
 
-    let mut expected = change(&other, &thread_id).await;
-    for (place, action) in expected.iter().enumerate() {
+    for action in change(&other, &thread_id).await {
         let event = events.next().await;
-        assert_eq!((event.action.as_str(), place), (*action, place));
+        assert_eq!(event.action, action);
         assert_eq!(event.actor, Key::AcmeToo.name());
-        match *action {
+        match action {
             "append_messages" | "clear_thread" => assert!(event.item_count >= 2, "{event:?}"),
             "set_head" | "delete_message" => assert!(!event.subject.is_empty(), "{event:?}"),
             _ => assert_eq!(event.item_count, 1),
@@ -118,7 +117,6 @@ async fn a_watch_tells_what_is_done_in_order_and_ends_with_the_thread() {
     assert_eq!(failure, None);
     let rest: Vec<_> = rest.iter().map(|event| event.action.as_str()).collect();
     assert_eq!(rest, ["delete_thread"]);
-    expected.clear();
     let gone = one.threads().watch_thread(watch_request(&thread_id, ""));
     let gone = gone.await.refused();
     gone.is(Code::NotFound, "THREAD_NOT_FOUND");
@@ -152,14 +150,12 @@ async fn a_watch_goes_on_after_its_cursor() {
 
     for (place, event) in told.iter().enumerate() {
         let mut events = client.watch(&thread_id, &event.cursor).await;
-        assert_eq!(client.watch(&thread_id, "").await.first.item_count, 0);
         if place == told.len() - 1 {
             client.append(&thread_id, turn("Last?", "Last.")).await;
         }
-        let wanted = told.get(place + 1);
-        let found = |event: &WatchThreadResponse| match wanted {
-            Some(wanted) => event.create_time == wanted.create_time,
-            None => event.action == "append_messages" && told.iter().all(|old| old != event),
+        let found = |event: &WatchThreadResponse| match told.get(place + 1) {
+            Some(next) => event.create_time == next.create_time,
+            None => told.iter().all(|old| old.create_time != event.create_time),
         };
         while !found(&events.next().await) {}
     }

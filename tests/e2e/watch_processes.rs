@@ -285,8 +285,9 @@ async fn watches_hold_no_connection_and_have_a_limit() {
             watches.push((client.watch(&thread_id, "").await, thread_id));
         }
     }
-    let request = || watch_request(&watches[0].1, "");
-    let refused = client.threads().watch_thread(request()).await.refused();
+    let request = watch_request(&watches[0].1, "");
+    let refused = client.threads().watch_thread(request.clone()).await;
+    let refused = refused.refused();
     let refused = refused.is(Code::ResourceExhausted, "OVERLOADED");
     assert!(refused.retry.is_some(), "says when to come back");
 
@@ -297,7 +298,6 @@ async fn watches_hold_no_connection_and_have_a_limit() {
     for (events, _) in &mut watches {
         assert_eq!(events.actions(1).await, ["append_messages"]);
     }
-    let request = request();
     watches.truncate(WATCHES / 2);
     eventually("there is room again", Duration::from_secs(20), async || {
         let stream = client.threads().watch_thread(request.clone()).await;
@@ -324,7 +324,7 @@ async fn a_watch_ends_with_an_expired_thread_and_with_the_server() {
     let request = ResolveThreadRequest {
         session: Some(session("app", "ada", "thread:brief")),
         ttl: Some(ProtoDuration {
-            seconds: 3,
+            seconds: 5,
             nanos: 0,
         }),
         ..Default::default()

@@ -17,8 +17,9 @@ const RETRY_AFTER: Duration = Duration::from_millis(500);
 
 /// Refuses calls beyond the limit at once. Imports and exports, which may last
 /// for an hour, have a limit of their own, so that they cannot keep short calls
-/// out; so have watches, which do nothing for most of their time. A call counts until its answer's body is dropped; that this happens at
-/// last is up to [`super::Deadlines`] around it.
+/// out; so have watches, which do nothing for most of their time. A call counts
+/// until its answer's body is dropped; that this happens at last is up to
+/// [`super::Deadlines`] around it.
 #[derive(Clone, Debug)]
 pub(crate) struct Concurrency {
     methods: Methods,
