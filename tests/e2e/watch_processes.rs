@@ -25,12 +25,11 @@ trials![
     a_watch_ends_with_an_expired_thread_and_with_the_server,
 ];
 
-/// A server on somebody's own database, without the background jobs.
-fn serve(dir: &DataDir, env: &[(&str, &str)]) -> Options {
-    let index = format!("index.path = \"{}\"", dir.path().join("index").display());
+/// A server on somebody's own database, with an index of its own.
+fn serve(dir: &DataDir, env: &[(&str, &str)], index: &str) -> Options {
+    let index = format!("index.path = \"{}\"", dir.path().join(index).display());
     Options {
         command: "serve",
-        args: vec!["--no-worker".to_owned()],
         env: env
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
@@ -46,8 +45,8 @@ async fn a_watch_tells_what_another_process_does() {
     recollect(&["migrate"], &env).ok();
     let dir = DataDir::new();
     let servers = [
-        Server::start(&dir, &serve(&dir, &env)),
-        Server::start(&dir, &serve(&dir, &env)),
+        Server::start(&dir, &serve(&dir, &env, "one")),
+        Server::start(&dir, &serve(&dir, &env, "other")),
     ];
     let (here, there) = (
         servers[0].client(Key::Acme).await,
@@ -152,7 +151,7 @@ async fn a_change_that_commits_late_is_told() {
     let env = [("DATABASE_URL", url.as_str())];
     recollect(&["migrate"], &env).ok();
     let dir = DataDir::new();
-    let server = Server::start(&dir, &serve(&dir, &env));
+    let server = Server::start(&dir, &serve(&dir, &env, "index"));
     let client = server.client(Key::Acme).await;
     let thread_id = client.thread("app").await;
     let (slow, slower) = (cluster.superuser().await, cluster.superuser().await);
@@ -228,7 +227,7 @@ async fn a_watch_reads_both_databases_and_goes_on_without_the_main_one() {
     ];
     recollect(&["migrate"], &env).ok();
     let dir = DataDir::new();
-    let server = Server::start(&dir, &serve(&dir, &env));
+    let server = Server::start(&dir, &serve(&dir, &env, "index"));
     let client = server.client(Key::Acme).await;
     let thread_id = client.thread("app").await;
     let mut events = client.watch(&thread_id, "").await;
