@@ -94,6 +94,10 @@ fn bad_requests() -> HashMap<&'static str, (Value, &'static str)> {
             (json!({"thread_id": id}), "head_message_id"),
         ),
         (
+            "ThreadService/WatchThread",
+            (json!({"thread_id": id, "cursor": "x"}), "cursor"),
+        ),
+        (
             "PolicyService/SetAppPolicy",
             (
                 json!({"app_id": "a", "policy": {"top_k": 101}}),

@@ -43,6 +43,7 @@ pub fn requests_for(thread_id: &str, message_id: &str) -> Vec<(&'static str, Val
             "ThreadService/SetHead",
             with(json!({"head_message_id": message_id})),
         ),
+        ("ThreadService/WatchThread", with(json!({}))),
         ("PolicyService/GetEffectivePolicy", with(json!({}))),
         ("MessageService/AppendMessages", with(said)),
         ("MessageService/GetMessage", with(message.clone())),

@@ -52,6 +52,8 @@ mod threads;
 mod tools;
 mod transfer;
 mod two_databases;
+mod watch;
+mod watch_processes;
 mod windows;
 mod wrong_values;
 
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         external::trials(),
         windows::trials(),
         two_databases::trials(),
+        watch_processes::trials(),
         policies::trials(),
         nodes_outage::trials(),
         nodes_processes::trials(),
@@ -97,6 +100,7 @@ fn main() -> ExitCode {
         plans::trials(),
         erasing::trials(),
         transfer::trials(),
+        watch::trials(),
         recall::trials(),
         explain::trials(),
         search::trials(),

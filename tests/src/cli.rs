@@ -1,14 +1,17 @@
 //! Running `recollect` commands that end by themselves.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::process::bare;
+use crate::process::{bare, kill};
 use crate::recollect_binary;
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -58,6 +61,66 @@ impl Finished {
                     .unwrap_or_else(|error| panic!("not JSON: {error}: {line}"))
             })
             .collect()
+    }
+}
+
+/// A command that goes on until somebody stops it.
+pub struct Spawned {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Spawned {
+    /// Starts the binary with some arguments and environment variables.
+    pub fn start(args: &[&str], env: &[(&str, &str)]) -> Self {
+        let mut child = bare(&recollect_binary())
+            .args(args)
+            .envs(env.iter().copied())
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        Self { child, lines }
+    }
+
+    /// The next line that it prints.
+    ///
+    /// # Panics
+    /// If there is none within some time.
+    pub fn line(&self) -> String {
+        self.lines.recv_timeout(LIMIT).unwrap()
+    }
+
+    /// Stops it as Ctrl-C does.
+    pub fn interrupt(&self) {
+        kill(self.child.id().try_into().unwrap(), Signal::INT);
+    }
+
+    /// The exit code; none after a signal.
+    pub fn code(mut self) -> Option<i32> {
+        let start = Instant::now();
+        while start.elapsed() < LIMIT {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        panic!("it did not end within {LIMIT:?}")
+    }
+}
+
+impl Drop for Spawned {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -25,9 +25,10 @@ mod server;
 mod shared;
 mod trial;
 mod wait;
+mod watching;
 
 pub use binary::{project_dir, recollect_binary, setup_tool};
-pub use cli::{Finished, recollect};
+pub use cli::{Finished, Spawned, recollect};
 pub use client::{Client, Key, USER_DEFAULT};
 pub use contexts::{
     block, block_texts, check_context, context_request, domain, kinds, mode, object_json,
@@ -52,3 +53,4 @@ pub use server::{Options, Ready, Server};
 pub use shared::{BULK, PLAIN, SHARED, Shared};
 pub use trial::{Outcome, Skipped, main_with, trial};
 pub use wait::{SOON, eventually, eventually_some};
+pub use watching::{Events, watch_request};

@@ -44,6 +44,8 @@ pub(crate) enum ApiError {
     Overloaded { retry_after: Duration },
     #[error("the deadline has passed")]
     DeadlineExceeded,
+    #[error("the server stops")]
+    Stopping,
     /// The transport could not make a request of what it received.
     #[error("the request cannot be read")]
     Unreadable { problem: &'static str },
@@ -75,7 +77,7 @@ impl ApiError {
             Self::Recall(error) => error.retryable(),
             Self::Budget(error) => error.retryable(),
             Self::KeyLookup(error) => error.retryable(),
-            Self::Overloaded { .. } => true,
+            Self::Overloaded { .. } | Self::Stopping => true,
             Self::Invalid(_)
             | Self::MessageNotFound { .. }
             | Self::NodeMemoryNeedsConversation

@@ -33,7 +33,7 @@ pub use ids::{AppId, MessageId, RequestId, SessionKey, TenantId, ThreadId, UserI
 pub use invalid::{Invalid, InvalidFields};
 pub use key::{ApiKey, KeyScope, KeyScopes};
 pub use node::{NewNodeMessage, NodeMessage, NodeParent};
-pub use page::{PageToken, page_size};
+pub use page::{Cursor, PageToken, page_size};
 pub use plan::{Iteration, NewIteration, NewPlan, Plan, PlanStep, PlanStepStatus};
 pub use policy::{
     EffectivePolicy, ExtractionStrategy, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel,

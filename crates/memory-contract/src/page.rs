@@ -1,5 +1,5 @@
 //! Paging by keyset: a token holds the last key of the page before, and a
-//! fingerprint of the query that it belongs to.
+//! fingerprint of the query that it belongs to. So does a cursor of a stream.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -9,6 +9,8 @@ use crate::{Invalid, check, limits};
 
 const VERSION: u8 = 1;
 const FINGERPRINT_BYTES: usize = 8;
+/// The field that a page's token is in.
+const FIELD: &str = "page_token";
 
 /// The number of entries that a page may have, from a request's `page_size`:
 /// 0 means 50, more than 500 counts as 500.
@@ -41,10 +43,10 @@ impl PageToken {
     /// # Errors
     /// A token that is not one, or that belongs to another query.
     pub fn key(query: &impl Hash, token: &str) -> Result<Option<i64>, Invalid> {
-        let Some(key) = decode(query, token)? else {
+        let Some(key) = decode(FIELD, query, token)? else {
             return Ok(None);
         };
-        let key = key.try_into().map_err(|_| foreign())?;
+        let key = key.try_into().map_err(|_| foreign(FIELD))?;
         Ok(Some(i64::from_be_bytes(key)))
     }
 
@@ -58,12 +60,41 @@ impl PageToken {
     /// # Errors
     /// As [`PageToken::key`].
     pub fn name(query: &impl Hash, token: &str) -> Result<Option<String>, Invalid> {
-        let Some(name) = decode(query, token)? else {
+        let Some(name) = decode(FIELD, query, token)? else {
             return Ok(None);
         };
-        let name = String::from_utf8(name).map_err(|_| foreign())?;
-        check::no_nul("page_token", &name).map_err(|_| foreign())?;
+        let name = String::from_utf8(name).map_err(|_| foreign(FIELD))?;
+        check::no_nul(FIELD, &name).map_err(|_| foreign(FIELD))?;
         Ok(Some(name))
+    }
+}
+
+/// An opaque place in a stream, for a field `cursor`. It is no secret and no
+/// proof either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor;
+
+impl Cursor {
+    /// The cursor that goes on from two numbers in a stream with this identity.
+    pub fn at(stream: &impl Hash, place: [i64; 2]) -> String {
+        encode(stream, place.map(i64::to_be_bytes).as_flattened())
+    }
+
+    /// The numbers to go on from; none for an empty cursor.
+    ///
+    /// # Errors
+    /// A cursor that is not one, or that belongs to another stream.
+    pub fn place(stream: &impl Hash, cursor: &str) -> Result<Option<[i64; 2]>, Invalid> {
+        let field = "cursor";
+        let Some(place) = decode(field, stream, cursor)? else {
+            return Ok(None);
+        };
+        match place.as_chunks().0 {
+            [one, other] if place.len() == 2 * size_of::<i64>() => {
+                Ok(Some([*one, *other].map(i64::from_be_bytes)))
+            }
+            _ => Err(foreign(field)),
+        }
     }
 }
 
@@ -74,10 +105,11 @@ fn encode(query: &impl Hash, key: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-fn decode(query: &impl Hash, token: &str) -> Result<Option<Vec<u8>>, Invalid> {
+fn decode(field: &str, query: &impl Hash, token: &str) -> Result<Option<Vec<u8>>, Invalid> {
     if token.is_empty() {
         return Ok(None);
     }
+    let foreign = || foreign(field);
     let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|_| foreign())?;
     let (version, rest) = bytes.split_first().ok_or_else(foreign)?;
     let (own, key) = rest
@@ -88,15 +120,15 @@ fn decode(query: &impl Hash, token: &str) -> Result<Option<Vec<u8>>, Invalid> {
     }
     if own != fingerprint(query).to_be_bytes() {
         return Err(Invalid::new(
-            "page_token",
+            field,
             "belongs to another query; start again without it, or repeat the fields of the query that gave it",
         ));
     }
     Ok(Some(key.to_vec()))
 }
 
-fn foreign() -> Invalid {
-    Invalid::new("page_token", "is not a token that this service gave out")
+fn foreign(field: &str) -> Invalid {
+    Invalid::new(field, "is none that this service gave out")
 }
 
 /// `DefaultHasher::new` has fixed keys, so every server process agrees.

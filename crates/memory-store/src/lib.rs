@@ -31,6 +31,7 @@ mod sqlstate;
 mod store;
 mod thread;
 mod transaction;
+mod watch;
 mod words;
 
 pub use actor::{acting, actor};
@@ -57,6 +58,7 @@ pub use secret::{Secret, Secrets};
 pub use store::{Page, Store};
 pub use thread::{Erased, NewThread, Resolved, ThreadChange, ThreadQuery};
 pub use transaction::{Refusals, Transaction, TransactionQuery};
+pub use watch::{Change, Place, Watch};
 
 /// A pgbench script that appends one message, as the service does and without
 /// the service: the floor that `memory-bench` measures appends against.

@@ -11,6 +11,7 @@ use crate::{
     pool::{Pool, PoolStatus, Role},
     query::query,
     rows::{column, only},
+    watch::Feeds,
 };
 
 /// Conversations, and what is beside them, in Postgres, and the ephemeral ones
@@ -26,6 +27,7 @@ pub struct Store {
     /// then a clone.
     pub(crate) main: Pool,
     pub(crate) objects: Option<Objects>,
+    pub(crate) feeds: Feeds,
 }
 
 /// One page of a list.
@@ -73,6 +75,7 @@ impl Store {
             migrate::check(&pool).await?;
         }
         Ok(Self {
+            feeds: Feeds::new(config, &pool, &main),
             pool,
             main,
             windows: Windows::default(),

@@ -141,7 +141,8 @@ impl Store {
     }
 }
 
-fn transaction(row: &Row) -> Result<Transaction, StoreError> {
+/// Reads a change from the first seven columns of `transactions/list`.
+pub(crate) fn transaction(row: &Row) -> Result<Transaction, StoreError> {
     Ok(Transaction {
         actor: column(row, 0)?,
         action: column(row, 1)?,

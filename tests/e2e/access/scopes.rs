@@ -42,6 +42,7 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
             "ThreadService/GetThread",
             "ThreadService/ListBranches",
             "ThreadService/ListThreads",
+            "ThreadService/WatchThread",
         ],
     ),
     (

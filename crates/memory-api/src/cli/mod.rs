@@ -31,6 +31,7 @@ pub async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Threads(args) => commands::threads::run(args).await,
         Command::History(args) => commands::history::run(args).await,
         Command::Plan(args) => commands::plan::run(args).await,
+        Command::Watch(args) => commands::watch::run(args).await,
         Command::Status(args) => commands::status::run(args).await,
         Command::Doctor(args) => commands::doctor::run(config, args).await,
         Command::Config(args) => commands::config::run(config, args),

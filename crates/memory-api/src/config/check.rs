@@ -33,6 +33,7 @@ impl Config {
         span("server.stream_timeout", server.stream_timeout, SECOND..=DAY)?;
         count("server.max_calls", server.max_calls, 1..=100_000)?;
         count("server.max_streams", server.max_streams, 1..=10_000)?;
+        count("server.max_watches", server.max_watches, 1..=10_000)?;
         span(
             "server.grace_period",
             server.grace_period,

@@ -18,8 +18,8 @@ pub struct ServerConfig {
     /// shorter. 100ms to 10m. Default: 30s.
     #[serde(with = "humantime_serde")]
     pub call_timeout: Duration,
-    /// The longest that an import or an export may take. 1s to 24h. Default:
-    /// 1h.
+    /// The longest that an import, an export or a watch may take. 1s to 24h.
+    /// Default: 1h.
     #[serde(with = "humantime_serde")]
     pub stream_timeout: Duration,
     /// Calls under way at a time, over all connections; more are refused with
@@ -28,6 +28,9 @@ pub struct ServerConfig {
     /// Imports and exports under way at a time, counted apart from the calls. 1
     /// to 10,000. Default: 64.
     pub max_streams: usize,
+    /// Watches of threads under way at a time, counted apart from both. 1 to
+    /// 10,000. Default: 256.
+    pub max_watches: usize,
     /// How long calls under way may take to end when the server stops. 0s to
     /// 10m. Default: 20s.
     #[serde(with = "humantime_serde")]
@@ -54,6 +57,7 @@ impl Default for ServerConfig {
             stream_timeout: Duration::from_secs(3_600),
             max_calls: 1_024,
             max_streams: 64,
+            max_watches: 256,
             grace_period: Duration::from_secs(20),
             max_connection_age: Duration::from_secs(30 * 60),
             keepalive_interval: Duration::from_secs(60),

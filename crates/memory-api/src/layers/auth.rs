@@ -3,9 +3,11 @@
 use std::mem;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use memory_contract::{KeyScope, TenantId};
 use memory_store::{Authenticator, KeyHolder, acting};
+use tokio::time::sleep;
 use tonic::Status;
 use tower::{Layer, Service};
 
@@ -14,6 +16,10 @@ use super::record::Identity;
 use super::{Answer, Methods, Request, Response};
 use crate::config::AuthConfig;
 use crate::error::ApiError;
+
+/// How often the key of a call that goes on for long is looked up again. The
+/// answer may be as old as the database's keys are remembered.
+const STANDING: Duration = Duration::from_secs(5);
 
 /// Lets calls in that carry a valid API key with the scope of the call: one of the
 /// configuration, or else one of the database. Health and reflection are open.
@@ -34,6 +40,12 @@ pub(crate) fn admin_of<T>(request: &tonic::Request<T>) -> Result<TenantId, ApiEr
     let caller = caller_of(request)?;
     caller.require(KeyScope::Admin)?;
     Ok(caller.tenant.clone())
+}
+
+/// What lets a call in that goes on for long.
+pub(crate) fn standing_of<T>(request: &tonic::Request<T>) -> Result<Standing, ApiError> {
+    let standing: Option<&Standing> = request.extensions().get();
+    standing.cloned().ok_or(ApiError::Unauthenticated)
 }
 
 fn caller_of<T>(request: &tonic::Request<T>) -> Result<&Caller, ApiError> {
@@ -66,6 +78,27 @@ impl Auth {
             key: name,
             scopes,
         })
+    }
+}
+
+/// The key of a call, where that is one of the database: it may be revoked while
+/// the call is under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Standing(Option<(Auth, [u8; 32])>);
+
+impl Standing {
+    /// Waits until the key is nobody's any more. Where it cannot be looked up it
+    /// still counts.
+    pub(crate) async fn lost(&self) {
+        let Self(Some((auth, digest))) = self else {
+            return std::future::pending().await;
+        };
+        loop {
+            sleep(STANDING).await;
+            if let Err(ApiError::Unauthenticated) = auth.look_up(*digest).await {
+                return;
+            }
+        }
     }
 }
 
@@ -112,10 +145,13 @@ where
         let mut inner = mem::replace(&mut self.inner, clone);
         let auth = self.auth.clone();
         Box::pin(async move {
-            let caller = match claim {
-                Claim::Caller(caller) => Ok(caller),
-                Claim::Digest(digest) => auth.look_up(digest).await,
-                Claim::Nobody => Err(ApiError::Unauthenticated),
+            let (caller, standing) = match claim {
+                Claim::Caller(caller) => (Ok(caller), Standing(None)),
+                Claim::Digest(digest) => {
+                    let caller = auth.look_up(digest).await;
+                    (caller, Standing(Some((auth, digest))))
+                }
+                Claim::Nobody => (Err(ApiError::Unauthenticated), Standing(None)),
             };
             let caller = caller.and_then(|caller| {
                 Identity::tell(&request, &caller);
@@ -130,6 +166,7 @@ where
             };
             let actor = caller.key.clone();
             request.extensions_mut().insert(caller);
+            request.extensions_mut().insert(standing);
             acting(actor, inner.call(request)).await
         })
     }

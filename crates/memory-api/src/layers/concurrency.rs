@@ -17,21 +17,29 @@ const RETRY_AFTER: Duration = Duration::from_millis(500);
 
 /// Refuses calls beyond the limit at once. Imports and exports, which may last
 /// for an hour, have a limit of their own, so that they cannot keep short calls
-/// out. A call counts until its answer's body is dropped; that this happens at
-/// last is up to [`super::Deadlines`] around it.
+/// out; so have watches, which do nothing for most of their time. A call counts
+/// until its answer's body is dropped; that this happens at last is up to
+/// [`super::Deadlines`] around it.
 #[derive(Clone, Debug)]
 pub(crate) struct Concurrency {
     methods: Methods,
     calls: Arc<Semaphore>,
     streams: Arc<Semaphore>,
+    watches: Arc<Semaphore>,
 }
 
 impl Concurrency {
-    pub(crate) fn new(methods: Methods, max_calls: usize, max_streams: usize) -> Self {
+    pub(crate) fn new(
+        methods: Methods,
+        max_calls: usize,
+        max_streams: usize,
+        max_watches: usize,
+    ) -> Self {
         Self {
             methods,
             calls: Arc::new(Semaphore::new(max_calls)),
             streams: Arc::new(Semaphore::new(max_streams)),
+            watches: Arc::new(Semaphore::new(max_watches)),
         }
     }
 }
@@ -72,7 +80,9 @@ where
         if !method.ours {
             return Box::pin(self.inner.call(request));
         }
-        let limit = if method.streams {
+        let limit = if method.watches {
+            &self.limit.watches
+        } else if method.streams {
             &self.limit.streams
         } else {
             &self.limit.calls

@@ -147,7 +147,7 @@ mod tests {
     async fn an_answer_that_nobody_reads_gives_its_permit_back() {
         let methods = Methods::new();
         let layers = Deadlines::new(methods.clone(), TIMEOUT, TIMEOUT);
-        let mut server = layers.layer(Concurrency::new(methods, 1, 1).layer(service_fn(
+        let mut server = layers.layer(Concurrency::new(methods, 1, 1, 1).layer(service_fn(
             async |_: http::Request<Body>| {
                 Ok::<_, Infallible>(http::Response::new(Body::new(Silent)))
             },
@@ -155,6 +155,7 @@ mod tests {
         for path in [
             "/recollect.v1.ThreadService/GetThread",
             "/recollect.v1.MessageService/ExportMessages",
+            "/recollect.v1.ThreadService/WatchThread",
         ] {
             let mut call = || {
                 let request = http::Request::builder().uri(path);

@@ -22,6 +22,8 @@ pub(crate) struct Method {
     pub(crate) name: Arc<str>,
     /// Whether either side sends a stream.
     pub(crate) streams: bool,
+    /// Whether it waits for what others do, for as long as it may.
+    pub(crate) watches: bool,
     /// Whether it is one of ours; health and reflection are not.
     pub(crate) ours: bool,
     /// The scope that a key needs for it. `None` where there is nothing to
@@ -52,6 +54,9 @@ const OPEN: [(&str, &str); 4] = [
         "ServerReflectionInfo",
     ),
 ];
+
+/// The call that watches.
+const WATCH: (&str, &str) = ("recollect.v1.ThreadService", "WatchThread");
 
 impl Methods {
     /// Reads the descriptors.
@@ -105,6 +110,7 @@ fn entry(
         service: service.into(),
         name: name.into(),
         streams,
+        watches: (service, name) == WATCH,
         ours,
         scope,
         change: None,

@@ -16,7 +16,7 @@ mod record;
 mod repair;
 mod scopes;
 
-pub(crate) use auth::{Auth, admin_of, tenant_of};
+pub(crate) use auth::{Auth, Standing, admin_of, standing_of, tenant_of};
 pub(crate) use concurrency::Concurrency;
 pub(crate) use deadline::{Deadlines, remaining};
 pub(crate) use methods::Methods;

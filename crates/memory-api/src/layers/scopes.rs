@@ -28,6 +28,7 @@ const READ: &[(&str, &str)] = &[
     ("ThreadService", "GetThread"),
     ("ThreadService", "ListBranches"),
     ("ThreadService", "ListThreads"),
+    ("ThreadService", "WatchThread"),
 ];
 
 /// Calls that add or change.

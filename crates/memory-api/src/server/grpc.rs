@@ -31,7 +31,7 @@ use crate::layers::{Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, 
 use crate::refusals::RefusalLog;
 use crate::services::{
     About, Admin, Contexts, Files, Keys, Messages, Nodes, Plans, Policies, Recalls, SecretStore,
-    Threads,
+    Threads, Watching,
 };
 
 /// The largest request. An append may have 3 MiB of messages.
@@ -70,6 +70,7 @@ pub(super) async fn serve(
             methods.clone(),
             server.max_calls,
             server.max_streams,
+            server.max_watches,
         ))
         .layer(Auth::new(methods, &config.auth, keys))
         .into_inner();
@@ -92,11 +93,12 @@ pub(super) async fn serve(
         .await
 }
 
-/// All services over the parts.
+/// All services over the parts; `stop` ends streams that would go on for ever.
 pub(super) fn routes(
     config: &Config,
     parts: &Parts,
     health: HealthServer<impl Health>,
+    stop: CancellationToken,
 ) -> Result<Routes, ServerError> {
     let Parts {
         store,
@@ -118,6 +120,10 @@ pub(super) fn routes(
     let threads = Threads {
         store: store.clone(),
         indexer: indexer_handle.clone(),
+        watching: Watching {
+            stop,
+            retention: config.database.transaction_retention,
+        },
     };
     let messages = Messages {
         store: store.clone(),

@@ -182,7 +182,7 @@ impl Running {
     ) -> Result<(), ServerError> {
         let methods = Methods::new();
         let (reporter, health_service) = health_reporter();
-        let routes = grpc::routes(&config, &parts, health_service)?;
+        let routes = grpc::routes(&config, &parts, health_service, self.stop_calls.token())?;
         if let Some(indexer) = parts.indexer.take() {
             let stop = self.stop_work.token();
             self.work.spawn(indexer.run(stop));

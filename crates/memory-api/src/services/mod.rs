@@ -25,6 +25,7 @@ mod sessions;
 mod template;
 mod threads;
 mod tokens;
+mod watch;
 
 pub(crate) use admin::{About, Admin};
 pub(crate) use context::Contexts;
@@ -37,3 +38,4 @@ pub(crate) use policies::Policies;
 pub(crate) use recall::Recalls;
 pub(crate) use secrets::SecretStore;
 pub(crate) use threads::Threads;
+pub(crate) use watch::Watching;

@@ -8,7 +8,7 @@ use memory_contract::proto::{
     DeleteThreadRequest, DeleteThreadResponse, GetThreadRequest, GetThreadResponse,
     ListBranchesRequest, ListBranchesResponse, ListThreadsRequest, ListThreadsResponse,
     ResolveThreadRequest, ResolveThreadResponse, SessionRef, SetHeadRequest, SetHeadResponse,
-    UpdateThreadRequest, UpdateThreadResponse,
+    UpdateThreadRequest, UpdateThreadResponse, WatchThreadRequest,
 };
 use memory_contract::{
     AppId, Invalid, InvalidFields, MemoryPolicy, PageToken, PolicyLevel, Session, SessionNames,
@@ -23,6 +23,7 @@ use tonic::{Request, Response, Status, async_trait};
 use super::fields::Fields;
 use super::policies::policy_of;
 use super::sessions::{Conversation, complete, names, required_choice};
+use super::watch::{Events, Watcher, Watching};
 use crate::error::ApiError;
 use crate::layers::tenant_of;
 
@@ -31,6 +32,7 @@ use crate::layers::tenant_of;
 pub(crate) struct Threads {
     pub(crate) store: Store,
     pub(crate) indexer: Option<IndexerHandle>,
+    pub(crate) watching: Watching,
 }
 
 #[async_trait]
@@ -96,6 +98,16 @@ impl ThreadService for Threads {
         request: Request<ListBranchesRequest>,
     ) -> Result<Response<ListBranchesResponse>, Status> {
         Ok(Response::new(self.branches(request).await?))
+    }
+
+    type WatchThreadStream = Events;
+
+    async fn watch_thread(
+        &self,
+        request: Request<WatchThreadRequest>,
+    ) -> Result<Response<Events>, Status> {
+        let watcher = Watcher::begin(&self.store, &self.watching, request).await?;
+        Ok(Response::new(watcher.run()))
     }
 }
 

@@ -139,6 +139,11 @@ impl From<ApiError> for Answer {
                 ErrorReason::DeadlineExceeded,
                 "the deadline of the call, or the server's own limit for a call, has passed",
             ),
+            ApiError::Stopping => Self::new(
+                Code::Unavailable,
+                ErrorReason::ServerStopping,
+                "the server stops; come back a little later, with the cursor of the last event",
+            ),
             ApiError::Unreadable { problem } => {
                 Self::new(Code::InvalidArgument, ErrorReason::InvalidField, problem)
             }

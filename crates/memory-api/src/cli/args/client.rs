@@ -268,6 +268,36 @@ pub struct HistoryArgs {
     pub client: ClientArgs,
 }
 
+/// `recollect watch`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  recollect watch 0197b6a0-5f0e-7c3e-9a39-5d6c2e1f0a11
+  recollect watch --user ada --session thread:42 --json | jq -r .action
+
+A line tells when, what was done, to how many things, who did it and to what
+else. It ends when the conversation is deleted, or with Ctrl-C.")]
+pub struct WatchArgs {
+    /// The thread's id; or name the conversation with --app, --user, --session.
+    #[arg(value_name = "THREAD_ID", conflicts_with_all = ["user", "session"])]
+    pub thread: Option<String>,
+    /// The app.
+    #[arg(long, default_value = "default")]
+    pub app: String,
+    /// The user.
+    #[arg(long, requires = "session")]
+    pub user: Option<String>,
+    /// The session key.
+    #[arg(long, value_name = "KEY", required_unless_present = "thread")]
+    pub session: Option<String>,
+    /// Begin with what was done after this cursor, which --json prints.
+    #[arg(long)]
+    pub cursor: Option<String>,
+    /// The server.
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
 fn score(text: &str) -> Result<f32, String> {
     match text.parse() {
         Ok(score @ 0.0..=1.0) => Ok(score),

@@ -12,6 +12,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub use client::{
     ExportArgs, Format, HistoryArgs, ImportArgs, MethodArg, RecallArgs, ScopeArg, ThreadsArgs,
+    WatchArgs,
 };
 pub use context::{ContextArgs, ModeArg};
 pub use keys::{CreateKeyArgs, KeyNameArgs, KeyScopeArg, KeysArgs, KeysCommand, ListKeysArgs};
@@ -75,6 +76,8 @@ pub enum Command {
     History(HistoryArgs),
     /// Show what an agent means to do in a conversation, and what it has tried.
     Plan(PlanArgs),
+    /// Tell what is done to a conversation, as it is done.
+    Watch(WatchArgs),
     /// Tell how the server and its index are doing.
     Status(ClientArgs),
     /// Check the set-up, and say how to mend what is wrong.

@@ -15,6 +15,7 @@ pub mod recall;
 pub mod serve;
 pub mod status;
 pub mod threads;
+pub mod watch;
 
 mod checks;
 mod database_checks;

@@ -93,12 +93,22 @@ pub fn role(role: i32) -> &'static str {
 
 /// A time to the minute, in UTC. Empty where there is none.
 pub fn clock(time: Option<&Timestamp>) -> String {
-    time.and_then(|time| OffsetDateTime::from_unix_timestamp(time.seconds).ok())
-        .and_then(|time| {
-            time.format(format_description!("[year]-[month]-[day] [hour]:[minute]"))
-                .ok()
-        })
+    let minute = format_description!("[year]-[month]-[day] [hour]:[minute]");
+    utc(time)
+        .and_then(|time| time.format(minute).ok())
         .unwrap_or_default()
+}
+
+/// A time to the second, in UTC. Empty where there is none.
+pub fn second(time: Option<&Timestamp>) -> String {
+    let second = format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
+    utc(time)
+        .and_then(|time| time.format(second).ok())
+        .unwrap_or_default()
+}
+
+fn utc(time: Option<&Timestamp>) -> Option<OffsetDateTime> {
+    OffsetDateTime::from_unix_timestamp(time?.seconds).ok()
 }
 
 /// A duration as people write it: `0.85 s`, `12 ms`.

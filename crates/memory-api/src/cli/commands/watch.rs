@@ -1,0 +1,86 @@
+//! `recollect watch`.
+
+use std::io::Write as _;
+
+use memory_contract::proto::{SessionRef, WatchThreadRequest, WatchThreadResponse};
+use tonic::Code;
+
+use super::signals::Stop;
+use crate::cli::args::WatchArgs;
+use crate::cli::client::Client;
+use crate::cli::failure::Failure;
+use crate::cli::output::{JsonLines, exact, second};
+
+/// Prints what is done to a thread, a line each, until it is deleted or somebody
+/// stops it.
+///
+/// # Errors
+/// When there is no such thread, or the server cannot be reached, refuses or
+/// stops.
+pub async fn run(args: WatchArgs) -> Result<(), Failure> {
+    let mut stop = Stop::listen(false)?;
+    tokio::select! {
+        _ = stop.wait() => Ok(()),
+        done = watch(args) => done,
+    }
+}
+
+async fn watch(args: WatchArgs) -> Result<(), Failure> {
+    let client = Client::connect(&args.client.server).await?;
+    let session = SessionRef {
+        app_id: args.app,
+        user_id: args.user.unwrap_or_default(),
+        session_key: args.session.unwrap_or_default(),
+        agent_session_key: String::new(),
+    };
+    let mut request = WatchThreadRequest {
+        session: args.thread.is_none().then_some(session),
+        thread_id: args.thread.unwrap_or_default(),
+        cursor: args.cursor.unwrap_or_default(),
+    };
+    loop {
+        let begun = client.threads().watch_thread(request.clone()).await;
+        let mut events = begun
+            .map_err(|status| client.failure(&status))?
+            .into_inner();
+        loop {
+            match events.message().await {
+                Ok(Some(event)) => {
+                    print(&event, args.client.json)?;
+                    request.cursor = event.cursor;
+                }
+                Ok(None) => return Ok(()),
+                // The server lets no stream go on for ever.
+                Err(status) if status.code() == Code::DeadlineExceeded => break,
+                Err(status) => return Err(client.failure(&status)),
+            }
+        }
+    }
+}
+
+/// Prints a line, at once also where the output is a pipe.
+fn print(event: &WatchThreadResponse, json: bool) -> Result<(), Failure> {
+    if json {
+        let mut lines = JsonLines::stdout();
+        lines.write("WatchThreadResponse", event)?;
+        return lines.finish();
+    }
+    let WatchThreadResponse {
+        action,
+        actor,
+        subject,
+        item_count,
+        create_time,
+        cursor: _,
+    } = event;
+    let line = format!(
+        "{}  {action:<18} {item_count:>5}  {}  {}",
+        second(create_time.as_ref()),
+        exact(actor),
+        exact(subject),
+    );
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}", line.trim_end())
+        .and_then(|()| out.flush())
+        .map_err(Failure::output)
+}

@@ -1,0 +1,244 @@
+//! What is done to a thread, as a stream.
+
+use std::time::Duration;
+
+use memory_contract::proto::{WatchThreadRequest, WatchThreadResponse};
+use memory_contract::{Cursor, Invalid, TenantId, ThreadId, timestamp};
+use memory_store::{Change, Place, Store, Transaction, Watch, acting, actor};
+use time::OffsetDateTime;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Status};
+use tracing::Instrument as _;
+
+use super::sessions::{Conversation, required_choice};
+use crate::error::ApiError;
+use crate::layers::{Standing, standing_of, tenant_of};
+
+/// Events that wait for a slow caller. Nothing is read for it meanwhile.
+const WAITING: usize = 16;
+/// By how much the clocks of the database and of this process may differ.
+const CLOCKS: Duration = Duration::from_secs(3_600);
+/// What the first event tells.
+const WATCH: &str = "watch";
+/// After what no other can come.
+const LAST: &str = "delete_thread";
+
+/// The events of a stream.
+pub(crate) type Events = ReceiverStream<Result<WatchThreadResponse, Status>>;
+type Sender = mpsc::Sender<Result<WatchThreadResponse, Status>>;
+
+/// What all streams of a server have to know.
+#[derive(Clone, Debug)]
+pub(crate) struct Watching {
+    /// The server stops.
+    pub(crate) stop: CancellationToken,
+    /// How long it is known who did what.
+    pub(crate) retention: Duration,
+}
+
+/// Tells what is done to one thread.
+pub(super) struct Watcher {
+    watch: Watch,
+    stream: Stream,
+    standing: Standing,
+    stop: CancellationToken,
+}
+
+/// What a cursor belongs to.
+#[derive(Clone, Debug, Hash)]
+struct Stream {
+    kind: &'static str,
+    tenant: TenantId,
+    thread: ThreadId,
+}
+
+/// How a stream ended without an error.
+enum End {
+    /// There is nothing left to tell.
+    Deleted,
+    /// The caller has gone.
+    Gone,
+}
+
+impl Watcher {
+    /// Checks the request, and begins to watch.
+    pub(super) async fn begin(
+        store: &Store,
+        watching: &Watching,
+        request: Request<WatchThreadRequest>,
+    ) -> Result<Self, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let standing = standing_of(&request)?;
+        let (call, _, request) = request.into_parts();
+        let WatchThreadRequest {
+            thread_id,
+            session,
+            cursor,
+        } = request;
+        let choice = required_choice(&call, &thread_id, session)?;
+        let thread = match choice.complete(store, &tenant).await? {
+            Conversation::Thread(id) => id,
+            Conversation::Session(session) => store.find_thread(&tenant, &session).await?.id,
+        };
+        let stream = Stream {
+            kind: WATCH,
+            tenant,
+            thread,
+        };
+        let from = place(&stream, &cursor, watching.retention)?;
+        Ok(Self {
+            watch: store.watch_thread(&stream.tenant, thread, from).await?,
+            stream,
+            standing,
+            stop: watching.stop.clone(),
+        })
+    }
+
+    /// Sends the events until the thread is gone, the caller is, or the server
+    /// stops. The deadline of the call is kept by its layer.
+    pub(super) fn run(self) -> Events {
+        let (sender, receiver) = mpsc::channel(WAITING);
+        let Self {
+            watch,
+            stream,
+            standing,
+            stop,
+        } = self;
+        let work = async move {
+            let ended = tokio::select! {
+                () = sender.closed() => return,
+                () = stop.cancelled() => Err(ApiError::Stopping),
+                () = standing.lost() => Err(ApiError::Unauthenticated),
+                ended = send(watch, &stream, &sender) => ended,
+            };
+            match ended {
+                Ok(End::Deleted | End::Gone) => {}
+                // Without it the end would look like that of a deleted thread.
+                // Who reads slowly is waited for until the deadline of the call.
+                Err(error) => drop(sender.send(Err(error.into())).await),
+            }
+        };
+        tokio::spawn(acting(actor(), work).in_current_span());
+        ReceiverStream::new(receiver)
+    }
+}
+
+async fn send(mut watch: Watch, stream: &Stream, sender: &Sender) -> Result<End, ApiError> {
+    let first = Change {
+        transaction: Transaction {
+            actor: actor(),
+            action: WATCH.to_owned(),
+            thread: Some(stream.thread),
+            subject: String::new(),
+            item_count: 0,
+            result: String::new(),
+            created: OffsetDateTime::now_utc(),
+        },
+        place: watch.place(),
+    };
+    let mut changes = vec![first];
+    loop {
+        for change in changes {
+            let is_last = change.transaction.action == LAST;
+            if sender.send(Ok(event(stream, change))).await.is_err() {
+                return Ok(End::Gone);
+            }
+            if is_last {
+                return Ok(End::Deleted);
+            }
+        }
+        changes = watch.next().await?;
+    }
+}
+
+fn event(stream: &Stream, change: Change) -> WatchThreadResponse {
+    let Change {
+        transaction,
+        place: Place { chat, main },
+    } = change;
+    let Transaction {
+        actor,
+        action,
+        thread: _,
+        subject,
+        item_count,
+        result: _,
+        created,
+    } = transaction;
+    WatchThreadResponse {
+        action,
+        actor,
+        subject,
+        item_count,
+        create_time: Some(timestamp(created)),
+        cursor: Cursor::at(stream, [chat, main]),
+    }
+}
+
+/// Reads a cursor.
+fn place(stream: &Stream, cursor: &str, retention: Duration) -> Result<Option<Place>, Invalid> {
+    let Some([chat, main]) = Cursor::place(stream, cursor)? else {
+        return Ok(None);
+    };
+    let place = Place { chat, main };
+    let (time, now) = (place.time(), OffsetDateTime::now_utc());
+    if time < now - retention {
+        return Err(Invalid::new(
+            "cursor",
+            "is older than what the server keeps; start again without it",
+        ));
+    }
+    if time > now + CLOCKS {
+        return Err(Invalid::new("cursor", "is none that this service gave out"));
+    }
+    Ok(Some(place))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: Duration = Duration::from_secs(24 * 3_600);
+
+    fn stream(tenant: &str, thread: u128) -> Stream {
+        Stream {
+            kind: WATCH,
+            tenant: TenantId::new(tenant),
+            thread: ThreadId::from(uuid::Uuid::from_u128(thread)),
+        }
+    }
+
+    fn ids(time: OffsetDateTime) -> i64 {
+        i64::try_from(time.unix_timestamp_nanos() / 1_000 * 256).unwrap()
+    }
+
+    #[test]
+    fn a_cursor_is_good_for_its_thread_and_for_as_long_as_changes_are_kept() {
+        let now = OffsetDateTime::now_utc();
+        let own = stream("a", 1);
+        let at = |time| [ids(time), ids(time) + 7];
+        let check = |stream: &Stream, place_of: [i64; 2]| {
+            place(stream, &Cursor::at(&own, place_of), DAY).map_err(|invalid| invalid.field)
+        };
+        let [chat, main] = at(now - DAY / 2);
+        let good = Ok(Some(Place { chat, main }));
+        assert_eq!(check(&own, [chat, main]), good);
+        for (other, at) in [
+            (stream("a", 2), at(now)),
+            (stream("b", 1), at(now)),
+            (own.clone(), at(now - DAY * 2)),
+            (own.clone(), at(now + DAY)),
+            (own.clone(), [i64::MIN; 2]),
+            (own.clone(), [i64::MAX; 2]),
+        ] {
+            assert_eq!(check(&other, at), Err("cursor".to_owned()), "{at:?}");
+        }
+        assert_eq!(place(&own, "", DAY), Ok(None));
+        let cut = &Cursor::at(&own, at(now))[..30];
+        for wrong in ["x", "~", cut] {
+            assert!(place(&own, wrong, DAY).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Asking a database what was done to the threads that somebody watches: one
+//! task, and one query for all threads of a tenant.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use memory_contract::{TenantId, ThreadId};
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
+use uuid::Uuid;
+
+use super::horizon::{Horizon, Moment};
+use crate::{
+    StoreError, Transaction,
+    pool::Pool,
+    query::{Params, query},
+    rows::{column, only},
+    transaction::transaction,
+};
+
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(250);
+/// Changes of one thread that one query returns.
+pub(super) const ROWS: usize = 256;
+
+/// What happens in one database. A clone shares it.
+#[derive(Clone)]
+pub(crate) struct Feed {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    pool: Pool,
+    horizon: Mutex<Horizon>,
+    watched: Mutex<Watched>,
+}
+
+#[derive(Default)]
+struct Watched {
+    /// Whether there is a task that looks.
+    looking: bool,
+    tenants: HashMap<TenantId, HashMap<ThreadId, Entry>>,
+}
+
+/// A thread that somebody watches.
+struct Entry {
+    windows: watch::Sender<Arc<Window>>,
+    /// The place up to which everything was shown.
+    place: i64,
+    /// What was shown after it; sorted.
+    shown: Vec<i64>,
+}
+
+/// The newest changes of a thread. Only the last window is kept: a reader that
+/// was too slow for one reads for itself.
+#[derive(Debug)]
+pub(super) struct Window {
+    /// Every change after this place that could be seen is in the window.
+    pub(super) after: i64,
+    /// Whatever can still come into view lies after this place.
+    pub(super) settled: i64,
+    pub(super) changes: Vec<Noted>,
+}
+
+/// A change with its id.
+#[derive(Clone, Debug)]
+pub(super) struct Noted {
+    pub(super) id: i64,
+    pub(super) transaction: Transaction,
+}
+
+impl Feed {
+    /// A feed that nobody watches yet. `overlap` is longer than a transaction of
+    /// the service may live after it has noted a change.
+    pub(super) fn new(pool: Pool, overlap: Duration) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                pool,
+                horizon: Mutex::new(Horizon::new(overlap)),
+                watched: Mutex::default(),
+            }),
+        }
+    }
+
+    /// The place up to which a read that begins now sees every change.
+    pub(super) fn settled(&self) -> i64 {
+        self.shared.horizon().settled()
+    }
+
+    /// As [`Feed::settled`], also where nobody has looked for a while.
+    pub(super) async fn look(&self) -> Result<i64, StoreError> {
+        if !self.shared.horizon().is_fresh(PAUSE * 2) {
+            // What the first one meets has mostly ended at the second.
+            self.shared.look().await?;
+            self.shared.look().await?;
+        }
+        Ok(self.settled())
+    }
+
+    /// The oldest changes of a thread after a place, at most [`ROWS`].
+    pub(super) async fn read(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        after: i64,
+    ) -> Result<Vec<Noted>, StoreError> {
+        self.shared.read(tenant, &[(thread, after)]).await
+    }
+
+    /// Watches a thread. Where nobody else does, everything after `place` will
+    /// be shown.
+    pub(super) fn join(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        place: i64,
+    ) -> watch::Receiver<Arc<Window>> {
+        let mut watched = self.shared.watched();
+        let threads = watched.tenants.entry(tenant.clone()).or_default();
+        let entry = threads.entry(thread).or_insert_with(|| Entry::new(place));
+        let mut windows = entry.windows.subscribe();
+        // What was shown before may be news to whoever comes now.
+        windows.mark_changed();
+        if !watched.looking {
+            watched.looking = true;
+            tokio::spawn(look_on(Arc::clone(&self.shared)));
+        }
+        windows
+    }
+
+    /// Ends what [`Feed::join`] began, just before its receiver is dropped.
+    pub(super) fn leave(&self, tenant: &TenantId, thread: ThreadId) {
+        let mut watched = self.shared.watched();
+        let Some(threads) = watched.tenants.get_mut(tenant) else {
+            return;
+        };
+        if threads
+            .get(&thread)
+            .is_some_and(|entry| entry.windows.receiver_count() <= 1)
+        {
+            threads.remove(&thread);
+        }
+        if threads.is_empty() {
+            watched.tenants.remove(tenant);
+        }
+    }
+}
+
+impl Entry {
+    fn new(place: i64) -> Self {
+        let window = Window {
+            after: place,
+            settled: place,
+            changes: Vec::new(),
+        };
+        Self {
+            windows: watch::Sender::new(Arc::new(window)),
+            place,
+            shown: Vec::new(),
+        }
+    }
+
+    /// Shows changes after a place, if there is one among them that was not
+    /// shown, or if those that were shown need not be read again.
+    fn show(&mut self, after: i64, settled: i64, changes: Vec<Noted>) {
+        let shown = |change: &Noted| self.shown.binary_search(&change.id).is_ok();
+        let is_news = !changes.iter().all(shown);
+        let is_over = self.shown.last().is_some_and(|last| *last <= settled);
+        if !is_news && !is_over {
+            return;
+        }
+        self.place = settled.max(after);
+        let is_whole = changes.len() < ROWS;
+        let unsettled = changes.iter().map(|change| change.id);
+        self.shown = match is_whole {
+            true => unsettled.filter(|id| *id > self.place).collect(),
+            false => Vec::new(),
+        };
+        self.windows.send_replace(Arc::new(Window {
+            // There are more: everybody has to read for themselves.
+            after: if is_whole { after } else { i64::MAX },
+            settled,
+            changes: if is_whole { changes } else { Vec::new() },
+        }));
+    }
+}
+
+/// Looks again and again until nobody watches.
+async fn look_on(shared: Arc<Shared>) {
+    let mut ticks = interval(PAUSE);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut failing = false;
+    loop {
+        ticks.tick().await;
+        let Some(asked) = shared.asked() else {
+            return;
+        };
+        let result = shared.show(&asked).await;
+        if let (Err(error), false) = (&result, failing) {
+            tracing::warn!(%error, "changes of threads cannot be told; trying again");
+        }
+        failing = result.is_err();
+    }
+}
+
+/// The threads of a tenant, each with the place after which to read.
+type Places = Vec<(ThreadId, i64)>;
+
+impl Shared {
+    /// What to ask for; `None` where nobody watches any more, and then nobody
+    /// looks either.
+    fn asked(&self) -> Option<Vec<(TenantId, Places)>> {
+        let mut watched = self.watched();
+        if watched.tenants.is_empty() {
+            watched.looking = false;
+            return None;
+        }
+        let places = |threads: &HashMap<ThreadId, Entry>| {
+            let place = |(thread, entry): (&ThreadId, &Entry)| (*thread, entry.place);
+            threads.iter().map(place).collect()
+        };
+        let tenants = watched.tenants.iter();
+        Some(
+            tenants
+                .map(|(tenant, threads)| (tenant.clone(), places(threads)))
+                .collect(),
+        )
+    }
+
+    /// Shows what is new of all tenants; an error keeps no other tenant's back.
+    async fn show(&self, asked: &[(TenantId, Places)]) -> Result<(), StoreError> {
+        // Before anything is read: so what is settled is in what is read.
+        let settled = self.look().await?;
+        let mut result = Ok(());
+        for (tenant, places) in asked {
+            match self.read(tenant, places).await {
+                Ok(changes) => self.show_to(tenant, places, settled, changes),
+                Err(error) => result = Err(error),
+            }
+        }
+        result
+    }
+
+    fn show_to(&self, tenant: &TenantId, places: &Places, settled: i64, changes: Vec<Noted>) {
+        let mut of_threads: HashMap<ThreadId, Vec<Noted>> = HashMap::new();
+        for change in changes {
+            if let Some(thread) = change.transaction.thread {
+                of_threads.entry(thread).or_default().push(change);
+            }
+        }
+        let mut watched = self.watched();
+        let Some(threads) = watched.tenants.get_mut(tenant) else {
+            return;
+        };
+        for (thread, after) in places {
+            if let Some(entry) = threads.get_mut(thread) {
+                let changes = of_threads.remove(thread).unwrap_or_default();
+                entry.show(*after, settled, changes);
+            }
+        }
+    }
+
+    async fn look(&self) -> Result<i64, StoreError> {
+        let row = only(self.pool.call(query!("transactions/horizon"), &[]).await?)?;
+        let moment = Moment {
+            now: column(&row, 0)?,
+            oldest: column(&row, 1)?,
+            own: column(&row, 2)?,
+        };
+        Ok(self.horizon().see(moment))
+    }
+
+    async fn read(
+        &self,
+        tenant: &TenantId,
+        places: &[(ThreadId, i64)],
+    ) -> Result<Vec<Noted>, StoreError> {
+        let threads: Vec<Uuid> = places.iter().map(|(thread, _)| thread.uuid()).collect();
+        let after: Vec<i64> = places.iter().map(|(_, after)| *after).collect();
+        let limit = ROWS as i64;
+        let params: Params<'_> = &[&tenant.as_str(), &threads, &after, &limit];
+        let rows = self
+            .pool
+            .within(tenant, query!("transactions/watch"), params)
+            .await?;
+        let noted = |row| {
+            Ok(Noted {
+                id: column(row, 7)?,
+                transaction: transaction(row)?,
+            })
+        };
+        rows.iter().map(noted).collect()
+    }
+
+    fn horizon(&self) -> MutexGuard<'_, Horizon> {
+        self.horizon.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watched(&self) -> MutexGuard<'_, Watched> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Feed {
+    /// Only how many threads are watched.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let watched = self.shared.watched();
+        let threads: usize = watched.tenants.values().map(HashMap::len).sum();
+        f.debug_struct("Feed").field("threads", &threads).finish()
+    }
+}

@@ -1,0 +1,150 @@
+//! How far back a change can lie that nobody could see yet.
+//!
+//! A change's id is the time of its writing, which is before its commit: it may
+//! become visible after changes with later ids. What bounds that are transaction
+//! numbers. A number that is given out now is greater than those of all
+//! transactions that have written by now; once all up to it have ended, whatever
+//! is still to be seen was written later. A change takes its id when its
+//! transaction has a number already, because something else was written, or
+//! locked, before.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// The ids of a second.
+const SECOND: i64 = 1_000_000 * 256;
+/// By how much a clock may be set back unnoticed.
+const SLACK: i64 = SECOND;
+/// Two moments that are closer together are one.
+const APART: i64 = SECOND / 20;
+
+/// What a database says of itself at a moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    /// The id that a change would get.
+    pub(super) now: i64,
+    /// The oldest transaction number under way.
+    pub(super) oldest: i64,
+    /// A transaction number that was given out just then.
+    pub(super) own: i64,
+}
+
+/// The place up to which every change of a database can be seen.
+#[derive(Debug)]
+pub(super) struct Horizon {
+    /// Longer than any transaction of the service lives after it has noted a
+    /// change: whoever else holds a transaction open holds up nobody for longer.
+    overlap: i64,
+    /// Moments whose transactions may still be under way, the oldest first.
+    marks: VecDeque<Moment>,
+    settled: i64,
+    looked: Option<Instant>,
+}
+
+impl Horizon {
+    pub(super) fn new(overlap: Duration) -> Self {
+        Self {
+            overlap: ids(overlap),
+            marks: VecDeque::new(),
+            settled: 0,
+            looked: None,
+        }
+    }
+
+    /// The place up to which whatever begins to read now sees every change.
+    pub(super) fn settled(&self) -> i64 {
+        self.settled
+    }
+
+    /// Whether a moment was seen so recently that another tells nothing new.
+    pub(super) fn is_fresh(&self, within: Duration) -> bool {
+        self.looked.is_some_and(|at| at.elapsed() <= within)
+    }
+
+    /// Takes a moment, and tells the place.
+    pub(super) fn see(&mut self, moment: Moment) -> i64 {
+        let earliest = moment.now - self.overlap;
+        self.settled = self.settled.max(earliest);
+        while let Some(mark) = self.marks.front() {
+            if mark.own <= moment.oldest {
+                self.settled = self.settled.max(mark.now - SLACK);
+            } else if mark.now >= earliest {
+                break;
+            }
+            self.marks.pop_front();
+        }
+        // One that comes late, by another connection, would break the order.
+        let later = |mark: &Moment| moment.now > mark.now + APART && moment.own > mark.own;
+        if self.marks.back().is_none_or(later) {
+            self.marks.push_back(moment);
+        }
+        self.looked = Some(Instant::now());
+        self.settled
+    }
+}
+
+/// How many ids are given out in a time, at most.
+pub(super) fn ids(time: Duration) -> i64 {
+    i64::try_from(time.as_micros().saturating_mul(256)).unwrap_or(i64::MAX / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OVERLAP: Duration = Duration::from_secs(60);
+
+    /// A moment at a second, with the numbers of the oldest transaction under
+    /// way and of its own.
+    fn at(second: i64, oldest: i64, own: i64) -> Moment {
+        Moment {
+            now: (1_000_000 + second) * SECOND,
+            oldest,
+            own,
+        }
+    }
+
+    fn second(settled: i64) -> i64 {
+        settled / SECOND - 1_000_000
+    }
+
+    #[test]
+    fn a_moment_is_settled_when_its_transactions_have_ended() {
+        let mut horizon = Horizon::new(OVERLAP);
+        assert_eq!(second(horizon.see(at(0, 10, 10))), -60, "nothing is known");
+        assert_eq!(second(horizon.see(at(10, 11, 11))), -1);
+        assert_eq!(second(horizon.see(at(20, 12, 12))), 9);
+        assert_eq!(second(horizon.settled()), 9);
+    }
+
+    #[test]
+    fn an_open_transaction_holds_the_place_until_it_ends() {
+        let mut horizon = Horizon::new(OVERLAP);
+        horizon.see(at(0, 10, 10));
+        // Number 11 writes at second 5, and stays.
+        assert_eq!(second(horizon.see(at(10, 11, 12))), -1);
+        assert_eq!(second(horizon.see(at(20, 11, 20))), -1);
+        assert_eq!(second(horizon.see(at(30, 11, 30))), -1);
+        // It has ended.
+        assert_eq!(second(horizon.see(at(40, 40, 40))), 29);
+    }
+
+    #[test]
+    fn nobody_holds_the_place_for_longer_than_the_overlap() {
+        let mut horizon = Horizon::new(OVERLAP);
+        horizon.see(at(0, 10, 10));
+        for now in (10..200).step_by(10) {
+            assert_eq!(second(horizon.see(at(now, 5, 10 + now))), now - 60);
+            assert!(horizon.marks.len() <= 8);
+        }
+    }
+
+    #[test]
+    fn moments_that_come_late_move_nothing_back() {
+        let mut horizon = Horizon::new(OVERLAP);
+        horizon.see(at(0, 10, 10));
+        assert_eq!(second(horizon.see(at(10, 20, 20))), -1);
+        assert_eq!(second(horizon.see(at(9, 10, 15))), -1);
+        assert_eq!(second(horizon.see(at(20, 21, 21))), 9);
+    }
+}

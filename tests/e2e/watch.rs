@@ -1,0 +1,335 @@
+//! Watching a thread on one server.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use memory_contract::proto::{
+    ClearThreadRequest, CreateApiKeyRequest, CreateThreadRequest, DeleteMessageRequest,
+    DeleteThreadRequest, ImportMessagesRequest, KeyScope, MemoryPolicy, RevokeApiKeyRequest, Role,
+    SetHeadRequest, UpdateThreadRequest, WatchThreadRequest, WatchThreadResponse,
+};
+use prost_types::FieldMask;
+use recollect_tests::{
+    Client, Events, Key, PLAIN, Refused as _, Spawned, app, node, node_turn, say, session, trials,
+    turn, watch_request,
+};
+use serde_json::Value;
+use tokio_stream::StreamExt as _;
+use tonic::{Code, Request};
+
+use crate::plain;
+
+trials![
+    a_watch_tells_what_is_done_in_order_and_ends_with_the_thread,
+    a_watch_goes_on_after_its_cursor,
+    a_watch_finds_the_thread_of_a_session,
+    a_cursor_belongs_to_its_thread,
+    an_ephemeral_thread_cannot_be_watched,
+    a_slow_reader_of_a_watch_misses_nothing,
+    a_watch_ends_at_the_callers_deadline,
+    a_watch_ends_when_its_key_is_revoked,
+    the_cli_prints_what_is_done,
+    the_cli_stops_watching_at_once,
+];
+
+/// Does all kinds of things to a thread, and returns what they are called.
+pub async fn change(client: &Client, thread_id: &str) -> Vec<&'static str> {
+    let stored = client.append(thread_id, turn("Q1", "A1")).await;
+    client.append(thread_id, turn("Q2", "A2")).await;
+    let head = SetHeadRequest {
+        thread_id: thread_id.to_owned(),
+        head_message_id: stored.messages[1].message_id.clone(),
+        expected_head: None,
+    };
+    client.threads().set_head(head).await.unwrap();
+    let update = UpdateThreadRequest {
+        thread_id: thread_id.to_owned(),
+        policy: Some(MemoryPolicy {
+            top_k: Some(7),
+            ..Default::default()
+        }),
+        update_mask: Some(FieldMask {
+            paths: vec!["policy".to_owned()],
+        }),
+        ..Default::default()
+    };
+    client.threads().update_thread(update).await.unwrap();
+    let delete = DeleteMessageRequest {
+        thread_id: thread_id.to_owned(),
+        message_id: stored.messages[0].message_id.clone(),
+    };
+    client.messages().delete_message(delete).await.unwrap();
+    let clear = ClearThreadRequest {
+        thread_id: thread_id.to_owned(),
+    };
+    client.threads().clear_thread(clear).await.unwrap();
+    vec![
+        "append_messages",
+        "append_messages",
+        "set_head",
+        "update_thread",
+        "delete_message",
+        "clear_thread",
+    ]
+}
+
+pub async fn delete(client: &Client, thread_id: &str) {
+    let delete = DeleteThreadRequest {
+        thread_id: thread_id.to_owned(),
+    };
+    client.threads().delete_thread(delete).await.unwrap();
+}
+
+async fn a_watch_tells_what_is_done_in_order_and_ends_with_the_thread() {
+    let (one, other) = (plain().await, PLAIN.client(Key::AcmeToo).await);
+    let app = app();
+    let (thread_id, beside) = (one.thread(&app).await, one.thread(&app).await);
+    one.append(&thread_id, turn("Before?", "Before.")).await;
+    let mut events = one.watch(&thread_id, "").await;
+    assert_eq!(events.first.actor, Key::Acme.name());
+    one.append(&beside, turn("Beside?", "Beside.")).await;
+
+    for action in change(&other, &thread_id).await {
+        let event = events.next().await;
+        assert_eq!(event.action, action);
+        assert_eq!(event.actor, Key::AcmeToo.name());
+        match action {
+            "append_messages" | "clear_thread" => assert!(event.item_count >= 2, "{event:?}"),
+            "set_head" | "delete_message" => assert!(!event.subject.is_empty(), "{event:?}"),
+            _ => assert_eq!(event.item_count, 1),
+        }
+    }
+    one.add_turn(node_turn(&node(&thread_id, "planner"), "Q", "A"))
+        .await;
+    let event = events.next().await;
+    assert_eq!(event.action, "add_node_turn");
+    assert_eq!(event.subject, "planner");
+    // What is refused is no change.
+    let head = SetHeadRequest {
+        thread_id: thread_id.clone(),
+        head_message_id: uuid::Uuid::new_v4().to_string(),
+        expected_head: None,
+    };
+    one.threads().set_head(head).await.refused();
+
+    delete(&one, &thread_id).await;
+    let (rest, failure) = events.rest().await;
+    assert_eq!(failure, None);
+    let rest: Vec<_> = rest.iter().map(|event| event.action.as_str()).collect();
+    assert_eq!(rest, ["delete_thread"]);
+    let request = watch_request(&thread_id, "");
+    let gone = one.threads().watch_thread(request).await.refused();
+    gone.is(Code::NotFound, "THREAD_NOT_FOUND");
+}
+
+async fn a_watch_goes_on_after_its_cursor() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let events = client.watch(&thread_id, "").await;
+    let start = events.first.cursor.clone();
+    drop(events);
+    let expected = change(&client, &thread_id).await;
+
+    // From the start, from the middle, from the end. What comes once more is what
+    // came just before.
+    let mut events = client.watch(&thread_id, &start).await;
+    let mut told: Vec<WatchThreadResponse> = Vec::new();
+    while told.last().is_none_or(|last| last.action != "clear_thread") {
+        told.push(events.next().await);
+    }
+    let own = told.len() - expected.len();
+    let before = &told[..own];
+    assert!(before.iter().all(|event| event.action == "create_thread"));
+    let actions: Vec<&str> = told[own..].iter().map(|e| e.action.as_str()).collect();
+    assert_eq!(actions, expected);
+    let times: HashSet<String> = told
+        .iter()
+        .map(|event| format!("{:?}", event.create_time))
+        .collect();
+    assert_eq!(times.len(), told.len(), "nothing comes twice in one stream");
+
+    for (place, event) in told.iter().enumerate() {
+        let mut events = client.watch(&thread_id, &event.cursor).await;
+        if place == told.len() - 1 {
+            client.append(&thread_id, turn("Last?", "Last.")).await;
+        }
+        let found = |event: &WatchThreadResponse| match told.get(place + 1) {
+            Some(next) => event.create_time == next.create_time,
+            None => told.iter().all(|old| old.create_time != event.create_time),
+        };
+        while !found(&events.next().await) {}
+    }
+}
+
+async fn a_watch_finds_the_thread_of_a_session() {
+    let client = plain().await;
+    let session = session(&app(), "ada", "thread:1");
+    let request = WatchThreadRequest {
+        session: Some(session.clone()),
+        ..Default::default()
+    };
+    let answer = client.threads().watch_thread(request.clone()).await;
+    answer.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let thread_id = client.resolve(session).await.thread_id;
+    let stream = client.threads().watch_thread(request.clone()).await;
+    let mut events = Events::begin(stream.unwrap().into_inner()).await;
+    client.append(&thread_id, turn("Q", "A")).await;
+    let event = events.next().await;
+    assert_eq!(event.action, "append_messages");
+    // The cursor is the thread's, however it is named.
+    drop(client.watch(&thread_id, &event.cursor).await);
+    let both = WatchThreadRequest {
+        thread_id,
+        ..request
+    };
+    let answer = client.threads().watch_thread(both).await;
+    answer.refused().names_field("session");
+}
+
+async fn a_cursor_belongs_to_its_thread() {
+    let client = plain().await;
+    let app = app();
+    let (one, other) = (client.thread(&app).await, client.thread(&app).await);
+    let cursor = client.watch(&one, "").await.first.cursor;
+    for wrong in ["x", "AAAA", &cursor[1..], &format!("{cursor}AAAA")] {
+        let request = watch_request(&one, wrong);
+        let answer = client.threads().watch_thread(request).await;
+        answer.refused().names_field("cursor");
+    }
+    let foreign = watch_request(&other, &cursor);
+    let answer = client.threads().watch_thread(foreign).await;
+    answer.refused().names_field("cursor");
+    drop(client.watch(&one, &cursor).await);
+}
+
+async fn an_ephemeral_thread_cannot_be_watched() {
+    let client = plain().await;
+    let request = CreateThreadRequest {
+        session: Some(session(&app(), "ada", "thread:1")),
+        ephemeral: true,
+        ..Default::default()
+    };
+    let created = client.threads().create_thread(request).await.unwrap();
+    let thread_id = created.into_inner().thread.unwrap().thread_id;
+    let request = watch_request(&thread_id, "");
+    let answer = client.threads().watch_thread(request).await;
+    answer
+        .refused()
+        .is(Code::FailedPrecondition, "EPHEMERAL_THREAD");
+}
+
+async fn a_slow_reader_of_a_watch_misses_nothing() {
+    const CHANGES: usize = 1_200;
+
+    let client = plain().await;
+    let app = app();
+    let named = session(&app, "ada", "thread:long");
+    let thread_id = client.resolve(named.clone()).await.thread_id;
+    let slow = client.watch(&thread_id, "").await;
+    let mut quick = client.watch(&thread_id, "").await;
+    let requests: Vec<_> = (0..CHANGES)
+        .map(|number| ImportMessagesRequest {
+            session: Some(named.clone()),
+            messages: vec![say(Role::User, &number.to_string())],
+            request_id: uuid::Uuid::new_v4().to_string(),
+        })
+        .collect();
+    // More than the stream's window holds, while one reads and one does not.
+    let import = async {
+        let writer = PLAIN.client(Key::AcmeToo).await;
+        let stream = tokio_stream::iter(requests);
+        let answers = writer.messages().import_messages(stream).await;
+        let answers: Vec<_> = answers.unwrap().into_inner().collect().await;
+        answers.len()
+    };
+    let (imported, actions) = tokio::join!(import, quick.actions(CHANGES));
+    assert_eq!(imported, CHANGES);
+    assert!(actions.iter().all(|action| action == "append_messages"));
+    delete(&client, &thread_id).await;
+    let (events, failure) = slow.rest().await;
+    assert_eq!(failure, None);
+    assert_eq!(events.len(), CHANGES + 1);
+    let in_order = events.is_sorted_by_key(|event| {
+        let time = event.create_time.unwrap();
+        (time.seconds, time.nanos)
+    });
+    assert!(in_order);
+}
+
+async fn a_watch_ends_at_the_callers_deadline() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let mut request = Request::new(watch_request(&thread_id, ""));
+    request.set_timeout(Duration::from_secs(2));
+    let stream = client.threads().watch_thread(request).await.unwrap();
+    let events = Events::begin(stream.into_inner()).await;
+    client.append(&thread_id, turn("Q", "A")).await;
+    let (told, failure) = events.rest().await;
+    assert_eq!(told.len(), 1, "{told:?}");
+    let failure = failure.expect("it cannot end well");
+    failure.is(Code::DeadlineExceeded, "DEADLINE_EXCEEDED");
+}
+
+async fn a_watch_ends_when_its_key_is_revoked() {
+    let admin = plain().await;
+    let thread_id = admin.thread(&app()).await;
+    let name = format!("key-{}", app());
+    let request = CreateApiKeyRequest {
+        name: name.clone(),
+        scopes: vec![KeyScope::Read.into()],
+        expire_time: None,
+    };
+    let made = admin.keys().create_api_key(request).await.unwrap();
+    let header = format!("Bearer {}", made.into_inner().secret);
+    let reader = Client::with_authorization(&PLAIN.ready().addr, Some(&header)).await;
+    let mut events = reader.watch(&thread_id, "").await;
+    assert_eq!(events.first.actor, name);
+    admin.append(&thread_id, turn("Q", "A")).await;
+    assert_eq!(events.actions(1).await, ["append_messages"]);
+    let revoke = RevokeApiKeyRequest { name };
+    admin.keys().revoke_api_key(revoke).await.unwrap();
+    let (told, failure) = events.rest().await;
+    assert!(told.is_empty());
+    let failure = failure.expect("it cannot end well");
+    failure.is(Code::Unauthenticated, "UNAUTHENTICATED");
+}
+
+async fn the_cli_prints_what_is_done() {
+    let client = plain().await;
+    let app = app();
+    let session = session(&app, "ada", "thread:1");
+    let thread_id = client.resolve(session).await.thread_id;
+    let (addr, key) = (&PLAIN.ready().addr, Key::Acme.secret());
+    let env = [("RECOLLECT_API_KEY", key.as_str())];
+    let named = ["--app", &app, "--user", "ada", "--session", "thread:1"];
+    let args = [&["watch", "--addr", addr][..], &named].concat();
+    let lines = Spawned::start(&args, &env);
+    let json = Spawned::start(&["watch", "--addr", addr, "--json", &thread_id], &env);
+    assert!(lines.line().contains("watch"));
+    let first: Value = serde_json::from_str(&json.line()).unwrap();
+    assert_eq!(first["action"], "watch");
+    client.append(&thread_id, turn("Q", "A")).await;
+    delete(&client, &thread_id).await;
+    let line = lines.line();
+    let words: Vec<&str> = line.split_whitespace().skip(2).collect();
+    assert_eq!(words, ["append_messages", "2", Key::Acme.name()]);
+    assert!(lines.line().contains("delete_thread"));
+    for action in ["append_messages", "delete_thread"] {
+        let event: Value = serde_json::from_str(&json.line()).unwrap();
+        assert_eq!(event["action"], action);
+    }
+    assert_eq!((lines.code(), json.code()), (Some(0), Some(0)));
+    let gone = recollect_tests::recollect(&["watch", "--addr", addr, &thread_id], &env);
+    assert_eq!(gone.code, Some(4), "{gone:?}");
+}
+
+async fn the_cli_stops_watching_at_once() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let key = Key::Acme.secret();
+    let env = [("RECOLLECT_API_KEY", key.as_str())];
+    let watch = Spawned::start(&["watch", "--addr", &PLAIN.ready().addr, &thread_id], &env);
+    assert!(watch.line().contains("watch"));
+    watch.interrupt();
+    assert_eq!(watch.code(), Some(0));
+}

@@ -1,0 +1,86 @@
+//! Short ways to watch threads.
+
+use std::time::Duration;
+
+use memory_contract::proto::{WatchThreadRequest, WatchThreadResponse};
+use tonic::Streaming;
+
+use crate::{Client, Failure};
+
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// The events of a watch.
+pub struct Events {
+    stream: Streaming<WatchThreadResponse>,
+    /// The event `watch`.
+    pub first: WatchThreadResponse,
+}
+
+impl Client {
+    /// Watches a thread, from a cursor on where it is not empty.
+    pub async fn watch(&self, thread_id: &str, cursor: &str) -> Events {
+        let request = watch_request(thread_id, cursor);
+        let stream = self.threads().watch_thread(request).await.unwrap();
+        Events::begin(stream.into_inner()).await
+    }
+}
+
+impl Events {
+    /// Takes the first event of a stream.
+    ///
+    /// # Panics
+    /// If it is another one than it has to be.
+    pub async fn begin(stream: Streaming<WatchThreadResponse>) -> Self {
+        let first = WatchThreadResponse::default();
+        let mut events = Self { stream, first };
+        events.first = events.next().await;
+        assert_eq!(events.first.action, "watch");
+        assert!(!events.first.actor.is_empty() && !events.first.cursor.is_empty());
+        events
+    }
+
+    /// The next event.
+    ///
+    /// # Panics
+    /// If there is none within some time.
+    pub async fn next(&mut self) -> WatchThreadResponse {
+        let event = self.try_next().await.unwrap();
+        event.expect("the stream goes on")
+    }
+
+    /// What is done next, so many times.
+    pub async fn actions(&mut self, count: usize) -> Vec<String> {
+        let mut actions = Vec::new();
+        while actions.len() < count {
+            actions.push(self.next().await.action);
+        }
+        actions
+    }
+
+    /// The events that are left, and how the stream ended.
+    pub async fn rest(mut self) -> (Vec<WatchThreadResponse>, Option<Failure>) {
+        let mut events = Vec::new();
+        loop {
+            match self.try_next().await {
+                Ok(Some(event)) => events.push(event),
+                Ok(None) => return (events, None),
+                Err(failure) => return (events, Some(failure)),
+            }
+        }
+    }
+
+    async fn try_next(&mut self) -> Result<Option<WatchThreadResponse>, Failure> {
+        let next = tokio::time::timeout(PATIENCE, self.stream.message()).await;
+        next.expect("waited for an event in vain")
+            .map_err(Failure::from)
+    }
+}
+
+/// A watch of a thread, from a cursor on where it is not empty.
+pub fn watch_request(thread_id: &str, cursor: &str) -> WatchThreadRequest {
+    WatchThreadRequest {
+        thread_id: thread_id.to_owned(),
+        session: None,
+        cursor: cursor.to_owned(),
+    }
+}
