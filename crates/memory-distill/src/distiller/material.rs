@@ -129,7 +129,7 @@ pub(super) fn cut(text: &str, max_tokens: i32, tokenizer: Tokenizer) -> &str {
                 _ => None,
             }
         })
-        .last();
+        .next_back();
     match end {
         Some(end) if end > 0 => kept[..end].trim_end(),
         _ => kept.trim_end(),
