@@ -60,26 +60,35 @@ impl Extractive {
     /// the budget in any case, so that what is old fades instead of vanishing.
     /// At most `max_tokens`; empty where nothing fits or nothing was said.
     pub async fn summary(&self, previous: &str, messages: &[Source], max_tokens: i32) -> String {
-        let mut units = unit::of_lines(previous);
-        let first = units.len();
-        units.extend(unit::of_messages(messages, first, View::Conversation));
+        let (previous, messages) = (previous.to_owned(), messages.to_vec());
+        let units = move || {
+            let mut units = unit::of_lines(&previous);
+            let first = units.len();
+            units.extend(unit::of_messages(&messages, first, View::Conversation));
+            units
+        };
         self.condense(units, max_tokens).await
     }
 
     /// What happened in messages, most of all what tools were asked and what came
     /// of it, in at most `max_tokens`.
     pub async fn observations(&self, messages: &[Source], max_tokens: i32) -> String {
-        let units = unit::of_messages(messages, 0, View::Work);
+        let messages = messages.to_vec();
+        let units = move || unit::of_messages(&messages, 0, View::Work);
         self.condense(units, max_tokens).await
     }
 
     /// The lines of observations that are worth most together, in at most
     /// `max_tokens`.
     pub async fn reflection(&self, observations: &str, max_tokens: i32) -> String {
-        let mut units = unit::of_lines(observations);
-        for unit in &mut units {
-            unit.kept = false;
-        }
+        let observations = observations.to_owned();
+        let units = move || {
+            let mut units = unit::of_lines(&observations);
+            for unit in &mut units {
+                unit.kept = false;
+            }
+            units
+        };
         self.condense(units, max_tokens).await
     }
 
@@ -90,17 +99,32 @@ impl Extractive {
         facts::facts(messages, strategy)
     }
 
-    async fn condense(&self, units: Vec<Unit>, max_tokens: i32) -> String {
+    /// The units that are worth most together. The work is done where it keeps no
+    /// other task waiting: it may take a second for thousands of messages.
+    async fn condense(
+        &self,
+        units: impl FnOnce() -> Vec<Unit> + Send + 'static,
+        max_tokens: i32,
+    ) -> String {
         if max_tokens <= 0 {
             return String::new();
         }
-        let units = select::promising(units);
-        let whole = unit::render(&units);
-        if whole.len() / 8 <= max_tokens.unsigned_abs() as usize
-            && self.tokenizer.count(&whole) <= max_tokens
-        {
-            return whole;
-        }
+        let tokenizer = self.tokenizer;
+        let prepared = blocking(move || {
+            let units = select::promising(units());
+            let whole = unit::render(&units);
+            // A token of any script has few bytes, so most texts need no counting.
+            let may_fit = whole.len() / 16 <= max_tokens.unsigned_abs() as usize;
+            if may_fit && tokenizer.count(&whole) <= max_tokens {
+                Err(whole)
+            } else {
+                Ok(units)
+            }
+        });
+        let units = match prepared.await {
+            Ok(units) => units,
+            Err(whole) => return whole,
+        };
         let dense = match &self.vectors {
             Some(vectors) => {
                 let texts = units.iter().map(|unit| unit.text.clone());
@@ -108,7 +132,19 @@ impl Extractive {
             }
             None => None,
         };
-        let sparse = vectors::tf_idf(&units);
-        select::select(&units, sparse, dense, max_tokens, self.tokenizer)
+        blocking(move || {
+            let sparse = vectors::tf_idf(&units);
+            select::select(&units, sparse, dense, max_tokens, tokenizer)
+        })
+        .await
+    }
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        // The runtime is shutting down, and this future with it.
+        Err(_) => std::future::pending().await,
     }
 }
