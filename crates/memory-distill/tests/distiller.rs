@@ -59,7 +59,9 @@ async fn a_summary_is_made_of_the_one_before_and_the_messages() {
     assert_eq!(made.by, By::Model("script".to_owned()));
     // The model did not tell what it cost, so it was counted.
     assert!(made.usage.input_tokens > 100 && made.usage.output_tokens > 3);
-    let [prompt] = &model.asked()[..] else { panic!("asked once") };
+    let [prompt] = &model.asked()[..] else {
+        panic!("asked once")
+    };
     assert!(prompt.user.contains(r#""Ada is a nurse.""#));
     assert!(prompt.user.contains(r#"{"id":"m1","time":"2023-05-08T13:56:00Z","role":"user","name":"Ada","text":"I live in Oslo."}"#));
     assert!(prompt.system.contains("Use at most 332 words."));
@@ -67,8 +69,12 @@ async fn a_summary_is_made_of_the_one_before_and_the_messages() {
 
 #[tokio::test]
 async fn what_does_not_fit_into_the_window_is_summarised_in_portions() {
-    let model = Arc::new(Script::new((1..=40).map(|n| Ok(said(&format!("Summary {n}."))))).with_window(5_000));
-    let messages: Vec<Source> = (0..60).map(|n| user(&format!("{n} {}", "word ".repeat(200)))).collect();
+    let model = Arc::new(
+        Script::new((1..=40).map(|n| Ok(said(&format!("Summary {n}."))))).with_window(5_000),
+    );
+    let messages: Vec<Source> = (0..60)
+        .map(|n| user(&format!("{n} {}", "word ".repeat(200))))
+        .collect();
     let made = distiller(&model)
         .summarise(&tenant(), Method::Model, "", &messages, 200)
         .await
@@ -80,7 +86,10 @@ async fn what_does_not_fit_into_the_window_is_summarised_in_portions() {
         assert!(prompt.tokens(TOKENIZER) + prompt.max_output_tokens <= 5_000);
         assert_eq!(prompt.user.contains(&format!("\"Summary {n}.\"")), n > 0);
     }
-    let quoted: usize = prompts.iter().map(|prompt| prompt.user.matches("\"role\":\"user\"").count()).sum();
+    let quoted: usize = prompts
+        .iter()
+        .map(|prompt| prompt.user.matches("\"role\":\"user\"").count())
+        .sum();
     assert_eq!(quoted, 60);
 }
 
@@ -99,18 +108,31 @@ async fn a_summary_that_is_too_long_is_asked_for_again_and_then_cut_after_a_sent
         .summarise(&tenant(), Method::Model, "", &messages, 64)
         .await
         .unwrap();
-    assert!(TOKENIZER.count(&made.value) <= 64 && made.value.ends_with("time."), "{}", made.value);
+    assert!(
+        TOKENIZER.count(&made.value) <= 64 && made.value.ends_with("time."),
+        "{}",
+        made.value
+    );
     assert_eq!(model.asked().len(), 2);
 }
 
 #[tokio::test]
 async fn a_bad_answer_makes_nothing() {
-    let finish = |said: &str, finish| Ok(Answer { said: said.to_owned(), usage: usage(3, 1), finish });
+    let finish = |said: &str, finish| {
+        Ok(Answer {
+            said: said.to_owned(),
+            usage: usage(3, 1),
+            finish,
+        })
+    };
     for (answer, error) in [
         (finish("", Finish::Complete), ModelError::Empty),
         (finish("half of", Finish::Length), ModelError::Truncated),
         (finish("no", Finish::Refused), ModelError::Refused),
-        (finish("I’m sorry, but I can't help with that.", Finish::Complete), ModelError::Refused),
+        (
+            finish("I’m sorry, but I can't help with that.", Finish::Complete),
+            ModelError::Refused,
+        ),
         (Err(ModelError::Unreachable), ModelError::Unreachable),
     ] {
         let model = Arc::new(Script::new([answer]));
@@ -133,7 +155,9 @@ async fn nothing_that_was_said_can_leave_its_quotation() {
         .observe(&tenant(), Method::Model, &messages, 100)
         .await
         .unwrap();
-    let [prompt] = &model.asked()[..] else { panic!("asked once") };
+    let [prompt] = &model.asked()[..] else {
+        panic!("asked once")
+    };
     let lines: Vec<serde_json::Value> = prompt
         .user
         .lines()
@@ -155,20 +179,39 @@ async fn facts_are_read_with_their_sources() {
             {"text": "Made up", "evidence": ["m7"]},
         ]}```"#;
     let model = Script::saying(&[answer]);
-    let messages = [user("I moved yesterday."), user("To Bergen."), assistant("Oh!")];
-    let known = [KnownFact { id: "k-1".to_owned(), text: "Ada lives in Oslo".to_owned() }];
+    let messages = [
+        user("I moved yesterday."),
+        user("To Bergen."),
+        assistant("Oh!"),
+    ];
+    let known = [KnownFact {
+        id: "k-1".to_owned(),
+        text: "Ada lives in Oslo".to_owned(),
+    }];
     let made = distiller(&model)
         .extract(&tenant(), Method::Model, discrete(&messages, &known))
         .await
         .unwrap();
-    let [home, move_] = &made.value.facts[..] else { panic!("{made:?}") };
+    let [home, move_] = &made.value.facts[..] else {
+        panic!("{made:?}")
+    };
     assert_eq!(home.evidence, [messages[1].message.id]);
     assert_eq!(home.supersedes, ["k-1"]);
     assert_eq!(move_.kind, FactKind::Episodic);
-    assert_eq!(move_.evidence, [messages[0].message.id, messages[1].message.id]);
+    assert_eq!(
+        move_.evidence,
+        [messages[0].message.id, messages[1].message.id]
+    );
     assert_eq!(made.value.dropped.without_evidence, 1);
-    let [prompt] = &model.asked()[..] else { panic!("asked once") };
-    assert!(prompt.json && prompt.user.contains(r#"{"id":"f1","text":"Ada lives in Oslo"}"#));
+    let [prompt] = &model.asked()[..] else {
+        panic!("asked once")
+    };
+    assert!(
+        prompt.json
+            && prompt
+                .user
+                .contains(r#"{"id":"f1","text":"Ada lives in Oslo"}"#)
+    );
 }
 
 #[tokio::test]
@@ -194,7 +237,10 @@ async fn an_answer_that_is_no_json_is_asked_for_once_more_and_then_given_up() {
 
 #[tokio::test]
 async fn what_was_recalled_is_never_extracted_again() {
-    let recalled = Source { injected: true, ..user("I live in Oslo.") };
+    let recalled = Source {
+        injected: true,
+        ..user("I live in Oslo.")
+    };
     let model = Script::saying(&[]);
     let messages = [recalled];
     for strategy in [
@@ -204,8 +250,14 @@ async fn what_was_recalled_is_never_extracted_again() {
         ExtractionStrategy::Summary,
     ] {
         for method in [Method::Model, Method::Extractive] {
-            let extraction = Extraction { strategy, ..discrete(&messages, &[]) };
-            let made = distiller(&model).extract(&tenant(), method, extraction).await.unwrap();
+            let extraction = Extraction {
+                strategy,
+                ..discrete(&messages, &[])
+            };
+            let made = distiller(&model)
+                .extract(&tenant(), method, extraction)
+                .await
+                .unwrap();
             assert!(made.value.facts.is_empty());
         }
     }
@@ -215,10 +267,21 @@ async fn what_was_recalled_is_never_extracted_again() {
 #[tokio::test]
 async fn a_running_summary_is_one_fact_that_replaces_itself() {
     let messages = [user("I live in Oslo."), assistant("I see.")];
-    let known = [KnownFact { id: "s-1".to_owned(), text: "Ada is a nurse.".to_owned() }];
-    let extraction = Extraction { strategy: ExtractionStrategy::Summary, ..discrete(&messages, &known) };
-    let made = without_model().extract(&tenant(), Method::Model, extraction).await.unwrap();
-    let [fact] = &made.value.facts[..] else { panic!("{made:?}") };
+    let known = [KnownFact {
+        id: "s-1".to_owned(),
+        text: "Ada is a nurse.".to_owned(),
+    }];
+    let extraction = Extraction {
+        strategy: ExtractionStrategy::Summary,
+        ..discrete(&messages, &known)
+    };
+    let made = without_model()
+        .extract(&tenant(), Method::Model, extraction)
+        .await
+        .unwrap();
+    let [fact] = &made.value.facts[..] else {
+        panic!("{made:?}")
+    };
     assert!(fact.text.contains("Ada is a nurse.") && fact.text.contains("I live in Oslo."));
     assert_eq!(fact.supersedes, ["s-1"]);
     assert_eq!(fact.evidence.len(), 2);
@@ -233,7 +296,10 @@ async fn the_apps_instructions_reach_the_model() {
         instructions: "Only ticket numbers.",
         ..discrete(&messages, &[])
     };
-    distiller(&model).extract(&tenant(), Method::Model, extraction).await.unwrap();
+    distiller(&model)
+        .extract(&tenant(), Method::Model, extraction)
+        .await
+        .unwrap();
     assert!(model.asked()[0].system.contains("Only ticket numbers."));
 }
 
@@ -241,9 +307,15 @@ async fn the_apps_instructions_reach_the_model() {
 async fn a_spent_budget_stops_spending_and_not_the_service() {
     let purse = Purse::with(4_000);
     let model = Arc::new(Script::new([
-        Ok(Answer { usage: usage(700, 50), ..said("One.") }),
+        Ok(Answer {
+            usage: usage(700, 50),
+            ..said("One.")
+        }),
         Err(ModelError::Unreachable),
-        Ok(Answer { usage: usage(2_000, 500), ..said("Two.") }),
+        Ok(Answer {
+            usage: usage(2_000, 500),
+            ..said("Two.")
+        }),
     ]));
     let generation: Arc<dyn TextModel> = model.clone();
     let distiller = Distiller::new(Some(generation), None, purse.clone(), None);
@@ -269,40 +341,89 @@ async fn a_spent_budget_stops_spending_and_not_the_service() {
 #[tokio::test]
 async fn without_a_model_everything_still_works() {
     let distiller = without_model();
-    let messages = [user("I live in Oslo. I love rye bread."), assistant("Good to know.")];
-    let made = distiller.summarise(&tenant(), Method::Model, "", &messages, 100).await.unwrap();
+    let messages = [
+        user("I live in Oslo. I love rye bread."),
+        assistant("Good to know."),
+    ];
+    let made = distiller
+        .summarise(&tenant(), Method::Model, "", &messages, 100)
+        .await
+        .unwrap();
     assert_eq!(made.by, By::Extractive);
-    let observed = distiller.observe(&tenant(), Method::Model, &messages, 100).await.unwrap();
-    let reflected = distiller.reflect(&tenant(), Method::Model, &observed.value, 100).await.unwrap();
+    let observed = distiller
+        .observe(&tenant(), Method::Model, &messages, 100)
+        .await
+        .unwrap();
+    let reflected = distiller
+        .reflect(&tenant(), Method::Model, &observed.value, 100)
+        .await
+        .unwrap();
     assert!(reflected.value.contains("Oslo"));
-    let known = [KnownFact { id: "k".to_owned(), text: "Ada: I live in Bergen.".to_owned() }];
-    let made = distiller.extract(&tenant(), Method::Model, discrete(&messages, &known)).await.unwrap();
+    let known = [KnownFact {
+        id: "k".to_owned(),
+        text: "Ada: I live in Bergen.".to_owned(),
+    }];
+    let made = distiller
+        .extract(&tenant(), Method::Model, discrete(&messages, &known))
+        .await
+        .unwrap();
     assert_eq!(made.value.facts[0].supersedes, ["k"]);
     assert_eq!(made.value.facts[1].text, "Ada: I love rye bread.");
-    let error = distiller.summarise(&tenant(), Method::Model, "", &messages, 5).await.unwrap_err();
+    let error = distiller
+        .summarise(&tenant(), Method::Model, "", &messages, 5)
+        .await
+        .unwrap_err();
     assert_eq!(error, DistillError::BudgetTooSmall { max_tokens: 5 });
 }
 
 #[test]
 fn the_configuration_is_checked_when_it_is_opened() {
-    let ollama = config(Provider::OpenaiCompatible, "http://localhost:11434/v1".to_owned(), None);
-    let open = |config: &DistillConfig| Distiller::open("distill", config, Arc::new(Unlimited), None);
-    let one = DistillConfig { generation: ollama.clone(), ..DistillConfig::default() };
+    let ollama = config(
+        Provider::OpenaiCompatible,
+        "http://localhost:11434/v1".to_owned(),
+        None,
+    );
+    let open =
+        |config: &DistillConfig| Distiller::open("distill", config, Arc::new(Unlimited), None);
+    let one = DistillConfig {
+        generation: ollama.clone(),
+        ..DistillConfig::default()
+    };
     let distiller = open(&one).ok().unwrap();
     assert_eq!(distiller.observer_model(), Some("small-model"));
-    let observer = ModelConfig { model: "cheap".to_owned(), ..ollama.clone() };
-    let two = DistillConfig { observer: Some(observer), ..one.clone() };
+    let observer = ModelConfig {
+        model: "cheap".to_owned(),
+        ..ollama.clone()
+    };
+    let two = DistillConfig {
+        observer: Some(observer),
+        ..one.clone()
+    };
     let distiller = open(&two).ok().unwrap();
     assert_eq!(distiller.generation_model(), Some("small-model"));
     assert_eq!(distiller.observer_model(), Some("cheap"));
-    let off = DistillConfig { observer: Some(ModelConfig::default()), ..one.clone() };
+    let off = DistillConfig {
+        observer: Some(ModelConfig::default()),
+        ..one.clone()
+    };
     assert_eq!(open(&off).ok().unwrap().observer_model(), None);
 
-    let bad_prompt = DistillConfig { summary_prompt: Some("Sum up {prev_summary}".to_owned()), ..one.clone() };
+    let bad_prompt = DistillConfig {
+        summary_prompt: Some("Sum up {prev_summary}".to_owned()),
+        ..one.clone()
+    };
     let error = open(&bad_prompt).err().unwrap();
     assert_eq!(error.key, "distill.summary_prompt");
-    assert!(error.problem.contains("{messages_joined}") && !error.problem.contains("{prev_summary}"));
-    let no_key = DistillConfig { observer: Some(ModelConfig { provider: Provider::Anthropic, ..ollama }), ..one };
+    assert!(
+        error.problem.contains("{messages_joined}") && !error.problem.contains("{prev_summary}")
+    );
+    let no_key = DistillConfig {
+        observer: Some(ModelConfig {
+            provider: Provider::Anthropic,
+            ..ollama
+        }),
+        ..one
+    };
     assert_eq!(open(&no_key).err().unwrap().key, "distill.observer.api_key");
 }
 

@@ -22,21 +22,36 @@ fn facts(text: &str) -> Vec<Fact> {
 
 #[tokio::test]
 async fn what_fits_is_kept_as_it_was_said() {
-    let messages = [user("I live in Oslo.\nMy cat is ill."), assistant("Which vet?")];
+    let messages = [
+        user("I live in Oslo.\nMy cat is ill."),
+        assistant("Which vet?"),
+    ];
     let summary = Extractive::new().summary("", &messages, 500).await;
-    assert_eq!(summary, "[2023-05-08]\nAda: I live in Oslo. My cat is ill.\nAssistant: Which vet?");
+    assert_eq!(
+        summary,
+        "[2023-05-08]\nAda: I live in Oslo. My cat is ill.\nAssistant: Which vet?"
+    );
 }
 
 #[tokio::test]
 async fn what_matters_outlives_small_talk() {
     let mut messages = Vec::new();
     for n in 0..40 {
-        messages.push(user(&format!("Haha yeah, that is so cool! Number {}", "wow ".repeat(n % 5))));
+        messages.push(user(&format!(
+            "Haha yeah, that is so cool! Number {}",
+            "wow ".repeat(n % 5)
+        )));
         messages.push(assistant("That sounds really great, good for you!"));
         match n {
-            7 => messages.push(user("We decided to move the launch to 14 March because Dana is away.")),
-            21 => messages.push(user("My invoice number is INV-20391 and it was 420 € too high.")),
-            30 => messages.push(assistant("The import failed with error E1138: missing column.")),
+            7 => messages.push(user(
+                "We decided to move the launch to 14 March because Dana is away.",
+            )),
+            21 => messages.push(user(
+                "My invoice number is INV-20391 and it was 420 € too high.",
+            )),
+            30 => messages.push(assistant(
+                "The import failed with error E1138: missing column.",
+            )),
             _ => {}
         }
     }
@@ -51,13 +66,26 @@ async fn what_matters_outlives_small_talk() {
 #[tokio::test]
 async fn an_old_summary_fades_and_does_not_vanish() {
     let previous: String = (0..30)
-        .map(|n| format!("Old matter {n} concerns the {} of house {n}.\n", ["roof", "door", "stairs"][n % 3]))
+        .map(|n| {
+            format!(
+                "Old matter {n} concerns the {} of house {n}.\n",
+                ["roof", "door", "stairs"][n % 3]
+            )
+        })
         .collect();
     let messages: Vec<Source> = (0..200)
-        .map(|n| user(&format!("On 3 May I paid {n} € to Firm{n} for Berlin project {n}.")))
+        .map(|n| {
+            user(&format!(
+                "On 3 May I paid {n} € to Firm{n} for Berlin project {n}."
+            ))
+        })
         .collect();
     let summary = Extractive::new().summary(&previous, &messages, 400).await;
-    let old: String = summary.lines().filter(|line| line.starts_with("Old matter")).map(|line| format!("{line}\n")).collect();
+    let old: String = summary
+        .lines()
+        .filter(|line| line.starts_with("Old matter"))
+        .map(|line| format!("{line}\n"))
+        .collect();
     let share = f64::from(TOKENIZER.count(&old)) / 400.0;
     assert!((0.25..0.6).contains(&share), "{share}: {summary}");
     assert!(summary.contains("Berlin project"));
@@ -86,7 +114,8 @@ async fn the_work_of_tools_is_told_in_a_line() {
         false,
     ));
     for _ in 0..3 {
-        let output = json!("starting\nstill starting\nError: 401 Unauthorized at node HTTP\nstopped");
+        let output =
+            json!("starting\nstill starting\nError: 401 Unauthorized at node HTTP\nstopped");
         messages.extend(step("execute", json!({"id": "wf-123"}), output, true));
     }
     let observations = Extractive::new().observations(&messages, 300).await;
@@ -111,7 +140,10 @@ async fn observations_are_condensed_to_what_is_worth_most() {
     }
     observations.push_str("deploy(version=7) → failed: error=403 Forbidden\nAda: We decided to deploy on Friday only.\n");
     let reflection = Extractive::new().reflection(&observations, 100).await;
-    assert!(reflection.contains("403 Forbidden") && reflection.contains("Friday only"), "{reflection}");
+    assert!(
+        reflection.contains("403 Forbidden") && reflection.contains("Friday only"),
+        "{reflection}"
+    );
     assert!(TOKENIZER.count(&reflection) <= 100);
 }
 
@@ -131,7 +163,9 @@ impl SentenceVectors for Vectors {
 
 #[tokio::test]
 async fn vectors_that_cannot_be_used_are_done_without() {
-    let messages: Vec<Source> = (0..50).map(|n| user(&format!("I paid {n} € to Firm{n}."))).collect();
+    let messages: Vec<Source> = (0..50)
+        .map(|n| user(&format!("I paid {n} € to Firm{n}.")))
+        .collect();
     let plain = Extractive::new().summary("", &messages, 100).await;
     for (vectors, same) in [(None, true), (Some(0), true), (Some(3), false)] {
         let extractive = Extractive::new().with_vectors(Arc::new(Vectors(vectors)));
@@ -195,7 +229,10 @@ fn junk_is_no_fact() {
     let text = vec![Part::Text("I live in Oslo.".to_owned())];
     for role in [Role::Assistant, Role::System, Role::Tool] {
         let messages = [message(role, "Bot", text.clone())];
-        assert_eq!(Extractive::new().facts(&messages, ExtractionStrategy::Discrete), []);
+        assert_eq!(
+            Extractive::new().facts(&messages, ExtractionStrategy::Discrete),
+            []
+        );
     }
 }
 
@@ -205,7 +242,10 @@ fn preferences_alone_are_taken_where_they_are_wanted() {
     let found = Extractive::new().facts(&messages, ExtractionStrategy::Preferences);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].topics, ["preferences"]);
-    assert_eq!(Extractive::new().facts(&messages, ExtractionStrategy::Custom), []);
+    assert_eq!(
+        Extractive::new().facts(&messages, ExtractionStrategy::Custom),
+        []
+    );
 }
 
 #[test]
@@ -213,19 +253,32 @@ fn a_fact_said_twice_has_two_witnesses() {
     let messages = [user("I live in Oslo."), user("i live in oslo!")];
     let found = Extractive::new().facts(&messages, ExtractionStrategy::Discrete);
     assert_eq!(found.len(), 1);
-    assert_eq!(found[0].evidence, [messages[0].message.id, messages[1].message.id]);
+    assert_eq!(
+        found[0].evidence,
+        [messages[0].message.id, messages[1].message.id]
+    );
 }
 
 #[tokio::test]
 async fn a_long_conversation_takes_seconds_at_most() {
     let messages: Vec<Source> = (0..10_000)
-        .map(|n| user(&format!("On day {n} I met Person{} in City{}. It was fine!", n % 977, n % 131)))
+        .map(|n| {
+            user(&format!(
+                "On day {n} I met Person{} in City{}. It was fine!",
+                n % 977,
+                n % 131
+            ))
+        })
         .collect();
     let start = Instant::now();
     let summary = Extractive::new().summary("", &messages, 2_000).await;
     assert!(TOKENIZER.count(&summary) > 1_500);
     // Generous, for machines that are busy.
-    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    assert!(
+        start.elapsed() < Duration::from_secs(60),
+        "{:?}",
+        start.elapsed()
+    );
 }
 
 fn text() -> impl Strategy<Value = String> {

@@ -19,6 +19,10 @@
 //! error codes, causes and decisions. One survives when it stands in the text word
 //! for word.
 //!
+//! With `--dump FILE` the sentences that would be embedded are written, a JSON
+//! string a line; with `--vectors FILE` (a JSON list of a sentence and its vector a
+//! line) they are compared by what a model of any kind made of them.
+//!
 //! The floors are the first and the last whole messages of the same size, with
 //! their speakers, and messages spread evenly.
 
@@ -26,10 +30,13 @@ mod conversation;
 mod log;
 mod words;
 
-use std::{env, path::Path, time::Instant};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex};
+use std::{env, fs, path::Path, time::Instant};
 
+use async_trait::async_trait;
 use memory_budget::Tokenizer;
-use memory_distill::{Extractive, Source};
+use memory_distill::{Extractive, SentenceVectors, Source};
 
 const TOKENIZER: Tokenizer = Tokenizer::O200kBase;
 
@@ -38,7 +45,13 @@ async fn main() {
     let dir = env::args()
         .nth(1)
         .expect("give the directory of the conversations");
-    let extractive = Extractive::new();
+    let option = |name: &str| env::args().skip_while(|arg| arg != name).nth(1);
+    let dump = Arc::new(Dump::default());
+    let extractive = match (option("--vectors"), option("--dump")) {
+        (Some(file), _) => Extractive::new().with_vectors(Arc::new(Vectors::read(&file))),
+        (None, Some(_)) => Extractive::new().with_vectors(dump.clone()),
+        (None, None) => Extractive::new(),
+    };
     println!("conversations: share of facts that survive, percent");
     println!(
         "{:>6} {:>9} {:>8} {:>8} {:>8} {:>8}",
@@ -119,6 +132,17 @@ async fn main() {
         );
     }
 
+    if let Some(file) = option("--dump") {
+        let lines: Vec<String> = dump
+            .0
+            .lock()
+            .expect("nobody panics")
+            .iter()
+            .map(|text| serde_json::json!(text).to_string())
+            .collect();
+        fs::write(file, lines.join("\n")).expect("the file can be written");
+    }
+
     let many: Vec<Source> = conversations
         .iter()
         .flat_map(|conversation| &conversation.sources)
@@ -172,4 +196,36 @@ fn first<'a>(sources: impl Iterator<Item = &'a Source>, budget: i32) -> String {
 fn spread(sources: &[Source], budget: i32) -> String {
     let step = (TOKENIZER.count(&whole(sources)) / budget.max(1)).max(1);
     first(sources.iter().step_by(step.unsigned_abs() as usize), budget)
+}
+
+/// Writes down what it is asked for.
+#[derive(Default)]
+struct Dump(Mutex<BTreeSet<String>>);
+
+#[async_trait]
+impl SentenceVectors for Dump {
+    async fn embed(&self, texts: Vec<String>) -> Option<Vec<Vec<f32>>> {
+        self.0.lock().expect("nobody panics").extend(texts);
+        None
+    }
+}
+
+/// Knows vectors from a file.
+struct Vectors(HashMap<String, Vec<f32>>);
+
+impl Vectors {
+    fn read(file: &str) -> Self {
+        let text = fs::read_to_string(file).expect("the file can be read");
+        let lines = text
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("it is JSON"));
+        Self(lines.collect())
+    }
+}
+
+#[async_trait]
+impl SentenceVectors for Vectors {
+    async fn embed(&self, texts: Vec<String>) -> Option<Vec<Vec<f32>>> {
+        texts.iter().map(|text| self.0.get(text).cloned()).collect()
+    }
 }

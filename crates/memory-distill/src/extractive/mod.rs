@@ -14,15 +14,20 @@ mod vectors;
 mod words;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use memory_budget::Tokenizer;
 use memory_contract::ExtractionStrategy;
+use tokio::time::timeout;
 
 use crate::{Fact, Source};
 use unit::{Unit, View};
 
 pub use claim::supersedes;
 pub use vectors::SentenceVectors;
+
+/// The longest that vectors are waited for; then words are counted instead.
+const EMBEDDING: Duration = Duration::from_secs(60);
 
 /// Distils without a language model. Cheap to clone.
 ///
@@ -42,7 +47,8 @@ impl Extractive {
         Self::default()
     }
 
-    /// Compares sentences by these vectors, as long as there are any.
+    /// Compares sentences by these vectors, as long as there are any. Then the same
+    /// input gives the same bytes as long as the vectors are the same.
     pub fn with_vectors(self, vectors: Arc<dyn SentenceVectors>) -> Self {
         Self {
             vectors: Some(vectors),
@@ -110,8 +116,12 @@ impl Extractive {
             return String::new();
         }
         let tokenizer = self.tokenizer;
+        let most = match self.vectors {
+            Some(_) => select::EMBEDDED,
+            None => select::CANDIDATES,
+        };
         let prepared = blocking(move || {
-            let units = select::promising(units());
+            let units = select::promising(units(), most);
             let whole = unit::render(&units);
             // A token of any script has few bytes, so most texts need no counting.
             let may_fit = whole.len() / 16 <= max_tokens.unsigned_abs() as usize;
@@ -128,7 +138,9 @@ impl Extractive {
         let dense = match &self.vectors {
             Some(vectors) => {
                 let texts = units.iter().map(|unit| unit.text.clone());
-                vectors.embed(texts.collect()).await
+                timeout(EMBEDDING, vectors.embed(texts.collect()))
+                    .await
+                    .unwrap_or_default()
             }
             None => None,
         };

@@ -13,20 +13,30 @@ use super::vectors::{Space, Sparse};
 const CENTRALITY: f32 = 0.35;
 /// What is taken off for saying again what was taken.
 const REDUNDANCY: f32 = 0.7;
+/// What a sentence is worth at least, so that length counts for all alike.
+const BASE_WORTH: f32 = 0.5;
+/// Worth is divided by this power of a sentence's tokens and [`BASE_TOKENS`]: 0
+/// would take no notice of length, 1 would take the short ones.
+const LENGTH: f32 = 0.5;
+/// Tokens that each sentence costs beside its own, about.
+const BASE_TOKENS: f32 = 8.0;
 /// Sentences of one neighbourhood, whose middle is looked at.
 const NEIGHBOURHOOD: usize = 60;
 /// Candidates at most. More would cost time and change little.
 pub(super) const CANDIDATES: usize = 4_000;
+/// Candidates at most where a model makes vectors of them, which takes about two
+/// milliseconds for each.
+pub(super) const EMBEDDED: usize = 2_000;
 /// The share of the budget that lines kept before may keep in any case.
 const FLOOR: f32 = 0.4;
 
-/// What is worth looking at: at most [`CANDIDATES`] units, the most promising
-/// ones, in their order.
-pub(super) fn promising(mut units: Vec<Unit>) -> Vec<Unit> {
-    if units.len() > CANDIDATES {
+/// What is worth looking at: at most so many units, the most promising ones, in
+/// their order.
+pub(super) fn promising(mut units: Vec<Unit>, most: usize) -> Vec<Unit> {
+    if units.len() > most {
         let mut order: Vec<usize> = (0..units.len()).collect();
         order.sort_by(|a, b| units[*b].weight.total_cmp(&units[*a].weight).then(a.cmp(b)));
-        order.truncate(CANDIDATES);
+        order.truncate(most);
         order.sort_unstable();
         let mut place = 0;
         units.retain(|_| {
@@ -139,13 +149,20 @@ impl Choice<'_> {
             if !self.open[place] || !may(unit) {
                 continue;
             }
-            let score = self.worth[place] - REDUNDANCY * self.nearest[place];
+            let score = self.score(place);
             // The first of equals, so that the choice depends on nothing else.
             if best.is_none_or(|(highest, _)| score > highest) {
                 best = Some((score, place));
             }
         }
         best.map(|(_, place)| place)
+    }
+
+    fn score(&self, place: usize) -> f32 {
+        let worth = BASE_WORTH + self.worth[place] - REDUNDANCY * self.nearest[place];
+        let size = (self.own[place] as f32 + BASE_TOKENS).powf(LENGTH);
+        // Below nothing, the longest would come first.
+        worth.max(0.001) / size
     }
 
     fn text(mut self, max_tokens: i32, tokenizer: Tokenizer) -> String {
