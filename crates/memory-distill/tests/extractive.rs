@@ -1,4 +1,8 @@
 //! Distilling without a model.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that fails may say so by panicking"
+)]
 
 mod support;
 

@@ -1,4 +1,8 @@
 //! Models of providers, over the protocols that these speak.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that fails may say so by panicking"
+)]
 
 mod support;
 

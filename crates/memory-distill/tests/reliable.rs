@@ -1,4 +1,8 @@
 //! Calls of models that end well. Time stands still but for the pauses.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that fails may say so by panicking"
+)]
 
 mod support;
 

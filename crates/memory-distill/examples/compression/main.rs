@@ -23,6 +23,9 @@
 //! string a line; with `--vectors FILE` (a JSON list of a sentence and its vector a
 //! line) they are compared by what a model of any kind made of them.
 //!
+//! With `--facts` the facts that are extracted without a model are printed instead,
+//! for a person to judge.
+//!
 //! The floors are the first and the last whole messages of the same size, with
 //! their speakers, and messages spread evenly.
 
@@ -36,6 +39,7 @@ use std::{env, fs, path::Path, time::Instant};
 
 use async_trait::async_trait;
 use memory_budget::Tokenizer;
+use memory_contract::ExtractionStrategy;
 use memory_distill::{Extractive, SentenceVectors, Source};
 
 const TOKENIZER: Tokenizer = Tokenizer::O200kBase;
@@ -52,6 +56,14 @@ async fn main() {
         (None, Some(_)) => Extractive::new().with_vectors(dump.clone()),
         (None, None) => Extractive::new(),
     };
+    if env::args().any(|arg| arg == "--facts") {
+        for conversation in conversation::read_all(Path::new(&dir)) {
+            for fact in extractive.facts(&conversation.sources, ExtractionStrategy::Discrete) {
+                println!("{:?} {:?} {}", fact.kind, fact.event_date, fact.text);
+            }
+        }
+        return;
+    }
     println!("conversations: share of facts that survive, percent");
     println!(
         "{:>6} {:>9} {:>8} {:>8} {:>8} {:>8}",
