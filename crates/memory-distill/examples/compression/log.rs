@@ -184,7 +184,7 @@ pub fn generate(seed: u64, steps: usize) -> Log {
 
 fn property(random: &mut Random, n: usize) -> Value {
     json!({"displayName": format!("Option {n}"), "kind": random.of(&["string", "boolean", "options"]),
-        "default": "", "hint": prose(random, 12), "required": n % 3 == 0})
+        "default": "", "hint": prose(random, 12), "required": n.is_multiple_of(3)})
 }
 
 fn node(random: &mut Random, n: usize) -> Value {

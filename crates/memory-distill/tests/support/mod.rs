@@ -10,11 +10,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use memory_budget::Tokenizer;
 use memory_contract::{
-    Message, MessageId, Part, Role, TenantId, ThreadId, ToolCall, ToolOutput, ToolResult,
+    ExtractionStrategy, Message, MessageId, Part, Role, TenantId, ThreadId, ToolCall, ToolOutput,
+    ToolResult,
 };
 use memory_distill::{
-    About, Answer, Finish, Ledger, LedgerError, ModelConfig, ModelError, Prompt, Provider,
-    Reservation, Source, TextModel, Usage,
+    About, Answer, Distiller, Extraction, Finish, KnownFact, Ledger, LedgerError, ModelConfig,
+    ModelError, Prompt, Provider, Reservation, Source, TextModel, Unlimited, Usage,
 };
 use serde_json::{Map, Value};
 use time::macros::datetime;
@@ -335,4 +336,30 @@ pub fn step(name: &str, arguments: Value, output: Value, is_error: bool) -> [Sou
         message(Role::Assistant, "", vec![Part::ToolCall(call)]),
         message(Role::Tool, "", vec![Part::ToolResult(result)]),
     ]
+}
+
+/// The tenant on whose account models are asked.
+pub fn tenant() -> TenantId {
+    TenantId::new("acme")
+}
+
+/// One that asks this model for everything.
+pub fn distiller(model: &Arc<Script>) -> Distiller {
+    let model: Arc<dyn TextModel> = model.clone();
+    Distiller::new(Some(model.clone()), Some(model), Arc::new(Unlimited), None)
+}
+
+/// One without a model.
+pub fn without_model() -> Distiller {
+    Distiller::new(None, None, Arc::new(Unlimited), None)
+}
+
+/// A wish for single facts.
+pub fn discrete<'a>(messages: &'a [Source], known: &'a [KnownFact]) -> Extraction<'a> {
+    Extraction {
+        strategy: ExtractionStrategy::Discrete,
+        instructions: "",
+        messages,
+        known,
+    }
 }
