@@ -6,7 +6,7 @@
 
 mod support;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use memory_distill::{Answer, Finish, ModelConfig, ModelError, Provider, TextModel, open_model};
@@ -286,6 +286,48 @@ async fn no_error_repeats_what_a_provider_echoes() {
             );
         }
     }
+}
+
+/// Keeps what is logged.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn nothing_that_is_said_is_logged() {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_writer(move || writer.clone())
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    tracing::trace!("the log works");
+    let answer = json!({"choices": [{"finish_reason": "stop",
+        "message": {"content": "the-private-words"}}], "usage": "the-private-words"});
+    for reply in [
+        Reply::json(answer),
+        Reply::status(500, "the-private-words"),
+        Reply::status(200, "the-private-words"),
+    ] {
+        let _ = ask(Provider::Openai, "/v1", Some("sk-very-secret"), reply).await;
+    }
+    let logged = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    assert!(logged.contains("the log works"));
+    assert!(
+        !logged.contains("private") && !logged.contains("secret"),
+        "{logged}"
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! read from the process's environment but the proxy that reqwest looks for.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use genai::adapter::AdapterKind;
@@ -15,7 +16,8 @@ use memory_budget::Tokenizer;
 use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
-use std::time::Duration;
+use tracing::instrument::WithSubscriber;
+use tracing::subscriber::NoSubscriber;
 
 use super::{About, Answer, Finish, Prompt, TextModel, Usage, failure};
 use crate::{ConfigError, ModelConfig, ModelError, Provider};
@@ -198,6 +200,8 @@ impl TextModel for Remote {
         let answer = self
             .client
             .exec_chat(self.target(), request, Some(&options))
+            // genai traces whole answers, and a log must never hold one.
+            .with_subscriber(NoSubscriber::new())
             .await
             .map_err(|error| failure::of_call(error, self.timeout))?;
         answer_of(&answer)
