@@ -1,0 +1,287 @@
+//! What a model answered to a question for facts. Nothing of it is believed: it
+//! has to have the form, and each fact has to name its sources.
+
+use std::collections::HashSet;
+
+use serde::Deserialize;
+use serde_json::Value;
+use time::Date;
+
+use super::{Dropped, Extracted};
+use crate::{FACT_CHARS, FACT_LABELS, Fact, FactKind, KnownFact, Source, content_hash};
+
+/// Facts that are read of one answer, at most.
+const FACTS: usize = 200;
+/// Characters of a topic or an entity.
+const LABEL_CHARS: usize = 64;
+
+#[derive(Deserialize)]
+struct Facts {
+    facts: Vec<Stated>,
+}
+
+#[derive(Deserialize)]
+struct Stated {
+    text: String,
+    #[serde(default, rename = "type")]
+    kind: Option<String>,
+    #[serde(default)]
+    event_date: Option<String>,
+    #[serde(default)]
+    topics: Option<Vec<String>>,
+    #[serde(default)]
+    entities: Option<Vec<String>>,
+    #[serde(default)]
+    evidence: Option<Vec<String>>,
+    #[serde(default)]
+    supersedes: Option<Vec<String>>,
+}
+
+/// Reads an answer. `sources` are the messages as they were named, `m1` first;
+/// `known` the facts, `f1` first.
+///
+/// # Errors
+/// What is wrong with the answer's form, without a word of it.
+pub(super) fn read(
+    text: &str,
+    sources: &[&Source],
+    known: &[KnownFact],
+) -> Result<Extracted, String> {
+    let facts = parse(text)?;
+    let mut extracted = Extracted::default();
+    let mut hashes: HashSet<[u8; 32]> = known
+        .iter()
+        .map(|known| content_hash(&known.text))
+        .collect();
+    for stated in facts.facts.into_iter().take(FACTS) {
+        let dropped = &mut extracted.dropped;
+        let text = stated.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let evidence = places(stated.evidence, 'm', sources.len());
+        if evidence.is_empty() {
+            dropped.without_evidence += 1;
+        } else if text.is_empty() || text.chars().count() > FACT_CHARS {
+            dropped.too_long_or_empty += 1;
+        } else if !hashes.insert(content_hash(&text)) {
+            dropped.duplicates += 1;
+        } else {
+            let event_date = stated.event_date.as_deref().and_then(day);
+            let episodic = stated.kind.as_deref() == Some("episodic");
+            extracted.facts.push(Fact {
+                text,
+                kind: if episodic {
+                    FactKind::Episodic
+                } else {
+                    FactKind::Semantic
+                },
+                event_date: event_date.filter(|_| episodic),
+                topics: labels(stated.topics),
+                entities: labels(stated.entities),
+                evidence: evidence
+                    .into_iter()
+                    .map(|place| sources[place].message.id)
+                    .collect(),
+                supersedes: places(stated.supersedes, 'f', known.len())
+                    .into_iter()
+                    .map(|place| known[place].id.clone())
+                    .collect(),
+            });
+        }
+    }
+    Ok(extracted)
+}
+
+/// As it is; or else, repaired where models are known to err: words around the
+/// object, fences, commas before a closing bracket.
+fn parse(text: &str) -> Result<Facts, String> {
+    let first = match serde_json::from_str::<Facts>(text) {
+        Ok(facts) => return Ok(facts),
+        Err(error) => error,
+    };
+    let (Some(start), Some(end)) = (text.find('{'), text.rfind('}')) else {
+        return Err("it is no JSON object".to_owned());
+    };
+    if start < end
+        && let Ok(facts) = serde_json::from_str(&without_commas(&text[start..=end]))
+    {
+        return Ok(facts);
+    }
+    // serde's own words may quote the answer.
+    let problem = match first.classify() {
+        serde_json::error::Category::Data => {
+            if serde_json::from_str::<Value>(text).is_ok_and(|value| value.get("facts").is_none()) {
+                "the object has no list `facts`"
+            } else {
+                "a field does not have the type that was asked for"
+            }
+        }
+        serde_json::error::Category::Io
+        | serde_json::error::Category::Syntax
+        | serde_json::error::Category::Eof => "it is no valid JSON",
+    };
+    Err(problem.to_owned())
+}
+
+/// JSON without commas that stand before a closing bracket; strings stay.
+fn without_commas(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    let mut in_string = false;
+    let mut escaped = false;
+    for (place, c) in json.char_indices() {
+        if in_string {
+            in_string = c != '"' || escaped;
+            escaped = c == '\\' && !escaped;
+        } else if c == '"' {
+            in_string = true;
+        } else if c == ',' && json[place + 1..].trim_start().starts_with([']', '}']) {
+            continue;
+        }
+        text.push(c);
+    }
+    text
+}
+
+/// The places that names such as `m3` stand for, each once, in order; names of
+/// nothing are passed over.
+fn places(names: Option<Vec<String>>, letter: char, count: usize) -> Vec<usize> {
+    let mut places: Vec<usize> = names
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|name| name.trim().strip_prefix(letter)?.parse::<usize>().ok())
+        .filter(|number| (1..=count).contains(number))
+        .map(|number| number - 1)
+        .collect();
+    places.sort_unstable();
+    places.dedup();
+    places
+}
+
+fn labels(labels: Option<Vec<String>>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for label in labels.unwrap_or_default() {
+        let label = label.split_whitespace().collect::<Vec<_>>().join(" ");
+        let fits = !label.is_empty() && label.chars().count() <= LABEL_CHARS;
+        if fits && !kept.contains(&label) && kept.len() < FACT_LABELS {
+            kept.push(label);
+        }
+    }
+    kept
+}
+
+fn day(text: &str) -> Option<Date> {
+    let format = time::macros::format_description!("[year]-[month]-[day]");
+    Date::parse(text.trim(), format).ok()
+}
+
+impl Extracted {
+    /// Adds what another portion gave, without what is there already.
+    pub(super) fn add(&mut self, other: Self) {
+        let mut hashes: HashSet<[u8; 32]> = self
+            .facts
+            .iter()
+            .map(|fact| content_hash(&fact.text))
+            .collect();
+        for fact in other.facts {
+            if hashes.insert(content_hash(&fact.text)) {
+                self.facts.push(fact);
+            } else {
+                self.dropped.duplicates += 1;
+            }
+        }
+        let Dropped {
+            without_evidence,
+            too_long_or_empty,
+            duplicates,
+        } = other.dropped;
+        self.dropped.without_evidence += without_evidence;
+        self.dropped.too_long_or_empty += too_long_or_empty;
+        self.dropped.duplicates += duplicates;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::distiller::tests::source;
+
+    #[test]
+    fn what_models_get_wrong_is_repaired() {
+        let sources = [source("a"), source("b")];
+        let sources: Vec<&Source> = sources.iter().collect();
+        let good =
+            r#"{"facts": [{"text": "Ada has, \"two\" cats,]", "evidence": ["m2", "m1", "m2"],},]}"#;
+        for text in [
+            good.to_owned(),
+            format!("```json\n{good}\n```"),
+            format!("Here: {good} Done."),
+        ] {
+            let read = read(&text, &sources, &[]).unwrap();
+            assert_eq!(read.facts[0].text, "Ada has, \"two\" cats,]", "{text}");
+            assert_eq!(read.facts[0].evidence.len(), 2);
+        }
+    }
+
+    #[test]
+    fn what_has_not_the_form_is_told_without_a_word_of_it() {
+        for text in [
+            "secret",
+            "{\"secret\": 1}",
+            "{\"facts\": [{\"text\": 5}]}",
+            "{\"facts\": [",
+            "[]",
+            "}{",
+        ] {
+            let problem = read(text, &[], &[]).err().unwrap();
+            assert!(!problem.contains("secret"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_fact_without_evidence_is_dropped_and_counted() {
+        let sources = [source("a")];
+        let sources: Vec<&Source> = sources.iter().collect();
+        let known = [KnownFact {
+            id: "x-9".into(),
+            text: "Ada lives in Oslo".into(),
+        }];
+        let long = "x".repeat(FACT_CHARS + 1);
+        let text = format!(
+            r#"{{"facts": [
+            {{"text": "A", "evidence": []}}, {{"text": "B"}}, {{"text": "C", "evidence": ["m2", "m0", "f1", ""]}},
+            {{"text": "{long}", "evidence": ["m1"]}}, {{"text": "ada lives in oslo.", "evidence": ["m1"]}},
+            {{"text": "Ada lives in Bergen", "type": "episodic", "event_date": "2023-05-08", "evidence": ["m1"],
+              "supersedes": ["f1", "f2", "m1"], "topics": ["a", "a", "b", "c", "d", "e", "f"]}}]}}"#
+        );
+        let read = read(&text, &sources, &known).unwrap();
+        let Dropped {
+            without_evidence,
+            too_long_or_empty,
+            duplicates,
+        } = read.dropped;
+        assert_eq!((without_evidence, too_long_or_empty, duplicates), (3, 1, 1));
+        assert_eq!(read.facts.len(), 1);
+        let fact = &read.facts[0];
+        assert_eq!(fact.supersedes, ["x-9"]);
+        assert_eq!(fact.topics.len(), FACT_LABELS);
+        assert_eq!(fact.event_date, Some(time::macros::date!(2023 - 05 - 08)));
+    }
+
+    proptest! {
+        #[test]
+        fn evidence_is_always_among_the_sources(
+            ids in prop::collection::vec("[mf]?-?[0-9]{0,3}", 0..6),
+            noise in "\\PC{0,30}",
+        ) {
+            let sources = [source("a"), source("b"), source("c")];
+            let sources: Vec<&Source> = sources.iter().collect();
+            let answer = serde_json::json!({"facts": [{"text": noise, "evidence": ids}]}).to_string();
+            let extracted = read(&answer, &sources, &[]).unwrap();
+            for fact in extracted.facts {
+                prop_assert!(!fact.evidence.is_empty());
+                prop_assert!(fact.evidence.iter().all(|id| sources.iter().any(|s| s.message.id == *id)));
+            }
+            let _ = read(&noise, &sources, &[]);
+        }
+    }
+}

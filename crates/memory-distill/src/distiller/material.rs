@@ -1,0 +1,184 @@
+//! Material for prompts: messages quoted, in portions that fit into a model's
+//! window.
+
+use memory_budget::Tokenizer;
+
+use crate::prompt::quote;
+use crate::{KnownFact, Source};
+
+/// A portion of messages, as quotations.
+pub(super) struct Portion<'a> {
+    /// The quotations, one a line.
+    pub(super) text: String,
+    /// What is quoted, in order. The name of the first is `m1`.
+    pub(super) sources: Vec<&'a Source>,
+    /// Tokens of the quotations.
+    pub(super) tokens: i32,
+}
+
+/// The messages in portions of at most `max_tokens`, in order. Of a message that
+/// is larger than that alone, the middle is left out.
+pub(super) fn portions<'a>(
+    sources: impl IntoIterator<Item = &'a Source>,
+    max_tokens: i32,
+    tokenizer: Tokenizer,
+) -> Vec<Portion<'a>> {
+    let mut portions: Vec<Portion<'a>> = Vec::new();
+    for source in sources {
+        let words = source.words();
+        // Names are numbers within the portion, so they hardly change the length.
+        let mut line = quote::message("m0000", source, &words);
+        let mut tokens = tokenizer.count(&line).saturating_add(1);
+        let mut shortened = None;
+        // What a text costs in a quotation depends on what is in it.
+        let mut room = words.len();
+        while tokens > max_tokens && room > 0 {
+            room /= 2;
+            let less = without_middle(&words, room);
+            line = quote::message("m0000", source, &less);
+            tokens = tokenizer.count(&line).saturating_add(1);
+            shortened = Some(less);
+        }
+        let fits = portions
+            .last()
+            .is_some_and(|portion| portion.tokens.saturating_add(tokens) <= max_tokens);
+        if !fits {
+            portions.push(Portion {
+                text: String::new(),
+                sources: Vec::new(),
+                tokens: 0,
+            });
+        }
+        if let Some(portion) = portions.last_mut() {
+            let id = format!("m{}", portion.sources.len() + 1);
+            if !portion.text.is_empty() {
+                portion.text.push('\n');
+            }
+            let words = shortened.as_deref().unwrap_or(&words);
+            portion.text.push_str(&quote::message(&id, source, words));
+            portion.sources.push(source);
+            portion.tokens = portion.tokens.saturating_add(tokens);
+        }
+    }
+    portions
+}
+
+/// Known facts as quotations, as many as fit. The name of the first is `f1`.
+pub(super) fn facts(known: &[KnownFact], max_tokens: i32, tokenizer: Tokenizer) -> String {
+    let mut text = String::new();
+    let mut left = max_tokens;
+    for (index, known) in known.iter().enumerate() {
+        let line = quote::fact(&format!("f{}", index + 1), known);
+        left = left.saturating_sub(tokenizer.count(&line).saturating_add(1));
+        if left < 0 {
+            break;
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&line);
+    }
+    text
+}
+
+/// A text in portions of whole lines, each of at most `max_tokens`; a line that
+/// is longer alone is cut.
+pub(super) fn lines(text: &str, max_tokens: i32, tokenizer: Tokenizer) -> Vec<(String, i32)> {
+    let mut portions: Vec<(String, i32)> = Vec::new();
+    for line in text.lines() {
+        let line = tokenizer.prefix(line, max_tokens.saturating_sub(1));
+        let tokens = tokenizer.count(line).saturating_add(1);
+        match portions.last_mut() {
+            Some((portion, total)) if total.saturating_add(tokens) <= max_tokens => {
+                portion.push('\n');
+                portion.push_str(line);
+                *total += tokens;
+            }
+            _ => portions.push((line.to_owned(), tokens)),
+        }
+    }
+    portions
+}
+
+/// The beginning and the end of a text, two parts to one, of about as many bytes.
+fn without_middle(text: &str, bytes: usize) -> String {
+    let tail = bytes / 3;
+    let head = text.floor_char_boundary(bytes - tail);
+    let tail = text.ceil_char_boundary(text.len() - tail);
+    format!("{} […] {}", &text[..head], &text[tail..])
+}
+
+/// The longest beginning of whole lines or sentences of at most `max_tokens`; of
+/// a first sentence that is longer alone, what fits.
+pub(super) fn cut(text: &str, max_tokens: i32, tokenizer: Tokenizer) -> &str {
+    let kept = tokenizer.prefix(text, max_tokens);
+    if kept.len() == text.len() {
+        return text;
+    }
+    let end = kept
+        .char_indices()
+        .filter_map(|(place, c)| {
+            let end = place + c.len_utf8();
+            let next = text[end..].chars().next();
+            let ends_sentence =
+                matches!(c, '.' | '!' | '?') && next.is_some_and(char::is_whitespace);
+            match c {
+                '\n' => Some(place),
+                '。' | '！' | '？' => Some(end),
+                _ if ends_sentence => Some(end),
+                _ => None,
+            }
+        })
+        .next_back();
+    match end {
+        Some(end) if end > 0 => kept[..end].trim_end(),
+        _ => kept.trim_end(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::distiller::tests::source;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn portions_keep_each_message_and_the_limit(
+            texts in prop::collection::vec("\\PC{0,40}|[a-z ]{500,2000}|<\n{0,300}", 0..12),
+            max_tokens in 120..400_i32,
+        ) {
+            let sources: Vec<Source> = texts.iter().map(|text| source(text)).collect();
+            let tokenizer = Tokenizer::default();
+            let portions = portions(&sources, max_tokens, tokenizer);
+            let mut quoted = 0;
+            for portion in &portions {
+                prop_assert!(tokenizer.count(&portion.text) <= max_tokens);
+                prop_assert_eq!(portion.text.lines().count(), portion.sources.len());
+                quoted += portion.sources.len();
+            }
+            prop_assert_eq!(quoted, sources.len());
+        }
+
+        #[test]
+        fn a_cut_is_a_beginning_within_the_budget(text in "([A-Za-z漢]{1,9}[ .!?\n]{1,2}){0,80}", max in 0..60_i32) {
+            let tokenizer = Tokenizer::default();
+            let kept = cut(&text, max, tokenizer);
+            prop_assert!(text.starts_with(kept));
+            prop_assert!(tokenizer.count(kept) <= max);
+        }
+    }
+
+    #[test]
+    fn a_cut_ends_with_a_sentence() {
+        let text = "One is here. Two is there.\nThree is longer than the others are.";
+        assert_eq!(
+            cut(text, 9, Tokenizer::default()),
+            "One is here. Two is there."
+        );
+        assert_eq!(cut(text, 6, Tokenizer::default()), "One is here.");
+    }
+}

@@ -1,0 +1,22 @@
+use memory_contract::{Message, MessageId, Part, Role, ThreadId};
+use time::macros::datetime;
+
+use crate::Source;
+
+/// A message of a user.
+pub(super) fn source(text: &str) -> Source {
+    Source::new(Message {
+        id: MessageId::new(),
+        thread: ThreadId::new(),
+        parent: None,
+        seq: 1,
+        branch: 1,
+        depth: 1,
+        role: Role::User,
+        name: "Ada".to_owned(),
+        parts: vec![Part::Text(text.to_owned())],
+        metadata: serde_json::Map::new(),
+        tokens: 1,
+        created: datetime!(2023-05-08 13:56 UTC),
+    })
+}

@@ -1,0 +1,251 @@
+//! What a tool was asked and what it answered, in one line: outcome, errors,
+//! identifiers, counts, the last words; not the payload.
+
+use serde_json::{Map, Value};
+
+use super::{cues, words};
+
+/// Values that are looked at; the rest of a payload is passed over.
+const LEAVES: usize = 2_000;
+/// Values that tell about an error, at most.
+const ERRORS: usize = 4;
+/// Other values, at most.
+const OTHERS: usize = 7;
+/// Characters of a value.
+const VALUE_CHARS: usize = 120;
+/// Lines of a text that are kept.
+const LINES: usize = 4;
+/// Characters of a line.
+const LINE_CHARS: usize = 180;
+
+/// Arguments of a call: the most telling first, short.
+pub(super) fn of_arguments(arguments: &Map<String, Value>) -> String {
+    let mut leaves = Leaves::default();
+    for (key, value) in arguments {
+        leaves.walk(key, value, 0);
+    }
+    leaves.told(ERRORS, OTHERS, 60)
+}
+
+/// Data, in one line.
+pub(super) fn of_value(value: &Value) -> String {
+    match value {
+        Value::String(text) => of_text(text),
+        Value::Null => String::new(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::Array(_) | Value::Object(_) => {
+            let mut leaves = Leaves::default();
+            leaves.walk("", value, 0);
+            leaves.told(ERRORS, OTHERS, VALUE_CHARS)
+        }
+    }
+}
+
+/// Text of a tool, in one line: what speaks of errors, the first line, the last.
+pub(super) fn of_text(text: &str) -> String {
+    let trimmed = text.trim();
+    if trimmed.starts_with(['{', '['])
+        && let Ok(value) = serde_json::from_str::<Value>(trimmed)
+        && !value.is_string()
+    {
+        return of_value(&value);
+    }
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let last = lines.len().saturating_sub(1);
+    let mut ranked: Vec<(i32, usize)> = lines
+        .iter()
+        .enumerate()
+        .map(|(place, line)| {
+            let mut worth = 0;
+            if cues::tells_error(line) {
+                worth += 8;
+            }
+            if place == last {
+                worth += 4;
+            }
+            if place == 0 {
+                worth += 2;
+            }
+            if has_identifier(line) {
+                worth += 3;
+            }
+            (-worth, place)
+        })
+        .collect();
+    ranked.sort_unstable();
+    let mut kept: Vec<usize> = ranked
+        .into_iter()
+        .take(LINES)
+        .filter(|(worth, _)| *worth < 0)
+        .map(|(_, place)| place)
+        .collect();
+    kept.sort_unstable();
+    let mut told: Vec<String> = kept
+        .into_iter()
+        .map(|place| words::clip(&words::one_line(lines[place]), LINE_CHARS))
+        .collect();
+    told.dedup();
+    if lines.len() > LINES {
+        told.push(format!("({} lines)", lines.len()));
+    }
+    told.join(" | ")
+}
+
+/// Whether a text has something like `wf-123`, `E0412`, a path or a hash in it.
+pub(super) fn has_identifier(text: &str) -> bool {
+    text.split(|c: char| c.is_whitespace() || "\"'(),;=".contains(c))
+        .any(|word| {
+            let digits = word.chars().filter(char::is_ascii_digit).count();
+            let letters = word.chars().filter(|c| c.is_alphabetic()).count();
+            digits > 0 && letters > 0 && word.chars().count() <= 80
+        })
+}
+
+#[derive(Default)]
+struct Leaves {
+    seen: usize,
+    errors: Vec<String>,
+    telling: Vec<String>,
+    rest: Vec<String>,
+}
+
+impl Leaves {
+    fn walk(&mut self, path: &str, value: &Value, depth: usize) {
+        if self.seen >= LEAVES {
+            return;
+        }
+        self.seen += 1;
+        match value {
+            Value::Object(map) if depth < 6 => {
+                for (key, value) in map {
+                    self.walk(&joined(path, key), value, depth + 1);
+                }
+            }
+            Value::Array(items) if depth < 6 => {
+                if items.len() > 1 {
+                    let name = if path.is_empty() { "items" } else { path };
+                    self.telling.push(format!("{name}: {} items", items.len()));
+                }
+                for item in items.iter().take(3) {
+                    self.walk(path, item, depth + 1);
+                }
+            }
+            Value::Null | Value::Object(_) | Value::Array(_) => {}
+            Value::Bool(_) | Value::Number(_) | Value::String(_) => self.leaf(path, value),
+        }
+    }
+
+    fn leaf(&mut self, path: &str, value: &Value) {
+        let text = match value {
+            Value::String(text) => words::one_line(text),
+            other => other.to_string(),
+        };
+        if text.is_empty() {
+            return;
+        }
+        let key = path.rsplit('.').next().unwrap_or_default().to_lowercase();
+        let is_error = ["error", "err", "exception", "reason", "failure", "stderr"]
+            .iter()
+            .any(|word| key.contains(word));
+        let list = if is_error || cues::tells_error(&text) {
+            &mut self.errors
+        } else if is_telling(&key) {
+            &mut self.telling
+        } else {
+            &mut self.rest
+        };
+        let name = if path.is_empty() { "value" } else { path };
+        list.push(format!("{name}={text}"));
+    }
+
+    fn told(self, errors: usize, others: usize, characters: usize) -> String {
+        let short = |pair: String| words::clip(&pair, characters);
+        let mut told: Vec<String> = self.errors.into_iter().take(errors).map(short).collect();
+        // What is plain text of some length is payload.
+        let rest = self.rest.into_iter().filter(|pair| pair.len() <= 80);
+        let others: Vec<String> = self
+            .telling
+            .into_iter()
+            .chain(rest)
+            .take(others)
+            .map(short)
+            .collect();
+        told.extend(others);
+        told.dedup();
+        told.join(", ")
+    }
+}
+
+fn joined(path: &str, key: &str) -> String {
+    if path.is_empty() {
+        words::one_line(key)
+    } else {
+        format!("{path}.{}", words::one_line(key))
+    }
+}
+
+/// Keys whose values are worth keeping whatever the tool is.
+fn is_telling(key: &str) -> bool {
+    const WHOLE: &[&str] = &[
+        "id", "name", "status", "state", "code", "message", "count", "total", "version", "url",
+        "path", "file", "result", "key", "title", "type", "branch", "commit", "host", "port",
+        "query", "command",
+    ];
+    WHOLE.contains(&key)
+        || [
+            "id", "_count", "_at", "_name", "_status", "_code", "_path", "_url", "_key",
+        ]
+        .iter()
+        .any(|end| key.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn data_is_told_by_its_errors_identifiers_and_counts() {
+        let value = json!({
+            "data": {"execution_id": "ex-77", "items": [{"id": 1}, {"id": 2}, {"id": 3}, {"id": 4}]},
+            "padding": "x".repeat(4_000),
+            "error": {"message": "401 Unauthorized", "node": "HTTP"},
+        });
+        let told = of_value(&value);
+        assert!(told.starts_with("error.message=401 Unauthorized"), "{told}");
+        for part in ["data.execution_id=ex-77", "data.items: 4 items"] {
+            assert!(told.contains(part), "{told}");
+        }
+        assert!(told.len() < 400, "{told}");
+    }
+
+    #[test]
+    fn text_is_told_by_its_errors_and_its_ends() {
+        let noise = "compiling something\n".repeat(500);
+        let text = format!(
+            "building\n{noise}error[E0412]: cannot find type `Foo`\n{noise}finished: 1 error"
+        );
+        let told = of_text(&text);
+        assert!(
+            told.contains("E0412") && told.contains("finished: 1 error"),
+            "{told}"
+        );
+        assert!(told.len() < 300, "{told}");
+        assert_eq!(of_text(r#" {"status": "ok"} "#), "status=ok");
+    }
+
+    #[test]
+    fn deep_and_wide_data_is_bounded() {
+        let mut deep = json!("bottom");
+        for _ in 0..100 {
+            deep = json!([deep]);
+        }
+        assert!(of_value(&deep).len() < 100);
+        let wide: Value = (0..50_000).map(|n| json!({"n": n})).collect();
+        assert!(of_value(&wide).len() < 1_000);
+    }
+}

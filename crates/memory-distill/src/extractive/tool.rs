@@ -1,0 +1,126 @@
+//! Tool calls with what came of them, each a line.
+
+use std::collections::HashMap;
+
+use memory_contract::{Part, ToolCall, ToolResult};
+
+use super::{cues, digest, words};
+use crate::Source;
+use crate::source::{output, tool_name};
+
+/// Beginnings of names of tools that change something.
+const CHANGES: &[&str] = &[
+    "create", "update", "delete", "remove", "write", "build", "deploy", "run", "exec", "activate",
+    "send", "post", "put", "set", "apply", "commit", "edit", "patch", "install", "move", "submit",
+    "publish", "test", "restart",
+];
+
+/// One call and its result, on one line.
+pub(super) struct Line {
+    pub(super) text: String,
+    pub(super) weight: f32,
+}
+
+/// The lines of all calls in some messages. A call stands where its result is,
+/// because that is when it was known what came of it.
+pub(super) struct Tools {
+    lines: HashMap<(usize, usize), Line>,
+}
+
+impl Tools {
+    pub(super) fn of(sources: &[Source]) -> Self {
+        let mut open: HashMap<&str, ((usize, usize), &ToolCall)> = HashMap::new();
+        let mut lines: HashMap<(usize, usize), Line> = HashMap::new();
+        let mut repeated: HashMap<String, ((usize, usize), usize)> = HashMap::new();
+        for (index, source) in sources.iter().enumerate() {
+            for (nth, part) in source.message.parts.iter().enumerate() {
+                let place = (index, nth);
+                match part {
+                    Part::ToolCall(call) => {
+                        open.insert(&call.id, (place, call));
+                        lines.insert(place, called(call));
+                    }
+                    Part::ToolResult(result) => {
+                        let call = open.remove(result.call_id.as_str());
+                        let line = answered(call.map(|(_, call)| call), result);
+                        if let Some((before, _)) = call {
+                            lines.remove(&before);
+                        }
+                        // The same again is told once, at the last place, with its number.
+                        let text = line.text.clone();
+                        let times = match repeated.remove(&text) {
+                            Some((before, times)) => {
+                                lines.remove(&before);
+                                times + 1
+                            }
+                            None => 1,
+                        };
+                        repeated.insert(text, (place, times));
+                        let line = if times > 1 {
+                            Line {
+                                text: format!("{} (×{times})", line.text),
+                                ..line
+                            }
+                        } else {
+                            line
+                        };
+                        lines.insert(place, line);
+                    }
+                    Part::Text(_) | Part::Json(_) | Part::File(_) => {}
+                }
+            }
+        }
+        Self { lines }
+    }
+
+    /// The line that stands at a part of a message.
+    pub(super) fn take(&mut self, message: usize, part: usize) -> Option<Line> {
+        self.lines.remove(&(message, part))
+    }
+}
+
+fn called(call: &ToolCall) -> Line {
+    Line {
+        text: format!("{} → no answer yet", head(&call.name, Some(call))),
+        weight: weight(&call.name) + 0.1,
+    }
+}
+
+fn answered(call: Option<&ToolCall>, result: &ToolResult) -> Line {
+    let name = call.map_or(tool_name(result), |call| call.name.as_str());
+    let told = digest::of_text(&output(result));
+    let failed = result.is_error || cues::tells_error(&told);
+    let outcome = match (result.is_error, told.is_empty()) {
+        (true, true) => "failed".to_owned(),
+        (true, false) => format!("failed: {told}"),
+        (false, true) => "done".to_owned(),
+        (false, false) => told,
+    };
+    let mut weight = weight(name);
+    if failed {
+        weight += 0.8;
+    }
+    if digest::has_identifier(&outcome) {
+        weight += 0.2;
+    }
+    Line {
+        text: words::clip(&format!("{} → {outcome}", head(name, call)), 900),
+        weight,
+    }
+}
+
+fn head(name: &str, call: Option<&ToolCall>) -> String {
+    let arguments = call.map(|call| digest::of_arguments(&call.arguments));
+    let arguments = words::clip(&arguments.unwrap_or_default(), 240);
+    format!("{}({arguments})", words::clip(&words::one_line(name), 80))
+}
+
+fn weight(name: &str) -> f32 {
+    let name = name.to_lowercase();
+    let mut words = name.split(|c: char| !c.is_alphanumeric());
+    if words.any(|word| CHANGES.iter().any(|change| word.starts_with(change))) {
+        0.4
+    } else {
+        0.0
+    }
+}

@@ -1,0 +1,167 @@
+//! How alike sentences are.
+
+use std::collections::{BTreeMap, HashMap};
+
+use async_trait::async_trait;
+
+use super::{unit::Unit, words};
+use crate::cosine;
+
+/// Vectors of sentences, from an embedding model that is there anyway.
+#[async_trait]
+pub trait SentenceVectors: Send + Sync {
+    /// The vectors of texts, in their order and all of one length. `None` where
+    /// there are none to be had now; then words are counted instead.
+    async fn embed(&self, texts: Vec<String>) -> Option<Vec<Vec<f32>>>;
+}
+
+/// A vector of words: term frequency times inverse document frequency (K. Spärck
+/// Jones, 1972), of length 1. Words are numbered, ascending.
+pub(super) type Sparse = Vec<(u32, f32)>;
+
+/// The vectors of units, in their order; each unit is a document.
+pub(super) fn tf_idf(units: &[Unit]) -> Vec<Sparse> {
+    let mut numbers: HashMap<String, u32> = HashMap::new();
+    let counted: Vec<BTreeMap<u32, f32>> = units
+        .iter()
+        .map(|unit| {
+            let mut counts = BTreeMap::new();
+            for word in words::content(&unit.text) {
+                let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+                let number = *numbers.entry(word).or_insert(next);
+                *counts.entry(number).or_insert(0.0) += 1.0;
+            }
+            counts
+        })
+        .collect();
+    let mut documents = vec![0.0_f32; numbers.len()];
+    for counts in &counted {
+        for number in counts.keys() {
+            if let Some(count) = documents.get_mut(*number as usize) {
+                *count += 1.0;
+            }
+        }
+    }
+    let all = units.len() as f32;
+    counted
+        .into_iter()
+        .map(|counts| {
+            let weighted = counts.into_iter().map(|(number, count): (u32, f32)| {
+                let documents = documents.get(number as usize).copied().unwrap_or(1.0);
+                (number, (1.0 + count.ln()) * (1.0 + all / documents).ln())
+            });
+            normalised(weighted.collect())
+        })
+        .collect()
+}
+
+pub(super) fn normalised(mut vector: Sparse) -> Sparse {
+    let norm = vector.iter().map(|(_, w)| w * w).sum::<f32>().sqrt();
+    if norm > 0.0 {
+        for (_, weight) in &mut vector {
+            *weight /= norm;
+        }
+    }
+    vector
+}
+
+/// The middle of vectors, of length 1.
+pub(super) fn centroid<'a>(vectors: impl IntoIterator<Item = &'a Sparse>) -> HashMap<u32, f32> {
+    let mut sums: BTreeMap<u32, f32> = BTreeMap::new();
+    for vector in vectors {
+        for (number, weight) in vector {
+            *sums.entry(*number).or_insert(0.0) += weight;
+        }
+    }
+    normalised(sums.into_iter().collect()).into_iter().collect()
+}
+
+pub(super) fn dot(vector: &Sparse, other: &HashMap<u32, f32>) -> f32 {
+    vector
+        .iter()
+        .filter_map(|(number, weight)| Some(weight * other.get(number)?))
+        .sum()
+}
+
+/// How alike any two of some sentences are.
+pub(super) enum Space {
+    /// By their words; for each word, who has it.
+    Words {
+        vectors: Vec<Sparse>,
+        holders: HashMap<u32, Vec<(usize, f32)>>,
+    },
+    /// By what they mean.
+    Meaning(Vec<Vec<f32>>),
+}
+
+impl Space {
+    pub(super) fn of_words(vectors: Vec<Sparse>) -> Self {
+        let mut holders: HashMap<u32, Vec<(usize, f32)>> = HashMap::new();
+        for (place, vector) in vectors.iter().enumerate() {
+            for (number, weight) in vector {
+                holders.entry(*number).or_default().push((place, *weight));
+            }
+        }
+        Self::Words { vectors, holders }
+    }
+
+    /// Raises `nearest` of each sentence to how alike it is to the one at `place`.
+    pub(super) fn raise(&self, place: usize, nearest: &mut [f32]) {
+        match self {
+            Self::Words { vectors, holders } => {
+                let mut sums: HashMap<usize, f32> = HashMap::new();
+                for (number, weight) in &vectors[place] {
+                    for (other, theirs) in holders.get(number).into_iter().flatten() {
+                        *sums.entry(*other).or_insert(0.0) += weight * theirs;
+                    }
+                }
+                for (other, alike) in sums {
+                    nearest[other] = nearest[other].max(alike);
+                }
+            }
+            Self::Meaning(vectors) => {
+                for (other, vector) in vectors.iter().enumerate() {
+                    nearest[other] = nearest[other].max(cosine(vector, &vectors[place]));
+                }
+            }
+        }
+    }
+
+    /// How near each sentence is to the middle of those with it in `groups`, from
+    /// 0 to 1.
+    pub(super) fn centrality(&self, groups: &[usize]) -> Vec<f32> {
+        match self {
+            Self::Words { vectors, .. } => {
+                let mut members: BTreeMap<usize, Vec<&Sparse>> = BTreeMap::new();
+                for (vector, group) in vectors.iter().zip(groups) {
+                    members.entry(*group).or_default().push(vector);
+                }
+                let middles: BTreeMap<usize, HashMap<u32, f32>> = members
+                    .into_iter()
+                    .map(|(group, vectors)| (group, centroid(vectors)))
+                    .collect();
+                vectors
+                    .iter()
+                    .zip(groups)
+                    .map(|(vector, group)| dot(vector, &middles[group]))
+                    .collect()
+            }
+            Self::Meaning(vectors) => {
+                let mut middles: BTreeMap<usize, Vec<f32>> = BTreeMap::new();
+                for (vector, group) in vectors.iter().zip(groups) {
+                    let middle = middles
+                        .entry(*group)
+                        .or_insert_with(|| vec![0.0; vector.len()]);
+                    for (sum, number) in middle.iter_mut().zip(vector) {
+                        *sum += number;
+                    }
+                }
+                vectors
+                    .iter()
+                    .zip(groups)
+                    .map(|(vector, group)| cosine(vector, &middles[group]).max(0.0))
+                    .collect()
+            }
+        }
+    }
+}

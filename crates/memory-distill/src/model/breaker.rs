@@ -1,0 +1,208 @@
+//! A circuit breaker (M. Nygard, "Release It!", 2007): after some failures in a
+//! row a model is left alone for a while; then one call tries, and decides.
+//!
+//! The state takes the time as a value, so that it can be tested without a clock.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// What it knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Calls go through.
+    Closed { failures: u32 },
+    /// Calls are refused until then.
+    Open { until: Instant },
+    /// One call tries.
+    Trying,
+}
+
+/// How a call went, as far as the breaker cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The model is there.
+    Good,
+    /// The model is out of order.
+    Outage,
+    /// Nothing was learnt, as where a call was given up.
+    Unknown,
+}
+
+pub(super) struct Breaker {
+    failures: u32,
+    pause: Duration,
+    /// The state and how often it opened: a call that began before tells nothing
+    /// about the time after.
+    state: Mutex<(State, u64)>,
+}
+
+/// The right to make one call. Dropped without an outcome, it tells nothing.
+pub(super) struct Permit<'a> {
+    breaker: &'a Breaker,
+    round: u64,
+    reported: bool,
+}
+
+impl Breaker {
+    pub(super) fn new(failures: u32, pause: Duration) -> Self {
+        Self {
+            failures: failures.max(1),
+            pause,
+            state: Mutex::new((State::Closed { failures: 0 }, 0)),
+        }
+    }
+
+    /// Lets a call through, or tells how long calls are still refused.
+    pub(super) fn admit(&self, now: Instant) -> Result<Permit<'_>, Duration> {
+        let mut guard = self.lock();
+        let (state, round) = &mut *guard;
+        match *state {
+            State::Closed { .. } => {}
+            State::Open { until } if now < until => return Err(until - now),
+            State::Open { .. } => *state = State::Trying,
+            // Nobody knows how long the call that tries will take.
+            State::Trying => return Err(self.pause),
+        }
+        Ok(Permit {
+            breaker: self,
+            round: *round,
+            reported: false,
+        })
+    }
+
+    fn report(&self, round: u64, outcome: Outcome, now: Instant) {
+        let mut guard = self.lock();
+        let (state, current) = &mut *guard;
+        if round != *current {
+            return;
+        }
+        match (*state, outcome) {
+            (_, Outcome::Good) => *state = State::Closed { failures: 0 },
+            (State::Closed { failures }, Outcome::Outage) => {
+                let failures = failures.saturating_add(1);
+                *state = State::Closed { failures };
+                if failures >= self.failures {
+                    *state = State::Open {
+                        until: now + self.pause,
+                    };
+                    *current += 1;
+                }
+            }
+            (State::Trying, Outcome::Outage) => {
+                *state = State::Open {
+                    until: now + self.pause,
+                };
+                *current += 1;
+            }
+            // The next call may try at once.
+            (State::Trying, Outcome::Unknown) => *state = State::Open { until: now },
+            (State::Closed { .. }, Outcome::Unknown) | (State::Open { .. }, _) => {}
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (State, u64)> {
+        // No code panics while it holds the lock, and any state is a valid one.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Permit<'_> {
+    pub(super) fn report(mut self, outcome: Outcome, now: Instant) {
+        self.reported = true;
+        self.breaker.report(self.round, outcome, now);
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        if !self.reported {
+            self.breaker
+                .report(self.round, Outcome::Unknown, Instant::now());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PAUSE: Duration = Duration::from_secs(30);
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Admit,
+        Report(usize, Outcome),
+        Wait(u64),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let outcome = prop_oneof![
+            Just(Outcome::Good),
+            Just(Outcome::Outage),
+            Just(Outcome::Unknown)
+        ];
+        prop_oneof![
+            3 => Just(Step::Admit),
+            3 => (0..8_usize, outcome).prop_map(|(call, outcome)| Step::Report(call, outcome)),
+            1 => (1..40_u64).prop_map(Step::Wait),
+        ]
+    }
+
+    proptest! {
+        /// Whatever calls do and in whichever order they end: an open breaker lets
+        /// nobody through before its time, then one at a time, and every refusal
+        /// is one that ends.
+        #[test]
+        fn an_open_breaker_lets_one_call_try(steps in prop::collection::vec(step(), 1..80)) {
+            let breaker = Breaker::new(3, PAUSE);
+            let mut now = Instant::now();
+            let mut calls: Vec<Permit<'_>> = Vec::new();
+            for step in steps {
+                let (before, round) = *breaker.lock();
+                match step {
+                    Step::Admit => match breaker.admit(now) {
+                        Ok(permit) => {
+                            match before {
+                                State::Open { until } => prop_assert!(now >= until),
+                                State::Trying => prop_assert!(false, "a second call tries"),
+                                State::Closed { failures } => prop_assert!(failures < 3),
+                            }
+                            calls.push(permit);
+                        }
+                        Err(left) => {
+                            let closed = matches!(before, State::Closed { .. });
+                            prop_assert!(!closed && left > Duration::ZERO && left <= PAUSE);
+                        }
+                    },
+                    Step::Report(call, outcome) if !calls.is_empty() => {
+                        let permit = calls.swap_remove(call % calls.len());
+                        let late = permit.round != round;
+                        permit.report(outcome, now);
+                        let after = breaker.lock().0;
+                        prop_assert!(!late || after == before, "a late answer changed something");
+                        if outcome == Outcome::Good && !late {
+                            prop_assert_eq!(after, State::Closed { failures: 0 });
+                        }
+                    }
+                    Step::Report(..) => {}
+                    Step::Wait(seconds) => now += Duration::from_secs(seconds),
+                }
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_is_given_up_leaves_the_try_to_the_next() {
+        let breaker = Breaker::new(1, PAUSE);
+        let permit = breaker.admit(Instant::now()).ok().unwrap();
+        permit.report(Outcome::Outage, Instant::now());
+        assert_eq!(breaker.admit(Instant::now()).err(), Some(PAUSE));
+        tokio::time::advance(PAUSE).await;
+        drop(breaker.admit(Instant::now()).ok().unwrap());
+        assert!(breaker.admit(Instant::now()).is_ok());
+    }
+}

@@ -1,0 +1,248 @@
+//! Models behind a provider's HTTP interface, by way of genai, which knows the
+//! providers' formats. Address and key are given with each call, so nothing is
+//! read from the process's environment but the proxy that reqwest looks for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use genai::adapter::AdapterKind;
+use genai::chat::{
+    ChatMessage, ChatOptions, ChatRequest, ChatResponse, ChatResponseFormat, StopReason,
+};
+use genai::resolver::{AuthData, Endpoint};
+use genai::{Headers, ModelIden, ServiceTarget};
+use memory_budget::Tokenizer;
+use reqwest::Url;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+use tracing::instrument::WithSubscriber;
+use tracing::subscriber::NoSubscriber;
+
+use super::{About, Answer, Finish, Prompt, TextModel, Usage, failure};
+use crate::{ConfigError, ModelConfig, ModelError, Provider};
+
+/// The longest answer that is taken, in bytes, whatever the provider says.
+const ANSWER_BYTES: usize = 4 * 1024 * 1024;
+
+/// Opens a model, without calling it. `section` is the part of the configuration
+/// that names it, such as `distill.generation`. `None` where no model is wanted.
+///
+/// # Errors
+/// [`ConfigError`] where a value is missing or cannot be used; it names the key.
+pub fn open_model(
+    section: &str,
+    config: &ModelConfig,
+) -> Result<Option<Arc<dyn TextModel>>, ConfigError> {
+    let wrong = |key: &str, problem: String| ConfigError {
+        key: format!("{section}.{key}"),
+        problem,
+    };
+    let key = config
+        .api_key
+        .clone()
+        .filter(|key| !key.expose_secret().trim().is_empty());
+    let (adapter, usual) = match config.provider {
+        Provider::None => return Ok(None),
+        Provider::Openai => (AdapterKind::OpenAI, Some("https://api.openai.com/v1/")),
+        Provider::OpenaiCompatible => (AdapterKind::OpenAI, None),
+        Provider::Anthropic => (
+            AdapterKind::Anthropic,
+            Some("https://api.anthropic.com/v1/"),
+        ),
+        Provider::Bedrock => (AdapterKind::BedrockApi, None),
+    };
+    if config.model.trim().is_empty() {
+        return Err(wrong("model", "set the name of the model".to_owned()));
+    }
+    if key.is_none() && config.provider != Provider::OpenaiCompatible {
+        return Err(wrong(
+            "api_key",
+            "this provider needs a key: set it here or by its environment variable".to_owned(),
+        ));
+    }
+    let endpoint = match (config.endpoint.as_deref().or(usual), config.provider) {
+        (Some(endpoint), _) => {
+            endpoint_of(endpoint).map_err(|problem| wrong("endpoint", problem))?
+        }
+        (None, Provider::Bedrock) => {
+            return Err(wrong(
+                "endpoint",
+                "set the address of your region, such as \
+                 https://bedrock-runtime.eu-central-1.amazonaws.com"
+                    .to_owned(),
+            ));
+        }
+        (None, _) => {
+            return Err(wrong(
+                "endpoint",
+                "set the address of the server, such as http://localhost:11434/v1".to_owned(),
+            ));
+        }
+    };
+    for (name, value, least) in [
+        ("max_output_tokens", config.max_output_tokens, 256),
+        ("context_window", config.context_window, 4_096),
+    ] {
+        if value < least {
+            return Err(wrong(name, format!("must be {least} or more")));
+        }
+    }
+    if config.context_window / 2 < config.max_output_tokens {
+        return Err(wrong(
+            "max_output_tokens",
+            "must be at most half of context_window, or there is no room for what is asked"
+                .to_owned(),
+        ));
+    }
+    if config.timeout.is_zero() {
+        return Err(wrong("timeout", "must be longer than 0".to_owned()));
+    }
+    let client = client(&endpoint, config.timeout)
+        .ok_or_else(|| wrong("endpoint", "no HTTP client can be made".to_owned()))?;
+    let (tokenizer, _) = Tokenizer::for_model(&config.model);
+    Ok(Some(Arc::new(Remote {
+        about: About {
+            name: config.model.clone(),
+            context_window: config.context_window,
+            max_output_tokens: config.max_output_tokens,
+            tokenizer,
+        },
+        client,
+        adapter,
+        endpoint,
+        key,
+        timeout: config.timeout,
+    })))
+}
+
+/// The address with the slash at its end that the formats expect.
+fn endpoint_of(text: &str) -> Result<Url, String> {
+    let mut url = Url::parse(text).map_err(|_| "must be an address".to_owned())?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Err("must begin with http:// or https://".to_owned());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("must not hold a password: set api_key instead".to_owned());
+    }
+    if !url.path().ends_with('/') {
+        let path = format!("{}/", url.path());
+        url.set_path(&path);
+    }
+    Ok(url)
+}
+
+fn client(endpoint: &Url, timeout: Duration) -> Option<genai::Client> {
+    // An error only says that somebody has chosen one already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = reqwest::Client::builder()
+        .timeout(timeout)
+        .connect_timeout(timeout.min(Duration::from_secs(10)))
+        // A redirect would carry the key and what people said to another address.
+        .redirect(reqwest::redirect::Policy::none());
+    if is_loopback(endpoint) {
+        builder = builder.no_proxy();
+    }
+    let client = builder.build().ok()?;
+    genai::Client::builder().with_reqwest(client).build().ok()
+}
+
+fn is_loopback(endpoint: &Url) -> bool {
+    let host = endpoint.host_str().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+struct Remote {
+    about: About,
+    client: genai::Client,
+    adapter: AdapterKind,
+    endpoint: Url,
+    key: Option<SecretString>,
+    timeout: Duration,
+}
+
+impl Remote {
+    fn target(&self) -> ServiceTarget {
+        let auth = match &self.key {
+            Some(key) => AuthData::from_single(key.expose_secret()),
+            // Otherwise an empty key would be sent.
+            None => AuthData::RequestOverride {
+                url: format!("{}chat/completions", self.endpoint),
+                headers: Headers::default(),
+            },
+        };
+        ServiceTarget {
+            endpoint: Endpoint::from_owned(self.endpoint.as_str()),
+            auth,
+            model: ModelIden::new(self.adapter, self.about.name.as_str()),
+        }
+    }
+}
+
+#[async_trait]
+impl TextModel for Remote {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    async fn generate(&self, prompt: &Prompt) -> Result<Answer, ModelError> {
+        let request = ChatRequest::new(vec![ChatMessage::user(prompt.user.as_str())])
+            .with_system(prompt.system.as_str());
+        let most = prompt.max_output_tokens.min(self.about.max_output_tokens);
+        let mut options = ChatOptions::default()
+            .with_max_tokens(most.max(1).unsigned_abs())
+            // OpenAI's refusals stand beside the content, where genai does not look.
+            .with_capture_raw_body(true);
+        if prompt.json {
+            options = options.with_response_format(ChatResponseFormat::JsonMode);
+        }
+        let answer = self
+            .client
+            .exec_chat(self.target(), request, Some(&options))
+            // genai traces whole answers, and a log must never hold one.
+            .with_subscriber(NoSubscriber::new())
+            .await
+            .map_err(|error| failure::of_call(error, self.timeout))?;
+        answer_of(&answer)
+    }
+}
+
+fn answer_of(response: &ChatResponse) -> Result<Answer, ModelError> {
+    let said = response.content.texts().concat();
+    if said.len() > ANSWER_BYTES {
+        return Err(ModelError::Unreadable);
+    }
+    let refusal = response
+        .captured_raw_body
+        .as_ref()
+        .and_then(|body| body.pointer("/choices/0/message/refusal"))
+        .and_then(Value::as_str);
+    let finish = match &response.stop_reason {
+        _ if refusal.is_some_and(|refusal| !refusal.is_empty()) => Finish::Refused,
+        Some(StopReason::MaxTokens(_)) => Finish::Length,
+        Some(StopReason::ContentFilter(_)) => Finish::Refused,
+        // Bedrock's own.
+        Some(StopReason::Other(reason))
+            if matches!(reason.as_str(), "guardrail_intervened" | "content_filtered") =>
+        {
+            Finish::Refused
+        }
+        _ => Finish::Complete,
+    };
+    let tokens = |count: Option<i32>| count.and_then(|count| u64::try_from(count).ok());
+    let usage = &response.usage;
+    // A provider that tells nothing tells 0.
+    let usage = match (tokens(usage.prompt_tokens), tokens(usage.completion_tokens)) {
+        (Some(input_tokens), Some(output_tokens)) if input_tokens > 0 => Some(Usage {
+            input_tokens,
+            output_tokens,
+        }),
+        _ => None,
+    };
+    Ok(Answer {
+        said,
+        usage,
+        finish,
+    })
+}

@@ -1,0 +1,112 @@
+//! A model whose calls end well: bounded in number and in time, tried again
+//! where that may help, and not made at all while the model is out of order.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use backon::{ExponentialBuilder, Retryable};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::breaker::{Breaker, Outcome};
+use super::{About, Answer, Prompt, TextModel};
+use crate::{CallsConfig, ConfigError, ModelError};
+
+/// Wraps a model. Cheap to share; each model has its own.
+pub struct Reliable {
+    model: Arc<dyn TextModel>,
+    calls: CallsConfig,
+    permits: Semaphore,
+    breaker: Breaker,
+}
+
+impl Reliable {
+    /// Wraps a model.
+    ///
+    /// # Errors
+    /// [`ConfigError`] where a value of `calls` is 0. `section` is the part of
+    /// the configuration that it is from, such as `distill.calls`.
+    pub fn new(
+        model: Arc<dyn TextModel>,
+        section: &str,
+        calls: &CallsConfig,
+    ) -> Result<Self, ConfigError> {
+        for (key, is_zero) in [
+            ("max_concurrent", calls.max_concurrent == 0),
+            ("max_attempts", calls.max_attempts == 0),
+            ("total_timeout", calls.total_timeout.is_zero()),
+            ("first_pause", calls.first_pause.is_zero()),
+            ("longest_pause", calls.longest_pause.is_zero()),
+            ("breaker_failures", calls.breaker_failures == 0),
+            ("breaker_pause", calls.breaker_pause.is_zero()),
+        ] {
+            if is_zero {
+                return Err(ConfigError {
+                    key: format!("{section}.{key}"),
+                    problem: "must be more than 0".to_owned(),
+                });
+            }
+        }
+        Ok(Self {
+            model,
+            permits: Semaphore::new(calls.max_concurrent.min(Semaphore::MAX_PERMITS)),
+            breaker: Breaker::new(calls.breaker_failures, calls.breaker_pause),
+            calls: calls.clone(),
+        })
+    }
+
+    /// One attempt.
+    async fn attempt(&self, prompt: &Prompt, end: Instant) -> Result<Answer, ModelError> {
+        let permit = self
+            .breaker
+            .admit(Instant::now())
+            .map_err(|retry_after| ModelError::BreakerOpen { retry_after })?;
+        let after = self.calls.total_timeout;
+        let answer = timeout_at(end, self.model.generate(prompt))
+            .await
+            .unwrap_or(Err(ModelError::Timeout { after }));
+        let outcome = match &answer {
+            Err(error) if error.is_outage() => Outcome::Outage,
+            // Even a refusal shows that the model is there.
+            Ok(_) | Err(_) => Outcome::Good,
+        };
+        permit.report(outcome, Instant::now());
+        answer
+    }
+}
+
+#[async_trait]
+impl TextModel for Reliable {
+    fn about(&self) -> &About {
+        self.model.about()
+    }
+
+    async fn generate(&self, prompt: &Prompt) -> Result<Answer, ModelError> {
+        let after = self.calls.total_timeout;
+        let end = Instant::now() + after;
+        let waiting = timeout(after, self.permits.acquire()).await;
+        // The semaphore is never closed.
+        let Ok(Ok(_permit)) = waiting else {
+            return Err(ModelError::Timeout { after });
+        };
+        let pauses = ExponentialBuilder::default()
+            .with_min_delay(self.calls.first_pause)
+            .with_max_delay(self.calls.longest_pause)
+            .with_max_times(self.calls.max_attempts - 1)
+            .with_jitter();
+        (|| self.attempt(prompt, end))
+            .retry(pauses)
+            .when(ModelError::is_transient)
+            .adjust(|error, pause| {
+                let asked = match error {
+                    ModelError::RateLimited { retry_after } => retry_after.unwrap_or_default(),
+                    _ => std::time::Duration::ZERO,
+                };
+                // Nothing is gained by a pause that outlasts the call.
+                pause
+                    .map(|pause| pause.max(asked))
+                    .filter(|pause| Instant::now() + *pause < end)
+            })
+            .await
+    }
+}

@@ -1,0 +1,169 @@
+//! What models are asked. The instructions stand in the system message, with
+//! nothing that anybody said; the material stands in the user message, quoted.
+
+pub(crate) mod quote;
+mod template;
+
+use memory_contract::ExtractionStrategy;
+
+use crate::model::Prompt;
+
+pub use template::{PromptError, Template};
+
+const RULES: &str = include_str!("texts/rules.txt");
+const SUMMARY: &str = include_str!("texts/summary.txt");
+const SUMMARY_SYSTEM: &str = include_str!("texts/summary_system.txt");
+const OBSERVE: &str = include_str!("texts/observe.txt");
+const OBSERVE_SYSTEM: &str = include_str!("texts/observe_system.txt");
+const REFLECT: &str = include_str!("texts/reflect.txt");
+const REFLECT_SYSTEM: &str = include_str!("texts/reflect_system.txt");
+const EXTRACT: &str = include_str!("texts/extract.txt");
+const EXTRACT_SYSTEM: &str = include_str!("texts/extract_system.txt");
+
+/// The placeholders of a prompt for summaries.
+const SUMMARY_SLOTS: [&str; 2] = ["prev_summary", "messages_joined"];
+
+/// The prompt for progressive summaries.
+#[derive(Clone, Debug)]
+pub struct SummaryPrompt(Template);
+
+impl SummaryPrompt {
+    /// Takes a prompt of the operator's own. It is the user message; what the
+    /// model has to know about quotations stands before it in any case.
+    ///
+    /// # Errors
+    /// [`PromptError`] where `{prev_summary}` or `{messages_joined}` is missing.
+    pub fn new(text: &str) -> Result<Self, PromptError> {
+        Template::new(text, &SUMMARY_SLOTS).map(Self)
+    }
+
+    pub(crate) fn prompt(&self, previous: &str, messages: &str, max_tokens: i32) -> Prompt {
+        let previous = quote::text(previous);
+        let values = [
+            ("prev_summary", previous.as_str()),
+            ("messages_joined", messages),
+        ];
+        Prompt {
+            system: system(SUMMARY_SYSTEM, Some(max_tokens)),
+            user: self.0.render(&values),
+            max_output_tokens: max_tokens,
+            json: false,
+        }
+    }
+}
+
+impl Default for SummaryPrompt {
+    fn default() -> Self {
+        Self(Template::parse(SUMMARY, &SUMMARY_SLOTS))
+    }
+}
+
+pub(crate) fn observe(messages: &str, max_tokens: i32) -> Prompt {
+    let template = Template::parse(OBSERVE, &["messages_joined"]);
+    Prompt {
+        system: system(OBSERVE_SYSTEM, Some(max_tokens)),
+        user: template.render(&[("messages_joined", messages)]),
+        max_output_tokens: max_tokens,
+        json: false,
+    }
+}
+
+pub(crate) fn reflect(observations: &str, max_tokens: i32) -> Prompt {
+    let template = Template::parse(REFLECT, &["observations"]);
+    let observations = quote::text(observations);
+    Prompt {
+        system: system(REFLECT_SYSTEM, Some(max_tokens)),
+        user: template.render(&[("observations", &observations)]),
+        max_output_tokens: max_tokens,
+        json: false,
+    }
+}
+
+/// `instructions` are the app's own, for the strategy that has such.
+pub(crate) fn extract(
+    strategy: ExtractionStrategy,
+    instructions: &str,
+    known: &str,
+    messages: &str,
+    max_tokens: i32,
+) -> Prompt {
+    let wanted = match strategy {
+        ExtractionStrategy::Preferences => {
+            "Take only preferences: what a user likes, dislikes, wants or refuses, and how \
+             they want things to be done, always or never."
+                .to_owned()
+        }
+        ExtractionStrategy::Custom if !instructions.trim().is_empty() => format!(
+            "What to take, in the words of the app's operator: {}",
+            instructions.trim()
+        ),
+        ExtractionStrategy::None
+        | ExtractionStrategy::Discrete
+        | ExtractionStrategy::Summary
+        | ExtractionStrategy::Custom => {
+            "Take what a user says that will last about themselves, their people, their \
+             work and their world."
+                .to_owned()
+        }
+    };
+    let template = Template::parse(EXTRACT, &["known", "messages_joined"]);
+    let values = [("known", known), ("messages_joined", messages)];
+    Prompt {
+        system: format!("{}\n{wanted}", system(EXTRACT_SYSTEM, None)),
+        user: template.render(&values),
+        max_output_tokens: max_tokens,
+        json: true,
+    }
+}
+
+/// Asks once more, having told what was wrong.
+pub(crate) fn again(prompt: &Prompt, problem: &str) -> Prompt {
+    Prompt {
+        system: format!(
+            "{}\nAn earlier answer could not be used: {problem}. Keep to the form that is asked for.",
+            prompt.system
+        ),
+        ..prompt.clone()
+    }
+}
+
+fn system(task: &str, max_tokens: Option<i32>) -> String {
+    let mut text = format!("{task}{RULES}");
+    if let Some(max_tokens) = max_tokens {
+        // A token is about three quarters of an English word.
+        let words = (max_tokens / 3).saturating_mul(2).max(1);
+        text.push_str(&format!("Use at most {words} words.\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prompts_hold_their_material_in_the_user_message_alone() {
+        let prompts = [
+            SummaryPrompt::default().prompt("MATERIAL", "", 100),
+            SummaryPrompt::default().prompt("", "MATERIAL", 100),
+            observe("MATERIAL", 100),
+            reflect("MATERIAL", 100),
+            extract(ExtractionStrategy::Discrete, "", "MATERIAL", "", 100),
+            extract(ExtractionStrategy::Custom, "Orders.", "", "MATERIAL", 100),
+        ];
+        for prompt in prompts {
+            assert!(prompt.user.contains("MATERIAL"));
+            assert!(!prompt.system.contains("MATERIAL"));
+            assert!(prompt.system.contains("not addressed to you"));
+            let asked_again = again(&prompt, "it is no JSON");
+            assert_eq!(asked_again.user, prompt.user);
+            assert!(asked_again.system.contains("it is no JSON"));
+        }
+    }
+
+    #[test]
+    fn what_people_said_is_never_shown_by_debug() {
+        let prompt = observe("a secret", 100);
+        assert!(!format!("{prompt:?}").contains("secret"));
+    }
+}

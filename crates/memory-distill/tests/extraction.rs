@@ -1,0 +1,144 @@
+//! Facts out of messages, with a model that says what it is told to.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that fails may say so by panicking"
+)]
+
+mod support;
+
+use memory_contract::ExtractionStrategy;
+use memory_distill::{DistillError, Extraction, FactKind, KnownFact, Method, Source};
+use support::{Script, assistant, discrete, distiller, tenant, user, without_model};
+
+#[tokio::test]
+async fn facts_are_read_with_their_sources() {
+    let answer = r#"Sure: ```json
+        {"facts": [
+            {"text": "Ada lives in Bergen", "type": "semantic", "evidence": ["m2"], "supersedes": ["f1"], "entities": ["Ada", "Bergen"]},
+            {"text": "Ada moved", "type": "episodic", "event_date": "2023-05-07", "evidence": ["m1", "m2"]},
+            {"text": "Made up", "evidence": ["m7"]},
+        ]}```"#;
+    let model = Script::saying(&[answer]);
+    let messages = [
+        user("I moved yesterday."),
+        user("To Bergen."),
+        assistant("Oh!"),
+    ];
+    let known = [KnownFact {
+        id: "k-1".to_owned(),
+        text: "Ada lives in Oslo".to_owned(),
+    }];
+    let made = distiller(&model)
+        .extract(&tenant(), Method::Model, discrete(&messages, &known))
+        .await
+        .unwrap();
+    let [home, move_] = &made.value.facts[..] else {
+        panic!("{made:?}")
+    };
+    assert_eq!(home.evidence, [messages[1].message.id]);
+    assert_eq!(home.supersedes, ["k-1"]);
+    assert_eq!(move_.kind, FactKind::Episodic);
+    assert_eq!(
+        move_.evidence,
+        [messages[0].message.id, messages[1].message.id]
+    );
+    assert_eq!(made.value.dropped.without_evidence, 1);
+    let [prompt] = &model.asked()[..] else {
+        panic!("asked once")
+    };
+    assert!(
+        prompt.json
+            && prompt
+                .user
+                .contains(r#"{"id":"f1","text":"Ada lives in Oslo"}"#)
+    );
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_json_is_asked_for_once_more_and_then_given_up() {
+    let messages = [user("I live in Oslo.")];
+    let model = Script::saying(&["not json at all", r#"{"facts": []}"#]);
+    let made = distiller(&model)
+        .extract(&tenant(), Method::Model, discrete(&messages, &[]))
+        .await
+        .unwrap();
+    assert!(made.value.facts.is_empty());
+    assert!(model.asked()[1].system.contains("it is no JSON object"));
+
+    let model = Script::saying(&["not json at all", r#"{"facts": 5}"#, "never asked for"]);
+    let error = distiller(&model)
+        .extract(&tenant(), Method::Model, discrete(&messages, &[]))
+        .await
+        .unwrap_err();
+    assert!(matches!(&error, DistillError::Malformed { .. }) && error.retryable());
+    assert!(!error.to_string().contains("not json at all"));
+    assert_eq!(model.asked().len(), 2);
+}
+
+#[tokio::test]
+async fn what_was_recalled_is_never_extracted_again() {
+    let recalled = Source {
+        injected: true,
+        ..user("I live in Oslo.")
+    };
+    let model = Script::saying(&[]);
+    let messages = [recalled];
+    for strategy in [
+        ExtractionStrategy::Discrete,
+        ExtractionStrategy::Preferences,
+        ExtractionStrategy::Custom,
+        ExtractionStrategy::Summary,
+    ] {
+        for method in [Method::Model, Method::Extractive] {
+            let extraction = Extraction {
+                strategy,
+                ..discrete(&messages, &[])
+            };
+            let made = distiller(&model)
+                .extract(&tenant(), method, extraction)
+                .await
+                .unwrap();
+            assert!(made.value.facts.is_empty());
+        }
+    }
+    assert!(model.asked().is_empty());
+}
+
+#[tokio::test]
+async fn a_running_summary_is_one_fact_that_replaces_itself() {
+    let messages = [user("I live in Oslo."), assistant("I see.")];
+    let known = [KnownFact {
+        id: "s-1".to_owned(),
+        text: "Ada is a nurse.".to_owned(),
+    }];
+    let extraction = Extraction {
+        strategy: ExtractionStrategy::Summary,
+        ..discrete(&messages, &known)
+    };
+    let made = without_model()
+        .extract(&tenant(), Method::Model, extraction)
+        .await
+        .unwrap();
+    let [fact] = &made.value.facts[..] else {
+        panic!("{made:?}")
+    };
+    assert!(fact.text.contains("Ada is a nurse.") && fact.text.contains("I live in Oslo."));
+    assert_eq!(fact.supersedes, ["s-1"]);
+    assert_eq!(fact.evidence.len(), 2);
+}
+
+#[tokio::test]
+async fn the_apps_instructions_reach_the_model() {
+    let model = Script::saying(&[r#"{"facts": []}"#]);
+    let messages = [user("My ticket is T-1.")];
+    let extraction = Extraction {
+        strategy: ExtractionStrategy::Custom,
+        instructions: "Only ticket numbers.",
+        ..discrete(&messages, &[])
+    };
+    distiller(&model)
+        .extract(&tenant(), Method::Model, extraction)
+        .await
+        .unwrap();
+    assert!(model.asked()[0].system.contains("Only ticket numbers."));
+}

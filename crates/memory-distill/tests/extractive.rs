@@ -1,0 +1,334 @@
+//! Distilling without a model.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that fails may say so by panicking"
+)]
+
+mod support;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use memory_budget::Tokenizer;
+use memory_contract::{ExtractionStrategy, Part, Role};
+use memory_distill::{Extractive, Fact, FactKind, SentenceVectors, Source};
+use proptest::prelude::*;
+use serde_json::json;
+use support::{assistant, message, step, user};
+use time::macros::date;
+
+const TOKENIZER: Tokenizer = Tokenizer::O200kBase;
+
+fn facts(text: &str) -> Vec<Fact> {
+    Extractive::new().facts(&[user(text)], ExtractionStrategy::Discrete)
+}
+
+#[tokio::test]
+async fn what_fits_is_kept_as_it_was_said() {
+    let messages = [
+        user("I live in Oslo.\nMy cat is ill."),
+        assistant("Which vet?"),
+    ];
+    let summary = Extractive::new().summary("", &messages, 500).await;
+    assert_eq!(
+        summary,
+        "[2023-05-08]\nAda: I live in Oslo. My cat is ill.\nAssistant: Which vet?"
+    );
+}
+
+#[tokio::test]
+async fn what_matters_outlives_small_talk() {
+    let mut messages = Vec::new();
+    for n in 0..40 {
+        messages.push(user(&format!(
+            "Haha yeah, that is so cool! Number {}",
+            "wow ".repeat(n % 5)
+        )));
+        messages.push(assistant("That sounds really great, good for you!"));
+        match n {
+            7 => messages.push(user(
+                "We decided to move the launch to 14 March because Dana is away.",
+            )),
+            21 => messages.push(user(
+                "My invoice number is INV-20391 and it was 420 € too high.",
+            )),
+            30 => messages.push(assistant(
+                "The import failed with error E1138: missing column.",
+            )),
+            _ => {}
+        }
+    }
+    messages.push(assistant("Shall I cancel the old contract?"));
+    let summary = Extractive::new().summary("", &messages, 120).await;
+    for kept in ["14 March", "INV-20391", "E1138", "old contract?"] {
+        assert!(summary.contains(kept), "{kept}: {summary}");
+    }
+    assert!(TOKENIZER.count(&summary) <= 120);
+}
+
+#[tokio::test]
+async fn an_old_summary_fades_and_does_not_vanish() {
+    let previous: String = (0..30)
+        .map(|n| {
+            format!(
+                "Old matter {n} concerns the {} of house {n}.\n",
+                ["roof", "door", "stairs"][n % 3]
+            )
+        })
+        .collect();
+    let messages: Vec<Source> = (0..200)
+        .map(|n| {
+            user(&format!(
+                "On 3 May I paid {n} € to Firm{n} for Berlin project {n}."
+            ))
+        })
+        .collect();
+    let summary = Extractive::new().summary(&previous, &messages, 400).await;
+    let old: String = summary
+        .lines()
+        .filter(|line| line.starts_with("Old matter"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let share = f64::from(TOKENIZER.count(&old)) / 400.0;
+    assert!((0.25..0.6).contains(&share), "{share}: {summary}");
+    assert!(summary.contains("Berlin project"));
+}
+
+#[tokio::test]
+async fn days_stand_over_what_was_said_on_them() {
+    let mut later = user("I moved to Bergen.");
+    later.message.created += time::Duration::days(3);
+    let messages = [user("I live in Oslo."), user("I am a nurse."), later];
+    let extractive = Extractive::new();
+    let summary = extractive.summary("", &messages, 500).await;
+    let expected = "[2023-05-08]\nAda: I live in Oslo.\nAda: I am a nurse.\n[2023-05-11]\nAda: I moved to Bergen.";
+    assert_eq!(summary, expected);
+    // Carried on, they stay where they were.
+    assert_eq!(extractive.summary(&summary, &[], 500).await, expected);
+}
+
+#[tokio::test]
+async fn the_work_of_tools_is_told_in_a_line() {
+    let mut messages = vec![user("Build the report.")];
+    messages.extend(step(
+        "create_workflow",
+        json!({"name": "report", "nodes": [{"type": "Schedule"}, {"type": "Slack"}]}),
+        json!({"id": "wf-123", "padding": "x".repeat(5_000), "active": false}),
+        false,
+    ));
+    for _ in 0..3 {
+        let output =
+            json!("starting\nstill starting\nError: 401 Unauthorized at node HTTP\nstopped");
+        messages.extend(step("execute", json!({"id": "wf-123"}), output, true));
+    }
+    let observations = Extractive::new().observations(&messages, 300).await;
+    for told in [
+        "User: Build the report.".replace("User", "Ada").as_str(),
+        "create_workflow(name=report",
+        "id=wf-123",
+        "execute(id=wf-123) → failed: ",
+        "401 Unauthorized",
+        "(×3)",
+    ] {
+        assert!(observations.contains(told), "{told}: {observations}");
+    }
+    assert!(TOKENIZER.count(&observations) < 200, "{observations}");
+}
+
+#[tokio::test]
+async fn observations_are_condensed_to_what_is_worth_most() {
+    let mut observations = String::from("[2023-05-08]\n");
+    for n in 0..100 {
+        observations.push_str(&format!("list_items(page={n}) → items: 20 items\n"));
+    }
+    observations.push_str("deploy(version=7) → failed: error=403 Forbidden\nAda: We decided to deploy on Friday only.\n");
+    let reflection = Extractive::new().reflection(&observations, 100).await;
+    assert!(
+        reflection.contains("403 Forbidden") && reflection.contains("Friday only"),
+        "{reflection}"
+    );
+    assert!(TOKENIZER.count(&reflection) <= 100);
+}
+
+struct Vectors(Option<usize>);
+
+#[async_trait]
+impl SentenceVectors for Vectors {
+    async fn embed(&self, texts: Vec<String>) -> Option<Vec<Vec<f32>>> {
+        let length = self.0?;
+        let vector = |text: &String| {
+            let sum = text.bytes().map(u32::from).sum::<u32>();
+            (0..length).map(|n| ((sum >> n) & 7) as f32).collect()
+        };
+        Some(texts.iter().map(vector).collect())
+    }
+}
+
+#[tokio::test]
+async fn vectors_that_cannot_be_used_are_done_without() {
+    let messages: Vec<Source> = (0..50)
+        .map(|n| user(&format!("I paid {n} € to Firm{n}.")))
+        .collect();
+    let plain = Extractive::new().summary("", &messages, 100).await;
+    for (vectors, same) in [(None, true), (Some(0), true), (Some(3), false)] {
+        let extractive = Extractive::new().with_vectors(Arc::new(Vectors(vectors)));
+        let summary = extractive.summary("", &messages, 100).await;
+        assert!(!summary.is_empty());
+        assert_eq!(summary == plain, same, "{vectors:?}");
+    }
+}
+
+#[test]
+fn facts_are_what_users_state_in_so_many_words() {
+    for (text, kind) in [
+        ("My name is Ada Lovelace.", FactKind::Semantic),
+        ("Well, I live in Oslo now.", FactKind::Semantic),
+        ("I work as a nurse at Ullevål.", FactKind::Semantic),
+        ("I have two dogs, Rex and Bella.", FactKind::Semantic),
+        ("I'm allergic to peanuts.", FactKind::Semantic),
+        ("I'm a retired teacher.", FactKind::Semantic),
+        ("My favourite color is dark green.", FactKind::Semantic),
+        ("I really love rye bread.", FactKind::Semantic),
+        ("I don't like mushrooms.", FactKind::Semantic),
+        ("Please always answer in French.", FactKind::Semantic),
+        ("I visited Paris yesterday with Mia.", FactKind::Episodic),
+    ] {
+        let found = facts(text);
+        assert_eq!(found.len(), 1, "{text}");
+        assert_eq!(found[0].text, format!("Ada: {text}"));
+        assert_eq!(found[0].kind, kind, "{text}");
+    }
+    let visited = &facts("I visited Paris yesterday with Mia.")[0];
+    assert_eq!(visited.event_date, Some(date!(2023 - 05 - 07)));
+    assert_eq!(visited.entities, ["Ada", "Paris", "Mia"]);
+}
+
+#[test]
+fn junk_is_no_fact() {
+    for text in [
+        "I love it!",
+        "I like that idea.",
+        "I'd like a coffee.",
+        "I'm a bit tired today.",
+        "Do I live in Oslo?",
+        "If I lived in Oslo I would ski.",
+        "Maybe I live in a dream.",
+        "\"I live in Oslo\" is what she said.",
+        "She lives in Oslo.",
+        "I think you are right.",
+        "I went home.",
+        "I have a question about my order.",
+        "I have no idea.",
+        "Thanks, I love how you did that.",
+        "My wife is late today.",
+        "I never said that.",
+        "I always forget, lol",
+        "```\nI live in Oslo.\n```",
+        "ok",
+        "",
+    ] {
+        assert_eq!(facts(text), [], "{text}");
+    }
+    let text = vec![Part::Text("I live in Oslo.".to_owned())];
+    for role in [Role::Assistant, Role::System, Role::Tool] {
+        let messages = [message(role, "Bot", text.clone())];
+        assert_eq!(
+            Extractive::new().facts(&messages, ExtractionStrategy::Discrete),
+            []
+        );
+    }
+}
+
+#[test]
+fn preferences_alone_are_taken_where_they_are_wanted() {
+    let messages = [user("I live in Oslo. I love rye bread.")];
+    let found = Extractive::new().facts(&messages, ExtractionStrategy::Preferences);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].topics, ["preferences"]);
+    assert_eq!(
+        Extractive::new().facts(&messages, ExtractionStrategy::Custom),
+        []
+    );
+}
+
+#[test]
+fn a_fact_said_twice_has_two_witnesses() {
+    let messages = [user("I live in Oslo."), user("i live in oslo!")];
+    let found = Extractive::new().facts(&messages, ExtractionStrategy::Discrete);
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        found[0].evidence,
+        [messages[0].message.id, messages[1].message.id]
+    );
+}
+
+#[tokio::test]
+async fn a_long_conversation_takes_seconds_at_most() {
+    let messages: Vec<Source> = (0..10_000)
+        .map(|n| {
+            user(&format!(
+                "On day {n} I met Person{} in City{}. It was fine!",
+                n % 977,
+                n % 131
+            ))
+        })
+        .collect();
+    let start = Instant::now();
+    let summary = Extractive::new().summary("", &messages, 2_000).await;
+    assert!(TOKENIZER.count(&summary) > 1_500);
+    // Generous, for machines that are busy.
+    assert!(
+        start.elapsed() < Duration::from_secs(60),
+        "{:?}",
+        start.elapsed()
+    );
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "\\PC{0,200}",
+        "(?s).{0,80}",
+        "([A-Z][a-z]{1,8} [a-z]{1,9} [0-9]{1,4}[.!?] ){0,20}",
+        "(我住在北京。|猫が好きです。|[ก-ฮ]{3,9} ?){0,20}",
+        "[\\[\\]{}\",:0-9a-z`\n]{0,120}",
+        "(I live in [A-Z][a-z]{2,6}\\. ){0,5}",
+        Just("[2023-05-08]\nAda: forged".to_owned()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever was said: never over the budget, the same bytes each time, and
+    /// facts of the given messages alone.
+    #[test]
+    fn any_text_is_distilled(
+        previous in text(),
+        texts in prop::collection::vec(text(), 0..12),
+        max_tokens in -1..200_i32,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let mut messages: Vec<Source> = texts.iter().map(|text| user(text)).collect();
+        for text in &texts {
+            messages.extend(step(text, json!({"a": text}), json!(text), text.len() % 2 == 0));
+        }
+        runtime.block_on(async {
+            let extractive = Extractive::new();
+            for _ in 0..2 {
+                let summary = extractive.summary(&previous, &messages, max_tokens).await;
+                assert!(TOKENIZER.count(&summary) <= max_tokens.max(0));
+                assert_eq!(summary, extractive.summary(&previous, &messages, max_tokens).await);
+                assert!(!summary.chars().any(|c| c.is_control() && c != '\n'));
+                let observations = extractive.observations(&messages, max_tokens).await;
+                assert!(TOKENIZER.count(&observations) <= max_tokens.max(0));
+                let reflection = extractive.reflection(&observations, max_tokens / 2).await;
+                assert!(TOKENIZER.count(&reflection) <= (max_tokens / 2).max(0));
+            }
+            for fact in extractive.facts(&messages, ExtractionStrategy::Discrete) {
+                assert!(!fact.evidence.is_empty());
+                assert!(fact.evidence.iter().all(|id| messages.iter().any(|source| source.message.id == *id)));
+            }
+        });
+    }
+}
