@@ -44,6 +44,10 @@ pub enum StoreError {
     /// The thread is ephemeral, and the call needs one that stays.
     #[error("the thread is ephemeral")]
     EphemeralThread,
+    /// A derived text does not fit to what its own generation has: a defect of
+    /// whoever made it.
+    #[error("the derived text does not fit to what covers the path")]
+    Misplaced,
     /// The tenant has no such API key.
     #[error("there is no such API key")]
     ApiKeyNotFound,
@@ -171,6 +175,7 @@ impl StoreError {
             | Self::ParentNotFound { .. }
             | Self::EphemeralFull
             | Self::EphemeralThread
+            | Self::Misplaced
             | Self::ApiKeyNotFound
             | Self::ApiKeyExists
             | Self::SecretNotFound

@@ -3,7 +3,7 @@ use memory_store::{HistoryQuery, Scope, StoreError};
 
 use crate::world::{World, after, new_thread, tenant};
 
-const TABLES: [&str; 16] = [
+const TABLES: [&str; 18] = [
     "threads",
     "branches",
     "messages",
@@ -20,6 +20,8 @@ const TABLES: [&str; 16] = [
     "node_requests",
     "node_copies",
     "object_deletions",
+    "distillates",
+    "distil_jobs",
 ];
 
 #[tokio::test]
@@ -117,6 +119,7 @@ async fn workers_cannot_read_content() {
         "* FROM recollect.messages",
         "title FROM recollect.threads",
         "* FROM recollect.branches",
+        "text FROM recollect.distillates",
     ] {
         let error = worker
             .query(&format!("SELECT {what}"), &[])
