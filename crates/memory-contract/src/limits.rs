@@ -152,3 +152,9 @@ pub const MEMORY_COUNT_MAX: i32 = 1_000_000;
 pub const KEPT_MIN: Duration = Duration::from_secs(24 * 3_600);
 /// The longest time that memories are kept by policy: a hundred years.
 pub const KEPT_MAX: Duration = Duration::from_secs(36_525 * 24 * 3_600);
+/// Branches whose ledgers one answer has.
+pub const LEDGER_BRANCHES: usize = 100;
+/// Faults of a ledger that one answer has.
+pub const LEDGER_FAULTS: usize = 100;
+/// Stretches of a ledger that one answer has.
+pub const LEDGER_STRETCHES: usize = 1_000;

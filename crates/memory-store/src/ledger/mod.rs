@@ -16,7 +16,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use memory_contract::MessageId;
 
 use crate::{DistilKind, Place};
-use cover::Covering;
 use runs::{Run, Runs};
 
 /// Where a branch leaves another one.
