@@ -27,6 +27,7 @@ mod freshness;
 mod heads;
 mod history;
 mod isolation;
+mod ledger;
 mod limits;
 mod listing;
 mod nodes;
@@ -97,6 +98,7 @@ fn main() -> ExitCode {
         context_prompt::trials(),
         context_recalled::trials(),
         isolation::trials(),
+        ledger::trials(),
         limits::trials(),
         coverage::trials(),
         operations::trials(),

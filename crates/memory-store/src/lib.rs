@@ -47,8 +47,7 @@ pub use file::{FoundFiles, Lookup, Registered};
 pub use index::IndexRecord;
 pub use keyring::{Keyring, new_key};
 pub use ledger::{
-    Branching, Entry, Ledger, LedgerCount, LedgerFault, LedgerRow, LedgerState,
-    LedgerStretch,
+    Branching, Entry, Ledger, LedgerCount, LedgerFault, LedgerRow, LedgerState, LedgerStretch,
 };
 pub use message::{History, HistoryQuery, MessageQuery, Order};
 pub use migrate::{MigrationReport, migrate};

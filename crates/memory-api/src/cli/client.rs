@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use memory_contract::proto::{
     admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
-    message_service_client::MessageServiceClient, recall_service_client::RecallServiceClient,
-    thread_service_client::ThreadServiceClient,
+    ledger_service_client::LedgerServiceClient, message_service_client::MessageServiceClient,
+    observation_service_client::ObservationServiceClient,
+    recall_service_client::RecallServiceClient, thread_service_client::ThreadServiceClient,
 };
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
@@ -106,6 +107,17 @@ impl Client {
     /// ContextService.
     pub fn contexts(&self) -> ContextServiceClient<Transport> {
         ContextServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
+    }
+
+    /// ObservationService.
+    pub fn observations(&self) -> ObservationServiceClient<Transport> {
+        ObservationServiceClient::new(self.transport.clone())
+            .max_decoding_message_size(MESSAGE_BYTES)
+    }
+
+    /// LedgerService.
+    pub fn ledgers(&self) -> LedgerServiceClient<Transport> {
+        LedgerServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
     }
 
     /// AdminService.

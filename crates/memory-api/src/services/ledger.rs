@@ -6,9 +6,7 @@ use memory_contract::proto::{
     VerifyThreadResponse,
 };
 use memory_contract::{Invalid, MessageId, check, limits};
-use memory_store::{
-    DistilKind, LedgerCount, LedgerFault, LedgerState, LedgerStretch, Store,
-};
+use memory_store::{DistilKind, LedgerCount, LedgerFault, LedgerState, LedgerStretch, Store};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::fields::Fields;

@@ -195,9 +195,7 @@ impl<'a> Model<'a> {
         let reflections: Vec<_> = valid
             .extract_if(.., |(_, one)| !one.reflects.is_empty())
             .collect();
-        valid.sort_by_key(|(number, one)| {
-            std::cmp::Reverse((self.depth(Some(one.end)), **number))
-        });
+        valid.sort_by_key(|(number, one)| std::cmp::Reverse((self.depth(Some(one.end)), **number)));
         for (number, one) in valid {
             if !one.covered.is_disjoint(&view.taken) {
                 view.outreached.insert(*number);
@@ -388,10 +386,7 @@ impl<'a> Model<'a> {
     async fn delete(&mut self, at: usize) {
         let id = self.messages[at].id;
         let World { store, tenant, .. } = self.world;
-        store
-            .delete_message(tenant, self.thread, id)
-            .await
-            .unwrap();
+        store.delete_message(tenant, self.thread, id).await.unwrap();
         self.generation += 1;
         self.messages[at].alive = false;
 
@@ -401,9 +396,8 @@ impl<'a> Model<'a> {
             .filter(|(_, one)| one.covered.contains(&at))
             .map(|(number, _)| *number)
             .collect();
-        self.observations.retain(|number, one| {
-            !gone.contains(number) && one.reflects.is_disjoint(&gone)
-        });
+        self.observations
+            .retain(|number, one| !gone.contains(number) && one.reflects.is_disjoint(&gone));
 
         let mut gone: BTreeSet<i64> = BTreeSet::new();
         for (number, one) in &self.summaries {
@@ -759,7 +753,9 @@ impl<'a> Model<'a> {
 
 /// The messages that stand in full. Of a path the later one has the higher number.
 fn raw(states: &BTreeMap<usize, (LedgerState, i64)>) -> Vec<usize> {
-    let raw = states.iter().filter(|(_, (state, _))| *state == LedgerState::Raw);
+    let raw = states
+        .iter()
+        .filter(|(_, (state, _))| *state == LedgerState::Raw);
     raw.map(|(at, _)| *at).collect()
 }
 

@@ -2,6 +2,7 @@
 
 mod client;
 mod context;
+mod distil;
 mod keys;
 
 use std::net::SocketAddr;
@@ -13,6 +14,7 @@ pub use client::{
     ExportArgs, Format, HistoryArgs, ImportArgs, MethodArg, RecallArgs, ScopeArg, ThreadsArgs,
 };
 pub use context::{ContextArgs, ModeArg};
+pub use distil::{ObservationsArgs, SummaryArgs, VerifyArgs};
 pub use keys::{CreateKeyArgs, KeyNameArgs, KeyScopeArg, KeysArgs, KeysCommand, ListKeysArgs};
 
 use super::failure::EXIT_CODES;
@@ -71,6 +73,13 @@ pub enum Command {
     Threads(ThreadsArgs),
     /// Show a conversation as a model would get it.
     History(HistoryArgs),
+    /// Show what a long conversation was condensed to.
+    Observations(ObservationsArgs),
+    /// Show which messages summaries stand for.
+    Summary(SummaryArgs),
+    /// Prove that no message of a conversation was lost on the way to what is
+    /// derived from it.
+    Verify(VerifyArgs),
     /// Tell how the server and its index are doing.
     Status(ClientArgs),
     /// Check the set-up, and say how to mend what is wrong.

@@ -10,10 +10,13 @@ pub mod history;
 pub mod import;
 pub mod keys;
 pub mod migrate;
+pub mod observations;
 pub mod recall;
 pub mod serve;
 pub mod status;
+pub mod summary;
 pub mod threads;
+pub mod verify;
 
 mod checks;
 mod database_checks;
