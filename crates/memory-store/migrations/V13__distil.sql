@@ -228,13 +228,16 @@ $$;
 -- `outreached`: so whoever comes back to a path finds it as they left it.
 CREATE FUNCTION recollect.distil_state(
     p_tenant text, p_thread uuid, p_head uuid,
-    -- Whether the texts of what is replaced are wanted too.
+    -- Whether what does not hold any more is wanted too.
     p_replaced boolean,
     -- ok, thread_not_found or message_not_found.
     OUT status text, OUT generation bigint,
     OUT head_id uuid, OUT branches integer[], OUT above integer[], OUT depths integer[],
-    -- Texts with their standing: holds, replaced, ready or outreached.
+    -- Those with the standing holds or ready, and if they are wanted also those
+    -- with replaced or outreached.
     OUT distillates json,
+    -- Readable messages that the context stands for, and those set aside.
+    OUT summarized_count bigint, OUT set_aside_count bigint,
     -- What stands in full, for summaries and for observations: after_depth,
     -- to_depth, message_count, message_tokens.
     OUT raw_summary json, OUT raw_observations json,
@@ -371,8 +374,7 @@ BEGIN
     SELECT COALESCE(json_agg(json_build_object(
             'kind', s.kind, 'number', s.number, 'standing', s.standing,
             'branch', s.branch, 'after_depth', s.after_depth, 'to_depth', s.to_depth,
-            'text', CASE WHEN p_replaced OR s.standing IN ('holds', 'ready') THEN s.text END,
-            'tokens', s.tokens, 'made_by', s.made_by, 'based_on', s.based_on, 'own_text', s.own_text,
+            'text', s.text, 'tokens', s.tokens, 'made_by', s.made_by, 'based_on', s.based_on, 'own_text', s.own_text,
             'sets_aside', s.sets_aside, 'active', s.active, 'reflects', s.reflects,
             'message_count', s.message_count, 'message_tokens', s.message_tokens,
             'first_id', s.first_id, 'last_id', s.last_id,
@@ -393,7 +395,13 @@ BEGIN
             ELSE 'outreached' END
         FROM recollect.distillates d
         WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'observation' AND d.number = ANY (v_valid)
-    ) AS s;
+    ) AS s
+    WHERE p_replaced OR s.standing IN ('holds', 'ready');
+    SELECT COALESCE(sum(d.message_count) FILTER (WHERE NOT d.sets_aside), 0),
+        COALESCE(sum(d.message_count) FILTER (WHERE d.sets_aside), 0)
+    INTO summarized_count, set_aside_count
+    FROM recollect.distillates d
+    WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'summary' AND d.number = ANY (v_chain);
 
     SELECT json_build_object('after_depth', v_covered, 'to_depth', v_depth,
         'message_count', z.message_count, 'message_tokens', z.message_tokens)
@@ -932,7 +940,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    IF v_wanted = p_wanted AND v_path < p_next THEN
+    IF v_path IS NULL OR (v_wanted = p_wanted AND v_path < p_next) THEN
         UPDATE recollect.threads SET distil_at = p_next WHERE tenant_id = p_tenant AND thread_id = p_thread;
         DELETE FROM recollect.distil_jobs WHERE tenant_id = p_tenant AND thread_id = p_thread;
         RETURN true;

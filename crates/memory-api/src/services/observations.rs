@@ -84,7 +84,7 @@ fn fitting<'a>(all: &[&'a Distillate], bytes: usize) -> (Vec<&'a Distillate>, us
     let mut left = bytes;
     let mut kept = Vec::new();
     for one in all.iter().rev() {
-        let size = one.text.as_deref().unwrap_or_default().len() + one.made_by.len() + FRAME_BYTES;
+        let size = one.text.len() + one.made_by.len() + FRAME_BYTES;
         let Some(rest) = left.checked_sub(size) else {
             break;
         };
@@ -119,7 +119,7 @@ fn observation(one: &Distillate) -> proto::Observation {
     let id = |id: &Option<MessageId>| id.map(|id| id.to_string()).unwrap_or_default();
     proto::Observation {
         number: *number,
-        text: text.clone().unwrap_or_default(),
+        text: text.clone(),
         token_count: *tokens,
         reflection: one.is_reflection(),
         first_message_id: id(first),

@@ -66,8 +66,8 @@ pub struct Distillate {
     pub end: Place,
     /// It covers what is deeper than this.
     pub after_depth: i32,
-    /// The text. `None` where it was not asked for.
-    pub text: Option<String>,
+    /// The text.
+    pub text: String,
     /// Its size in tokens of `o200k_base`.
     pub tokens: i32,
     /// `extractive`, a model, `caller` or `worker`.

@@ -40,12 +40,16 @@ pub struct DistilState {
     /// Tokens from the root to the head, erased messages not taken off: what
     /// `distil_at` is compared with.
     pub path_tokens: i64,
-    /// The summaries that hold on the path, in order of number. Of those that do
-    /// not hold any more the text is missing, unless it was asked for.
+    /// The summary that holds, and in order of number those that do not any more,
+    /// if they were asked for.
     pub summaries: Vec<Distillate>,
+    /// Readable messages of the path that the context stands for.
+    pub summarized_count: i64,
+    /// Readable messages of the path that were taken out of the working memory.
+    pub set_aside_count: i64,
     /// What no summary covers: the working set.
     pub unsummarized: Raw,
-    /// The observations and reflections, likewise.
+    /// The observations and reflections that hold or are ready, likewise.
     pub observations: Vec<Distillate>,
     /// What no active observation covers, in order of depth: the newest
     /// messages, and those before them that an erasure has freed.
@@ -81,7 +85,7 @@ impl DistilState {
 
 impl Store {
     /// Reads what was derived from the messages on the path to a head, in one
-    /// round trip; `None` for the thread's head. With `replaced` the texts come
+    /// round trip; `None` for the thread's head. With `replaced` those texts come
     /// along that do not hold any more.
     ///
     /// # Errors
@@ -122,7 +126,7 @@ struct Told {
     branch: i32,
     after_depth: i32,
     to_depth: i32,
-    text: Option<String>,
+    text: String,
     tokens: i32,
     made_by: String,
     based_on: Option<i64>,
@@ -156,6 +160,8 @@ fn state_of(row: &Row) -> Result<DistilState, StoreError> {
             .collect(),
         path_tokens: column(row, 8)?,
         summaries,
+        summarized_count: column(row, 13)?,
+        set_aside_count: column(row, 14)?,
         unsummarized: column::<Json<Raw>>(row, 6)?.0,
         observations,
         unobserved: column::<Json<Vec<Raw>>>(row, 7)?.0,

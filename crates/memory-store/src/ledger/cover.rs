@@ -1,5 +1,7 @@
 //! Which texts cover a way.
 
+use std::cmp::Reverse;
+
 use super::{Entry, Ledger, LedgerState, Way};
 use crate::DistilKind;
 
@@ -29,7 +31,6 @@ impl Ledger {
             DistilKind::Summary => self.chain(way),
             DistilKind::Observation => self
                 .observations(way)
-                .0
                 .into_iter()
                 .filter(|one| one.active)
                 .map(|one| covering(one, LedgerState::Observed))
@@ -59,32 +60,22 @@ impl Ledger {
     }
 
     /// The observations that count on a way, the deepest first, those that are
-    /// only ready included; and of those that do not, each with the one that
-    /// reaches over it.
-    pub(super) fn observations<'a>(
-        &'a self,
-        way: &Way,
-    ) -> (Vec<&'a Entry>, Vec<(&'a Entry, &'a Entry)>) {
+    /// only ready included.
+    fn observations<'a>(&'a self, way: &Way) -> Vec<&'a Entry> {
         let mut all: Vec<&Entry> = self
             .of_kind(DistilKind::Observation)
             .filter(|one| one.reflects.is_empty() && way.has(one.end))
             .collect();
-        all.sort_by_key(|one| std::cmp::Reverse((one.end.depth, one.number)));
-        let (mut counting, mut outreached) = (Vec::<&Entry>::new(), Vec::new());
+        all.sort_by_key(|one| Reverse((one.end.depth, one.number)));
+        let mut counting = Vec::<&Entry>::new();
         for one in all {
             // They end ever less deep, so only the last one can be in the way.
-            match counting.last() {
-                Some(last) if one.end.depth > last.after_depth => {
-                    let over = counting
-                        .iter()
-                        .filter(|over| over.after_depth < one.end.depth)
-                        .filter(|over| one.after_depth < over.end.depth);
-                    outreached.extend(over.map(|over| (one, *over)));
-                }
-                _ => counting.push(one),
+            let reached = counting.last().map_or(i32::MAX, |last| last.after_depth);
+            if one.end.depth <= reached {
+                counting.push(one);
             }
         }
-        (counting, outreached)
+        counting
     }
 
     pub(super) fn of_kind(&self, kind: DistilKind) -> impl Iterator<Item = &Entry> {

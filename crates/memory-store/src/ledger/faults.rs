@@ -14,21 +14,12 @@ impl Ledger {
             let mut found = self.misplaced(entry, &way);
             match entry.kind {
                 DistilKind::Summary => found.extend(self.unlinked(entry, &way)),
-                DistilKind::Observation => found.extend(self.unfounded(entry, &way)),
-            }
-            faults.extend(found.into_iter().map(|fault| fault.of(self, entry, &way)));
-        }
-        let ends = self.branches.keys().map(|branch| self.end_of(*branch));
-        for way in ends.map(|end| self.way(end)) {
-            for (one, over) in self.observations(&way).1 {
-                // The later one was made for a path that turns off before the
-                // earlier one ends, or somebody covered messages twice.
-                if one.number < over.number {
-                    let between = (one.after_depth.max(over.after_depth), one.end.depth);
-                    let why = format!("it covers messages that {} covers too", one.number);
-                    faults.insert(Found { between, why }.of(self, over, &way));
+                DistilKind::Observation => {
+                    found.extend(self.unfounded(entry, &way));
+                    found.extend(self.doubled(entry, &way));
                 }
             }
+            faults.extend(found.into_iter().map(|fault| fault.of(self, entry, &way)));
         }
         faults.into_iter().take(limit).collect()
     }
@@ -121,6 +112,24 @@ impl Ledger {
             )),
             _ => None,
         }
+    }
+
+    /// Which older observations cover what an observation covers. On its own way
+    /// that must not be. (A newer one may have been made for a way that turns off
+    /// in between.)
+    fn doubled(&self, entry: &Entry, way: &Way) -> Vec<Found> {
+        if !entry.reflects.is_empty() {
+            return Vec::new();
+        }
+        let (after, to) = (entry.after_depth, entry.end.depth);
+        self.of_kind(DistilKind::Observation)
+            .filter(|one| one.number < entry.number && one.reflects.is_empty())
+            .filter(|one| one.after_depth < to && after < one.end.depth && way.has(one.end))
+            .map(|one| Found {
+                between: (after.max(one.after_depth), one.end.depth),
+                why: format!("it covers messages that {} covers too", one.number),
+            })
+            .collect()
     }
 
     /// Whether what a reflection stands for is there and in use.

@@ -272,7 +272,9 @@ impl Ledger {
                 if run.erased {
                     return (run, LedgerState::Erased, 0);
                 }
-                let covering = coverings.iter().find(|one| one.covers(run.last));
+                // They begin ever less deep.
+                let at = coverings.partition_point(|one| one.after_depth >= run.last);
+                let covering = coverings.get(at).filter(|one| one.covers(run.last));
                 covering.map_or((run, LedgerState::Raw, 0), |one| {
                     (run, one.state, one.number)
                 })

@@ -94,7 +94,8 @@ async fn what_was_read_before_a_change_cannot_be_stored_after_it() {
     let first = world.summarize(thread, &summary(0, (0, 2), None)).await;
     assert_eq!((first.number, first.generation), (1, 1));
     // Another worker's, which has read the same.
-    let late = store.commit_summary(tenant, thread, &summary(0, (0, 2), None));
+    let late = summary(0, (0, 2), None);
+    let late = store.commit_summary(tenant, thread, &late);
     assert_eq!(late.await.unwrap(), Commit::Stale);
     // One that does not go on where the first ends is nobody's result.
     for wrong in [
@@ -128,7 +129,8 @@ async fn what_was_read_before_a_change_cannot_be_stored_after_it() {
     }
     let second = world.summarize(thread, &summary(2, (2, 4), Some(1))).await;
     store.clear_thread(tenant, thread).await.unwrap();
-    let late = store.commit_summary(tenant, thread, &summary(second.generation, (0, 1), None));
+    let late = summary(second.generation, (0, 1), None);
+    let late = store.commit_summary(tenant, thread, &late);
     assert_eq!(late.await.unwrap(), Commit::Stale);
     store.delete_thread(tenant, thread).await.unwrap();
     let late = store
@@ -194,15 +196,15 @@ async fn a_context_of_the_callers_own_survives_the_erasure_of_what_was_before_it
     let after_it = world
         .summarize(thread, &summary(own.generation, (4, 6), Some(3)))
         .await;
-    // The message that the caller's own text stands at, and one before it.
-    for erased in [ids[3], ids[0]] {
+    // A message before it, and then the one that it stands at.
+    for (erased, end) in [(ids[0], 4), (ids[3], 3)] {
         world.erase(thread, erased).await;
         let state = world.store.distil_state(&world.tenant, thread, None, true);
         let state = state.await.unwrap();
         let found: Vec<_> = state
             .summaries
             .iter()
-            .map(|one| (one.number, one.based_on, one.text.clone().unwrap()))
+            .map(|one| (one.number, one.based_on, one.text.clone()))
             .collect();
         assert_eq!(
             found,
@@ -212,7 +214,7 @@ async fn a_context_of_the_callers_own_survives_the_erasure_of_what_was_before_it
             ]
         );
         let own = &state.summaries[0];
-        assert!(own.sets_aside && own.after_depth == 0 && own.end == place(1, 3));
+        assert!(own.sets_aside && own.after_depth == 0 && own.end == place(1, end));
         assert_eq!(state.unsummarized.message_count, 2);
     }
     assert!(after_it.number == 4);
@@ -305,7 +307,7 @@ async fn whoever_comes_back_to_a_path_finds_it_as_it_was() {
     store.set_head(tenant, thread, ids[9], None).await.unwrap();
     assert_eq!(world.context(thread).await, (before, 20));
     let state = store
-        .distil_state(tenant, thread, None, false)
+        .distil_state(tenant, thread, None, true)
         .await
         .unwrap();
     let numbers = |standing| -> Vec<i64> {
@@ -363,7 +365,7 @@ async fn a_reflection_stands_for_observations_until_one_of_them_is_erased() {
     assert_eq!(reflect(&[1], false).await, 6);
     let standing = async |which| -> Vec<i64> {
         let state = store
-            .distil_state(tenant, thread, None, false)
+            .distil_state(tenant, thread, None, true)
             .await
             .unwrap();
         let found = state.observations_that(which);
