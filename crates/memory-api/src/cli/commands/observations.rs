@@ -5,7 +5,7 @@ use memory_contract::proto::{GetObservationsRequest, Observation};
 use crate::cli::args::ObservationsArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Table, clock, count, one_line};
+use crate::cli::output::{JsonLines, clock, count, one_line};
 
 /// Shows what a conversation was condensed to, and from which messages.
 ///
@@ -31,25 +31,14 @@ pub async fn run(args: ObservationsArgs) -> Result<(), Failure> {
         lines.write("GetObservationsResponse", &found)?;
         return lines.finish();
     }
-    let mut table = Table::new(&[
-        "#>",
-        "Made!",
-        "By",
-        "What",
-        "Tokens>",
-        "Stands for",
-        "From!",
-    ]);
     for one in &found.replaced {
-        table.row(row(one, "replaced: "));
+        show(one, "replaced: ");
     }
     for one in &found.observations {
-        table.row(row(one, ""));
+        show(one, "");
     }
-    if table.is_empty() {
+    if found.replaced.is_empty() && found.observations.is_empty() {
         println!("There are no observations.");
-    } else {
-        table.print()?;
     }
     println!(
         "{} of observations; {} in full ({}), of which {} have observations ready",
@@ -64,19 +53,22 @@ pub async fn run(args: ObservationsArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn row(one: &Observation, standing: &str) -> [String; 7] {
-    let kind = if one.reflection { "reflection: " } else { "" };
-    [
-        one.number.to_string(),
+/// Texts are long: what they are stands in a line of its own.
+fn show(one: &Observation, standing: &str) {
+    let kind = match one.reflection {
+        true => "reflection: ",
+        false => "",
+    };
+    println!(
+        "#{} by {}, {}: {} for {} ({}), {} to {}",
+        one.number,
+        one_line(&one.made_by, 60),
         clock(one.create_time.as_ref()),
-        one_line(&one.made_by, 30),
-        format!("{standing}{kind}{}", one_line(&one.text, 2_000)),
-        one.token_count.to_string(),
-        format!(
-            "{} ({})",
-            count(one.message_count, "message"),
-            count(one.message_tokens, "token")
-        ),
-        one.first_message_id.clone(),
-    ]
+        count(one.token_count, "token"),
+        count(one.message_count, "message"),
+        count(one.message_tokens, "token"),
+        one.first_message_id,
+        one.last_message_id,
+    );
+    println!("   {standing}{kind}{}\n", one_line(&one.text, 8_000));
 }
