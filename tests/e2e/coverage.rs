@@ -216,6 +216,18 @@ fn bad_requests() -> HashMap<&'static str, (Value, &'static str)> {
             (json!({"thread_id": id}), "task"),
         ),
         (
+            "ObservationService/GetObservations",
+            (
+                json!({"thread_id": id, "head_message_id": "x"}),
+                "head_message_id",
+            ),
+        ),
+        ("LedgerService/VerifyThread", (json!({}), "thread_id")),
+        (
+            "LedgerService/ListLedger",
+            (json!({"thread_id": id}), "kind"),
+        ),
+        (
             "AdminService/ListDeadLetters",
             (json!({"page_size": -1}), "page_size"),
         ),

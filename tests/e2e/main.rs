@@ -29,6 +29,7 @@ mod gone;
 mod heads;
 mod history;
 mod isolation;
+mod ledger;
 mod limits;
 mod listing;
 mod models;
@@ -112,6 +113,7 @@ fn main() -> ExitCode {
         context_recalled::trials(),
         isolation::trials(),
         foreign::trials(),
+        ledger::trials(),
         limits::trials(),
         wrong_values::trials(),
         coverage::trials(),

@@ -7,8 +7,9 @@ use memory_contract::proto::{
     ResolveThreadRequest, SearchRequest, SearchResponse, SessionRef, Thread, UpdateThreadRequest,
     admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
     file_service_client::FileServiceClient, key_service_client::KeyServiceClient,
-    message_service_client::MessageServiceClient,
-    node_memory_service_client::NodeMemoryServiceClient, plan_service_client::PlanServiceClient,
+    ledger_service_client::LedgerServiceClient, message_service_client::MessageServiceClient,
+    node_memory_service_client::NodeMemoryServiceClient,
+    observation_service_client::ObservationServiceClient, plan_service_client::PlanServiceClient,
     policy_service_client::PolicyServiceClient, recall_service_client::RecallServiceClient,
     secret_service_client::SecretServiceClient, thread_service_client::ThreadServiceClient,
 };
@@ -168,6 +169,16 @@ impl Client {
     /// ContextService.
     pub fn contexts(&self) -> ContextServiceClient<Authorised> {
         ContextServiceClient::new(self.authorised())
+    }
+
+    /// ObservationService.
+    pub fn observations(&self) -> ObservationServiceClient<Authorised> {
+        ObservationServiceClient::new(self.authorised())
+    }
+
+    /// LedgerService.
+    pub fn ledgers(&self) -> LedgerServiceClient<Authorised> {
+        LedgerServiceClient::new(self.authorised())
     }
 
     /// NodeMemoryService.

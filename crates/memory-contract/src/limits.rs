@@ -174,3 +174,9 @@ pub const BRIEFING_TOKENS: i32 = 4_000;
 pub const BRIEFING_TOKENS_MIN: i32 = 200;
 /// The largest budget of a briefing.
 pub const BRIEFING_TOKENS_MAX: i32 = 1_000_000;
+/// Branches whose ledgers one answer has.
+pub const LEDGER_BRANCHES: usize = 100;
+/// Faults of a ledger that one answer has.
+pub const LEDGER_FAULTS: usize = 100;
+/// Stretches of a ledger that one answer has.
+pub const LEDGER_STRETCHES: usize = 1_000;

@@ -34,6 +34,16 @@ CREATE TABLE recollect.threads (
     expires_at timestamptz,
     -- What the thread sets otherwise than its app.
     policy jsonb NOT NULL DEFAULT '{}',
+    -- Rises with each commit of derived text and with each erasure: who has
+    -- read an older one has seen what is no longer so.
+    distil_generation bigint NOT NULL DEFAULT 0,
+    -- The numbers given out last. They never fall.
+    last_summary bigint NOT NULL DEFAULT 0,
+    last_observation bigint NOT NULL DEFAULT 0,
+    -- Tokens from the root to the head at which a worker looks again.
+    distil_at bigint NOT NULL DEFAULT 0,
+    -- Messages up to this seq were looked at for facts.
+    extract_seq bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (tenant_id, thread_id),
     UNIQUE (tenant_id, session_digest)
     -- Every append updates the row and no indexed column: room on the page

@@ -26,6 +26,7 @@ BEGIN
     DELETE FROM recollect.branches WHERE tenant_id = p_tenant AND thread_id = p_thread;
     PERFORM recollect.erase_nodes(p_tenant, p_thread);
     PERFORM recollect.erase_plans(p_tenant, p_thread);
+    PERFORM recollect.forget_distillates(p_tenant, p_thread);
     DELETE FROM recollect.requests WHERE tenant_id = p_tenant AND thread_id = p_thread;
     -- Not what a worker has claimed: if it dies, its replay finds the message gone.
     DELETE FROM recollect.outbox
@@ -121,13 +122,15 @@ BEGIN
     DELETE FROM recollect.branches WHERE tenant_id = p_tenant AND thread_id = p_thread;
     PERFORM recollect.erase_nodes(p_tenant, p_thread);
     PERFORM recollect.erase_plans(p_tenant, p_thread);
+    PERFORM recollect.forget_distillates(p_tenant, p_thread);
     -- The purge covers whatever waits.
     -- Not what a worker has claimed: if it dies, its replay finds the message gone.
     DELETE FROM recollect.outbox
     WHERE tenant_id = p_tenant AND thread_id = p_thread AND lease_id IS NULL;
     UPDATE recollect.threads
     SET head_id = NULL, head_seq = 0, head_branch = 0, head_depth = 0, path_tokens = 0,
-        branch_count = 0, message_count = 0, updated_at = clock_timestamp()
+        branch_count = 0, message_count = 0, distil_generation = distil_generation + 1, distil_at = 0,
+        updated_at = clock_timestamp()
     WHERE tenant_id = p_tenant AND thread_id = p_thread;
     revision := 0;
     IF v_last_seq > 0 THEN

@@ -320,11 +320,15 @@ BEGIN
         UPDATE recollect.threads
         SET head_id = v_next.message_id, head_seq = COALESCE(v_next.seq, 0),
             head_branch = COALESCE(v_next.branch, 0), head_depth = COALESCE(v_next.depth, 0),
-            path_tokens = COALESCE(v_next.path_tokens, 0)
+            path_tokens = COALESCE(v_next.path_tokens, 0), distil_at = 0
         WHERE tenant_id = p_tenant AND thread_id = p_thread;
+        -- Who works on the thread has looked at another path.
+        UPDATE recollect.distil_jobs SET wanted = wanted + 1 WHERE tenant_id = p_tenant AND thread_id = p_thread;
     END IF;
+    PERFORM recollect.erase_distillates(p_tenant, p_thread, v_message.branch, v_message.depth);
     UPDATE recollect.threads
-    SET message_count = message_count - 1, updated_at = clock_timestamp()
+    SET message_count = message_count - 1, distil_generation = distil_generation + 1,
+        updated_at = clock_timestamp()
     WHERE tenant_id = p_tenant AND thread_id = p_thread;
     PERFORM recollect.note(p_tenant, 'delete_message', p_thread, p_message::text, 1);
     status := 'ok';
@@ -372,9 +376,11 @@ BEGIN
     END IF;
     UPDATE recollect.threads
     SET head_id = p_head, head_seq = v_head.seq, head_branch = v_head.branch, head_depth = v_head.depth,
-        path_tokens = v_head.path_tokens, updated_at = clock_timestamp()
+        path_tokens = v_head.path_tokens, distil_at = 0, updated_at = clock_timestamp()
     WHERE tenant_id = p_tenant AND thread_id = p_thread
     RETURNING * INTO thread;
+    -- Who works on the thread has looked at another path.
+    UPDATE recollect.distil_jobs SET wanted = wanted + 1 WHERE tenant_id = p_tenant AND thread_id = p_thread;
     PERFORM recollect.note(p_tenant, 'set_head', p_thread, p_head::text, 1);
 END;
 $$;

@@ -59,6 +59,10 @@ pub enum StoreError {
     /// The thread's log of attempts has its largest size.
     #[error("the log of attempts is full")]
     IterationLogFull,
+    /// A derived text does not fit to what its own generation has: a defect of
+    /// whoever made it.
+    #[error("the derived text does not fit to what covers the path")]
+    Misplaced,
     /// The tenant has no such API key.
     #[error("there is no such API key")]
     ApiKeyNotFound,
@@ -190,6 +194,7 @@ impl StoreError {
             | Self::PlanNotFound
             | Self::PlanStepNotFound
             | Self::IterationLogFull
+            | Self::Misplaced
             | Self::ApiKeyNotFound
             | Self::ApiKeyExists
             | Self::SecretNotFound

@@ -6,6 +6,7 @@ mod append;
 mod authenticator;
 mod cache;
 mod config;
+mod distil;
 mod ephemeral;
 mod error;
 mod export;
@@ -13,6 +14,7 @@ mod file;
 mod index;
 mod iteration;
 mod keyring;
+mod ledger;
 mod message;
 mod migrate;
 mod nodes;
@@ -39,11 +41,19 @@ pub use api_key::{KeyHolder, NewApiKey, looks_like_key};
 pub use append::{Append, Appended, CountedMessage};
 pub use authenticator::Authenticator;
 pub use config::{CacheConfig, CacheKind, EphemeralConfig, SecretsConfig, StoreConfig};
+pub use distil::{
+    Commit, Committed, DistilClaim, DistilJob, DistilKind, DistilState, DistilStats, Distillate,
+    NewObservation, NewReflection, NewSummary, Place, Raw, Standing, Stretch, StretchQuery,
+    retry_pause,
+};
 pub use error::StoreError;
 pub use file::{FoundFiles, Lookup, Registered};
 pub use index::IndexRecord;
 pub use iteration::{IterationQuery, LoggedIteration, Progress};
 pub use keyring::{Keyring, new_key};
+pub use ledger::{
+    Branching, Entry, Ledger, LedgerCount, LedgerFault, LedgerRow, LedgerState, LedgerStretch,
+};
 pub use message::{History, HistoryQuery, MessageQuery, Order};
 pub use migrate::{MigrationReport, migrate};
 pub use nodes::{AddedTurn, Deletion, Node, NodeMemory, NodeStats, NodeStatus, NodeTurn};

@@ -43,6 +43,10 @@ impl LeaseId {
     pub fn new() -> Self {
         Self(Uuid::new_v4())
     }
+
+    pub(crate) fn uuid(self) -> Uuid {
+        self.0
+    }
 }
 
 /// Jobs that belong to the claimer until the lease ends.
@@ -209,14 +213,7 @@ impl Outbox {
         let ids: Vec<i64> = failures.iter().map(|failure| failure.id).collect();
         let errors: Vec<String> = failures
             .iter()
-            .map(|failure| {
-                failure
-                    .error
-                    .chars()
-                    .filter(|c| *c != '\0')
-                    .take(ERROR_CHARS)
-                    .collect()
-            })
+            .map(|failure| error_text(&failure.error))
             .collect();
         let delays: Vec<f64> = failures
             .iter()
@@ -323,6 +320,12 @@ impl Outbox {
         }
         Ok(swept)
     }
+}
+
+/// An error as far as it is kept.
+pub(crate) fn error_text(error: &str) -> String {
+    let readable = error.chars().filter(|c| *c != '\0');
+    readable.take(ERROR_CHARS).collect()
 }
 
 /// Reads the three columns of both queries for the length of the queue.

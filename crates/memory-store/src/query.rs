@@ -137,6 +137,25 @@ impl Pool {
         tenant: &TenantId,
         queries: &[(Query, Params<'_>)],
     ) -> Result<(Transaction<'_>, Vec<Vec<Row>>), StoreError> {
+        self.begin_as("BEGIN", tenant, queries).await
+    }
+
+    /// Like [`Pool::begin`], for reading: all queries see the same moment.
+    pub(crate) async fn snapshot(
+        &self,
+        tenant: &TenantId,
+        queries: &[(Query, Params<'_>)],
+    ) -> Result<(Transaction<'_>, Vec<Vec<Row>>), StoreError> {
+        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+        self.begin_as(begin, tenant, queries).await
+    }
+
+    async fn begin_as(
+        &self,
+        begin: &str,
+        tenant: &TenantId,
+        queries: &[(Query, Params<'_>)],
+    ) -> Result<(Transaction<'_>, Vec<Vec<Row>>), StoreError> {
         let client = Busy::new(self.get().await?);
         let enter = prepare(&client, ENTER).await?;
         let actor = crate::actor();
@@ -144,7 +163,7 @@ impl Pool {
         let transaction = Transaction { client, pool: self };
         let statements = transaction.prepare(queries).await?;
         let (begun, entered, results) = join3(
-            transaction.client.batch_execute("BEGIN"),
+            transaction.client.batch_execute(begin),
             transaction.client.query(&enter, names),
             transaction.run(queries, &statements),
         )
@@ -185,6 +204,18 @@ impl Transaction<'_> {
         committed.map_err(|error| sqlstate::query_error("COMMIT", error))?;
         self.client.done();
         Ok(results)
+    }
+
+    /// Runs one more query.
+    pub(crate) async fn query(
+        &self,
+        query: Query,
+        params: Params<'_>,
+    ) -> Result<Vec<Row>, StoreError> {
+        let queries = [(query, params)];
+        let statements = self.prepare(&queries).await?;
+        let mut results = self.run(&queries, &statements).await?;
+        Ok(results.pop().unwrap_or_default())
     }
 
     /// Ends without a change.

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use memory_contract::proto::{
     admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
-    file_service_client::FileServiceClient, message_service_client::MessageServiceClient,
-    node_memory_service_client::NodeMemoryServiceClient, plan_service_client::PlanServiceClient,
+    file_service_client::FileServiceClient, ledger_service_client::LedgerServiceClient,
+    message_service_client::MessageServiceClient,
+    node_memory_service_client::NodeMemoryServiceClient,
+    observation_service_client::ObservationServiceClient, plan_service_client::PlanServiceClient,
     policy_service_client::PolicyServiceClient, recall_service_client::RecallServiceClient,
     thread_service_client::ThreadServiceClient,
 };
@@ -129,6 +131,17 @@ impl Client {
     /// PlanService.
     pub fn plans(&self) -> PlanServiceClient<Transport> {
         PlanServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
+    }
+
+    /// ObservationService.
+    pub fn observations(&self) -> ObservationServiceClient<Transport> {
+        ObservationServiceClient::new(self.transport.clone())
+            .max_decoding_message_size(MESSAGE_BYTES)
+    }
+
+    /// LedgerService.
+    pub fn ledgers(&self) -> LedgerServiceClient<Transport> {
+        LedgerServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
     }
 
     /// AdminService.

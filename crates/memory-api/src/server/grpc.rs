@@ -7,8 +7,10 @@ use memory_contract::proto::admin_service_server::AdminServiceServer;
 use memory_contract::proto::context_service_server::ContextServiceServer;
 use memory_contract::proto::file_service_server::FileServiceServer;
 use memory_contract::proto::key_service_server::KeyServiceServer;
+use memory_contract::proto::ledger_service_server::LedgerServiceServer;
 use memory_contract::proto::message_service_server::MessageServiceServer;
 use memory_contract::proto::node_memory_service_server::NodeMemoryServiceServer;
+use memory_contract::proto::observation_service_server::ObservationServiceServer;
 use memory_contract::proto::plan_service_server::PlanServiceServer;
 use memory_contract::proto::policy_service_server::PolicyServiceServer;
 use memory_contract::proto::recall_service_server::RecallServiceServer;
@@ -30,8 +32,8 @@ use crate::config::Config;
 use crate::layers::{Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, Record, Repair};
 use crate::refusals::RefusalLog;
 use crate::services::{
-    About, Admin, Contexts, Files, Keys, Messages, Nodes, Plans, Policies, Recalls, SecretStore,
-    Threads, Watching,
+    About, Admin, Contexts, Files, Keys, Ledgers, Messages, Nodes, Observations, Plans, Policies,
+    Recalls, SecretStore, Threads, Watching,
 };
 
 /// The largest request. An append may have 3 MiB of messages.
@@ -150,6 +152,12 @@ pub(super) fn routes(
     let plans = Plans {
         store: store.clone(),
     };
+    let observations = Observations {
+        store: store.clone(),
+    };
+    let ledgers = Ledgers {
+        store: store.clone(),
+    };
     let admin = Admin {
         store: store.clone(),
         index: index.clone(),
@@ -192,6 +200,8 @@ pub(super) fn routes(
         .add_service(with_limits!(NodeMemoryServiceServer::new(nodes)))
         .add_service(with_limits!(PlanServiceServer::new(plans)))
         .add_service(with_limits!(FileServiceServer::new(files)))
+        .add_service(with_limits!(ObservationServiceServer::new(observations)))
+        .add_service(with_limits!(LedgerServiceServer::new(ledgers)))
         .add_service(with_limits!(AdminServiceServer::new(admin)))
         .add_service(
             KeyServiceServer::new(keys)

@@ -92,6 +92,18 @@ impl Choice {
             }
         }
     }
+
+    /// Finds the thread. One that is named by its id may not be there.
+    pub(super) async fn thread(
+        self,
+        store: &Store,
+        tenant: &TenantId,
+    ) -> Result<ThreadId, ApiError> {
+        match self.complete(store, tenant).await? {
+            Conversation::Thread(id) => Ok(id),
+            Conversation::Session(session) => Ok(store.find_thread(tenant, &session).await?.id),
+        }
+    }
 }
 
 /// Makes a session of its names. The app's policy is read only where it has a

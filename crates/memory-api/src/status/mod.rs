@@ -273,6 +273,7 @@ impl Answer {
             }
             error @ (StoreError::Query { .. }
             | StoreError::Crypto { .. }
+            | StoreError::Misplaced
             | StoreError::Corrupt { .. }
             | StoreError::Config { .. }
             | StoreError::ObjectsConfig { .. }

@@ -6,6 +6,8 @@ WITH changed AS (
         expires_at = CASE WHEN $5 THEN clock_timestamp() + make_interval(secs => $6) ELSE t.expires_at END,
         -- $7: the new policy; null leaves it.
         policy = COALESCE($7, t.policy),
+        -- It may want derived text that the old one did not.
+        distil_at = CASE WHEN $7::jsonb IS NULL THEN t.distil_at ELSE 0 END,
         updated_at = clock_timestamp()
     WHERE t.tenant_id = $1 AND t.thread_id = $2
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())

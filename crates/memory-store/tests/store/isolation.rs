@@ -3,7 +3,7 @@ use memory_store::{HistoryQuery, Scope, StoreError};
 
 use crate::world::{World, after, new_thread, tenant};
 
-const TABLES: [&str; 18] = [
+const TABLES: [&str; 20] = [
     "threads",
     "branches",
     "messages",
@@ -22,6 +22,8 @@ const TABLES: [&str; 18] = [
     "object_deletions",
     "plans",
     "iterations",
+    "distillates",
+    "distil_jobs",
 ];
 
 #[tokio::test]
@@ -119,6 +121,7 @@ async fn workers_cannot_read_content() {
         "* FROM recollect.messages",
         "title FROM recollect.threads",
         "* FROM recollect.branches",
+        "text FROM recollect.distillates",
     ] {
         let error = worker
             .query(&format!("SELECT {what}"), &[])

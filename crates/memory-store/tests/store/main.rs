@@ -11,6 +11,8 @@ mod access;
 mod appending;
 mod cluster;
 mod connecting;
+mod distil;
+mod distil_model;
 mod ephemeral;
 mod history;
 mod isolation;

@@ -2,6 +2,7 @@
 
 mod client;
 mod context;
+mod distil;
 mod keys;
 mod plan;
 
@@ -15,6 +16,7 @@ pub use client::{
     WatchArgs,
 };
 pub use context::{ContextArgs, ModeArg};
+pub use distil::{ObservationsArgs, SummaryArgs, VerifyArgs};
 pub use keys::{CreateKeyArgs, KeyNameArgs, KeyScopeArg, KeysArgs, KeysCommand, ListKeysArgs};
 pub use plan::PlanArgs;
 
@@ -78,6 +80,13 @@ pub enum Command {
     Plan(PlanArgs),
     /// Tell what is done to a conversation, as it is done.
     Watch(WatchArgs),
+    /// Show what a long conversation was condensed to.
+    Observations(ObservationsArgs),
+    /// Show which messages summaries stand for.
+    Summary(SummaryArgs),
+    /// Prove that no message of a conversation was lost on the way to what is
+    /// derived from it.
+    Verify(VerifyArgs),
     /// Tell how the server and its index are doing.
     Status(ClientArgs),
     /// Check the set-up, and say how to mend what is wrong.

@@ -10,11 +10,14 @@ pub mod history;
 pub mod import;
 pub mod keys;
 pub mod migrate;
+pub mod observations;
 pub mod plan;
 pub mod recall;
 pub mod serve;
 pub mod status;
+pub mod summary;
 pub mod threads;
+pub mod verify;
 pub mod watch;
 
 mod checks;

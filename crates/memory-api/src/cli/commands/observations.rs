@@ -1,0 +1,74 @@
+//! `recollect observations`.
+
+use memory_contract::proto::{GetObservationsRequest, Observation};
+
+use crate::cli::args::ObservationsArgs;
+use crate::cli::client::Client;
+use crate::cli::failure::Failure;
+use crate::cli::output::{JsonLines, clock, count, one_line};
+
+/// Shows what a conversation was condensed to, and from which messages.
+///
+/// # Errors
+/// When there is no such thread, or the server cannot be reached or refuses.
+pub async fn run(args: ObservationsArgs) -> Result<(), Failure> {
+    let client = Client::connect(&args.client.server).await?;
+    let (thread_id, session) = args.named.fields();
+    let request = GetObservationsRequest {
+        thread_id,
+        session,
+        head_message_id: args.head.unwrap_or_default(),
+        include_replaced: args.replaced,
+    };
+    let found = client
+        .observations()
+        .get_observations(request)
+        .await
+        .map_err(|status| client.failure(&status))?
+        .into_inner();
+    if args.client.json {
+        let mut lines = JsonLines::stdout();
+        lines.write("GetObservationsResponse", &found)?;
+        return lines.finish();
+    }
+    for one in &found.replaced {
+        show(one, "replaced: ");
+    }
+    for one in &found.observations {
+        show(one, "");
+    }
+    if found.replaced.is_empty() && found.observations.is_empty() {
+        println!("There are no observations.");
+    }
+    println!(
+        "{} of observations; {} in full ({}), of which {} have observations ready",
+        count(found.observation_tokens, "token"),
+        count(found.raw_message_count, "message"),
+        count(found.raw_message_tokens, "token"),
+        count(found.ready_message_tokens, "token"),
+    );
+    if !found.last_error.is_empty() {
+        println!("The last try failed: {}", one_line(&found.last_error, 400));
+    }
+    Ok(())
+}
+
+/// Texts are long: what they are stands in a line of its own.
+fn show(one: &Observation, standing: &str) {
+    let kind = match one.reflection {
+        true => "reflection: ",
+        false => "",
+    };
+    println!(
+        "#{} by {}, {}: {} for {} ({}), {} to {}",
+        one.number,
+        one_line(&one.made_by, 60),
+        clock(one.create_time.as_ref()),
+        count(one.token_count, "token"),
+        count(one.message_count, "message"),
+        count(one.message_tokens, "token"),
+        one.first_message_id,
+        one.last_message_id,
+    );
+    println!("   {standing}{kind}{}\n", one_line(&one.text, 8_000));
+}

@@ -1,0 +1,87 @@
+//! `recollect summary`.
+
+use memory_contract::proto::{LedgerKind, LedgerState, ListLedgerRequest};
+
+use crate::cli::args::SummaryArgs;
+use crate::cli::client::Client;
+use crate::cli::failure::Failure;
+use crate::cli::output::{JsonLines, Table, count};
+
+/// Shows which messages summaries stand for, and which still stand in full.
+///
+/// # Errors
+/// When there is no such thread, or the server cannot be reached or refuses.
+pub async fn run(args: SummaryArgs) -> Result<(), Failure> {
+    let client = Client::connect(&args.client.server).await?;
+    let (thread_id, session) = args.named.fields();
+    let request = ListLedgerRequest {
+        thread_id,
+        session,
+        kind: LedgerKind::Summary.into(),
+        head_message_id: args.head.unwrap_or_default(),
+    };
+    let found = client
+        .ledgers()
+        .list_ledger(request)
+        .await
+        .map_err(|status| client.failure(&status))?
+        .into_inner();
+    if args.client.json {
+        let mut lines = JsonLines::stdout();
+        lines.write("ListLedgerResponse", &found)?;
+        return lines.finish();
+    }
+    let mut table = Table::new(&[
+        "What became of them!",
+        "Summary>",
+        "Messages>",
+        "Tokens>",
+        "First!",
+        "Last!",
+    ]);
+    for one in &found.stretches {
+        let number = match one.number {
+            0 => String::new(),
+            number => number.to_string(),
+        };
+        table.row([
+            state(one.state).to_owned(),
+            number,
+            one.message_count.to_string(),
+            one.token_count.to_string(),
+            one.first_message_id.clone(),
+            one.last_message_id.clone(),
+        ]);
+    }
+    if table.is_empty() {
+        println!("There are no messages.");
+        return Ok(());
+    }
+    table.print()?;
+    let sum = |wanted: LedgerState| -> i64 {
+        let those = found.stretches.iter().filter(|one| one.state() == wanted);
+        those.map(|one| one.message_count).sum()
+    };
+    println!(
+        "{} summarised, {} in full{}",
+        count(sum(LedgerState::Summarized), "message"),
+        count(sum(LedgerState::Raw), "message"),
+        if found.truncated {
+            "; older ones are not shown"
+        } else {
+            ""
+        },
+    );
+    Ok(())
+}
+
+fn state(state: i32) -> &'static str {
+    match LedgerState::try_from(state) {
+        Ok(LedgerState::Raw) => "in full",
+        Ok(LedgerState::Summarized) => "summarised",
+        Ok(LedgerState::Observed) => "observed",
+        Ok(LedgerState::Erased) => "erased",
+        Ok(LedgerState::SetAside) => "set aside",
+        Ok(LedgerState::Unspecified) | Err(_) => "?",
+    }
+}

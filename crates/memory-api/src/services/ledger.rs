@@ -1,0 +1,182 @@
+//! What became of each message.
+
+use memory_contract::proto::ledger_service_server::LedgerService;
+use memory_contract::proto::{
+    self, LedgerKind, ListLedgerRequest, ListLedgerResponse, VerifyThreadRequest,
+    VerifyThreadResponse,
+};
+use memory_contract::{Invalid, MessageId, check, limits};
+use memory_store::{DistilKind, LedgerCount, LedgerFault, LedgerState, LedgerStretch, Store};
+use tonic::{Request, Response, Status, async_trait};
+
+use super::fields::Fields;
+use super::sessions::required_choice;
+use crate::error::ApiError;
+use crate::layers::tenant_of;
+
+/// Answers for ledgers.
+#[derive(Clone)]
+pub(crate) struct Ledgers {
+    pub(crate) store: Store,
+}
+
+#[async_trait]
+impl LedgerService for Ledgers {
+    async fn verify_thread(
+        &self,
+        request: Request<VerifyThreadRequest>,
+    ) -> Result<Response<VerifyThreadResponse>, Status> {
+        Ok(Response::new(self.verify(request).await?))
+    }
+
+    async fn list_ledger(
+        &self,
+        request: Request<ListLedgerRequest>,
+    ) -> Result<Response<ListLedgerResponse>, Status> {
+        Ok(Response::new(self.list(request).await?))
+    }
+}
+
+impl Ledgers {
+    async fn verify(
+        &self,
+        request: Request<VerifyThreadRequest>,
+    ) -> Result<VerifyThreadResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let (call, _, VerifyThreadRequest { thread_id, session }) = request.into_parts();
+        let choice = required_choice(&call, &thread_id, session)?;
+        let thread = choice.thread(&self.store, &tenant).await?;
+        let ledger = self.store.ledger(&tenant, thread, None).await?;
+        // A conversation with many turnings takes a while.
+        let response = move || {
+            let faults = ledger.faults(limits::LEDGER_FAULTS);
+            let counts = ledger.counts(limits::LEDGER_BRANCHES);
+            VerifyThreadResponse {
+                ok: faults.is_empty(),
+                counts: counts.into_iter().map(count).collect(),
+                faults: faults.into_iter().map(fault).collect(),
+            }
+        };
+        Ok(tokio::task::spawn_blocking(response).await?)
+    }
+
+    async fn list(
+        &self,
+        request: Request<ListLedgerRequest>,
+    ) -> Result<ListLedgerResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let (call, _, request) = request.into_parts();
+        let ListLedgerRequest {
+            thread_id,
+            session,
+            kind,
+            head_message_id,
+        } = request;
+        let mut fields = Fields::default();
+        let choice = fields.get(required_choice(&call, &thread_id, session));
+        let kind = fields.get(kind_from(kind));
+        let head = fields.take(check::optional_uuid("head_message_id", &head_message_id));
+        let (choice, kind) = fields.all(choice.zip(kind))?;
+        let thread = choice.thread(&self.store, &tenant).await?;
+        let head = head.map(MessageId::from);
+        let ledger = self.store.ledger(&tenant, thread, head).await?;
+        let stretches = move || ledger.stretches(kind);
+        let mut stretches = tokio::task::spawn_blocking(stretches).await?;
+        let excess = stretches.len().saturating_sub(limits::LEDGER_STRETCHES);
+        Ok(ListLedgerResponse {
+            stretches: stretches.drain(excess..).map(stretch).collect(),
+            truncated: excess > 0,
+        })
+    }
+}
+
+fn kind_from(kind: i32) -> Result<DistilKind, Invalid> {
+    match LedgerKind::try_from(kind) {
+        Ok(LedgerKind::Summary) => Ok(DistilKind::Summary),
+        Ok(LedgerKind::Observation) => Ok(DistilKind::Observation),
+        Ok(LedgerKind::Unspecified) | Err(_) => Err(Invalid::new(
+            "kind",
+            "must be LEDGER_KIND_SUMMARY or LEDGER_KIND_OBSERVATION",
+        )),
+    }
+}
+
+fn kind(kind: DistilKind) -> i32 {
+    match kind {
+        DistilKind::Summary => LedgerKind::Summary,
+        DistilKind::Observation => LedgerKind::Observation,
+    }
+    .into()
+}
+
+fn count(count: LedgerCount) -> proto::LedgerCount {
+    let LedgerCount {
+        kind: of,
+        branch,
+        head,
+        active,
+        messages,
+        raw,
+        summarized,
+        observed,
+        erased,
+        set_aside,
+    } = count;
+    proto::LedgerCount {
+        kind: kind(of),
+        branch,
+        head_message_id: head.map(|id| id.to_string()).unwrap_or_default(),
+        active,
+        message_count: messages,
+        raw_count: raw,
+        summarized_count: summarized,
+        observed_count: observed,
+        erased_count: erased,
+        set_aside_count: set_aside,
+    }
+}
+
+fn fault(fault: LedgerFault) -> proto::LedgerFault {
+    let LedgerFault {
+        kind: of,
+        branch,
+        number,
+        first_seq,
+        last_seq,
+        why,
+    } = fault;
+    proto::LedgerFault {
+        kind: kind(of),
+        branch,
+        number,
+        first_seq,
+        last_seq,
+        message: why,
+    }
+}
+
+fn stretch(stretch: LedgerStretch) -> proto::LedgerStretch {
+    let LedgerStretch {
+        state,
+        number,
+        first,
+        last,
+        messages,
+        tokens,
+    } = stretch;
+    let state = match state {
+        LedgerState::Raw => proto::LedgerState::Raw,
+        LedgerState::Summarized => proto::LedgerState::Summarized,
+        LedgerState::Observed => proto::LedgerState::Observed,
+        LedgerState::Erased => proto::LedgerState::Erased,
+        LedgerState::SetAside => proto::LedgerState::SetAside,
+    };
+    proto::LedgerStretch {
+        state: state.into(),
+        first_message_id: first.to_string(),
+        last_message_id: last.to_string(),
+        message_count: messages,
+        token_count: tokens,
+        number,
+    }
+}

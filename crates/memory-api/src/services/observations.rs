@@ -1,0 +1,132 @@
+//! What a conversation was condensed to.
+
+use memory_contract::proto::observation_service_server::ObservationService;
+use memory_contract::proto::{self, GetObservationsRequest, GetObservationsResponse};
+use memory_contract::{MessageId, check, limits, timestamp};
+use memory_store::{DistilState, Distillate, Standing, Store};
+use tonic::{Request, Response, Status, async_trait};
+
+use super::fields::Fields;
+use super::sessions::required_choice;
+use crate::error::ApiError;
+use crate::layers::tenant_of;
+
+/// What an observation takes in an answer beside its texts, at most.
+const FRAME_BYTES: usize = 256;
+
+/// Answers for observations.
+#[derive(Clone)]
+pub(crate) struct Observations {
+    pub(crate) store: Store,
+}
+
+#[async_trait]
+impl ObservationService for Observations {
+    async fn get_observations(
+        &self,
+        request: Request<GetObservationsRequest>,
+    ) -> Result<Response<GetObservationsResponse>, Status> {
+        Ok(Response::new(self.get(request).await?))
+    }
+}
+
+impl Observations {
+    async fn get(
+        &self,
+        request: Request<GetObservationsRequest>,
+    ) -> Result<GetObservationsResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let (call, _, request) = request.into_parts();
+        let GetObservationsRequest {
+            thread_id,
+            session,
+            head_message_id,
+            include_replaced,
+        } = request;
+        let mut fields = Fields::default();
+        let choice = fields.get(required_choice(&call, &thread_id, session));
+        let head = fields.take(check::optional_uuid("head_message_id", &head_message_id));
+        let thread = fields.all(choice)?.thread(&self.store, &tenant).await?;
+        let head = head.map(MessageId::from);
+        let state = self
+            .store
+            .distil_state(&tenant, thread, head, include_replaced)
+            .await?;
+        Ok(response(&state, include_replaced))
+    }
+}
+
+fn response(state: &DistilState, include_replaced: bool) -> GetObservationsResponse {
+    let holding = state.observations_that(Standing::Holds);
+    let ready = state.observations_that(Standing::Ready);
+    let replaced = match include_replaced {
+        true => state.observations_that(Standing::Replaced),
+        false => Vec::new(),
+    };
+    let tokens = holding.iter().map(|one| i64::from(one.tokens)).sum::<i64>();
+    let raw = &state.unobserved;
+    let messages = ready.iter().filter(|one| !one.is_reflection());
+    let (holding, left) = fitting(&holding, limits::ANSWER_BYTES);
+    let (replaced, _) = fitting(&replaced, left);
+    GetObservationsResponse {
+        observations: holding.iter().map(|one| observation(one)).collect(),
+        replaced: replaced.iter().map(|one| observation(one)).collect(),
+        observation_tokens: i32::try_from(tokens).unwrap_or(i32::MAX),
+        raw_message_count: raw.iter().map(|raw| raw.message_count).sum(),
+        raw_message_tokens: raw.iter().map(|raw| raw.message_tokens).sum(),
+        ready_message_tokens: messages.map(|one| one.message_tokens).sum(),
+        last_error: state.last_error.clone(),
+    }
+}
+
+/// The newest that fit into so many bytes, and the bytes that are left.
+fn fitting<'a>(all: &[&'a Distillate], bytes: usize) -> (Vec<&'a Distillate>, usize) {
+    let mut left = bytes;
+    let mut kept = Vec::new();
+    for one in all.iter().rev() {
+        let size = one.text.len() + one.made_by.len() + FRAME_BYTES;
+        let Some(rest) = left.checked_sub(size) else {
+            break;
+        };
+        left = rest;
+        kept.push(*one);
+    }
+    kept.reverse();
+    (kept, left)
+}
+
+fn observation(one: &Distillate) -> proto::Observation {
+    let Distillate {
+        kind: _,
+        number,
+        standing: _,
+        end: _,
+        after_depth: _,
+        text,
+        tokens,
+        made_by,
+        based_on: _,
+        own_text: _,
+        sets_aside: _,
+        active: _,
+        reflects: _,
+        message_count,
+        message_tokens,
+        first,
+        last,
+        created,
+    } = one;
+    let id = |id: &Option<MessageId>| id.map(|id| id.to_string()).unwrap_or_default();
+    proto::Observation {
+        number: *number,
+        text: text.clone(),
+        token_count: *tokens,
+        reflection: one.is_reflection(),
+        first_message_id: id(first),
+        last_message_id: id(last),
+        message_count: *message_count,
+        message_tokens: *message_tokens,
+        made_by: made_by.clone(),
+        create_time: Some(timestamp(*created)),
+    }
+}

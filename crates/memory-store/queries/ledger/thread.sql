@@ -1,0 +1,8 @@
+SELECT t.head_branch, t.head_depth,
+    -- The head asked for; null where there is none.
+    m.branch, m.depth
+FROM recollect.threads t
+LEFT JOIN recollect.messages m
+    ON m.tenant_id = $1 AND m.message_id = $3 AND m.thread_id = t.thread_id AND m.deleted_at IS NULL
+WHERE t.tenant_id = $1 AND t.thread_id = $2
+    AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())

@@ -1,0 +1,262 @@
+//! Storing derived text.
+//!
+//! Each commit names the generation that its text was made of. Another one now
+//! means that something was derived or erased since: the text is stale, and
+//! nothing is stored. So no message is covered twice, and nothing that was erased
+//! comes back.
+
+use memory_contract::{TenantId, ThreadId};
+
+use super::Place;
+use crate::{
+    Store, StoreError,
+    query::{Params, Query, query},
+    rows::{self, column, only},
+};
+
+/// What became of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Commit {
+    /// It is stored.
+    Done(Committed),
+    /// Something was derived or erased since: nothing is stored. Look again.
+    Stale,
+}
+
+/// What was stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Committed {
+    /// Its number; of several the highest.
+    pub number: i64,
+    /// The moment from now on.
+    pub generation: i64,
+}
+
+/// A summary to store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSummary {
+    /// The moment that it was made of.
+    pub generation: i64,
+    /// Its last message, which can be read; branch and depth 0 where it covers
+    /// nothing and there is nothing before it.
+    pub end: Place,
+    /// Where the summary that holds on the path to `end` ends; 0 without one.
+    /// `end.depth` where it covers no message.
+    pub after_depth: i32,
+    /// The text. It is empty only where it covers nothing, or sets aside.
+    pub text: String,
+    /// Its size in tokens of `o200k_base`.
+    pub tokens: i32,
+    /// `extractive`, a model, `caller` or `worker`.
+    pub made_by: String,
+    /// The number of the summary that holds on the path to `end`.
+    pub based_on: Option<i64>,
+    /// The text does not go on from that one's: erasing what that one was made of
+    /// leaves it.
+    pub own_text: bool,
+    /// The messages are taken out of the working memory, and the text does not
+    /// come from them: erasing one of them leaves it.
+    pub sets_aside: bool,
+}
+
+/// An observation to store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewObservation {
+    /// The moment that it was made of.
+    pub generation: i64,
+    /// Its last message, which can be read.
+    pub end: Place,
+    /// It covers what is deeper than this and that no other observation of the
+    /// path covers.
+    pub after_depth: i32,
+    /// The text; never empty.
+    pub text: String,
+    /// Its size in tokens of `o200k_base`.
+    pub tokens: i32,
+    /// `extractive` or a model.
+    pub made_by: String,
+    /// Whether it stands in the place of its messages at once.
+    pub active: bool,
+}
+
+/// A reflection to store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewReflection {
+    /// The moment that it was made of.
+    pub generation: i64,
+    /// The observations and reflections that it condenses, which hold on one
+    /// path; at least one.
+    pub reflects: Vec<i64>,
+    /// The text; never empty.
+    pub text: String,
+    /// Its size in tokens of `o200k_base`.
+    pub tokens: i32,
+    /// `extractive` or a model.
+    pub made_by: String,
+    /// Whether it stands in their place at once.
+    pub active: bool,
+}
+
+impl Store {
+    /// Stores a summary that goes on where the one that holds ends.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `EphemeralThread`; `Misplaced` where it does not fit to
+    /// what its own generation has.
+    pub async fn commit_summary(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        new: &NewSummary,
+    ) -> Result<Commit, StoreError> {
+        let NewSummary {
+            generation,
+            end: Place { branch, depth },
+            after_depth,
+            text,
+            tokens,
+            made_by,
+            based_on,
+            own_text,
+            sets_aside,
+        } = new;
+        let actor = crate::actor();
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &actor,
+            &thread.uuid(),
+            generation,
+            branch,
+            after_depth,
+            depth,
+            text,
+            tokens,
+            made_by,
+            based_on,
+            own_text,
+            sets_aside,
+        ];
+        let commit = query!("distillates/commit_summary");
+        self.commit(tenant, thread, commit, params).await
+    }
+
+    /// Stores an observation.
+    ///
+    /// # Errors
+    /// As [`Store::commit_summary`].
+    pub async fn commit_observation(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        new: &NewObservation,
+    ) -> Result<Commit, StoreError> {
+        let NewObservation {
+            generation,
+            end: Place { branch, depth },
+            after_depth,
+            text,
+            tokens,
+            made_by,
+            active,
+        } = new;
+        let actor = crate::actor();
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &actor,
+            &thread.uuid(),
+            generation,
+            branch,
+            after_depth,
+            depth,
+            text,
+            tokens,
+            made_by,
+            active,
+        ];
+        let commit = query!("distillates/commit_observation");
+        self.commit(tenant, thread, commit, params).await
+    }
+
+    /// Puts observations or reflections that are ready in the place of what they
+    /// stand for, all of them or none. Reflections that were ready for the same
+    /// are dropped.
+    ///
+    /// # Errors
+    /// As [`Store::commit_summary`].
+    pub async fn activate_observations(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        generation: i64,
+        numbers: &[i64],
+    ) -> Result<Commit, StoreError> {
+        let actor = crate::actor();
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &actor,
+            &thread.uuid(),
+            &generation,
+            &numbers,
+        ];
+        let activate = query!("distillates/activate");
+        self.commit(tenant, thread, activate, params).await
+    }
+
+    /// Stores a reflection. One that is active drops those that were ready for
+    /// the same observations.
+    ///
+    /// # Errors
+    /// As [`Store::commit_summary`].
+    pub async fn commit_reflection(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        new: &NewReflection,
+    ) -> Result<Commit, StoreError> {
+        let NewReflection {
+            generation,
+            reflects,
+            text,
+            tokens,
+            made_by,
+            active,
+        } = new;
+        let actor = crate::actor();
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &actor,
+            &thread.uuid(),
+            generation,
+            reflects,
+            text,
+            tokens,
+            made_by,
+            active,
+        ];
+        let commit = query!("distillates/commit_reflection");
+        self.commit(tenant, thread, commit, params).await
+    }
+
+    async fn commit(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        query: Query,
+        params: Params<'_>,
+    ) -> Result<Commit, StoreError> {
+        if self.ephemeral.has(tenant, thread) {
+            return Err(StoreError::EphemeralThread);
+        }
+        let row = only(self.pool.call(query, params).await?)?;
+        match column(&row, 0)? {
+            "ok" => Ok(Commit::Done(Committed {
+                number: column(&row, 1)?,
+                generation: column(&row, 2)?,
+            })),
+            "stale" => Ok(Commit::Stale),
+            "thread_not_found" => Err(StoreError::ThreadNotFound),
+            "misplaced" => Err(StoreError::Misplaced),
+            other => Err(rows::unknown_status(other)),
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! The threads that wait for a worker to look at them, for all tenants.
+
+use std::time::Duration;
+
+use memory_contract::{TenantId, ThreadId};
+use time::OffsetDateTime;
+use tokio_postgres::Row;
+
+use crate::{
+    LeaseId, Outbox, Store, StoreError,
+    outbox::error_text,
+    query::{Params, query},
+    rows::{self, column, only},
+};
+
+/// The pause after the first failure; it doubles with each further one.
+const PAUSE: Duration = Duration::from_secs(5);
+/// The longest pause. Nothing is ever given up.
+const PAUSE_MAX: Duration = Duration::from_secs(3_600);
+
+/// Threads that belong to the claimer until the lease ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DistilClaim {
+    /// Proves the claim.
+    pub lease: LeaseId,
+    /// Those that waited longest first; may be empty.
+    pub jobs: Vec<DistilJob>,
+}
+
+/// A thread to look at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DistilJob {
+    /// Whose it is.
+    pub tenant: TenantId,
+    /// The thread.
+    pub thread: ThreadId,
+    /// Tells whether it is wanted again by the time that the work is done.
+    pub wanted: i64,
+    /// Tries since the last success, this one included; from 1.
+    pub attempts: i32,
+    /// Since when it waits.
+    pub created: OffsetDateTime,
+}
+
+/// How much there is to do for workers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DistilStats {
+    /// Threads that wait or are being worked on.
+    pub waiting: i64,
+    /// How long the oldest of them waits.
+    pub lag: Duration,
+    /// Those whose last try failed.
+    pub failing: i64,
+    /// What went wrong with the one that failed first most recently; empty:
+    /// nothing.
+    pub last_error: String,
+}
+
+/// How long to wait after so many tries: 5 seconds, doubled each time, an hour at
+/// most.
+pub fn retry_pause(attempts: i32) -> Duration {
+    let doublings = attempts.saturating_sub(1).clamp(0, 16).unsigned_abs();
+    (PAUSE * (1 << doublings)).min(PAUSE_MAX)
+}
+
+impl Outbox {
+    /// Takes the threads that have waited longest and that nobody works on, at
+    /// most `limit`. What is not ended when the lease ends is given out again.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn claim_distil(
+        &self,
+        limit: u32,
+        lease: Duration,
+    ) -> Result<DistilClaim, StoreError> {
+        let id = LeaseId::new();
+        let params: Params<'_> = &[&i64::from(limit), &id.uuid(), &lease.as_secs_f64()];
+        let found = self.pool.call(query!("distil_jobs/claim"), params).await?;
+        let mut jobs = found.iter().map(job).collect::<Result<Vec<_>, _>>()?;
+        jobs.sort_by_key(|job| job.created);
+        Ok(DistilClaim { lease: id, jobs })
+    }
+
+    /// Prolongs the lease of a thread to `lease` from now; whether it still
+    /// held.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn extend_distil(
+        &self,
+        claim: LeaseId,
+        job: &DistilJob,
+        lease: Duration,
+    ) -> Result<bool, StoreError> {
+        let params: Params<'_> = &[
+            &job.tenant.as_str(),
+            &job.thread.uuid(),
+            &claim.uuid(),
+            &lease.as_secs_f64(),
+        ];
+        let extend = query!("distil_jobs/extend");
+        Ok(self.pool.execute(extend, params).await? > 0)
+    }
+
+    /// Gives a thread back for a later try, with the reason, which never has
+    /// content and is cut to 2,000 characters. It is never given up: see
+    /// [`retry_pause`].
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn retry_distil(
+        &self,
+        claim: LeaseId,
+        job: &DistilJob,
+        error: &str,
+        delay: Duration,
+    ) -> Result<bool, StoreError> {
+        let params: Params<'_> = &[
+            &job.tenant.as_str(),
+            &job.thread.uuid(),
+            &claim.uuid(),
+            &error_text(error),
+            &delay.as_secs_f64(),
+        ];
+        let retry = query!("distil_jobs/retry");
+        Ok(self.pool.execute(retry, params).await? > 0)
+    }
+
+    /// Gives a thread back untried, for a graceful stop.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn release_distil(
+        &self,
+        claim: LeaseId,
+        job: &DistilJob,
+    ) -> Result<bool, StoreError> {
+        let params: Params<'_> = &[&job.tenant.as_str(), &job.thread.uuid(), &claim.uuid()];
+        let release = query!("distil_jobs/release");
+        Ok(self.pool.execute(release, params).await? > 0)
+    }
+
+    /// Ends every lease, as [`Outbox::end_leases`] does. Returns how many
+    /// threads were claimed.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn end_distil_leases(&self) -> Result<u64, StoreError> {
+        let end = query!("distil_jobs/end_leases");
+        self.pool.execute(end, &[]).await
+    }
+
+    /// How much there is to do, over all tenants.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn distil_stats(&self) -> Result<DistilStats, StoreError> {
+        let stats = query!("distil_jobs/stats");
+        stats_of(&only(self.pool.call(stats, &[]).await?)?)
+    }
+}
+
+impl Store {
+    /// Ends a look at a thread. `next` is the size of the path to the head, in
+    /// tokens as `DistilState::path_tokens` counts, at which the next look is
+    /// due. Whether nobody wants one before: otherwise the thread stays in the
+    /// queue, because it was wanted again since it was claimed, or because its
+    /// path has `next` tokens already.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn distil_done(
+        &self,
+        claim: LeaseId,
+        job: &DistilJob,
+        next: i64,
+    ) -> Result<bool, StoreError> {
+        let params: Params<'_> = &[
+            &job.tenant.as_str(),
+            &job.thread.uuid(),
+            &claim.uuid(),
+            &job.wanted,
+            &next,
+        ];
+        let row = only(self.pool.call(query!("distil_jobs/done"), params).await?)?;
+        column(&row, 0)
+    }
+
+    /// Asks for a worker to look at a thread, whatever its size. Nothing happens
+    /// where there is no such thread.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn want_distil(&self, tenant: &TenantId, thread: ThreadId) -> Result<(), StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
+        let want = query!("distil_jobs/want");
+        self.pool.within(tenant, want, params).await.map(drop)
+    }
+
+    /// How much there is to do for a tenant's threads.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn distil_stats(&self, tenant: &TenantId) -> Result<DistilStats, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str()];
+        let stats = query!("distil_jobs/tenant_stats");
+        stats_of(&only(self.pool.within(tenant, stats, params).await?)?)
+    }
+}
+
+fn job(row: &Row) -> Result<DistilJob, StoreError> {
+    Ok(DistilJob {
+        tenant: TenantId::new(column::<String>(row, 0)?),
+        thread: rows::id(row, 1)?,
+        wanted: column(row, 2)?,
+        attempts: column(row, 3)?,
+        created: column(row, 4)?,
+    })
+}
+
+fn stats_of(row: &Row) -> Result<DistilStats, StoreError> {
+    Ok(DistilStats {
+        waiting: column(row, 0)?,
+        lag: Duration::try_from_secs_f64(column(row, 1)?).unwrap_or_default(),
+        failing: column(row, 2)?,
+        last_error: column(row, 3)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_an_hour() {
+        assert_eq!(retry_pause(0), PAUSE);
+        assert_eq!(retry_pause(1), PAUSE);
+        assert_eq!(retry_pause(2), PAUSE * 2);
+        assert_eq!(retry_pause(11), PAUSE_MAX);
+        assert_eq!(retry_pause(i32::MAX), PAUSE_MAX);
+    }
+}

@@ -1,0 +1,93 @@
+//! Which texts cover a way.
+
+use std::cmp::Reverse;
+
+use super::{Entry, Ledger, LedgerState, Way};
+use crate::DistilKind;
+
+/// A text that covers messages of a way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Covering {
+    /// Its number.
+    pub(super) number: i64,
+    /// What it covers is deeper than this,
+    pub(super) after_depth: i32,
+    /// and not deeper than this.
+    pub(super) to_depth: i32,
+    /// What it makes of it.
+    pub(super) state: LedgerState,
+}
+
+impl Covering {
+    pub(super) fn covers(&self, depth: i32) -> bool {
+        self.after_depth < depth && depth <= self.to_depth
+    }
+}
+
+impl Ledger {
+    /// The texts that cover a way, the deepest first.
+    pub(super) fn coverings(&self, kind: DistilKind, way: &Way) -> Vec<Covering> {
+        match kind {
+            DistilKind::Summary => self.chain(way),
+            DistilKind::Observation => self
+                .observations(way)
+                .into_iter()
+                .filter(|one| one.active)
+                .map(|one| covering(one, LedgerState::Observed))
+                .collect(),
+        }
+    }
+
+    /// The summaries from the one that reaches deepest back to the first.
+    fn chain(&self, way: &Way) -> Vec<Covering> {
+        let mut next = self
+            .of_kind(DistilKind::Summary)
+            .filter(|one| way.has(one.end))
+            .max_by_key(|one| (one.end.depth, one.number));
+        let mut chain = Vec::new();
+        while let Some(one) = next {
+            let state = match one.sets_aside {
+                true => LedgerState::SetAside,
+                false => LedgerState::Summarized,
+            };
+            chain.push(covering(one, state));
+            next = one
+                .based_on
+                .filter(|number| *number < one.number)
+                .and_then(|number| self.entries.get(&(DistilKind::Summary, number)));
+        }
+        chain
+    }
+
+    /// The observations that count on a way, the deepest first, those that are
+    /// only ready included.
+    fn observations<'a>(&'a self, way: &Way) -> Vec<&'a Entry> {
+        let mut all: Vec<&Entry> = self
+            .of_kind(DistilKind::Observation)
+            .filter(|one| one.reflects.is_empty() && way.has(one.end))
+            .collect();
+        all.sort_by_key(|one| Reverse((one.end.depth, one.number)));
+        let mut counting = Vec::<&Entry>::new();
+        for one in all {
+            // They end ever less deep, so only the last one can be in the way.
+            let reached = counting.last().map_or(i32::MAX, |last| last.after_depth);
+            if one.end.depth <= reached {
+                counting.push(one);
+            }
+        }
+        counting
+    }
+
+    pub(super) fn of_kind(&self, kind: DistilKind) -> impl Iterator<Item = &Entry> {
+        self.entries.values().filter(move |one| one.kind == kind)
+    }
+}
+
+fn covering(entry: &Entry, state: LedgerState) -> Covering {
+    Covering {
+        number: entry.number,
+        after_depth: entry.after_depth,
+        to_depth: entry.end.depth,
+        state,
+    }
+}

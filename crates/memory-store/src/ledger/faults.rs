@@ -1,0 +1,200 @@
+//! What must not be.
+
+use std::collections::BTreeSet;
+
+use super::{Entry, Ledger, LedgerFault, Way};
+use crate::DistilKind;
+
+impl Ledger {
+    /// What is wrong, at most `limit` things, in order of kind and branch.
+    pub fn faults(&self, limit: usize) -> Vec<LedgerFault> {
+        let mut faults = BTreeSet::new();
+        for entry in self.entries.values() {
+            let way = self.way(entry.end);
+            let mut found = self.misplaced(entry, &way);
+            match entry.kind {
+                DistilKind::Summary => found.extend(self.unlinked(entry, &way)),
+                DistilKind::Observation => {
+                    found.extend(self.unfounded(entry, &way));
+                    found.extend(self.doubled(entry, &way));
+                }
+            }
+            faults.extend(found.into_iter().map(|fault| fault.of(self, entry, &way)));
+        }
+        faults.into_iter().take(limit).collect()
+    }
+
+    /// Whether what a text covers is there.
+    fn misplaced(&self, entry: &Entry, way: &Way) -> Vec<Found> {
+        let (after, to) = (entry.after_depth, entry.end.depth);
+        let mut found = Vec::new();
+        if after > to || after < 0 || (entry.end.branch == 0) != (to == 0) {
+            found.push(Found::new((to, after), "it ends before it begins"));
+        }
+        if entry.end.branch > 0 && !self.runs.reads(entry.end.branch, to) {
+            found.push(Found::new(
+                (to - 1, to),
+                "it ends at a message that is not there",
+            ));
+        } else if after < to && self.is_open(way, after, to) {
+            found.push(Found::new(
+                (after, to),
+                "it covers a message that is not there",
+            ));
+        }
+        let needs_text = match entry.kind {
+            DistilKind::Summary => after < to && !entry.sets_aside,
+            DistilKind::Observation => true,
+        };
+        if entry.empty && needs_text {
+            found.push(Found::new((after, to), "its text is empty"));
+        }
+        if !entry.reflects.is_empty() && after != to {
+            found.push(Found::new((after, to), "a reflection covers messages"));
+        }
+        found
+    }
+
+    /// Whether a place of a way has no row.
+    fn is_open(&self, way: &Way, after: i32, to: i32) -> bool {
+        let mut reached = after;
+        for piece in &way.0 {
+            for run in self.runs.of(piece) {
+                if run.last > after && run.first <= to {
+                    if run.first > reached.saturating_add(1) {
+                        return true;
+                    }
+                    reached = reached.max(run.last);
+                }
+            }
+        }
+        reached < to
+    }
+
+    /// Whether a summary begins where the one before it ends.
+    fn unlinked(&self, entry: &Entry, way: &Way) -> Option<Found> {
+        let (after, to) = (entry.after_depth, entry.end.depth);
+        let before = match entry.based_on {
+            None => 0,
+            Some(number) => {
+                let Some(base) = self.entries.get(&(DistilKind::Summary, number)) else {
+                    let why = format!("it goes on from {number}, which is not there");
+                    return Some(Found {
+                        between: (after, to),
+                        why,
+                    });
+                };
+                if number >= entry.number {
+                    let why = format!("it goes on from {number}, which is not older");
+                    return Some(Found {
+                        between: (after, to),
+                        why,
+                    });
+                }
+                if !way.has(base.end) {
+                    let why = format!("it goes on from {number}, which is on another path");
+                    return Some(Found {
+                        between: (after, to),
+                        why,
+                    });
+                }
+                base.end.depth
+            }
+        };
+        match after {
+            after if after > before => Some(Found::new(
+                (before, after),
+                "there is a gap before it: messages that nothing covers",
+            )),
+            after if after < before => Some(Found::new(
+                (after, before),
+                "it covers messages that the one before it covers too",
+            )),
+            _ => None,
+        }
+    }
+
+    /// Which older observations cover what an observation covers. On its own way
+    /// that must not be. (A newer one may have been made for a way that turns off
+    /// in between.)
+    fn doubled(&self, entry: &Entry, way: &Way) -> Vec<Found> {
+        if !entry.reflects.is_empty() {
+            return Vec::new();
+        }
+        let (after, to) = (entry.after_depth, entry.end.depth);
+        self.of_kind(DistilKind::Observation)
+            .filter(|one| one.number < entry.number && one.reflects.is_empty())
+            .filter(|one| one.after_depth < to && after < one.end.depth && way.has(one.end))
+            .map(|one| Found {
+                between: (after.max(one.after_depth), one.end.depth),
+                why: format!("it covers messages that {} covers too", one.number),
+            })
+            .collect()
+    }
+
+    /// Whether what a reflection stands for is there and in use.
+    fn unfounded(&self, entry: &Entry, way: &Way) -> Vec<Found> {
+        let between = (entry.after_depth, entry.end.depth);
+        let problem = |number: i64| {
+            let Some(one) = self.entries.get(&(DistilKind::Observation, number)) else {
+                return Some("which is not there");
+            };
+            if number >= entry.number {
+                Some("which is not older")
+            } else if !way.has(one.end) {
+                Some("which is on another path")
+            } else if !one.active {
+                Some("which is not in use")
+            } else {
+                None
+            }
+        };
+        entry
+            .reflects
+            .iter()
+            .filter_map(|number| {
+                problem(*number).map(|problem| Found {
+                    between,
+                    why: format!("it reflects {number}, {problem}"),
+                })
+            })
+            .collect()
+    }
+}
+
+/// A fault and the depths that it is about.
+struct Found {
+    between: (i32, i32),
+    why: String,
+}
+
+impl Found {
+    fn new(between: (i32, i32), why: &str) -> Self {
+        Self {
+            between,
+            why: why.to_owned(),
+        }
+    }
+
+    fn of(self, ledger: &Ledger, entry: &Entry, way: &Way) -> LedgerFault {
+        let (after, to) = self.between;
+        let runs = way.0.iter().flat_map(|piece| ledger.runs.of(piece));
+        let concerned = runs.filter(|run| run.last > after && run.first <= to);
+        let (mut first_seq, mut last_seq) = (0, 0);
+        for run in concerned {
+            if first_seq == 0 {
+                first_seq = run.first_seq;
+            }
+            first_seq = first_seq.min(run.first_seq);
+            last_seq = last_seq.max(run.last_seq);
+        }
+        LedgerFault {
+            kind: entry.kind,
+            branch: entry.end.branch,
+            number: entry.number,
+            first_seq,
+            last_seq,
+            why: self.why,
+        }
+    }
+}

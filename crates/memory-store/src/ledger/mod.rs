@@ -1,0 +1,316 @@
+//! The ledger of a thread: what became of each message, recomputed from the rows
+//! themselves. Everything but [`Store::ledger`](crate::Store::ledger) is pure.
+//!
+//! For each kind of derived text, every message on the way to a head is in one
+//! state. Which text covers it is told by the same rules as in
+//! `recollect.distil_state`, and worked out apart from that: a proof that used the
+//! function would prove nothing.
+
+mod cover;
+mod faults;
+mod read;
+mod runs;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use memory_contract::MessageId;
+
+use crate::{DistilKind, Place};
+use runs::{Run, Runs};
+
+/// Where a branch leaves another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Branching {
+    /// The branch.
+    pub branch: i32,
+    /// The one that it leaves; 0 for a branch that starts with a root.
+    pub parent: i32,
+    /// The depth of the message that it leaves at; 0 for a root.
+    pub fork_depth: i32,
+}
+
+/// A derived text, without the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What it is for.
+    pub kind: DistilKind,
+    /// Its number.
+    pub number: i64,
+    /// Its last message.
+    pub end: Place,
+    /// It covers what is deeper than this.
+    pub after_depth: i32,
+    /// Whether the text is empty.
+    pub empty: bool,
+    /// Of a summary: the one that it follows.
+    pub based_on: Option<i64>,
+    /// Of a summary: the messages were set aside.
+    pub sets_aside: bool,
+    /// Of an observation: it is in use.
+    pub active: bool,
+    /// Of a reflection: what it stands for; empty for others.
+    pub reflects: Vec<i64>,
+}
+
+/// A message, without its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LedgerRow {
+    /// Its seq.
+    pub seq: i64,
+    /// Its id.
+    pub id: MessageId,
+    /// Where it stands.
+    pub place: Place,
+    /// Its size; 0 where it was erased.
+    pub tokens: i32,
+    /// Whether it was erased.
+    pub erased: bool,
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LedgerState {
+    /// It stands in full.
+    Raw,
+    /// A summary covers it.
+    Summarized,
+    /// An observation covers it.
+    Observed,
+    /// It was erased.
+    Erased,
+    /// It was taken out of the working memory.
+    SetAside,
+}
+
+/// How many messages of a branch, from the root to its end, are in each state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LedgerCount {
+    /// The kind of derived text.
+    pub kind: DistilKind,
+    /// The branch.
+    pub branch: i32,
+    /// The newest message of the branch that can be read.
+    pub head: Option<MessageId>,
+    /// Whether the thread's head is on the branch.
+    pub active: bool,
+    /// All of them.
+    pub messages: i64,
+    /// Those that stand in full.
+    pub raw: i64,
+    /// Those that a summary covers.
+    pub summarized: i64,
+    /// Those that an observation covers.
+    pub observed: i64,
+    /// Those that were erased.
+    pub erased: i64,
+    /// Those that were set aside.
+    pub set_aside: i64,
+}
+
+/// A run of messages in one state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LedgerStretch {
+    /// The state.
+    pub state: LedgerState,
+    /// The text that covers them; 0 for none.
+    pub number: i64,
+    /// The oldest message.
+    pub first: MessageId,
+    /// The newest message.
+    pub last: MessageId,
+    /// How many.
+    pub messages: i64,
+    /// Their tokens.
+    pub tokens: i64,
+}
+
+/// Something that must not be.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LedgerFault {
+    /// The kind of derived text.
+    pub kind: DistilKind,
+    /// The branch.
+    pub branch: i32,
+    /// The text concerned.
+    pub number: i64,
+    /// The seq of the first message concerned; 0: none is there.
+    pub first_seq: i64,
+    /// The seq of the last message concerned.
+    pub last_seq: i64,
+    /// What is wrong, in words.
+    pub why: String,
+}
+
+/// The ledger of a thread. Its size is that of the derived texts and of the turnings
+/// of the conversation, not of its messages.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    branches: BTreeMap<i32, Branching>,
+    entries: BTreeMap<(DistilKind, i64), Entry>,
+    runs: Runs,
+    head: Place,
+}
+
+/// A part of a branch that belongs to a way: the depths over `above`, up to
+/// `depth`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Piece {
+    branch: i32,
+    above: i32,
+    depth: i32,
+}
+
+/// From a root to a place, the oldest piece first.
+#[derive(Clone, Debug)]
+struct Way(Vec<Piece>);
+
+impl Way {
+    fn has(&self, place: Place) -> bool {
+        place.branch == 0
+            || self
+                .0
+                .iter()
+                .any(|piece| piece.branch == place.branch && place.depth <= piece.depth)
+    }
+}
+
+impl Ledger {
+    /// A ledger without messages. `head` is that of the thread, or the one asked
+    /// for; depth and branch 0 in an empty thread.
+    pub fn new(branches: Vec<Branching>, entries: Vec<Entry>, head: Place) -> Self {
+        let mut cuts: BTreeSet<i32> = BTreeSet::from([head.depth]);
+        for entry in &entries {
+            cuts.extend([entry.after_depth, entry.end.depth]);
+        }
+        let forks = branches.iter().map(|one| (one.parent, one.fork_depth));
+        Self {
+            runs: Runs::new(cuts, forks.collect()),
+            branches: branches.iter().map(|one| (one.branch, *one)).collect(),
+            entries: entries
+                .into_iter()
+                .map(|entry| ((entry.kind, entry.number), entry))
+                .collect(),
+            head,
+        }
+    }
+
+    /// Adds a message; the one with the lowest seq comes first.
+    pub fn add(&mut self, row: &LedgerRow) {
+        self.runs.add(row);
+    }
+
+    /// The ledgers of the newest branches, at most `limit`, in order of branch and
+    /// kind.
+    pub fn counts(&self, limit: usize) -> Vec<LedgerCount> {
+        let newest = self.branches.keys().rev().take(limit);
+        let mut branches: Vec<i32> = newest.copied().collect();
+        branches.reverse();
+        let both = [DistilKind::Summary, DistilKind::Observation];
+        branches
+            .into_iter()
+            .flat_map(|branch| both.map(|kind| self.count(kind, branch)))
+            .collect()
+    }
+
+    /// The messages on the way to the head as runs in one state, the oldest first.
+    pub fn stretches(&self, kind: DistilKind) -> Vec<LedgerStretch> {
+        let way = self.way(self.head);
+        let mut stretches: Vec<LedgerStretch> = Vec::new();
+        for (run, state, number) in self.states(kind, &way) {
+            match stretches.last_mut() {
+                Some(last) if (last.state, last.number) == (state, number) => {
+                    last.last = run.last_id;
+                    last.messages += run.count;
+                    last.tokens += run.tokens;
+                }
+                _ => stretches.push(LedgerStretch {
+                    state,
+                    number,
+                    first: run.first_id,
+                    last: run.last_id,
+                    messages: run.count,
+                    tokens: run.tokens,
+                }),
+            }
+        }
+        stretches
+    }
+
+    fn count(&self, kind: DistilKind, branch: i32) -> LedgerCount {
+        let mut count = LedgerCount {
+            kind,
+            branch,
+            head: self.runs.newest(branch),
+            active: self.head.branch == branch,
+            messages: 0,
+            raw: 0,
+            summarized: 0,
+            observed: 0,
+            erased: 0,
+            set_aside: 0,
+        };
+        for (run, state, _) in self.states(kind, &self.way(self.end_of(branch))) {
+            count.messages += run.count;
+            *match state {
+                LedgerState::Raw => &mut count.raw,
+                LedgerState::Summarized => &mut count.summarized,
+                LedgerState::Observed => &mut count.observed,
+                LedgerState::Erased => &mut count.erased,
+                LedgerState::SetAside => &mut count.set_aside,
+            } += run.count;
+        }
+        count
+    }
+
+    /// The runs on a way with their state and what covers them, the oldest first.
+    fn states(&self, kind: DistilKind, way: &Way) -> Vec<(&Run, LedgerState, i64)> {
+        let coverings = self.coverings(kind, way);
+        way.0
+            .iter()
+            .flat_map(|piece| self.runs.of(piece))
+            .map(|run| {
+                if run.erased {
+                    return (run, LedgerState::Erased, 0);
+                }
+                // They begin ever less deep.
+                let at = coverings.partition_point(|one| one.after_depth >= run.last);
+                let covering = coverings.get(at).filter(|one| one.covers(run.last));
+                covering.map_or((run, LedgerState::Raw, 0), |one| {
+                    (run, one.state, one.number)
+                })
+            })
+            .collect()
+    }
+
+    /// The last place of a branch, erased messages included.
+    fn end_of(&self, branch: i32) -> Place {
+        let fork = self.branches.get(&branch).map_or(0, |one| one.fork_depth);
+        Place {
+            branch,
+            depth: self.runs.deepest(branch).unwrap_or(fork),
+        }
+    }
+
+    fn way(&self, place: Place) -> Way {
+        let mut pieces = Vec::new();
+        let Place {
+            mut branch,
+            mut depth,
+        } = place;
+        while let Some(one) = self.branches.get(&branch) {
+            pieces.push(Piece {
+                branch,
+                above: one.fork_depth,
+                depth,
+            });
+            // A branch has a higher number than the one that it leaves.
+            if one.parent >= branch {
+                break;
+            }
+            branch = one.parent;
+            depth = depth.min(one.fork_depth);
+        }
+        pieces.reverse();
+        Way(pieces)
+    }
+}

@@ -1,0 +1,145 @@
+//! Reading the rows that a ledger is made of.
+
+use memory_contract::{MessageId, TenantId, ThreadId};
+use tokio_postgres::Row;
+
+use super::{Branching, Entry, Ledger, LedgerRow};
+use crate::{
+    DistilKind, Place, Store, StoreError,
+    query::{Params, query},
+    rows::{self, column},
+};
+
+/// Messages read at a time.
+const PAGE: i64 = 5_000;
+
+impl Store {
+    /// Reads the ledger of a thread, all of one moment; `head` stands for the
+    /// head of the thread. No content is read, and no more than a page of rows is
+    /// held.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `MessageNotFound`, `EphemeralThread`.
+    pub async fn ledger(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        head: Option<MessageId>,
+    ) -> Result<Ledger, StoreError> {
+        if self.ephemeral.has(tenant, thread) {
+            return Err(StoreError::EphemeralThread);
+        }
+        let (name, id) = (tenant.as_str(), thread.uuid());
+        let head = head.map(MessageId::uuid);
+        let of_thread: Params<'_> = &[&name, &id, &head];
+        let of_all: Params<'_> = &[&name, &id];
+        let page = query!("ledger/messages");
+        let first: Params<'_> = &[&name, &id, &0_i64, &PAGE];
+        let (snapshot, results) = self
+            .pool
+            .snapshot(
+                tenant,
+                &[
+                    (query!("ledger/thread"), of_thread),
+                    (query!("ledger/branches"), of_all),
+                    (query!("ledger/distillates"), of_all),
+                    (page, first),
+                ],
+            )
+            .await?;
+        let Ok([threads, branches, entries, mut messages]) = <[Vec<Row>; 4]>::try_from(results)
+        else {
+            return Err(StoreError::ThreadNotFound);
+        };
+        let head = match threads.first() {
+            None => Err(StoreError::ThreadNotFound),
+            Some(row) => head_of(row, head.is_some()),
+        };
+        let head = match head {
+            Ok(head) => head,
+            Err(error) => {
+                snapshot.rollback().await?;
+                return Err(error);
+            }
+        };
+        let branches = branches.iter().map(branching).collect::<Result<_, _>>()?;
+        let entries = entries.iter().map(entry).collect::<Result<_, _>>()?;
+        let mut ledger = Ledger::new(branches, entries, head);
+        loop {
+            let mut last = None;
+            for row in &messages {
+                let row = message(row)?;
+                last = Some(row.seq);
+                ledger.add(&row);
+            }
+            let full = i64::try_from(messages.len()).is_ok_and(|count| count == PAGE);
+            let Some(last) = last.filter(|_| full) else {
+                break;
+            };
+            let next: Params<'_> = &[&name, &id, &last, &PAGE];
+            messages = snapshot.query(page, next).await?;
+        }
+        snapshot.rollback().await?;
+        Ok(ledger)
+    }
+}
+
+fn head_of(row: &Row, named: bool) -> Result<Place, StoreError> {
+    let (branch, depth): (Option<i32>, Option<i32>) = (column(row, 2)?, column(row, 3)?);
+    match (named, branch.zip(depth)) {
+        (true, None) => Err(StoreError::MessageNotFound),
+        (true, Some((branch, depth))) => Ok(Place { branch, depth }),
+        (false, _) => Ok(Place {
+            branch: column(row, 0)?,
+            depth: column(row, 1)?,
+        }),
+    }
+}
+
+fn branching(row: &Row) -> Result<Branching, StoreError> {
+    Ok(Branching {
+        branch: column(row, 0)?,
+        parent: column(row, 1)?,
+        fork_depth: column(row, 2)?,
+    })
+}
+
+fn entry(row: &Row) -> Result<Entry, StoreError> {
+    let kind = match column(row, 0)? {
+        "summary" => DistilKind::Summary,
+        "observation" => DistilKind::Observation,
+        _ => {
+            return Err(StoreError::Corrupt {
+                what: "distillate",
+                why: "its kind is not known".to_owned(),
+            });
+        }
+    };
+    Ok(Entry {
+        kind,
+        number: column(row, 1)?,
+        end: Place {
+            branch: column(row, 2)?,
+            depth: column(row, 4)?,
+        },
+        after_depth: column(row, 3)?,
+        empty: column(row, 5)?,
+        based_on: column(row, 6)?,
+        sets_aside: column(row, 7)?,
+        active: column(row, 8)?,
+        reflects: column::<Option<Vec<i64>>>(row, 9)?.unwrap_or_default(),
+    })
+}
+
+fn message(row: &Row) -> Result<LedgerRow, StoreError> {
+    Ok(LedgerRow {
+        seq: column(row, 0)?,
+        id: rows::id(row, 1)?,
+        place: Place {
+            branch: column(row, 2)?,
+            depth: column(row, 3)?,
+        },
+        tokens: column(row, 4)?,
+        erased: column(row, 5)?,
+    })
+}

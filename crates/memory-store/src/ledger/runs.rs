@@ -1,0 +1,108 @@
+//! Messages as runs: neighbours on a branch that no bound separates.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use memory_contract::MessageId;
+
+use super::{LedgerRow, Piece};
+
+/// Messages of a branch, one below the other, all readable or all erased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    /// The depth of the first message,
+    pub(super) first: i32,
+    /// and that of the last.
+    pub(super) last: i32,
+    pub(super) first_seq: i64,
+    pub(super) last_seq: i64,
+    pub(super) first_id: MessageId,
+    pub(super) last_id: MessageId,
+    pub(super) count: i64,
+    pub(super) tokens: i64,
+    pub(super) erased: bool,
+}
+
+/// The runs of a thread, by branch. No run goes on over a bound, so that all its
+/// messages are in one state on every way.
+#[derive(Clone, Debug)]
+pub(super) struct Runs {
+    /// Depths after which a text begins or ends.
+    cuts: BTreeSet<i32>,
+    /// Depths of branches after which another one leaves.
+    forks: BTreeSet<(i32, i32)>,
+    runs: BTreeMap<i32, Vec<Run>>,
+}
+
+impl Runs {
+    pub(super) fn new(cuts: BTreeSet<i32>, forks: BTreeSet<(i32, i32)>) -> Self {
+        Self {
+            cuts,
+            forks,
+            runs: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, row: &LedgerRow) {
+        let LedgerRow {
+            seq,
+            id,
+            place,
+            tokens,
+            erased,
+        } = *row;
+        let runs = self.runs.entry(place.branch).or_default();
+        if let Some(run) = runs.last_mut()
+            && run.erased == erased
+            && run.last.checked_add(1) == Some(place.depth)
+            && !self.cuts.contains(&run.last)
+            && !self.forks.contains(&(place.branch, run.last))
+        {
+            run.last = place.depth;
+            run.last_seq = seq;
+            run.last_id = id;
+            run.count += 1;
+            run.tokens += i64::from(tokens);
+            return;
+        }
+        runs.push(Run {
+            first: place.depth,
+            last: place.depth,
+            first_seq: seq,
+            last_seq: seq,
+            first_id: id,
+            last_id: id,
+            count: 1,
+            tokens: i64::from(tokens),
+            erased,
+        });
+    }
+
+    /// The runs of a piece of a way, in order of depth.
+    pub(super) fn of(&self, piece: &Piece) -> Vec<&Run> {
+        let runs = self.runs.get(&piece.branch).into_iter().flatten();
+        let mut found: Vec<&Run> = runs
+            .filter(|run| run.first > piece.above && run.last <= piece.depth)
+            .collect();
+        // A place that was free again has an erased message too.
+        found.sort_by_key(|run| (run.first, run.first_seq));
+        found
+    }
+
+    /// The deepest place of a branch, erased messages included.
+    pub(super) fn deepest(&self, branch: i32) -> Option<i32> {
+        self.runs.get(&branch)?.iter().map(|run| run.last).max()
+    }
+
+    /// The newest message of a branch that can be read.
+    pub(super) fn newest(&self, branch: i32) -> Option<MessageId> {
+        let readable = self.runs.get(&branch)?.iter().filter(|run| !run.erased);
+        readable.max_by_key(|run| run.last).map(|run| run.last_id)
+    }
+
+    /// Whether a message that can be read stands at a place.
+    pub(super) fn reads(&self, branch: i32, depth: i32) -> bool {
+        let runs = self.runs.get(&branch).into_iter().flatten();
+        runs.filter(|run| !run.erased)
+            .any(|run| run.first <= depth && depth <= run.last)
+    }
+}
