@@ -8,6 +8,7 @@ mod ids;
 mod invalid;
 mod key;
 pub mod limits;
+mod memory;
 mod node;
 mod page;
 mod policy;
@@ -17,7 +18,7 @@ mod size;
 
 pub use convert::{
     duration, duration_in, file_location_from, file_ref_from, filter_from, key_scopes_from,
-    new_file_from, new_messages_from, node_parent_from, node_turn_from, object_from,
+    memories_from, memory_change_from, memory_filter_from, memory_from, new_file_from, new_messages_from, node_parent_from, node_turn_from, object_from,
     optional_float, policy_from, scope_from, session_from, timestamp, timestamp_of, to_struct,
     transfer_method_from, user_parts_from,
 };
@@ -26,13 +27,17 @@ pub use domain::{
     Parent, Part, Role, Session, Thread, ToolCall, ToolOutput, ToolResult, text_of_parts,
 };
 pub use file::{File, NewFile, TransferMethod};
-pub use ids::{AppId, MessageId, RequestId, SessionKey, TenantId, ThreadId, UserId};
+pub use ids::{AppId, MemoryId, MessageId, RequestId, SessionKey, TenantId, ThreadId, UserId};
 pub use invalid::{Invalid, InvalidFields};
 pub use key::{KeyScope, KeyScopes};
+pub use memory::{
+    Memory, MemoryChange, MemoryFilter, MemoryOrigin, MemoryOwner, MemoryType, NewMemory,
+    normalised,
+};
 pub use node::{NewNodeMessage, NodeMessage, NodeParent};
 pub use page::{PageToken, page_size};
 pub use policy::{
     EffectivePolicy, ExtractionStrategy, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel,
 };
 pub use session::{KeySource, SESSION_METADATA, SessionNames};
-pub use size::{file_bytes, known_bytes_at_most, message_bytes, message_bytes_at_most};
+pub use size::{file_bytes, known_bytes_at_most, memory_bytes, message_bytes, message_bytes_at_most};
