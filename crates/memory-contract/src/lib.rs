@@ -18,9 +18,10 @@ mod size;
 
 pub use convert::{
     duration, duration_in, file_location_from, file_ref_from, filter_from, key_scopes_from,
-    memories_from, memory_change_from, memory_filter_from, memory_from, new_file_from, new_messages_from, node_parent_from, node_turn_from, object_from,
-    optional_float, policy_from, scope_from, session_from, timestamp, timestamp_of, to_struct,
-    transfer_method_from, user_parts_from,
+    memories_from, memory_change_from, memory_filter_from, memory_from, new_file_from,
+    new_messages_from, node_parent_from, node_turn_from, object_from, optional_float, policy_from,
+    scope_from, session_from, timestamp, timestamp_of, to_struct, transfer_method_from,
+    user_parts_from,
 };
 pub use domain::{
     AppendedMessage, Branch, FileLocation, FileRef, FileType, Message, MessageFilter, NewMessage,
@@ -40,4 +41,6 @@ pub use policy::{
     EffectivePolicy, ExtractionStrategy, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel,
 };
 pub use session::{KeySource, SESSION_METADATA, SessionNames};
-pub use size::{file_bytes, known_bytes_at_most, memory_bytes, message_bytes, message_bytes_at_most};
+pub use size::{
+    file_bytes, known_bytes_at_most, memory_bytes, message_bytes, message_bytes_at_most,
+};

@@ -216,7 +216,11 @@ mod tests {
     #[test]
     fn texts_that_say_the_same_are_the_same() {
         let check = |one: &str, other: &str, same: bool| {
-            assert_eq!(normalised(one) == normalised(other), same, "{one} | {other}");
+            assert_eq!(
+                normalised(one) == normalised(other),
+                same,
+                "{one} | {other}"
+            );
         };
         check("Likes tea", "likes  TEA.", true);
         check("Likes tea", " Likes\ntea . !", true);

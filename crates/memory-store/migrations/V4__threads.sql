@@ -25,6 +25,8 @@ BEGIN
     DELETE FROM recollect.messages WHERE tenant_id = p_tenant AND thread_id = p_thread;
     DELETE FROM recollect.branches WHERE tenant_id = p_tenant AND thread_id = p_thread;
     PERFORM recollect.erase_nodes(p_tenant, p_thread);
+    PERFORM recollect.forget_sources(p_tenant, p_thread, NULL);
+    UPDATE recollect.memories SET thread_id = NULL WHERE tenant_id = p_tenant AND thread_id = p_thread;
     DELETE FROM recollect.requests WHERE tenant_id = p_tenant AND thread_id = p_thread;
     -- Not what a worker has claimed: if it dies, its replay finds the message gone.
     DELETE FROM recollect.outbox
@@ -119,6 +121,7 @@ BEGIN
     DELETE FROM recollect.messages WHERE tenant_id = p_tenant AND thread_id = p_thread;
     DELETE FROM recollect.branches WHERE tenant_id = p_tenant AND thread_id = p_thread;
     PERFORM recollect.erase_nodes(p_tenant, p_thread);
+    PERFORM recollect.forget_sources(p_tenant, p_thread, NULL);
     -- The purge covers whatever waits.
     -- Not what a worker has claimed: if it dies, its replay finds the message gone.
     DELETE FROM recollect.outbox

@@ -11,6 +11,7 @@ mod error;
 mod file;
 mod index;
 mod keyring;
+mod memories;
 mod message;
 mod migrate;
 mod nodes;
@@ -39,11 +40,17 @@ pub use error::StoreError;
 pub use file::{FoundFiles, Lookup, Registered};
 pub use index::IndexRecord;
 pub use keyring::{Keyring, new_key};
+pub use memories::{
+    AddedMemories, AddedMemory, ChangedMemory, DeletedMemory, Extracted, Extraction, Fact, Forget,
+    Forgotten, MemoryMatch, MemoryRecord, MemoryWithHistory, SupersededMemory,
+};
 pub use message::{History, HistoryQuery, MessageQuery, Order};
 pub use migrate::{MigrationReport, migrate};
 pub use nodes::{AddedTurn, Deletion, Node, NodeMemory, NodeStats, NodeStatus, NodeTurn};
 pub use objects::{Objects, ObjectsConfig};
-pub use outbox::{Claim, DeadLetter, Failure, Job, JobKind, LeaseId, Outbox, OutboxStats};
+pub use outbox::{
+    Claim, DeadLetter, DeadSubject, Failure, Job, JobKind, LeaseId, Outbox, OutboxStats,
+};
 pub use policy::{AppPolicy, Policies};
 pub use pool::PoolStatus;
 pub use recall::{Freshness, Hydrated, Neighbour, Recent, Scope, TextMatch};

@@ -32,6 +32,14 @@ pub struct Policies {
 }
 
 impl Policies {
+    /// Reads both from the rows of their queries.
+    pub(crate) fn of(threads: &[Row], policies: &[Row]) -> Result<Self, StoreError> {
+        Ok(Self {
+            thread: one_thread(threads)?,
+            app: first_policy(policies)?,
+        })
+    }
+
     /// The policy that holds for a request.
     pub fn effective(&self, request: &MemoryPolicy) -> EffectivePolicy {
         EffectivePolicy::of(&self.app, &self.thread.policy, request)
@@ -66,10 +74,7 @@ impl Store {
         let [threads, policies] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
         };
-        Ok(Policies {
-            thread: one_thread(threads)?,
-            app: first_policy(policies)?,
-        })
+        Policies::of(threads, policies)
     }
 
     /// Reads the thread of a session, if there is one, with the policy of its

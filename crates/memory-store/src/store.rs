@@ -7,6 +7,7 @@ use crate::{
     cache::Windows,
     config::Database,
     ephemeral::Ephemeral,
+    memories::Uses,
     migrate,
     pool::{Pool, PoolStatus, Role},
     query::query,
@@ -26,6 +27,9 @@ pub struct Store {
     /// then a clone.
     pub(crate) main: Pool,
     pub(crate) objects: Option<Objects>,
+    pub(crate) uses: Uses,
+    /// Whether there is long-term memory.
+    pub(crate) remembers: bool,
 }
 
 /// One page of a list.
@@ -73,6 +77,8 @@ impl Store {
             migrate::check(&pool).await?;
         }
         Ok(Self {
+            uses: Uses::new(pool.clone()),
+            remembers: true,
             pool,
             main,
             windows: Windows::default(),

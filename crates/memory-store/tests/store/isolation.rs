@@ -3,7 +3,7 @@ use memory_store::{HistoryQuery, Scope, StoreError};
 
 use crate::world::{World, after, new_thread, tenant};
 
-const TABLES: [&str; 16] = [
+const TABLES: [&str; 18] = [
     "threads",
     "branches",
     "messages",
@@ -20,6 +20,8 @@ const TABLES: [&str; 16] = [
     "node_requests",
     "node_copies",
     "object_deletions",
+    "memories",
+    "memory_sources",
 ];
 
 #[tokio::test]

@@ -14,6 +14,7 @@ mod connecting;
 mod ephemeral;
 mod history;
 mod isolation;
+mod memories;
 mod nodes;
 mod outbox;
 mod paths;
