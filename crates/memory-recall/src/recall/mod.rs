@@ -1,6 +1,7 @@
 //! Recall itself.
 
 mod find;
+mod memories;
 mod names;
 mod select;
 
@@ -18,8 +19,8 @@ use crate::index::Index;
 use crate::indexer::IndexerHandle;
 use crate::merge::{Match, Merged, Pieces, Room, merge};
 use crate::query::{
-    Degradation, Found, Mode, Reason, RecallQuery, Recalled, RecalledMessage, Scope, SearchQuery,
-    Target,
+    Degradation, Found, FoundMemories, MemoryQuery, Mode, Reason, RecallQuery, Recalled,
+    RecalledMessage, Scope, SearchQuery, Target,
 };
 use crate::source::Source;
 use find::{Finding, Question};
@@ -125,6 +126,19 @@ impl Recall {
         self.shared
             .put_together(tenant, query, &bounds, finding, pieces)
             .await
+    }
+
+    /// The best matches among the long-term memories of one user, and of nobody
+    /// else. Those that are returned count as used.
+    ///
+    /// # Errors
+    /// As [`Recall::recall`].
+    pub async fn memories(
+        &self,
+        tenant: &TenantId,
+        query: &MemoryQuery,
+    ) -> Result<FoundMemories, RecallError> {
+        self.shared.memories(tenant, query).await
     }
 
     /// The best matches alone.
