@@ -29,6 +29,7 @@ mod history;
 mod isolation;
 mod limits;
 mod listing;
+mod memories;
 mod nodes;
 mod nodes_context;
 mod nodes_objects;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         windows::trials(),
         two_databases::trials(),
         policies::trials(),
+        memories::trials(),
         nodes_processes::trials(),
         nodes_s3::trials(),
         qdrant::trials(),

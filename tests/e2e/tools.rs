@@ -148,6 +148,7 @@ async fn a_python_client_drives_the_service() -> Result<(), Skipped> {
     for (example, expected) in [
         ("client.py", "My dog is called Pixel."),
         ("memories.py", "['Plan his week.', 'Monday: a long walk.']"),
+        ("memories.py", "['Her dog Pixel gets no grain.']"),
     ] {
         let script = fs::read_to_string(project_dir().join("examples").join(example)).unwrap();
         assert!(

@@ -7,7 +7,7 @@ use memory_contract::proto::{
     ResolveThreadRequest, SearchRequest, SearchResponse, SessionRef, Thread,
     admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
     file_service_client::FileServiceClient, key_service_client::KeyServiceClient,
-    message_service_client::MessageServiceClient,
+    memory_service_client::MemoryServiceClient, message_service_client::MessageServiceClient,
     node_memory_service_client::NodeMemoryServiceClient,
     policy_service_client::PolicyServiceClient, recall_service_client::RecallServiceClient,
     secret_service_client::SecretServiceClient, thread_service_client::ThreadServiceClient,
@@ -166,6 +166,11 @@ impl Client {
     /// ContextService.
     pub fn contexts(&self) -> ContextServiceClient<Authorised> {
         ContextServiceClient::new(self.authorised())
+    }
+
+    /// MemoryService.
+    pub fn memories(&self) -> MemoryServiceClient<Authorised> {
+        MemoryServiceClient::new(self.authorised())
     }
 
     /// NodeMemoryService.

@@ -3,7 +3,7 @@
 use time::OffsetDateTime;
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::{AppId, MemoryId, MessageId, ThreadId, UserId};
+use crate::{AppId, MemoryId, MessageId, Session, ThreadId, UserId};
 
 /// Whose memories: never those of another user, and an empty user is one of its
 /// own.
@@ -143,6 +143,16 @@ pub struct MemoryFilter {
     pub before: Option<OffsetDateTime>,
     /// Also those that hold no more.
     pub superseded: bool,
+}
+
+impl MemoryOwner {
+    /// The one whose session it is.
+    pub fn of(session: &Session) -> Self {
+        Self {
+            app: session.app.clone(),
+            user: session.user.clone(),
+        }
+    }
 }
 
 impl MemoryType {

@@ -108,12 +108,7 @@ impl Store {
         let [threads, policies] = results.as_slice() else {
             return Ok((None, MemoryPolicy::default()));
         };
-        let thread = match one_thread(threads) {
-            Ok(thread) => Some(thread),
-            Err(StoreError::ThreadNotFound) => None,
-            Err(error) => return Err(error),
-        };
-        Ok((thread, first_policy(policies)?))
+        session_policies_of(threads, policies)
     }
 
     /// Reads the policy of an app; one that has none has an empty one.
@@ -206,6 +201,19 @@ impl Store {
             .collect::<Result<_, StoreError>>()?;
         Ok(Page::cut(policies, limit))
     }
+}
+
+/// Reads the thread of a session, if there is one, and the policy of its app.
+pub(crate) fn session_policies_of(
+    threads: &[Row],
+    policies: &[Row],
+) -> Result<(Option<Thread>, MemoryPolicy), StoreError> {
+    let thread = match one_thread(threads) {
+        Ok(thread) => Some(thread),
+        Err(StoreError::ThreadNotFound) => None,
+        Err(error) => return Err(error),
+    };
+    Ok((thread, first_policy(policies)?))
 }
 
 fn first_policy(rows: &[Row]) -> Result<MemoryPolicy, StoreError> {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use memory_contract::proto::{
     admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
-    message_service_client::MessageServiceClient, recall_service_client::RecallServiceClient,
-    thread_service_client::ThreadServiceClient,
+    memory_service_client::MemoryServiceClient, message_service_client::MessageServiceClient,
+    recall_service_client::RecallServiceClient, thread_service_client::ThreadServiceClient,
 };
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
@@ -106,6 +106,11 @@ impl Client {
     /// ContextService.
     pub fn contexts(&self) -> ContextServiceClient<Transport> {
         ContextServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
+    }
+
+    /// MemoryService.
+    pub fn memories(&self) -> MemoryServiceClient<Transport> {
+        MemoryServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
     }
 
     /// AdminService.

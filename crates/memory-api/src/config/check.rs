@@ -82,6 +82,11 @@ impl Config {
             SECOND..=DAY,
         )?;
         span(
+            "worker.forget_interval",
+            worker.forget_interval,
+            SECOND..=DAY,
+        )?;
+        span(
             "worker.nodes.flush_after",
             worker.nodes.flush_after,
             Duration::from_millis(10)..=DAY,

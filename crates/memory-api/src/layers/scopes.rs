@@ -11,6 +11,9 @@ const READ: &[(&str, &str)] = &[
     ("ContextService", "BuildContext"),
     ("FileService", "GetFile"),
     ("FileService", "ListFiles"),
+    ("MemoryService", "GetMemory"),
+    ("MemoryService", "ListMemories"),
+    ("MemoryService", "SearchMemories"),
     ("MessageService", "ExportMessages"),
     ("MessageService", "GetHistory"),
     ("MessageService", "GetMessage"),
@@ -31,6 +34,9 @@ const READ: &[(&str, &str)] = &[
 const WRITE: &[(&str, &str)] = &[
     ("AdminService", "Reindex"),
     ("FileService", "RegisterFile"),
+    ("MemoryService", "AddMemories"),
+    ("MemoryService", "SupersedeMemory"),
+    ("MemoryService", "UpdateMemory"),
     ("MessageService", "AppendMessages"),
     ("MessageService", "ImportMessages"),
     ("NodeMemoryService", "AddNodeTurn"),
@@ -45,6 +51,8 @@ const WRITE: &[(&str, &str)] = &[
 /// Calls that erase.
 const ERASE: &[(&str, &str)] = &[
     ("FileService", "DeleteFile"),
+    ("MemoryService", "DeleteMemory"),
+    ("MemoryService", "ForgetMemories"),
     ("MessageService", "DeleteMessage"),
     ("NodeMemoryService", "ClearNodeMemory"),
     ("PolicyService", "DeleteAppPolicy"),

@@ -7,6 +7,7 @@ use memory_contract::proto::admin_service_server::AdminServiceServer;
 use memory_contract::proto::context_service_server::ContextServiceServer;
 use memory_contract::proto::file_service_server::FileServiceServer;
 use memory_contract::proto::key_service_server::KeyServiceServer;
+use memory_contract::proto::memory_service_server::MemoryServiceServer;
 use memory_contract::proto::message_service_server::MessageServiceServer;
 use memory_contract::proto::node_memory_service_server::NodeMemoryServiceServer;
 use memory_contract::proto::policy_service_server::PolicyServiceServer;
@@ -28,7 +29,8 @@ use super::{Listener, ServerError};
 use crate::config::Config;
 use crate::layers::{Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, Repair};
 use crate::services::{
-    About, Admin, Contexts, Files, Keys, Messages, Nodes, Policies, Recalls, SecretStore, Threads,
+    About, Admin, Contexts, Files, Keys, Memories, Messages, Nodes, Policies, Recalls, SecretStore,
+    Threads,
 };
 
 /// The largest request. An append may have 3 MiB of messages.
@@ -133,6 +135,11 @@ pub(super) fn routes(
         store: store.clone(),
         recall: recall.clone(),
     };
+    let memories = Memories {
+        store: store.clone(),
+        recall: recall.clone(),
+        indexer: indexer_handle.clone(),
+    };
     let nodes = Nodes {
         store: store.clone(),
     };
@@ -175,6 +182,7 @@ pub(super) fn routes(
         .add_service(with_limits!(RecallServiceServer::new(recalls)))
         .add_service(with_limits!(ContextServiceServer::new(contexts)))
         .add_service(with_limits!(PolicyServiceServer::new(policies)))
+        .add_service(with_limits!(MemoryServiceServer::new(memories)))
         .add_service(with_limits!(NodeMemoryServiceServer::new(nodes)))
         .add_service(with_limits!(FileServiceServer::new(files)))
         .add_service(with_limits!(AdminServiceServer::new(admin)))

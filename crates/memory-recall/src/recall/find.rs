@@ -223,7 +223,8 @@ impl Shared {
             return Ok(None);
         }
         let text = text::without_names(&question.text, names);
-        embedder.query(&text).await.map(Some).map_err(|error| {
+        let vector = self.inferences.query(embedder, &text).await;
+        vector.map(Some).map_err(|error| {
             tracing::warn!(%error, "a query was not embedded");
             unavailable("the query could not be embedded; matches are by word alone")
         })

@@ -1,6 +1,7 @@
 //! Recall itself.
 
 mod find;
+mod inferences;
 mod memories;
 mod names;
 mod select;
@@ -24,6 +25,7 @@ use crate::query::{
 };
 use crate::source::Source;
 use find::{Finding, Question};
+use inferences::Inferences;
 use names::Names;
 use select::Wanted;
 
@@ -43,6 +45,7 @@ struct Shared {
     source: Arc<dyn Source>,
     index: Arc<dyn Index>,
     embedder: Option<Embedder>,
+    inferences: Inferences,
     indexer: Option<IndexerHandle>,
     config: SearchConfig,
     names: Names,
@@ -66,6 +69,7 @@ impl Recall {
             source,
             index,
             embedder,
+            inferences: Inferences::default(),
             indexer,
             config,
             owners: Owners::default(),

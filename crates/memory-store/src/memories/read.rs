@@ -1,8 +1,8 @@
 //! Reading memories.
 
 use memory_contract::{
-    Memory, MemoryFilter, MemoryId, MemoryOrigin, MemoryOwner, TenantId, ThreadId, limits,
-    memory_bytes,
+    Memory, MemoryFilter, MemoryId, MemoryOrigin, MemoryOwner, MemoryPolicy, Session, TenantId,
+    Thread, ThreadId, limits, memory_bytes,
 };
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -10,9 +10,10 @@ use uuid::Uuid;
 use super::{rows, uuids, write::scope_query};
 use crate::{
     Page, Policies, Store, StoreError,
+    policy::session_policies_of,
     query::{Params, query},
     rows::{column, id as id_of, only},
-    thread::one_more,
+    thread::{one_more, session_digest},
     words,
 };
 
@@ -288,7 +289,7 @@ impl Store {
     ) -> Result<(Policies, bool), StoreError> {
         if !self.remembers || self.is_ephemeral(tenant, thread) {
             let policies = self.policies(tenant, thread).await?;
-            let owner = owner_of(&policies);
+            let owner = MemoryOwner::of(&policies.thread.session);
             let any = self.has_memories(tenant, &owner).await?;
             return Ok((policies, any));
         }
@@ -311,12 +312,44 @@ impl Store {
         let any = any.first().map(|row| column(row, 0)).transpose()?;
         Ok((policies, any.unwrap_or_default()))
     }
-}
 
-fn owner_of(policies: &Policies) -> MemoryOwner {
-    let session = &policies.thread.session;
-    MemoryOwner {
-        app: session.app.clone(),
-        user: session.user.clone(),
+    /// As [`Store::session_policies`], and whether the session's user has any
+    /// memories, in one round trip.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn session_policies_and_memories(
+        &self,
+        tenant: &TenantId,
+        session: &Session,
+    ) -> Result<(Option<Thread>, MemoryPolicy, bool), StoreError> {
+        if !self.remembers || self.ephemeral.find(tenant, session).is_some() {
+            let (thread, app) = self.session_policies(tenant, session).await?;
+            let owner = MemoryOwner::of(session);
+            let any = self.has_memories(tenant, &owner).await?;
+            return Ok((thread, app, any));
+        }
+        let (name, digest) = (tenant.as_str(), session_digest(session));
+        let (app, user) = (session.app.as_str(), session.user.as_str());
+        let of_thread: Params<'_> = &[&name, &digest];
+        let of_app: Params<'_> = &[&name, &app];
+        let of_user: Params<'_> = &[&name, &app, &user];
+        let results = self
+            .pool
+            .within_all(
+                tenant,
+                &[
+                    (query!("threads/find"), of_thread),
+                    (query!("policies/get"), of_app),
+                    (query!("memories/any"), of_user),
+                ],
+            )
+            .await?;
+        let [threads, policies, any] = results.as_slice() else {
+            return Ok((None, MemoryPolicy::default(), false));
+        };
+        let (thread, app) = session_policies_of(threads, policies)?;
+        let any = any.first().map(|row| column(row, 0)).transpose()?;
+        Ok((thread, app, any.unwrap_or_default()))
     }
 }

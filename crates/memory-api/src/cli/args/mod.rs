@@ -3,6 +3,7 @@
 mod client;
 mod context;
 mod keys;
+mod memory;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,6 +15,10 @@ pub use client::{
 };
 pub use context::{ContextArgs, ModeArg};
 pub use keys::{CreateKeyArgs, KeyNameArgs, KeyScopeArg, KeysArgs, KeysCommand, ListKeysArgs};
+pub use memory::{
+    AddMemoryArgs, ForgetMemoriesArgs, ListMemoriesArgs, MemoryArgs, MemoryCommand, MemoryIdArgs,
+    PinMemoryArgs, SearchMemoriesArgs,
+};
 
 use super::failure::EXIT_CODES;
 
@@ -67,6 +72,8 @@ pub enum Command {
     Recall(RecallArgs),
     /// Show everything that a model would be given for a request.
     Context(ContextArgs),
+    /// Show, store and forget long-term memories.
+    Memory(MemoryArgs),
     /// List conversations.
     Threads(ThreadsArgs),
     /// Show a conversation as a model would get it.

@@ -84,6 +84,7 @@ impl Quoting<'_> {
             message_id: found[place].message.id.to_string(),
             reason: proto::OmissionReason::Budget.into(),
             score: found[place].score,
+            memory_id: String::new(),
         });
         Quoted {
             block,
@@ -115,7 +116,8 @@ impl Quoting<'_> {
             let one = &found[place];
             Source {
                 message: one.message.id.to_string(),
-                thread: one.message.thread,
+                memory: String::new(),
+                thread: Some(one.message.thread),
                 reasons: one.reasons.clone(),
                 rank: one.rank,
                 score: one.score,
@@ -202,7 +204,7 @@ fn by_priority(found: &[RecalledMessage]) -> Vec<usize> {
 
 /// JSON in which no character can open a tag, or end the line for any reader:
 /// some take these for line breaks.
-fn harmless(json: &str) -> String {
+pub(super) fn harmless(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
         match c {
