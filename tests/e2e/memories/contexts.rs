@@ -41,9 +41,9 @@ async fn r09_a_context_of_another_session_has_what_is_known() {
         "Pixel eats fish.",
         "She likes tea.",
     ];
-    let revision = known(&client, &app, "ada", &facts).await;
+    known(&client, &app, "ada", &facts).await;
     known(&client, &app, "bob", &["Bob's dog Pixel bites."]).await;
-    known(&client, &app, "", &["Pixel is out of stock."]).await;
+    let revision = known(&client, &app, "", &["Pixel is out of stock."]).await;
     let old = client.thread(&app).await;
     client
         .append(&old, turn("Pixel barks a lot.", "I see."))

@@ -25,16 +25,8 @@ async fn r10_promotion_is_idempotent() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &Options::with(&[PLAIN]));
     let client = server.client(Key::Acme).await;
-    // A row that is held cannot be stamped: the worker stops between the upsert
-    // and the stamp.
     let database = database(server.ready().line["postgres"].as_str().unwrap()).await;
     let count = async || client.index_status().await.point_count;
-    database
-        .batch_execute(
-            "BEGIN; LOCK TABLE recollect.memories IN SHARE UPDATE EXCLUSIVE MODE; COMMIT",
-        )
-        .await
-        .unwrap();
     let added = client
         .remember("app", "ada", vec![memory("Likes oolong.")])
         .await;
@@ -44,29 +36,25 @@ async fn r10_promotion_is_idempotent() {
         client.get_memory(&id).await.0.persist_time.is_some()
     })
     .await;
-    // Unstamped and held, it is queued once more.
-    database
-        .batch_execute(
-            "UPDATE recollect.memories SET persisted_at = NULL; BEGIN;
-             SELECT 1 FROM recollect.memories FOR UPDATE",
-        )
-        .await
-        .unwrap();
+    // Not stamped, and held: a worker that learns it once more stops between the
+    // upsert and the stamp, where it is killed.
+    for sql in [
+        "UPDATE recollect.memories SET persisted_at = NULL",
+        "BEGIN",
+        "SELECT 1 FROM recollect.memories FOR UPDATE",
+    ] {
+        database.batch_execute(sql).await.unwrap();
+    }
     let reindex = ReindexRequest::default();
     let queued = client.admin().reindex(reindex).await.unwrap().into_inner();
     assert_eq!(queued.queued_count, 1);
     eventually("the worker waits for the row", LONG, async || {
-        let status = client.index_status().await;
+        let anew = "SELECT pg_stat_clear_snapshot()";
+        database.batch_execute(anew).await.unwrap();
         let waits = "SELECT 1 FROM pg_stat_activity
-             WHERE wait_event_type = 'Lock' AND query LIKE '%persisted_at%' AND pid <> pg_backend_pid()";
-        let (other, connection) = tokio_postgres::connect(
-            server.ready().line["postgres"].as_str().unwrap(),
-            tokio_postgres::NoTls,
-        )
-        .await
-        .unwrap();
-        tokio::spawn(connection);
-        status.pending_count == 1 && other.query(waits, &[]).await.unwrap().len() == 1
+             WHERE wait_event_type = 'Lock' AND query LIKE '%SET persisted_at%'";
+        let waiting = database.query(waits, &[]).await.unwrap().len() == 1;
+        waiting && client.index_status().await.pending_count == 1
     })
     .await;
     assert!(client.get_memory(&id).await.0.persist_time.is_none());
