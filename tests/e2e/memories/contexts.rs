@@ -17,7 +17,7 @@ trials![
     r09_a_context_of_another_session_has_what_is_known,
     r09_words_in_a_memory_stay_a_quotation,
     modes_without_long_term_memory_have_none,
-    what_does_not_fit_is_told,
+    memories_that_do_not_fit_are_told,
 ];
 
 async fn known(client: &Client, app: &str, user: &str, texts: &[&str]) -> String {
@@ -165,7 +165,7 @@ async fn modes_without_long_term_memory_have_none() {
     assert!(known_texts(&client.context(none).await).is_empty());
 }
 
-async fn what_does_not_fit_is_told() {
+async fn memories_that_do_not_fit_are_told() {
     let client = plain().await;
     let app = app();
     let long = format!("Pixel {}", "eats fish and sleeps. ".repeat(60));
