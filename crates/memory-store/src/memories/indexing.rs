@@ -142,16 +142,20 @@ impl Store {
     /// Only those of the database; a part may have been queued.
     pub(crate) async fn enqueue_memories(&self, tenant: &TenantId) -> Result<i64, StoreError> {
         let (mut queued, mut after) = (0, 0_i64);
-        while self.remembers {
+        if !self.remembers {
+            return Ok(queued);
+        }
+        loop {
             let params: Params<'_> = &[&tenant.as_str(), &after, &ENQUEUE_PAGE];
             let rows = self
                 .pool
                 .within(tenant, query!("outbox/enqueue_memories"), params)
                 .await?;
-            let Some(row) = rows.first() else { break };
+            let Some(row) = rows.first() else {
+                return Ok(queued);
+            };
             queued += column::<i64>(row, 0)?;
             after = column(row, 1)?;
         }
-        Ok(queued)
     }
 }
