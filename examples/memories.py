@@ -3,6 +3,7 @@
 import grpc
 from google.protobuf.json_format import MessageToDict
 from recollect.v1 import context_service_pb2, context_service_pb2_grpc
+from recollect.v1 import memory_pb2, memory_service_pb2, memory_service_pb2_grpc
 from recollect.v1 import message_pb2, message_service_pb2, message_service_pb2_grpc
 from recollect.v1 import node_memory_service_pb2, node_memory_service_pb2_grpc
 from recollect.v1 import plan_service_pb2, plan_service_pb2_grpc
@@ -13,6 +14,7 @@ channel = grpc.insecure_channel("127.0.0.1:50051")
 threads = thread_service_pb2_grpc.ThreadServiceStub(channel)
 messages = message_service_pb2_grpc.MessageServiceStub(channel)
 contexts = context_service_pb2_grpc.ContextServiceStub(channel)
+memories = memory_service_pb2_grpc.MemoryServiceStub(channel)
 nodes = node_memory_service_pb2_grpc.NodeMemoryServiceStub(channel)
 plans = plan_service_pb2_grpc.PlanServiceStub(channel)
 
@@ -98,6 +100,24 @@ briefing = plans.BuildBriefing(
     )
 )
 print(briefing.text)
+
+# Long-term memory
+added = memories.AddMemories(
+    memory_service_pb2.AddMemoriesRequest(
+        app_id="support",
+        user_id="ada",
+        memories=[memory_pb2.MemoryInput(text="Her dog Pixel gets no grain.", topics=["pets"])],
+    )
+)
+known = memories.SearchMemories(
+    memory_service_pb2.SearchMemoriesRequest(
+        app_id="support",
+        user_id="ada",
+        query="Which food does her dog get?",
+        at_least_as_fresh=added.revision,
+    )
+)
+print([found.memory.text for found in known.memories])
 
 # Ephemeral memory
 session = thread_pb2.SessionRef(app_id="support", user_id="ada", session_key="session:trial")

@@ -162,6 +162,35 @@ fn bad_requests() -> HashMap<&'static str, (Value, &'static str)> {
             (json!({"thread_id": id, "max_tokens": -1}), "max_tokens"),
         ),
         (
+            "MemoryService/AddMemories",
+            (json!({"app_id": "a", "memories": []}), "memories"),
+        ),
+        ("MemoryService/GetMemory", (json!({}), "memory_id")),
+        (
+            "MemoryService/ListMemories",
+            (json!({"app_id": "a", "page_size": -1}), "page_size"),
+        ),
+        (
+            "MemoryService/SearchMemories",
+            (json!({"app_id": "a"}), "query"),
+        ),
+        (
+            "MemoryService/UpdateMemory",
+            (json!({"memory": {"memory_id": id}}), "update_mask"),
+        ),
+        (
+            "MemoryService/SupersedeMemory",
+            (json!({"memory_id": id}), "replacement"),
+        ),
+        (
+            "MemoryService/DeleteMemory",
+            (json!({"memory_id": "x"}), "memory_id"),
+        ),
+        (
+            "MemoryService/ForgetMemories",
+            (json!({"app_id": "a"}), "max_age"),
+        ),
+        (
             "NodeMemoryService/AddNodeTurn",
             (
                 json!({"node": {"thread_id": id, "node_id": "n"}, "user": {"content": "x"}}),

@@ -32,6 +32,7 @@ mod isolation;
 mod ledger;
 mod limits;
 mod listing;
+mod memories;
 mod models;
 mod nodes;
 mod nodes_context;
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
         watch_processes::trials(),
         policies::trials(),
         nodes_outage::trials(),
+        memories::trials(),
         nodes_processes::trials(),
         nodes_s3::trials(),
         qdrant::trials(),

@@ -152,6 +152,7 @@ async fn a_python_client_drives_the_service() -> Result<(), Skipped> {
             &[
                 "['Plan his week.', 'Monday: a long walk.']",
                 "The next attempt is number 2.",
+                "['Her dog Pixel gets no grain.']",
             ],
         ),
     ] {

@@ -7,7 +7,8 @@ use memory_contract::proto::{
     ResolveThreadRequest, SearchRequest, SearchResponse, SessionRef, Thread, UpdateThreadRequest,
     admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
     file_service_client::FileServiceClient, key_service_client::KeyServiceClient,
-    ledger_service_client::LedgerServiceClient, message_service_client::MessageServiceClient,
+    ledger_service_client::LedgerServiceClient, memory_service_client::MemoryServiceClient,
+    message_service_client::MessageServiceClient,
     node_memory_service_client::NodeMemoryServiceClient,
     observation_service_client::ObservationServiceClient, plan_service_client::PlanServiceClient,
     policy_service_client::PolicyServiceClient, recall_service_client::RecallServiceClient,
@@ -179,6 +180,11 @@ impl Client {
     /// LedgerService.
     pub fn ledgers(&self) -> LedgerServiceClient<Authorised> {
         LedgerServiceClient::new(self.authorised())
+    }
+
+    /// MemoryService.
+    pub fn memories(&self) -> MemoryServiceClient<Authorised> {
+        MemoryServiceClient::new(self.authorised())
     }
 
     /// NodeMemoryService.

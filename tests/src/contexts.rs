@@ -132,8 +132,10 @@ pub fn check_context(context: &BuildContextResponse, max_tokens: i32) {
         total += sum;
         for source in &block.sources {
             assert!(!source.reasons.is_empty(), "{source:?}");
-            let new = stored.insert(&source.message_id);
-            assert!(new, "{} stands twice", source.message_id);
+            let id = [&source.message_id, &source.memory_id].into_iter();
+            let id: Vec<&String> = id.filter(|id| !id.is_empty()).collect();
+            assert_eq!(id.len(), 1, "{source:?}");
+            assert!(stored.insert(id[0]), "{} stands twice", id[0]);
         }
         match block.kind() {
             ContextBlockKind::Recent | ContextBlockKind::Node => {
@@ -149,7 +151,10 @@ pub fn check_context(context: &BuildContextResponse, max_tokens: i32) {
     assert!(total <= max_tokens, "{total} of {max_tokens} tokens");
     assert!(context.omitted.len() <= 200);
     for omission in &context.omitted {
-        let id = &omission.message_id;
+        let id = match omission.message_id.is_empty() {
+            true => &omission.memory_id,
+            false => &omission.message_id,
+        };
         assert!(!stored.contains(id), "{id} is there and left out");
     }
     assert!(context.effective_policy.is_some());

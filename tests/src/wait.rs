@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use memory_contract::proto::{
     BuildContextRequest, BuildContextResponse, Degradation, DegradationReason, RecallRequest,
-    RecallResponse, SearchRequest, SearchResponse,
+    RecallResponse, SearchMemoriesRequest, SearchMemoriesResponse, SearchRequest, SearchResponse,
 };
 use tonic::{Response, Status};
 
@@ -72,7 +72,12 @@ macro_rules! waits {
     )+};
 }
 
-waits!(RecallRequest, SearchRequest, BuildContextRequest);
+waits!(
+    RecallRequest,
+    SearchRequest,
+    BuildContextRequest,
+    SearchMemoriesRequest
+);
 
 /// An answer that may lag behind.
 pub(crate) trait Lags {
@@ -90,7 +95,12 @@ macro_rules! lags {
     )+};
 }
 
-lags!(RecallResponse, SearchResponse, BuildContextResponse);
+lags!(
+    RecallResponse,
+    SearchResponse,
+    BuildContextResponse,
+    SearchMemoriesResponse
+);
 
 /// Asks a question; one that waits for a revision for as long as [`patient`] says
 /// is asked again while the index lags behind.

@@ -2,6 +2,7 @@
 //! does a bounded piece of work at a time, and may run in several processes at
 //! once.
 
+mod memories;
 mod nodes;
 
 use std::time::{Duration, Instant};
@@ -55,6 +56,7 @@ pub(crate) fn all(config: &WorkerConfig, store: &Store, outbox: &Outbox) -> Vec<
         }),
     ];
     jobs.extend(nodes::all(config, store, outbox));
+    jobs.extend(memories::all(config, store, outbox));
     jobs
 }
 

@@ -13,7 +13,8 @@ pub mod telemetry;
 
 pub use config::{
     AuthConfig, Config, ConfigError, DEFAULT_TOML, EffectiveValue, KeyConfig, Loaded, LogFormat,
-    NodeWorkConfig, Provenance, ServerConfig, Sources, TelemetryConfig, ValueSource, WorkerConfig,
+    MemoriesConfig, NodeWorkConfig, Provenance, ServerConfig, Sources, TelemetryConfig,
+    ValueSource, WorkerConfig,
 };
 pub use health::Readiness;
 pub use server::{Roles, Running, Server, ServerError};

@@ -94,6 +94,8 @@ uuid_ids! {
     ThreadId
     /// A message.
     MessageId
+    /// Something worth knowing beyond one session.
+    MemoryId
     /// A caller's name for one write, which makes its retry safe.
     RequestId
 }

@@ -9,6 +9,7 @@ mod ids;
 mod invalid;
 mod key;
 pub mod limits;
+mod memory;
 mod node;
 mod page;
 mod plan;
@@ -20,18 +21,23 @@ mod size;
 pub use checksum::{ExportChecksum, ExportedThread, UnitDigest, app_policy_digest, file_digest};
 pub use convert::{
     duration, duration_in, file_location_from, file_ref_from, filter_from, iteration_from,
-    key_scopes_from, new_file_from, new_messages_from, node_parent_from, node_turn_from,
-    object_from, optional_float, plan_from, policy_from, scope_from, session_from,
-    step_status_from, timestamp, timestamp_of, to_struct, transfer_method_from, user_parts_from,
+    key_scopes_from, memories_from, memory_change_from, memory_filter_from, memory_from,
+    new_file_from, new_messages_from, node_parent_from, node_turn_from, object_from,
+    optional_float, plan_from, policy_from, scope_from, session_from, step_status_from, timestamp,
+    timestamp_of, to_struct, transfer_method_from, user_parts_from,
 };
 pub use domain::{
     AppendedMessage, Branch, FileLocation, FileRef, FileType, Message, MessageFilter, NewMessage,
     Parent, Part, Role, Session, Thread, ToolCall, ToolOutput, ToolResult, text_of_parts,
 };
 pub use file::{File, NewFile, TransferMethod};
-pub use ids::{AppId, MessageId, RequestId, SessionKey, TenantId, ThreadId, UserId};
+pub use ids::{AppId, MemoryId, MessageId, RequestId, SessionKey, TenantId, ThreadId, UserId};
 pub use invalid::{Invalid, InvalidFields};
 pub use key::{ApiKey, KeyScope, KeyScopes};
+pub use memory::{
+    Memory, MemoryChange, MemoryFilter, MemoryOrigin, MemoryOwner, MemoryType, NewMemory,
+    normalised,
+};
 pub use node::{NewNodeMessage, NodeMessage, NodeParent};
 pub use page::{Cursor, PageToken, page_size};
 pub use plan::{Iteration, NewIteration, NewPlan, Plan, PlanStep, PlanStepStatus};
@@ -39,4 +45,4 @@ pub use policy::{
     EffectivePolicy, ExtractionStrategy, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel,
 };
 pub use session::{KeySource, SESSION_METADATA, SessionNames};
-pub use size::{file_bytes, message_bytes, message_bytes_at_most};
+pub use size::{file_bytes, memory_bytes, message_bytes, message_bytes_at_most};

@@ -180,3 +180,30 @@ pub const LEDGER_BRANCHES: usize = 100;
 pub const LEDGER_FAULTS: usize = 100;
 /// Stretches of a ledger that one answer has.
 pub const LEDGER_STRETCHES: usize = 1_000;
+/// Characters of a memory.
+pub const MEMORY_CHARS: usize = 4_096;
+/// Characters in the caller's own id of a memory.
+pub const RECORD_ID_CHARS: usize = 128;
+/// Topics of a memory, and in a filter.
+pub const TOPICS: usize = 16;
+/// Characters in a topic.
+pub const TOPIC_CHARS: usize = 64;
+/// Entities of a memory, and in a filter.
+pub const ENTITIES: usize = 16;
+/// Characters in an entity.
+pub const ENTITY_CHARS: usize = 128;
+/// Messages that a memory was made of.
+pub const MEMORY_SOURCES: usize = 32;
+/// Memories in one request.
+pub const MEMORIES: usize = 100;
+/// Superseded memories that are told with one.
+pub const SUPERSEDED: usize = 50;
+/// Memories that one call forgets.
+pub const FORGOTTEN: i32 = 10_000;
+/// Forgotten memories that are told one by one.
+pub const FORGOTTEN_TOLD: usize = 100;
+/// The shortest time after which memories without use are forgotten: their use is
+/// kept to the day.
+pub const INACTIVITY_MIN: Duration = Duration::from_secs(24 * 3_600);
+/// The shortest age at which memories are forgotten.
+pub const AGE_MIN: Duration = Duration::from_secs(1);

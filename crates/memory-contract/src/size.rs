@@ -2,12 +2,14 @@
 
 use serde_json::{Map, Value};
 
-use crate::{File, FileRef, Message, Part, ToolOutput, limits};
+use crate::{File, FileRef, Memory, Message, Part, ToolOutput, limits};
 
 /// Bytes of a message beside what was said: ids, times, scores.
 const MESSAGE_FRAME: usize = 256;
 /// Bytes of a JSON value beside its text, and of a number.
 const VALUE_FRAME: usize = 12;
+/// Bytes of an id in a list.
+const ID_FRAME: usize = 40;
 /// Bytes of a file's metadata beside its texts: tags, numbers, times.
 const FILE_FRAME: usize = 96;
 
@@ -31,6 +33,15 @@ pub fn message_bytes_at_most(message: &Message) -> usize {
 /// The most bytes that FileService could know of a file in an answer.
 fn known_bytes_at_most(file: &FileRef) -> usize {
     FILE_FRAME + file.location.as_str().len() + limits::FILE_TEXT_BYTES
+}
+
+/// About the bytes of a memory in an answer. Rather more than it will be.
+pub fn memory_bytes(memory: &Memory) -> usize {
+    let labels = memory.topics.iter().chain(&memory.entities);
+    let labels: usize = labels.map(|label| label.len() + VALUE_FRAME).sum();
+    let names = memory.owner.app.as_str().len() + memory.owner.user.as_str().len();
+    let sources = memory.sources.len() * ID_FRAME;
+    2 * MESSAGE_FRAME + memory.text.len() + memory.record.len() + names + labels + sources
 }
 
 /// About the bytes of what FileService knows of a file in an answer.

@@ -1,12 +1,13 @@
 //! The worker that carries changes from the outbox into the index.
 
-use std::collections::{HashMap, HashSet};
+mod carry;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use memory_contract::{MessageId, TenantId};
-use memory_store::{Failure, IndexRecord, Job, JobKind, LeaseId};
+use memory_contract::TenantId;
+use memory_store::{Failure, Job, LeaseId};
 use time::OffsetDateTime;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -15,9 +16,8 @@ use uuid::Uuid;
 use crate::config::IndexerConfig;
 use crate::embed::Embedder;
 use crate::error::RecallError;
-use crate::index::{Backend, Change, Index, IndexState, Point, Prepared};
+use crate::index::{Backend, Index, IndexState, Prepared};
 use crate::source::Outbox;
-use crate::text;
 
 /// The worker: claim, load, embed, write, recheck, acknowledge. Several may run
 /// at once, in several processes.
@@ -59,9 +59,6 @@ pub struct LastError {
     pub time: OffsetDateTime,
 }
 
-/// Rounds of rechecking: a message may be erased and appended again while its
-/// change is carried out.
-const RECHECKS: usize = 3;
 /// How often an idle worker looks whether the index still has its collection.
 const LOOK: Duration = Duration::from_secs(2);
 
@@ -205,8 +202,8 @@ impl Indexer {
                 self.set_rebuilding(rebuilding.then(Instant::now));
                 if rebuilding {
                     tracing::info!(
-                        messages = queued,
-                        "the index is new; every message is queued"
+                        queued,
+                        "the index is new; every message and memory is queued"
                     );
                 }
             }
@@ -323,88 +320,6 @@ impl Indexer {
         Ok(())
     }
 
-    /// Brings the index in line with the store for what the jobs are about, and
-    /// looks again afterwards: a message that was erased meanwhile must not come
-    /// back with an embedding that was on its way.
-    async fn carry_out(&self, jobs: &[Job]) -> Result<(), RecallError> {
-        let mut wanted: HashMap<&TenantId, Vec<MessageId>> = HashMap::new();
-        for job in jobs {
-            if let JobKind::Upsert(message) | JobKind::Delete(message) = job.kind {
-                wanted.entry(&job.tenant).or_default().push(message);
-            }
-        }
-        let purges = jobs.iter().filter(|job| matches!(job.kind, JobKind::Purge));
-        let mut changes: Vec<Change> = purges
-            .map(|job| Change::Purge {
-                tenant: job.tenant.clone(),
-                thread: job.thread,
-                up_to_seq: job.seq,
-            })
-            .collect();
-        for _ in 0..RECHECKS {
-            let present = self.sync(&wanted, changes).await?;
-            changes = Vec::new();
-            let mut moved: HashMap<&TenantId, Vec<MessageId>> = HashMap::new();
-            for (tenant, messages) in wanted {
-                let readable = self.outbox.readable(tenant, &messages).await?;
-                let differs = |message: &MessageId| {
-                    readable.contains(message) != present.contains(&(tenant, *message))
-                };
-                let messages: Vec<MessageId> = messages.into_iter().filter(differs).collect();
-                if !messages.is_empty() {
-                    moved.insert(tenant, messages);
-                }
-            }
-            if moved.is_empty() {
-                return Ok(());
-            }
-            wanted = moved;
-        }
-        Ok(())
-    }
-
-    /// Indexes those of the messages that can be read, forgets the others, and
-    /// tells which could be read.
-    async fn sync<'a>(
-        &self,
-        wanted: &HashMap<&'a TenantId, Vec<MessageId>>,
-        mut changes: Vec<Change>,
-    ) -> Result<HashSet<(&'a TenantId, MessageId)>, RecallError> {
-        let mut present = HashSet::new();
-        let mut records = Vec::new();
-        for (&tenant, messages) in wanted {
-            for record in self.outbox.records(tenant, messages).await? {
-                present.insert((tenant, record.message.id));
-                records.push((tenant, record));
-            }
-            changes.extend(
-                messages
-                    .iter()
-                    .filter(|message| !present.contains(&(tenant, **message)))
-                    .map(|message| Change::Delete {
-                        tenant: tenant.clone(),
-                        message: *message,
-                    }),
-            );
-        }
-        let mut vectors = match &self.embedder {
-            Some(embedder) => {
-                let texts = records
-                    .iter()
-                    .map(|(_, record)| text::meaning(&record.message))
-                    .collect();
-                embedder.documents(texts).await?
-            }
-            None => Vec::new(),
-        }
-        .into_iter();
-        changes.extend(records.into_iter().map(|(tenant, record)| {
-            Change::Upsert(Box::new(point(tenant, record, vectors.next())))
-        }));
-        self.index.apply(changes).await?;
-        Ok(present)
-    }
-
     fn note(&self, error: &RecallError) {
         let message = chain(error);
         self.log(error, &message);
@@ -474,35 +389,6 @@ impl IndexerHandle {
             // The worker is gone; somebody else may do its work.
             tokio::time::sleep(limit).await;
         }
-    }
-}
-
-/// The index entry of a message.
-fn point(tenant: &TenantId, record: IndexRecord, dense: Option<Vec<f32>>) -> Point {
-    let IndexRecord {
-        message,
-        previous,
-        app,
-        user,
-        thread_ordinal: _,
-    } = record;
-    Point {
-        lexical: text::lexical_document(&message, &previous),
-        question: text::is_question(&message),
-        short: text::is_short(&message),
-        message: message.id,
-        tenant: tenant.clone(),
-        app,
-        user,
-        thread: message.thread,
-        seq: message.seq,
-        branch: message.branch,
-        depth: message.depth,
-        role: message.role,
-        name: message.name,
-        said: message.created,
-        metadata: message.metadata,
-        dense,
     }
 }
 

@@ -22,12 +22,14 @@ pub use embed::{Embedder, EmbeddingModel};
 pub use error::RecallError;
 pub use index::{
     Backend, Candidate, Candidates, Change, EdgeIndex, Index, IndexSchema, IndexState, IndexStatus,
-    LexicalVector, Point, Prepared, QdrantIndex, Search, Selection, UnavailableIndex, open_index,
+    LexicalVector, MemoryPoint, Point, Prepared, QdrantIndex, Search, Selection, Subject,
+    UnavailableIndex, open_index,
 };
 pub use indexer::{Indexer, IndexerHandle, IndexerStatus, LastError};
 pub use query::{
-    Degradation, DegradationReason, Found, Method, Mode, Omission, OmissionReason, Reason,
-    RecallQuery, Recalled, RecalledMessage, Scope, SearchQuery, Target,
+    Degradation, DegradationReason, Found, FoundMemories, FoundMemory, MemoryQuery, Method, Mode,
+    Omission, OmissionReason, Reason, RecallQuery, Recalled, RecalledMessage, Scope, SearchQuery,
+    Target,
 };
 pub use recall::{Ranking, Recall};
 pub use source::{Outbox, Source, StoreOutbox};

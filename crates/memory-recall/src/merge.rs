@@ -71,7 +71,7 @@ pub(crate) fn merge(pieces: Pieces, max_tokens: Option<usize>, tokenizer: Tokeni
     let mut ranks = HashMap::new();
     for (rank, Match { found, ranked }) in (1_u32..).zip(pieces.matches) {
         if let Some(entry) = entries.add(found.message, found.thread_ordinal, Reason::Match) {
-            ranks.insert(ranked.message, rank);
+            ranks.insert(ranked.id, rank);
             entry.rank = rank;
             entry.score = ranked.score;
             entry.dense_score = ranked.dense;
@@ -305,7 +305,7 @@ mod tests {
                     });
                 }
                 let ranked = Ranked {
-                    message: id,
+                    id,
                     score: 0.5,
                     dense: None,
                     lexical: Some(1.0),
@@ -376,7 +376,7 @@ mod tests {
         #[test]
         fn each_piece_is_returned_or_omitted(pieces in pieces(), budget in prop::option::of(0_usize..200)) {
             let mut all: HashSet<MessageId> = pieces.window.iter().map(|message| message.id).collect();
-            all.extend(pieces.matches.iter().map(|one| one.ranked.message));
+            all.extend(pieces.matches.iter().map(|one| one.ranked.id));
             let neighbours = pieces.neighbours.clone();
             let merged = merge(pieces, budget, Tokenizer::O200kBase);
             // Neighbours of a match that another message stands for are no pieces.

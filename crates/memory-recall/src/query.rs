@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use memory_budget::Tokenizer;
-use memory_contract::{AppId, Message, MessageFilter, MessageId, ThreadId, UserId, limits};
+use memory_contract::{
+    AppId, Memory, MemoryFilter, MemoryOwner, Message, MessageFilter, MessageId, ThreadId, UserId,
+    limits,
+};
 
 /// Whose memory is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,6 +125,50 @@ impl RecallQuery {
             explain: false,
         }
     }
+}
+
+/// A search among the long-term memories of one user. Every limit has been checked.
+#[derive(Clone, Debug)]
+pub struct MemoryQuery {
+    /// Whose memories may be found.
+    pub owner: MemoryOwner,
+    /// What to look for.
+    pub query: String,
+    /// The most memories to return.
+    pub limit: usize,
+    /// Keeps some of them.
+    pub filter: MemoryFilter,
+    /// How they are matched.
+    pub method: Method,
+    /// Drops memories whose score is lower: 0.0 to 1.0.
+    pub min_score: f32,
+    /// The revision token that the search has to see; empty: none.
+    pub at_least_as_fresh: String,
+    /// How long to wait for it.
+    pub max_wait: Duration,
+}
+
+/// A memory that matches.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FoundMemory {
+    /// The memory.
+    pub memory: Memory,
+    /// The match's strength, 0.0 to 1.0.
+    pub score: f32,
+    /// The cosine similarity of memory and query, if the search by meaning found
+    /// it.
+    pub dense_score: Option<f32>,
+    /// The BM25 score, if the search by word found it.
+    pub lexical_score: Option<f32>,
+}
+
+/// What a search among memories found.
+#[derive(Clone, Debug, Default)]
+pub struct FoundMemories {
+    /// The best first.
+    pub memories: Vec<FoundMemory>,
+    /// In which ways the answer is less than was asked for.
+    pub degradations: Vec<Degradation>,
 }
 
 /// A search for the best matches alone. Every limit has been checked.

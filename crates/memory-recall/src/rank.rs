@@ -2,9 +2,11 @@
 //! measurement on long real conversations (docs/benchmarks.md).
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 
-use memory_contract::{MessageId, ThreadId};
+use memory_contract::{MemoryId, MessageId, ThreadId};
+use uuid::Uuid;
 
 use crate::index::{Candidate, Candidates};
 use crate::query::Method;
@@ -26,10 +28,10 @@ const SHORT: f64 = 0.85;
 /// The best that a message can get.
 const BEST: f64 = (MEANING + WORDS) * (1.0 + SUCCESSOR) + THREAD + SPEAKER;
 
-/// A candidate with its place in the ranking.
+/// A candidate with its place in the ranking: a message, or a memory.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Ranked {
-    pub(crate) message: MessageId,
+pub(crate) struct Ranked<I = MessageId> {
+    pub(crate) id: I,
     /// 0.0 to 1.0.
     pub(crate) score: f32,
     pub(crate) dense: Option<f32>,
@@ -41,35 +43,63 @@ pub(crate) struct Ranked {
 pub(crate) fn rank(found: Candidates, method: Method, speaker: Option<&str>) -> Vec<Ranked> {
     match method {
         Method::Hybrid => hybrid(found, speaker),
-        Method::Dense => single(found.dense, |score, _| score, |score| (Some(score), None)),
-        Method::Lexical => single(
-            found.lexical,
-            |score, best| score / best,
-            |score| (None, Some(score)),
-        ),
+        Method::Dense => by_meaning(found.dense),
+        Method::Lexical => by_word(found.lexical),
+    }
+}
+
+/// Ranks memories, the best first: each stands by itself, so nothing but meaning
+/// and words counts.
+pub(crate) fn rank_memories(found: Candidates, method: Method) -> Vec<Ranked<MemoryId>> {
+    match method {
+        Method::Hybrid => {
+            let mut evidence = fuse(found);
+            // So that the order does not hang on the last bits of a sum.
+            let rounded = |fused: f64| (fused * 1e9).round() / 1e9;
+            evidence.sort_by(|one, other| {
+                rounded(other.fused)
+                    .total_cmp(&rounded(one.fused))
+                    .then_with(|| earlier(&one.candidate, &other.candidate))
+            });
+            evidence
+                .into_iter()
+                .map(|one| Ranked {
+                    id: one.candidate.id.into(),
+                    score: one.fused.clamp(0.0, 1.0) as f32,
+                    dense: one.dense,
+                    lexical: one.lexical,
+                })
+                .collect()
+        }
+        Method::Dense => by_meaning(found.dense),
+        Method::Lexical => by_word(found.lexical),
     }
 }
 
 /// Puts what the store found by word among the rest: each by its share of the
 /// best score, as words count in [`rank`].
 pub(crate) fn add_text_matches(ranked: &mut Vec<Ranked>, matches: &[(MessageId, f32)]) {
+    add_matches(ranked, matches, WORDS / BEST);
+}
+
+/// As [`add_text_matches`], for [`rank_memories`].
+pub(crate) fn add_memory_matches(ranked: &mut Vec<Ranked<MemoryId>>, matches: &[(MemoryId, f32)]) {
+    add_matches(ranked, matches, WORDS);
+}
+
+fn add_matches<I: Copy + Eq + Hash>(ranked: &mut Vec<Ranked<I>>, matches: &[(I, f32)], words: f64) {
     let best = matches
         .iter()
         .map(|(_, score)| *score)
         .fold(f32::MIN_POSITIVE, f32::max);
-    let known: std::collections::HashSet<MessageId> =
-        ranked.iter().map(|ranked| ranked.message).collect();
-    let weight = if ranked.is_empty() {
-        1.0
-    } else {
-        (WORDS / BEST) as f32
-    };
+    let known: HashSet<I> = ranked.iter().map(|ranked| ranked.id).collect();
+    let weight = if ranked.is_empty() { 1.0 } else { words as f32 };
     ranked.extend(
         matches
             .iter()
-            .filter(|(message, _)| !known.contains(message))
-            .map(|&(message, score)| Ranked {
-                message,
+            .filter(|(id, _)| !known.contains(id))
+            .map(|&(id, score)| Ranked {
+                id,
                 score: (score / best * weight).clamp(0.0, 1.0),
                 dense: None,
                 lexical: None,
@@ -151,7 +181,7 @@ fn hybrid(found: Candidates, speaker: Option<&str>) -> Vec<Ranked> {
     ranked
         .into_iter()
         .map(|(score, one)| Ranked {
-            message: one.candidate.message,
+            id: one.candidate.id.into(),
             score: (score / BEST).clamp(0.0, 1.0) as f32,
             dense: one.dense,
             lexical: one.lexical,
@@ -171,7 +201,7 @@ fn fuse(found: Candidates) -> Vec<Evidence> {
     let most = dense.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let best = scores(&found.lexical).into_iter().fold(0.0, f64::max);
     let mut evidence: Vec<Evidence> = Vec::with_capacity(found.dense.len() + found.lexical.len());
-    let mut places: HashMap<MessageId, usize> = HashMap::with_capacity(evidence.capacity());
+    let mut places: HashMap<Uuid, usize> = HashMap::with_capacity(evidence.capacity());
     for candidate in found.dense {
         let score = f64::from(candidate.score);
         let share = if most > least {
@@ -179,7 +209,7 @@ fn fuse(found: Candidates) -> Vec<Evidence> {
         } else {
             1.0
         };
-        places.insert(candidate.message, evidence.len());
+        places.insert(candidate.id, evidence.len());
         evidence.push(Evidence {
             dense: Some(candidate.score),
             lexical: None,
@@ -194,7 +224,7 @@ fn fuse(found: Candidates) -> Vec<Evidence> {
             0.0
         };
         let fused = WORDS * share;
-        match places.get(&candidate.message) {
+        match places.get(&candidate.id) {
             Some(&place) => {
                 evidence[place].lexical = Some(candidate.score);
                 evidence[place].fused += fused;
@@ -210,11 +240,20 @@ fn fuse(found: Candidates) -> Vec<Evidence> {
     evidence
 }
 
-fn single(
+fn by_meaning<I: From<Uuid>>(list: Vec<Candidate>) -> Vec<Ranked<I>> {
+    single(list, |score, _| score, |score| (Some(score), None))
+}
+
+fn by_word<I: From<Uuid>>(list: Vec<Candidate>) -> Vec<Ranked<I>> {
+    let share = |score, best| score / best;
+    single(list, share, |score| (None, Some(score)))
+}
+
+fn single<I: From<Uuid>>(
     mut list: Vec<Candidate>,
     share: impl Fn(f32, f32) -> f32,
     scores: impl Fn(f32) -> (Option<f32>, Option<f32>),
-) -> Vec<Ranked> {
+) -> Vec<Ranked<I>> {
     list.sort_by(|left, right| {
         right
             .score
@@ -228,7 +267,7 @@ fn single(
         .map(|one| {
             let (dense, lexical) = scores(one.score);
             Ranked {
-                message: one.message,
+                id: one.id.into(),
                 score: share(one.score, best).clamp(0.0, 1.0),
                 dense,
                 lexical,
@@ -238,19 +277,18 @@ fn single(
 }
 
 fn earlier(left: &Candidate, right: &Candidate) -> Ordering {
-    (left.seq, left.thread, left.message).cmp(&(right.seq, right.thread, right.message))
+    (left.seq, left.thread, left.id).cmp(&(right.seq, right.thread, right.id))
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use uuid::Uuid;
 
     use super::*;
 
     fn candidate(number: u8, score: f32) -> Candidate {
         Candidate {
-            message: Uuid::from_u128(u128::from(number)).into(),
+            id: Uuid::from_u128(u128::from(number)),
             thread: Uuid::from_u128(u128::from(number % 5)).into(),
             seq: i64::from(number / 5),
             branch: 1,
@@ -278,11 +316,11 @@ mod tests {
         #[test]
         fn each_candidate_is_ranked_once(found in candidates()) {
             let mut expected: Vec<MessageId> =
-                found.dense.iter().chain(&found.lexical).map(|one| one.message).collect();
+                found.dense.iter().chain(&found.lexical).map(|one| one.id.into()).collect();
             expected.sort_unstable();
             expected.dedup();
             let mut ranked: Vec<MessageId> =
-                rank(found, Method::Hybrid, Some("Ada")).iter().map(|one| one.message).collect();
+                rank(found, Method::Hybrid, Some("Ada")).iter().map(|one| one.id).collect();
             ranked.sort_unstable();
             prop_assert_eq!(ranked, expected);
         }
@@ -305,11 +343,24 @@ mod tests {
         }
 
         #[test]
+        fn memories_are_ranked_once_between_0_and_1(found in candidates(), more in list()) {
+            for method in [Method::Hybrid, Method::Dense, Method::Lexical] {
+                let more: Vec<(MemoryId, f32)> = more.iter().map(|one| (one.id.into(), one.score)).collect();
+                let mut ranked = rank_memories(found.clone(), method);
+                add_memory_matches(&mut ranked, &more);
+                let ids: HashSet<MemoryId> = ranked.iter().map(|one| one.id).collect();
+                prop_assert_eq!(ids.len(), ranked.len());
+                prop_assert!(ranked.iter().all(|one| (0.0..=1.0).contains(&one.score)));
+                prop_assert!(ranked.is_sorted_by(|left, right| left.score >= right.score));
+            }
+        }
+
+        #[test]
         fn what_the_store_found_is_added_once(found in candidates(), more in list()) {
-            let more: Vec<(MessageId, f32)> = more.iter().map(|one| (one.message, one.score)).collect();
+            let more: Vec<(MessageId, f32)> = more.iter().map(|one| (one.id.into(), one.score)).collect();
             let mut ranked = rank(found, Method::Hybrid, None);
             add_text_matches(&mut ranked, &more);
-            let mut ids: Vec<MessageId> = ranked.iter().map(|one| one.message).collect();
+            let mut ids: Vec<MessageId> = ranked.iter().map(|one| one.id).collect();
             ids.sort_unstable();
             let all = ids.len();
             ids.dedup();
@@ -337,11 +388,11 @@ mod tests {
         let order = |speaker| -> Vec<MessageId> {
             rank(found.clone(), Method::Hybrid, speaker)
                 .iter()
-                .map(|one| one.message)
+                .map(|one| one.id)
                 .collect()
         };
         assert_eq!(asked.depth + 1, answered.depth);
-        let (asked, answered) = (asked.message, answered.message);
+        let (asked, answered) = (MessageId::from(asked.id), MessageId::from(answered.id));
         assert_eq!(order(None)[0], asked);
         assert_eq!(order(Some("Ada")), [answered, asked]);
     }

@@ -5,10 +5,13 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use memory_contract::{MessageFilter, MessageId, TenantId, Thread, ThreadId};
+use memory_contract::{
+    Memory, MemoryFilter, MemoryId, MemoryOwner, MessageFilter, MessageId, TenantId, Thread,
+    ThreadId,
+};
 use memory_store::{
-    Claim, Failure, Freshness, Hydrated, IndexRecord, LeaseId, Neighbour, OutboxStats, Recent,
-    Revision, Scope, Store, StoreError, TextMatch,
+    Claim, Failure, Freshness, Hydrated, IndexRecord, LeaseId, MemoryMatch, MemoryRecord,
+    Neighbour, OutboxStats, Recent, Revision, Scope, Store, StoreError, TextMatch,
 };
 
 /// What recall reads from the store, which implements it. The methods are those
@@ -56,6 +59,29 @@ pub trait Source: Send + Sync + 'static {
         limit: u32,
     ) -> Result<Vec<TextMatch>, StoreError>;
 
+    /// Those of the memories of a user that a filter keeps, in any order.
+    async fn hydrate_memories(
+        &self,
+        tenant: &TenantId,
+        owner: &MemoryOwner,
+        filter: &MemoryFilter,
+        ids: &[MemoryId],
+    ) -> Result<Vec<Memory>, StoreError>;
+
+    /// The best matches by word among a user's memories that the store finds by
+    /// itself.
+    async fn search_memories(
+        &self,
+        tenant: &TenantId,
+        owner: &MemoryOwner,
+        query: &str,
+        filter: &MemoryFilter,
+        limit: u32,
+    ) -> Result<Vec<MemoryMatch>, StoreError>;
+
+    /// Notes that memories were returned. It does not wait.
+    fn memories_used(&self, tenant: &TenantId, memories: &[&Memory]);
+
     /// Whether a thread is in memory alone: the index does not know it, and
     /// [`Source::search_text`] finds all that can be found in it.
     fn is_ephemeral(&self, _tenant: &TenantId, _thread: ThreadId) -> bool {
@@ -92,6 +118,28 @@ pub trait Outbox: Send + Sync + 'static {
         ids: &[MessageId],
     ) -> Result<HashSet<MessageId>, StoreError>;
 
+    /// Loads memories of a tenant. Those that are not there any more are left out.
+    async fn memory_records(
+        &self,
+        tenant: &TenantId,
+        ids: &[MemoryId],
+    ) -> Result<Vec<MemoryRecord>, StoreError>;
+
+    /// Those of the memories that are still there.
+    async fn present_memories(
+        &self,
+        tenant: &TenantId,
+        ids: &[MemoryId],
+    ) -> Result<HashSet<MemoryId>, StoreError>;
+
+    /// Notes that the index has learnt memories, each in the state of a version.
+    /// Idempotent.
+    async fn memories_persisted(
+        &self,
+        tenant: &TenantId,
+        memories: &[(MemoryId, i64)],
+    ) -> Result<(), StoreError>;
+
     /// Strikes changes off that the lease still holds.
     async fn ack(&self, lease: LeaseId, ids: &[i64]) -> Result<(), StoreError>;
 
@@ -110,7 +158,8 @@ pub trait Outbox: Send + Sync + 'static {
     /// How far the index is behind, over all tenants.
     async fn stats(&self) -> Result<OutboxStats, StoreError>;
 
-    /// Queues every message of every tenant once more, and tells how many.
+    /// Queues every message and memory of every tenant once more, and tells how
+    /// many.
     async fn enqueue_everything(&self) -> Result<u64, StoreError>;
 }
 
@@ -177,6 +226,31 @@ impl Source for Store {
         Store::search_text(self, tenant, scope, query, filter, limit).await
     }
 
+    async fn hydrate_memories(
+        &self,
+        tenant: &TenantId,
+        owner: &MemoryOwner,
+        filter: &MemoryFilter,
+        ids: &[MemoryId],
+    ) -> Result<Vec<Memory>, StoreError> {
+        Store::hydrate_memories(self, tenant, owner, filter, ids).await
+    }
+
+    async fn search_memories(
+        &self,
+        tenant: &TenantId,
+        owner: &MemoryOwner,
+        query: &str,
+        filter: &MemoryFilter,
+        limit: u32,
+    ) -> Result<Vec<MemoryMatch>, StoreError> {
+        Store::search_memories(self, tenant, owner, query, filter, limit).await
+    }
+
+    fn memories_used(&self, tenant: &TenantId, memories: &[&Memory]) {
+        Store::memories_used(self, tenant, memories.iter().copied());
+    }
+
     fn is_ephemeral(&self, tenant: &TenantId, thread: ThreadId) -> bool {
         Store::is_ephemeral(self, tenant, thread)
     }
@@ -213,6 +287,30 @@ impl Outbox for StoreOutbox {
         ids: &[MessageId],
     ) -> Result<HashSet<MessageId>, StoreError> {
         self.store.readable(tenant, ids).await
+    }
+
+    async fn memory_records(
+        &self,
+        tenant: &TenantId,
+        ids: &[MemoryId],
+    ) -> Result<Vec<MemoryRecord>, StoreError> {
+        self.store.memory_records(tenant, ids).await
+    }
+
+    async fn present_memories(
+        &self,
+        tenant: &TenantId,
+        ids: &[MemoryId],
+    ) -> Result<HashSet<MemoryId>, StoreError> {
+        self.store.present_memories(tenant, ids).await
+    }
+
+    async fn memories_persisted(
+        &self,
+        tenant: &TenantId,
+        memories: &[(MemoryId, i64)],
+    ) -> Result<(), StoreError> {
+        self.store.memories_persisted(tenant, memories).await
     }
 
     async fn ack(&self, lease: LeaseId, ids: &[i64]) -> Result<(), StoreError> {

@@ -14,11 +14,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::uuid;
-use memory_contract::{AppId, MessageFilter, MessageId, Role, TenantId, ThreadId, UserId};
+use memory_contract::{
+    AppId, MemoryFilter, MemoryOrigin, MemoryOwner, MemoryType, MessageFilter, MessageId, Role,
+    TenantId, ThreadId, UserId,
+};
 use memory_recall::testing::{Fault, TestQdrant};
 use memory_recall::{
     Backend, BackendChoice, Candidate, Change, EmbeddingModel, Index, IndexConfig, IndexSchema,
-    IndexState, LexicalVector, Point, Prepared, RecallError, Search, Selection, open_index,
+    IndexState, LexicalVector, MemoryPoint, Point, Prepared, RecallError, Search, Selection,
+    Subject, open_index,
 };
 use memory_store::Scope;
 use serde_json::{Value, json};
@@ -156,9 +160,7 @@ fn by_meaning(selection: Selection) -> Search {
 }
 
 fn numbers(list: &[Candidate]) -> Vec<u128> {
-    list.iter()
-        .map(|one| one.message.uuid().as_u128())
-        .collect()
+    list.iter().map(|one| one.id.as_u128()).collect()
 }
 
 async fn found(index: &dyn Index, selection: Selection) -> Vec<u128> {
@@ -183,7 +185,7 @@ async fn preparing_tells_what_there_is() {
         let status = index.status(&TenantId::new("acme")).await;
         assert_eq!((status.state, status.points), (IndexState::Ready, 0));
         assert!(
-            status.collection.ends_with("-test-model-r1"),
+            status.collection.ends_with("-test-model-r2"),
             "{}",
             status.collection
         );
@@ -277,7 +279,10 @@ async fn no_tenant_sees_another_even_with_the_same_message_id() {
         let message = MessageId::from(uuid(1));
         let tenant = TenantId::new("rival");
         index
-            .apply(vec![Change::Delete { tenant, message }])
+            .apply(vec![Change::Delete {
+                tenant,
+                subject: Subject::Message(message),
+            }])
             .await
             .unwrap();
         assert_eq!(found(&*index, all("rival")).await, Vec::<u128>::new());
@@ -427,6 +432,180 @@ async fn filters_keep_what_they_say() {
     .await;
 }
 
+fn owner(user: &str) -> MemoryOwner {
+    MemoryOwner {
+        app: AppId::new("support"),
+        user: UserId::new(user),
+    }
+}
+
+/// A memory as a point, with the number's id and words.
+fn memory(number: u32, user: &str) -> MemoryPoint {
+    MemoryPoint {
+        memory: uuid(u128::from(number)).into(),
+        tenant: TenantId::new("acme"),
+        owner: owner(user),
+        kind: MemoryType::Semantic,
+        topics: vec![format!("topic {number}")],
+        entities: vec![format!("name {}", number % 2)],
+        origin: MemoryOrigin::Caller,
+        thread: Some(thread(1)),
+        holds: true,
+        created: OffsetDateTime::UNIX_EPOCH + Span::days(i64::from(number)),
+        dense: Some(vec![1.0, 0.0, 0.0, 0.0]),
+        lexical: words(&[number, 1_000]),
+    }
+}
+
+fn remember(points: impl IntoIterator<Item = MemoryPoint>) -> Vec<Change> {
+    points
+        .into_iter()
+        .map(|point| Change::UpsertMemory(Box::new(point)))
+        .collect()
+}
+
+fn memories(user: &str, filter: &MemoryFilter) -> Selection {
+    Selection::memories(&TenantId::new("acme"), &owner(user), filter)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_and_memories_never_find_each_other() {
+    each(|index| async move {
+        index.prepare().await.unwrap();
+        // The same ids, words and vectors on both sides.
+        index
+            .apply(learn((1..=3).map(|n| point(n, [1.0, 0.0, 0.0, 0.0]))))
+            .await
+            .unwrap();
+        index
+            .apply(remember((1..=4).map(|n| memory(n, "ada"))))
+            .await
+            .unwrap();
+        let all_of = MemoryFilter::default();
+        let both = |selection: Selection| {
+            let mut search = by_meaning(selection);
+            search.lexical = Some(words(&[1_000]));
+            search
+        };
+        let scopes = [
+            Scope::App(AppId::new("support")),
+            Scope::Thread(thread(1)),
+            Scope::User {
+                app: AppId::new("support"),
+                user: UserId::new("ada"),
+            },
+        ];
+        let listed = |mut list: Vec<u128>| {
+            list.sort_unstable();
+            list
+        };
+        for scope in scopes {
+            let selection =
+                Selection::new(&TenantId::new("acme"), &scope, &MessageFilter::default());
+            let found = index.search(both(selection)).await.unwrap();
+            for list in [&found.dense, &found.lexical] {
+                assert_eq!(listed(numbers(list)), [1, 2, 3], "{scope:?}");
+                assert!(list.iter().all(|one| one.depth > 0));
+            }
+        }
+        let found = index.search(both(memories("ada", &all_of))).await.unwrap();
+        for list in [&found.dense, &found.lexical] {
+            assert_eq!(listed(numbers(list)), [1, 2, 3, 4]);
+            assert!(list.iter().all(|one| one.depth == 0));
+        }
+        let tenant = TenantId::new("acme");
+        assert_eq!(index.status(&tenant).await.points, 7);
+        // A thread's end takes its messages alone; a deletion, one of the two.
+        let gone = vec![
+            Change::Purge {
+                tenant: tenant.clone(),
+                thread: thread(1),
+                up_to_seq: 2,
+            },
+            Change::Delete {
+                tenant: tenant.clone(),
+                subject: Subject::Memory(uuid(3).into()),
+            },
+        ];
+        index.apply(gone).await.unwrap();
+        let found = index.search(both(memories("ada", &all_of))).await.unwrap();
+        assert_eq!(listed(numbers(&found.dense)), [1, 2, 4]);
+        let scope = Scope::Thread(thread(1));
+        let selection = Selection::new(&tenant, &scope, &MessageFilter::default());
+        let found = index.search(both(selection)).await.unwrap();
+        assert_eq!(numbers(&found.dense), [3]);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn memories_are_found_by_their_labels_and_by_their_user_alone() {
+    each(|index| async move {
+        index.prepare().await.unwrap();
+        let mut points: Vec<MemoryPoint> = (1..=4).map(|n| memory(n, "ada")).collect();
+        points[1].holds = false;
+        points[2].kind = MemoryType::Episodic;
+        points[3].origin = MemoryOrigin::Extracted;
+        points[3].thread = None;
+        points.push(memory(5, "bob"));
+        points.push(memory(6, ""));
+        index.apply(remember(points)).await.unwrap();
+        let found = async |user: &str, filter: MemoryFilter| {
+            let search = by_meaning(memories(user, &filter));
+            let mut found = numbers(&index.search(search).await.unwrap().dense);
+            found.sort_unstable();
+            found
+        };
+        let filter = MemoryFilter::default;
+        assert_eq!(found("ada", filter()).await, [1, 3, 4]);
+        assert_eq!(found("bob", filter()).await, [5]);
+        assert_eq!(found("", filter()).await, [6]);
+        assert_eq!(found("eve", filter()).await, Vec::<u128>::new());
+        let all = || MemoryFilter {
+            superseded: true,
+            ..filter()
+        };
+        assert_eq!(found("ada", all()).await, [1, 2, 3, 4]);
+        let episodic = MemoryFilter {
+            kind: Some(MemoryType::Episodic),
+            ..filter()
+        };
+        assert_eq!(found("ada", episodic).await, [3]);
+        let topics = MemoryFilter {
+            topics: vec![
+                "topic 1".to_owned(),
+                "topic 3".to_owned(),
+                "topic".to_owned(),
+            ],
+            ..filter()
+        };
+        assert_eq!(found("ada", topics).await, [1, 3]);
+        let entities = MemoryFilter {
+            entities: vec!["name 0".to_owned()],
+            ..all()
+        };
+        assert_eq!(found("ada", entities).await, [2, 4]);
+        let origins = MemoryFilter {
+            origins: vec![MemoryOrigin::Extracted, MemoryOrigin::WorkingMemory],
+            ..filter()
+        };
+        assert_eq!(found("ada", origins).await, [4]);
+        let of_thread = MemoryFilter {
+            thread: Some(thread(1)),
+            ..filter()
+        };
+        assert_eq!(found("ada", of_thread).await, [1, 3]);
+        let day = |n: i64| Some(OffsetDateTime::UNIX_EPOCH + Span::days(n));
+        let between = MemoryFilter {
+            after: day(3),
+            before: day(4),
+            ..filter()
+        };
+        assert_eq!(found("ada", between).await, [3]);
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn changes_are_carried_out_in_order_and_once() {
     each(|index| async move {
@@ -437,7 +616,7 @@ async fn changes_are_carried_out_in_order_and_once() {
         let tenant = TenantId::new("acme");
         let delete = |number| Change::Delete {
             tenant: tenant.clone(),
-            message: uuid(number).into(),
+            subject: Subject::Message(uuid(number).into()),
         };
         let mut changes = learn(points.clone());
         changes.push(delete(2));
@@ -462,10 +641,7 @@ async fn changes_are_carried_out_in_order_and_once() {
             assert_eq!(found(&*index, all("acme")).await, [1, 4, 5, 6]);
         }
         let moved = index.search(by_meaning(all("acme"))).await.unwrap().dense;
-        let one = moved
-            .iter()
-            .find(|one| one.message.uuid() == uuid(1))
-            .unwrap();
+        let one = moved.iter().find(|one| one.id == uuid(1)).unwrap();
         assert_eq!(one.seq, 9);
         // The empty change and one of nothing are fine.
         index.apply(Vec::new()).await.unwrap();
@@ -789,7 +965,7 @@ async fn the_alias_moves_once_the_new_collection_is_whole() {
     };
     let other = open_index(&config, IndexSchema::new("memory", Some(&model))).unwrap();
     let second = other.schema().collection().to_owned();
-    assert_eq!(second, "memory-another-model-r1");
+    assert_eq!(second, "memory-another-model-r2");
     other.prepare().await.unwrap();
     other.mark_rebuilding(true).await.unwrap();
     assert_eq!(server.aliases(), alias(&first));

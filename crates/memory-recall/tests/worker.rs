@@ -398,7 +398,7 @@ async fn words_of_the_messages_before_lead_to_a_message() {
         })
         .await
         .unwrap();
-    let ids: Vec<MessageId> = found.lexical.iter().map(|one| one.message).collect();
+    let ids: Vec<MessageId> = found.lexical.iter().map(|one| one.id.into()).collect();
     assert_eq!(ids.len(), 2);
     assert_eq!(ids[1], answer);
     working.end().await;

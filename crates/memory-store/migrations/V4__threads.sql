@@ -27,6 +27,8 @@ BEGIN
     PERFORM recollect.erase_nodes(p_tenant, p_thread);
     PERFORM recollect.erase_plans(p_tenant, p_thread);
     PERFORM recollect.forget_distillates(p_tenant, p_thread);
+    PERFORM recollect.forget_sources(p_tenant, p_thread, NULL);
+    UPDATE recollect.memories SET thread_id = NULL WHERE tenant_id = p_tenant AND thread_id = p_thread;
     DELETE FROM recollect.requests WHERE tenant_id = p_tenant AND thread_id = p_thread;
     -- Not what a worker has claimed: if it dies, its replay finds the message gone.
     DELETE FROM recollect.outbox
@@ -123,6 +125,7 @@ BEGIN
     PERFORM recollect.erase_nodes(p_tenant, p_thread);
     PERFORM recollect.erase_plans(p_tenant, p_thread);
     PERFORM recollect.forget_distillates(p_tenant, p_thread);
+    PERFORM recollect.forget_sources(p_tenant, p_thread, NULL);
     -- The purge covers whatever waits.
     -- Not what a worker has claimed: if it dies, its replay finds the message gone.
     DELETE FROM recollect.outbox

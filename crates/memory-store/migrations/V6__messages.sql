@@ -291,6 +291,7 @@ BEGIN
         RETURNING id
     )
     SELECT GREATEST(revision, max(queued.id)) INTO revision FROM queued;
+    PERFORM recollect.forget_sources(p_tenant, p_thread, p_message);
 
     IF v_head = p_message THEN
         -- The head falls back to the nearest readable message on its path, or

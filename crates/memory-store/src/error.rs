@@ -1,6 +1,6 @@
 //! What can go wrong.
 
-use memory_contract::MessageId;
+use memory_contract::{MemoryId, MessageId};
 
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +14,32 @@ pub enum StoreError {
     /// The tenant has registered no such file.
     #[error("no such file is registered")]
     FileNotFound,
+    /// The tenant has no such memory, or not any more.
+    #[error("there is no such memory")]
+    MemoryNotFound,
+    /// The memory was changed meanwhile.
+    #[error("the memory was changed meanwhile")]
+    MemoryChanged,
+    /// Another memory of the user says the same, or this one itself.
+    #[error("the memory {id} says the same")]
+    MemoryKnown {
+        /// The memory.
+        id: MemoryId,
+    },
+    /// A source is no readable message of the memory's app and user.
+    #[error("source {place} of a memory is no message of its app and user")]
+    MemorySourceNotFound {
+        /// The place of the memory in the request, from 0, where it has several.
+        index: Option<usize>,
+        /// The place of the source, from 0.
+        place: usize,
+    },
+    /// Memories have been extracted up to another place of the thread.
+    #[error("the thread was extracted from by somebody else")]
+    ExtractionMoved,
+    /// Long-term memory is switched off.
+    #[error("long-term memory is switched off")]
+    LongTermMemoryOff,
     /// The app and user have a thread with this session key.
     #[error("a thread with this session key exists")]
     ThreadExists,
@@ -183,6 +209,12 @@ impl StoreError {
             Self::ThreadNotFound
             | Self::MessageNotFound
             | Self::FileNotFound
+            | Self::MemoryNotFound
+            | Self::MemoryChanged
+            | Self::MemoryKnown { .. }
+            | Self::MemorySourceNotFound { .. }
+            | Self::ExtractionMoved
+            | Self::LongTermMemoryOff
             | Self::ThreadExists
             | Self::MessageExists { .. }
             | Self::RequestReused

@@ -7,11 +7,11 @@ use memory_contract::{AppId, Message, MessageId, TenantId, ThreadId, UserId};
 use uuid::Uuid;
 
 use crate::{
-    DeadLetter, OutboxStats, Page, Store, StoreError,
+    DeadLetter, DeadSubject, OutboxStats, Page, Store, StoreError,
     outbox::read_stats,
     query::{Params, query},
     recall::uuids,
-    rows::{self, column, only, optional_id},
+    rows::{self, column, only},
     thread::one_more,
 };
 
@@ -85,8 +85,8 @@ impl Store {
         found.iter().map(|row| rows::id(row, 0)).collect()
     }
 
-    /// Queues the readable messages of a tenant, or of one of its threads, for
-    /// indexing, dead letters included; those that wait in the queue already
+    /// Queues the readable messages of a tenant and its memories, or the messages
+    /// of one of its threads, for indexing, dead letters included; those that wait in the queue already
     /// are not queued twice. Returns how many were queued. Idempotent. It works
     /// page by page, so after an error a part has been queued.
     ///
@@ -98,6 +98,9 @@ impl Store {
         thread: Option<ThreadId>,
     ) -> Result<i64, StoreError> {
         let mut queued = self.requeue_dead(tenant, thread).await?;
+        if thread.is_none() {
+            queued += self.enqueue_memories(tenant).await?;
+        }
         let last_thread = thread.map_or(Uuid::max(), ThreadId::uuid);
         let noted_thread = thread.map(ThreadId::uuid);
         let (mut after_thread, mut after_seq) = (thread.map_or(Uuid::nil(), ThreadId::uuid), 0_i64);
@@ -178,9 +181,14 @@ impl Store {
         let letters = found
             .iter()
             .map(|row| {
+                let thread = rows::id(row, 1)?;
+                let subject = match (column(row, 6)?, column::<Option<Uuid>>(row, 2)?) {
+                    ("memory", Some(id)) => DeadSubject::Memory(id.into()),
+                    (_, Some(id)) => DeadSubject::Message(thread, id.into()),
+                    (_, None) => DeadSubject::Thread(thread),
+                };
                 let letter = DeadLetter {
-                    thread: rows::id(row, 1)?,
-                    message: optional_id(row, 2)?,
+                    subject,
                     attempts: column(row, 3)?,
                     error: column(row, 4)?,
                     failed: column(row, 5)?,

@@ -15,6 +15,7 @@ mod index;
 mod iteration;
 mod keyring;
 mod ledger;
+mod memories;
 mod message;
 mod migrate;
 mod nodes;
@@ -54,11 +55,17 @@ pub use keyring::{Keyring, new_key};
 pub use ledger::{
     Branching, Entry, Ledger, LedgerCount, LedgerFault, LedgerRow, LedgerState, LedgerStretch,
 };
+pub use memories::{
+    AddedMemories, AddedMemory, ChangedMemory, DeletedMemory, Extracted, Extraction, Fact, Forget,
+    Forgotten, MemoryMatch, MemoryRecord, MemoryWithHistory, SupersededMemory,
+};
 pub use message::{History, HistoryQuery, MessageQuery, Order};
 pub use migrate::{MigrationReport, migrate};
 pub use nodes::{AddedTurn, Deletion, Node, NodeMemory, NodeStats, NodeStatus, NodeTurn};
 pub use objects::{Objects, ObjectsConfig, waiting_until};
-pub use outbox::{Claim, DeadLetter, Failure, Job, JobKind, LeaseId, Outbox, OutboxStats};
+pub use outbox::{
+    Claim, DeadLetter, DeadSubject, Failure, Job, JobKind, LeaseId, Outbox, OutboxStats,
+};
 pub use plan::PlanStepChange;
 pub use policy::{AppPolicy, Policies};
 pub use pool::PoolStatus;
@@ -68,7 +75,7 @@ pub use secret::{Secret, Secrets};
 pub use store::{Page, Store};
 pub use thread::{Erased, NewThread, Resolved, ThreadChange, ThreadQuery};
 pub use transaction::{Refusals, Transaction, TransactionQuery};
-pub use watch::{Change, Place, Watch};
+pub use watch::{Change, Watch, WatchPlace};
 
 /// A pgbench script that appends one message, as the service does and without
 /// the service: the floor that `memory-bench` measures appends against.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memory_contract::{MessageId, TenantId, ThreadId};
+use memory_contract::{MemoryId, MessageId, TenantId, ThreadId};
 use time::OffsetDateTime;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -13,7 +13,7 @@ use crate::{
     migrate,
     pool::{Pool, PoolStatus, Role},
     query::{Params, query},
-    rows::{self, column, only, optional_id},
+    rows::{self, column, only},
 };
 
 /// Characters of an error that are kept.
@@ -65,7 +65,7 @@ pub struct Job {
     pub id: i64,
     /// Whose it is.
     pub tenant: TenantId,
-    /// The thread.
+    /// The thread; nil for a memory.
     pub thread: ThreadId,
     /// The seq of the message, or the last one to purge.
     pub seq: i64,
@@ -86,6 +86,10 @@ pub enum JobKind {
     Delete(MessageId),
     /// Forget all messages of the thread whose seq is at most the job's.
     Purge,
+    /// Learn a memory, or learn it anew.
+    UpsertMemory(MemoryId),
+    /// Forget a memory.
+    DeleteMemory(MemoryId),
 }
 
 /// A job that did not succeed.
@@ -114,16 +118,25 @@ pub struct OutboxStats {
 /// A change that was given up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeadLetter {
-    /// The thread.
-    pub thread: ThreadId,
-    /// The message; `None` for the whole thread.
-    pub message: Option<MessageId>,
+    /// What it is about.
+    pub subject: DeadSubject,
     /// Tries.
     pub attempts: i32,
     /// The error of the last one.
     pub error: String,
     /// When it was given up.
     pub failed: OffsetDateTime,
+}
+
+/// What a change that was given up is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeadSubject {
+    /// A message.
+    Message(ThreadId, MessageId),
+    /// All messages of a thread.
+    Thread(ThreadId),
+    /// A memory.
+    Memory(MemoryId),
 }
 
 impl Outbox {
@@ -253,7 +266,7 @@ impl Outbox {
         read_stats(&only(self.pool.call(query!("outbox/stats"), &[]).await?)?)
     }
 
-    /// All tenants that have threads, in order, at most `limit`, after `after`.
+    /// All tenants that have threads or memories, in order, at most `limit`, after `after`.
     ///
     /// # Errors
     /// Only those of the database.
@@ -338,11 +351,14 @@ pub(crate) fn read_stats(row: &Row) -> Result<OutboxStats, StoreError> {
 }
 
 fn job(row: &Row) -> Result<Job, StoreError> {
-    let kind = match (column(row, 5)?, optional_id(row, 3)?) {
-        ("upsert", Some(message)) => JobKind::Upsert(message),
-        ("delete", Some(message)) => JobKind::Delete(message),
-        ("purge", None) => JobKind::Purge,
-        (op, _) => {
+    let id: Option<Uuid> = column(row, 3)?;
+    let kind = match (column(row, 8)?, column(row, 5)?, id) {
+        ("message", "upsert", Some(id)) => JobKind::Upsert(id.into()),
+        ("message", "delete", Some(id)) => JobKind::Delete(id.into()),
+        ("message", "purge", None) => JobKind::Purge,
+        ("memory", "upsert", Some(id)) => JobKind::UpsertMemory(id.into()),
+        ("memory", "delete", Some(id)) => JobKind::DeleteMemory(id.into()),
+        (_, op, _) => {
             return Err(StoreError::Corrupt {
                 what: "outbox",
                 why: format!("its operation is {op:?}"),

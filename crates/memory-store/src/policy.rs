@@ -32,6 +32,14 @@ pub struct Policies {
 }
 
 impl Policies {
+    /// Reads both from the rows of their queries.
+    pub(crate) fn of(threads: &[Row], policies: &[Row]) -> Result<Self, StoreError> {
+        Ok(Self {
+            thread: one_thread(threads)?,
+            app: first_policy(policies)?,
+        })
+    }
+
     /// The policy that holds for a request.
     pub fn effective(&self, request: &MemoryPolicy) -> EffectivePolicy {
         EffectivePolicy::of(&self.app, &self.thread.policy, request)
@@ -66,10 +74,7 @@ impl Store {
         let [threads, policies] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
         };
-        Ok(Policies {
-            thread: one_thread(threads)?,
-            app: first_policy(policies)?,
-        })
+        Policies::of(threads, policies)
     }
 
     /// Reads the thread of a session, if there is one, with the policy of its
@@ -103,12 +108,7 @@ impl Store {
         let [threads, policies] = results.as_slice() else {
             return Ok((None, MemoryPolicy::default()));
         };
-        let thread = match one_thread(threads) {
-            Ok(thread) => Some(thread),
-            Err(StoreError::ThreadNotFound) => None,
-            Err(error) => return Err(error),
-        };
-        Ok((thread, first_policy(policies)?))
+        session_policies_of(threads, policies)
     }
 
     /// Reads the policy of an app; one that has none has an empty one.
@@ -201,6 +201,19 @@ impl Store {
             .collect::<Result<_, StoreError>>()?;
         Ok(Page::cut(policies, limit))
     }
+}
+
+/// Reads the thread of a session, if there is one, and the policy of its app.
+pub(crate) fn session_policies_of(
+    threads: &[Row],
+    policies: &[Row],
+) -> Result<(Option<Thread>, MemoryPolicy), StoreError> {
+    let thread = match one_thread(threads) {
+        Ok(thread) => Some(thread),
+        Err(StoreError::ThreadNotFound) => None,
+        Err(error) => return Err(error),
+    };
+    Ok((thread, first_policy(policies)?))
 }
 
 fn first_policy(rows: &[Row]) -> Result<MemoryPolicy, StoreError> {

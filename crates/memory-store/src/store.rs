@@ -7,6 +7,7 @@ use crate::{
     cache::Windows,
     config::Database,
     ephemeral::Ephemeral,
+    memories::Uses,
     migrate,
     pool::{Pool, PoolStatus, Role},
     query::query,
@@ -28,6 +29,9 @@ pub struct Store {
     pub(crate) main: Pool,
     pub(crate) objects: Option<Objects>,
     pub(crate) feeds: Feeds,
+    pub(crate) uses: Uses,
+    /// Whether there is long-term memory.
+    pub(crate) remembers: bool,
 }
 
 /// One page of a list.
@@ -76,6 +80,8 @@ impl Store {
         }
         Ok(Self {
             feeds: Feeds::new(config, &pool, &main),
+            uses: Uses::new(pool.clone()),
+            remembers: true,
             pool,
             main,
             windows: Windows::default(),

@@ -102,7 +102,8 @@ fn thread_lexeme(thread: ThreadId) -> String {
     format!("~t{}", thread.uuid().simple())
 }
 
-fn user_lexeme(tenant: &TenantId, app: &AppId, user: &UserId) -> String {
+/// The lexeme that stands for a user of an app.
+pub(crate) fn user_lexeme(tenant: &TenantId, app: &AppId, user: &UserId) -> String {
     format!(
         "~u{}",
         short_digest(&[tenant.as_str(), app.as_str(), user.as_str()])

@@ -25,6 +25,9 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
             "ContextService/BuildContext",
             "FileService/GetFile",
             "FileService/ListFiles",
+            "MemoryService/GetMemory",
+            "MemoryService/ListMemories",
+            "MemoryService/SearchMemories",
             "MessageService/ExportMessages",
             "MessageService/GetHistory",
             "MessageService/GetMessage",
@@ -51,6 +54,9 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
         &[
             "AdminService/Reindex",
             "FileService/RegisterFile",
+            "MemoryService/AddMemories",
+            "MemoryService/SupersedeMemory",
+            "MemoryService/UpdateMemory",
             "MessageService/AppendMessages",
             "MessageService/ImportMessages",
             "NodeMemoryService/AddNodeTurn",
@@ -70,6 +76,8 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
         "erase",
         &[
             "FileService/DeleteFile",
+            "MemoryService/DeleteMemory",
+            "MemoryService/ForgetMemories",
             "MessageService/DeleteMessage",
             "NodeMemoryService/ClearNodeMemory",
             "PlanService/DeletePlan",

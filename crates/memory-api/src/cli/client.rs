@@ -5,7 +5,7 @@ use std::time::Duration;
 use memory_contract::proto::{
     admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
     file_service_client::FileServiceClient, ledger_service_client::LedgerServiceClient,
-    message_service_client::MessageServiceClient,
+    memory_service_client::MemoryServiceClient, message_service_client::MessageServiceClient,
     node_memory_service_client::NodeMemoryServiceClient,
     observation_service_client::ObservationServiceClient, plan_service_client::PlanServiceClient,
     policy_service_client::PolicyServiceClient, recall_service_client::RecallServiceClient,
@@ -142,6 +142,11 @@ impl Client {
     /// LedgerService.
     pub fn ledgers(&self) -> LedgerServiceClient<Transport> {
         LedgerServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
+    }
+
+    /// MemoryService.
+    pub fn memories(&self) -> MemoryServiceClient<Transport> {
+        MemoryServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
     }
 
     /// AdminService.

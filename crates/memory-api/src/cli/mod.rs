@@ -28,6 +28,7 @@ pub async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Export(args) => commands::export::run(args).await,
         Command::Recall(args) => commands::recall::run(args).await,
         Command::Context(args) => commands::context::run(args).await,
+        Command::Memory(args) => commands::memory::run(args).await,
         Command::Threads(args) => commands::threads::run(args).await,
         Command::History(args) => commands::history::run(args).await,
         Command::Plan(args) => commands::plan::run(args).await,

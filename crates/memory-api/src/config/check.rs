@@ -83,6 +83,11 @@ impl Config {
             SECOND..=DAY,
         )?;
         span(
+            "worker.forget_interval",
+            worker.forget_interval,
+            SECOND..=DAY,
+        )?;
+        span(
             "worker.nodes.flush_after",
             worker.nodes.flush_after,
             Duration::from_millis(10)..=DAY,

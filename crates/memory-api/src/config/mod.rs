@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 
 pub use load::{ConfigError, EffectiveValue, Loaded, Provenance};
 pub use sections::{
-    AuthConfig, KeyConfig, LogFormat, NodeWorkConfig, ServerConfig, TelemetryConfig, WorkerConfig,
+    AuthConfig, KeyConfig, LogFormat, MemoriesConfig, NodeWorkConfig, ServerConfig,
+    TelemetryConfig, WorkerConfig,
 };
 pub use sources::{Sources, ValueSource};
 
@@ -40,6 +41,8 @@ pub struct Config {
     pub ephemeral: EphemeralConfig,
     /// Object storage.
     pub objects: ObjectsConfig,
+    /// Long-term memory.
+    pub memories: MemoriesConfig,
     /// The vector index.
     pub index: IndexConfig,
     /// The embedding model.

@@ -109,6 +109,10 @@ pub struct WorkerConfig {
     /// 1s to 24h. Default: 1h.
     #[serde(with = "humantime_serde")]
     pub request_sweep_interval: Duration,
+    /// How often long-term memories are forgotten as apps' policies say. 1s to
+    /// 24h. Default: 1h.
+    #[serde(with = "humantime_serde")]
+    pub forget_interval: Duration,
     /// Indexing.
     pub indexer: IndexerConfig,
     /// Memories of nodes.
@@ -120,9 +124,26 @@ impl Default for WorkerConfig {
         Self {
             expiry_interval: Duration::from_secs(60),
             request_sweep_interval: Duration::from_secs(3_600),
+            forget_interval: Duration::from_secs(3_600),
             indexer: IndexerConfig::default(),
             nodes: NodeWorkConfig::default(),
         }
+    }
+}
+
+/// Long-term memory.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MemoriesConfig {
+    /// Whether there is long-term memory. Switched off, its calls are refused,
+    /// nothing is extracted or indexed, and contexts have no memories; what was
+    /// stored before stays. Default: true.
+    pub enabled: bool,
+}
+
+impl Default for MemoriesConfig {
+    fn default() -> Self {
+        Self { enabled: true }
     }
 }
 

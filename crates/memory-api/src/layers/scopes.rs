@@ -13,6 +13,9 @@ const READ: &[(&str, &str)] = &[
     ("FileService", "ListFiles"),
     ("LedgerService", "ListLedger"),
     ("LedgerService", "VerifyThread"),
+    ("MemoryService", "GetMemory"),
+    ("MemoryService", "ListMemories"),
+    ("MemoryService", "SearchMemories"),
     ("MessageService", "ExportMessages"),
     ("MessageService", "GetHistory"),
     ("MessageService", "GetMessage"),
@@ -38,6 +41,9 @@ const READ: &[(&str, &str)] = &[
 const WRITE: &[(&str, &str)] = &[
     ("AdminService", "Reindex"),
     ("FileService", "RegisterFile"),
+    ("MemoryService", "AddMemories"),
+    ("MemoryService", "SupersedeMemory"),
+    ("MemoryService", "UpdateMemory"),
     ("MessageService", "AppendMessages"),
     ("MessageService", "ImportMessages"),
     ("NodeMemoryService", "AddNodeTurn"),
@@ -55,6 +61,8 @@ const WRITE: &[(&str, &str)] = &[
 /// Calls that erase.
 const ERASE: &[(&str, &str)] = &[
     ("FileService", "DeleteFile"),
+    ("MemoryService", "DeleteMemory"),
+    ("MemoryService", "ForgetMemories"),
     ("MessageService", "DeleteMessage"),
     ("NodeMemoryService", "ClearNodeMemory"),
     ("PlanService", "DeletePlan"),

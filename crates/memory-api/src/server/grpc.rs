@@ -8,6 +8,7 @@ use memory_contract::proto::context_service_server::ContextServiceServer;
 use memory_contract::proto::file_service_server::FileServiceServer;
 use memory_contract::proto::key_service_server::KeyServiceServer;
 use memory_contract::proto::ledger_service_server::LedgerServiceServer;
+use memory_contract::proto::memory_service_server::MemoryServiceServer;
 use memory_contract::proto::message_service_server::MessageServiceServer;
 use memory_contract::proto::node_memory_service_server::NodeMemoryServiceServer;
 use memory_contract::proto::observation_service_server::ObservationServiceServer;
@@ -32,8 +33,8 @@ use crate::config::Config;
 use crate::layers::{Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, Record, Repair};
 use crate::refusals::RefusalLog;
 use crate::services::{
-    About, Admin, Contexts, Files, Keys, Ledgers, Messages, Nodes, Observations, Plans, Policies,
-    Recalls, SecretStore, Threads, Watching,
+    About, Admin, Contexts, Files, Keys, Ledgers, Memories, Messages, Nodes, Observations, Plans,
+    Policies, Recalls, SecretStore, Threads, Watching,
 };
 
 /// The largest request. An append may have 3 MiB of messages.
@@ -146,6 +147,11 @@ pub(super) fn routes(
         store: store.clone(),
         recall: recall.clone(),
     };
+    let memories = Memories {
+        store: store.clone(),
+        recall: recall.clone(),
+        indexer: indexer_handle.clone(),
+    };
     let nodes = Nodes {
         store: store.clone(),
     };
@@ -197,6 +203,7 @@ pub(super) fn routes(
         .add_service(with_limits!(RecallServiceServer::new(recalls)))
         .add_service(with_limits!(ContextServiceServer::new(contexts)))
         .add_service(with_limits!(PolicyServiceServer::new(policies)))
+        .add_service(with_limits!(MemoryServiceServer::new(memories)))
         .add_service(with_limits!(NodeMemoryServiceServer::new(nodes)))
         .add_service(with_limits!(PlanServiceServer::new(plans)))
         .add_service(with_limits!(FileServiceServer::new(files)))

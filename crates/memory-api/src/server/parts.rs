@@ -53,6 +53,7 @@ pub(super) async fn open(
     let store = store
         .with_cache(&config.cache)
         .with_ephemeral(&config.ephemeral)
+        .with_long_term_memory(config.memories.enabled)
         .with_objects(objects(&config.objects)?);
     let loaded = loading
         .await

@@ -11,7 +11,9 @@ use memory_contract::proto::{
 };
 use memory_contract::{PageToken, ThreadId, check, duration, limits, timestamp};
 use memory_recall::{Index, IndexState, IndexerHandle, LastError};
-use memory_store::{DeadLetter, NodeStatus, Objects, Store, Transaction, TransactionQuery};
+use memory_store::{
+    DeadLetter, DeadSubject, NodeStatus, Objects, Store, Transaction, TransactionQuery,
+};
 use time::OffsetDateTime;
 use tonic::{Request, Response, Status, async_trait};
 
@@ -265,15 +267,20 @@ impl Admin {
 
 fn dead_letter(letter: DeadLetter) -> proto::DeadLetter {
     let DeadLetter {
-        thread,
-        message,
+        subject,
         attempts,
         error,
         failed,
     } = letter;
+    let (thread, message, memory) = match subject {
+        DeadSubject::Message(thread, message) => (Some(thread), Some(message), None),
+        DeadSubject::Thread(thread) => (Some(thread), None, None),
+        DeadSubject::Memory(memory) => (None, None, Some(memory)),
+    };
     proto::DeadLetter {
-        thread_id: thread.to_string(),
+        thread_id: thread.map(|id| id.to_string()).unwrap_or_default(),
         message_id: message.map(|id| id.to_string()).unwrap_or_default(),
+        memory_id: memory.map(|id| id.to_string()).unwrap_or_default(),
         attempts,
         last_error: error,
         fail_time: Some(timestamp(failed)),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use memory_contract::proto::{WatchThreadRequest, WatchThreadResponse};
 use memory_contract::{Cursor, Invalid, TenantId, ThreadId, timestamp};
-use memory_store::{Change, Place, Store, Transaction, Watch, acting, actor};
+use memory_store::{Change, Store, Transaction, Watch, WatchPlace, acting, actor};
 use time::OffsetDateTime;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -156,7 +156,7 @@ async fn send(mut watch: Watch, stream: &Stream, sender: &Sender) -> Result<End,
 fn event(stream: &Stream, change: Change) -> WatchThreadResponse {
     let Change {
         transaction,
-        place: Place { chat, main },
+        place: WatchPlace { chat, main },
     } = change;
     let Transaction {
         actor,
@@ -178,11 +178,15 @@ fn event(stream: &Stream, change: Change) -> WatchThreadResponse {
 }
 
 /// Reads a cursor.
-fn place(stream: &Stream, cursor: &str, retention: Duration) -> Result<Option<Place>, Invalid> {
+fn place(
+    stream: &Stream,
+    cursor: &str,
+    retention: Duration,
+) -> Result<Option<WatchPlace>, Invalid> {
     let Some([chat, main]) = Cursor::place(stream, cursor)? else {
         return Ok(None);
     };
-    let place = Place { chat, main };
+    let place = WatchPlace { chat, main };
     let (time, now) = (place.time(), OffsetDateTime::now_utc());
     if time < now - retention {
         return Err(Invalid::new(
@@ -223,7 +227,7 @@ mod tests {
             place(stream, &Cursor::at(&own, place_of), DAY).map_err(|invalid| invalid.field)
         };
         let [chat, main] = at(now - DAY / 2);
-        let good = Ok(Some(Place { chat, main }));
+        let good = Ok(Some(WatchPlace { chat, main }));
         assert_eq!(check(&own, [chat, main]), good);
         for (other, at) in [
             (stream("a", 2), at(now)),

@@ -201,6 +201,12 @@ impl Answer {
                 ErrorReason::FileNotFound,
                 "no such file is registered",
             ),
+            error @ (StoreError::MemoryNotFound
+            | StoreError::MemoryChanged
+            | StoreError::MemoryKnown { .. }
+            | StoreError::MemorySourceNotFound { .. }
+            | StoreError::ExtractionMoved
+            | StoreError::LongTermMemoryOff) => Self::memory(error),
             StoreError::ThreadExists => Self::new(
                 Code::AlreadyExists,
                 ErrorReason::ThreadAlreadyExists,
@@ -340,6 +346,39 @@ impl Answer {
                     "the object storage does not answer; what was added is safe, come back a little later",
                 )
             }
+            other => Self::internal(&other),
+        }
+    }
+
+    /// What goes wrong with long-term memories alone.
+    fn memory(error: StoreError) -> Self {
+        match error {
+            StoreError::MemoryNotFound => Self::new(
+                Code::NotFound,
+                ErrorReason::MemoryNotFound,
+                "there is no such memory",
+            ),
+            StoreError::MemoryChanged => Self::new(
+                Code::Aborted,
+                ErrorReason::EtagChanged,
+                "the memory was changed meanwhile; read it again, and decide anew",
+            ),
+            StoreError::MemoryKnown { id } => Self::invalid(vec![Invalid::new(
+                "text",
+                format!("must be another text: the memory {id} says the same"),
+            )]),
+            StoreError::MemorySourceNotFound { index, place } => {
+                let memory = index.map(|index| format!("memories[{index}]."));
+                Self::invalid(vec![Invalid::new(
+                    format!("{}source_message_ids[{place}]", memory.unwrap_or_default()),
+                    "must be a message of the same app and user",
+                )])
+            }
+            StoreError::LongTermMemoryOff => Self::new(
+                Code::FailedPrecondition,
+                ErrorReason::LongTermMemoryOff,
+                "long-term memory is switched off on this server: set memories.enabled",
+            ),
             other => Self::internal(&other),
         }
     }

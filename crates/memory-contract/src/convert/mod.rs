@@ -4,6 +4,7 @@
 mod file;
 mod json;
 mod key;
+mod memory;
 mod message;
 mod node;
 mod plan;
@@ -14,6 +15,7 @@ mod thread;
 pub use file::{file_location_from, file_ref_from, new_file_from, transfer_method_from};
 pub use json::{object as object_from, to_struct};
 pub use key::key_scopes_from;
+pub use memory::{memories_from, memory_change_from, memory_filter_from, memory_from};
 pub use message::{filter_from, new_messages_from, user_parts_from};
 pub use node::{node_parent_from, node_turn_from};
 pub use plan::{iteration_from, plan_from, step_status_from};

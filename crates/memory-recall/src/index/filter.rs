@@ -1,11 +1,13 @@
 //! The one place where filters are made. A tenant is always in them.
 
-use memory_contract::{MessageFilter, MessageId, TenantId, ThreadId};
+use memory_contract::{MemoryFilter, MemoryOwner, MessageFilter, TenantId, ThreadId};
 use memory_store::Scope;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 use uuid::Uuid;
+
+use super::Subject;
 
 /// Names of payload fields. What a caller names lies under [`field::META`], as
 /// values and never as names, so it cannot stand in for one of ours.
@@ -15,6 +17,7 @@ pub(crate) mod field {
     pub(crate) const USER: &str = "user";
     pub(crate) const THREAD: &str = "thread";
     pub(crate) const MESSAGE: &str = "message";
+    pub(crate) const MEMORY: &str = "memory";
     pub(crate) const KIND: &str = "kind";
     pub(crate) const ROLE: &str = "role";
     pub(crate) const NAME: &str = "name";
@@ -25,6 +28,32 @@ pub(crate) mod field {
     pub(crate) const SHORT: &str = "short";
     pub(crate) const SAID: &str = "said";
     pub(crate) const META: &str = "meta";
+}
+
+/// What a point stands for, as the payload tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Message,
+    Memory,
+}
+
+impl Kind {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Message => "message",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+/// What of a memory is kept as tags, beside a message's metadata: the kind of the
+/// point keeps the two apart.
+pub(crate) mod label {
+    pub(crate) const TYPE: &str = "type";
+    pub(crate) const TOPIC: &str = "topic";
+    pub(crate) const ENTITY: &str = "entity";
+    pub(crate) const ORIGIN: &str = "origin";
+    pub(crate) const HOLDS: &str = "holds";
 }
 
 /// Which points of one tenant are meant.
@@ -44,7 +73,7 @@ pub(crate) enum Condition {
 }
 
 impl Selection {
-    /// All points of a tenant.
+    /// All points of a tenant, whatever they stand for.
     pub fn tenant(tenant: &TenantId) -> Self {
         Self {
             tenant: tenant.clone(),
@@ -54,7 +83,7 @@ impl Selection {
 
     /// The messages of a tenant within a scope that a filter keeps.
     pub fn new(tenant: &TenantId, scope: &Scope, filter: &MessageFilter) -> Self {
-        let mut selection = Self::tenant(tenant);
+        let mut selection = Self::of(tenant, Kind::Message);
         match scope {
             Scope::Thread(thread) => selection.is(field::THREAD, thread.to_string()),
             Scope::User { app, user } => {
@@ -92,9 +121,45 @@ impl Selection {
         selection
     }
 
+    /// The memories of one user of a tenant that a filter keeps. An empty user is
+    /// one of its own.
+    pub fn memories(tenant: &TenantId, owner: &MemoryOwner, filter: &MemoryFilter) -> Self {
+        let MemoryFilter {
+            kind,
+            topics,
+            entities,
+            thread,
+            origins,
+            after,
+            before,
+            superseded,
+        } = filter;
+        let mut selection = Self::of(tenant, Kind::Memory);
+        selection.is(field::APP, owner.app.as_str());
+        selection.is(field::USER, owner.user.as_str());
+        if let Some(thread) = thread {
+            selection.is(field::THREAD, thread.to_string());
+        }
+        if !superseded {
+            selection.any(label::HOLDS, ["true"]);
+        }
+        selection.any(label::TYPE, kind.map(|kind| kind.as_str()));
+        selection.any(label::TOPIC, topics.iter().map(String::as_str));
+        selection.any(label::ENTITY, entities.iter().map(String::as_str));
+        selection.any(label::ORIGIN, origins.iter().map(|origin| origin.as_str()));
+        if after.is_some() || before.is_some() {
+            selection.conditions.push(Condition::Between(
+                field::SAID,
+                after.map(micros),
+                before.map(micros),
+            ));
+        }
+        selection
+    }
+
     /// The messages of a thread up to a seq, itself included.
     pub(crate) fn purge(tenant: &TenantId, thread: ThreadId, up_to_seq: i64) -> Self {
-        let mut selection = Self::tenant(tenant);
+        let mut selection = Self::of(tenant, Kind::Message);
         selection.is(field::THREAD, thread.to_string());
         selection.conditions.push(Condition::Between(
             field::SEQ,
@@ -114,23 +179,51 @@ impl Selection {
         &self.conditions
     }
 
+    /// All points of a tenant that stand for one kind of thing.
+    fn of(tenant: &TenantId, kind: Kind) -> Self {
+        let mut selection = Self::tenant(tenant);
+        selection.is(field::KIND, kind.as_str());
+        selection
+    }
+
+    /// Keeps the memories that have any of these labels; none keep all.
+    fn any<'a>(&mut self, name: &str, labels: impl IntoIterator<Item = &'a str>) {
+        let tags: Vec<String> = labels
+            .into_iter()
+            .map(|text| labelled(name, text))
+            .collect();
+        if !tags.is_empty() {
+            self.conditions.push(Condition::AnyOf(field::META, tags));
+        }
+    }
+
     fn is(&mut self, field: &'static str, value: impl Into<String>) {
         self.conditions
             .push(Condition::AnyOf(field, vec![value.into()]));
     }
 }
 
-/// The point of a message. A message id is unique within its tenant only, and a
-/// caller may choose it, so it cannot be the point's id itself: one tenant could
-/// overwrite another's point.
-pub(crate) fn point_id(tenant: &TenantId, message: MessageId) -> Uuid {
+/// The point of a message or a memory. A message's id is unique within its tenant
+/// only, and a caller may choose it, so it cannot be the point's id itself: one
+/// tenant could overwrite another's point, or a message a memory's.
+pub(crate) fn point_id(tenant: &TenantId, subject: Subject) -> Uuid {
+    let (kind, id) = match subject {
+        Subject::Message(id) => (Kind::Message, id.uuid()),
+        Subject::Memory(id) => (Kind::Memory, id.uuid()),
+    };
     let mut hash = Sha256::new();
-    hash.update(message.uuid().as_bytes());
+    hash.update(id.as_bytes());
+    hash.update(kind.as_str().as_bytes());
     hash.update(tenant.as_str().as_bytes());
     let digest = hash.finalize();
     let mut bytes = [0_u8; 16];
     bytes.copy_from_slice(&digest[..16]);
     uuid::Builder::from_custom_bytes(bytes).into_uuid()
+}
+
+/// A label of a memory as a tag.
+pub(crate) fn labelled(name: &str, text: &str) -> String {
+    tag(name, &Value::String(text.to_owned())).unwrap_or_default()
 }
 
 /// Microseconds since 1970.

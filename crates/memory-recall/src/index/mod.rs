@@ -11,9 +11,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use memory_contract::{AppId, MessageId, Role, TenantId, ThreadId, UserId};
+use memory_contract::{
+    AppId, MemoryId, MemoryOrigin, MemoryOwner, MemoryType, MessageId, Role, TenantId, ThreadId,
+    UserId,
+};
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 use crate::config::{BackendChoice, IndexConfig};
 use crate::error::RecallError;
@@ -189,17 +193,57 @@ pub struct Point {
     pub lexical: LexicalVector,
 }
 
+/// One memory in the index.
+#[derive(Clone, Debug)]
+pub struct MemoryPoint {
+    /// The memory, which is the point's id too.
+    pub memory: MemoryId,
+    /// Whose tenant's it is.
+    pub tenant: TenantId,
+    /// Whose it is.
+    pub owner: MemoryOwner,
+    /// What kind of thing it is.
+    pub kind: MemoryType,
+    /// What it is about.
+    pub topics: Vec<String>,
+    /// Whom and what it names.
+    pub entities: Vec<String>,
+    /// Where it comes from.
+    pub origin: MemoryOrigin,
+    /// The thread that it came from.
+    pub thread: Option<ThreadId>,
+    /// Whether nothing has taken its place.
+    pub holds: bool,
+    /// When it was stored.
+    pub created: OffsetDateTime,
+    /// What it means; `None` in an index without a model.
+    pub dense: Option<Vec<f32>>,
+    /// Its words.
+    pub lexical: LexicalVector,
+}
+
+/// What a point stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Subject {
+    /// A message.
+    Message(MessageId),
+    /// A memory.
+    Memory(MemoryId),
+}
+
 /// A change of the index.
 #[derive(Clone, Debug)]
 pub enum Change {
     /// Adds a message, or overwrites it.
     Upsert(Box<Point>),
-    /// Forgets a message.
+    /// Adds a memory, or overwrites it.
+    UpsertMemory(Box<MemoryPoint>),
+    /// Forgets a message or a memory.
     Delete {
         /// Whose it is.
         tenant: TenantId,
-        /// The message.
-        message: MessageId,
+        /// What is to be forgotten.
+        subject: Subject,
     },
     /// Forgets the messages of a thread up to a seq, itself included.
     Purge {
@@ -234,11 +278,12 @@ pub struct Candidates {
     pub lexical: Vec<Candidate>,
 }
 
-/// A message that a search found, with what the ranking needs to know of it.
+/// A message or a memory that a search found, with what the ranking needs to know
+/// of it. A selection has points of one kind; of a memory only the id counts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// The message.
-    pub message: MessageId,
+    /// The id of the message or the memory.
+    pub id: Uuid,
     /// Its thread.
     pub thread: ThreadId,
     /// Its place in the thread.

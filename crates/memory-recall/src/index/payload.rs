@@ -1,16 +1,17 @@
 //! What a point carries besides its vectors. Both backends write and read it as
 //! JSON.
 
-use memory_contract::{MessageId, ThreadId};
+use memory_contract::{TenantId, ThreadId};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::filter::{field, micros, tag};
-use super::{Candidate, Point};
+use super::filter::{Kind, field, label, labelled, micros, point_id, tag};
+use super::{Candidate, LexicalVector, MemoryPoint, Point, Subject};
 
 /// The fields that a candidate is read from.
-pub(crate) const CANDIDATE: [&str; 8] = [
+pub(crate) const CANDIDATE: [&str; 9] = [
     field::MESSAGE,
+    field::MEMORY,
     field::THREAD,
     field::SEQ,
     field::BRANCH,
@@ -33,8 +34,9 @@ pub(crate) enum FieldIndex {
 }
 
 /// The fields that are filtered by.
-pub(crate) const INDEXES: [(&str, FieldIndex); 9] = [
+pub(crate) const INDEXES: [(&str, FieldIndex); 10] = [
     (field::TENANT, FieldIndex::Tenant),
+    (field::KIND, FieldIndex::Keyword),
     (field::APP, FieldIndex::Keyword),
     (field::USER, FieldIndex::Keyword),
     (field::THREAD, FieldIndex::Keyword),
@@ -45,11 +47,97 @@ pub(crate) const INDEXES: [(&str, FieldIndex); 9] = [
     (field::SAID, FieldIndex::Integer),
 ];
 
-/// The one kind of point that there is so far.
-const KIND: &str = "message";
+/// A point as both backends write it.
+pub(crate) struct Entry {
+    /// The point's id.
+    pub(crate) id: Uuid,
+    /// What [`candidate`] would read from the payload.
+    pub(crate) candidate: Candidate,
+    pub(crate) payload: Map<String, Value>,
+    pub(crate) dense: Option<Vec<f32>>,
+    pub(crate) lexical: LexicalVector,
+}
 
-/// The payload of a point.
-pub(crate) fn payload(point: &Point) -> Map<String, Value> {
+impl From<Point> for Entry {
+    fn from(mut point: Point) -> Self {
+        Self {
+            id: point_id(&point.tenant, Subject::Message(point.message)),
+            dense: point.dense.take(),
+            lexical: std::mem::take(&mut point.lexical),
+            candidate: candidate_of(&point),
+            payload: payload(&point),
+        }
+    }
+}
+
+impl From<MemoryPoint> for Entry {
+    fn from(mut point: MemoryPoint) -> Self {
+        Self {
+            id: point_id(&point.tenant, Subject::Memory(point.memory)),
+            dense: point.dense.take(),
+            lexical: std::mem::take(&mut point.lexical),
+            candidate: of_memory(point.memory.uuid(), 0.0),
+            payload: memory_payload(&point),
+        }
+    }
+}
+
+/// The payload of a memory's point.
+fn memory_payload(point: &MemoryPoint) -> Map<String, Value> {
+    let MemoryPoint {
+        memory,
+        tenant,
+        owner,
+        kind,
+        topics,
+        entities,
+        origin,
+        thread,
+        holds,
+        created,
+        dense: _,
+        lexical: _,
+    } = point;
+    let mut payload = common(
+        tenant,
+        owner.app.as_str(),
+        owner.user.as_str(),
+        Kind::Memory,
+    );
+    let mut put = |field: &str, value: Value| payload.insert(field.to_owned(), value);
+    put(field::MEMORY, memory.to_string().into());
+    if let Some(thread) = thread {
+        put(field::THREAD, thread.to_string().into());
+    }
+    put(field::SAID, micros(*created).into());
+    let mut tags = vec![
+        labelled(label::TYPE, kind.as_str()),
+        labelled(label::ORIGIN, origin.as_str()),
+    ];
+    if *holds {
+        tags.push(labelled(label::HOLDS, "true"));
+    }
+    tags.extend(topics.iter().map(|topic| labelled(label::TOPIC, topic)));
+    tags.extend(entities.iter().map(|name| labelled(label::ENTITY, name)));
+    put(field::META, tags.into());
+    payload
+}
+
+fn common(tenant: &TenantId, app: &str, user: &str, kind: Kind) -> Map<String, Value> {
+    let fields = [
+        (field::TENANT, tenant.as_str()),
+        (field::APP, app),
+        (field::USER, user),
+        (field::KIND, kind.as_str()),
+    ];
+    fields
+        .into_iter()
+        .map(|(field, value)| (field.to_owned(), value.into()))
+        .collect()
+}
+
+/// The payload of a message's point.
+fn payload(point: &Point) -> Map<String, Value> {
     let Point {
         message,
         tenant,
@@ -68,14 +156,10 @@ pub(crate) fn payload(point: &Point) -> Map<String, Value> {
         dense: _,
         lexical: _,
     } = point;
-    let mut payload = Map::new();
+    let mut payload = common(tenant, app.as_str(), user.as_str(), Kind::Message);
     let mut put = |field: &str, value: Value| payload.insert(field.to_owned(), value);
-    put(field::TENANT, tenant.as_str().into());
-    put(field::APP, app.as_str().into());
-    put(field::USER, user.as_str().into());
     put(field::THREAD, thread.to_string().into());
     put(field::MESSAGE, message.to_string().into());
-    put(field::KIND, KIND.into());
     put(field::ROLE, role.as_str().into());
     if !name.is_empty() {
         put(field::NAME, name.as_str().into());
@@ -101,10 +185,9 @@ pub(crate) fn payload(point: &Point) -> Map<String, Value> {
     payload
 }
 
-/// The candidate that [`candidate`] would read from the point's payload.
-pub(crate) fn candidate_of(point: &Point) -> Candidate {
+fn candidate_of(point: &Point) -> Candidate {
     Candidate {
-        message: point.message,
+        id: point.message.uuid(),
         thread: point.thread,
         seq: point.seq,
         branch: point.branch,
@@ -126,8 +209,11 @@ pub(crate) fn candidate(payload: &Map<String, Value>, score: f32) -> Option<Cand
             .and_then(Value::as_bool)
             .unwrap_or_default()
     };
+    if let Some(memory) = text(field::MEMORY) {
+        return Some(of_memory(Uuid::parse_str(memory).ok()?, score));
+    }
     Some(Candidate {
-        message: MessageId::from(Uuid::parse_str(text(field::MESSAGE)?).ok()?),
+        id: Uuid::parse_str(text(field::MESSAGE)?).ok()?,
         thread: ThreadId::from(Uuid::parse_str(text(field::THREAD)?).ok()?),
         seq: number(field::SEQ)?,
         branch: i32::try_from(number(field::BRANCH)?).ok()?,
@@ -137,4 +223,19 @@ pub(crate) fn candidate(payload: &Map<String, Value>, score: f32) -> Option<Cand
         short: flag(field::SHORT),
         score,
     })
+}
+
+/// Memories have no place in a thread.
+fn of_memory(id: Uuid, score: f32) -> Candidate {
+    Candidate {
+        id,
+        thread: ThreadId::from(Uuid::nil()),
+        seq: 0,
+        branch: 0,
+        depth: 0,
+        name: "".into(),
+        question: false,
+        short: false,
+        score,
+    }
 }

@@ -10,7 +10,7 @@ use memory_store::{Revision, Scope as Bounds};
 use super::Shared;
 use crate::error::RecallError;
 use crate::index::{Candidates, IndexState, Search, Selection};
-use crate::query::{Degradation, DegradationReason, Method, RecallQuery, SearchQuery};
+use crate::query::{Degradation, DegradationReason, MemoryQuery, Method, RecallQuery, SearchQuery};
 use crate::rank::{self, Ranked};
 use crate::text;
 
@@ -30,12 +30,22 @@ pub(super) struct Finding {
     pub(super) degradations: Vec<Degradation>,
 }
 
+/// What the index answered.
+pub(super) struct Asked {
+    pub(super) found: Result<Candidates, RecallError>,
+    /// How the candidates are to be ranked.
+    pub(super) method: Method,
+    /// Whether the index has not reached the revision.
+    pub(super) lagging: bool,
+    pub(super) degradations: Vec<Degradation>,
+}
+
 /// The pause between two looks at how far the index is, when nobody tells.
 const LOOK: Duration = Duration::from_millis(20);
 /// The pause between two looks at the state of an index that others rebuild.
 const STATE_LOOK: Duration = Duration::from_secs(10);
 /// Matches by word that the store is asked for.
-const TEXT_MATCHES: u32 = 100;
+pub(super) const TEXT_MATCHES: u32 = 100;
 
 impl Question {
     pub(super) fn of_recall(query: &RecallQuery) -> Result<Self, RecallError> {
@@ -43,6 +53,16 @@ impl Question {
             text: query.query.clone(),
             method: query.method,
             filter: query.filter.clone(),
+            revision: revision(&query.at_least_as_fresh)?,
+            max_wait: query.max_wait,
+        })
+    }
+
+    pub(super) fn of_memories(query: &MemoryQuery) -> Result<Self, RecallError> {
+        Ok(Self {
+            text: query.query.clone(),
+            method: query.method,
+            filter: MessageFilter::default(),
             revision: revision(&query.at_least_as_fresh)?,
             max_wait: query.max_wait,
         })
@@ -73,16 +93,47 @@ impl Shared {
         {
             return self.find_in_memory(tenant, bounds, question).await;
         }
-        self.look_at_state(tenant);
-        let mut finding = Finding::default();
         let names = self.names.within(tenant, bounds).await;
+        let selection = Selection::new(tenant, bounds, &question.filter);
+        let Asked {
+            found,
+            method,
+            lagging,
+            degradations,
+        } = self.ask(tenant, selection, question, &names).await?;
+        let mut finding = Finding {
+            degradations,
+            ..Finding::default()
+        };
+        let index_answers = found.is_ok();
+        if let Some(degradation) = self.shortfall(&found, lagging) {
+            finding.degradations.push(degradation);
+            finding.ranked = rank_all(found.unwrap_or_default(), method, &question.text, &names);
+            self.add_text_matches(tenant, bounds, question, index_answers, &mut finding)
+                .await?;
+        } else {
+            finding.ranked = rank_all(found.unwrap_or_default(), method, &question.text, &names);
+        }
+        Ok(finding)
+    }
+
+    /// Asks the index: embeds the query, and waits for the index where it has to.
+    pub(super) async fn ask(
+        &self,
+        tenant: &TenantId,
+        selection: Selection,
+        question: &Question,
+        names: &Arc<Vec<String>>,
+    ) -> Result<Asked, RecallError> {
+        self.look_at_state(tenant);
+        let mut degradations = Vec::new();
         let (embedded, reached) =
-            tokio::join!(self.embed(question, &names), self.wait(tenant, question));
+            tokio::join!(self.embed(question, names), self.wait(tenant, question));
         let reached = reached?;
         let (dense, method) = match embedded {
             Ok(dense) => (dense, question.method),
             Err(degradation) => {
-                finding.degradations.push(degradation);
+                degradations.push(degradation);
                 // Words are what is left, whatever was asked for.
                 let hybrid = question.method == Method::Hybrid;
                 (
@@ -95,10 +146,9 @@ impl Shared {
                 )
             }
         };
-        let lexical =
-            (method != Method::Dense).then(|| text::lexical_query(&question.text, &names));
+        let lexical = (method != Method::Dense).then(|| text::lexical_query(&question.text, names));
         let search = Search {
-            selection: Selection::new(tenant, bounds, &question.filter),
+            selection,
             dense,
             lexical,
             limit: self.config.candidates,
@@ -108,18 +158,14 @@ impl Shared {
         metrics::histogram!("recollect_index_search_seconds")
             .record(started.elapsed().as_secs_f64());
         if reached.given_up {
-            finding.degradations.push(not_indexed());
+            degradations.push(not_indexed());
         }
-        let index_answers = found.is_ok();
-        if let Some(degradation) = self.shortfall(&found, reached.lagging) {
-            finding.degradations.push(degradation);
-            finding.ranked = rank_all(found.unwrap_or_default(), method, &question.text, &names);
-            self.add_text_matches(tenant, bounds, question, index_answers, &mut finding)
-                .await?;
-        } else {
-            finding.ranked = rank_all(found.unwrap_or_default(), method, &question.text, &names);
-        }
-        Ok(finding)
+        Ok(Asked {
+            found,
+            method,
+            lagging: reached.lagging,
+            degradations,
+        })
     }
 
     /// A thread that the index does not know is matched by word alone, whatever
@@ -177,7 +223,8 @@ impl Shared {
             return Ok(None);
         }
         let text = text::without_names(&question.text, names);
-        embedder.query(&text).await.map(Some).map_err(|error| {
+        let vector = self.inferences.query(embedder, &text).await;
+        vector.map(Some).map_err(|error| {
             tracing::warn!(%error, "a query was not embedded");
             unavailable("the query could not be embedded; matches are by word alone")
         })
@@ -215,7 +262,7 @@ impl Shared {
     }
 
     /// Why the index's answer is not enough, if it is not.
-    fn shortfall(
+    pub(super) fn shortfall(
         &self,
         found: &Result<Candidates, RecallError>,
         lagging: bool,
@@ -312,7 +359,7 @@ fn rank_all(found: Candidates, method: Method, query: &str, names: &[String]) ->
 fn not_indexed() -> Degradation {
     Degradation {
         reason: DegradationReason::NotIndexed,
-        message: "a message of the thread could not be indexed; ListDeadLetters tells which"
+        message: "a change that was to be seen could not be indexed; ListDeadLetters tells which"
             .to_owned(),
     }
 }

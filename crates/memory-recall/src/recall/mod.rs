@@ -1,6 +1,8 @@
 //! Recall itself.
 
 mod find;
+mod inferences;
+mod memories;
 mod names;
 mod select;
 
@@ -18,11 +20,12 @@ use crate::index::Index;
 use crate::indexer::IndexerHandle;
 use crate::merge::{Match, Merged, Pieces, Room, merge};
 use crate::query::{
-    Degradation, Found, Mode, Reason, RecallQuery, Recalled, RecalledMessage, Scope, SearchQuery,
-    Target,
+    Degradation, Found, FoundMemories, MemoryQuery, Mode, Reason, RecallQuery, Recalled,
+    RecalledMessage, Scope, SearchQuery, Target,
 };
 use crate::source::Source;
 use find::{Finding, Question};
+use inferences::Inferences;
 use names::Names;
 use select::Wanted;
 
@@ -42,6 +45,7 @@ struct Shared {
     source: Arc<dyn Source>,
     index: Arc<dyn Index>,
     embedder: Option<Embedder>,
+    inferences: Inferences,
     indexer: Option<IndexerHandle>,
     config: SearchConfig,
     names: Names,
@@ -65,6 +69,7 @@ impl Recall {
             source,
             index,
             embedder,
+            inferences: Inferences::default(),
             indexer,
             config,
             owners: Owners::default(),
@@ -125,6 +130,19 @@ impl Recall {
         self.shared
             .put_together(tenant, query, &bounds, finding, pieces)
             .await
+    }
+
+    /// The best matches among the long-term memories of one user, and of nobody
+    /// else. Those that are returned count as used.
+    ///
+    /// # Errors
+    /// As [`Recall::recall`].
+    pub async fn memories(
+        &self,
+        tenant: &TenantId,
+        query: &MemoryQuery,
+    ) -> Result<FoundMemories, RecallError> {
+        self.shared.memories(tenant, query).await
     }
 
     /// The best matches alone.

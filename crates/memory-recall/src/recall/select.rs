@@ -56,7 +56,7 @@ impl Shared {
         let mut said: HashSet<Content> = window.iter().map(Content::of).collect();
         let mut selected = Selected::default();
         let mut rest = ranked;
-        rest.retain(|one| !recent.contains(&one.message));
+        rest.retain(|one| !recent.contains(&one.id));
         if !wanted.explain {
             rest.retain(|one| one.score >= wanted.min_score);
         }
@@ -69,7 +69,7 @@ impl Shared {
         while selected.matches.len() < wanted.count && !rest.is_empty() {
             let later = rest.split_off(rest.len().min(take));
             let part = std::mem::replace(&mut rest, later);
-            let ids: Vec<MessageId> = part.iter().map(|one| one.message).collect();
+            let ids: Vec<MessageId> = part.iter().map(|one| one.id).collect();
             let hydrate = self.hydrate(tenant, bounds, wanted, &ids);
             let found = match (&guessed, wanted.beside) {
                 (None, Some(beside)) => {
@@ -139,7 +139,7 @@ impl Selected {
     fn beyond(&self, guessed: &HashSet<MessageId>) -> Vec<MessageId> {
         self.matches
             .iter()
-            .map(|one| one.ranked.message)
+            .map(|one| one.ranked.id)
             .filter(|message| !guessed.contains(message))
             .collect()
     }
@@ -156,7 +156,7 @@ impl Selected {
         let mut found: HashMap<MessageId, Hydrated> =
             found.into_iter().map(|one| (one.message.id, one)).collect();
         for ranked in part {
-            let Some(found) = found.remove(&ranked.message) else {
+            let Some(found) = found.remove(&ranked.id) else {
                 continue;
             };
             let reason = if ranked.score < wanted.min_score {
@@ -172,7 +172,7 @@ impl Selected {
                 continue;
             };
             self.omitted.push(Omission {
-                message: ranked.message,
+                message: ranked.id,
                 reason,
                 score: ranked.score,
             });

@@ -17,7 +17,7 @@ pub(crate) use words::words;
 
 /// The recipe's version, part of the collection's name: change it with the
 /// recipe.
-pub(crate) const VERSION: &str = "r1";
+pub(crate) const VERSION: &str = "r2";
 
 /// How much the words of the messages before count, the nearest first. A
 /// question and its answer share few words; so each is found by the other's.
@@ -66,10 +66,34 @@ pub(crate) fn lexical_document(message: &Message, previous: &[Message]) -> Lexic
     for (message, weight) in previous.iter().zip(CONTEXT) {
         count(message, weight, &mut frequencies);
     }
+    weighed(frequencies, Some(message.created))
+}
+
+/// The words of a memory: of its text, of what it is about and of whom it names,
+/// and the day on which it happened, where that is known. It stands by itself, so
+/// there is nothing before it.
+pub(crate) fn lexical_memory<'a>(
+    texts: impl IntoIterator<Item = &'a str>,
+    event: Option<OffsetDateTime>,
+) -> LexicalVector {
+    let mut frequencies: BTreeMap<u32, f64> = BTreeMap::new();
+    for text in texts {
+        words(text, |word| {
+            *frequencies.entry(hash(word)).or_default() += 1.0
+        });
+    }
+    weighed(frequencies, event)
+}
+
+/// Words with their frequencies as BM25 weights. A day's words do not count in the
+/// length.
+fn weighed(mut frequencies: BTreeMap<u32, f64>, day: Option<OffsetDateTime>) -> LexicalVector {
     let length: f64 = frequencies.values().sum();
-    words(&date(message.created), |word| {
-        *frequencies.entry(hash(word)).or_default() += DATE
-    });
+    if let Some(day) = day {
+        words(&date(day), |word| {
+            *frequencies.entry(hash(word)).or_default() += DATE
+        });
+    }
     let norm = K1 * (1.0 - B + B * length / USUAL_LENGTH);
     let (indices, values) = frequencies
         .into_iter()
@@ -235,6 +259,16 @@ mod tests {
         }
         assert_eq!(weight(&answer, "fish"), None);
         assert_eq!(weight(&answer, "ada"), None);
+    }
+
+    #[test]
+    fn a_memory_is_found_by_its_labels_and_its_day() {
+        let day = datetime!(2023-05-08 13:56 UTC);
+        let memory = lexical_memory(["Moved house", "travel", "Paris"], Some(day));
+        for word in ["move", "hous", "travel", "pari", "may", "2023"] {
+            assert!(weight(&memory, word).is_some(), "{word}");
+        }
+        assert_eq!(lexical_memory(["Moved house"], None).indices.len(), 2);
     }
 
     #[test]

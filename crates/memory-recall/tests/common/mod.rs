@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use memory_contract::{
-    AppId, Message, MessageFilter, MessageId, Part, Role, Session, SessionKey, TenantId, Thread,
-    ThreadId, UserId,
+    AppId, Memory, MemoryFilter, MemoryId, MemoryOrigin, MemoryOwner, MemoryType, Message,
+    MessageFilter, MessageId, Part, Role, Session, SessionKey, TenantId, Thread, ThreadId, UserId,
 };
 use memory_recall::{Outbox, Source};
 use memory_store::{
-    Claim, Failure, Freshness, Hydrated, IndexRecord, Job, JobKind, LeaseId, Neighbour,
-    OutboxStats, Recent, Revision, Scope, StoreError, TextMatch,
+    Claim, Failure, Freshness, Hydrated, IndexRecord, Job, JobKind, LeaseId, MemoryMatch,
+    MemoryRecord, Neighbour, OutboxStats, Recent, Revision, Scope, StoreError, TextMatch,
 };
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
@@ -41,6 +41,8 @@ struct Inner {
     down: bool,
     reads: usize,
     erase_on_load: Option<MessageId>,
+    memories: Vec<(TenantId, Memory)>,
+    used: Vec<MemoryId>,
 }
 
 struct Queued {
@@ -151,6 +153,72 @@ impl FakeStore {
         found.head = Some(id);
         let change = inner.queue(tenant, thread, last_seq, JobKind::Upsert(id));
         (id, Revision { thread, change })
+    }
+
+    /// Stores a memory.
+    pub fn remember(&self, tenant: &TenantId, user: &str, text: &str) -> MemoryId {
+        let mut inner = self.lock();
+        let id = MemoryId::new();
+        let now = OffsetDateTime::now_utc();
+        let memory = Memory {
+            id,
+            owner: MemoryOwner {
+                app: AppId::new("app"),
+                user: UserId::new(user),
+            },
+            text: text.to_owned(),
+            kind: MemoryType::Semantic,
+            topics: Vec::new(),
+            entities: Vec::new(),
+            event: None,
+            origin: MemoryOrigin::Caller,
+            record: String::new(),
+            thread: None,
+            sources: Vec::new(),
+            pinned: false,
+            valid_from: now,
+            valid_until: None,
+            superseded_by: None,
+            made_by: String::new(),
+            version: 1,
+            created: now,
+            updated: now,
+            persisted: None,
+            last_used: None,
+            ordinal: inner.memories.len() as i64,
+        };
+        inner.memories.push((tenant.clone(), memory));
+        inner.queue(tenant, Uuid::nil().into(), 0, JobKind::UpsertMemory(id));
+        id
+    }
+
+    /// Erases a memory, without telling the index where it does so silently.
+    pub fn forget(&self, tenant: &TenantId, memory: MemoryId, silently: bool) {
+        let mut inner = self.lock();
+        inner.memories.retain(|(_, found)| found.id != memory);
+        if !silently {
+            let nil = Uuid::nil().into();
+            inner.queue(tenant, nil, 0, JobKind::DeleteMemory(memory));
+        }
+    }
+
+    /// Ends the validity of a memory without telling the index.
+    pub fn supersede(&self, memory: MemoryId) {
+        let mut inner = self.lock();
+        let found = inner.memories.iter_mut().find(|(_, one)| one.id == memory);
+        found.unwrap().1.valid_until = Some(OffsetDateTime::now_utc());
+    }
+
+    /// Whether the index has told that it knows a memory.
+    pub fn persisted(&self, memory: MemoryId) -> bool {
+        let inner = self.lock();
+        let mut all = inner.memories.iter();
+        all.any(|(_, one)| one.id == memory && one.persisted.is_some())
+    }
+
+    /// The memories that were returned.
+    pub fn used(&self) -> Vec<MemoryId> {
+        self.lock().used.clone()
     }
 
     /// Erases a message.
@@ -326,6 +394,19 @@ impl Inner {
             })
     }
 
+    fn memories_of<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        owner: &'a MemoryOwner,
+        filter: &'a MemoryFilter,
+    ) -> impl Iterator<Item = &'a Memory> + 'a {
+        self.memories
+            .iter()
+            .filter(move |(whose, _)| whose == tenant)
+            .map(|(_, memory)| memory)
+            .filter(move |memory| memory.owner == *owner && (filter.superseded || memory.holds()))
+    }
+
     fn hydrated(&self, message: &Message) -> Hydrated {
         Hydrated {
             message: message.clone(),
@@ -447,6 +528,47 @@ impl Source for FakeStore {
         Ok(found)
     }
 
+    async fn hydrate_memories(
+        &self,
+        tenant: &TenantId,
+        owner: &MemoryOwner,
+        filter: &MemoryFilter,
+        ids: &[MemoryId],
+    ) -> Result<Vec<Memory>, StoreError> {
+        let inner = self.read()?;
+        let found = inner.memories_of(tenant, owner, filter);
+        Ok(found.filter(|one| ids.contains(&one.id)).cloned().collect())
+    }
+
+    async fn search_memories(
+        &self,
+        tenant: &TenantId,
+        owner: &MemoryOwner,
+        query: &str,
+        filter: &MemoryFilter,
+        limit: u32,
+    ) -> Result<Vec<MemoryMatch>, StoreError> {
+        let inner = self.read()?;
+        let query = query.to_lowercase();
+        let matches = inner.memories_of(tenant, owner, filter).filter(|one| {
+            let text = one.text.to_lowercase();
+            query
+                .split(' ')
+                .any(|word| word.len() > 3 && text.contains(word))
+        });
+        Ok(matches
+            .take(limit as usize)
+            .map(|one| MemoryMatch {
+                id: one.id,
+                score: 1.0,
+            })
+            .collect())
+    }
+
+    fn memories_used(&self, _tenant: &TenantId, memories: &[&Memory]) {
+        self.lock().used.extend(memories.iter().map(|one| one.id));
+    }
+
     async fn freshness(
         &self,
         tenant: &TenantId,
@@ -538,6 +660,55 @@ impl Outbox for FakeStore {
             .collect())
     }
 
+    async fn memory_records(
+        &self,
+        tenant: &TenantId,
+        ids: &[MemoryId],
+    ) -> Result<Vec<MemoryRecord>, StoreError> {
+        let inner = self.read()?;
+        let own = inner.memories.iter().filter(|(owner, _)| owner == tenant);
+        Ok(own
+            .filter(|(_, memory)| ids.contains(&memory.id))
+            .map(|(_, memory)| MemoryRecord {
+                id: memory.id,
+                owner: memory.owner.clone(),
+                text: memory.text.clone(),
+                kind: memory.kind,
+                topics: memory.topics.clone(),
+                entities: memory.entities.clone(),
+                origin: memory.origin,
+                thread: memory.thread,
+                holds: memory.holds(),
+                event: memory.event,
+                created: memory.created,
+                version: memory.version,
+            })
+            .collect())
+    }
+
+    async fn present_memories(
+        &self,
+        tenant: &TenantId,
+        ids: &[MemoryId],
+    ) -> Result<HashSet<MemoryId>, StoreError> {
+        let records = self.memory_records(tenant, ids).await?;
+        Ok(records.into_iter().map(|record| record.id).collect())
+    }
+
+    async fn memories_persisted(
+        &self,
+        tenant: &TenantId,
+        memories: &[(MemoryId, i64)],
+    ) -> Result<(), StoreError> {
+        let mut inner = self.read()?;
+        for (owner, memory) in &mut inner.memories {
+            if owner == tenant && memories.contains(&(memory.id, memory.version)) {
+                memory.persisted = Some(OffsetDateTime::now_utc());
+            }
+        }
+        Ok(())
+    }
+
     async fn ack(&self, lease: LeaseId, ids: &[i64]) -> Result<(), StoreError> {
         let mut inner = self.read()?;
         inner
@@ -611,7 +782,10 @@ impl Outbox for FakeStore {
             .iter()
             .filter_map(|queued| match queued.job.kind {
                 JobKind::Upsert(message) => Some(message),
-                JobKind::Delete(_) | JobKind::Purge => None,
+                JobKind::Delete(_)
+                | JobKind::Purge
+                | JobKind::UpsertMemory(_)
+                | JobKind::DeleteMemory(_) => None,
             })
             .collect();
         let missing: Vec<(TenantId, Message)> = inner
@@ -628,7 +802,20 @@ impl Outbox for FakeStore {
                 JobKind::Upsert(message.id),
             );
         }
-        Ok(missing.len() as u64)
+        let memories: Vec<(TenantId, MemoryId)> = inner
+            .memories
+            .iter()
+            .filter(|(_, memory)| {
+                let waits = JobKind::UpsertMemory(memory.id);
+                inner.jobs.iter().all(|queued| queued.job.kind != waits)
+            })
+            .map(|(tenant, memory)| (tenant.clone(), memory.id))
+            .collect();
+        for (tenant, memory) in &memories {
+            let nil = Uuid::nil().into();
+            inner.queue(tenant, nil, 0, JobKind::UpsertMemory(*memory));
+        }
+        Ok((missing.len() + memories.len()) as u64)
     }
 }
 

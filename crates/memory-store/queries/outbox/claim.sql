@@ -14,4 +14,4 @@ SET lease_id = $2,
     attempts = o.attempts + 1
 FROM next
 WHERE o.tenant_id = next.tenant_id AND o.thread_id = next.thread_id AND o.id = next.id
-RETURNING o.id, o.tenant_id, o.thread_id, o.message_id, o.seq, o.op, o.attempts, o.created_at
+RETURNING o.id, o.tenant_id, o.thread_id, o.message_id, o.seq, o.op, o.attempts, o.created_at, o.kind

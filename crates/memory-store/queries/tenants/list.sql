@@ -1,10 +1,15 @@
--- Jumps from one tenant to the next in the primary key, however many threads
--- each has.
+-- Jumps from one tenant to the next in the primary keys, however many threads and
+-- memories each has. LEAST passes over null.
 WITH RECURSIVE tenants (tenant_id) AS (
-    (SELECT t.tenant_id FROM recollect.threads t WHERE t.tenant_id > $1 ORDER BY t.tenant_id LIMIT 1)
+    SELECT LEAST(
+        (SELECT t.tenant_id FROM recollect.threads t WHERE t.tenant_id > $1 ORDER BY t.tenant_id LIMIT 1),
+        (SELECT m.tenant_id FROM recollect.memories m WHERE m.tenant_id > $1 ORDER BY m.tenant_id LIMIT 1))
     UNION ALL
-    SELECT (SELECT t.tenant_id FROM recollect.threads t
-            WHERE t.tenant_id > tenants.tenant_id ORDER BY t.tenant_id LIMIT 1)
+    SELECT LEAST(
+        (SELECT t.tenant_id FROM recollect.threads t
+         WHERE t.tenant_id > tenants.tenant_id ORDER BY t.tenant_id LIMIT 1),
+        (SELECT m.tenant_id FROM recollect.memories m
+         WHERE m.tenant_id > tenants.tenant_id ORDER BY m.tenant_id LIMIT 1))
     FROM tenants
     WHERE tenants.tenant_id IS NOT NULL
 )

@@ -38,7 +38,7 @@ pub(crate) struct Feeds {
 
 /// A place in what was done to a thread: everything before it was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct WatchPlace {
     /// In the database of the conversations.
     pub chat: i64,
     /// In the one of files, keys and secrets; mostly the same database, and then
@@ -52,7 +52,7 @@ pub struct Change {
     /// What was done.
     pub transaction: Transaction,
     /// Where to go on after it.
-    pub place: Place,
+    pub place: WatchPlace,
 }
 
 /// A reader of what is done to a thread. It has no connection while it waits.
@@ -61,7 +61,7 @@ pub struct Watch {
     main: Option<Follower>,
 }
 
-impl Place {
+impl WatchPlace {
     /// Around when it lies.
     pub fn time(self) -> OffsetDateTime {
         let nanos = i128::from(self.chat / 256) * 1_000;
@@ -89,7 +89,7 @@ impl Store {
         &self,
         tenant: &TenantId,
         thread: ThreadId,
-        from: Option<Place>,
+        from: Option<WatchPlace>,
     ) -> Result<Watch, StoreError> {
         if self.is_ephemeral(tenant, thread) {
             return Err(StoreError::EphemeralThread);
@@ -119,9 +119,9 @@ impl Store {
 
 impl Watch {
     /// Where the reader is.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> WatchPlace {
         let chat = self.chat.place();
-        Place {
+        WatchPlace {
             chat,
             main: self.main.as_ref().map_or(chat, Follower::place),
         }
@@ -150,12 +150,12 @@ impl Watch {
                 Some(main) if is_main => {
                     let told = main.try_take(MAIN_PATIENCE, MAIN_PAUSE).await;
                     let chat = self.chat.place();
-                    changes(told, |main| Place { chat, main })
+                    changes(told, |main| WatchPlace { chat, main })
                 }
                 main => {
                     let told = self.chat.take().await?;
                     let main = main.as_ref().map(Follower::place);
-                    changes(told, |chat| Place {
+                    changes(told, |chat| WatchPlace {
                         chat,
                         main: main.unwrap_or(chat),
                     })
@@ -168,7 +168,7 @@ impl Watch {
     }
 }
 
-fn changes(told: Vec<Told>, place: impl Fn(i64) -> Place) -> Vec<Change> {
+fn changes(told: Vec<Told>, place: impl Fn(i64) -> WatchPlace) -> Vec<Change> {
     let change = |(at, transaction)| Change {
         transaction,
         place: place(at),

@@ -251,7 +251,10 @@ async fn nobody_but_the_service_may_call_a_function() {
     assert_eq!(found(closed).await, [""; 0]);
     // Those that act as their owner are few, and no schema of a caller's misleads
     // them.
-    assert_eq!(found("p.prosecdef").await, ["authenticate", "match_words"]);
+    assert_eq!(
+        found("p.prosecdef").await,
+        ["authenticate", "match_memory_words", "match_words"]
+    );
     let led = "p.prosecdef AND NOT 'search_path=pg_catalog, pg_temp' = ANY (p.proconfig)";
     assert_eq!(found(led).await, [""; 0]);
     let owned =

@@ -3,7 +3,7 @@ use memory_store::{HistoryQuery, Scope, StoreError};
 
 use crate::world::{World, after, new_thread, tenant};
 
-const TABLES: [&str; 20] = [
+const TABLES: [&str; 22] = [
     "threads",
     "branches",
     "messages",
@@ -24,6 +24,8 @@ const TABLES: [&str; 20] = [
     "iterations",
     "distillates",
     "distil_jobs",
+    "memories",
+    "memory_sources",
 ];
 
 #[tokio::test]

@@ -16,6 +16,7 @@ mod distil_model;
 mod ephemeral;
 mod history;
 mod isolation;
+mod memories;
 mod nodes;
 mod outbox;
 mod paths;

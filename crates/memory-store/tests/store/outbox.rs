@@ -195,7 +195,7 @@ async fn a_job_that_keeps_failing_becomes_a_dead_letter_and_can_be_queued_again(
         .await
         .unwrap();
     assert_eq!((last.items.len(), last.next), (1, None));
-    assert_ne!(last.items[0].message, page.items[0].message);
+    assert_ne!(last.items[0].subject, page.items[0].subject);
     assert!(
         world
             .store

@@ -4,6 +4,7 @@ mod client;
 mod context;
 mod distil;
 mod keys;
+mod memory;
 mod plan;
 
 use std::net::SocketAddr;
@@ -18,6 +19,10 @@ pub use client::{
 pub use context::{ContextArgs, ModeArg};
 pub use distil::{ObservationsArgs, SummaryArgs, VerifyArgs};
 pub use keys::{CreateKeyArgs, KeyNameArgs, KeyScopeArg, KeysArgs, KeysCommand, ListKeysArgs};
+pub use memory::{
+    AddMemoryArgs, ForgetMemoriesArgs, ListMemoriesArgs, MemoryArgs, MemoryCommand, MemoryIdArgs,
+    PinMemoryArgs, SearchMemoriesArgs,
+};
 pub use plan::PlanArgs;
 
 use super::failure::EXIT_CODES;
@@ -72,6 +77,8 @@ pub enum Command {
     Recall(RecallArgs),
     /// Show everything that a model would be given for a request.
     Context(ContextArgs),
+    /// Show, store and forget long-term memories.
+    Memory(MemoryArgs),
     /// List conversations.
     Threads(ThreadsArgs),
     /// Show a conversation as a model would get it.

@@ -9,6 +9,7 @@ pub mod export;
 pub mod history;
 pub mod import;
 pub mod keys;
+pub mod memory;
 pub mod migrate;
 pub mod observations;
 pub mod plan;

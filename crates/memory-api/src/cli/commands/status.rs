@@ -52,7 +52,7 @@ pub async fn run(args: ClientArgs) -> Result<(), Failure> {
             model => model,
         },
     );
-    row("messages in the index", index.point_count.to_string());
+    row("points in the index", index.point_count.to_string());
     row(
         "changes to come",
         format!("{}, the oldest {lag:.1} s old", index.pending_count),

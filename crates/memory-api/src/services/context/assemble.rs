@@ -49,8 +49,13 @@ impl Material {
     pub(super) fn bytes(&self) -> usize {
         let found = self.memory.found.iter();
         let found: usize = found.map(|one| size_of(&one.message.parts)).sum();
+        let known = self.memory.memories.iter();
+        let known: usize = known.map(|one| one.memory.text.len()).sum();
         let dialogue = self.memory.dialogue.messages.iter();
-        found + bytes_of(&self.memory.recent) + dialogue.map(|one| one.content.len()).sum::<usize>()
+        found
+            + known
+            + bytes_of(&self.memory.recent)
+            + dialogue.map(|one| one.content.len()).sum::<usize>()
     }
 
     /// Puts the blocks together and writes them in the formats asked for. What is
@@ -81,18 +86,27 @@ impl Material {
         let taken = |block: &Option<Block>| block.as_ref().map_or(0, Block::tokens);
         let bytes = recent.iter().flat_map(|block| &block.messages);
         let bytes: usize = bytes.map(|said| size_of(&said.parts)).sum();
-        let quoting = Quoting {
+        let mut quoting = Quoting {
             labels: &labels,
             tokenizer: self.budget.tokenizer,
             max_tokens: self.budget.max_tokens - taken(&recent),
             max_bytes: room.saturating_sub(bytes),
         };
         let Quoted {
+            block: memories,
+            omitted: forgone,
+        } = quoting.quote_memories(&self.memory.memories);
+        let quoted = memories.iter().flat_map(|block| &block.messages);
+        let quoted: usize = quoted.map(|said| size_of(&said.parts)).sum();
+        quoting.max_tokens -= taken(&memories);
+        quoting.max_bytes = quoting.max_bytes.saturating_sub(quoted);
+        let Quoted {
             block: recalled,
             omitted,
         } = quoting.quote(&self.memory.found);
         let blocks: Vec<Block> = [
             self.prompt.system.clone(),
+            memories,
             recalled,
             recent,
             node,
@@ -105,8 +119,9 @@ impl Material {
             total_tokens: blocks.iter().map(Block::tokens).sum(),
             tokenizer: self.budget.tokenizer.name().to_owned(),
             effective_policy: Some(self.effective.clone().into()),
-            omitted: omitted
+            omitted: forgone
                 .into_iter()
+                .chain(omitted)
                 .chain(self.memory.omitted.iter().map(left_out))
                 .take(limits::OMITTED)
                 .collect(),
@@ -250,5 +265,6 @@ fn left_out(omitted: &OmittedMessage) -> ContextOmission {
         message_id: message_id.clone(),
         reason: *reason,
         score: *score,
+        memory_id: String::new(),
     }
 }

@@ -26,11 +26,14 @@ pub(super) struct Stored {
     pub(super) created: Option<prost_types::Timestamp>,
 }
 
-/// A stored message that a block was made of.
+/// A stored message, or a memory, that a block was made of.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
+    /// Empty for a memory.
     pub(super) message: String,
-    pub(super) thread: ThreadId,
+    /// Empty for a message.
+    pub(super) memory: String,
+    pub(super) thread: Option<ThreadId>,
     pub(super) reasons: Vec<Reason>,
     pub(super) rank: u32,
     pub(super) score: f32,
@@ -90,7 +93,8 @@ impl Source {
     pub(super) fn recent(message: String, thread: ThreadId, reasons: Vec<Reason>) -> Self {
         Self {
             message,
-            thread,
+            memory: String::new(),
+            thread: Some(thread),
             reasons,
             rank: 0,
             score: 0.0,
@@ -201,6 +205,7 @@ impl From<Source> for proto::ContextSource {
     fn from(source: Source) -> Self {
         let Source {
             message,
+            memory,
             thread,
             reasons,
             rank,
@@ -208,7 +213,8 @@ impl From<Source> for proto::ContextSource {
         } = source;
         Self {
             message_id: message,
-            thread_id: thread.to_string(),
+            memory_id: memory,
+            thread_id: thread.map(|id| id.to_string()).unwrap_or_default(),
             reasons: reasons.into_iter().map(reason).collect(),
             rank: i32::try_from(rank).unwrap_or(i32::MAX),
             score,

@@ -5,11 +5,15 @@ use std::time::Instant;
 use memory_budget::{Budget, BudgetError, Cut};
 use memory_contract::proto::{Degradation, OmittedMessage};
 use memory_contract::{
-    EffectivePolicy, MemoryMode, MemoryScope, Message, Role, Session, TenantId, ThreadId, limits,
+    EffectivePolicy, MemoryMode, MemoryOwner, MemoryScope, Message, Role, Session, TenantId,
+    ThreadId, limits,
 };
-use memory_recall::{Mode, Recall, RecallQuery, Recalled, RecalledMessage, Scope, Target};
+use memory_recall::{
+    FoundMemories, FoundMemory, Mode, Recall, RecallQuery, Recalled, RecalledMessage, Scope, Target,
+};
 use memory_store::{HistoryQuery, Node, Store, StoreError};
 
+use super::remembered::{add_degradations, remembered};
 use super::request::{Wanted, query_of};
 use crate::error::ApiError;
 use crate::services::history;
@@ -24,6 +28,8 @@ pub(super) struct Memory {
     /// What was found, in the order in which it was said. The newest turns may be
     /// among it, with their reasons.
     pub(super) found: Vec<RecalledMessage>,
+    /// What is known of the user, the best match first.
+    pub(super) memories: Vec<FoundMemory>,
     /// The dialogue of a node.
     pub(super) dialogue: Dialogue,
     pub(super) degradations: Vec<Degradation>,
@@ -36,10 +42,22 @@ pub(super) struct Reading<'a> {
     pub(super) recall: &'a Recall,
     pub(super) tenant: &'a TenantId,
     pub(super) thread: ThreadId,
+    /// Whose long-term memories there are.
+    pub(super) owner: Option<&'a MemoryOwner>,
     pub(super) effective: &'a EffectivePolicy,
     pub(super) wanted: &'a Wanted,
     /// The tokens that are left for it.
     pub(super) max_tokens: i32,
+}
+
+impl Memory {
+    /// With what is known of the user.
+    pub(super) fn with(mut self, known: FoundMemories) -> Self {
+        self.memories = known.memories;
+        let more = known.degradations.into_iter().map(degradation);
+        add_degradations(&mut self.degradations, more);
+        self
+    }
 }
 
 impl Reading<'_> {
@@ -52,10 +70,7 @@ impl Reading<'_> {
                 ..Memory::default()
             }),
             MemoryMode::Hybrid => self.hybrid().await,
-            MemoryMode::Working | MemoryMode::Observational => Ok(Memory {
-                recent: self.newest(limits::WINDOW_MAX.unsigned_abs()).await?,
-                ..Memory::default()
-            }),
+            MemoryMode::Working | MemoryMode::Observational => self.distilled().await,
             MemoryMode::Node => Ok(Memory {
                 dialogue: self.dialogue().await?,
                 ..Memory::default()
@@ -63,24 +78,28 @@ impl Reading<'_> {
         }
     }
 
-    /// The newest turns, and the best matches beside them. Both are read at the
-    /// same time, unless the newest turns have to tell what to look for.
+    /// The newest turns, the best matches beside them, and what is known. All are
+    /// read at the same time, unless the newest turns have to tell what to look
+    /// for.
     async fn hybrid(&self) -> Result<Memory, ApiError> {
         let recent_window = self.effective.policy().recent_window.unwrap_or_default();
         let newest = self.newest(recent_window);
         if !self.wanted.query.is_empty() {
             let query = self.query(self.wanted.query.clone());
-            let rank = async { Ok(self.recall.rank(self.tenant, &query).await?) };
-            let (recent, ranking) = tokio::try_join!(newest, rank)?;
-            let shown = recent.messages.clone();
-            let recalled = self.recall.beside(self.tenant, &query, ranking, shown);
-            return Ok(memory(recent, recalled.await?));
+            let recalled = async {
+                let rank = async { Ok(self.recall.rank(self.tenant, &query).await?) };
+                let (recent, ranking) = tokio::try_join!(newest, rank)?;
+                let shown = recent.messages.clone();
+                let recalled = self.recall.beside(self.tenant, &query, ranking, shown);
+                Ok(memory(recent, recalled.await?))
+            };
+            let (memory, known) = tokio::try_join!(recalled, self.known(&query.query))?;
+            return Ok(memory.with(known));
         }
         let recent = newest.await?;
         let mut shown = recent.messages.clone();
-        let of_user = |message: &&Message| message.role == Role::User;
-        let question = match shown.iter().rfind(of_user) {
-            Some(question) => query_of(&question.parts),
+        let question = match question_among(&shown) {
+            Some(question) => question,
             // The question is no match of its own.
             None => match self.question().await? {
                 Some(question) => {
@@ -92,12 +111,52 @@ impl Reading<'_> {
             },
         };
         let query = self.query(question);
-        let ranking = self.recall.rank(self.tenant, &query).await?;
-        let recalled = self
-            .recall
-            .beside(self.tenant, &query, ranking, shown)
-            .await?;
-        Ok(memory(recent, recalled))
+        let recalled = async {
+            let ranking = self.recall.rank(self.tenant, &query).await?;
+            let recalled = self.recall.beside(self.tenant, &query, ranking, shown);
+            Ok(recalled.await?)
+        };
+        let (recalled, known) = tokio::try_join!(recalled, self.known(&query.query))?;
+        Ok(memory(recent, recalled).with(known))
+    }
+
+    /// All turns that stand in full, and what is known.
+    async fn distilled(&self) -> Result<Memory, ApiError> {
+        let newest = self.newest(limits::WINDOW_MAX.unsigned_abs());
+        let (recent, known) = if self.wanted.query.is_empty() {
+            let recent = newest.await?;
+            let question = match (self.owner, question_among(&recent.messages)) {
+                (Some(_), Some(question)) => question,
+                (Some(_), None) => {
+                    let question = self.question().await?;
+                    question.map_or_else(String::new, |question| query_of(&question.parts))
+                }
+                (None, _) => String::new(),
+            };
+            let known = self.known(&question).await?;
+            (recent, known)
+        } else {
+            tokio::try_join!(newest, self.known(&self.wanted.query))?
+        };
+        let memory = Memory {
+            recent,
+            ..Memory::default()
+        };
+        Ok(memory.with(known))
+    }
+
+    /// What is known of the user that matches a text.
+    async fn known(&self, text: &str) -> Result<FoundMemories, ApiError> {
+        let (effective, wanted) = (self.effective, self.wanted);
+        remembered(
+            self.recall,
+            self.tenant,
+            self.owner,
+            effective,
+            wanted,
+            text,
+        )
+        .await
     }
 
     fn query(&self, text: String) -> RecallQuery {
@@ -207,6 +266,14 @@ impl Reading<'_> {
     }
 }
 
+/// What the user asked last, among messages in the order in which they were said.
+fn question_among(messages: &[Message]) -> Option<String> {
+    let question = messages
+        .iter()
+        .rfind(|message| message.role == Role::User)?;
+    Some(query_of(&question.parts))
+}
+
 /// What a conversation that has not begun yet finds in others, where the policy's
 /// scope goes beyond it.
 pub(super) async fn of_others(
@@ -276,6 +343,7 @@ fn memory(recent: Cut, recalled: Recalled) -> Memory {
     Memory {
         recent,
         found: messages,
+        memories: Vec::new(),
         dialogue: Dialogue::default(),
         degradations: degradations.into_iter().map(degradation).collect(),
         omitted: omitted.into_iter().map(omission).collect(),

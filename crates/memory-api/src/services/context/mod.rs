@@ -6,6 +6,7 @@ mod hash;
 mod memory;
 mod prompt;
 mod recalled;
+mod remembered;
 mod render;
 mod request;
 
@@ -13,7 +14,8 @@ use memory_budget::Budget;
 use memory_contract::proto::context_service_server::ContextService;
 use memory_contract::proto::{BuildContextRequest, BuildContextResponse};
 use memory_contract::{
-    EffectivePolicy, FileLocation, Invalid, MemoryMode, MemoryPolicy, TenantId, ThreadId, limits,
+    EffectivePolicy, FileLocation, Invalid, MemoryMode, MemoryOwner, MemoryPolicy, TenantId,
+    ThreadId, limits,
 };
 use memory_recall::Recall;
 use memory_store::{Store, waiting_until};
@@ -24,6 +26,7 @@ pub(super) use self::render::words;
 use self::assemble::Material;
 use self::memory::{Memory, Reading, of_others};
 use self::prompt::Prompt;
+use self::remembered::remembered;
 use self::request::Wanted;
 use super::files::{KnownFiles, location};
 use super::recall::patience;
@@ -59,7 +62,11 @@ impl Contexts {
         let (metadata, _, request) = request.into_parts();
         let mut wanted = request::read(&self.store, &tenant, &metadata, request).await?;
         wanted.wait_until = wanted.wait_until.min(patience);
-        let (thread, effective) = self.policies(&tenant, &wanted).await?;
+        let Conversed {
+            thread,
+            owner,
+            effective,
+        } = self.policies(&tenant, &wanted).await?;
         if effective.mode() == MemoryMode::Node && wanted.node_id.is_empty() {
             let problem = format!(
                 "is required in MEMORY_MODE_NODE: 1 to {} characters",
@@ -76,6 +83,7 @@ impl Contexts {
                     recall: &self.recall,
                     tenant: &tenant,
                     thread,
+                    owner: owner.as_ref(),
                     effective: &effective,
                     wanted: &wanted,
                     max_tokens,
@@ -84,7 +92,12 @@ impl Contexts {
             }
             None => match &wanted.conversation {
                 Some(Conversation::Session(session)) => {
-                    of_others(&self.recall, &tenant, session, &effective, &wanted).await?
+                    let (recall, owner) = (&self.recall, owner.as_ref());
+                    let (memory, known) = tokio::try_join!(
+                        of_others(recall, &tenant, session, &effective, &wanted),
+                        remembered(recall, &tenant, owner, &effective, &wanted, &wanted.query)
+                    )?;
+                    memory.with(known)
                 }
                 Some(Conversation::Thread(_)) | None => Memory::default(),
             },
@@ -109,31 +122,51 @@ impl Contexts {
         counting(bytes, wanted.tokenizer, || material.assemble()).await?
     }
 
-    /// The conversation's thread, if it has one yet, and the policy that holds.
-    async fn policies(
-        &self,
-        tenant: &TenantId,
-        wanted: &Wanted,
-    ) -> Result<(Option<ThreadId>, EffectivePolicy), ApiError> {
+    /// The conversation's thread, if it has one yet, whose long-term memories there
+    /// are, and the policy that holds, in one round trip.
+    async fn policies(&self, tenant: &TenantId, wanted: &Wanted) -> Result<Conversed, ApiError> {
         match &wanted.conversation {
             Some(Conversation::Thread(thread)) => {
-                let policies = self.store.policies(tenant, *thread).await?;
-                Ok((Some(*thread), policies.effective(&wanted.policy)))
+                let (policies, any) = self.store.policies_and_memories(tenant, *thread).await?;
+                let owner = any.then(|| MemoryOwner::of(&policies.thread.session));
+                Ok(Conversed {
+                    thread: Some(*thread),
+                    owner,
+                    effective: policies.effective(&wanted.policy),
+                })
             }
             Some(Conversation::Session(session)) => {
-                let (thread, app) = self.store.session_policies(tenant, session).await?;
-                let (id, own) = match thread {
+                let (thread, app, any) = self
+                    .store
+                    .session_policies_and_memories(tenant, session)
+                    .await?;
+                let (thread, own) = match thread {
                     Some(thread) => (Some(thread.id), thread.policy),
                     None => (None, MemoryPolicy::default()),
                 };
-                Ok((id, EffectivePolicy::of(&app, &own, &wanted.policy)))
+                Ok(Conversed {
+                    thread,
+                    owner: any.then(|| MemoryOwner::of(session)),
+                    effective: EffectivePolicy::of(&app, &own, &wanted.policy),
+                })
             }
             None => {
                 let none = MemoryPolicy::default();
-                Ok((None, EffectivePolicy::of(&none, &none, &wanted.policy)))
+                Ok(Conversed {
+                    thread: None,
+                    owner: None,
+                    effective: EffectivePolicy::of(&none, &none, &wanted.policy),
+                })
             }
         }
     }
+}
+
+/// What is known of a conversation before anything of it is read.
+struct Conversed {
+    thread: Option<ThreadId>,
+    owner: Option<MemoryOwner>,
+    effective: EffectivePolicy,
 }
 
 /// The system prompt and the input. Both are taken out of the request.

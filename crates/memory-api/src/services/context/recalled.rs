@@ -71,6 +71,7 @@ impl Quoting<'_> {
             message_id: found[place].message.id.to_string(),
             reason: proto::OmissionReason::Budget.into(),
             score: found[place].score,
+            memory_id: String::new(),
         });
         Quoted {
             block,
@@ -102,7 +103,8 @@ impl Quoting<'_> {
             let one = &found[place];
             Source {
                 message: one.message.id.to_string(),
-                thread: one.message.thread,
+                memory: String::new(),
+                thread: Some(one.message.thread),
                 reasons: one.reasons.clone(),
                 rank: one.rank,
                 score: one.score,

@@ -81,7 +81,7 @@ mod tests {
 
     fn candidate(seq: i64) -> Candidate {
         Candidate {
-            message: Uuid::nil().into(),
+            id: Uuid::nil(),
             thread: Uuid::nil().into(),
             seq,
             branch: 1,

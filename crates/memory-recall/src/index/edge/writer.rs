@@ -21,9 +21,9 @@ use super::reader::filter_of;
 use super::setup;
 use crate::error::RecallError;
 use crate::index::filter::{Selection, point_id};
-use crate::index::payload::{candidate_of, payload};
+use crate::index::payload::Entry;
 use crate::index::schema::{DENSE, LEXICAL};
-use crate::index::{Backend, Change, IndexSchema, Point, Prepared};
+use crate::index::{Backend, Change, IndexSchema, Prepared};
 
 /// A file beside the points that tells whether they are all there.
 const STATE_FILE: &str = "recollect-state";
@@ -90,15 +90,16 @@ impl Writer {
         for change in changes {
             match change {
                 Change::Upsert(point) => {
-                    self.schema.check_point(point.dense.as_deref())?;
                     forget(&shard, &mut forgotten)?;
-                    let id = point_id(&point.tenant, point.message);
-                    self.facts.put([(id, candidate_of(&point))]);
-                    points.push(point_of(*point)?);
+                    points.push(self.point((*point).into())?);
                 }
-                Change::Delete { tenant, message } => {
+                Change::UpsertMemory(point) => {
+                    forget(&shard, &mut forgotten)?;
+                    points.push(self.point((*point).into())?);
+                }
+                Change::Delete { tenant, subject } => {
                     learn(&shard, &mut points)?;
-                    forgotten.push(PointId::Uuid(point_id(&tenant, message)));
+                    forgotten.push(PointId::Uuid(point_id(&tenant, subject)));
                 }
                 Change::Purge {
                     tenant,
@@ -115,6 +116,30 @@ impl Writer {
         }
         learn(&shard, &mut points)?;
         forget(&shard, &mut forgotten)
+    }
+
+    /// A point as the engine takes it. What the ranking needs is kept in mind.
+    fn point(&self, entry: Entry) -> Result<PointStruct, RecallError> {
+        let Entry {
+            id,
+            candidate,
+            payload,
+            dense,
+            lexical,
+        } = entry;
+        self.schema.check_point(dense.as_deref())?;
+        let sparse = Vector::new_sparse(lexical.indices, lexical.values)
+            .map_err(|source| refused("take words", source))?;
+        let mut vectors = vec![(LEXICAL, sparse)];
+        if let Some(dense) = dense {
+            vectors.push((DENSE, Vector::new_dense(dense)));
+        }
+        self.facts.put([(id, candidate)]);
+        Ok(PointStruct::new(
+            PointId::Uuid(id),
+            Vectors::new_named(vectors),
+            Value::Object(payload),
+        ))
     }
 
     /// Makes everything durable that was carried out.
@@ -239,22 +264,6 @@ impl Writer {
             source: source.into(),
         }
     }
-}
-
-fn point_of(mut point: Point) -> Result<PointStruct, RecallError> {
-    let id = PointId::Uuid(point_id(&point.tenant, point.message));
-    let lexical = std::mem::take(&mut point.lexical);
-    let sparse = Vector::new_sparse(lexical.indices, lexical.values)
-        .map_err(|source| refused("take words", source))?;
-    let mut vectors = vec![(LEXICAL, sparse)];
-    if let Some(dense) = point.dense.take() {
-        vectors.push((DENSE, Vector::new_dense(dense)));
-    }
-    Ok(PointStruct::new(
-        id,
-        Vectors::new_named(vectors),
-        Value::Object(payload(&point)),
-    ))
 }
 
 fn learn(shard: &EdgeShard, points: &mut Vec<PointStruct>) -> Result<(), RecallError> {

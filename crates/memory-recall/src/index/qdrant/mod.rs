@@ -174,8 +174,10 @@ impl Index for QdrantIndex {
             return Ok(());
         }
         for change in &changes {
-            if let Change::Upsert(point) = change {
-                self.schema.check_point(point.dense.as_deref())?;
+            match change {
+                Change::Upsert(point) => self.schema.check_point(point.dense.as_deref())?,
+                Change::UpsertMemory(point) => self.schema.check_point(point.dense.as_deref())?,
+                Change::Delete { .. } | Change::Purge { .. } => {}
             }
         }
         let request = UpdateBatchPoints {

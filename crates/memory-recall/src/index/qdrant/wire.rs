@@ -9,9 +9,9 @@ use qdrant_client::qdrant::{
 use serde_json::{Map, Value};
 
 use crate::index::filter::{Condition, Selection, field, point_id};
-use crate::index::payload::{candidate, payload};
+use crate::index::payload::{Entry, candidate};
 use crate::index::schema::{DENSE, LEXICAL};
-use crate::index::{Candidate, Change, Point};
+use crate::index::{Candidate, Change};
 
 /// The filter of a selection.
 pub(super) fn filter_of(selection: &Selection) -> Filter {
@@ -46,11 +46,15 @@ pub(super) fn operations(changes: Vec<Change>) -> Vec<PointsUpdateOperation> {
         match change {
             Change::Upsert(point) => {
                 forget(&mut forgotten, &mut operations);
-                points.push(point_of(*point));
+                points.push(point_of((*point).into()));
             }
-            Change::Delete { tenant, message } => {
+            Change::UpsertMemory(point) => {
+                forget(&mut forgotten, &mut operations);
+                points.push(point_of((*point).into()));
+            }
+            Change::Delete { tenant, subject } => {
                 learn(&mut points, &mut operations);
-                forgotten.push(point_id(&tenant, message).to_string().into());
+                forgotten.push(point_id(&tenant, subject).to_string().into());
             }
             Change::Purge {
                 tenant,
@@ -104,15 +108,20 @@ fn delete(which: PointsSelectorOneOf) -> PointsUpdateOperation {
     }
 }
 
-fn point_of(mut point: Point) -> PointStruct {
-    let id = point_id(&point.tenant, point.message);
-    let lexical = std::mem::take(&mut point.lexical);
+fn point_of(entry: Entry) -> PointStruct {
+    let Entry {
+        id,
+        candidate: _,
+        payload,
+        dense,
+        lexical,
+    } = entry;
     let mut vectors = NamedVectors::default()
         .add_vector(LEXICAL, Vector::new_sparse(lexical.indices, lexical.values));
-    if let Some(dense) = point.dense.take() {
+    if let Some(dense) = dense {
         vectors = vectors.add_vector(DENSE, Vector::new_dense(dense));
     }
-    PointStruct::new(id.to_string(), vectors, Payload::from(payload(&point)))
+    PointStruct::new(id.to_string(), vectors, Payload::from(payload))
 }
 
 pub(super) fn candidates(points: Vec<ScoredPoint>) -> Vec<Candidate> {

@@ -1,0 +1,345 @@
+//! `recollect memory`.
+
+use std::time::Duration;
+
+use memory_contract::proto::{
+    AddMemoriesRequest, ForgetMemoriesRequest, GetMemoryRequest, ListMemoriesRequest, Memory,
+    MemoryFilter, MemoryInput, MemoryOrigin, SearchMemoriesRequest, UpdateMemoryRequest,
+};
+use prost_types::FieldMask;
+
+use crate::cli::args::{
+    AddMemoryArgs, ForgetMemoriesArgs, ListMemoriesArgs, MemoryArgs, MemoryCommand, MemoryIdArgs,
+    PinMemoryArgs, SearchMemoriesArgs,
+};
+use crate::cli::client::Client;
+use crate::cli::failure::Failure;
+use crate::cli::output::{JsonLines, Table, clock, count, exact, one_line};
+
+/// Lists, finds, stores or forgets memories.
+///
+/// # Errors
+/// When the server cannot be reached or refuses.
+pub async fn run(args: MemoryArgs) -> Result<(), Failure> {
+    match args.command {
+        MemoryCommand::List(args) => list(args).await,
+        MemoryCommand::Search(args) => search(args).await,
+        MemoryCommand::Show(args) => show(args).await,
+        MemoryCommand::Add(args) => add(args).await,
+        MemoryCommand::Pin(args) => pin(args).await,
+        MemoryCommand::Forget(args) => forget(args).await,
+    }
+}
+
+async fn list(args: ListMemoriesArgs) -> Result<(), Failure> {
+    let client = Client::connect(&args.client.server).await?;
+    let mut table = table();
+    let mut lines = JsonLines::stdout();
+    let (mut page_token, mut left) = (String::new(), args.limit as usize);
+    while left > 0 {
+        let request = ListMemoriesRequest {
+            app_id: args.owner.app.clone(),
+            user_id: args.owner.user.clone(),
+            filter: Some(MemoryFilter {
+                topics: args.topics.clone(),
+                include_superseded: args.superseded,
+                ..Default::default()
+            }),
+            page_size: i32::try_from(left.min(500)).unwrap_or(500),
+            page_token,
+        };
+        let page = client
+            .memories()
+            .list_memories(request)
+            .await
+            .map_err(|status| client.failure(&status))?
+            .into_inner();
+        for memory in page.memories.into_iter().take(left) {
+            left -= 1;
+            match args.client.json {
+                true => lines.write("Memory", &memory)?,
+                false => row(&mut table, &memory),
+            }
+        }
+        page_token = page.next_page_token;
+        if page_token.is_empty() {
+            break;
+        }
+    }
+    if args.client.json {
+        return lines.finish();
+    }
+    drop(lines);
+    if table.is_empty() {
+        println!("Nothing is known. `recollect memory add` stores a memory.");
+        return Ok(());
+    }
+    table.print()?;
+    if !page_token.is_empty() {
+        println!("There are more; --limit shows them.");
+    }
+    Ok(())
+}
+
+async fn search(args: SearchMemoriesArgs) -> Result<(), Failure> {
+    let client = Client::connect(&args.client.server).await?;
+    let request = SearchMemoriesRequest {
+        app_id: args.owner.app,
+        user_id: args.owner.user,
+        query: args.query,
+        top_k: args.top_k,
+        filter: Some(MemoryFilter {
+            include_superseded: args.superseded,
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let found = client
+        .memories()
+        .search_memories(request)
+        .await
+        .map_err(|status| client.failure(&status))?
+        .into_inner();
+    if args.client.json {
+        let mut lines = JsonLines::stdout();
+        lines.write("SearchMemoriesResponse", &found)?;
+        return lines.finish();
+    }
+    let mut table = Table::new(&["Score>", "Memory!", "Known since!", "Text"]);
+    for found in found.memories {
+        let memory = found.memory.unwrap_or_default();
+        table.row([
+            format!("{:.2}", found.score),
+            memory.memory_id,
+            clock(memory.valid_from.as_ref()),
+            one_line(&memory.text, 1_000),
+        ]);
+    }
+    match table.is_empty() {
+        true => println!("Nothing that is known matches."),
+        false => table.print()?,
+    }
+    for degradation in found.degradations {
+        println!("Note: {}", degradation.message);
+    }
+    Ok(())
+}
+
+async fn show(args: MemoryIdArgs) -> Result<(), Failure> {
+    let client = Client::connect(&args.client.server).await?;
+    let request = GetMemoryRequest {
+        memory_id: args.memory,
+    };
+    let found = client
+        .memories()
+        .get_memory(request)
+        .await
+        .map_err(|status| client.failure(&status))?
+        .into_inner();
+    if args.client.json {
+        let mut lines = JsonLines::stdout();
+        lines.write("GetMemoryResponse", &found)?;
+        return lines.finish();
+    }
+    let memory = found.memory.unwrap_or_default();
+    let mut about = Table::new(&["What", "How"]);
+    let mut line = |what: &str, how: String| {
+        if !how.is_empty() {
+            about.row([what.to_owned(), how]);
+        }
+    };
+    line("text", one_line(&memory.text, 5_000));
+    line("memory", memory.memory_id.clone());
+    line("app", exact(&memory.app_id));
+    line("user", exact(&memory.user_id));
+    line("topics", exact(&memory.topics.join(", ")));
+    line("entities", exact(&memory.entities.join(", ")));
+    line("happened", clock(memory.event_time.as_ref()));
+    line("from", origin(&memory));
+    line("record", exact(&memory.record_id));
+    line("thread", memory.thread_id.clone());
+    line("messages", memory.source_message_ids.join(" "));
+    line("pinned", if memory.pinned { "yes" } else { "" }.to_owned());
+    line("known since", clock(memory.valid_from.as_ref()));
+    line("held until", clock(memory.valid_until.as_ref()));
+    line("superseded by", memory.superseded_by.clone());
+    line("searchable since", clock(memory.persist_time.as_ref()));
+    line("last used", clock(memory.last_use_time.as_ref()));
+    about.print()?;
+    if !found.superseded.is_empty() {
+        println!("\nIt took the place of:");
+        let mut table = table();
+        for memory in &found.superseded {
+            row(&mut table, memory);
+        }
+        table.print()?;
+    }
+    Ok(())
+}
+
+async fn add(args: AddMemoryArgs) -> Result<(), Failure> {
+    let client = Client::connect(&args.client.server).await?;
+    let request = AddMemoriesRequest {
+        app_id: args.owner.app,
+        user_id: args.owner.user,
+        memories: vec![MemoryInput {
+            record_id: args.record,
+            text: args.text,
+            topics: args.topics,
+            entities: args.entities,
+            pinned: args.pin,
+            ..Default::default()
+        }],
+    };
+    let added = client
+        .memories()
+        .add_memories(request)
+        .await
+        .map_err(|status| client.failure(&status))?
+        .into_inner();
+    if args.client.json {
+        let mut lines = JsonLines::stdout();
+        lines.write("AddMemoriesResponse", &added)?;
+        return lines.finish();
+    }
+    for added in added.memories {
+        let memory = added.memory.unwrap_or_default();
+        let what = if added.created {
+            "stored"
+        } else {
+            "known already"
+        };
+        println!("{}  {what}", memory.memory_id);
+    }
+    Ok(())
+}
+
+async fn pin(args: PinMemoryArgs) -> Result<(), Failure> {
+    let client = Client::connect(&args.client.server).await?;
+    let request = UpdateMemoryRequest {
+        memory: Some(Memory {
+            memory_id: args.memory,
+            pinned: !args.off,
+            ..Default::default()
+        }),
+        update_mask: Some(FieldMask {
+            paths: vec!["pinned".to_owned()],
+        }),
+        etag: String::new(),
+    };
+    let updated = client
+        .memories()
+        .update_memory(request)
+        .await
+        .map_err(|status| client.failure(&status))?
+        .into_inner();
+    if args.client.json {
+        let mut lines = JsonLines::stdout();
+        lines.write("UpdateMemoryResponse", &updated)?;
+        return lines.finish();
+    }
+    let memory = updated.memory.unwrap_or_default();
+    let what = if memory.pinned {
+        "pinned"
+    } else {
+        "not pinned"
+    };
+    println!("{}  {what}", memory.memory_id);
+    Ok(())
+}
+
+async fn forget(args: ForgetMemoriesArgs) -> Result<(), Failure> {
+    let client = Client::connect(&args.client.server).await?;
+    let mut table = table();
+    let mut lines = JsonLines::stdout();
+    let mut forgotten = 0;
+    let mut more = true;
+    while more {
+        let request = ForgetMemoriesRequest {
+            app_id: args.owner.app.clone(),
+            user_id: args.owner.user.clone(),
+            all_users: args.all_users,
+            max_age: wire(args.max_age)?,
+            max_inactivity: wire(args.max_inactivity)?,
+            max_count: args.max_count,
+            dry_run: args.dry_run,
+        };
+        let answer = client
+            .memories()
+            .forget_memories(request)
+            .await
+            .map_err(|status| client.failure(&status))?
+            .into_inner();
+        forgotten += answer.forgotten_count;
+        // A dry run would tell the same again.
+        more = answer.more && answer.forgotten_count > 0 && !args.dry_run;
+        if args.client.json {
+            lines.write("ForgetMemoriesResponse", &answer)?;
+            continue;
+        }
+        for memory in &answer.memories {
+            row(&mut table, memory);
+        }
+        if answer.more && args.dry_run {
+            println!("There are more than these.");
+        }
+    }
+    if args.client.json {
+        return lines.finish();
+    }
+    drop(lines);
+    if !table.is_empty() {
+        table.print()?;
+    }
+    let what = if args.dry_run {
+        "would be forgotten"
+    } else {
+        "forgotten"
+    };
+    println!("{}: {what}.", memories(forgotten));
+    Ok(())
+}
+
+fn memories(number: i64) -> String {
+    match number {
+        1 => count(number, "memory"),
+        number => format!("{number} memories"),
+    }
+}
+
+fn wire(duration: Option<Duration>) -> Result<Option<prost_types::Duration>, Failure> {
+    duration
+        .map(prost_types::Duration::try_from)
+        .transpose()
+        .map_err(|_| Failure::Usage("a duration is too long".to_owned()))
+}
+
+fn table() -> Table {
+    Table::new(&["Memory!", "User!", "Stored!", "From!", "Text"])
+}
+
+fn row(table: &mut Table, memory: &Memory) {
+    let mut text = one_line(&memory.text, 1_000);
+    if memory.pinned {
+        text = format!("[pinned] {text}");
+    }
+    if memory.valid_until.is_some() {
+        text = format!("[held until {}] {text}", clock(memory.valid_until.as_ref()));
+    }
+    table.row([
+        memory.memory_id.clone(),
+        exact(&memory.user_id),
+        clock(memory.create_time.as_ref()),
+        origin(memory),
+        text,
+    ]);
+}
+
+fn origin(memory: &Memory) -> String {
+    match memory.origin() {
+        MemoryOrigin::Caller => "caller".to_owned(),
+        MemoryOrigin::WorkingMemory => "working memory".to_owned(),
+        MemoryOrigin::Extracted => format!("messages, by {}", exact(&memory.made_by)),
+        MemoryOrigin::Unspecified => "?".to_owned(),
+    }
+}

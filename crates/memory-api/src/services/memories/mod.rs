@@ -1,0 +1,308 @@
+//! Long-term memories.
+
+mod request;
+
+use memory_contract::proto::memory_service_server::MemoryService;
+use memory_contract::proto::{
+    self, AddMemoriesRequest, AddMemoriesResponse, DeleteMemoryRequest, DeleteMemoryResponse,
+    ForgetMemoriesRequest, ForgetMemoriesResponse, GetMemoryRequest, GetMemoryResponse,
+    ListMemoriesRequest, ListMemoriesResponse, SearchMemoriesRequest, SearchMemoriesResponse,
+    SupersedeMemoryRequest, SupersedeMemoryResponse, UpdateMemoryRequest, UpdateMemoryResponse,
+};
+use memory_contract::{
+    Invalid, MemoryId, MemoryOrigin, PageToken, check, memories_from, memory_change_from,
+    memory_filter_from, memory_from,
+};
+use memory_recall::{FoundMemory, IndexerHandle, Recall};
+use memory_store::{
+    AddedMemories, AddedMemory, ChangedMemory, DeletedMemory, Forgotten, MemoryWithHistory, Store,
+    StoreError, SupersededMemory,
+};
+use prost::Message as _;
+use tonic::{Request, Response, Status, async_trait};
+
+use super::fields::Fields;
+use super::recall::{patience, wait_until};
+use super::recall_convert::degradation;
+use super::threads::{next_token, page_limit};
+use crate::error::ApiError;
+use crate::layers::tenant_of;
+use request::{forget_from, owner_from, query_from};
+
+/// Answers for long-term memories.
+#[derive(Clone)]
+pub(crate) struct Memories {
+    pub(crate) store: Store,
+    pub(crate) recall: Recall,
+    pub(crate) indexer: Option<IndexerHandle>,
+}
+
+#[async_trait]
+impl MemoryService for Memories {
+    async fn add_memories(
+        &self,
+        request: Request<AddMemoriesRequest>,
+    ) -> Result<Response<AddMemoriesResponse>, Status> {
+        Ok(Response::new(self.add(request).await?))
+    }
+
+    async fn get_memory(
+        &self,
+        request: Request<GetMemoryRequest>,
+    ) -> Result<Response<GetMemoryResponse>, Status> {
+        Ok(Response::new(self.get(request).await?))
+    }
+
+    async fn list_memories(
+        &self,
+        request: Request<ListMemoriesRequest>,
+    ) -> Result<Response<ListMemoriesResponse>, Status> {
+        Ok(Response::new(self.list(request).await?))
+    }
+
+    async fn search_memories(
+        &self,
+        request: Request<SearchMemoriesRequest>,
+    ) -> Result<Response<SearchMemoriesResponse>, Status> {
+        Ok(Response::new(self.search(request).await?))
+    }
+
+    async fn update_memory(
+        &self,
+        request: Request<UpdateMemoryRequest>,
+    ) -> Result<Response<UpdateMemoryResponse>, Status> {
+        Ok(Response::new(self.update(request).await?))
+    }
+
+    async fn supersede_memory(
+        &self,
+        request: Request<SupersedeMemoryRequest>,
+    ) -> Result<Response<SupersedeMemoryResponse>, Status> {
+        Ok(Response::new(self.supersede(request).await?))
+    }
+
+    async fn delete_memory(
+        &self,
+        request: Request<DeleteMemoryRequest>,
+    ) -> Result<Response<DeleteMemoryResponse>, Status> {
+        Ok(Response::new(self.delete(request).await?))
+    }
+
+    async fn forget_memories(
+        &self,
+        request: Request<ForgetMemoriesRequest>,
+    ) -> Result<Response<ForgetMemoriesResponse>, Status> {
+        Ok(Response::new(self.forget(request).await?))
+    }
+}
+
+impl Memories {
+    async fn add(
+        &self,
+        request: Request<AddMemoriesRequest>,
+    ) -> Result<AddMemoriesResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        self.store.require_long_term_memory()?;
+        let AddMemoriesRequest {
+            app_id,
+            user_id,
+            memories,
+        } = request.into_inner();
+        let mut fields = Fields::default();
+        let owner = owner_from(&mut fields, app_id, user_id);
+        let memories = fields.get_all(memories_from("memories", memories));
+        let (owner, memories) = fields.all(owner.zip(memories))?;
+        let AddedMemories { memories, revision } = self
+            .store
+            .add_memories(&tenant, &owner, &memories, MemoryOrigin::Caller, None)
+            .await?;
+        self.wake();
+        let added = |AddedMemory { memory, created }| proto::AddedMemory {
+            memory: Some(memory.into()),
+            created,
+        };
+        Ok(AddMemoriesResponse {
+            memories: memories.into_iter().map(added).collect(),
+            revision: revision.to_string(),
+        })
+    }
+
+    async fn get(&self, request: Request<GetMemoryRequest>) -> Result<GetMemoryResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        self.store.require_long_term_memory()?;
+        let GetMemoryRequest { memory_id } = request.into_inner();
+        let id = check::uuid("memory_id", &memory_id)?.into();
+        let MemoryWithHistory { memory, superseded } = self.store.get_memory(&tenant, id).await?;
+        Ok(GetMemoryResponse {
+            memory: Some(memory.into()),
+            superseded: superseded.into_iter().map(Into::into).collect(),
+        })
+    }
+
+    async fn list(
+        &self,
+        request: Request<ListMemoriesRequest>,
+    ) -> Result<ListMemoriesResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        self.store.require_long_term_memory()?;
+        let ListMemoriesRequest {
+            app_id,
+            user_id,
+            filter,
+            page_size,
+            page_token,
+        } = request.into_inner();
+        let kept = filter.as_ref().map(|filter| filter.encode_to_vec());
+        let names = (app_id.clone(), user_id.clone());
+        let identity = ("memories", tenant.as_str(), names, kept);
+        let mut fields = Fields::default();
+        let owner = owner_from(&mut fields, app_id, user_id);
+        let filter = fields.take(memory_filter_from(filter));
+        let limit = fields.take(page_limit(page_size));
+        let after = fields.take(PageToken::key(&identity, &page_token));
+        let owner = fields.all(owner)?;
+        let page = self
+            .store
+            .list_memories(&tenant, &owner, &filter, after, limit)
+            .await?;
+        Ok(ListMemoriesResponse {
+            memories: page.items.into_iter().map(Into::into).collect(),
+            next_page_token: next_token(&identity, page.next),
+        })
+    }
+
+    async fn search(
+        &self,
+        request: Request<SearchMemoriesRequest>,
+    ) -> Result<SearchMemoriesResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        self.store.require_long_term_memory()?;
+        let patience = patience(&request);
+        let mut query = query_from(request.into_inner())?;
+        query.max_wait = wait_until(patience, query.max_wait);
+        let found = self.recall.memories(&tenant, &query).await?;
+        let memory = |FoundMemory { memory, score, .. }| proto::FoundMemory {
+            memory: Some(memory.into()),
+            score,
+        };
+        Ok(SearchMemoriesResponse {
+            memories: found.memories.into_iter().map(memory).collect(),
+            degradations: found.degradations.into_iter().map(degradation).collect(),
+        })
+    }
+
+    async fn update(
+        &self,
+        request: Request<UpdateMemoryRequest>,
+    ) -> Result<UpdateMemoryResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        self.store.require_long_term_memory()?;
+        let UpdateMemoryRequest {
+            memory,
+            update_mask,
+            etag,
+        } = request.into_inner();
+        let memory = memory.ok_or_else(|| Invalid::missing("memory"))?;
+        let mut fields = Fields::default();
+        let id = fields.get(check::uuid("memory.memory_id", &memory.memory_id));
+        let change = fields.get_all(memory_change_from(memory, update_mask));
+        let (id, change) = fields.all(id.map(MemoryId::from).zip(change))?;
+        let changed = self.store.update_memory(&tenant, id, &change, &etag).await;
+        let ChangedMemory { memory, revision } =
+            changed.map_err(|error| known_text("memory.text", error))?;
+        self.wake();
+        Ok(UpdateMemoryResponse {
+            memory: Some(memory.into()),
+            revision: revision.to_string(),
+        })
+    }
+
+    async fn supersede(
+        &self,
+        request: Request<SupersedeMemoryRequest>,
+    ) -> Result<SupersedeMemoryResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        self.store.require_long_term_memory()?;
+        let SupersedeMemoryRequest {
+            memory_id,
+            replacement,
+        } = request.into_inner();
+        let mut fields = Fields::default();
+        let id = fields.get(check::uuid("memory_id", &memory_id));
+        let replacement = fields.get_all(memory_from("replacement", replacement));
+        let (id, replacement) = fields.all(id.map(MemoryId::from).zip(replacement))?;
+        let done = self.store.supersede_memory(&tenant, id, &replacement).await;
+        let SupersededMemory {
+            memory,
+            superseded,
+            revision,
+        } = done.map_err(|error| known_text("replacement.text", error))?;
+        self.wake();
+        Ok(SupersedeMemoryResponse {
+            memory: Some(memory.into()),
+            superseded: Some(superseded.into()),
+            revision: revision.to_string(),
+        })
+    }
+
+    async fn delete(
+        &self,
+        request: Request<DeleteMemoryRequest>,
+    ) -> Result<DeleteMemoryResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        self.store.require_long_term_memory()?;
+        let DeleteMemoryRequest { memory_id } = request.into_inner();
+        let id = check::uuid("memory_id", &memory_id)?.into();
+        let DeletedMemory { deleted, revision } = self.store.delete_memory(&tenant, id).await?;
+        self.wake();
+        Ok(DeleteMemoryResponse {
+            deleted,
+            revision: revision.to_string(),
+        })
+    }
+
+    async fn forget(
+        &self,
+        request: Request<ForgetMemoriesRequest>,
+    ) -> Result<ForgetMemoriesResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        self.store.require_long_term_memory()?;
+        let forget = forget_from(request.into_inner())?;
+        let Forgotten {
+            count,
+            memories,
+            more,
+        } = self.store.forget_memories(&tenant, &forget).await?;
+        self.wake();
+        Ok(ForgetMemoriesResponse {
+            forgotten_count: count,
+            memories: memories.into_iter().map(Into::into).collect(),
+            more,
+        })
+    }
+
+    fn wake(&self) {
+        if let Some(indexer) = &self.indexer {
+            indexer.wake();
+        }
+    }
+}
+
+/// A text that is there already is a wrong value of the field that has it.
+fn known_text(field: &str, error: StoreError) -> ApiError {
+    match error {
+        StoreError::MemoryKnown { id } => Invalid::new(
+            field,
+            format!("must be another text: the memory {id} says the same"),
+        )
+        .into(),
+        StoreError::MemorySourceNotFound { index: None, place } => {
+            let invalid = Invalid::new(
+                format!("source_message_ids[{place}]"),
+                "must be a message of the same app and user",
+            );
+            invalid.within("replacement").into()
+        }
+        other => other.into(),
+    }
+}

@@ -1,0 +1,110 @@
+//! What requests for memories ask, every limit checked.
+
+use memory_contract::proto::{ForgetMemoriesRequest, SearchMemoriesRequest};
+use memory_contract::{
+    AppId, Invalid, InvalidFields, MemoryOwner, UserId, check, duration_in, limits,
+    memory_filter_from, optional_float,
+};
+use memory_recall::MemoryQuery;
+use memory_store::Forget;
+
+use crate::services::fields::Fields;
+use crate::services::recall_convert::{method_from, revision_from, wait_from};
+
+/// Whose memories.
+pub(super) fn owner_from(
+    fields: &mut Fields,
+    app_id: String,
+    user_id: String,
+) -> Option<MemoryOwner> {
+    let app = fields.get(check::required_text("app_id", app_id, limits::APP_ID_CHARS));
+    let user = fields.get(check::text("user_id", user_id, limits::USER_ID_CHARS));
+    app.zip(user).map(|(app, user)| MemoryOwner {
+        app: AppId::new(app),
+        user: UserId::new(user),
+    })
+}
+
+/// Reads a search.
+pub(super) fn query_from(request: SearchMemoriesRequest) -> Result<MemoryQuery, InvalidFields> {
+    let SearchMemoriesRequest {
+        app_id,
+        user_id,
+        query,
+        top_k,
+        min_score,
+        filter,
+        method,
+        at_least_as_fresh,
+        max_wait,
+    } = request;
+    let mut fields = Fields::default();
+    let owner = owner_from(&mut fields, app_id, user_id);
+    let query = fields.take(check::required_text("query", query, limits::QUERY_CHARS));
+    let limit = fields.take(check::size(
+        "top_k",
+        top_k,
+        limits::SEARCH_LIMIT,
+        limits::TOP_K_MAX,
+    ));
+    let min_score = fields.take(optional_float("min_score", Some(min_score), 0.0, 1.0));
+    let filter = fields.take(memory_filter_from(filter));
+    let method = fields.take(method_from(method));
+    let at_least_as_fresh = fields.take(revision_from(at_least_as_fresh));
+    let max_wait = fields.take(wait_from(max_wait));
+    Ok(MemoryQuery {
+        owner: fields.all(owner)?,
+        query,
+        limit,
+        filter,
+        method,
+        min_score: min_score.unwrap_or_default(),
+        at_least_as_fresh,
+        max_wait: max_wait.unwrap_or(limits::DEFAULT_WAIT),
+    })
+}
+
+/// Reads what is to be forgotten.
+pub(super) fn forget_from(request: ForgetMemoriesRequest) -> Result<Forget, InvalidFields> {
+    let ForgetMemoriesRequest {
+        app_id,
+        user_id,
+        all_users,
+        max_age,
+        max_inactivity,
+        max_count,
+        dry_run,
+    } = request;
+    let mut fields = Fields::default();
+    if max_age.is_none() && max_inactivity.is_none() && max_count.is_none() {
+        let missing = Invalid::new(
+            "max_age",
+            "is required, or else max_inactivity or max_count",
+        );
+        fields.take(Err::<(), _>(missing));
+    }
+    if all_users && !user_id.is_empty() {
+        let wrong = Invalid::new("user_id", "must not be given together with all_users");
+        fields.take(Err::<(), _>(wrong));
+    }
+    let owner = owner_from(&mut fields, app_id, user_id);
+    let longest = limits::KEPT_MAX;
+    let max_age = fields.take(duration_in("max_age", max_age, limits::AGE_MIN, longest));
+    let max_inactivity = fields.take(duration_in(
+        "max_inactivity",
+        max_inactivity,
+        limits::INACTIVITY_MIN,
+        longest,
+    ));
+    let count = |count| check::range("max_count", count, 1, limits::MEMORY_COUNT_MAX);
+    let max_count = fields.take(max_count.map(count).transpose());
+    let MemoryOwner { app, user } = fields.all(owner)?;
+    Ok(Forget {
+        app,
+        user: (!all_users).then_some(user),
+        max_age,
+        max_inactivity,
+        max_count: max_count.map(i32::unsigned_abs),
+        dry_run,
+    })
+}

@@ -1,0 +1,347 @@
+//! Memories.
+
+use prost_types::FieldMask;
+use time::OffsetDateTime;
+
+use super::{timestamp, timestamp_of};
+use crate::{
+    Invalid, InvalidFields, Memory, MemoryChange, MemoryFilter, MemoryOrigin, MemoryOwner,
+    MemoryType, MessageId, NewMemory, check, limits, proto,
+};
+
+/// Wrong fields of one request that are named.
+const NAMED: usize = 20;
+
+/// Reads the memories of one request: 1 to 100. Every wrong field is named, up to
+/// the first 20.
+///
+/// # Errors
+/// Any field beyond its limit; then nothing may be stored.
+pub fn memories_from(
+    field: &str,
+    inputs: Vec<proto::MemoryInput>,
+) -> Result<Vec<NewMemory>, InvalidFields> {
+    if inputs.is_empty() || inputs.len() > limits::MEMORIES {
+        let problem = format!("must be 1 to {}, are {}", limits::MEMORIES, inputs.len());
+        return Err(Invalid::new(field, problem).into());
+    }
+    let mut memories = Vec::with_capacity(inputs.len());
+    let mut invalid = Vec::new();
+    for (index, input) in inputs.into_iter().enumerate() {
+        match memory_from(&format!("{field}[{index}]"), Some(input)) {
+            Ok(memory) => memories.push(memory),
+            Err(InvalidFields(problems)) => invalid.extend(problems),
+        }
+        if invalid.len() >= NAMED {
+            invalid.truncate(NAMED);
+            break;
+        }
+    }
+    match invalid.is_empty() {
+        true => Ok(memories),
+        false => Err(InvalidFields(invalid)),
+    }
+}
+
+/// Reads one memory, and names every wrong field with the path below `field`.
+///
+/// # Errors
+/// A missing memory, and fields beyond their limits.
+pub fn memory_from(
+    field: &str,
+    input: Option<proto::MemoryInput>,
+) -> Result<NewMemory, InvalidFields> {
+    let Some(proto::MemoryInput {
+        record_id,
+        text,
+        r#type,
+        topics,
+        entities,
+        event_time,
+        source_message_ids,
+        pinned,
+    }) = input
+    else {
+        return Err(Invalid::missing(field).into());
+    };
+    let record = check::text("record_id", record_id, limits::RECORD_ID_CHARS);
+    let text = text_from("text", text);
+    let kind = type_from("type", r#type);
+    let topics = topics_from("topics", topics);
+    let entities = entities_from("entities", entities);
+    let event = timestamp_of("event_time", event_time);
+    let sources = sources_from("source_message_ids", &source_message_ids);
+    match (record, text, kind, topics, entities, event, sources) {
+        (Ok(record), Ok(text), Ok(kind), Ok(topics), Ok(entities), Ok(event), Ok(sources)) => {
+            Ok(NewMemory {
+                record,
+                text,
+                kind: kind.unwrap_or_default(),
+                topics,
+                entities,
+                event,
+                sources,
+                pinned,
+            })
+        }
+        (record, text, kind, topics, entities, event, sources) => {
+            let problems = [
+                record.err(),
+                text.err(),
+                kind.err(),
+                topics.err(),
+                entities.err(),
+                event.err(),
+                sources.err(),
+            ];
+            let problems = problems.into_iter().flatten();
+            Err(InvalidFields(
+                problems.map(|invalid| invalid.within(field)).collect(),
+            ))
+        }
+    }
+}
+
+/// Reads the fields of a memory that a mask names.
+///
+/// # Errors
+/// A missing or empty mask, a path that cannot be changed, and values beyond their
+/// limits.
+pub fn memory_change_from(
+    memory: proto::Memory,
+    mask: Option<FieldMask>,
+) -> Result<MemoryChange, InvalidFields> {
+    let paths = mask.unwrap_or_default().paths;
+    if paths.is_empty() {
+        return Err(Invalid::new(
+            "update_mask",
+            "is required: any of text, topics, entities, type, event_time, pinned",
+        )
+        .into());
+    }
+    let mut change = MemoryChange::default();
+    let mut invalid = Vec::new();
+    for path in paths {
+        let read = match path.as_str() {
+            "text" => text_from("text", memory.text.clone()).map(|text| change.text = Some(text)),
+            "type" => type_from("type", memory.r#type)
+                .map(|kind| change.kind = Some(kind.unwrap_or_default())),
+            "topics" => topics_from("topics", memory.topics.clone())
+                .map(|topics| change.topics = Some(topics)),
+            "entities" => entities_from("entities", memory.entities.clone())
+                .map(|entities| change.entities = Some(entities)),
+            "event_time" => timestamp_of("event_time", memory.event_time)
+                .map(|event| change.event = Some(event)),
+            "pinned" => {
+                change.pinned = Some(memory.pinned);
+                Ok(())
+            }
+            _ => {
+                invalid.push(Invalid::new(
+                    "update_mask",
+                    "must name text, topics, entities, type, event_time or pinned",
+                ));
+                continue;
+            }
+        };
+        if let Err(problem) = read {
+            invalid.push(problem.within("memory"));
+        }
+    }
+    match invalid.is_empty() {
+        true => Ok(change),
+        false => Err(InvalidFields(invalid)),
+    }
+}
+
+/// Reads a filter; none keeps everything that holds.
+///
+/// # Errors
+/// Fields beyond their limits.
+pub fn memory_filter_from(filter: Option<proto::MemoryFilter>) -> Result<MemoryFilter, Invalid> {
+    let Some(filter) = filter else {
+        return Ok(MemoryFilter::default());
+    };
+    let read = |filter: proto::MemoryFilter| {
+        let proto::MemoryFilter {
+            r#type,
+            topics,
+            entities,
+            thread_id,
+            origins,
+            after,
+            before,
+            include_superseded,
+        } = filter;
+        let after = timestamp_of("after", after)?;
+        let before = timestamp_of("before", before)?;
+        if let (Some(after), Some(before)) = (after, before)
+            && after >= before
+        {
+            return Err(Invalid::new("before", "must be later than after"));
+        }
+        Ok(MemoryFilter {
+            kind: type_from("type", r#type)?,
+            topics: topics_from("topics", topics)?,
+            entities: entities_from("entities", entities)?,
+            thread: check::optional_uuid("thread_id", &thread_id)?.map(Into::into),
+            origins: origins
+                .into_iter()
+                .map(|origin| origin_from("origins", origin))
+                .collect::<Result<_, _>>()?,
+            after,
+            before,
+            superseded: include_superseded,
+        })
+    };
+    read(filter).map_err(|invalid| invalid.within("filter"))
+}
+
+fn text_from(field: &str, text: String) -> Result<String, Invalid> {
+    let text = check::required_text(field, text, limits::MEMORY_CHARS)?;
+    match text.trim().is_empty() {
+        true => Err(Invalid::new(field, "must have more than spaces")),
+        false => Ok(text),
+    }
+}
+
+fn topics_from(field: &str, topics: Vec<String>) -> Result<Vec<String>, Invalid> {
+    labels(field, topics, limits::TOPICS, limits::TOPIC_CHARS)
+}
+
+fn entities_from(field: &str, entities: Vec<String>) -> Result<Vec<String>, Invalid> {
+    labels(field, entities, limits::ENTITIES, limits::ENTITY_CHARS)
+}
+
+/// Each once, in the order of the caller.
+fn labels(
+    field: &str,
+    labels: Vec<String>,
+    most: usize,
+    chars: usize,
+) -> Result<Vec<String>, Invalid> {
+    if labels.len() > most {
+        return Err(Invalid::new(field, format!("must be at most {most}")));
+    }
+    let mut read: Vec<String> = Vec::with_capacity(labels.len());
+    for (index, label) in labels.into_iter().enumerate() {
+        let label = check::required_text(&format!("{field}[{index}]"), label, chars)?;
+        if !read.contains(&label) {
+            read.push(label);
+        }
+    }
+    Ok(read)
+}
+
+fn sources_from(field: &str, sources: &[String]) -> Result<Vec<MessageId>, Invalid> {
+    if sources.len() > limits::MEMORY_SOURCES {
+        return Err(Invalid::new(
+            field,
+            format!("must be at most {}", limits::MEMORY_SOURCES),
+        ));
+    }
+    sources
+        .iter()
+        .enumerate()
+        .map(|(index, source)| check::uuid(&format!("{field}[{index}]"), source).map(Into::into))
+        .collect()
+}
+
+/// Reads a type by its number on the wire; unspecified is none.
+fn type_from(field: &str, number: i32) -> Result<Option<MemoryType>, Invalid> {
+    match proto::MemoryType::try_from(number) {
+        Ok(proto::MemoryType::Unspecified) => Ok(None),
+        Ok(proto::MemoryType::Semantic) => Ok(Some(MemoryType::Semantic)),
+        Ok(proto::MemoryType::Episodic) => Ok(Some(MemoryType::Episodic)),
+        Err(_) => Err(Invalid::new(
+            field,
+            "must be MEMORY_TYPE_SEMANTIC or _EPISODIC",
+        )),
+    }
+}
+
+fn origin_from(field: &str, number: i32) -> Result<MemoryOrigin, Invalid> {
+    match proto::MemoryOrigin::try_from(number) {
+        Ok(proto::MemoryOrigin::Caller) => Ok(MemoryOrigin::Caller),
+        Ok(proto::MemoryOrigin::WorkingMemory) => Ok(MemoryOrigin::WorkingMemory),
+        Ok(proto::MemoryOrigin::Extracted) => Ok(MemoryOrigin::Extracted),
+        Ok(proto::MemoryOrigin::Unspecified) | Err(_) => Err(Invalid::new(
+            field,
+            "must be MEMORY_ORIGIN_CALLER, _WORKING_MEMORY or _EXTRACTED",
+        )),
+    }
+}
+
+impl From<MemoryType> for proto::MemoryType {
+    fn from(kind: MemoryType) -> Self {
+        match kind {
+            MemoryType::Semantic => Self::Semantic,
+            MemoryType::Episodic => Self::Episodic,
+        }
+    }
+}
+
+impl From<MemoryOrigin> for proto::MemoryOrigin {
+    fn from(origin: MemoryOrigin) -> Self {
+        match origin {
+            MemoryOrigin::Caller => Self::Caller,
+            MemoryOrigin::WorkingMemory => Self::WorkingMemory,
+            MemoryOrigin::Extracted => Self::Extracted,
+        }
+    }
+}
+
+impl From<Memory> for proto::Memory {
+    fn from(memory: Memory) -> Self {
+        let etag = memory.etag();
+        let Memory {
+            id,
+            owner: MemoryOwner { app, user },
+            text,
+            kind,
+            topics,
+            entities,
+            event,
+            origin,
+            record,
+            thread,
+            sources,
+            pinned,
+            valid_from,
+            valid_until,
+            superseded_by,
+            made_by,
+            version: _,
+            created,
+            updated,
+            persisted,
+            last_used,
+            ordinal: _,
+        } = memory;
+        let time = |time: Option<OffsetDateTime>| time.map(timestamp);
+        Self {
+            memory_id: id.to_string(),
+            app_id: app.into(),
+            user_id: user.into(),
+            text,
+            r#type: proto::MemoryType::from(kind).into(),
+            topics,
+            entities,
+            event_time: time(event),
+            origin: proto::MemoryOrigin::from(origin).into(),
+            record_id: record,
+            thread_id: thread.map(|id| id.to_string()).unwrap_or_default(),
+            source_message_ids: sources.iter().map(ToString::to_string).collect(),
+            pinned,
+            valid_from: Some(timestamp(valid_from)),
+            valid_until: time(valid_until),
+            superseded_by: superseded_by.map(|id| id.to_string()).unwrap_or_default(),
+            create_time: Some(timestamp(created)),
+            update_time: Some(timestamp(updated)),
+            persist_time: time(persisted),
+            last_use_time: time(last_used),
+            made_by,
+            etag,
+        }
+    }
+}

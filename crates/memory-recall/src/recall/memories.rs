@@ -1,0 +1,123 @@
+//! Searching long-term memories.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use memory_contract::{Memory, MemoryId, TenantId};
+
+use super::Shared;
+use super::find::{Asked, Question, TEXT_MATCHES};
+use crate::error::RecallError;
+use crate::index::Selection;
+use crate::query::{FoundMemories, FoundMemory, MemoryQuery};
+use crate::rank::{self, Ranked};
+
+/// Candidates read beyond those wanted, because some fall away: erased ones, and
+/// those that hold no more.
+const SPARE: usize = 8;
+/// The most candidates read at a time.
+const AT_ONCE: usize = 200;
+
+impl Shared {
+    /// Finds memories of one user. The store answers by word for what the index
+    /// cannot, and everything is read from the store just now.
+    pub(super) async fn memories(
+        &self,
+        tenant: &TenantId,
+        query: &MemoryQuery,
+    ) -> Result<FoundMemories, RecallError> {
+        if query.limit == 0 || query.query.trim().is_empty() {
+            return Ok(FoundMemories::default());
+        }
+        let question = Question::of_memories(query)?;
+        let selection = Selection::memories(tenant, &query.owner, &query.filter);
+        // Nobody speaks in a memory: a name in the query is a word like others.
+        let Asked {
+            found,
+            method,
+            lagging,
+            mut degradations,
+        } = self
+            .ask(tenant, selection, &question, &Arc::default())
+            .await?;
+        let index_answers = found.is_ok();
+        let shortfall = self.shortfall(&found, lagging);
+        let mut ranked = rank::rank_memories(found.unwrap_or_default(), method);
+        if let Some(degradation) = shortfall {
+            degradations.push(degradation);
+            let words = self.memory_words(tenant, query, index_answers).await?;
+            rank::add_memory_matches(&mut ranked, &words);
+        }
+        ranked.retain(|one| one.score >= query.min_score);
+        let memories = self.read_memories(tenant, query, ranked).await?;
+        let used: Vec<&Memory> = memories.iter().map(|found| &found.memory).collect();
+        self.source.memories_used(tenant, &used);
+        Ok(FoundMemories {
+            memories,
+            degradations,
+        })
+    }
+
+    async fn memory_words(
+        &self,
+        tenant: &TenantId,
+        query: &MemoryQuery,
+        index_answers: bool,
+    ) -> Result<Vec<(MemoryId, f32)>, RecallError> {
+        let MemoryQuery {
+            owner,
+            query,
+            filter,
+            ..
+        } = query;
+        let searched = self
+            .source
+            .search_memories(tenant, owner, query, filter, TEXT_MATCHES);
+        match searched.await {
+            Ok(matches) => Ok(matches
+                .into_iter()
+                .map(|found| (found.id, found.score))
+                .collect()),
+            Err(error) if index_answers && error.retryable() => {
+                tracing::warn!(%error, "the database was not searched by word");
+                Ok(Vec::new())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes the best candidates that may be read.
+    async fn read_memories(
+        &self,
+        tenant: &TenantId,
+        query: &MemoryQuery,
+        mut rest: Vec<Ranked<MemoryId>>,
+    ) -> Result<Vec<FoundMemory>, RecallError> {
+        let mut taken = Vec::new();
+        let mut next = query.limit + SPARE;
+        while taken.len() < query.limit && !rest.is_empty() {
+            let later = rest.split_off(rest.len().min(next));
+            let part = std::mem::replace(&mut rest, later);
+            let ids: Vec<MemoryId> = part.iter().map(|one| one.id).collect();
+            let found = self
+                .source
+                .hydrate_memories(tenant, &query.owner, &query.filter, &ids)
+                .await?;
+            let mut found: HashMap<MemoryId, Memory> = found
+                .into_iter()
+                .map(|memory| (memory.id, memory))
+                .collect();
+            taken.extend(part.into_iter().filter_map(|ranked| {
+                Some(FoundMemory {
+                    memory: found.remove(&ranked.id)?,
+                    score: ranked.score,
+                    dense_score: ranked.dense,
+                    lexical_score: ranked.lexical,
+                })
+            }));
+            next = next.saturating_mul(2).min(AT_ONCE);
+        }
+        taken.truncate(query.limit);
+        Ok(taken)
+    }
+}

@@ -1,0 +1,803 @@
+-- Long-term memories: what is worth knowing of a user beyond one session.
+CREATE TABLE recollect.memories (
+    tenant_id text NOT NULL,
+    memory_id uuid NOT NULL,
+    -- The order of creation.
+    ordinal bigint GENERATED ALWAYS AS IDENTITY,
+    app_id text NOT NULL,
+    -- Empty: it belongs to the app, and to no user.
+    user_id text NOT NULL,
+    text text NOT NULL,
+    -- Of text, topics and entities, with the lexeme of app and user.
+    words tsvector NOT NULL,
+    type text NOT NULL CHECK (type IN ('semantic', 'episodic')),
+    topics text[] NOT NULL,
+    entities text[] NOT NULL,
+    event_time timestamptz,
+    origin text NOT NULL CHECK (origin IN ('caller', 'working_memory', 'extracted')),
+    -- The caller's own id; empty: none.
+    record_id text NOT NULL,
+    -- The thread that it came from.
+    thread_id uuid,
+    -- SHA-256 of the normalised text.
+    content_hash bytea NOT NULL,
+    pinned boolean NOT NULL,
+    valid_from timestamptz NOT NULL,
+    -- When another one took its place; null: it holds.
+    valid_until timestamptz,
+    superseded_by uuid,
+    -- What extracted it, and by which strategy; empty: nothing did.
+    made_by text NOT NULL,
+    strategy text NOT NULL,
+    -- Rises with each change.
+    version bigint NOT NULL DEFAULT 1,
+    -- When the index had learnt it as it is.
+    persisted_at timestamptz,
+    -- The day (UTC) on which it was last returned.
+    last_used_on date,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (tenant_id, memory_id)
+) WITH (fillfactor = 80);
+
+CREATE INDEX memories_by_owner ON recollect.memories (tenant_id, app_id, user_id, ordinal);
+CREATE INDEX memories_by_ordinal ON recollect.memories (tenant_id, ordinal);
+-- Among those that hold, a user has each text and each record once.
+CREATE UNIQUE INDEX memories_by_content ON recollect.memories (tenant_id, app_id, user_id, content_hash)
+    WHERE valid_until IS NULL;
+CREATE UNIQUE INDEX memories_by_record ON recollect.memories (tenant_id, app_id, user_id, record_id)
+    WHERE valid_until IS NULL AND record_id <> '';
+CREATE INDEX memories_by_successor ON recollect.memories (tenant_id, superseded_by)
+    WHERE superseded_by IS NOT NULL;
+CREATE INDEX memories_by_thread ON recollect.memories (tenant_id, thread_id) WHERE thread_id IS NOT NULL;
+CREATE INDEX memories_by_words ON recollect.memories USING gin (words);
+
+-- The messages that memories were made of, as long as these can be read.
+CREATE TABLE recollect.memory_sources (
+    tenant_id text NOT NULL,
+    memory_id uuid NOT NULL,
+    message_id uuid NOT NULL,
+    thread_id uuid NOT NULL,
+    -- The order in which they were named.
+    ordinal bigint GENERATED ALWAYS AS IDENTITY,
+    PRIMARY KEY (tenant_id, memory_id, message_id)
+);
+
+CREATE INDEX memory_sources_by_message ON recollect.memory_sources (tenant_id, thread_id, message_id);
+
+-- What the index has to learn may be about a memory: message_id has its id then,
+-- and thread_id is nil.
+ALTER TABLE recollect.outbox
+    ADD COLUMN kind text NOT NULL DEFAULT 'message' CHECK (kind IN ('message', 'memory'));
+
+-- The seq up to which memories have been extracted from the thread.
+ALTER TABLE recollect.threads ADD COLUMN IF NOT EXISTS extract_seq bigint NOT NULL DEFAULT 0;
+
+DO $$
+DECLARE
+    v_table text;
+BEGIN
+    FOREACH v_table IN ARRAY ARRAY['memories', 'memory_sources'] LOOP
+        EXECUTE format('ALTER TABLE recollect.%I ENABLE ROW LEVEL SECURITY', v_table);
+        EXECUTE format('ALTER TABLE recollect.%I FORCE ROW LEVEL SECURITY', v_table);
+        EXECUTE format($policy$
+            CREATE POLICY tenant ON recollect.%I TO recollect_service
+            USING (tenant_id = current_setting('recollect.tenant', true))
+            WITH CHECK (tenant_id = current_setting('recollect.tenant', true))
+        $policy$, v_table);
+        EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.%I TO recollect_service', v_table);
+    END LOOP;
+END;
+$$;
+
+-- Workers see which apps have memories, and none of them.
+CREATE POLICY worker ON recollect.memories FOR SELECT TO recollect_worker USING (true);
+GRANT SELECT (tenant_id, app_id) ON recollect.memories TO recollect_worker;
+
+-- Lets whoever writes memories of one user wait for each other. So nothing is
+-- stored twice, and two that change several rows cannot wait in a circle.
+CREATE FUNCTION recollect.lock_memories(p_tenant text, p_app text, p_user text)
+RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended(
+        'memories' || chr(1) || p_tenant || chr(1) || p_app || chr(1) || p_user, 0));
+END;
+$$;
+
+-- The elements of a JSON list of texts, in order.
+CREATE FUNCTION recollect.texts_of(p_list jsonb)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT ARRAY(SELECT e.value FROM jsonb_array_elements_text(p_list) WITH ORDINALITY AS e (value, place)
+                 ORDER BY e.place)
+$$;
+
+-- A time from microseconds since 1970, exactly: more than 53 bits of them would be
+-- rounded.
+CREATE FUNCTION recollect.time_of(p_micros bigint)
+RETURNS timestamptz
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT timestamptz 'epoch' + (p_micros / 1000000) * interval '1 second'
+        + (p_micros % 1000000) * interval '1 microsecond'
+$$;
+
+-- The messages that a memory was made of.
+CREATE FUNCTION recollect.sources_of(p_tenant text, p_memory uuid)
+RETURNS uuid[]
+LANGUAGE sql STABLE AS $$
+    SELECT ARRAY(SELECT s.message_id FROM recollect.memory_sources s
+                 WHERE s.tenant_id = p_tenant AND s.memory_id = p_memory
+                 ORDER BY s.ordinal)
+$$;
+
+-- Tells the index of a memory.
+CREATE FUNCTION recollect.queue_memory(p_tenant text, p_memory uuid, p_op text)
+RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_revision bigint;
+BEGIN
+    INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op, kind)
+    VALUES (p_tenant, '00000000-0000-0000-0000-000000000000', p_memory, 0, p_op, 'memory')
+    RETURNING id INTO v_revision;
+    RETURN v_revision;
+END;
+$$;
+
+-- Erases memories with their index entries. A chain of memories that superseded
+-- each other closes over those that go.
+CREATE FUNCTION recollect.erase_memories(p_tenant text, p_memories uuid[])
+RETURNS bigint
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_revision bigint;
+BEGIN
+    UPDATE recollect.memories o
+    SET superseded_by = CASE WHEN g.superseded_by = ANY (p_memories) THEN NULL ELSE g.superseded_by END
+    FROM recollect.memories g
+    WHERE o.tenant_id = p_tenant AND o.superseded_by = ANY (p_memories)
+        AND g.tenant_id = p_tenant AND g.memory_id = o.superseded_by;
+    DELETE FROM recollect.memory_sources s WHERE s.tenant_id = p_tenant AND s.memory_id = ANY (p_memories);
+    DELETE FROM recollect.memories m WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (p_memories);
+    -- Not what a worker has claimed: if it dies, its replay finds the memory gone.
+    DELETE FROM recollect.outbox o
+    WHERE o.tenant_id = p_tenant AND o.thread_id = '00000000-0000-0000-0000-000000000000'
+        AND o.message_id = ANY (p_memories) AND o.kind = 'memory' AND o.lease_id IS NULL;
+    SELECT max(recollect.queue_memory(p_tenant, u.id, 'delete')) INTO v_revision FROM unnest(p_memories) AS u (id);
+    RETURN v_revision;
+END;
+$$;
+
+-- Erases what a message, or without one a whole thread, has proved: a memory that
+-- was extracted goes with its last source, unless it is pinned.
+CREATE FUNCTION recollect.forget_sources(p_tenant text, p_thread uuid, p_message uuid)
+RETURNS void
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_memories uuid[];
+BEGIN
+    -- Sources are of their memory's app and user.
+    PERFORM recollect.lock_memories(p_tenant, t.app_id, t.user_id)
+    FROM recollect.threads t
+    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread;
+    WITH gone AS (
+        DELETE FROM recollect.memory_sources s
+        WHERE s.tenant_id = p_tenant AND s.thread_id = p_thread
+            AND (p_message IS NULL OR s.message_id = p_message)
+        RETURNING s.memory_id
+    )
+    SELECT array_agg(DISTINCT gone.memory_id) INTO v_memories FROM gone;
+    IF v_memories IS NULL THEN
+        RETURN;
+    END IF;
+    SELECT array_agg(m.memory_id) INTO v_memories
+    FROM recollect.memories m
+    WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_memories)
+        AND m.origin = 'extracted' AND NOT m.pinned
+        AND NOT EXISTS (
+            SELECT FROM recollect.memory_sources s
+            WHERE s.tenant_id = p_tenant AND s.memory_id = m.memory_id);
+    IF v_memories IS NOT NULL THEN
+        PERFORM recollect.erase_memories(p_tenant, v_memories);
+        PERFORM recollect.note(p_tenant, 'forget_memories', p_thread, '', cardinality(v_memories));
+    END IF;
+END;
+$$;
+
+-- Stores one memory of a user, or finds it by its record or its text. The caller
+-- holds lock_memories.
+--
+-- p_item has id, record, text, words, hash (hexadecimal), type, topics, entities,
+-- event (microseconds since 1970, or null), sources and pinned.
+CREATE FUNCTION recollect.put_memory(
+    p_tenant text, p_app text, p_user text, p_scope text, p_item jsonb, p_origin text, p_thread uuid,
+    p_made_by text, p_strategy text,
+    -- The number of the change for the index; null: nothing changed.
+    OUT created boolean, OUT revision bigint, OUT memory recollect.memories
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_record text := p_item ->> 'record';
+    v_hash bytea := decode(p_item ->> 'hash', 'hex');
+    v_sources uuid[] := recollect.texts_of(p_item -> 'sources')::uuid[];
+    v_topics text[] := recollect.texts_of(p_item -> 'topics');
+    v_entities text[] := recollect.texts_of(p_item -> 'entities');
+    v_event timestamptz := recollect.time_of((p_item ->> 'event')::bigint);
+    v_words tsvector := strip(to_tsvector('pg_catalog.english', p_item ->> 'words'))
+        || array_to_tsvector(ARRAY[p_scope]);
+    v_known recollect.memories;
+    v_same recollect.memories;
+BEGIN
+    -- Again where somebody erases meanwhile what was found.
+    LOOP
+        created := false;
+        v_known := NULL;
+        IF v_record <> '' THEN
+            SELECT m.* INTO v_known FROM recollect.memories m
+            WHERE m.tenant_id = p_tenant AND m.app_id = p_app AND m.user_id = p_user AND m.record_id = v_record
+                AND m.valid_until IS NULL;
+        END IF;
+        SELECT m.* INTO v_same FROM recollect.memories m
+        WHERE m.tenant_id = p_tenant AND m.app_id = p_app AND m.user_id = p_user AND m.content_hash = v_hash
+            AND m.valid_until IS NULL;
+
+        IF v_known.memory_id IS NOT NULL AND v_same.memory_id IS DISTINCT FROM v_known.memory_id
+            AND v_same.memory_id IS NOT NULL
+        THEN
+            -- What the record says now is known under another one.
+            UPDATE recollect.memories
+            SET valid_until = clock_timestamp(), superseded_by = v_same.memory_id, version = version + 1,
+                updated_at = clock_timestamp()
+            WHERE tenant_id = p_tenant AND memory_id = v_known.memory_id;
+            revision := recollect.queue_memory(p_tenant, v_known.memory_id, 'upsert');
+            v_known := NULL;
+        END IF;
+
+        IF v_known.memory_id IS NOT NULL THEN
+            memory := v_known;
+            IF (v_known.text, v_known.type, v_known.topics, v_known.entities, v_known.pinned)
+                    IS DISTINCT FROM
+                    (p_item ->> 'text', p_item ->> 'type', v_topics, v_entities, (p_item ->> 'pinned')::boolean)
+                OR v_known.event_time IS DISTINCT FROM v_event
+            THEN
+                UPDATE recollect.memories
+                SET text = p_item ->> 'text', words = v_words, content_hash = v_hash, type = p_item ->> 'type',
+                    topics = v_topics, entities = v_entities, event_time = v_event,
+                    pinned = (p_item ->> 'pinned')::boolean,
+                    origin = CASE WHEN origin = 'extracted' THEN p_origin ELSE origin END,
+                    version = version + 1, persisted_at = NULL, updated_at = clock_timestamp()
+                WHERE tenant_id = p_tenant AND memory_id = v_known.memory_id
+                RETURNING * INTO memory;
+                revision := recollect.queue_memory(p_tenant, v_known.memory_id, 'upsert');
+            END IF;
+        ELSIF v_same.memory_id IS NOT NULL THEN
+            memory := v_same;
+            -- What a caller has put stays also when the sources go, and is found by
+            -- the caller's id.
+            IF (v_same.origin = 'extracted' AND p_origin <> 'extracted')
+                OR (v_same.record_id = '' AND v_record <> '')
+            THEN
+                UPDATE recollect.memories
+                SET origin = CASE WHEN origin = 'extracted' THEN p_origin ELSE origin END,
+                    record_id = CASE WHEN record_id = '' THEN v_record ELSE record_id END,
+                    version = version + 1, updated_at = clock_timestamp()
+                WHERE tenant_id = p_tenant AND memory_id = v_same.memory_id
+                RETURNING * INTO memory;
+                revision := recollect.queue_memory(p_tenant, v_same.memory_id, 'upsert');
+            END IF;
+        ELSE
+            created := true;
+            INSERT INTO recollect.memories
+                (tenant_id, memory_id, app_id, user_id, text, words, type, topics, entities, event_time, origin,
+                 record_id, thread_id, content_hash, pinned, valid_from, made_by, strategy)
+            SELECT p_tenant, (p_item ->> 'id')::uuid, p_app, p_user, p_item ->> 'text', v_words, p_item ->> 'type',
+                v_topics, v_entities, v_event, p_origin, v_record,
+                COALESCE(p_thread, (SELECT m.thread_id FROM recollect.messages m
+                                    WHERE m.tenant_id = p_tenant AND m.message_id = v_sources[1])),
+                v_hash, (p_item ->> 'pinned')::boolean,
+                -- It held when it was first said.
+                COALESCE((SELECT min(m.said_at) FROM recollect.messages m
+                          WHERE m.tenant_id = p_tenant AND m.message_id = ANY (v_sources)), clock_timestamp()),
+                p_made_by, p_strategy
+            RETURNING * INTO memory;
+            revision := recollect.queue_memory(p_tenant, memory.memory_id, 'upsert');
+        END IF;
+        EXIT WHEN memory.memory_id IS NOT NULL;
+    END LOOP;
+
+    -- More proof for what is known. What a caller has put keeps the caller's.
+    IF created OR p_origin = 'extracted' AND memory.origin = 'extracted' OR v_known.memory_id IS NOT NULL THEN
+        INSERT INTO recollect.memory_sources (tenant_id, memory_id, message_id, thread_id)
+        SELECT p_tenant, memory.memory_id, m.message_id, m.thread_id
+        FROM unnest(v_sources) WITH ORDINALITY AS u (id, place)
+        JOIN recollect.messages m ON m.tenant_id = p_tenant AND m.message_id = u.id
+        ORDER BY u.place
+        ON CONFLICT DO NOTHING;
+    END IF;
+END;
+$$;
+
+-- Ends the validity of memories of a user that another one takes the place of,
+-- and returns which did.
+CREATE FUNCTION recollect.end_memories(
+    p_tenant text, p_app text, p_user text, p_memories uuid[], p_by uuid, p_pinned_too boolean
+)
+RETURNS SETOF recollect.memories
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    UPDATE recollect.memories m
+    SET valid_until = clock_timestamp(), superseded_by = p_by, version = version + 1,
+        updated_at = clock_timestamp()
+    WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (p_memories) AND m.app_id = p_app AND m.user_id = p_user
+        AND m.valid_until IS NULL AND m.memory_id IS DISTINCT FROM p_by AND (p_pinned_too OR NOT m.pinned)
+    RETURNING m.*;
+END;
+$$;
+
+-- Stores memories of one user: all or none.
+CREATE FUNCTION recollect.add_memories(
+    p_tenant text, p_actor text, p_app text, p_user text, p_scope text, p_items jsonb, p_origin text,
+    p_thread uuid
+)
+RETURNS TABLE (
+    -- ok, or source_not_found (item and source: which one, from 0).
+    status text, item integer, source integer,
+    created boolean, revision bigint, memory recollect.memories, sources uuid[]
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_item jsonb;
+    v_put record;
+    v_changes bigint := 0;
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
+    PERFORM recollect.lock_memories(p_tenant, p_app, p_user);
+    SELECT i.place - 1, s.place - 1 INTO item, source
+    FROM jsonb_array_elements(p_items) WITH ORDINALITY AS i (value, place)
+    CROSS JOIN LATERAL jsonb_array_elements_text(i.value -> 'sources') WITH ORDINALITY AS s (id, place)
+    WHERE NOT EXISTS (
+        SELECT FROM recollect.messages m
+        JOIN recollect.threads t ON t.tenant_id = p_tenant AND t.thread_id = m.thread_id
+        WHERE m.tenant_id = p_tenant AND m.message_id = s.id::uuid AND m.deleted_at IS NULL
+            AND t.app_id = p_app AND t.user_id = p_user
+            AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp()))
+    ORDER BY 1, 2
+    LIMIT 1;
+    IF FOUND THEN
+        status := 'source_not_found';
+        RETURN NEXT;
+        RETURN;
+    END IF;
+
+    status := 'ok';
+    FOR v_item IN SELECT i.value FROM jsonb_array_elements(p_items) WITH ORDINALITY AS i (value, place) ORDER BY i.place LOOP
+        SELECT * INTO v_put
+        FROM recollect.put_memory(p_tenant, p_app, p_user, p_scope, v_item, p_origin, p_thread, '', '') AS p;
+        created := v_put.created;
+        revision := v_put.revision;
+        memory := v_put.memory;
+        sources := recollect.sources_of(p_tenant, memory.memory_id);
+        v_changes := v_changes + (revision IS NOT NULL)::integer;
+        IF revision IS NULL AND memory.persisted_at IS NULL THEN
+            -- A retry may wait for what the first try has queued.
+            SELECT max(o.id) INTO revision FROM recollect.outbox o
+            WHERE o.tenant_id = p_tenant AND o.thread_id = '00000000-0000-0000-0000-000000000000'
+                AND o.message_id = memory.memory_id AND o.kind = 'memory';
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+    IF v_changes > 0 THEN
+        PERFORM recollect.note(p_tenant, 'add_memories', p_thread, p_app, v_changes);
+    END IF;
+END;
+$$;
+
+-- Changes a memory to the values of p_item (see put_memory), if it still has the
+-- version that these were made from.
+CREATE FUNCTION recollect.update_memory(
+    p_tenant text, p_actor text, p_memory uuid, p_version bigint, p_scope text, p_item jsonb,
+    -- ok, memory_not_found, changed (by somebody else), known (other: the memory
+    -- that has the text).
+    OUT status text, OUT other uuid, OUT revision bigint, OUT memory recollect.memories, OUT sources uuid[]
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_hash bytea := decode(p_item ->> 'hash', 'hex');
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
+    PERFORM recollect.lock_memories(p_tenant, m.app_id, m.user_id)
+    FROM recollect.memories m
+    WHERE m.tenant_id = p_tenant AND m.memory_id = p_memory;
+    SELECT m.* INTO memory FROM recollect.memories m
+    WHERE m.tenant_id = p_tenant AND m.memory_id = p_memory
+    FOR UPDATE;
+    IF NOT FOUND THEN
+        status := 'memory_not_found';
+        RETURN;
+    END IF;
+    IF memory.version <> p_version THEN
+        status := 'changed';
+        RETURN;
+    END IF;
+    IF memory.valid_until IS NULL THEN
+        SELECT m.memory_id INTO other FROM recollect.memories m
+        WHERE m.tenant_id = p_tenant AND m.app_id = memory.app_id AND m.user_id = memory.user_id
+            AND m.content_hash = v_hash AND m.valid_until IS NULL AND m.memory_id <> p_memory;
+        IF FOUND THEN
+            status := 'known';
+            RETURN;
+        END IF;
+    END IF;
+    UPDATE recollect.memories
+    SET text = p_item ->> 'text',
+        words = strip(to_tsvector('pg_catalog.english', p_item ->> 'words')) || array_to_tsvector(ARRAY[p_scope]),
+        content_hash = v_hash, type = p_item ->> 'type', topics = recollect.texts_of(p_item -> 'topics'),
+        entities = recollect.texts_of(p_item -> 'entities'),
+        event_time = recollect.time_of((p_item ->> 'event')::bigint),
+        pinned = (p_item ->> 'pinned')::boolean, version = version + 1, persisted_at = NULL,
+        updated_at = clock_timestamp()
+    WHERE tenant_id = p_tenant AND memory_id = p_memory
+    RETURNING * INTO memory;
+    revision := recollect.queue_memory(p_tenant, p_memory, 'upsert');
+    sources := recollect.sources_of(p_tenant, p_memory);
+    PERFORM recollect.note(p_tenant, 'update_memory', NULL, p_memory::text, 1);
+    status := 'ok';
+END;
+$$;
+
+-- Puts a newer memory in the place of an older one. Done again, it tells the same.
+CREATE FUNCTION recollect.supersede_memory(
+    p_tenant text, p_actor text, p_memory uuid, p_scope text, p_item jsonb
+)
+-- The newer one, then the older one.
+RETURNS TABLE (
+    -- ok, memory_not_found, changed (another one took its place already),
+    -- same_text, or source_not_found (source: which one, from 0).
+    status text, source integer, revision bigint, memory recollect.memories, sources uuid[]
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_old recollect.memories;
+    v_new recollect.memories;
+    v_hash bytea := decode(p_item ->> 'hash', 'hex');
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
+    PERFORM recollect.lock_memories(p_tenant, m.app_id, m.user_id)
+    FROM recollect.memories m
+    WHERE m.tenant_id = p_tenant AND m.memory_id = p_memory;
+    SELECT m.* INTO v_old FROM recollect.memories m
+    WHERE m.tenant_id = p_tenant AND m.memory_id = p_memory
+    FOR UPDATE;
+    status := CASE
+        WHEN NOT FOUND THEN 'memory_not_found'
+        WHEN v_old.content_hash = v_hash THEN 'same_text'
+        ELSE 'ok'
+    END;
+    IF status = 'ok' AND v_old.valid_until IS NOT NULL THEN
+        SELECT m.* INTO v_new FROM recollect.memories m
+        WHERE m.tenant_id = p_tenant AND m.memory_id = v_old.superseded_by AND m.content_hash = v_hash;
+        status := CASE WHEN FOUND THEN 'replayed' ELSE 'changed' END;
+    END IF;
+    IF status = 'ok' THEN
+        SELECT s.place - 1 INTO source
+        FROM jsonb_array_elements_text(p_item -> 'sources') WITH ORDINALITY AS s (id, place)
+        WHERE NOT EXISTS (
+            SELECT FROM recollect.messages m
+            JOIN recollect.threads t ON t.tenant_id = p_tenant AND t.thread_id = m.thread_id
+            WHERE m.tenant_id = p_tenant AND m.message_id = s.id::uuid AND m.deleted_at IS NULL
+                AND t.app_id = v_old.app_id AND t.user_id = v_old.user_id
+                AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp()))
+        ORDER BY 1
+        LIMIT 1;
+        IF FOUND THEN
+            status := 'source_not_found';
+        END IF;
+    END IF;
+    IF status NOT IN ('ok', 'replayed') THEN
+        RETURN NEXT;
+        RETURN;
+    END IF;
+    IF status = 'ok' THEN
+        -- First, so that the newer one may have the older one's record.
+        SELECT e.* INTO v_old
+        FROM recollect.end_memories(p_tenant, v_old.app_id, v_old.user_id, ARRAY[p_memory], NULL, true) AS e;
+        SELECT (p.memory).* INTO v_new
+        FROM recollect.put_memory(p_tenant, v_old.app_id, v_old.user_id, p_scope, p_item, 'caller', NULL, '', '') AS p;
+        UPDATE recollect.memories
+        SET superseded_by = v_new.memory_id
+        WHERE tenant_id = p_tenant AND memory_id = p_memory
+        RETURNING * INTO v_old;
+        revision := recollect.queue_memory(p_tenant, p_memory, 'upsert');
+        PERFORM recollect.note(p_tenant, 'supersede_memory', NULL, p_memory::text, 1);
+    END IF;
+    status := 'ok';
+    memory := v_new;
+    sources := recollect.sources_of(p_tenant, v_new.memory_id);
+    RETURN NEXT;
+    memory := v_old;
+    sources := recollect.sources_of(p_tenant, p_memory);
+    RETURN NEXT;
+END;
+$$;
+
+-- Erases a memory.
+CREATE FUNCTION recollect.delete_memory(
+    p_tenant text, p_actor text, p_memory uuid, OUT deleted boolean, OUT revision bigint
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
+    PERFORM recollect.lock_memories(p_tenant, m.app_id, m.user_id)
+    FROM recollect.memories m
+    WHERE m.tenant_id = p_tenant AND m.memory_id = p_memory;
+    PERFORM FROM recollect.memories m WHERE m.tenant_id = p_tenant AND m.memory_id = p_memory FOR UPDATE;
+    deleted := FOUND;
+    IF deleted THEN
+        revision := recollect.erase_memories(p_tenant, ARRAY[p_memory]);
+        PERFORM recollect.note(p_tenant, 'delete_memory', NULL, p_memory::text, 1);
+    END IF;
+END;
+$$;
+
+-- Forgets memories of an app by age, by time without use and by number, those
+-- used longest ago first, at most p_limit; or only tells which. Null does not
+-- bound. After those that are told comes one row without a memory, which has the
+-- numbers.
+CREATE FUNCTION recollect.forget_memories(
+    p_tenant text, p_actor text, p_app text, p_user text, p_all_users boolean,
+    p_max_age double precision, p_max_inactivity double precision, p_max_count integer,
+    p_dry_run boolean, p_limit integer, p_told integer
+)
+RETURNS TABLE (forgotten bigint, more boolean, memory recollect.memories, sources uuid[])
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_full text[] := '{}';
+    v_memories uuid[];
+    v_told recollect.memories;
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
+    IF p_max_count IS NOT NULL THEN
+        SELECT COALESCE(array_agg(u.user_id), '{}') INTO v_full
+        FROM (SELECT m.user_id FROM recollect.memories m
+              WHERE m.tenant_id = p_tenant AND m.app_id = p_app AND (p_all_users OR m.user_id = p_user)
+              GROUP BY m.user_id
+              HAVING count(*) > p_max_count) AS u;
+    END IF;
+    WITH own AS (
+        SELECT m.memory_id, m.user_id, m.ordinal, m.pinned, m.created_at,
+            -- A day's use counts to the day's end.
+            COALESCE((m.last_used_on + 1)::timestamp AT TIME ZONE 'UTC', m.created_at) AS used_at
+        FROM recollect.memories m
+        WHERE m.tenant_id = p_tenant AND m.app_id = p_app AND (p_all_users OR m.user_id = p_user)
+    ),
+    -- Pinned ones stay, so they take their places first.
+    placed AS (
+        SELECT own.memory_id,
+            row_number() OVER (PARTITION BY own.user_id ORDER BY own.pinned DESC, own.used_at DESC, own.ordinal DESC)
+                AS place
+        FROM own
+        WHERE own.user_id = ANY (v_full)
+    ),
+    chosen AS (
+        SELECT own.memory_id, own.used_at, own.ordinal
+        FROM own
+        LEFT JOIN placed ON placed.memory_id = own.memory_id
+        WHERE NOT own.pinned
+            AND (own.created_at < clock_timestamp() - make_interval(secs => p_max_age)
+                OR own.used_at < clock_timestamp() - make_interval(secs => p_max_inactivity)
+                OR placed.place > p_max_count)
+        ORDER BY own.used_at, own.ordinal
+        LIMIT p_limit + 1
+    )
+    SELECT array_agg(chosen.memory_id ORDER BY chosen.used_at, chosen.ordinal) INTO v_memories FROM chosen;
+    v_memories := COALESCE(v_memories, '{}');
+    more := cardinality(v_memories) > p_limit;
+    v_memories := v_memories[1:p_limit];
+    IF NOT p_dry_run THEN
+        -- One that somebody is changing is in use.
+        SELECT COALESCE(array_agg(kept.memory_id ORDER BY kept.place), '{}') INTO v_memories
+        FROM (SELECT m.memory_id, array_position(v_memories, m.memory_id) AS place
+              FROM recollect.memories m
+              WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_memories) AND NOT m.pinned
+              ORDER BY m.memory_id
+              FOR UPDATE SKIP LOCKED) AS kept;
+    END IF;
+    forgotten := cardinality(v_memories);
+    FOR v_told IN
+        SELECT m.*
+        FROM recollect.memories m
+        WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_memories[1:p_told])
+        ORDER BY array_position(v_memories, m.memory_id)
+    LOOP
+        memory := v_told;
+        sources := recollect.sources_of(p_tenant, v_told.memory_id);
+        RETURN NEXT;
+    END LOOP;
+    IF NOT p_dry_run AND forgotten > 0 THEN
+        PERFORM recollect.erase_memories(p_tenant, v_memories);
+        PERFORM recollect.note(p_tenant, 'forget_memories', NULL, p_app, forgotten);
+    END IF;
+    memory := NULL;
+    sources := NULL;
+    RETURN NEXT;
+END;
+$$;
+
+-- Forgets what the app's policy does not keep; without a number in it, more than
+-- p_max_count of a user.
+CREATE FUNCTION recollect.forget_by_policy(
+    p_tenant text, p_actor text, p_app text, p_max_count integer, p_limit integer,
+    OUT forgotten bigint, OUT more boolean
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_policy jsonb;
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true);
+    SELECT p.policy INTO v_policy FROM recollect.app_policies p
+    WHERE p.tenant_id = p_tenant AND p.app_id = p_app;
+    SELECT f.forgotten, f.more INTO forgotten, more
+    FROM recollect.forget_memories(
+        p_tenant, p_actor, p_app, '', true,
+        (v_policy #>> '{memory_max_age,secs}')::double precision,
+        (v_policy #>> '{memory_max_inactivity,secs}')::double precision,
+        COALESCE((v_policy ->> 'memory_max_count')::integer, p_max_count),
+        false, p_limit, 0) AS f;
+END;
+$$;
+
+-- Stores what was extracted from a thread's messages after seq p_from up to p_to,
+-- once: the thread must stand at p_from, and stands at p_to afterwards.
+--
+-- An element of p_facts is that of put_memory, with the ids of the memories that
+-- it supersedes. Sources that cannot be read any more are dropped; a fact without
+-- any is, too.
+CREATE FUNCTION recollect.extract_memories(
+    p_tenant text, p_actor text, p_thread uuid, p_from bigint, p_to bigint, p_facts jsonb, p_made_by text,
+    p_strategy text,
+    -- ok, thread_not_found, or moved (the thread does not stand at p_from).
+    OUT status text, OUT stored bigint, OUT known bigint, OUT dropped bigint, OUT superseded bigint,
+    OUT revision bigint
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_thread record;
+    v_scope text;
+    v_fact jsonb;
+    v_sources text[];
+    v_ended uuid[];
+    v_put record;
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
+    SELECT t.app_id, t.user_id, t.scope, t.extract_seq INTO v_thread
+    FROM recollect.threads t
+    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
+        AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
+    FOR NO KEY UPDATE;
+    status := CASE
+        WHEN NOT FOUND THEN 'thread_not_found'
+        WHEN v_thread.extract_seq <> p_from THEN 'moved'
+        ELSE 'ok'
+    END;
+    IF status <> 'ok' THEN
+        RETURN;
+    END IF;
+    PERFORM recollect.lock_memories(p_tenant, v_thread.app_id, v_thread.user_id);
+    SELECT l.lexeme INTO STRICT v_scope
+    FROM unnest(tsvector_to_array(v_thread.scope)) AS l (lexeme)
+    WHERE l.lexeme LIKE '~u%';
+    stored := 0;
+    known := 0;
+    dropped := 0;
+    superseded := 0;
+    FOR v_fact IN SELECT f.value FROM jsonb_array_elements(p_facts) WITH ORDINALITY AS f (value, place) ORDER BY f.place LOOP
+        SELECT COALESCE(array_agg(s.id ORDER BY s.place), '{}') INTO v_sources
+        FROM jsonb_array_elements_text(v_fact -> 'sources') WITH ORDINALITY AS s (id, place)
+        JOIN recollect.messages m
+            ON m.tenant_id = p_tenant AND m.message_id = s.id::uuid AND m.thread_id = p_thread
+            AND m.deleted_at IS NULL;
+        IF v_sources = '{}' THEN
+            dropped := dropped + 1;
+            CONTINUE;
+        END IF;
+        SELECT * INTO v_put
+        FROM recollect.put_memory(
+            p_tenant, v_thread.app_id, v_thread.user_id, v_scope,
+            v_fact || jsonb_build_object('sources', to_jsonb(v_sources)),
+            'extracted', p_thread, p_made_by, p_strategy) AS p;
+        stored := stored + v_put.created::integer;
+        known := known + (NOT v_put.created)::integer;
+        SELECT COALESCE(array_agg(e.memory_id), '{}') INTO v_ended
+        FROM recollect.end_memories(
+            p_tenant, v_thread.app_id, v_thread.user_id, recollect.texts_of(v_fact -> 'supersedes')::uuid[],
+            (v_put.memory).memory_id, false) AS e;
+        superseded := superseded + cardinality(v_ended);
+        SELECT GREATEST(revision, v_put.revision, max(recollect.queue_memory(p_tenant, u.id, 'upsert')))
+        INTO revision
+        FROM unnest(v_ended) AS u (id);
+    END LOOP;
+    UPDATE recollect.threads SET extract_seq = p_to WHERE tenant_id = p_tenant AND thread_id = p_thread;
+    IF stored + superseded > 0 THEN
+        PERFORM recollect.note(p_tenant, 'extract_memories', p_thread, '', stored);
+    END IF;
+END;
+$$;
+
+-- Finds memories of a user by word, as match_words finds messages.
+CREATE FUNCTION recollect.match_memory_words(
+    p_scope text, p_words text, p_type text, p_topics text[], p_entities text[], p_thread uuid, p_origins text[],
+    p_after timestamptz, p_before timestamptz, p_superseded boolean, p_limit integer
+)
+RETURNS TABLE (memory_id uuid, score double precision)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off SET enable_indexscan = off SET enable_indexonlyscan = off
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH terms AS (
+        SELECT t.term, ('''' || replace(replace(t.term, '\', '\\'), '''', '''''') || '''')::tsquery AS query
+        FROM unnest(tsvector_to_array(to_tsvector('pg_catalog.english', p_words))) AS t (term)
+        LIMIT 64
+    ),
+    hits AS MATERIALIZED (
+        SELECT terms.term, found.memory_id, found.ordinal, found.length
+        FROM terms
+        CROSS JOIN LATERAL (
+            SELECT m.memory_id, m.ordinal, length(m.words) AS length
+            FROM recollect.memories m
+            WHERE m.words @@ (p_scope::tsquery && terms.query)
+                AND m.tenant_id || '' = current_setting('recollect.tenant', true)
+                AND (p_superseded OR m.valid_until IS NULL)
+                AND (p_type IS NULL OR m.type = p_type)
+                AND (p_topics IS NULL OR m.topics && p_topics)
+                AND (p_entities IS NULL OR m.entities && p_entities)
+                AND (p_thread IS NULL OR m.thread_id = p_thread)
+                AND (p_origins IS NULL OR m.origin = ANY (p_origins))
+                AND (p_after IS NULL OR m.created_at >= p_after)
+                AND (p_before IS NULL OR m.created_at < p_before)
+            LIMIT 5000
+        ) AS found
+    ),
+    totals AS (
+        SELECT count(DISTINCT hits.memory_id) AS memories, avg(hits.length) AS length FROM hits
+    ),
+    weights AS (
+        SELECT hits.term, ln(1 + (totals.memories + 0.5) / (count(*) + 0.5)) AS weight
+        FROM hits CROSS JOIN totals
+        GROUP BY hits.term, totals.memories
+    )
+    SELECT hits.memory_id,
+        (sum(weights.weight) * 2.2 / (1 + 1.2 * (0.25 + 0.75 * hits.length / totals.length)))::double precision
+    FROM hits
+    JOIN weights ON weights.term = hits.term
+    CROSS JOIN totals
+    GROUP BY hits.memory_id, hits.ordinal, hits.length, totals.length
+    ORDER BY 2 DESC, hits.ordinal DESC
+    LIMIT p_limit;
+END;
+$$;
+
+CREATE POLICY search ON recollect.memories FOR SELECT TO recollect_search USING (true);
+GRANT SELECT (tenant_id, memory_id, ordinal, words, type, topics, entities, thread_id, origin, valid_until, created_at)
+    ON recollect.memories TO recollect_search;
+GRANT CREATE ON SCHEMA recollect TO recollect_search;
+ALTER FUNCTION recollect.match_memory_words OWNER TO recollect_search;
+REVOKE CREATE ON SCHEMA recollect FROM recollect_search;
+
+REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA recollect FROM PUBLIC;
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA recollect TO recollect_service;

@@ -1,0 +1,1 @@
+SELECT deleted, revision FROM recollect.delete_memory($1, $2, $3)

@@ -1,0 +1,2 @@
+SELECT status, stored, known, dropped, superseded, revision
+FROM recollect.extract_memories($1, $2, $3, $4, $5, $6, $7, $8)

@@ -1,0 +1,15 @@
+-- What a memory took the place of, and what that took the place of.
+WITH RECURSIVE chain (memory_id) AS (
+    SELECT m.memory_id FROM recollect.memories m WHERE m.tenant_id = $1 AND m.superseded_by = $2
+    UNION
+    SELECT m.memory_id
+    FROM chain
+    JOIN recollect.memories m ON m.tenant_id = $1 AND m.superseded_by = chain.memory_id
+)
+SELECT m.memory_id, m.app_id, m.user_id, m.text, m.type, m.topics, m.entities, m.event_time, m.origin,
+    m.record_id, m.thread_id, recollect.sources_of($1, m.memory_id), m.pinned, m.valid_from, m.valid_until, m.superseded_by,
+    m.made_by, m.version, m.created_at, m.updated_at, m.persisted_at, m.last_used_on, m.ordinal
+FROM chain
+JOIN recollect.memories m ON m.tenant_id = $1 AND m.memory_id = chain.memory_id
+ORDER BY m.valid_until DESC, m.ordinal DESC
+LIMIT $3

@@ -1,0 +1,26 @@
+-- Queues the next $3 memories after ordinal $2, and notes it.
+WITH page AS MATERIALIZED (
+    SELECT m.memory_id, m.ordinal
+    FROM recollect.memories m
+    WHERE m.tenant_id = $1 AND m.ordinal > $2
+    ORDER BY m.ordinal
+    LIMIT $3
+),
+queued AS (
+    INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op, kind)
+    SELECT $1, '00000000-0000-0000-0000-000000000000', page.memory_id, 0, 'upsert', 'memory'
+    FROM page
+    -- Waiting already. One that is being worked on may be writing to an index
+    -- that is lost, so it does not count.
+    WHERE page.memory_id NOT IN (
+        SELECT o.message_id FROM recollect.outbox o
+        WHERE o.tenant_id = $1 AND o.thread_id = '00000000-0000-0000-0000-000000000000' AND o.kind = 'memory'
+            AND o.op = 'upsert' AND o.dead_at IS NULL AND o.lease_id IS NULL)
+    ORDER BY page.ordinal
+    RETURNING 1
+)
+SELECT done.count, last.ordinal,
+    CASE WHEN done.count > 0 THEN recollect.note($1, 'reindex', NULL, '', done.count) END
+FROM (SELECT count(*) AS count FROM queued) AS done,
+    (SELECT max(page.ordinal) AS ordinal FROM page) AS last
+WHERE last.ordinal IS NOT NULL

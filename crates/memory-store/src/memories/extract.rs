@@ -1,0 +1,134 @@
+//! Storing what was extracted from messages, once.
+
+use memory_contract::{MemoryId, MemoryType, MessageId, TenantId, ThreadId};
+use serde_json::Value;
+use time::OffsetDateTime;
+use tokio_postgres::types::Json;
+
+use super::{Item, revision};
+use crate::{
+    Revision, Store, StoreError,
+    query::{Params, query},
+    rows::{column, only, unknown_status},
+};
+
+/// Something that was extracted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fact {
+    /// What is to be remembered; at most 4,096 characters.
+    pub text: String,
+    /// What kind of thing it is.
+    pub kind: MemoryType,
+    /// What it is about.
+    pub topics: Vec<String>,
+    /// Whom and what it names.
+    pub entities: Vec<String>,
+    /// When it happened, where that is known.
+    pub event: Option<OffsetDateTime>,
+    /// The messages that prove it.
+    pub sources: Vec<MessageId>,
+    /// The memories that it takes the place of. Pinned ones, and those of others,
+    /// stay.
+    pub supersedes: Vec<MemoryId>,
+}
+
+/// What was extracted from a stretch of a thread.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Extraction {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The seq up to which it had been extracted before.
+    pub from_seq: i64,
+    /// The seq up to which it is now.
+    pub to_seq: i64,
+    /// What was found; may be empty.
+    pub facts: Vec<Fact>,
+    /// The model, or `extractive`.
+    pub made_by: String,
+    /// The strategy's name.
+    pub strategy: String,
+}
+
+/// What [`Store::store_extracted`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extracted {
+    /// Memories that are new.
+    pub stored: i64,
+    /// Facts that were known; their sources have been added.
+    pub known: i64,
+    /// Facts without a source that can be read.
+    pub dropped: i64,
+    /// Memories whose validity has ended.
+    pub superseded: i64,
+    /// When the index knows.
+    pub revision: Revision,
+}
+
+impl Store {
+    /// Stores what was extracted from a stretch of a thread for the thread's app
+    /// and user, in one transaction, and moves the thread on: done again, or by
+    /// another worker, it changes nothing.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`; `ExtractionMoved` where the thread does not stand at
+    /// `from_seq`; `LongTermMemoryOff`.
+    pub async fn store_extracted(
+        &self,
+        tenant: &TenantId,
+        extraction: &Extraction,
+    ) -> Result<Extracted, StoreError> {
+        self.require_long_term_memory()?;
+        let facts: Vec<Value> = extraction
+            .facts
+            .iter()
+            .map(|fact| item_of(fact).json())
+            .collect();
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &crate::actor(),
+            &extraction.thread.uuid(),
+            &extraction.from_seq,
+            &extraction.to_seq,
+            &Json(facts),
+            &extraction.made_by,
+            &extraction.strategy,
+        ];
+        let row = only(self.pool.call(query!("memories/extract"), params).await?)?;
+        match column(&row, 0)? {
+            "ok" => Ok(Extracted {
+                stored: column(&row, 1)?,
+                known: column(&row, 2)?,
+                dropped: column(&row, 3)?,
+                superseded: column(&row, 4)?,
+                revision: revision(column(&row, 5)?),
+            }),
+            "thread_not_found" => Err(StoreError::ThreadNotFound),
+            "moved" => Err(StoreError::ExtractionMoved),
+            other => Err(unknown_status(other)),
+        }
+    }
+}
+
+fn item_of(fact: &Fact) -> Item<'_> {
+    let Fact {
+        text,
+        kind,
+        topics,
+        entities,
+        event,
+        sources,
+        supersedes,
+    } = fact;
+    Item {
+        id: MemoryId::new(),
+        record: "",
+        text,
+        kind: *kind,
+        topics,
+        entities,
+        event: *event,
+        sources: sources.iter().map(|id| id.uuid()).collect(),
+        supersedes: supersedes.iter().map(|id| id.uuid()).collect(),
+        pinned: false,
+    }
+}

@@ -1,0 +1,144 @@
+//! Forgetting memories.
+
+use std::time::Duration;
+
+use memory_contract::{AppId, Memory, TenantId, UserId, limits};
+
+use super::rows;
+use crate::{
+    Outbox, Store, StoreError,
+    query::{Params, query},
+    rows::{column, only},
+};
+
+/// What is to be forgotten; a memory that any of the bounds names goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forget {
+    /// The app.
+    pub app: AppId,
+    /// One user; `None` for all of them.
+    pub user: Option<UserId>,
+    /// Those stored longer ago.
+    pub max_age: Option<Duration>,
+    /// Those that nothing returned for longer.
+    pub max_inactivity: Option<Duration>,
+    /// All but so many of each user, those used longest ago first.
+    pub max_count: Option<u32>,
+    /// Only tell.
+    pub dry_run: bool,
+}
+
+/// What [`Store::forget_memories`] did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Forgotten {
+    /// Memories that were, or would be, erased.
+    pub count: i64,
+    /// The first 100 of them.
+    pub memories: Vec<Memory>,
+    /// Whether there are more.
+    pub more: bool,
+}
+
+impl Store {
+    /// Forgets memories, at most 10,000, those used longest ago first; pinned
+    /// ones stay.
+    ///
+    /// # Errors
+    /// `LongTermMemoryOff`.
+    pub async fn forget_memories(
+        &self,
+        tenant: &TenantId,
+        forget: &Forget,
+    ) -> Result<Forgotten, StoreError> {
+        self.require_long_term_memory()?;
+        let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
+        let count = forget
+            .max_count
+            .map(|count| i32::try_from(count).unwrap_or(i32::MAX));
+        let told = i32::try_from(limits::FORGOTTEN_TOLD).unwrap_or(i32::MAX);
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &crate::actor(),
+            &forget.app.as_str(),
+            &forget.user.as_ref().map_or("", UserId::as_str),
+            &forget.user.is_none(),
+            &seconds(forget.max_age),
+            &seconds(forget.max_inactivity),
+            &count,
+            &forget.dry_run,
+            &limits::FORGOTTEN,
+            &told,
+        ];
+        let found = self.pool.call(query!("memories/forget"), params).await?;
+        let mut memories = Vec::new();
+        for row in &found {
+            if rows::has_memory(row, 2)? {
+                memories.push(rows::memory(row, 2)?);
+            }
+        }
+        let numbers = found.last().ok_or_else(|| StoreError::Corrupt {
+            what: "answer",
+            why: "it has no row".to_owned(),
+        })?;
+        Ok(Forgotten {
+            count: column(numbers, 0)?,
+            memories,
+            more: column(numbers, 1)?,
+        })
+    }
+
+    /// Forgets what an app's policy does not keep, at most `limit`. Whether there
+    /// are more.
+    async fn forget_by_policy(
+        &self,
+        tenant: &TenantId,
+        app: &AppId,
+        limit: i32,
+    ) -> Result<bool, StoreError> {
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &crate::actor(),
+            &app.as_str(),
+            &limits::MEMORY_COUNT,
+            &limit,
+        ];
+        let forget = query!("memories/forget_by_policy");
+        let row = only(self.pool.call(forget, params).await?)?;
+        Ok(column::<i64>(&row, 0)? > 0 && column(&row, 1)?)
+    }
+}
+
+impl Outbox {
+    /// Forgets through `store` what the policies of the next apps do not keep: at
+    /// most `apps` of them after the key `after`, and at most `limit` memories of
+    /// each. Returns the key to go on after; `None` at the end.
+    ///
+    /// # Errors
+    /// Only those of the database; a part may have been erased.
+    pub async fn sweep_memories(
+        &self,
+        store: &Store,
+        after: Option<(TenantId, AppId)>,
+        apps: u32,
+        limit: u32,
+    ) -> Result<Option<(TenantId, AppId)>, StoreError> {
+        let (tenant, app) = match &after {
+            Some((tenant, app)) => (tenant.as_str(), app.as_str()),
+            None => ("", ""),
+        };
+        let params: Params<'_> = &[&tenant, &app, &i64::from(apps)];
+        let found = self.pool.call(query!("memories/apps"), params).await?;
+        let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+        let mut last = after;
+        for row in &found {
+            let tenant = TenantId::new(column::<String>(row, 0)?);
+            let app = AppId::new(column::<String>(row, 1)?);
+            if store.forget_by_policy(&tenant, &app, limit).await? {
+                // This app once more, before the next one.
+                return Ok(Some(last.unwrap_or((TenantId::new(""), AppId::new("")))));
+            }
+            last = Some((tenant, app));
+        }
+        Ok(last.filter(|_| found.len() >= apps as usize))
+    }
+}

@@ -1,0 +1,161 @@
+//! What the indexer reads and writes of memories.
+
+use std::collections::HashSet;
+
+use memory_contract::{
+    AppId, MemoryId, MemoryOrigin, MemoryOwner, MemoryType, TenantId, ThreadId, UserId,
+};
+use time::OffsetDateTime;
+
+use super::uuids;
+use crate::{
+    Store, StoreError,
+    query::{Params, query},
+    rows::{column, id, optional_id},
+};
+
+/// Memories that one statement queues.
+const ENQUEUE_PAGE: i64 = 5_000;
+
+/// A memory with what its index entry is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MemoryRecord {
+    /// The memory.
+    pub id: MemoryId,
+    /// Whose it is.
+    pub owner: MemoryOwner,
+    /// What is remembered.
+    pub text: String,
+    /// What kind of thing it is.
+    pub kind: MemoryType,
+    /// What it is about.
+    pub topics: Vec<String>,
+    /// Whom and what it names.
+    pub entities: Vec<String>,
+    /// Where it comes from.
+    pub origin: MemoryOrigin,
+    /// The thread that it came from.
+    pub thread: Option<ThreadId>,
+    /// Whether nothing has taken its place.
+    pub holds: bool,
+    /// When it happened, where that is known.
+    pub event: Option<OffsetDateTime>,
+    /// When it was stored.
+    pub created: OffsetDateTime,
+    /// The number of its state.
+    pub version: i64,
+}
+
+impl Store {
+    /// Reads memories for indexing. What is not there any more is left out; where
+    /// there is no long-term memory, nothing is there.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn memory_records(
+        &self,
+        tenant: &TenantId,
+        ids: &[MemoryId],
+    ) -> Result<Vec<MemoryRecord>, StoreError> {
+        if !self.remembers {
+            return Ok(Vec::new());
+        }
+        let params: Params<'_> = &[&tenant.as_str(), &uuids(ids)];
+        let found = self
+            .pool
+            .within(tenant, query!("memories/index_records"), params)
+            .await?;
+        let corrupt = |why: &str| StoreError::Corrupt {
+            what: "memory",
+            why: why.to_owned(),
+        };
+        found
+            .iter()
+            .map(|row| {
+                Ok(MemoryRecord {
+                    id: id(row, 0)?,
+                    owner: MemoryOwner {
+                        app: AppId::new(column::<String>(row, 1)?),
+                        user: UserId::new(column::<String>(row, 2)?),
+                    },
+                    text: column(row, 3)?,
+                    kind: MemoryType::from_name(column(row, 4)?)
+                        .ok_or_else(|| corrupt("its type is not known"))?,
+                    topics: column(row, 5)?,
+                    entities: column(row, 6)?,
+                    origin: MemoryOrigin::from_name(column(row, 7)?)
+                        .ok_or_else(|| corrupt("its origin is not known"))?,
+                    thread: optional_id(row, 8)?,
+                    holds: column(row, 9)?,
+                    event: column(row, 10)?,
+                    created: column(row, 11)?,
+                    version: column(row, 12)?,
+                })
+            })
+            .collect()
+    }
+
+    /// Which of these memories are there: the recheck after an upsert.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn present_memories(
+        &self,
+        tenant: &TenantId,
+        ids: &[MemoryId],
+    ) -> Result<HashSet<MemoryId>, StoreError> {
+        if !self.remembers {
+            return Ok(HashSet::new());
+        }
+        let params: Params<'_> = &[&tenant.as_str(), &uuids(ids)];
+        let found = self
+            .pool
+            .within(tenant, query!("memories/present"), params)
+            .await?;
+        found.iter().map(|row| id(row, 0)).collect()
+    }
+
+    /// Notes that the index has learnt memories, each in the state of a version.
+    /// Idempotent; one that was changed since is passed over, because it waits in
+    /// the queue again.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn memories_persisted(
+        &self,
+        tenant: &TenantId,
+        memories: &[(MemoryId, i64)],
+    ) -> Result<(), StoreError> {
+        let mut memories = memories.to_vec();
+        memories.sort_unstable();
+        let ids: Vec<MemoryId> = memories.iter().map(|(id, _)| *id).collect();
+        let versions: Vec<i64> = memories.iter().map(|(_, version)| *version).collect();
+        let params: Params<'_> = &[&tenant.as_str(), &uuids(&ids), &versions];
+        let persisted = query!("memories/persisted");
+        self.pool.within(tenant, persisted, params).await.map(drop)
+    }
+
+    /// Queues the memories of a tenant for indexing; those that wait in the queue
+    /// already are not queued twice. Returns how many were queued.
+    ///
+    /// # Errors
+    /// Only those of the database; a part may have been queued.
+    pub(crate) async fn enqueue_memories(&self, tenant: &TenantId) -> Result<i64, StoreError> {
+        let (mut queued, mut after) = (0, 0_i64);
+        if !self.remembers {
+            return Ok(queued);
+        }
+        loop {
+            let params: Params<'_> = &[&tenant.as_str(), &after, &ENQUEUE_PAGE];
+            let rows = self
+                .pool
+                .within(tenant, query!("outbox/enqueue_memories"), params)
+                .await?;
+            let Some(row) = rows.first() else {
+                return Ok(queued);
+            };
+            queued += column::<i64>(row, 0)?;
+            after = column(row, 1)?;
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Long-term memories, beside the conversations that they come from.
+
+mod extract;
+mod forget;
+mod indexing;
+mod read;
+mod rows;
+mod uses;
+mod write;
+
+use memory_contract::{Memory, MemoryId, ThreadId};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::{Revision, Store, StoreError, words};
+
+pub use extract::{Extracted, Extraction, Fact};
+pub use forget::{Forget, Forgotten};
+pub use indexing::MemoryRecord;
+pub use read::{MemoryMatch, MemoryWithHistory};
+pub(crate) use uses::Uses;
+pub use write::{AddedMemories, AddedMemory, ChangedMemory, DeletedMemory, SupersededMemory};
+
+impl Store {
+    /// Switches long-term memory on or off; without this, it is on. Switched off,
+    /// nothing is stored, found or indexed; what was stored before stays, and is
+    /// erased with what it came from.
+    #[must_use]
+    pub fn with_long_term_memory(mut self, enabled: bool) -> Self {
+        self.remembers = enabled;
+        self
+    }
+
+    /// Whether there is long-term memory.
+    pub fn has_long_term_memory(&self) -> bool {
+        self.remembers
+    }
+
+    /// Refuses where there is no long-term memory.
+    ///
+    /// # Errors
+    /// `LongTermMemoryOff`.
+    pub fn require_long_term_memory(&self) -> Result<(), StoreError> {
+        match self.remembers {
+            true => Ok(()),
+            false => Err(StoreError::LongTermMemoryOff),
+        }
+    }
+}
+
+/// What the index has learnt of memories has no thread.
+fn revision(change: Option<i64>) -> Revision {
+    Revision {
+        thread: ThreadId::from(Uuid::nil()),
+        change: change.unwrap_or_default(),
+    }
+}
+
+/// A memory as the functions of `V15__memories.sql` take it.
+struct Item<'a> {
+    id: MemoryId,
+    record: &'a str,
+    text: &'a str,
+    kind: memory_contract::MemoryType,
+    topics: &'a [String],
+    entities: &'a [String],
+    event: Option<time::OffsetDateTime>,
+    sources: Vec<Uuid>,
+    supersedes: Vec<Uuid>,
+    pinned: bool,
+}
+
+impl Item<'_> {
+    fn json(&self) -> Value {
+        let micros = |time: time::OffsetDateTime| {
+            i64::try_from(time.unix_timestamp_nanos() / 1_000).unwrap_or_default()
+        };
+        json!({
+            "id": self.id.uuid(),
+            "record": self.record,
+            "text": self.text,
+            "words": self.words(),
+            "hash": self.hash(),
+            "type": self.kind.as_str(),
+            "topics": self.topics,
+            "entities": self.entities,
+            "event": self.event.map(micros),
+            "sources": self.sources,
+            "supersedes": self.supersedes,
+            "pinned": self.pinned,
+        })
+    }
+
+    /// What text search sees.
+    fn words(&self) -> String {
+        let labels = self.topics.iter().chain(self.entities);
+        let mut text = self.text.to_owned();
+        for label in labels {
+            text.push('\n');
+            text.push_str(label);
+        }
+        words::prepare(&text)
+    }
+
+    fn hash(&self) -> String {
+        words::digest(&[&memory_contract::normalised(self.text)])
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+}
+
+fn uuids(ids: &[MemoryId]) -> Vec<Uuid> {
+    ids.iter().map(|id| id.uuid()).collect()
+}
+
+/// What is stored as it is, but for the ids.
+fn item_of(memory: &Memory) -> Item<'_> {
+    Item {
+        id: memory.id,
+        record: &memory.record,
+        text: &memory.text,
+        kind: memory.kind,
+        topics: &memory.topics,
+        entities: &memory.entities,
+        event: memory.event,
+        sources: Vec::new(),
+        supersedes: Vec::new(),
+        pinned: memory.pinned,
+    }
+}

@@ -1,0 +1,355 @@
+//! Reading memories.
+
+use memory_contract::{
+    Memory, MemoryFilter, MemoryId, MemoryOrigin, MemoryOwner, MemoryPolicy, Session, TenantId,
+    Thread, ThreadId, limits, memory_bytes,
+};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use super::{rows, uuids, write::scope_query};
+use crate::{
+    Page, Policies, Store, StoreError,
+    policy::session_policies_of,
+    query::{Params, query},
+    rows::{column, id as id_of, only},
+    thread::{one_more, session_digest},
+    words,
+};
+
+/// A memory, and what it took the place of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MemoryWithHistory {
+    /// The memory.
+    pub memory: Memory,
+    /// Those before it, the one that ended last first; at most 50.
+    pub superseded: Vec<Memory>,
+}
+
+/// A memory that has words of a query.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MemoryMatch {
+    /// The memory.
+    pub id: MemoryId,
+    /// How well it matches, above 0; comparable within one search.
+    pub score: f32,
+}
+
+/// A filter as queries take it.
+struct Filter<'a> {
+    superseded: bool,
+    kind: Option<&'static str>,
+    topics: Option<&'a [String]>,
+    entities: Option<&'a [String]>,
+    thread: Option<Uuid>,
+    origins: Option<Vec<&'static str>>,
+    after: Option<OffsetDateTime>,
+    before: Option<OffsetDateTime>,
+}
+
+impl<'a> Filter<'a> {
+    fn of(filter: &'a MemoryFilter) -> Self {
+        let MemoryFilter {
+            kind,
+            topics,
+            entities,
+            thread,
+            origins,
+            after,
+            before,
+            superseded,
+        } = filter;
+        let names = || origins.iter().map(|origin| MemoryOrigin::as_str(*origin));
+        Self {
+            superseded: *superseded,
+            kind: kind.map(|kind| kind.as_str()),
+            topics: Some(topics.as_slice()).filter(|topics| !topics.is_empty()),
+            entities: Some(entities.as_slice()).filter(|entities| !entities.is_empty()),
+            thread: thread.map(ThreadId::uuid),
+            origins: (!origins.is_empty()).then(|| names().collect()),
+            after: *after,
+            before: *before,
+        }
+    }
+}
+
+impl Store {
+    /// Reads a memory.
+    ///
+    /// # Errors
+    /// `MemoryNotFound`, `LongTermMemoryOff`.
+    pub(super) async fn memory(
+        &self,
+        tenant: &TenantId,
+        id: MemoryId,
+    ) -> Result<Memory, StoreError> {
+        self.require_long_term_memory()?;
+        let params: Params<'_> = &[&tenant.as_str(), &id.uuid()];
+        let found = self
+            .pool
+            .within(tenant, query!("memories/get"), params)
+            .await?;
+        rows::memory(found.first().ok_or(StoreError::MemoryNotFound)?, 0)
+    }
+
+    /// Reads a memory, and what it took the place of, in one round trip.
+    ///
+    /// # Errors
+    /// `MemoryNotFound`, `LongTermMemoryOff`.
+    pub async fn get_memory(
+        &self,
+        tenant: &TenantId,
+        id: MemoryId,
+    ) -> Result<MemoryWithHistory, StoreError> {
+        self.require_long_term_memory()?;
+        let (name, id) = (tenant.as_str(), id.uuid());
+        let most = i64::try_from(limits::SUPERSEDED).unwrap_or(i64::MAX);
+        let of_memory: Params<'_> = &[&name, &id];
+        let of_history: Params<'_> = &[&name, &id, &most];
+        let results = self
+            .pool
+            .within_all(
+                tenant,
+                &[
+                    (query!("memories/get"), of_memory),
+                    (query!("memories/superseded"), of_history),
+                ],
+            )
+            .await?;
+        let [memory, superseded] = results.as_slice() else {
+            return Err(StoreError::MemoryNotFound);
+        };
+        Ok(MemoryWithHistory {
+            memory: rows::memory(memory.first().ok_or(StoreError::MemoryNotFound)?, 0)?,
+            superseded: superseded
+                .iter()
+                .map(|row| rows::memory(row, 0))
+                .collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Lists memories of one user, the one stored last first, after the key
+    /// `after`; fewer than `limit` where more would not fit into an answer.
+    ///
+    /// # Errors
+    /// `LongTermMemoryOff`.
+    pub async fn list_memories(
+        &self,
+        tenant: &TenantId,
+        owner: &MemoryOwner,
+        filter: &MemoryFilter,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Page<Memory, i64>, StoreError> {
+        self.require_long_term_memory()?;
+        let filter = Filter::of(filter);
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &owner.app.as_str(),
+            &owner.user.as_str(),
+            &after.unwrap_or(i64::MAX),
+            &one_more(limit),
+            &filter.superseded,
+            &filter.kind,
+            &filter.topics,
+            &filter.entities,
+            &filter.thread,
+            &filter.origins,
+            &filter.after,
+            &filter.before,
+        ];
+        let found = self
+            .pool
+            .within(tenant, query!("memories/list"), params)
+            .await?;
+        let memories = found
+            .iter()
+            .map(|row| {
+                let memory = rows::memory(row, 0)?;
+                Ok((memory.ordinal, memory))
+            })
+            .collect::<Result<Vec<_>, StoreError>>()?;
+        let mut bytes = 0;
+        let fitting = memories.iter().take_while(|(_, memory)| {
+            bytes += memory_bytes(memory);
+            bytes <= limits::ANSWER_BYTES
+        });
+        let fitting = u32::try_from(fitting.count()).unwrap_or(u32::MAX);
+        Ok(Page::cut(memories, limit.min(fitting)))
+    }
+
+    /// Reads memories of one user that a filter keeps. What is another's, erased
+    /// or unknown is left out. The order is undefined.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn hydrate_memories(
+        &self,
+        tenant: &TenantId,
+        owner: &MemoryOwner,
+        filter: &MemoryFilter,
+        ids: &[MemoryId],
+    ) -> Result<Vec<Memory>, StoreError> {
+        if ids.is_empty() || !self.remembers {
+            return Ok(Vec::new());
+        }
+        let filter = Filter::of(filter);
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &owner.app.as_str(),
+            &owner.user.as_str(),
+            &uuids(ids),
+            &filter.superseded,
+            &filter.kind,
+            &filter.topics,
+            &filter.entities,
+            &filter.thread,
+            &filter.origins,
+            &filter.after,
+            &filter.before,
+        ];
+        let found = self
+            .pool
+            .within(tenant, query!("memories/hydrate"), params)
+            .await?;
+        found.iter().map(|row| rows::memory(row, 0)).collect()
+    }
+
+    /// Finds memories of one user by word, the best first: what a search falls
+    /// back to when the index is down. Words match as in [`Store::search_text`].
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn search_memories(
+        &self,
+        tenant: &TenantId,
+        owner: &MemoryOwner,
+        query: &str,
+        filter: &MemoryFilter,
+        limit: u32,
+    ) -> Result<Vec<MemoryMatch>, StoreError> {
+        if !self.remembers {
+            return Ok(Vec::new());
+        }
+        let filter = Filter::of(filter);
+        let params: Params<'_> = &[
+            &scope_query(tenant, owner),
+            &words::prepare(query),
+            &filter.superseded,
+            &filter.kind,
+            &filter.topics,
+            &filter.entities,
+            &filter.thread,
+            &filter.origins,
+            &filter.after,
+            &filter.before,
+            &i32::try_from(limit).unwrap_or(i32::MAX),
+        ];
+        let found = self
+            .pool
+            .within(tenant, query!("memories/search"), params)
+            .await?;
+        found
+            .iter()
+            .map(|row| {
+                Ok(MemoryMatch {
+                    id: id_of(row, 0)?,
+                    score: column::<f64>(row, 1)? as f32,
+                })
+            })
+            .collect()
+    }
+
+    /// Whether a user has any memories.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn has_memories(
+        &self,
+        tenant: &TenantId,
+        owner: &MemoryOwner,
+    ) -> Result<bool, StoreError> {
+        if !self.remembers {
+            return Ok(false);
+        }
+        let params: Params<'_> = &[&tenant.as_str(), &owner.app.as_str(), &owner.user.as_str()];
+        let any = query!("memories/any");
+        column(&only(self.pool.within(tenant, any, params).await?)?, 0)
+    }
+
+    /// As [`Store::policies`], and whether the thread's user has any memories, in
+    /// one round trip.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`.
+    pub async fn policies_and_memories(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+    ) -> Result<(Policies, bool), StoreError> {
+        if !self.remembers || self.is_ephemeral(tenant, thread) {
+            let policies = self.policies(tenant, thread).await?;
+            let owner = MemoryOwner::of(&policies.thread.session);
+            let any = self.has_memories(tenant, &owner).await?;
+            return Ok((policies, any));
+        }
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
+        let results = self
+            .pool
+            .within_all(
+                tenant,
+                &[
+                    (query!("threads/get"), params),
+                    (query!("policies/of_thread"), params),
+                    (query!("memories/any_of_thread"), params),
+                ],
+            )
+            .await?;
+        let [threads, policies, any] = results.as_slice() else {
+            return Err(StoreError::ThreadNotFound);
+        };
+        let policies = Policies::of(threads, policies)?;
+        let any = any.first().map(|row| column(row, 0)).transpose()?;
+        Ok((policies, any.unwrap_or_default()))
+    }
+
+    /// As [`Store::session_policies`], and whether the session's user has any
+    /// memories, in one round trip.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn session_policies_and_memories(
+        &self,
+        tenant: &TenantId,
+        session: &Session,
+    ) -> Result<(Option<Thread>, MemoryPolicy, bool), StoreError> {
+        if !self.remembers || self.ephemeral.find(tenant, session).is_some() {
+            let (thread, app) = self.session_policies(tenant, session).await?;
+            let owner = MemoryOwner::of(session);
+            let any = self.has_memories(tenant, &owner).await?;
+            return Ok((thread, app, any));
+        }
+        let (name, digest) = (tenant.as_str(), session_digest(session));
+        let (app, user) = (session.app.as_str(), session.user.as_str());
+        let of_thread: Params<'_> = &[&name, &digest];
+        let of_app: Params<'_> = &[&name, &app];
+        let of_user: Params<'_> = &[&name, &app, &user];
+        let results = self
+            .pool
+            .within_all(
+                tenant,
+                &[
+                    (query!("threads/find"), of_thread),
+                    (query!("policies/get"), of_app),
+                    (query!("memories/any"), of_user),
+                ],
+            )
+            .await?;
+        let [threads, policies, any] = results.as_slice() else {
+            return Ok((None, MemoryPolicy::default(), false));
+        };
+        let (thread, app) = session_policies_of(threads, policies)?;
+        let any = any.first().map(|row| column(row, 0)).transpose()?;
+        Ok((thread, app, any.unwrap_or_default()))
+    }
+}

@@ -1,0 +1,70 @@
+//! When memories were last returned. That is kept to the day and off the reads'
+//! path: nobody waits for it, and under load it is dropped.
+
+use std::collections::{HashMap, HashSet};
+
+use memory_contract::{Memory, MemoryId, TenantId};
+use tokio::sync::mpsc;
+
+use super::{rows::today, uuids};
+use crate::{
+    Store,
+    pool::Pool,
+    query::{Params, query},
+};
+
+/// Answers that may wait to be noted.
+const QUEUE: usize = 1_024;
+/// Answers that are noted together.
+const TOGETHER: usize = 64;
+
+/// Notes which memories were returned. A clone shares the queue; the work ends
+/// with the last one.
+#[derive(Clone, Debug)]
+pub(crate) struct Uses(mpsc::Sender<(TenantId, Vec<MemoryId>)>);
+
+impl Uses {
+    pub(crate) fn new(pool: Pool) -> Self {
+        let (send, receive) = mpsc::channel(QUEUE);
+        tokio::spawn(note(pool, receive));
+        Self(send)
+    }
+}
+
+impl Store {
+    /// Notes that memories were returned, once a day for each. It does not wait;
+    /// what there is no room for is not noted.
+    pub fn memories_used<'a>(
+        &self,
+        tenant: &TenantId,
+        memories: impl IntoIterator<Item = &'a Memory>,
+    ) {
+        let today = today();
+        let ids: Vec<MemoryId> = memories
+            .into_iter()
+            .filter(|memory| memory.last_used.is_none_or(|last| last < today))
+            .map(|memory| memory.id)
+            .collect();
+        if !ids.is_empty() && self.uses.0.try_send((tenant.clone(), ids)).is_err() {
+            metrics::counter!("recollect_memory_uses_dropped_total").increment(1);
+        }
+    }
+}
+
+async fn note(pool: Pool, mut queue: mpsc::Receiver<(TenantId, Vec<MemoryId>)>) {
+    let mut batch = Vec::new();
+    while queue.recv_many(&mut batch, TOGETHER).await > 0 {
+        let mut used: HashMap<TenantId, HashSet<MemoryId>> = HashMap::new();
+        for (tenant, ids) in batch.drain(..) {
+            used.entry(tenant).or_default().extend(ids);
+        }
+        for (tenant, ids) in used {
+            let ids: Vec<MemoryId> = ids.into_iter().collect();
+            let params: Params<'_> = &[&tenant.as_str(), &uuids(&ids)];
+            let noted = pool.within(&tenant, query!("memories/used"), params).await;
+            if let Err(error) = noted {
+                tracing::debug!(%error, "the use of memories was not noted");
+            }
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Storing, changing and erasing memories.
+
+use memory_contract::{
+    Memory, MemoryChange, MemoryId, MemoryOrigin, MemoryOwner, NewMemory, TenantId, ThreadId,
+};
+use serde_json::Value;
+use tokio_postgres::{Row, types::Json};
+
+use super::{Item, item_of, revision, rows};
+use crate::{
+    Revision, Scope, Store, StoreError,
+    query::{Params, query},
+    rows::{column, only, unknown_status},
+    words,
+};
+
+/// A memory that was to be stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AddedMemory {
+    /// The memory as it is stored.
+    pub memory: Memory,
+    /// Whether it is new. Otherwise it was known by its text or its record.
+    pub created: bool,
+}
+
+/// What [`Store::add_memories`] did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AddedMemories {
+    /// The memories, in the order in which they were given.
+    pub memories: Vec<AddedMemory>,
+    /// When the index knows them all.
+    pub revision: Revision,
+}
+
+/// What [`Store::update_memory`] did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChangedMemory {
+    /// The memory as it is now.
+    pub memory: Memory,
+    /// When the index knows it.
+    pub revision: Revision,
+}
+
+/// What [`Store::supersede_memory`] did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SupersededMemory {
+    /// The newer memory.
+    pub memory: Memory,
+    /// The older one, with its validity ended.
+    pub superseded: Memory,
+    /// When the index knows both.
+    pub revision: Revision,
+}
+
+/// What [`Store::delete_memory`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeletedMemory {
+    /// Whether it was there.
+    pub deleted: bool,
+    /// When the index knows.
+    pub revision: Revision,
+}
+
+/// Tries to change a memory that others change meanwhile.
+const TRIES: usize = 5;
+
+impl Store {
+    /// Stores memories of one user: all or none, in one round trip. What the user
+    /// has in memory already, by its text or its record, is not stored twice, also
+    /// where two do it at the same time. `thread` is the thread that they come
+    /// from, where the sources do not tell.
+    ///
+    /// # Errors
+    /// `MemorySourceNotFound`, `LongTermMemoryOff`.
+    pub async fn add_memories(
+        &self,
+        tenant: &TenantId,
+        owner: &MemoryOwner,
+        memories: &[NewMemory],
+        origin: MemoryOrigin,
+        thread: Option<ThreadId>,
+    ) -> Result<AddedMemories, StoreError> {
+        self.require_long_term_memory()?;
+        let items: Vec<Value> = memories.iter().map(|new| new_item(new).json()).collect();
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &crate::actor(),
+            &owner.app.as_str(),
+            &owner.user.as_str(),
+            &scope_of(tenant, owner),
+            &Json(items),
+            &origin.as_str(),
+            &thread.map(ThreadId::uuid),
+        ];
+        let found = self.pool.call(query!("memories/add"), params).await?;
+        let mut added = Vec::with_capacity(found.len());
+        let mut newest = None;
+        for row in &found {
+            match column(row, 0)? {
+                "ok" => {}
+                "source_not_found" => {
+                    return Err(StoreError::MemorySourceNotFound {
+                        index: Some(index(row, 1)?),
+                        place: index(row, 2)?,
+                    });
+                }
+                other => return Err(unknown_status(other)),
+            }
+            newest = newest.max(column::<Option<i64>>(row, 4)?);
+            added.push(AddedMemory {
+                memory: rows::memory(row, 5)?,
+                created: column(row, 3)?,
+            });
+        }
+        Ok(AddedMemories {
+            memories: added,
+            revision: revision(newest),
+        })
+    }
+
+    /// Changes fields of a memory. With an `etag` only if it still has that one;
+    /// an empty one is not checked.
+    ///
+    /// # Errors
+    /// `MemoryNotFound`, `MemoryChanged`, `MemoryKnown`, `LongTermMemoryOff`.
+    pub async fn update_memory(
+        &self,
+        tenant: &TenantId,
+        id: MemoryId,
+        change: &MemoryChange,
+        etag: &str,
+    ) -> Result<ChangedMemory, StoreError> {
+        for _ in 0..TRIES {
+            let seen = self.memory(tenant, id).await?;
+            if !etag.is_empty() && seen.etag() != etag {
+                break;
+            }
+            match self.write_memory(tenant, &changed(&seen, change)).await {
+                // Somebody was quicker; without an etag the newest state will do.
+                Err(StoreError::MemoryChanged) if etag.is_empty() => {}
+                other => return other,
+            }
+        }
+        Err(StoreError::MemoryChanged)
+    }
+
+    /// Writes a memory over the version that it was made from.
+    async fn write_memory(
+        &self,
+        tenant: &TenantId,
+        memory: &Memory,
+    ) -> Result<ChangedMemory, StoreError> {
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &crate::actor(),
+            &memory.id.uuid(),
+            &memory.version,
+            &scope_of(tenant, &memory.owner),
+            &Json(item_of(memory).json()),
+        ];
+        let row = only(self.pool.call(query!("memories/update"), params).await?)?;
+        match column(&row, 0)? {
+            "ok" => Ok(ChangedMemory {
+                memory: rows::memory(&row, 3)?,
+                revision: revision(column(&row, 2)?),
+            }),
+            "memory_not_found" => Err(StoreError::MemoryNotFound),
+            "changed" => Err(StoreError::MemoryChanged),
+            "known" => Err(StoreError::MemoryKnown {
+                id: crate::rows::id(&row, 1)?,
+            }),
+            other => Err(unknown_status(other)),
+        }
+    }
+
+    /// Puts a newer memory in the place of an older one, which is kept with its
+    /// validity ended. Idempotent.
+    ///
+    /// # Errors
+    /// `MemoryNotFound`, `MemoryChanged` where another one has its place,
+    /// `MemoryKnown` where both say the same, `MemorySourceNotFound`,
+    /// `LongTermMemoryOff`.
+    pub async fn supersede_memory(
+        &self,
+        tenant: &TenantId,
+        id: MemoryId,
+        replacement: &NewMemory,
+    ) -> Result<SupersededMemory, StoreError> {
+        // Whose it is never changes.
+        let owner = self.memory(tenant, id).await?.owner;
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &crate::actor(),
+            &id.uuid(),
+            &scope_of(tenant, &owner),
+            &Json(new_item(replacement).json()),
+        ];
+        let found = self.pool.call(query!("memories/supersede"), params).await?;
+        let status = match found.first() {
+            Some(row) => column(row, 0)?,
+            None => return Err(StoreError::MemoryNotFound),
+        };
+        match (status, found.as_slice()) {
+            ("ok", [newer, older]) => Ok(SupersededMemory {
+                memory: rows::memory(newer, 3)?,
+                superseded: rows::memory(older, 3)?,
+                revision: revision(column(older, 2)?),
+            }),
+            ("memory_not_found", _) => Err(StoreError::MemoryNotFound),
+            ("changed", _) => Err(StoreError::MemoryChanged),
+            ("same_text", _) => Err(StoreError::MemoryKnown { id }),
+            ("source_not_found", [row, ..]) => Err(StoreError::MemorySourceNotFound {
+                index: None,
+                place: index(row, 1)?,
+            }),
+            (other, _) => Err(unknown_status(other)),
+        }
+    }
+
+    /// Erases a memory with its index entry. Idempotent.
+    ///
+    /// # Errors
+    /// `LongTermMemoryOff`.
+    pub async fn delete_memory(
+        &self,
+        tenant: &TenantId,
+        id: MemoryId,
+    ) -> Result<DeletedMemory, StoreError> {
+        self.require_long_term_memory()?;
+        let params: Params<'_> = &[&tenant.as_str(), &crate::actor(), &id.uuid()];
+        let row = only(self.pool.call(query!("memories/delete"), params).await?)?;
+        Ok(DeletedMemory {
+            deleted: column(&row, 0)?,
+            revision: revision(column(&row, 1)?),
+        })
+    }
+}
+
+fn new_item(new: &NewMemory) -> Item<'_> {
+    let NewMemory {
+        record,
+        text,
+        kind,
+        topics,
+        entities,
+        event,
+        sources,
+        pinned,
+    } = new;
+    Item {
+        id: MemoryId::new(),
+        record,
+        text,
+        kind: *kind,
+        topics,
+        entities,
+        event: *event,
+        sources: sources.iter().map(|id| id.uuid()).collect(),
+        supersedes: Vec::new(),
+        pinned: *pinned,
+    }
+}
+
+fn changed(memory: &Memory, change: &MemoryChange) -> Memory {
+    let MemoryChange {
+        text,
+        kind,
+        topics,
+        entities,
+        event,
+        pinned,
+    } = change.clone();
+    let mut memory = memory.clone();
+    memory.text = text.unwrap_or(memory.text);
+    memory.kind = kind.unwrap_or(memory.kind);
+    memory.topics = topics.unwrap_or(memory.topics);
+    memory.entities = entities.unwrap_or(memory.entities);
+    memory.event = event.unwrap_or(memory.event);
+    memory.pinned = pinned.unwrap_or(memory.pinned);
+    memory
+}
+
+/// The lexeme by which text search finds a user's memories.
+fn scope_of(tenant: &TenantId, owner: &MemoryOwner) -> String {
+    words::user_lexeme(tenant, &owner.app, &owner.user)
+}
+
+/// The query that keeps a user's memories.
+pub(super) fn scope_query(tenant: &TenantId, owner: &MemoryOwner) -> String {
+    let scope = Scope::User {
+        app: owner.app.clone(),
+        user: owner.user.clone(),
+    };
+    words::scope_query(tenant, &scope)
+}
+
+fn index(row: &Row, place: usize) -> Result<usize, StoreError> {
+    Ok(usize::try_from(column::<i32>(row, place)?).unwrap_or_default())
+}

@@ -1,0 +1,249 @@
+//! Storing, changing and superseding.
+
+use std::collections::HashSet;
+
+use memory_contract::proto::{
+    Memory, MemoryInput, MemoryOrigin, MemoryType, Role, UpdateMemoryRequest,
+};
+use recollect_tests::{Refused as _, app, memory, memory_search, memory_texts, say, trials};
+use tonic::Code;
+
+use super::{delete, supersede, update};
+use crate::plain;
+
+trials![
+    r09_a_memory_comes_back_with_all_that_was_said_of_it,
+    r09_the_same_text_is_stored_once_however_many_store_it_at_once,
+    r09_the_same_record_updates_the_memory,
+    b09_a_newer_fact_supersedes_and_does_not_erase,
+    a_change_needs_the_etag_that_was_seen,
+    what_is_changed_is_found_by_its_new_words,
+    what_is_deleted_is_gone_at_once,
+];
+
+async fn r09_a_memory_comes_back_with_all_that_was_said_of_it() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread(&app).await;
+    let said = client
+        .append(&thread_id, vec![say(Role::User, "I go to Paris in May.")])
+        .await;
+    let time = prost_types::Timestamp {
+        seconds: 1_746_000_000,
+        nanos: 123_456_000,
+    };
+    let input = MemoryInput {
+        record_id: "trip_planning_paris".to_owned(),
+        text: "Ada travels to Paris in May.".to_owned(),
+        r#type: MemoryType::Episodic.into(),
+        topics: vec!["travel".to_owned()],
+        entities: vec!["Paris".to_owned(), "Ada".to_owned()],
+        event_time: Some(time),
+        source_message_ids: vec![said.messages[0].message_id.clone()],
+        pinned: true,
+    };
+    let added = client.remember(&app, "ada", vec![input.clone()]).await;
+    assert!(added.memories[0].created);
+    let stored = added.memories[0].memory.clone().unwrap();
+    let again = client.remember(&app, "ada", vec![input.clone()]).await;
+    assert!(!again.memories[0].created);
+    let (memory, superseded) = client.get_memory(&stored.memory_id).await;
+    assert_eq!(superseded, []);
+    let MemoryInput {
+        record_id,
+        text,
+        r#type,
+        topics,
+        entities,
+        event_time,
+        source_message_ids,
+        pinned,
+    } = input;
+    assert_eq!(
+        (&memory.record_id, &memory.text, memory.r#type),
+        (&record_id, &text, r#type)
+    );
+    assert_eq!((&memory.topics, &memory.entities), (&topics, &entities));
+    assert_eq!(memory.event_time, event_time);
+    assert_eq!(memory.source_message_ids, source_message_ids);
+    assert_eq!(memory.pinned, pinned);
+    assert_eq!(memory.thread_id, thread_id);
+    assert_eq!(memory.origin(), MemoryOrigin::Caller);
+    assert_eq!(
+        (memory.app_id.as_str(), memory.user_id.as_str()),
+        (app.as_str(), "ada")
+    );
+    assert!(memory.valid_from.is_some() && memory.valid_until.is_none());
+    assert!(memory.create_time.is_some() && memory.update_time.is_some());
+    assert_eq!(
+        (memory.superseded_by.as_str(), memory.made_by.as_str()),
+        ("", "")
+    );
+    assert_eq!(memory.etag, stored.etag);
+}
+
+async fn r09_the_same_text_is_stored_once_however_many_store_it_at_once() {
+    let client = plain().await;
+    let app = app();
+    let tasks = (0..24).map(|number| {
+        let (client, app) = (client.clone(), app.clone());
+        let text = ["Likes tea", "likes  TEA.", "Likes\ntea!"][number % 3];
+        async move { client.remember(&app, "ada", vec![memory(text)]).await }
+    });
+    let answers = futures::future::join_all(tasks).await;
+    let all: Vec<_> = answers.iter().flat_map(|answer| &answer.memories).collect();
+    let ids: HashSet<&str> = all
+        .iter()
+        .map(|added| added.memory.as_ref().unwrap().memory_id.as_str())
+        .collect();
+    assert_eq!(ids.len(), 1);
+    assert_eq!(all.iter().filter(|added| added.created).count(), 1);
+    assert_eq!(client.all_memories(&app, "ada").await.len(), 1);
+    // What another user knows is another memory.
+    let bobs = client
+        .remember(&app, "bob", vec![memory("Likes tea")])
+        .await;
+    assert!(bobs.memories[0].created);
+}
+
+async fn r09_the_same_record_updates_the_memory() {
+    let client = plain().await;
+    let app = app();
+    let put = async |text: &str| {
+        let input = MemoryInput {
+            record_id: "home".to_owned(),
+            ..memory(text)
+        };
+        let added = client.remember(&app, "ada", vec![input]).await;
+        (added.memories[0].clone(), added.revision)
+    };
+    let (first, _) = put("Lives in Paris.").await;
+    let (second, revision) = put("Lives in Rome.").await;
+    assert!(first.created && !second.created);
+    let (first, second) = (first.memory.unwrap(), second.memory.unwrap());
+    assert_eq!(first.memory_id, second.memory_id);
+    assert_ne!(first.etag, second.etag);
+    let found = client.search_memories(memory_search(&app, "ada", "lives", &revision));
+    assert_eq!(memory_texts(&found.await), ["Lives in Rome."]);
+}
+
+async fn b09_a_newer_fact_supersedes_and_does_not_erase() {
+    let client = plain().await;
+    let app = app();
+    let paris = client.remember_one(&app, "ada", "Lives in Paris.").await;
+    let done = supersede(&client, &paris.memory_id, memory("Lives in Rome.")).await;
+    let (rome, old) = (done.memory.unwrap(), done.superseded.unwrap());
+    assert_eq!(old.superseded_by, rome.memory_id);
+    assert!(old.valid_until.is_some() && rome.valid_until.is_none());
+    // Again is the same; what says the same is no newer fact.
+    let again = supersede(&client, &paris.memory_id, memory("lives in ROME")).await;
+    assert_eq!(again.memory.unwrap().memory_id, rome.memory_id);
+
+    let mut search = memory_search(&app, "ada", "lives", &done.revision);
+    let found = client.search_memories(search.clone()).await;
+    assert_eq!(memory_texts(&found), ["Lives in Rome."]);
+    search.filter = Some(memory_contract::proto::MemoryFilter {
+        include_superseded: true,
+        ..Default::default()
+    });
+    let mut found = memory_texts(&client.search_memories(search).await);
+    found.sort();
+    assert_eq!(found, ["Lives in Paris.", "Lives in Rome."]);
+    let oslo = supersede(&client, &rome.memory_id, memory("Lives in Oslo.")).await;
+    let oslo = oslo.memory.unwrap();
+    let (_, history) = client.get_memory(&oslo.memory_id).await;
+    let texts: Vec<&str> = history.iter().map(|memory| memory.text.as_str()).collect();
+    assert_eq!(texts, ["Lives in Rome.", "Lives in Paris."]);
+    // Too late for another one.
+    let request = memory_contract::proto::SupersedeMemoryRequest {
+        memory_id: paris.memory_id.clone(),
+        replacement: Some(memory("Lives in Bonn.")),
+    };
+    let answer = client.memories().supersede_memory(request).await;
+    answer.refused().is(Code::Aborted, "ETAG_CHANGED");
+    // The chain closes over what is erased.
+    assert!(delete(&client, &rome.memory_id).await.0);
+    let (_, history) = client.get_memory(&oslo.memory_id).await;
+    assert_eq!(history.len(), 1);
+    assert_eq!(history[0].superseded_by, oslo.memory_id);
+}
+
+async fn a_change_needs_the_etag_that_was_seen() {
+    let client = plain().await;
+    let app = app();
+    let tea = client.remember_one(&app, "ada", "Likes tea.").await;
+    let change = |text: &str, etag: &str| UpdateMemoryRequest {
+        memory: Some(Memory {
+            memory_id: tea.memory_id.clone(),
+            text: text.to_owned(),
+            ..Default::default()
+        }),
+        update_mask: Some(prost_types::FieldMask {
+            paths: vec!["text".to_owned()],
+        }),
+        etag: etag.to_owned(),
+    };
+    let requests = (0..8).map(|number| {
+        let mut memories = client.memories();
+        let request = change(&format!("Likes tea number {number}."), &tea.etag);
+        async move { memories.update_memory(request).await }
+    });
+    let answers = futures::future::join_all(requests).await;
+    let (done, refused): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
+    assert_eq!(done.len(), 1, "one of them has seen the newest state");
+    for answer in refused {
+        answer.refused().is(Code::Aborted, "ETAG_CHANGED");
+    }
+    client
+        .memories()
+        .update_memory(change("Likes no tea.", ""))
+        .await
+        .unwrap();
+    let (memory, _) = client.get_memory(&tea.memory_id).await;
+    assert_eq!(memory.text, "Likes no tea.");
+}
+
+async fn what_is_changed_is_found_by_its_new_words() {
+    let client = plain().await;
+    let app = app();
+    let tea = client.remember_one(&app, "ada", "Likes tea.").await;
+    let changed = Memory {
+        memory_id: tea.memory_id.clone(),
+        text: "Likes espresso.".to_owned(),
+        topics: vec!["drinks".to_owned()],
+        entities: vec!["Illy".to_owned()],
+        ..Default::default()
+    };
+    let done = update(&client, changed, &["text", "topics", "entities"]).await;
+    assert_eq!(done.memory.as_ref().unwrap().entities, ["Illy"]);
+    for (query, found) in [("espresso", 1), ("drinks", 1), ("Illy", 1), ("tea", 0)] {
+        let search = memory_search(&app, "ada", query, &done.revision);
+        let answer = client.search_memories(search).await;
+        assert_eq!(answer.degradations, []);
+        assert_eq!(answer.memories.len(), found, "{query}");
+    }
+    let (memory, _) = client.get_memory(&tea.memory_id).await;
+    assert!(memory.persist_time.is_some());
+}
+
+async fn what_is_deleted_is_gone_at_once() {
+    let client = plain().await;
+    let app = app();
+    let added = client
+        .remember(&app, "ada", vec![memory("The code of the safe is 4711.")])
+        .await;
+    let id = added.memories[0].memory.as_ref().unwrap().memory_id.clone();
+    let search = memory_search(&app, "ada", "code of the safe", &added.revision);
+    assert_eq!(client.search_memories(search).await.memories.len(), 1);
+    let (deleted, revision) = delete(&client, &id).await;
+    assert!(deleted);
+    // Not even while the index has yet to learn of it.
+    let search = memory_search(&app, "ada", "code of the safe", "");
+    assert_eq!(client.search_memories(search).await.memories, []);
+    let search = memory_search(&app, "ada", "code of the safe", &revision);
+    assert_eq!(client.search_memories(search).await.memories, []);
+    assert!(!delete(&client, &id).await.0, "again changes nothing");
+    let request = memory_contract::proto::GetMemoryRequest { memory_id: id };
+    let answer = client.memories().get_memory(request).await;
+    answer.refused().is(Code::NotFound, "MEMORY_NOT_FOUND");
+}

@@ -1,0 +1,101 @@
+//! `recollect memory`.
+
+use recollect_tests::{Finished, Key, PLAIN, app, eventually, memory, recollect, trials};
+
+use super::supersede;
+use crate::plain;
+
+trials![memories_are_shown_and_managed_from_the_command_line];
+
+fn cli(args: &[&str]) -> Finished {
+    let addr = format!("http://{}", PLAIN.ready().addr);
+    let key = Key::Acme.secret();
+    let env = [
+        ("RECOLLECT_ADDR", addr.as_str()),
+        ("RECOLLECT_API_KEY", key.as_str()),
+    ];
+    let args: Vec<&str> = ["memory"].iter().chain(args).copied().collect();
+    recollect(&args, &env)
+}
+
+async fn memories_are_shown_and_managed_from_the_command_line() {
+    let client = plain().await;
+    let app = app();
+    let owner = ["--app", &app, "--user", "ada"];
+    let run = |args: &[&str]| {
+        let args: Vec<&str> = args.iter().chain(&owner).copied().collect();
+        cli(&args)
+    };
+    let empty = run(&["list"]).ok();
+    assert!(empty.stdout.contains("memory add"), "{empty:?}");
+    let added = run(&["add", "Lives in Oslo", "--topic", "home", "--json"])
+        .ok()
+        .json();
+    let id = added["memories"][0]["memory"]["memoryId"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let again = run(&["add", "lives in OSLO."]).ok();
+    assert!(
+        again.stdout.contains(&id) && again.stdout.contains("known already"),
+        "{again:?}"
+    );
+    run(&["add", "Likes tea", "--pin"]).ok();
+
+    let listed = run(&["list"]).ok().stdout;
+    assert!(
+        listed.contains("Lives in Oslo") && listed.contains("[pinned] Likes tea"),
+        "{listed}"
+    );
+    let listed = run(&["list", "--json", "--topic", "home"])
+        .ok()
+        .json_lines();
+    assert_eq!(listed.len(), 1);
+    assert_eq!(listed[0]["memoryId"], id.as_str());
+    eventually(
+        "the index has it",
+        std::time::Duration::from_secs(30),
+        async || {
+            let found = run(&["search", "Oslo", "--json"]).ok().json();
+            found["memories"][0]["memory"]["text"] == "Lives in Oslo"
+        },
+    )
+    .await;
+    assert!(
+        run(&["search", "Oslo"])
+            .ok()
+            .stdout
+            .contains("Lives in Oslo")
+    );
+    assert!(run(&["search", "zebra"]).ok().stdout.contains("Nothing"));
+
+    let newer = supersede(&client, &id, memory("Lives in Bergen")).await;
+    let newer = newer.memory.unwrap().memory_id;
+    let shown = cli(&["show", &newer]).ok().stdout;
+    assert!(
+        shown.contains("Lives in Bergen") && shown.contains("took the place of"),
+        "{shown}"
+    );
+    assert!(shown.contains("Lives in Oslo"), "{shown}");
+    assert!(cli(&["pin", &newer]).ok().stdout.contains("pinned"));
+    assert!(client.get_memory(&newer).await.0.pinned);
+    cli(&["pin", &newer, "--off"]).ok();
+    assert!(!client.get_memory(&newer).await.0.pinned);
+
+    let dry = run(&["forget", "--max-count", "1", "--dry-run"])
+        .ok()
+        .stdout;
+    assert!(dry.contains("2 memories: would be forgotten"), "{dry}");
+    assert_eq!(client.all_memories(&app, "ada").await.len(), 3);
+    let done = run(&["forget", "--max-count", "1", "--json"])
+        .ok()
+        .json_lines();
+    assert_eq!(done[0]["forgottenCount"], "2");
+    let left = client.all_memories(&app, "ada").await;
+    assert_eq!(left.len(), 1);
+    assert_eq!(left[0].text, "Likes tea");
+
+    let none = cli(&["show", &id]);
+    assert_eq!(none.code, Some(4), "{none:?}");
+    assert_eq!(run(&["forget"]).code, Some(2));
+}

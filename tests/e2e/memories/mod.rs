@@ -1,0 +1,71 @@
+//! Long-term memories.
+
+mod adding;
+mod cli;
+mod contexts;
+mod forgetting;
+mod processes;
+mod searching;
+mod wrong;
+
+use libtest_mimic::Trial;
+use memory_contract::proto::{
+    DeleteMemoryRequest, Memory, MemoryInput, SupersedeMemoryRequest, SupersedeMemoryResponse,
+    UpdateMemoryRequest, UpdateMemoryResponse,
+};
+use recollect_tests::Client;
+use tokio_postgres::NoTls;
+
+pub fn trials() -> Vec<Trial> {
+    [
+        // Those that start servers of their own take longest.
+        processes::trials(),
+        adding::trials(),
+        searching::trials(),
+        contexts::trials(),
+        forgetting::trials(),
+        wrong::trials(),
+        cli::trials(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+async fn update(client: &Client, memory: Memory, fields: &[&str]) -> UpdateMemoryResponse {
+    let request = UpdateMemoryRequest {
+        memory: Some(memory),
+        update_mask: Some(prost_types::FieldMask {
+            paths: fields.iter().map(|field| (*field).to_owned()).collect(),
+        }),
+        etag: String::new(),
+    };
+    let response = client.memories().update_memory(request).await.unwrap();
+    response.into_inner()
+}
+
+async fn supersede(client: &Client, id: &str, replacement: MemoryInput) -> SupersedeMemoryResponse {
+    let request = SupersedeMemoryRequest {
+        memory_id: id.to_owned(),
+        replacement: Some(replacement),
+    };
+    let response = client.memories().supersede_memory(request).await.unwrap();
+    response.into_inner()
+}
+
+/// Whether there was something to erase, and the revision.
+async fn delete(client: &Client, id: &str) -> (bool, String) {
+    let request = DeleteMemoryRequest {
+        memory_id: id.to_owned(),
+    };
+    let response = client.memories().delete_memory(request).await.unwrap();
+    let response = response.into_inner();
+    (response.deleted, response.revision)
+}
+
+/// The superuser's connection to a server's database.
+async fn database(url: &str) -> tokio_postgres::Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}

@@ -1,0 +1,185 @@
+//! What needs a server of its own.
+
+use std::time::Duration;
+
+use memory_contract::proto::{IndexState, MemoryPolicy, ReindexRequest, SetAppPolicyRequest};
+use recollect_tests::{
+    DataDir, Dynamic, Fault, Key, Options, Qdrant, Refused as _, Server, check_context,
+    context_request, eventually, known_texts, memory, memory_search, memory_texts, trials,
+};
+use tonic::Code;
+
+use super::database;
+
+trials![
+    r10_promotion_is_idempotent,
+    r15_long_term_memory_can_be_switched_off,
+    b09_policies_forget_in_the_background,
+    b02_without_the_index_memories_are_found_by_word,
+];
+
+const PLAIN: &str = "embedding.kind = \"none\"";
+const LONG: Duration = Duration::from_secs(60);
+
+async fn r10_promotion_is_idempotent() {
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &Options::with(&[PLAIN]));
+    let client = server.client(Key::Acme).await;
+    let database = database(server.ready().line["postgres"].as_str().unwrap()).await;
+    let count = async || client.index_status().await.point_count;
+    let added = client
+        .remember("app", "ada", vec![memory("Likes oolong.")])
+        .await;
+    let id = added.memories[0].memory.clone().unwrap().memory_id;
+    eventually("it is in the index", LONG, async || count().await == 1).await;
+    eventually("it is stamped", LONG, async || {
+        client.get_memory(&id).await.0.persist_time.is_some()
+    })
+    .await;
+    // Not stamped, and held: a worker that learns it once more stops between the
+    // upsert and the stamp, where it is killed.
+    for sql in [
+        "UPDATE recollect.memories SET persisted_at = NULL",
+        "BEGIN",
+        "SELECT 1 FROM recollect.memories FOR UPDATE",
+    ] {
+        database.batch_execute(sql).await.unwrap();
+    }
+    let reindex = ReindexRequest::default();
+    let queued = client.admin().reindex(reindex).await.unwrap().into_inner();
+    assert_eq!(queued.queued_count, 1);
+    eventually("the worker waits for the row", LONG, async || {
+        let anew = "SELECT pg_stat_clear_snapshot()";
+        database.batch_execute(anew).await.unwrap();
+        let waits = "SELECT 1 FROM pg_stat_activity
+             WHERE wait_event_type = 'Lock' AND query LIKE '%SET persisted_at%'";
+        let waiting = database.query(waits, &[]).await.unwrap().len() == 1;
+        waiting && client.index_status().await.pending_count == 1
+    })
+    .await;
+    assert!(client.get_memory(&id).await.0.persist_time.is_none());
+    server.kill();
+
+    let server = Server::start(&dir, &Options::with(&[PLAIN]));
+    let client = server.client(Key::Acme).await;
+    eventually("it is stamped after all", LONG, async || {
+        client.get_memory(&id).await.0.persist_time.is_some()
+    })
+    .await;
+    let stamped = client.get_memory(&id).await.0;
+    let search = memory_search("app", "ada", "oolong", &added.revision);
+    assert_eq!(client.search_memories(search).await.memories.len(), 1);
+    assert_eq!(client.all_memories("app", "ada").await.len(), 1);
+    // Once more changes nothing.
+    let reindex = ReindexRequest::default();
+    client.admin().reindex(reindex).await.unwrap();
+    eventually("all is done", LONG, async || {
+        let status = client.index_status().await;
+        (status.pending_count, status.point_count) == (0, 1)
+    })
+    .await;
+    let again = client.get_memory(&id).await.0;
+    assert_eq!(
+        (again.persist_time, again.etag),
+        (stamped.persist_time, stamped.etag)
+    );
+}
+
+async fn r15_long_term_memory_can_be_switched_off() {
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &Options::with(&[PLAIN]));
+    let client = server.client(Key::Acme).await;
+    let added = client
+        .remember("app", "ada", vec![memory("Likes oolong.")])
+        .await;
+    let search = memory_search("app", "ada", "oolong", &added.revision);
+    assert_eq!(
+        client.search_memories(search.clone()).await.memories.len(),
+        1
+    );
+    let thread_id = client.thread_of("app", "ada").await;
+    let context = client.context(context_request(&thread_id, "oolong")).await;
+    assert_eq!(known_texts(&context), ["Likes oolong."]);
+    assert!(server.stop().await.success());
+
+    let server = Server::start(&dir, &Options::with(&[PLAIN, "memories.enabled = false"]));
+    let client = server.client(Key::Acme).await;
+    let mut tried = 0;
+    for method in Dynamic::methods() {
+        let name = Dynamic::name(&method);
+        if name.starts_with("MemoryService/") {
+            let answer = Dynamic::call_empty(&client, &method).await;
+            answer
+                .refused()
+                .is(Code::FailedPrecondition, "LONG_TERM_MEMORY_OFF");
+            tried += 1;
+        }
+    }
+    assert_eq!(tried, 8);
+    let context = client.context(context_request(&thread_id, "oolong")).await;
+    check_context(&context, 1_000_000);
+    assert!(known_texts(&context).is_empty());
+    let reindex = ReindexRequest::default();
+    let queued = client.admin().reindex(reindex).await.unwrap().into_inner();
+    assert_eq!(queued.queued_count, 0, "nothing is indexed");
+    assert!(server.stop().await.success());
+
+    // What was stored before is there again.
+    let server = Server::start(&dir, &Options::with(&[PLAIN]));
+    let client = server.client(Key::Acme).await;
+    let found = client.search_memories(search).await;
+    assert_eq!(memory_texts(&found), ["Likes oolong."]);
+}
+
+async fn b09_policies_forget_in_the_background() {
+    let dir = DataDir::new();
+    let options = Options::with(&[PLAIN, "worker.forget_interval = \"1s\""]);
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    let facts = || (0..6).map(|n| memory(&format!("Fact {n}"))).collect();
+    client.remember("kept", "ada", facts()).await;
+    client.remember("bound", "ada", facts()).await;
+    let policy = SetAppPolicyRequest {
+        app_id: "bound".to_owned(),
+        policy: Some(MemoryPolicy {
+            memory_max_count: Some(2),
+            ..Default::default()
+        }),
+    };
+    client.policies().set_app_policy(policy).await.unwrap();
+    eventually("they are forgotten", LONG, async || {
+        client.all_memories("bound", "ada").await.len() == 2
+    })
+    .await;
+    eventually("and from the index", LONG, async || {
+        client.index_status().await.point_count == 8
+    })
+    .await;
+    assert_eq!(client.all_memories("kept", "ada").await.len(), 6);
+}
+
+async fn b02_without_the_index_memories_are_found_by_word() {
+    let qdrant = Qdrant::new();
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &Options::with(&[&qdrant.config(), PLAIN]));
+    let client = server.client(Key::Acme).await;
+    eventually("the index is ready", LONG, async || {
+        client.index_status().await.state() == IndexState::Ready
+    })
+    .await;
+    let added = client
+        .remember("app", "ada", vec![memory("Likes oolong.")])
+        .await;
+    client.remember_one("app", "bob", "Sells oolong.").await;
+    let search = memory_search("app", "ada", "oolong", &added.revision);
+    let found = client.search_memories(search.clone()).await;
+    assert_eq!(found.degradations, []);
+    qdrant.server().set_fault(Fault::Unavailable);
+    let found = client.search_memories(search).await;
+    assert_eq!(memory_texts(&found), ["Likes oolong."]);
+    assert_eq!(found.degradations.len(), 1, "{found:?}");
+    let thread_id = client.thread_of("app", "ada").await;
+    let context = client.context(context_request(&thread_id, "oolong")).await;
+    assert_eq!(known_texts(&context), ["Likes oolong."]);
+    assert_eq!(context.degradations.len(), 1, "said once: {context:?}");
+}

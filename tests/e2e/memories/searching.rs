@@ -1,0 +1,270 @@
+//! Finding what is known, and never what is another's.
+
+use memory_contract::proto::{
+    GetMemoryRequest, MemoryFilter, MemoryInput, MemoryType, RecallScope, Role, SearchMethod,
+    SearchRequest, UserRef,
+};
+use recollect_tests::{
+    Key, Refused as _, SHARED, app, memory, memory_search, memory_texts, say, search_request,
+    texts, trials,
+};
+use tonic::Code;
+
+use crate::{acme, plain};
+
+trials![
+    r09_memories_are_searchable_across_sessions,
+    r09_nobody_finds_the_memories_of_another_user,
+    r09_memories_and_messages_are_searched_apart,
+    r09_memories_are_filtered_and_listed,
+];
+
+async fn r09_memories_are_searchable_across_sessions() {
+    let client = acme().await;
+    let app = app();
+    let facts = [
+        "Ada is allergic to peanuts.",
+        "Ada's sister Mina plays the violin in Lisbon.",
+        "Ada prefers window seats on flights.",
+        "Ada's dog Pixel is a greyhound.",
+        "Ada drives a red Citroën from 1984.",
+    ];
+    let inputs = facts.into_iter().map(memory).collect();
+    let added = client.remember(&app, "ada", inputs).await;
+    for (question, fact) in [
+        ("Which food must she avoid?", facts[0]),
+        ("Does anybody in her family make music?", facts[1]),
+        ("Where does she like to sit in a plane?", facts[2]),
+        ("What kind of pet does she have?", facts[3]),
+        ("Citroën", facts[4]),
+    ] {
+        let search = memory_search(&app, "ada", question, &added.revision);
+        let found = client.search_memories(search).await;
+        assert_eq!(found.degradations, []);
+        assert_eq!(memory_texts(&found)[0], fact, "{question}");
+        assert!(
+            found
+                .memories
+                .is_sorted_by(|one, other| one.score >= other.score)
+        );
+        assert!(
+            found
+                .memories
+                .iter()
+                .all(|one| (0.0..=1.0).contains(&one.score))
+        );
+    }
+    let mut search = memory_search(&app, "ada", "flights", "");
+    search.top_k = 1;
+    search.method = SearchMethod::Dense.into();
+    let found = client.search_memories(search).await;
+    assert_eq!(memory_texts(&found), [facts[2]]);
+}
+
+async fn r09_nobody_finds_the_memories_of_another_user() {
+    let (client, globex) = (acme().await, SHARED.client(Key::Globex).await);
+    let (app, other_app) = (app(), app());
+    let texts = |whose: &str| format!("My blood type is AB negative, says {whose}.");
+    let mut revision = String::new();
+    let mut ids = Vec::new();
+    for user in ["ada", "bob", ""] {
+        let added = client
+            .remember(&app, user, vec![memory(&texts(user))])
+            .await;
+        revision = added.revision;
+        ids.push(added.memories[0].memory.clone().unwrap().memory_id);
+    }
+    let elsewhere = client
+        .remember(&other_app, "ada", vec![memory(&texts("another"))])
+        .await;
+    let foreign = globex
+        .remember(&app, "ada", vec![memory(&texts("globex"))])
+        .await;
+    let question = "What is my blood type?";
+    for (client, app, user, revision, expected) in [
+        (&client, &app, "ada", &revision, Some(texts("ada"))),
+        (&client, &app, "bob", &revision, Some(texts("bob"))),
+        (&client, &app, "", &revision, Some(texts(""))),
+        (&client, &app, "eve", &revision, None),
+        (
+            &client,
+            &other_app,
+            "ada",
+            &elsewhere.revision,
+            Some(texts("another")),
+        ),
+        (&client, &other_app, "bob", &elsewhere.revision, None),
+        (
+            &globex,
+            &app,
+            "ada",
+            &foreign.revision,
+            Some(texts("globex")),
+        ),
+        (&globex, &app, "bob", &foreign.revision, None),
+    ] {
+        for method in [
+            SearchMethod::Hybrid,
+            SearchMethod::Dense,
+            SearchMethod::Lexical,
+        ] {
+            let mut search = memory_search(app, user, question, revision);
+            search.method = method.into();
+            let found = client.search_memories(search).await;
+            let expected: Vec<String> = expected.clone().into_iter().collect();
+            assert_eq!(memory_texts(&found), expected, "{app} {user:?} {method:?}");
+        }
+        let listed = client.all_memories(app, user).await.len();
+        assert_eq!(listed, usize::from(expected.is_some()), "{app} {user:?}");
+    }
+    // Another tenant's memory and none at all are the same.
+    for id in [&ids[0], &uuid::Uuid::new_v4().to_string()] {
+        let request = GetMemoryRequest {
+            memory_id: id.clone(),
+        };
+        let answer = globex.memories().get_memory(request).await;
+        answer.refused().is(Code::NotFound, "MEMORY_NOT_FOUND");
+        assert!(!super::delete(&globex, id).await.0);
+    }
+    assert_eq!(client.get_memory(&ids[0]).await.0.text, texts("ada"));
+}
+
+async fn r09_memories_and_messages_are_searched_apart() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread(&app).await;
+    let said = client
+        .append(
+            &thread_id,
+            vec![say(Role::User, "The oolong is in the cupboard.")],
+        )
+        .await;
+    let known = client
+        .remember(&app, "ada", vec![memory("The oolong comes from Taiwan.")])
+        .await;
+    let search = memory_search(&app, "ada", "oolong", &known.revision);
+    let found = client.search_memories(search).await;
+    assert_eq!(memory_texts(&found), ["The oolong comes from Taiwan."]);
+    for scope in [RecallScope::Thread, RecallScope::User, RecallScope::App] {
+        let search = SearchRequest {
+            scope: scope.into(),
+            ..search_request(&thread_id, "oolong", &said.revision)
+        };
+        let found = client.search(search).await;
+        assert_eq!(
+            texts(&found.matches),
+            ["The oolong is in the cupboard."],
+            "{scope:?}"
+        );
+    }
+    let mut search = search_request("", "oolong", &known.revision);
+    search.user = Some(UserRef {
+        app_id: app,
+        user_id: "ada".to_owned(),
+    });
+    assert_eq!(client.search(search).await.matches.len(), 1);
+}
+
+async fn r09_memories_are_filtered_and_listed() {
+    let client = plain().await;
+    let app = app();
+    let input = |number: usize| MemoryInput {
+        text: format!("Fact number {number}"),
+        r#type: match number % 2 {
+            0 => MemoryType::Semantic.into(),
+            _ => MemoryType::Episodic.into(),
+        },
+        topics: vec![format!("topic{}", number % 3)],
+        entities: vec![format!("name{number}")],
+        ..Default::default()
+    };
+    let added = client
+        .remember(&app, "ada", (0..7).map(input).collect())
+        .await;
+    let all = client.all_memories(&app, "ada").await;
+    let numbers: Vec<String> = all
+        .iter()
+        .map(|memory| memory.entities[0].clone())
+        .collect();
+    assert_eq!(
+        numbers,
+        [
+            "name6", "name5", "name4", "name3", "name2", "name1", "name0"
+        ]
+    );
+    let after = all[3].create_time;
+    for (filter, expected) in [
+        (
+            MemoryFilter {
+                r#type: MemoryType::Episodic.into(),
+                ..Default::default()
+            },
+            vec![1, 3, 5],
+        ),
+        (
+            MemoryFilter {
+                topics: vec!["topic1".to_owned(), "topic2".to_owned(), "no".to_owned()],
+                ..Default::default()
+            },
+            vec![1, 2, 4, 5],
+        ),
+        (
+            MemoryFilter {
+                entities: vec!["name6".to_owned()],
+                topics: vec!["topic0".to_owned()],
+                ..Default::default()
+            },
+            vec![6],
+        ),
+        (
+            MemoryFilter {
+                origins: vec![memory_contract::proto::MemoryOrigin::Extracted.into()],
+                ..Default::default()
+            },
+            vec![],
+        ),
+        (
+            MemoryFilter {
+                after,
+                ..Default::default()
+            },
+            vec![3, 4, 5, 6],
+        ),
+        (
+            MemoryFilter {
+                before: after,
+                ..Default::default()
+            },
+            vec![0, 1, 2],
+        ),
+        (
+            MemoryFilter {
+                thread_id: uuid::Uuid::new_v4().to_string(),
+                ..Default::default()
+            },
+            vec![],
+        ),
+    ] {
+        let expected: Vec<String> = expected
+            .iter()
+            .map(|n| format!("Fact number {n}"))
+            .collect();
+        let search = memory_contract::proto::SearchMemoriesRequest {
+            filter: Some(filter.clone()),
+            ..memory_search(&app, "ada", "fact", &added.revision)
+        };
+        let mut found = memory_texts(&client.search_memories(search).await);
+        found.sort();
+        assert_eq!(found, expected, "{filter:?}");
+        let request = memory_contract::proto::ListMemoriesRequest {
+            app_id: app.clone(),
+            user_id: "ada".to_owned(),
+            filter: Some(filter.clone()),
+            ..Default::default()
+        };
+        let listed = client.memories().list_memories(request).await.unwrap();
+        let listed = listed.into_inner().memories.into_iter().rev();
+        let listed: Vec<String> = listed.map(|memory| memory.text).collect();
+        assert_eq!(listed, expected, "{filter:?}");
+    }
+}

@@ -1,0 +1,263 @@
+//! Bad input: each wrong field is named, and nothing is stored.
+
+use memory_contract::proto::Role;
+use recollect_tests::{Dynamic, Refused as _, app, say, trials};
+use serde_json::{Value, json};
+use tonic::Code;
+
+use crate::plain;
+
+trials![
+    wrong_memories_are_refused_with_their_fields,
+    wrong_requests_are_refused_with_their_fields,
+    the_longest_values_are_taken,
+];
+
+fn many(count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("label {number}")).collect()
+}
+
+async fn wrong_memories_are_refused_with_their_fields() {
+    let client = plain().await;
+    let app = app();
+    let bobs = client.thread_of(&app, "bob").await;
+    let foreign = client
+        .append(&bobs, vec![say(Role::User, "I am Bob.")])
+        .await;
+    let foreign = foreign.messages[0].message_id.clone();
+    let unknown = uuid::Uuid::new_v4().to_string();
+    let good = json!({"text": "Likes tea."});
+    let cases = [
+        (json!({}), "text"),
+        (json!({"text": ""}), "text"),
+        (json!({"text": " \n\t"}), "text"),
+        (json!({"text": "a\u{0}b"}), "text"),
+        (json!({"text": "x".repeat(4_097)}), "text"),
+        (
+            json!({"text": "x", "record_id": "r".repeat(129)}),
+            "record_id",
+        ),
+        (json!({"text": "x", "record_id": "\u{0}"}), "record_id"),
+        (json!({"text": "x", "type": 9}), "type"),
+        (json!({"text": "x", "topics": many(17)}), "topics"),
+        (json!({"text": "x", "topics": ["a", ""]}), "topics[1]"),
+        (
+            json!({"text": "x", "topics": ["t".repeat(65)]}),
+            "topics[0]",
+        ),
+        (json!({"text": "x", "entities": many(17)}), "entities"),
+        (
+            json!({"text": "x", "entities": ["e".repeat(129)]}),
+            "entities[0]",
+        ),
+        (
+            json!({"text": "x", "source_message_ids": ["nonsense"]}),
+            "source_message_ids[0]",
+        ),
+        (
+            json!({"text": "x", "source_message_ids": vec![&unknown; 33]}),
+            "source_message_ids",
+        ),
+        (
+            json!({"text": "x", "source_message_ids": [foreign]}),
+            "source_message_ids[0]",
+        ),
+        (
+            json!({"text": "x", "source_message_ids": [unknown]}),
+            "source_message_ids[0]",
+        ),
+    ];
+    let tea = client.remember_one(&app, "ada", "Has tea.").await;
+    for (memory, field) in cases {
+        let request = json!({"app_id": app, "user_id": "ada", "memories": [good, memory]});
+        let answer = Dynamic::call(&client, "MemoryService/AddMemories", request).await;
+        answer
+            .refused()
+            .names_field(&format!("memories[1].{field}"));
+        let request = json!({"memory_id": tea.memory_id, "replacement": memory});
+        let answer = Dynamic::call(&client, "MemoryService/SupersedeMemory", request).await;
+        answer
+            .refused()
+            .names_field(&format!("replacement.{field}"));
+    }
+    assert_eq!(
+        client.all_memories(&app, "ada").await.len(),
+        1,
+        "all or none"
+    );
+    // All wrong fields at once.
+    let request = json!({"app_id": "", "user_id": "u".repeat(257), "memories": [{"text": ""}]});
+    let answer = Dynamic::call(&client, "MemoryService/AddMemories", request).await;
+    let failure = answer.refused().is(Code::InvalidArgument, "INVALID_FIELD");
+    let fields: Vec<&str> = failure
+        .fields
+        .iter()
+        .map(|(field, _)| field.as_str())
+        .collect();
+    assert_eq!(fields, ["app_id", "user_id", "memories[0].text"]);
+    let request = json!({"app_id": app, "memories": vec![&good; 101]});
+    let answer = Dynamic::call(&client, "MemoryService/AddMemories", request).await;
+    answer.refused().names_field("memories");
+}
+
+async fn wrong_requests_are_refused_with_their_fields() {
+    let client = plain().await;
+    let app = app();
+    let tea = client.remember_one(&app, "ada", "Likes tea.").await;
+    client.remember_one(&app, "ada", "Likes cake.").await;
+    let of = |more: Value| {
+        let mut request = json!({"app_id": app, "user_id": "ada"});
+        let fields = request.as_object_mut().unwrap();
+        fields.extend(more.as_object().unwrap().clone());
+        request
+    };
+    let change = |memory: Value, mask: &str| {
+        let mut memory = memory;
+        memory["memory_id"] = json!(tea.memory_id);
+        json!({"memory": memory, "update_mask": mask})
+    };
+    for (method, request, field) in [
+        (
+            "SearchMemories",
+            of(json!({"query": "x", "top_k": -1})),
+            "top_k",
+        ),
+        (
+            "SearchMemories",
+            of(json!({"query": "x", "min_score": 1.5})),
+            "min_score",
+        ),
+        (
+            "SearchMemories",
+            of(json!({"query": "x".repeat(8_193)})),
+            "query",
+        ),
+        (
+            "SearchMemories",
+            of(json!({"query": "x", "method": 7})),
+            "method",
+        ),
+        (
+            "SearchMemories",
+            of(json!({"query": "x", "max_wait": "31s"})),
+            "max_wait",
+        ),
+        (
+            "SearchMemories",
+            of(json!({"query": "x", "at_least_as_fresh": "soon"})),
+            "at_least_as_fresh",
+        ),
+        (
+            "ListMemories",
+            of(json!({"filter": {"thread_id": "x"}})),
+            "filter.thread_id",
+        ),
+        (
+            "ListMemories",
+            of(json!({"filter": {"origins": [0]}})),
+            "filter.origins",
+        ),
+        (
+            "ListMemories",
+            of(json!({"filter": {"topics": many(17)}})),
+            "filter.topics",
+        ),
+        (
+            "ListMemories",
+            of(
+                json!({"filter": {"after": "2026-01-02T00:00:00Z", "before": "2026-01-01T00:00:00Z"}}),
+            ),
+            "filter.before",
+        ),
+        ("ListMemories", of(json!({"page_token": "x"})), "page_token"),
+        ("UpdateMemory", json!({}), "memory"),
+        ("UpdateMemory", change(json!({}), "userId"), "update_mask"),
+        (
+            "UpdateMemory",
+            change(json!({"text": ""}), "text"),
+            "memory.text",
+        ),
+        (
+            "UpdateMemory",
+            change(json!({"text": "LIKES cake"}), "text"),
+            "memory.text",
+        ),
+        (
+            "UpdateMemory",
+            change(json!({"topics": [""]}), "topics"),
+            "memory.topics[0]",
+        ),
+        (
+            "SupersedeMemory",
+            json!({"memory_id": tea.memory_id, "replacement": {"text": "likes TEA"}}),
+            "replacement.text",
+        ),
+        ("ForgetMemories", of(json!({"max_age": "0.5s"})), "max_age"),
+        (
+            "ForgetMemories",
+            of(json!({"max_inactivity": "3600s"})),
+            "max_inactivity",
+        ),
+        ("ForgetMemories", of(json!({"max_count": 0})), "max_count"),
+        (
+            "ForgetMemories",
+            of(json!({"all_users": true, "max_count": 1})),
+            "user_id",
+        ),
+    ] {
+        let name = format!("MemoryService/{method}");
+        eprintln!("{name} {request}");
+        let answer = Dynamic::call(&client, &name, request).await;
+        answer.refused().names_field(field);
+    }
+    let unknown = json!({"memory_id": uuid::Uuid::new_v4().to_string()});
+    for (method, request) in [
+        ("GetMemory", unknown.clone()),
+        (
+            "UpdateMemory",
+            json!({"memory": unknown, "update_mask": "pinned"}),
+        ),
+        (
+            "SupersedeMemory",
+            json!({"memory_id": unknown["memory_id"], "replacement": {"text": "x"}}),
+        ),
+    ] {
+        let answer = Dynamic::call(&client, &format!("MemoryService/{method}"), request).await;
+        answer.refused().is(Code::NotFound, "MEMORY_NOT_FOUND");
+    }
+    assert_eq!(
+        client.get_memory(&tea.memory_id).await.0,
+        client.get_memory(&tea.memory_id).await.0
+    );
+}
+
+async fn the_longest_values_are_taken() {
+    let client = plain().await;
+    // Four bytes each, which no compression makes short.
+    let wide = |count: usize, seed: u32| -> String {
+        (0..count)
+            .map(|n| {
+                char::from_u32(0x1F300 + (u32::try_from(n).unwrap() * 7 + seed) % 700).unwrap()
+            })
+            .collect()
+    };
+    let (app, user) = (
+        wide(128, 1),
+        format!("{}{}", uuid::Uuid::new_v4(), wide(220, 2)),
+    );
+    let request = json!({"app_id": app, "user_id": user, "memories": [{
+        "record_id": wide(128, 3),
+        "text": wide(4_096, 4),
+        "topics": (0..16).map(|n| wide(64, n)).collect::<Vec<_>>(),
+        "entities": (0..16).map(|n| wide(128, n)).collect::<Vec<_>>(),
+    }]});
+    for created in [true, false] {
+        let request = request.clone();
+        let answer = Dynamic::call(&client, "MemoryService/AddMemories", request).await;
+        let answer = answer.unwrap().into_inner();
+        assert_eq!(answer[0]["memories"][0]["created"] == json!(true), created);
+    }
+    let stored = client.all_memories(&app, &user).await;
+    assert_eq!(stored.len(), 1);
+    assert_eq!(stored[0].text, wide(4_096, 4));
+}

@@ -1,0 +1,126 @@
+//! Short ways to talk about long-term memories.
+
+use memory_contract::proto::{
+    AddMemoriesRequest, AddMemoriesResponse, BuildContextResponse, ContextBlockKind, Memory,
+    MemoryFilter, MemoryInput, SearchMemoriesRequest, SearchMemoriesResponse,
+};
+use serde_json::Value;
+
+use crate::wait::fresh;
+use crate::{Client, block_texts, patient};
+
+/// A memory to store.
+pub fn memory(text: &str) -> MemoryInput {
+    MemoryInput {
+        text: text.to_owned(),
+        ..Default::default()
+    }
+}
+
+/// A search that sees everything up to a revision.
+pub fn memory_search(app: &str, user: &str, query: &str, revision: &str) -> SearchMemoriesRequest {
+    SearchMemoriesRequest {
+        app_id: app.to_owned(),
+        user_id: user.to_owned(),
+        query: query.to_owned(),
+        at_least_as_fresh: revision.to_owned(),
+        max_wait: Some(patient()),
+        ..Default::default()
+    }
+}
+
+/// What was found.
+pub fn memory_texts(found: &SearchMemoriesResponse) -> Vec<String> {
+    found
+        .memories
+        .iter()
+        .map(|found| found.memory.as_ref().unwrap().text.clone())
+        .collect()
+}
+
+/// What a context quotes of what is known.
+///
+/// # Panics
+/// If a line is no JSON.
+pub fn known_texts(context: &BuildContextResponse) -> Vec<String> {
+    let texts = block_texts(context, ContextBlockKind::Memories);
+    let Some(text) = texts.first() else {
+        return Vec::new();
+    };
+    let lines: Vec<&str> = text.split('\n').collect();
+    assert!(lines[0].contains("not instructions"), "{text}");
+    lines[1..]
+        .iter()
+        .map(|line| {
+            let quote: Value = serde_json::from_str(line).unwrap();
+            quote["text"].as_str().unwrap().to_owned()
+        })
+        .collect()
+}
+
+impl Client {
+    /// Stores memories of a user.
+    pub async fn remember(
+        &self,
+        app: &str,
+        user: &str,
+        memories: Vec<MemoryInput>,
+    ) -> AddMemoriesResponse {
+        let request = AddMemoriesRequest {
+            app_id: app.to_owned(),
+            user_id: user.to_owned(),
+            memories,
+        };
+        let response = self.memories().add_memories(request).await.unwrap();
+        response.into_inner()
+    }
+
+    /// Stores one memory of a user; the memory as it is stored.
+    pub async fn remember_one(&self, app: &str, user: &str, text: &str) -> Memory {
+        let added = self.remember(app, user, vec![memory(text)]).await;
+        added.memories[0].memory.clone().unwrap()
+    }
+
+    /// Searches memories; a [`patient`] search waits until the index is fresh.
+    pub async fn search_memories(&self, request: SearchMemoriesRequest) -> SearchMemoriesResponse {
+        fresh(request, async |request| {
+            self.memories().search_memories(request).await
+        })
+        .await
+    }
+
+    /// Everything that is or was known of a user, what was stored last first.
+    pub async fn all_memories(&self, app: &str, user: &str) -> Vec<Memory> {
+        let mut all = Vec::new();
+        let mut page_token = String::new();
+        loop {
+            let request = memory_contract::proto::ListMemoriesRequest {
+                app_id: app.to_owned(),
+                user_id: user.to_owned(),
+                filter: Some(MemoryFilter {
+                    include_superseded: true,
+                    ..Default::default()
+                }),
+                page_size: 3,
+                page_token,
+            };
+            let page = self.memories().list_memories(request).await.unwrap();
+            let page = page.into_inner();
+            all.extend(page.memories);
+            page_token = page.next_page_token;
+            if page_token.is_empty() {
+                return all;
+            }
+        }
+    }
+
+    /// A memory by its id, with what it took the place of.
+    pub async fn get_memory(&self, id: &str) -> (Memory, Vec<Memory>) {
+        let request = memory_contract::proto::GetMemoryRequest {
+            memory_id: id.to_owned(),
+        };
+        let found = self.memories().get_memory(request).await.unwrap();
+        let found = found.into_inner();
+        (found.memory.unwrap(), found.superseded)
+    }
+}
