@@ -3,7 +3,7 @@
 use qdrant_client::Payload;
 use qdrant_client::qdrant::{
     Condition as QdrantCondition, Filter, NamedVectors, PointId, PointStruct, PointsIdsList,
-    PointsSelector, PointsUpdateOperation, Range, ScoredPoint, Vector,
+    PointsSelector, PointsUpdateOperation, Range, ScoredPoint, Vector, r#match::MatchValue,
     points_selector::PointsSelectorOneOf, points_update_operation as operation,
 };
 use serde_json::{Map, Value};
@@ -15,13 +15,13 @@ use crate::index::{Candidate, Change};
 
 /// The filter of a selection.
 pub(super) fn filter_of(selection: &Selection) -> Filter {
-    let tenant = QdrantCondition::matches(field::TENANT, selection.tenant_id().as_str().to_owned());
+    let tenant = QdrantCondition::matches(field::TENANT, keyword(selection.tenant_id().as_str()));
     let conditions = selection
         .conditions()
         .iter()
         .map(|condition| match condition {
             Condition::AnyOf(field, values) => match values.as_slice() {
-                [one] => QdrantCondition::matches(*field, one.clone()),
+                [one] => QdrantCondition::matches(*field, keyword(one)),
                 many => QdrantCondition::matches(*field, many.to_vec()),
             },
             Condition::Between(field, from, below) => QdrantCondition::range(
@@ -35,6 +35,12 @@ pub(super) fn filter_of(selection: &Selection) -> Filter {
             ),
         });
     Filter::must(std::iter::once(tenant).chain(conditions))
+}
+
+/// Text that is compared as a whole. The client by itself would take one with a
+/// space in it for words to be searched for.
+fn keyword(text: &str) -> MatchValue {
+    MatchValue::Keyword(text.to_owned())
 }
 
 /// The changes, in order, neighbours of a kind together.
