@@ -94,6 +94,13 @@ fn impossible() -> Vec<(&'static str, Whose, Vec<Value>)> {
         json!("{% for x in query %}{{ x }}{% endfor %}"),
         json!("{{ query }}".to_owned() + &"x".repeat(4_096)),
     ];
+    let kept = || {
+        let times = ["0s", "86399s", "-1s", "3155760000.000000001s"];
+        times.map(Value::from).to_vec()
+    };
+    let shares = ["NaN", "Infinity", "-Infinity"].map(Value::from);
+    let shares = [shares.to_vec(), vec![json!(0.09), json!(0.96)]].concat();
+    let instructions = vec![json!("a\u{0}b"), json!("x".repeat(4_097))];
     let scores = ["NaN", "Infinity", "-Infinity"].map(Value::from);
     let scores = [scores.to_vec(), vec![json!(-0.01), json!(1.01)]].concat();
     vec![
@@ -112,6 +119,15 @@ fn impossible() -> Vec<(&'static str, Whose, Vec<Value>)> {
         ("extraction", Whose::Request, choice()),
         ("ttl", Whose::App, life()),
         ("node_ttl", Whose::Thread, life()),
+        ("context_window", Whose::Request, number(1_000, 10_000_000)),
+        ("summarization_threshold", Whose::Request, shares),
+        ("observer_tokens", Whose::Request, number(1_000, 1_000_000)),
+        ("reflector_tokens", Whose::Request, number(1_000, 1_000_000)),
+        ("extraction_instructions", Whose::Request, instructions),
+        ("memories_top_k", Whose::Request, number(0, 50)),
+        ("memory_max_age", Whose::App, kept()),
+        ("memory_max_inactivity", Whose::App, kept()),
+        ("memory_max_count", Whose::App, number(1, 1_000_000)),
     ]
 }
 
@@ -119,6 +135,8 @@ fn impossible() -> Vec<(&'static str, Whose, Vec<Value>)> {
 fn allowed_above(field: &str) -> Value {
     match field {
         "shared_session_default" => json!(false),
+        "memory_max_count" => json!(5),
+        "memory_max_age" | "memory_max_inactivity" => json!("86400s"),
         _ => json!("60s"),
     }
 }
@@ -130,9 +148,9 @@ async fn each_impossible_value_is_refused_at_each_level() {
     let fields = Dynamic::method(METHODS[0].0).input();
     let fields = fields.get_field_by_name("policy").unwrap().kind();
     let fields = fields.as_message().unwrap().fields().count();
-    // window_enabled alone has no wrong value.
+    // window_enabled, summarize and rebuild_expired have no wrong value.
     assert_eq!(
-        impossible().len() + 1,
+        impossible().len() + 3,
         fields,
         "a field is not in the table"
     );
@@ -249,6 +267,10 @@ async fn values_at_the_limits_are_taken_at_each_level() {
         "neighbours_before": 0, "neighbours_after": 0, "min_score": 0.0, "scope": 1,
         "user_label": "A", "assistant_label": "B", "query_prompt_template": "{{query}}",
         "shared_session_default": false, "extraction": 1, "ttl": "1s", "node_ttl": "1s",
+        "summarize": false, "context_window": 1_000, "summarization_threshold": 0.1,
+        "observer_tokens": 1_000, "reflector_tokens": 1_000, "extraction_instructions": "x",
+        "memories_top_k": 0, "rebuild_expired": false, "memory_max_age": "86400s",
+        "memory_max_inactivity": "86400s", "memory_max_count": 1,
     });
     let template = "{{query}}".to_owned() + &"x".repeat(4_096 - 9);
     let most = json!({
@@ -257,6 +279,11 @@ async fn values_at_the_limits_are_taken_at_each_level() {
         "user_label": "ä".repeat(64), "assistant_label": "ä".repeat(64),
         "query_prompt_template": template, "shared_session_default": true, "extraction": 5,
         "ttl": "315619200s", "node_ttl": "315619200s",
+        "summarize": true, "context_window": 10_000_000, "summarization_threshold": 0.95,
+        "observer_tokens": 1_000_000, "reflector_tokens": 1_000_000,
+        "extraction_instructions": "x".repeat(4_096), "memories_top_k": 50,
+        "rebuild_expired": true, "memory_max_age": "3155760000s",
+        "memory_max_inactivity": "3155760000s", "memory_max_count": 1_000_000,
     });
     for policy in [least, most] {
         for (method, level) in METHODS {
