@@ -260,3 +260,6 @@ BEGIN
     status := 'ok';
 END;
 $$;
+
+REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA recollect FROM PUBLIC;
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA recollect TO recollect_service;
