@@ -42,7 +42,7 @@ test: setup ## Run all tests
 .PHONY: features
 features: setup ## Run the tests of the feature table, and print the table
 	cargo build --workspace --bins
-	cargo test -p recollect-tests --test e2e -- --features-table
+	cargo test --workspace --test e2e -- --features-table
 
 .PHONY: test-qdrant
 test-qdrant: ## Run the index tests against a real Qdrant at QDRANT_URL
