@@ -2,12 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::time::Duration;
 
 use memory_contract::proto::{GetServerInfoRequest, Role};
 use recollect_tests::{
-    Client, DataDir, Failure, Key, Options, Server, eventually, history_request, recollect, runs,
-    say, search_request, texts, trials, turn,
+    Client, DataDir, Failure, Key, Options, SOON, Server, eventually, history_request, recollect,
+    runs, say, search_request, texts, trials, turn,
 };
 use tonic::Code;
 
@@ -152,10 +151,7 @@ async fn it_stops_on_a_signal_and_takes_postgres_with_it() {
     assert!(runs(postgres));
     let status = server.terminate().await;
     assert!(status.success(), "{status}: {}", dir.log());
-    eventually("Postgres ends", Duration::from_secs(5), async || {
-        !runs(postgres)
-    })
-    .await;
+    eventually("Postgres ends", SOON, async || !runs(postgres)).await;
     assert_eq!(dir.postgres_pid(), None, "it was shut down in order");
 }
 

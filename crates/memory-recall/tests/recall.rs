@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::{FakeStore, Said, tenant};
+use common::{FakeStore, PATIENCE, Said, eventually, tenant};
 use memory_contract::{AppId, MessageFilter, MessageId, Role, TenantId, ThreadId, UserId};
 use memory_recall::testing::{Fault, TestQdrant};
 use memory_recall::{
@@ -103,14 +103,11 @@ impl Service {
     /// Waits until the index knows everything.
     async fn settle(&self) {
         self.indexer.wake();
-        for _ in 0..500 {
+        eventually("the index knows everything", async || {
             let whole = self.index.last_state() == memory_recall::IndexState::Ready;
-            if self.store.pending() == 0 && whole {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        panic!("the index never knew everything");
+            self.store.pending() == 0 && whole
+        })
+        .await;
     }
 
     async fn ask(&self, query: RecallQuery) -> Recalled {
@@ -666,7 +663,7 @@ fn client(server: &TestQdrant) -> Arc<dyn Index> {
     let config = IndexConfig {
         backend: BackendChoice::Qdrant,
         url: Some(server.url()),
-        search_timeout: Duration::from_millis(200),
+        search_timeout: Duration::from_secs(3),
         ..IndexConfig::default()
     };
     open_index(&config, IndexSchema::new("recollect", None)).unwrap()
@@ -679,11 +676,11 @@ async fn an_index_that_is_down_degrades_and_never_fails_the_window() {
     let (thread, said) = service.conversation("ada", &TRIP).await;
     let query = of_thread(thread, Scope::User, "my dog Rufus");
     assert_eq!(degradations(&service.ask(query.clone()).await), []);
-    for fault in [Fault::Unavailable, Fault::Slow(Duration::from_secs(5))] {
+    for fault in [Fault::Unavailable, Fault::Slow(PATIENCE)] {
         server.set_fault(fault);
         let started = Instant::now();
         let recalled = service.ask(query.clone()).await;
-        assert!(started.elapsed() < Duration::from_secs(2));
+        assert!(started.elapsed() < PATIENCE / 2);
         assert_eq!(
             degradations(&recalled),
             [DegradationReason::IndexUnavailable]
@@ -722,7 +719,7 @@ async fn an_index_that_is_down_degrades_and_never_fails_the_window() {
     server.set_fault(Fault::None);
     let recalled = service
         .ask(RecallQuery {
-            max_wait: Duration::from_secs(5),
+            max_wait: PATIENCE,
             ..fresh
         })
         .await;
@@ -794,16 +791,14 @@ async fn a_message_that_could_not_be_indexed_is_told_of() {
     service.indexer.wake();
     let query = RecallQuery {
         at_least_as_fresh: revision.to_string(),
-        max_wait: Duration::from_secs(60),
+        max_wait: PATIENCE,
         ..of_thread(thread, Scope::Thread, "hello")
     };
     // Eight tries with the usual pauses would take too long.
-    for _ in 0..200 {
-        if service.store.give_up(revision.change) {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    eventually("it was refused once", async || {
+        service.store.give_up(revision.change)
+    })
+    .await;
     let recalled = service.ask(query).await;
     assert_eq!(degradations(&recalled), [DegradationReason::NotIndexed]);
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use common::{FakeStore, Said, tenant};
+use common::{FakeStore, PATIENCE, Said, eventually, tenant};
 use memory_contract::{AppId, MessageFilter, MessageId, Role, TenantId};
 use memory_recall::testing::{Fault, TestQdrant};
 use memory_recall::{
@@ -55,7 +55,7 @@ fn work_in_lanes(store: &FakeStore, index: &Arc<dyn Index>, lanes: usize) -> Wor
 impl Working {
     async fn end(self) {
         self.stop.cancel();
-        tokio::time::timeout(Duration::from_secs(5), self.task)
+        tokio::time::timeout(PATIENCE, self.task)
             .await
             .unwrap()
             .unwrap();
@@ -79,16 +79,6 @@ fn client(server: &TestQdrant) -> Arc<dyn Index> {
         ..IndexConfig::default()
     };
     open_index(&config, IndexSchema::new("recollect", None)).unwrap()
-}
-
-async fn eventually(what: &str, met: impl AsyncFn() -> bool) {
-    for _ in 0..500 {
-        if met().await {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("never came: {what}");
 }
 
 async fn indexed(index: &dyn Index) -> u64 {

@@ -1,10 +1,8 @@
 //! `recollect keys`.
 
-use std::time::Duration;
-
 use memory_contract::proto::{GetServerInfoRequest, ListTransactionsRequest};
 use recollect_tests::{
-    Client, DataDir, Finished, Options, Refused as _, Server, eventually, recollect, trials,
+    Client, DataDir, Finished, Options, Refused as _, SOON, Server, eventually, recollect, trials,
 };
 use tonic::Code;
 
@@ -89,10 +87,7 @@ async fn l06_keys_are_made_listed_and_ended_from_the_command_line() {
 
     let revoke = ["revoke", "--tenant", "initech", "--name", "reports"];
     keys(&url, &revoke).ok();
-    eventually("the key ends", Duration::from_secs(5), async || {
-        info(&reports).await.is_err()
-    })
-    .await;
+    eventually("the key ends", SOON, async || info(&reports).await.is_err()).await;
     let again = keys(&url, &revoke);
     assert_eq!(again.code, Some(4), "{again:?}");
     let noted: Vec<_> = transactions(&client, list)

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use memory_contract::{
@@ -18,6 +18,22 @@ use memory_store::{
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
 use uuid::Uuid;
+
+/// What a test waits for that nobody has promised a time for: long, because the
+/// machine may be busy.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Asks again and again until it is so.
+///
+/// # Panics
+/// If it is not after [`PATIENCE`].
+pub async fn eventually(what: &str, met: impl AsyncFn() -> bool) {
+    let start = Instant::now();
+    while !met().await {
+        assert!(start.elapsed() < PATIENCE, "never came: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
 
 /// The one tenant of most tests.
 pub fn tenant() -> TenantId {
