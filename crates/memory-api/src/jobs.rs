@@ -2,6 +2,7 @@
 //! does a bounded piece of work at a time, and may run in several processes at
 //! once.
 
+pub(crate) mod distil;
 mod memories;
 mod nodes;
 

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod config;
+mod distil;
 mod error;
 mod health;
 mod jobs;
@@ -12,9 +13,9 @@ mod status;
 pub mod telemetry;
 
 pub use config::{
-    AuthConfig, Config, ConfigError, DEFAULT_TOML, EffectiveValue, KeyConfig, Loaded, LogFormat,
-    MemoriesConfig, NodeWorkConfig, Provenance, ServerConfig, Sources, TelemetryConfig,
-    ValueSource, WorkerConfig,
+    AuthConfig, Config, ConfigError, DEFAULT_TOML, DistilWorkConfig, EffectiveValue, KeyConfig,
+    Loaded, LogFormat, MemoriesConfig, NodeWorkConfig, Provenance, ServerConfig, Sources,
+    TelemetryConfig, ValueSource, WorkerConfig,
 };
 pub use health::Readiness;
 pub use server::{Roles, Running, Server, ServerError};

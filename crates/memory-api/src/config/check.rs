@@ -97,6 +97,24 @@ impl Config {
             worker.nodes.interval,
             Duration::from_millis(10)..=HOUR,
         )?;
+        let distil = &worker.distil;
+        count("worker.distil.lanes", distil.lanes as usize, 1..=64)?;
+        span(
+            "worker.distil.poll_interval",
+            distil.poll_interval,
+            Duration::from_millis(10)..=minutes(1),
+        )?;
+        span("worker.distil.lease", distil.lease, SECOND..=HOUR)?;
+        count(
+            "worker.distil.model_attempts",
+            usize::try_from(distil.model_attempts).unwrap_or(0),
+            1..=100,
+        )?;
+        span(
+            "worker.distil.quiet",
+            distil.quiet,
+            Duration::from_millis(10)..=HOUR,
+        )?;
         let indexer = &worker.indexer;
         count("worker.indexer.batch_size", indexer.batch_size, 1..=4_096)?;
         count("worker.indexer.lanes", indexer.lanes, 1..=64)?;

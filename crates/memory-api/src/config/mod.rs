@@ -8,14 +8,15 @@ mod sources;
 #[cfg(test)]
 mod tests;
 
+use memory_distill::DistillConfig;
 use memory_recall::{EmbedderConfig, IndexConfig, SearchConfig};
 use memory_store::{CacheConfig, EphemeralConfig, ObjectsConfig, SecretsConfig, StoreConfig};
 use serde::{Deserialize, Serialize};
 
 pub use load::{ConfigError, EffectiveValue, Loaded, Provenance};
 pub use sections::{
-    AuthConfig, KeyConfig, LogFormat, MemoriesConfig, NodeWorkConfig, ServerConfig,
-    TelemetryConfig, WorkerConfig,
+    AuthConfig, DistilWorkConfig, KeyConfig, LogFormat, MemoriesConfig, NodeWorkConfig,
+    ServerConfig, TelemetryConfig, WorkerConfig,
 };
 pub use sources::{Sources, ValueSource};
 
@@ -43,6 +44,8 @@ pub struct Config {
     pub objects: ObjectsConfig,
     /// Long-term memory.
     pub memories: MemoriesConfig,
+    /// Models that summarise, observe and extract.
+    pub distill: DistillConfig,
     /// The vector index.
     pub index: IndexConfig,
     /// The embedding model.

@@ -117,6 +117,8 @@ pub struct WorkerConfig {
     pub indexer: IndexerConfig,
     /// Memories of nodes.
     pub nodes: NodeWorkConfig,
+    /// Summaries, observations and facts.
+    pub distil: DistilWorkConfig,
 }
 
 impl Default for WorkerConfig {
@@ -127,6 +129,7 @@ impl Default for WorkerConfig {
             forget_interval: Duration::from_secs(3_600),
             indexer: IndexerConfig::default(),
             nodes: NodeWorkConfig::default(),
+            distil: DistilWorkConfig::default(),
         }
     }
 }
@@ -144,6 +147,44 @@ pub struct MemoriesConfig {
 impl Default for MemoriesConfig {
     fn default() -> Self {
         Self { enabled: true }
+    }
+}
+
+/// How threads are distilled in the background.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DistilWorkConfig {
+    /// Whether this process makes summaries, observations and facts. Default:
+    /// true.
+    pub enabled: bool,
+    /// Threads looked at at a time. 1 to 64. Default: 2.
+    pub lanes: u32,
+    /// The pause of an idle worker. 10ms to 1m. Default: 500ms.
+    #[serde(with = "humantime_serde")]
+    pub poll_interval: Duration,
+    /// How long a claimed thread stays with one worker that says nothing. 1s to
+    /// 1h. Default: 1m.
+    #[serde(with = "humantime_serde")]
+    pub lease: Duration,
+    /// Tries with a model that fails before the extractive distiller does the
+    /// work. 1 to 100. Default: 5.
+    pub model_attempts: i32,
+    /// How long a thread has to be quiet before facts are taken out of its newest
+    /// messages, unless many wait. 10ms to 1h. Default: 5s.
+    #[serde(with = "humantime_serde")]
+    pub quiet: Duration,
+}
+
+impl Default for DistilWorkConfig {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            lanes: 2,
+            poll_interval: Duration::from_millis(500),
+            lease: Duration::from_secs(60),
+            model_attempts: 5,
+            quiet: Duration::from_secs(5),
+        }
     }
 }
 

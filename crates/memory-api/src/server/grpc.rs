@@ -112,6 +112,7 @@ pub(super) fn routes(
         indexer: _,
         indexer_handle,
         secrets,
+        distiller: _,
     } = parts;
     let about = About {
         embedding_model: embedder

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memory_budget::Tokenizer;
+use memory_distill::{Distiller, Unlimited};
 use memory_recall::{
     Backend, Embedder, Index, IndexSchema, IndexState, Indexer, IndexerHandle, Recall, RecallError,
     StoreOutbox, UnavailableIndex, open_index,
@@ -31,6 +32,8 @@ pub(super) struct Parts {
     /// The worker that has yet to run.
     pub(super) indexer: Option<Indexer>,
     pub(super) indexer_handle: Option<IndexerHandle>,
+    /// What summarises, observes and extracts.
+    pub(super) distiller: Arc<Distiller>,
     pub(super) secrets: Secrets,
 }
 
@@ -137,6 +140,7 @@ fn assemble(
         config.recall.clone(),
     );
     Parts {
+        distiller: Arc::new(Distiller::new(None, None, Arc::new(Unlimited), None)),
         secrets: Secrets::new(store.clone(), keyring),
         store,
         outbox,

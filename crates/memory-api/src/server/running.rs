@@ -18,8 +18,9 @@ use tonic_health::server::health_reporter;
 use super::parts::{self, Parts};
 use super::{Listener, ServerError, grpc};
 use crate::config::Config;
+use crate::distil::Distilling;
 use crate::health::{self, Health, Readiness, Watched};
-use crate::jobs;
+use crate::jobs::{self, distil::DistilThreads};
 use crate::layers::Methods;
 use crate::refusals::RefusalLog;
 use crate::status::chain;
@@ -190,6 +191,16 @@ impl Running {
         }
         if let Some(outbox) = &parts.outbox {
             for job in jobs::all(&config.worker, &parts.store, outbox) {
+                self.work.spawn(jobs::run(job, self.stop_work.token()));
+            }
+            if config.worker.distil.enabled {
+                let with = Distilling {
+                    store: parts.store.clone(),
+                    recall: parts.recall.clone(),
+                    distiller: Arc::clone(&parts.distiller),
+                    config: config.worker.distil.clone(),
+                };
+                let job = Box::new(DistilThreads::new(with, outbox.clone()));
                 self.work.spawn(jobs::run(job, self.stop_work.token()));
             }
         }
