@@ -71,6 +71,12 @@ pub fn requests_for(thread_id: &str, message_id: &str) -> Vec<(&'static str, Val
         ),
         ("PlanService/ListIterations", with(json!({}))),
         ("PlanService/BuildBriefing", with(json!({"task": "Go on."}))),
+        (
+            "LedgerService/ListLedger",
+            with(json!({"kind": "LEDGER_KIND_SUMMARY"})),
+        ),
+        ("LedgerService/VerifyThread", with(json!({}))),
+        ("ObservationService/GetObservations", with(json!({}))),
         ("AdminService/Reindex", with(json!({}))),
     ]
 }

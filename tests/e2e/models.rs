@@ -34,6 +34,10 @@ async fn requests(client: &Client) -> Vec<(&'static str, Value)> {
             "NodeMemoryService/GetNodeHistory",
             json!({"node": {"thread_id": thread_id, "node_id": "planner"}}),
         ),
+        (
+            "PlanService/BuildBriefing",
+            json!({"thread_id": thread_id, "task": words}),
+        ),
     ];
     let counting = Dynamic::methods()
         .into_iter()

@@ -191,13 +191,14 @@ async fn t12_each_request_has_one_effective_policy_and_tells_it() {
     let asked = GetEffectivePolicyRequest {
         session: Some(session(&app, "ada", "thread:1")),
         policy: Some(MemoryPolicy {
-            extraction: 0,
-            window_enabled: None,
-            window_size: None,
-            user_label: None,
-            assistant_label: None,
-            shared_session_default: None,
-            ..expected
+            mode: expected.mode,
+            scope: expected.scope,
+            recent_window: expected.recent_window,
+            top_k: expected.top_k,
+            neighbours_before: expected.neighbours_before,
+            neighbours_after: expected.neighbours_after,
+            min_score: expected.min_score,
+            ..Default::default()
         }),
         ..Default::default()
     };

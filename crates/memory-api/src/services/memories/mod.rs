@@ -10,7 +10,7 @@ use memory_contract::proto::{
     SupersedeMemoryRequest, SupersedeMemoryResponse, UpdateMemoryRequest, UpdateMemoryResponse,
 };
 use memory_contract::{
-    Invalid, MemoryId, MemoryOrigin, PageToken, check, memories_from, memory_change_from,
+    Invalid, MemoryId, MemoryOrigin, PageToken, check, limits, memories_from, memory_change_from,
     memory_filter_from, memory_from,
 };
 use memory_recall::{FoundMemory, IndexerHandle, Recall};
@@ -206,6 +206,7 @@ impl Memories {
         let mut fields = Fields::default();
         let id = fields.get(check::uuid("memory.memory_id", &memory.memory_id));
         let change = fields.get_all(memory_change_from(memory, update_mask));
+        let etag = fields.take(check::text("etag", etag, limits::ETAG_CHARS));
         let (id, change) = fields.all(id.map(MemoryId::from).zip(change))?;
         let changed = self.store.update_memory(&tenant, id, &change, &etag).await;
         let ChangedMemory { memory, revision } =
