@@ -17,6 +17,7 @@ use crate::plain;
 trials![
     b05_every_message_is_in_one_state_also_after_an_erasure,
     b05_a_fault_is_found_and_told,
+    b05_a_message_that_is_gone_is_told,
     b05_a_thread_without_derived_text_verifies,
     b06_a_regenerated_branch_does_not_inherit_what_covers_the_old_one,
     nobody_sees_the_ledger_of_an_ephemeral_or_unknown_thread,
@@ -384,6 +385,39 @@ async fn b05_a_fault_is_found_and_told() {
         let shown = world.cli(&["verify", &thread_id, "--json"]);
         assert_eq!(shown.code, Some(1));
         assert_eq!(shown.json_lines().len(), 1);
+    }
+}
+
+async fn b05_a_message_that_is_gone_is_told() {
+    let world = World::new().await;
+    let client = &world.client;
+    let admin = world.cluster.superuser().await;
+    // Nothing was derived from any of them.
+    for (gone, seqs) in [(1, (2, 2)), (3, (3, 3)), (4, (4, 4)), (8, (8, 8))] {
+        let thread_id = client.thread("app").await;
+        four_turns(client, &thread_id).await;
+        assert!(verify(client, &thread_id).await.ok);
+        let delete = format!(
+            "DELETE FROM recollect.messages WHERE seq = {gone} AND thread_id = '{thread_id}'"
+        );
+        assert_eq!(admin.execute(&delete, &[]).await.unwrap(), 1);
+        let verified = verify(client, &thread_id).await;
+        assert!(!verified.ok, "{gone}");
+        let faults: Vec<_> = verified
+            .faults
+            .iter()
+            .map(|fault| (fault.kind(), (fault.first_seq, fault.last_seq)))
+            .collect();
+        assert!(
+            faults.contains(&(LedgerKind::Unspecified, seqs)),
+            "{gone}: {verified:?}"
+        );
+        assert!(
+            verified.faults.iter().any(|fault| {
+                fault.message == "7 messages can be read, and the thread counts 8"
+            }),
+            "{verified:?}"
+        );
     }
 }
 

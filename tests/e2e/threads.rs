@@ -225,6 +225,10 @@ async fn updating_changes_what_the_mask_names_and_nothing_else() {
         unknown.fields[0].0.starts_with("update_mask"),
         "{unknown:?}"
     );
+    // An error that is too long for headers would end the connection for all.
+    let many = update(&["zz"; 100_000], "Four", 4).await.refused();
+    assert_eq!(many.code, Code::InvalidArgument);
+    assert!(many.fields.len() < 100 && many.message.ends_with(" more"));
     assert_eq!(client.get_thread(&thread_id).await, filled);
 }
 

@@ -6,6 +6,17 @@ use uuid::Uuid;
 
 use crate::{Invalid, limits};
 
+/// Checks how many paths an update mask has.
+pub fn mask(paths: &[String]) -> Result<(), Invalid> {
+    match paths.len() <= limits::MASK_PATHS {
+        true => Ok(()),
+        false => Err(Invalid::new(
+            "update_mask",
+            format!("must name at most {} paths", limits::MASK_PATHS),
+        )),
+    }
+}
+
 /// Checks a text of at most `max` characters without NUL.
 pub fn text(field: &str, value: String, max: usize) -> Result<String, Invalid> {
     if value.len() > max && value.chars().count() > max {

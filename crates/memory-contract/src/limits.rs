@@ -152,6 +152,8 @@ pub const MEMORY_COUNT_MAX: i32 = 1_000_000;
 pub const KEPT_MIN: Duration = Duration::from_secs(24 * 3_600);
 /// The longest time that memories are kept by policy: a hundred years.
 pub const KEPT_MAX: Duration = Duration::from_secs(36_525 * 24 * 3_600);
+/// Paths in an update mask.
+pub const MASK_PATHS: usize = 32;
 /// Characters in an etag that a caller gives back.
 pub const ETAG_CHARS: usize = 128;
 /// Characters in a plan's goal, a step's result and each text of an attempt.

@@ -54,6 +54,7 @@ pub use iteration::{IterationQuery, LoggedIteration, Progress};
 pub use keyring::{Keyring, new_key};
 pub use ledger::{
     Branching, Entry, Ledger, LedgerCount, LedgerFault, LedgerRow, LedgerState, LedgerStretch,
+    LedgerThread,
 };
 pub use memories::{
     AddedMemories, AddedMemory, ChangedMemory, DeletedMemory, Extracted, Extraction, Fact, Forget,

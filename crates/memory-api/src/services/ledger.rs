@@ -146,7 +146,7 @@ fn fault(fault: LedgerFault) -> proto::LedgerFault {
         why,
     } = fault;
     proto::LedgerFault {
-        kind: kind(of),
+        kind: of.map_or(LedgerKind::Unspecified.into(), kind),
         branch,
         number,
         first_seq,

@@ -345,7 +345,8 @@ fn thread_change(request: UpdateThreadRequest) -> Result<(ThreadId, ThreadChange
             "must name at least one of title, metadata, ttl, policy",
         )));
     }
-    for (index, path) in paths.iter().enumerate() {
+    fields.take(check::mask(&paths));
+    for (index, path) in paths.iter().take(limits::MASK_PATHS).enumerate() {
         match path.as_str() {
             "title" => {
                 change.title = title

@@ -25,6 +25,10 @@ use crate::error::ApiError;
 
 /// The domain of every google.rpc.ErrorInfo.
 const DOMAIN: &str = "recollect";
+/// Bytes of the wrong fields that an error names one by one.
+const VIOLATION_BYTES: usize = 3_000;
+/// Bytes of the message that names them in one line.
+const MESSAGE_BYTES: usize = 1_500;
 /// When to come back to a database or an index that does not answer.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
@@ -176,8 +180,25 @@ impl Answer {
         self
     }
 
-    fn invalid(violations: Vec<Invalid>) -> Self {
-        let message = InvalidFields(violations.clone()).to_string();
+    /// Names the first wrong fields. An error travels in headers, and clients
+    /// close a connection on which those are longer than 8 KiB.
+    fn invalid(mut violations: Vec<Invalid>) -> Self {
+        let all = violations.len();
+        let mut bytes = 0;
+        let mut fits = |one: &Invalid| {
+            bytes += one.field.len() + one.problem.len();
+            bytes <= VIOLATION_BYTES
+        };
+        let named = violations.iter().take_while(|one| fits(one)).count().max(1);
+        violations.truncate(named);
+        let mut message = InvalidFields(violations.clone()).to_string();
+        if message.len() > MESSAGE_BYTES {
+            message.truncate(message.floor_char_boundary(MESSAGE_BYTES));
+            message.push('…');
+        }
+        if all > named {
+            message.push_str(&format!("; and {} more", all - named));
+        }
         Self {
             violations,
             ..Self::new(Code::InvalidArgument, ErrorReason::InvalidField, message)

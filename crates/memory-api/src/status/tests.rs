@@ -181,6 +181,21 @@ fn every_error_has_a_code_and_a_reason() {
 }
 
 #[test]
+fn no_error_is_too_long_for_the_headers_of_a_client() {
+    for (count, problem) in [(100_000, "is wrong".to_owned()), (3, "ä".repeat(20_000))] {
+        let fields = (0..count).map(|index| Invalid::new(format!("f[{index}]"), problem.clone()));
+        let status = check(
+            InvalidFields(fields.collect()),
+            Code::InvalidArgument,
+            ErrorReason::InvalidField,
+        );
+        assert!(status.message().contains("f[0]: "));
+        assert!(status.message().ends_with(" more"), "{}", status.message());
+        assert!(status.message().len() < 2_000);
+    }
+}
+
+#[test]
 fn all_wrong_fields_are_named() {
     let fields = vec![Invalid::new("a.b", "is wrong"), Invalid::new("c[1]", "too")];
     let status = check(

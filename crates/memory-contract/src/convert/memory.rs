@@ -119,6 +119,7 @@ pub fn memory_change_from(
         )
         .into());
     }
+    check::mask(&paths)?;
     let mut change = MemoryChange::default();
     let mut invalid = Vec::new();
     for path in paths {

@@ -1,6 +1,7 @@
 SELECT t.head_branch, t.head_depth,
     -- The head asked for; null where there is none.
-    m.branch, m.depth
+    m.branch, m.depth,
+    t.last_seq, t.message_count
 FROM recollect.threads t
 LEFT JOIN recollect.messages m
     ON m.tenant_id = $1 AND m.message_id = $3 AND m.thread_id = t.thread_id AND m.deleted_at IS NULL

@@ -8,7 +8,7 @@ use crate::DistilKind;
 impl Ledger {
     /// What is wrong, at most `limit` things, in order of kind and branch.
     pub fn faults(&self, limit: usize) -> Vec<LedgerFault> {
-        let mut faults = BTreeSet::new();
+        let mut faults = self.lost();
         for entry in self.entries.values() {
             let way = self.way(entry.end);
             let mut found = self.misplaced(entry, &way);
@@ -22,6 +22,49 @@ impl Ledger {
             faults.extend(found.into_iter().map(|fault| fault.of(self, entry, &way)));
         }
         faults.into_iter().take(limit).collect()
+    }
+
+    /// Which messages are not there, whatever was derived from them. Erased ones
+    /// keep their row.
+    fn lost(&self) -> BTreeSet<LedgerFault> {
+        let fault = |branch, (first_seq, last_seq), why: String| LedgerFault {
+            kind: None,
+            branch,
+            number: 0,
+            first_seq,
+            last_seq,
+            why,
+        };
+        let gone = "messages are gone, and were not erased";
+        let mut faults: BTreeSet<_> = self
+            .seen
+            .missing
+            .iter()
+            .map(|seqs| fault(0, *seqs, gone.to_owned()))
+            .collect();
+        let (last, told) = (self.seen.last_seq, self.thread);
+        // A thread that was cleared has none at all.
+        if last > 0 && last < told.last_seq {
+            faults.insert(fault(0, (last + 1, told.last_seq), gone.to_owned()));
+        }
+        for branch in self.branches.values() {
+            let first = self.runs.shallowest(branch.branch);
+            if let Some(run) = first
+                && run.first > branch.fork_depth.saturating_add(1)
+            {
+                let seqs = (run.first_seq, run.first_seq);
+                let why = "the messages before it on its branch are gone";
+                faults.insert(fault(branch.branch, seqs, why.to_owned()));
+            }
+        }
+        if self.seen.readable != told.message_count {
+            let why = format!(
+                "{} messages can be read, and the thread counts {}",
+                self.seen.readable, told.message_count
+            );
+            faults.insert(fault(0, (0, 0), why));
+        }
+        faults
     }
 
     /// Whether what a text covers is there.
@@ -189,7 +232,7 @@ impl Found {
             last_seq = last_seq.max(run.last_seq);
         }
         LedgerFault {
-            kind: entry.kind,
+            kind: Some(entry.kind),
             branch: entry.end.branch,
             number: entry.number,
             first_seq,

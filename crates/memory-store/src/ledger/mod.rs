@@ -18,6 +18,9 @@ use memory_contract::MessageId;
 use crate::{DistilKind, Place};
 use runs::{Run, Runs};
 
+/// Stretches of missing messages that are remembered.
+const MISSING: usize = 100;
+
 /// Where a branch leaves another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Branching {
@@ -127,11 +130,11 @@ pub struct LedgerStretch {
 /// Something that must not be.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LedgerFault {
-    /// The kind of derived text.
-    pub kind: DistilKind,
-    /// The branch.
+    /// The kind of derived text; `None` where it is about the messages themselves.
+    pub kind: Option<DistilKind>,
+    /// The branch; 0 where none is known.
     pub branch: i32,
-    /// The text concerned.
+    /// The text concerned; 0 for none.
     pub number: i64,
     /// The seq of the first message concerned; 0: none is there.
     pub first_seq: i64,
@@ -148,7 +151,29 @@ pub struct Ledger {
     branches: BTreeMap<i32, Branching>,
     entries: BTreeMap<(DistilKind, i64), Entry>,
     runs: Runs,
-    head: Place,
+    thread: LedgerThread,
+    seen: Seen,
+}
+
+/// What a thread says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LedgerThread {
+    /// The seq given out last; 0 before the first.
+    pub last_seq: i64,
+    /// Messages that can be read.
+    pub message_count: i64,
+    /// Its head, or the one asked for; branch and depth 0 in an empty thread.
+    pub head: Place,
+}
+
+/// What the messages say together.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    /// The seq that was added last; 0 before the first.
+    last_seq: i64,
+    readable: i64,
+    /// The first ones of the seqs that are missing, from and to.
+    missing: Vec<(i64, i64)>,
 }
 
 /// A part of a branch that belongs to a way: the depths over `above`, up to
@@ -174,11 +199,22 @@ impl Way {
     }
 }
 
+impl Seen {
+    fn add(&mut self, row: &LedgerRow) {
+        // A thread that was cleared goes on with its seqs.
+        let goes_on = self.last_seq == 0 || self.last_seq + 1 == row.seq;
+        if !goes_on && self.missing.len() < MISSING {
+            self.missing.push((self.last_seq + 1, row.seq - 1));
+        }
+        self.last_seq = row.seq;
+        self.readable += i64::from(!row.erased);
+    }
+}
+
 impl Ledger {
-    /// A ledger without messages. `head` is that of the thread, or the one asked
-    /// for; depth and branch 0 in an empty thread.
-    pub fn new(branches: Vec<Branching>, entries: Vec<Entry>, head: Place) -> Self {
-        let mut cuts: BTreeSet<i32> = BTreeSet::from([head.depth]);
+    /// A ledger without messages.
+    pub fn new(branches: Vec<Branching>, entries: Vec<Entry>, thread: LedgerThread) -> Self {
+        let mut cuts: BTreeSet<i32> = BTreeSet::from([thread.head.depth]);
         for entry in &entries {
             cuts.extend([entry.after_depth, entry.end.depth]);
         }
@@ -190,12 +226,14 @@ impl Ledger {
                 .into_iter()
                 .map(|entry| ((entry.kind, entry.number), entry))
                 .collect(),
-            head,
+            thread,
+            seen: Seen::default(),
         }
     }
 
     /// Adds a message; the one with the lowest seq comes first.
     pub fn add(&mut self, row: &LedgerRow) {
+        self.seen.add(row);
         self.runs.add(row);
     }
 
@@ -214,7 +252,7 @@ impl Ledger {
 
     /// The messages on the way to the head as runs in one state, the oldest first.
     pub fn stretches(&self, kind: DistilKind) -> Vec<LedgerStretch> {
-        let way = self.way(self.head);
+        let way = self.way(self.thread.head);
         let mut stretches: Vec<LedgerStretch> = Vec::new();
         for (run, state, number) in self.states(kind, &way) {
             match stretches.last_mut() {
@@ -241,7 +279,7 @@ impl Ledger {
             kind,
             branch,
             head: self.runs.newest(branch),
-            active: self.head.branch == branch,
+            active: self.thread.head.branch == branch,
             messages: 0,
             raw: 0,
             summarized: 0,

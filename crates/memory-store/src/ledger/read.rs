@@ -3,7 +3,7 @@
 use memory_contract::{MessageId, TenantId, ThreadId};
 use tokio_postgres::Row;
 
-use super::{Branching, Entry, Ledger, LedgerRow};
+use super::{Branching, Entry, Ledger, LedgerRow, LedgerThread};
 use crate::{
     DistilKind, Place, Store, StoreError,
     query::{Params, query},
@@ -51,12 +51,12 @@ impl Store {
         else {
             return Err(StoreError::ThreadNotFound);
         };
-        let head = match threads.first() {
+        let told = match threads.first() {
             None => Err(StoreError::ThreadNotFound),
-            Some(row) => head_of(row, head.is_some()),
+            Some(row) => thread_of(row, head.is_some()),
         };
-        let head = match head {
-            Ok(head) => head,
+        let told = match told {
+            Ok(told) => told,
             Err(error) => {
                 snapshot.rollback().await?;
                 return Err(error);
@@ -64,7 +64,7 @@ impl Store {
         };
         let branches = branches.iter().map(branching).collect::<Result<_, _>>()?;
         let entries = entries.iter().map(entry).collect::<Result<_, _>>()?;
-        let mut ledger = Ledger::new(branches, entries, head);
+        let mut ledger = Ledger::new(branches, entries, told);
         loop {
             let mut last = None;
             for row in &messages {
@@ -84,16 +84,21 @@ impl Store {
     }
 }
 
-fn head_of(row: &Row, named: bool) -> Result<Place, StoreError> {
+fn thread_of(row: &Row, named: bool) -> Result<LedgerThread, StoreError> {
     let (branch, depth): (Option<i32>, Option<i32>) = (column(row, 2)?, column(row, 3)?);
-    match (named, branch.zip(depth)) {
-        (true, None) => Err(StoreError::MessageNotFound),
-        (true, Some((branch, depth))) => Ok(Place { branch, depth }),
-        (false, _) => Ok(Place {
+    let head = match (named, branch.zip(depth)) {
+        (true, None) => return Err(StoreError::MessageNotFound),
+        (true, Some((branch, depth))) => Place { branch, depth },
+        (false, _) => Place {
             branch: column(row, 0)?,
             depth: column(row, 1)?,
-        }),
-    }
+        },
+    };
+    Ok(LedgerThread {
+        last_seq: column(row, 4)?,
+        message_count: column(row, 5)?,
+        head,
+    })
 }
 
 fn branching(row: &Row) -> Result<Branching, StoreError> {

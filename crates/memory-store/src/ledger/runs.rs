@@ -88,6 +88,11 @@ impl Runs {
         found
     }
 
+    /// The run of a branch that begins least deep.
+    pub(super) fn shallowest(&self, branch: i32) -> Option<&Run> {
+        self.runs.get(&branch)?.iter().min_by_key(|run| run.first)
+    }
+
     /// The deepest place of a branch, erased messages included.
     pub(super) fn deepest(&self, branch: i32) -> Option<i32> {
         self.runs.get(&branch)?.iter().map(|run| run.last).max()

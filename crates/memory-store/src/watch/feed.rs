@@ -109,8 +109,8 @@ impl Feed {
         self.shared.read(tenant, &[(thread, after)]).await
     }
 
-    /// Watches a thread. Where nobody else does, everything after `place` will
-    /// be shown.
+    /// Watches a thread for as long as the receiver lives. Where nobody else
+    /// does, everything after `place` will be shown.
     pub(super) fn join(
         &self,
         tenant: &TenantId,
@@ -128,23 +128,6 @@ impl Feed {
             tokio::spawn(look_on(Arc::clone(&self.shared)));
         }
         windows
-    }
-
-    /// Ends what [`Feed::join`] began, just before its receiver is dropped.
-    pub(super) fn leave(&self, tenant: &TenantId, thread: ThreadId) {
-        let mut watched = self.shared.watched();
-        let Some(threads) = watched.tenants.get_mut(tenant) else {
-            return;
-        };
-        if threads
-            .get(&thread)
-            .is_some_and(|entry| entry.windows.receiver_count() <= 1)
-        {
-            threads.remove(&thread);
-        }
-        if threads.is_empty() {
-            watched.tenants.remove(tenant);
-        }
     }
 }
 
@@ -213,6 +196,10 @@ impl Shared {
     /// looks either.
     fn asked(&self) -> Option<Vec<(TenantId, Places)>> {
         let mut watched = self.watched();
+        watched.tenants.retain(|_, threads| {
+            threads.retain(|_, entry| entry.windows.receiver_count() > 0);
+            !threads.is_empty()
+        });
         if watched.tenants.is_empty() {
             watched.looking = false;
             return None;

@@ -176,9 +176,3 @@ impl Follower {
         news
     }
 }
-
-impl Drop for Follower {
-    fn drop(&mut self) {
-        self.feed.leave(&self.tenant, self.thread);
-    }
-}

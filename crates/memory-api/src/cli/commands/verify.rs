@@ -81,6 +81,7 @@ fn kind(kind: i32) -> &'static str {
     match LedgerKind::try_from(kind) {
         Ok(LedgerKind::Summary) => "summary",
         Ok(LedgerKind::Observation) => "observation",
-        Ok(LedgerKind::Unspecified) | Err(_) => "?",
+        Ok(LedgerKind::Unspecified) => "messages",
+        Err(_) => "?",
     }
 }

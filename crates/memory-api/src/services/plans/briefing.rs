@@ -113,7 +113,10 @@ fn write_plan(sheet: &mut Sheet, plan: &NewPlan) -> bool {
         phase: &plan.current_phase,
         iterations: plan.iteration_count,
     });
-    let mut whole = sheet.write(Section::Plan, vec![(0, goal)]);
+    if !sheet.write(Section::Plan, vec![(0, goal)]) {
+        return false;
+    }
+    let mut whole = true;
     let steps = || plan.steps.iter().enumerate();
     let open = steps().filter(|(_, step)| !step.status.is_over());
     // Of those that are over, the last ones tell most.

@@ -128,11 +128,16 @@ impl Sheet {
             let first = self.sections.iter().all(BTreeMap::is_empty);
             needed = self.size_of(&self.opening(section, first));
         }
-        for (_, line) in lines {
+        for (place, line) in lines {
             // A line begins with a brace, so no token spans its beginning.
             let Size { tokens, bytes } = self.size_of(&format!("{line}\n"));
             needed.tokens = needed.tokens.saturating_add(tokens);
             needed.bytes += bytes;
+            if let Some(line) = self.sections[section as usize].get(place) {
+                let freed = self.size_of(&format!("{line}\n"));
+                needed.tokens -= freed.tokens;
+                needed.bytes = needed.bytes.saturating_sub(freed.bytes);
+            }
         }
         needed
     }

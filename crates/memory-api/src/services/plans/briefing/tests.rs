@@ -197,6 +197,10 @@ proptest! {
         prop_assert!(!briefing.truncated);
         let exact = Case { max_tokens: briefing.total_tokens.max(BRIEFING_TOKENS_MIN), ..case };
         prop_assert!(exact.compose().unwrap().total_tokens <= exact.max_tokens);
+        // Lines are counted one by one: each may take a token more than in the text.
+        let lines = i32::try_from(briefing.text.lines().count()).unwrap();
+        let roomy = Case { max_tokens: exact.max_tokens + 2 * lines, ..exact };
+        prop_assert!(!roomy.compose().unwrap().truncated);
     }
 }
 
