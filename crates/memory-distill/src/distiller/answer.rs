@@ -55,7 +55,7 @@ pub(super) fn read(
         .collect();
     for stated in facts.facts.into_iter().take(FACTS) {
         let dropped = &mut extracted.dropped;
-        let text = stated.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = plain(&stated.text);
         let evidence = places(stated.evidence, 'm', sources.len());
         if evidence.is_empty() {
             dropped.without_evidence += 1;
@@ -155,10 +155,17 @@ fn places(names: Option<Vec<String>>, letter: char, count: usize) -> Vec<usize> 
     places
 }
 
+/// One line without control characters, which JSON can hold and a database cannot.
+fn plain(text: &str) -> String {
+    let apart = |c: char| c.is_whitespace() || c.is_control();
+    let words: Vec<&str> = text.split(apart).filter(|word| !word.is_empty()).collect();
+    words.join(" ")
+}
+
 fn labels(labels: Option<Vec<String>>) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     for label in labels.unwrap_or_default() {
-        let label = label.split_whitespace().collect::<Vec<_>>().join(" ");
+        let label = plain(&label);
         let fits = !label.is_empty() && label.chars().count() <= LABEL_CHARS;
         if fits && !kept.contains(&label) && kept.len() < FACT_LABELS {
             kept.push(label);
