@@ -29,6 +29,7 @@ mod gone;
 mod heads;
 mod history;
 mod isolation;
+mod language_models;
 mod ledger;
 mod limits;
 mod listing;
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
         embedded::trials(),
         ephemeral::trials(),
         external::trials(),
+        language_models::trials(),
         windows::trials(),
         two_databases::trials(),
         watch_processes::trials(),

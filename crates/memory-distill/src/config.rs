@@ -21,6 +21,10 @@ pub struct DistillConfig {
     pub summary_prompt: Option<String>,
     /// How calls of models are made to end well.
     pub calls: CallsConfig,
+    /// Tokens, of prompts and answers together, that models may use for one tenant
+    /// on one day (UTC); then the extractive distiller does the work. It is for
+    /// the [`Ledger`](crate::Ledger) to keep. Default: 0, which means no bound.
+    pub daily_token_budget: u64,
 }
 
 /// Who answers.

@@ -17,10 +17,11 @@ pub use error::{ConfigError, DistillError, ModelError};
 pub use extractive::{Extractive, SentenceVectors, supersedes};
 pub use fact::{
     FACT_CHARS, FACT_LABELS, Fact, FactKind, KnownFact, content_hash, cosine, is_duplicate,
+    same_figures,
 };
 pub use model::{
-    About, Answer, BreakerState, Call, Finish, Health, Ledger, LedgerError, Prompt, Reliable, Reservation, TextModel,
-    Unlimited, Usage, open_model,
+    About, Answer, BreakerState, Call, Finish, Health, Ledger, LedgerError, Prompt, Reliable,
+    Reservation, TextModel, Unlimited, Usage, open_model,
 };
 pub use prompt::{PromptError, SummaryPrompt, Template};
 pub use source::Source;

@@ -214,7 +214,10 @@ impl Distiller {
                 .as_ref()
                 .map(|model| model.about().name.clone())
                 .unwrap_or_default(),
-            health: model.as_ref().map(|model| model.health()).unwrap_or_default(),
+            health: model
+                .as_ref()
+                .map(|model| model.health())
+                .unwrap_or_default(),
         };
         let [generation, observer] = self.providers;
         [

@@ -73,12 +73,14 @@ impl Reliable {
             Ok(_) | Err(_) => Outcome::Good,
         };
         permit.report(outcome, Instant::now());
-        let wrong = answer.as_ref().map_or_else(
-            |error| Some(error.clone()),
-            |answer| answer.text().err(),
-        );
+        let wrong = answer
+            .as_ref()
+            .map_or_else(|error| Some(error.clone()), |answer| answer.text().err());
         if let Some(wrong) = wrong {
-            *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(wrong);
+            *self
+                .last_error
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = Some(wrong);
         }
         answer
     }

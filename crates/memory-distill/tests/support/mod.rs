@@ -14,8 +14,8 @@ use memory_contract::{
     ToolResult,
 };
 use memory_distill::{
-    About, Answer, Call, Distiller, Extraction, Finish, KnownFact, Ledger, LedgerError, ModelConfig,
-    ModelError, Prompt, Provider, Reservation, Source, TextModel, Unlimited, Usage,
+    About, Answer, Call, Distiller, Extraction, Finish, KnownFact, Ledger, LedgerError,
+    ModelConfig, ModelError, Prompt, Provider, Reservation, Source, TextModel, Unlimited, Usage,
 };
 use serde_json::{Map, Value};
 use time::macros::datetime;
