@@ -169,7 +169,7 @@ async fn extract(
         .into_iter()
         .filter(|message| matches!(message.role, Role::User | Role::Assistant))
         .collect();
-    let sources = super::sources(said);
+    let sources = super::source::sources(said);
     let (mut facts, mut made_by) = (Vec::new(), By::Extractive);
     if sources.iter().any(|source| !source.injected) {
         let owner = MemoryOwner::of(&look.thread.session);
