@@ -26,7 +26,11 @@ fn config(dir: &DataDir, lines: &[&str], env: &[(&str, &str)]) -> Finished {
 
 async fn r04_the_generation_model_is_the_one_that_is_configured() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
-    let server = server(&dir, &model, &["distill.generation.api_key = \"a-private-key\""]);
+    let server = server(
+        &dir,
+        &model,
+        &["distill.generation.api_key = \"a-private-key\""],
+    );
     let client = server.client(Key::Acme).await;
     let app = app();
     extract(&client, &app, ExtractionStrategy::Discrete).await;
@@ -38,12 +42,21 @@ async fn r04_the_generation_model_is_the_one_that_is_configured() {
     let [asked] = &model.asked_about("sings")[..] else {
         panic!("asked once")
     };
-    assert_eq!((asked.model.as_str(), asked.key.as_str()), ("large", "a-private-key"));
+    assert_eq!(
+        (asked.model.as_str(), asked.key.as_str()),
+        ("large", "a-private-key")
+    );
     let models = status(&client).await.models;
     for (status, purpose) in models.iter().zip(["generation", "observation"]) {
         assert_eq!(status.purpose, purpose);
-        assert_eq!((status.provider.as_str(), status.model.as_str()), ("openai_compatible", "large"));
-        assert_eq!((status.breaker.as_str(), status.last_error.as_str()), ("closed", ""));
+        assert_eq!(
+            (status.provider.as_str(), status.model.as_str()),
+            ("openai_compatible", "large")
+        );
+        assert_eq!(
+            (status.breaker.as_str(), status.last_error.as_str()),
+            ("closed", "")
+        );
     }
     assert!(!dir.log().contains("a-private-key"));
 }
@@ -64,7 +77,9 @@ async fn r05_a_summary_prompt_without_a_placeholder_is_refused_at_the_start() {
         }
         let refused = config(&dir, &[], &[("RECOLLECT_DISTILL__SUMMARY_PROMPT", prompt)]);
         assert_eq!(refused.code, Some(5), "{refused:?}");
-        let problem = Server::try_start(&dir, &Options::with(&[&line])).err().unwrap();
+        let problem = Server::try_start(&dir, &Options::with(&[&line]))
+            .err()
+            .unwrap();
         assert!(problem.contains("distill.summary_prompt"), "{problem}");
         assert!(problem.contains(missing), "{problem}");
     }
@@ -101,7 +116,11 @@ async fn r16_each_provider_is_asked_in_its_own_protocol() {
         let fact = known(&client, &app, "ada", "sails").await;
         assert_eq!(fact.made_by, "large", "{provider}");
         let asked = model.asked();
-        assert_eq!((asked[0].path.as_str(), asked[0].key.as_str()), (path, "key-1"), "{provider}");
+        assert_eq!(
+            (asked[0].path.as_str(), asked[0].key.as_str()),
+            (path, "key-1"),
+            "{provider}"
+        );
         assert_eq!(status(&client).await.models[0].provider, provider);
     }
 }
@@ -113,7 +132,10 @@ async fn r16_a_model_that_cannot_be_opened_is_refused_with_its_key() {
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         let refused = config(&dir, &lines, &[]);
         assert_eq!(refused.code, Some(5), "{refused:?}");
-        assert!(refused.stderr.contains(&format!("distill.{key}")), "{key}: {refused:?}");
+        assert!(
+            refused.stderr.contains(&format!("distill.{key}")),
+            "{key}: {refused:?}"
+        );
         assert!(!refused.stderr.contains("a-private-key"), "{refused:?}");
     };
     let openai = "generation.provider = 'openai'";
@@ -123,14 +145,31 @@ async fn r16_a_model_that_cannot_be_opened_is_refused_with_its_key() {
     check(&[openai, named], "generation.api_key");
     check(&[named], "generation.provider");
     check(&["generation.provider = 'nobody'"], "generation.provider");
-    check(&["generation.provider = 'openai_compatible'", named], "generation.endpoint");
-    check(&["generation.provider = 'bedrock'", named, key], "generation.endpoint");
     check(
-        &[openai, named, key, "generation.endpoint = 'http://a:a-private-key@b/v1'"],
+        &["generation.provider = 'openai_compatible'", named],
         "generation.endpoint",
     );
-    check(&[openai, named, key, "generation.timeout = '1ms'"], "generation.timeout");
-    check(&[openai, named, key, "generation.context_window = 100"], "generation.context_window");
+    check(
+        &["generation.provider = 'bedrock'", named, key],
+        "generation.endpoint",
+    );
+    check(
+        &[
+            openai,
+            named,
+            key,
+            "generation.endpoint = 'http://a:a-private-key@b/v1'",
+        ],
+        "generation.endpoint",
+    );
+    check(
+        &[openai, named, key, "generation.timeout = '1ms'"],
+        "generation.timeout",
+    );
+    check(
+        &[openai, named, key, "generation.context_window = 100"],
+        "generation.context_window",
+    );
     check(
         &[openai, named, key, "generation.context_window = 5000"],
         "generation.max_output_tokens",
@@ -141,7 +180,10 @@ async fn r16_a_model_that_cannot_be_opened_is_refused_with_its_key() {
     );
     check(&["observer.model = 'small'"], "observer.provider");
     check(&["observer.modle = 'small'"], "observer.modle");
-    check(&["observer.max_output_tokens = 7"], "observer.max_output_tokens");
+    check(
+        &["observer.max_output_tokens = 7"],
+        "observer.max_output_tokens",
+    );
     check(&["calls.max_attempts = 0"], "calls.max_attempts");
     check(&["calls.longest_pause = '1ms'"], "calls.longest_pause");
     check(&["daily_token_budget = -1"], "daily_token_budget");

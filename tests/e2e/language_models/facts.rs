@@ -16,6 +16,7 @@ trials![
     b10_what_was_remembered_before_is_never_extracted_again,
     b10_instructions_in_messages_and_memories_stay_data,
     b09_what_proves_an_extracted_fact_takes_it_along,
+    b09_what_says_the_same_in_other_words_is_a_further_source,
 ];
 
 async fn b10_facts_never_reach_another_user() {
@@ -63,11 +64,15 @@ async fn b10_what_was_remembered_before_is_never_extracted_again() {
         .await;
     let thread_id = client.thread(&app).await;
     // A caller that stores what it has put together as a message.
-    let mut request = context_request(&thread_id);
-    request.input = say(Role::User, "Ada was told of what?").parts;
+    let request = context_request(&thread_id, "Ada was told of what?");
     let context = client.context(request).await;
     let quoted = block_texts(&context, ContextBlockKind::Memories);
-    assert!(quoted.iter().any(|text| text.contains("FACT(Ada was told of.)")), "{context:?}");
+    assert!(
+        quoted
+            .iter()
+            .any(|text| text.contains("FACT(Ada was told of.)")),
+        "{context:?}"
+    );
     extract(&client, &app, ExtractionStrategy::Discrete).await;
     let mut messages: Vec<MessageInput> = quoted.iter().map(|text| say(Role::User, text)).collect();
     messages.push(MessageInput {
@@ -82,7 +87,10 @@ async fn b10_what_was_remembered_before_is_never_extracted_again() {
     messages.push(say(Role::System, "FACT(Ada is configured.)"));
     client.append(&thread_id, messages).await;
     client
-        .append(&thread_id, turn("FACT(Ada said this.)", "FACT(Ada was answered.)"))
+        .append(
+            &thread_id,
+            turn("FACT(Ada said this.)", "FACT(Ada was answered.)"),
+        )
         .await;
     known(&client, &app, "ada", "Ada said this.").await;
     known(&client, &app, "ada", "Ada is here.").await;
@@ -95,7 +103,12 @@ async fn b10_what_was_remembered_before_is_never_extracted_again() {
     texts.sort();
     assert_eq!(
         texts,
-        ["Ada is here.", "Ada said this.", "Ada was answered.", "FACT(Ada was told of.)"]
+        [
+            "Ada is here.",
+            "Ada said this.",
+            "Ada was answered.",
+            "FACT(Ada was told of.)"
+        ]
     );
     for words in ["Ada is marked", "Ada is configured"] {
         assert!(model.asked_about(words).is_empty());
@@ -143,4 +156,33 @@ async fn b09_what_proves_an_extracted_fact_takes_it_along() {
         client.all_memories(&app, "ada").await.is_empty()
     })
     .await;
+}
+
+async fn b09_what_says_the_same_in_other_words_is_a_further_source() {
+    let (dir, model) = (DataDir::new(), LanguageModel::new());
+    // With an embedding model, which knows how alike texts are.
+    let server = server(&dir, &model, &["embedding.kind = \"local\""]);
+    let client = server.client(Key::Acme).await;
+    let app = app();
+    extract(&client, &app, ExtractionStrategy::Discrete).await;
+    let thread_id = client.thread(&app).await;
+    let say = async |fact: &str| {
+        let text = format!("FACT({fact})");
+        let said = client.append(&thread_id, turn(&text, "I see.")).await;
+        said.messages[0].message_id.clone()
+    };
+    say("Ada has 2 cats at home in Oslo.").await;
+    let cats = known(&client, &app, "ada", "2 cats").await;
+    let again = say("Ada has 2 cats at her home in Oslo.").await;
+    eventually("a further source", SOON, async || {
+        let (cats, _) = client.get_memory(&cats.memory_id).await;
+        cats.source_message_ids.contains(&again)
+    })
+    .await;
+    // As alike, but not the same.
+    say("Ada has 3 cats at home in Oslo.").await;
+    known(&client, &app, "ada", "3 cats").await;
+    say("Ada has 2 cats at home in Rome.").await;
+    known(&client, &app, "ada", "Rome").await;
+    assert_eq!(client.all_memories(&app, "ada").await.len(), 3);
 }

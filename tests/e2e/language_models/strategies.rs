@@ -1,7 +1,9 @@
 //! What is taken out of messages, by strategy.
 
 use memory_contract::proto::{ExtractionStrategy, MemoryOrigin};
-use recollect_tests::{DataDir, Key, LanguageModel, SOON, app, eventually, ids, memory_texts, memory_search, trials, turn};
+use recollect_tests::{
+    DataDir, Key, LanguageModel, SOON, app, eventually, memory_search, memory_texts, trials, turn,
+};
 
 use super::{extract, known, server, set, status};
 use crate::acme;
@@ -32,10 +34,19 @@ async fn r11_single_facts_are_extracted_with_their_sources() {
         .await;
     let dogs = known(&client, &app, "ada", "two dogs").await;
     let oslo = known(&client, &app, "ada", "Oslo").await;
-    assert_eq!(dogs.source_message_ids, ids(&first.messages)[..1]);
-    assert_eq!(oslo.source_message_ids, ids(&second.messages)[..1]);
+    assert_eq!(
+        dogs.source_message_ids,
+        [first.messages[0].message_id.as_str()]
+    );
+    assert_eq!(
+        oslo.source_message_ids,
+        [second.messages[0].message_id.as_str()]
+    );
     assert_eq!(oslo.origin(), MemoryOrigin::Extracted);
-    assert_eq!((oslo.made_by.as_str(), oslo.thread_id.as_str()), ("large", thread_id.as_str()));
+    assert_eq!(
+        (oslo.made_by.as_str(), oslo.thread_id.as_str()),
+        ("large", thread_id.as_str())
+    );
     assert!(oslo.valid_from.is_some());
     // What nothing proves is dropped, and counted.
     eventually("it is counted", SOON, async || {
@@ -43,7 +54,9 @@ async fn r11_single_facts_are_extracted_with_their_sources() {
     })
     .await;
     assert_eq!(client.all_memories(&app, "ada").await.len(), 2);
-    let found = client.search_memories(memory_search(&app, "ada", "dogs", "")).await;
+    let found = client
+        .search_memories(memory_search(&app, "ada", "dogs", ""))
+        .await;
     assert!(memory_texts(&found).len() <= 2);
 
     // Said again, it is the same memory with a further source.
@@ -52,14 +65,18 @@ async fn r11_single_facts_are_extracted_with_their_sources() {
         .await;
     eventually("a further source", SOON, async || {
         let (oslo, _) = client.get_memory(&oslo.memory_id).await;
-        oslo.source_message_ids.contains(&ids(&again.messages)[0])
+        oslo.source_message_ids
+            .contains(&again.messages[0].message_id)
     })
     .await;
     // What makes it untrue takes its place.
     client
         .append(
             &thread_id,
-            turn("FACT(Ada lives in Rome.) REPLACES(Ada lives in Oslo.)", "Ciao."),
+            turn(
+                "FACT(Ada lives in Rome.) REPLACES(Ada lives in Oslo.)",
+                "Ciao.",
+            ),
         )
         .await;
     let rome = known(&client, &app, "ada", "Rome").await;
@@ -88,13 +105,23 @@ async fn r11_the_summary_strategy_keeps_one_summary_of_a_thread() {
     assert_eq!(first.superseded_by, second.memory_id);
     // The model went on from the summary before.
     let asked = model.asked_about("The boat is red.");
-    assert!(asked.iter().any(|asked| asked.user.contains("Of We sail in May.")), "{asked:?}");
+    assert!(
+        asked
+            .iter()
+            .any(|asked| asked.user.contains("Of We sail in May.")),
+        "{asked:?}"
+    );
     // Another thread has another one.
     let other = client.thread_of(&app, "ada").await;
-    client.append(&other, turn("I bake bread.", "Of rye.")).await;
+    client
+        .append(&other, turn("I bake bread.", "Of rye."))
+        .await;
     let third = known(&client, &app, "ada", "I bake bread.").await;
     let (second, _) = client.get_memory(&second.memory_id).await;
-    assert_eq!((second.superseded_by.as_str(), third.thread_id), ("", other));
+    assert_eq!(
+        (second.superseded_by.as_str(), third.thread_id),
+        ("", other)
+    );
 }
 
 async fn r11_preferences_and_instructions_reach_the_model() {
@@ -104,7 +131,13 @@ async fn r11_preferences_and_instructions_reach_the_model() {
     let (likes, orders, plain) = (app(), app(), app());
     extract(&client, &likes, ExtractionStrategy::Preferences).await;
     let instructions = "Take every allergy.";
-    set(&client, &orders, ExtractionStrategy::Custom, Some(instructions)).await;
+    set(
+        &client,
+        &orders,
+        ExtractionStrategy::Custom,
+        Some(instructions),
+    )
+    .await;
     // Without instructions it is as discrete.
     set(&client, &plain, ExtractionStrategy::Custom, None).await;
     for (app, text) in [
@@ -132,7 +165,13 @@ async fn r11_facts_are_extracted_without_a_model() {
     let (single, likes, ordered) = (app(), app(), app());
     extract(&client, &single, ExtractionStrategy::Discrete).await;
     extract(&client, &likes, ExtractionStrategy::Preferences).await;
-    set(&client, &ordered, ExtractionStrategy::Custom, Some("Take all.")).await;
+    set(
+        &client,
+        &ordered,
+        ExtractionStrategy::Custom,
+        Some("Take all."),
+    )
+    .await;
     for app in [&single, &likes, &ordered] {
         let thread_id = client.thread(app).await;
         let said = "I live in Bergen. I prefer tea without sugar. What is the time?";
@@ -142,8 +181,14 @@ async fn r11_facts_are_extracted_without_a_model() {
         let fact = known(&client, app, "ada", words).await;
         assert_eq!(fact.made_by, "extractive");
         let all = client.all_memories(app, "ada").await;
-        assert!(!all.iter().any(|memory| memory.text.contains("noon")), "{all:?}");
+        assert!(
+            !all.iter().any(|memory| memory.text.contains("noon")),
+            "{all:?}"
+        );
     }
     let likes = client.all_memories(&likes, "ada").await;
-    assert!(!likes.iter().any(|memory| memory.text.contains("Bergen")), "{likes:?}");
+    assert!(
+        !likes.iter().any(|memory| memory.text.contains("Bergen")),
+        "{likes:?}"
+    );
 }

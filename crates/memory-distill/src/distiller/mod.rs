@@ -69,7 +69,7 @@ pub struct Dropped {
     pub without_evidence: usize,
     /// They have no text, or one of more than [`FACT_CHARS`] characters.
     pub too_long_or_empty: usize,
-    /// They say what another one says, or what was known.
+    /// They say what another one says.
     pub duplicates: usize,
 }
 
