@@ -17,6 +17,7 @@ mod coverage;
 mod crash;
 mod degraded;
 mod diary;
+mod distil;
 mod embedded;
 mod ephemeral;
 mod erasing;
@@ -69,6 +70,7 @@ fn main() -> ExitCode {
         // Those that start servers of their own take longest, so they come first.
         crash::trials(),
         degraded::trials(),
+        distil::trials(),
         embedded::trials(),
         ephemeral::trials(),
         external::trials(),
