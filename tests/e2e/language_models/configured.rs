@@ -2,12 +2,14 @@
 
 use std::fs;
 
-use memory_contract::proto::ExtractionStrategy;
+use memory_contract::proto::{ExtractionStrategy, MemoryMode, MemoryPolicy, SetAppPolicyRequest};
 use recollect_tests::{
-    DataDir, Finished, Key, LanguageModel, Options, Server, app, recollect, trials, turn,
+    Client, DataDir, Finished, Key, LanguageModel, Options, SOON, Server, app, eventually,
+    eventually_some, recollect, trials, turn,
 };
 
 use super::{extract, known, server, status};
+use crate::ledger::observations;
 
 trials![
     r04_the_generation_model_is_the_one_that_is_configured,
@@ -15,6 +17,7 @@ trials![
     r16_each_provider_is_asked_in_its_own_protocol,
     r16_a_model_that_cannot_be_opened_is_refused_with_its_key,
     n09_the_observers_model_is_configured_by_itself,
+    n09_one_model_observes_and_the_other_one_summarises,
 ];
 
 /// Checks a configuration as `recollect config` does.
@@ -221,4 +224,72 @@ async fn n09_the_observers_model_is_configured_by_itself() {
         .unwrap();
     let told = line["found"].as_str().unwrap();
     assert!(told.contains("large") && told.contains("small"), "{told}");
+}
+
+/// A thread with about 1,500 tokens of conversation under a policy.
+async fn conversation(client: &Client, policy: MemoryPolicy) -> String {
+    let app = app();
+    let request = SetAppPolicyRequest {
+        app_id: app.clone(),
+        policy: Some(policy),
+    };
+    client.policies().set_app_policy(request).await.unwrap();
+    let thread_id = client.thread(&app).await;
+    for number in 0..20 {
+        let question = format!(
+            "How do I mend sail number {number}? {}",
+            "It is torn. ".repeat(8)
+        );
+        let answer = format!(
+            "Sew seam number {number}. {}",
+            "Use strong thread. ".repeat(5)
+        );
+        client.append(&thread_id, turn(&question, &answer)).await;
+    }
+    thread_id
+}
+
+async fn n09_one_model_observes_and_the_other_one_summarises() {
+    let (dir, model) = (DataDir::new(), LanguageModel::new());
+    let lines = [
+        "distill.observer.model = \"small\"",
+        "distill.summary_prompt = \"After {prev_summary} came {messages_joined}, in short?\"",
+    ];
+    let server = server(&dir, &model, &lines);
+    let client = server.client(Key::Acme).await;
+    let observed = MemoryPolicy {
+        mode: MemoryMode::Observational.into(),
+        observer_tokens: Some(1_000),
+        summarize: Some(false),
+        ..Default::default()
+    };
+    let thread_id = conversation(&client, observed).await;
+    let made = eventually_some("observations", SOON, async || {
+        let found = observations(&client, &thread_id, false).await.observations;
+        (!found.is_empty()).then_some(found)
+    })
+    .await;
+    assert!(made.iter().all(|one| one.made_by == "small"), "{made:?}");
+    assert!(model.asked().iter().all(|asked| asked.model == "small"));
+
+    let summarised = MemoryPolicy {
+        context_window: Some(1_000),
+        ..Default::default()
+    };
+    conversation(&client, summarised).await;
+    // The operator's own prompt is used.
+    eventually("a summary", SOON, async || {
+        let asked = model.asked();
+        let mut asked = asked
+            .iter()
+            .filter(|asked| asked.user.ends_with(", in short?"));
+        asked.any(|asked| asked.model == "large" && asked.user.starts_with("After "))
+    })
+    .await;
+    eventually("both are in the ledger", SOON, async || {
+        let used = super::usage(&client).await.usage;
+        let names: Vec<&str> = used.iter().map(|one| one.model.as_str()).collect();
+        names == ["large", "small"]
+    })
+    .await;
 }

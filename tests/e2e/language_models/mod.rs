@@ -28,7 +28,9 @@ pub fn trials() -> Vec<Trial> {
 /// Starts a server that asks a model, with further lines of configuration.
 fn server(dir: &DataDir, model: &LanguageModel, lines: &[&str]) -> Server {
     let mut config = model.config();
-    config.push("embedding.kind = \"none\"".to_owned());
+    if !lines.iter().any(|line| line.starts_with("embedding.kind")) {
+        config.push("embedding.kind = \"none\"".to_owned());
+    }
     config.extend(lines.iter().map(|&line| line.to_owned()));
     let lines: Vec<&str> = config.iter().map(String::as_str).collect();
     Server::start(dir, &Options::with(&lines))
