@@ -190,6 +190,10 @@ async fn r16_a_model_that_cannot_be_opened_is_refused_with_its_key() {
     check(&["calls.max_attempts = 0"], "calls.max_attempts");
     check(&["calls.longest_pause = '1ms'"], "calls.longest_pause");
     check(&["daily_token_budget = -1"], "daily_token_budget");
+    check(
+        &[openai, named, key, "daily_token_budget = 4096"],
+        "daily_token_budget",
+    );
 }
 
 async fn n09_the_observers_model_is_configured_by_itself() {

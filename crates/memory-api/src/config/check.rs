@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memory_contract::{check, limits};
-use memory_distill::{Distiller, Unlimited};
+use memory_distill::{Distiller, Provider, Unlimited};
 use memory_recall::BackendChoice;
 use memory_store::{Keyring, StoreError};
 use secrecy::ExposeSecret;
@@ -358,6 +358,20 @@ impl Config {
             1..=1_000,
         )?;
         span("distill.calls.breaker_pause", calls.breaker_pause, pause)?;
+        let budget = distill.daily_token_budget;
+        let answer = generation.max_output_tokens;
+        if generation.provider != Provider::None
+            && budget > 0
+            && usize::try_from(budget).is_ok_and(|budget| budget <= size(answer))
+        {
+            return Err(wrong(
+                "distill.daily_token_budget",
+                format!(
+                    "must be 0 or more than distill.generation.max_output_tokens ({answer}), \
+                     or no call fits into it"
+                ),
+            ));
+        }
         // What else can be wrong is known where models are opened, which calls
         // none of them.
         Distiller::open("distill", distill, Arc::new(Unlimited), None)

@@ -47,7 +47,10 @@ impl Ledger for Budget {
             .reserve_tokens(tenant, id, tokens, self.daily, self.keep);
         match reserved.await {
             Ok(true) => Ok(Reservation { id, tokens }),
-            Ok(false) => Err(LedgerError::Spent),
+            Ok(false) => {
+                counter!("recollect_model_calls_total", "outcome" => "over_budget").increment(1);
+                Err(LedgerError::Spent)
+            }
             Err(error) => {
                 tracing::warn!(error = %chain(&error), "the ledger of tokens was not read");
                 Err(LedgerError::Unavailable)

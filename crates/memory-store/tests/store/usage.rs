@@ -171,3 +171,46 @@ async fn what_nobody_has_looked_at_is_the_end_of_the_path() {
     let refused = world.store.unextracted(&world.tenant, thread).await;
     assert!(matches!(refused, Err(StoreError::ThreadNotFound)));
 }
+
+#[tokio::test]
+async fn a_new_policy_of_an_app_has_its_threads_looked_at_again() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    let other = world.thread_of("other", "ada", "s").await.id;
+    let look = async |claim: &memory_store::DistilClaim| {
+        for job in &claim.jobs {
+            let done = world.store.distil_done(claim.lease, job, 1_000_000);
+            done.await.unwrap();
+        }
+    };
+    let waiting = async || {
+        let claim = world.outbox.claim_distil(10, HOUR).await.unwrap();
+        let mut threads: Vec<_> = claim.jobs.iter().map(|job| job.thread).collect();
+        threads.sort();
+        (claim, threads)
+    };
+    let both = async || {
+        world.say(thread, Role::User, "one").await;
+        world.say(other, Role::User, "one").await;
+    };
+    both().await;
+    let (claim, threads) = waiting().await;
+    assert_eq!(threads.len(), 2);
+    let set = async || {
+        let policy = memory_contract::MemoryPolicy::default();
+        let app = memory_contract::AppId::new("app");
+        let set = world.store.set_app_policy(&world.tenant, &app, &policy);
+        set.await.unwrap();
+    };
+    // One look has begun under the policy before.
+    set().await;
+    look(&claim).await;
+    let (claim, threads) = waiting().await;
+    assert_eq!(threads, [thread]);
+    look(&claim).await;
+    both().await;
+    assert_eq!(waiting().await.1, []);
+    set().await;
+    both().await;
+    assert_eq!(waiting().await.1, [thread]);
+}
