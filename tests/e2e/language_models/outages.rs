@@ -16,6 +16,7 @@ trials![
     b10_a_spent_budget_stops_spending_and_not_the_service,
     b10_an_answer_that_cannot_be_read_changes_nothing_and_is_counted,
     b10_what_only_a_model_can_do_waits_for_it,
+    b10_a_worker_that_ends_while_a_model_works_loses_and_doubles_nothing,
 ];
 
 const SAID: &str = "I live in Bergen. FACT(Ada lives in Bergen.)";
@@ -220,4 +221,37 @@ async fn b10_what_only_a_model_can_do_waits_for_it() {
     model.answers(Answering::Well);
     let fact = known(&client, &app, "ada", "Bergen").await;
     assert_eq!(fact.made_by, "large");
+}
+
+async fn b10_a_worker_that_ends_while_a_model_works_loses_and_doubles_nothing() {
+    let (dir, model) = (DataDir::new(), LanguageModel::new());
+    let lines = ["worker.distil.lease = \"3s\""];
+    let mut running = server(&dir, &model, &lines);
+    let mut client = running.client(Key::Acme).await;
+    let app = app();
+    extract(&client, &app, ExtractionStrategy::Discrete).await;
+    let thread_id = client.thread(&app).await;
+    for (round, word) in ["bees", "hens"].into_iter().enumerate() {
+        model.answers(Answering::Never);
+        let text = format!("FACT(Ada keeps {word}.)");
+        client.append(&thread_id, turn(&text, "How nice.")).await;
+        eventually("the model works", SOON, async || {
+            !model.asked_about(word).is_empty()
+        })
+        .await;
+        match round {
+            0 => running.kill(),
+            _ => assert!(running.stop().await.success()),
+        }
+        model.answers(Answering::Well);
+        running = server(&dir, &model, &lines);
+        client = running.client(Key::Acme).await;
+        known(&client, &app, "ada", word).await;
+        assert_eq!(client.all_memories(&app, "ada").await.len(), round + 1);
+    }
+    eventually("nothing is left to do", SOON, async || {
+        status(&client).await.waiting_thread_count == 0
+    })
+    .await;
+    assert_eq!(client.all_memories(&app, "ada").await.len(), 2);
 }

@@ -2,7 +2,8 @@
 
 use memory_contract::proto::{ExtractionStrategy, MemoryOrigin};
 use recollect_tests::{
-    DataDir, Key, LanguageModel, SOON, app, eventually, memory_search, memory_texts, trials, turn,
+    DataDir, Key, LanguageModel, SOON, app, eventually, eventually_some, memory_search,
+    memory_texts, trials, turn,
 };
 
 use super::{extract, known, server, set, status};
@@ -13,6 +14,7 @@ trials![
     r11_the_summary_strategy_keeps_one_summary_of_a_thread,
     r11_preferences_and_instructions_reach_the_model,
     r11_facts_are_extracted_without_a_model,
+    r10_what_is_extracted_is_indexed_and_stamped,
 ];
 
 async fn r11_single_facts_are_extracted_with_their_sources() {
@@ -191,4 +193,35 @@ async fn r11_facts_are_extracted_without_a_model() {
         !likes.iter().any(|memory| memory.text.contains("Bergen")),
         "{likes:?}"
     );
+}
+
+async fn r10_what_is_extracted_is_indexed_and_stamped() {
+    let client = acme().await;
+    let app = app();
+    extract(&client, &app, ExtractionStrategy::Discrete).await;
+    let thread_id = client.thread(&app).await;
+    let said = "I live in Tromsø.";
+    client
+        .append(&thread_id, turn(said, "How far north!"))
+        .await;
+    let fact = known(&client, &app, "ada", "Tromsø").await;
+    let stamped = eventually_some("it is stamped", SOON * 2, async || {
+        let (memory, _) = client.get_memory(&fact.memory_id).await;
+        memory.persist_time
+    })
+    .await;
+    let found = client
+        .search_memories(memory_search(&app, "ada", "Where does Ada live?", ""))
+        .await;
+    assert_eq!(memory_texts(&found), [fact.text.as_str()]);
+    // What is said again changes neither.
+    client.append(&thread_id, turn(said, "You said so.")).await;
+    eventually("a further source", SOON, async || {
+        let (memory, _) = client.get_memory(&fact.memory_id).await;
+        memory.source_message_ids.len() == 2
+    })
+    .await;
+    let (memory, _) = client.get_memory(&fact.memory_id).await;
+    assert_eq!(memory.persist_time, Some(stamped));
+    assert_eq!(client.all_memories(&app, "ada").await.len(), 1);
 }
