@@ -260,6 +260,7 @@ fn bad_requests() -> HashMap<&'static str, (Value, &'static str)> {
             "AdminService/ListDeadLetters",
             (json!({"page_size": -1}), "page_size"),
         ),
+        ("AdminService/GetModelUsage", (json!({"days": -1}), "days")),
         (
             "AdminService/Reindex",
             (json!({"thread_id": "x"}), "thread_id"),

@@ -30,6 +30,7 @@ mod gone;
 mod heads;
 mod history;
 mod isolation;
+mod language_models;
 mod ledger;
 mod limits;
 mod listing;
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
         embedded::trials(),
         ephemeral::trials(),
         external::trials(),
+        language_models::trials(),
         windows::trials(),
         two_databases::trials(),
         watch_processes::trials(),

@@ -13,6 +13,7 @@ mod data_dir;
 mod dynamic;
 mod failure;
 mod features;
+mod language_model;
 mod memories;
 mod messages;
 mod nodes;
@@ -39,6 +40,7 @@ pub use data_dir::DataDir;
 pub use dynamic::Dynamic;
 pub use failure::{Failure, Refused};
 pub use features::{Promise, promises, row_of};
+pub use language_model::{ANSWER_COSTS, Answering, AskedModel, LanguageModel};
 pub use memories::{known_texts, memory, memory_search, memory_texts};
 pub use messages::{
     app, file, has_reason, history_request, ids, json, metadata, patient, recall_request, reply,

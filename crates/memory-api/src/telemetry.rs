@@ -235,6 +235,18 @@ fn describe() {
         "recollect_distilled_total",
         "Texts stored, by kind and by who made them."
     );
+    describe_counter!(
+        "recollect_extracted_facts_total",
+        "Facts taken out of messages, by what became of them."
+    );
+    describe_counter!(
+        "recollect_model_calls_total",
+        "Calls of language models, by outcome."
+    );
+    describe_counter!(
+        "recollect_model_tokens_total",
+        "Tokens of language models, by kind: input or output."
+    );
     describe_gauge!(
         "recollect_ready",
         "2: ready, 1: degraded, 0: starting or unavailable."

@@ -13,14 +13,18 @@ pub struct DistillConfig {
     /// extractive distiller.
     pub generation: ModelConfig,
     /// The model that observes and reflects, as a rule a cheaper one. Default:
-    /// unset, which means `generation`.
-    pub observer: Option<ModelConfig>,
+    /// all of it as `generation`.
+    pub observer: ObserverConfig,
     /// A prompt for summaries of the operator's own. It has the placeholders
     /// `{prev_summary}` and `{messages_joined}`. Default: unset, which means
     /// the built-in one.
     pub summary_prompt: Option<String>,
     /// How calls of models are made to end well.
     pub calls: CallsConfig,
+    /// Tokens, of prompts and answers together, that models may use for one tenant
+    /// on one day (UTC); then the extractive distiller does the work. It is for
+    /// the [`Ledger`](crate::Ledger) to keep. Default: 0, which means no bound.
+    pub daily_token_budget: u64,
 }
 
 /// Who answers.
@@ -40,6 +44,19 @@ pub enum Provider {
     /// Amazon Bedrock's Converse. Needs an endpoint, because that names the
     /// region, and a Bedrock API key.
     Bedrock,
+}
+
+impl Provider {
+    /// The name, as the configuration writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Openai => "openai",
+            Self::OpenaiCompatible => "openai_compatible",
+            Self::Anthropic => "anthropic",
+            Self::Bedrock => "bedrock",
+        }
+    }
 }
 
 /// One model.
@@ -81,6 +98,80 @@ impl Default for ModelConfig {
             max_output_tokens: 4_096,
             context_window: 128_000,
         }
+    }
+}
+
+/// A model in the place of another one, field by field.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ObserverConfig {
+    /// Who answers. Default: unset, which means as the other one, at the same
+    /// endpoint and with the same key where these are unset too.
+    pub provider: Option<Provider>,
+    /// The model's name. Default: unset, which means as the other one.
+    pub model: Option<String>,
+    /// As [`ModelConfig::endpoint`]. With a provider of its own it is never that
+    /// of the other one.
+    pub endpoint: Option<String>,
+    /// The provider's key. With a provider of its own it is never that of the
+    /// other one, which is nobody else's business.
+    #[serde(serialize_with = "masked")]
+    pub api_key: Option<SecretString>,
+    /// The longest that one answer may take. Default: unset, which means as the
+    /// other one.
+    #[serde(with = "humantime_serde::option")]
+    pub timeout: Option<Duration>,
+    /// The most tokens of one answer. Default: 0, which means as the other one.
+    pub max_output_tokens: i32,
+    /// Tokens that the model takes. Default: 0, which means as the other one.
+    pub context_window: i32,
+}
+
+impl ObserverConfig {
+    /// The model that is meant; `None` where nothing is set, so that it is the
+    /// other one itself.
+    pub fn beside(&self, other: &ModelConfig) -> Option<ModelConfig> {
+        let Self {
+            provider,
+            model,
+            endpoint,
+            api_key,
+            timeout,
+            max_output_tokens,
+            context_window,
+        } = self.clone();
+        let is_set = provider.is_some()
+            || model.is_some()
+            || endpoint.is_some()
+            || api_key.is_some()
+            || timeout.is_some()
+            || max_output_tokens != 0
+            || context_window != 0;
+        if !is_set {
+            return None;
+        }
+        let (its_endpoint, its_key) = match provider {
+            None => (other.endpoint.clone(), other.api_key.clone()),
+            Some(_) => (None, None),
+        };
+        // A key goes to the address that it was given for.
+        let its_key = its_key.filter(|_| endpoint.is_none());
+        let or = |own: i32, its: i32| if own == 0 { its } else { own };
+        if provider == Some(Provider::None) {
+            return Some(ModelConfig {
+                model: model.unwrap_or_default(),
+                ..ModelConfig::default()
+            });
+        }
+        Some(ModelConfig {
+            provider: provider.unwrap_or(other.provider),
+            model: model.unwrap_or_else(|| other.model.clone()),
+            endpoint: endpoint.or(its_endpoint),
+            api_key: api_key.or(its_key),
+            timeout: timeout.unwrap_or(other.timeout),
+            max_output_tokens: or(max_output_tokens, other.max_output_tokens),
+            context_window: or(context_window, other.context_window),
+        })
     }
 }
 
@@ -129,5 +220,52 @@ fn masked<S: Serializer>(secret: &Option<SecretString>, serializer: S) -> Result
     match secret {
         Some(secret) if !secret.expose_secret().is_empty() => serializer.serialize_some("********"),
         Some(_) | None => serializer.serialize_none(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn other() -> ModelConfig {
+        ModelConfig {
+            provider: Provider::Openai,
+            model: "large".to_owned(),
+            api_key: Some("key".to_owned().into()),
+            ..ModelConfig::default()
+        }
+    }
+
+    #[test]
+    fn nothing_set_is_the_other_model_itself() {
+        assert!(ObserverConfig::default().beside(&other()).is_none());
+    }
+
+    #[test]
+    fn a_name_alone_is_another_model_of_the_same_provider() {
+        let observer = ObserverConfig {
+            model: Some("small".to_owned()),
+            ..ObserverConfig::default()
+        };
+        let model = observer.beside(&other()).unwrap();
+        assert_eq!(model.provider, Provider::Openai);
+        assert_eq!(model.model, "small");
+        assert!(model.api_key.is_some());
+        assert_eq!(model.context_window, 128_000);
+    }
+
+    #[test]
+    fn a_key_is_never_sent_to_another_address() {
+        let own_provider = ObserverConfig {
+            provider: Some(Provider::OpenaiCompatible),
+            ..ObserverConfig::default()
+        };
+        let own_endpoint = ObserverConfig {
+            endpoint: Some("http://localhost:1/v1".to_owned()),
+            ..ObserverConfig::default()
+        };
+        for observer in [own_provider, own_endpoint] {
+            assert!(observer.beside(&other()).unwrap().api_key.is_none());
+        }
     }
 }

@@ -9,16 +9,19 @@ mod model;
 mod prompt;
 mod source;
 
-pub use config::{CallsConfig, DistillConfig, ModelConfig, Provider};
-pub use distiller::{By, Distilled, Distiller, Extracted, Extraction, Method};
+pub use config::{CallsConfig, DistillConfig, ModelConfig, ObserverConfig, Provider};
+pub use distiller::{
+    By, Distilled, Distiller, Dropped, Extracted, Extraction, Method, ModelReport, Purpose, Tally,
+};
 pub use error::{ConfigError, DistillError, ModelError};
 pub use extractive::{Extractive, SentenceVectors, supersedes};
 pub use fact::{
     FACT_CHARS, FACT_LABELS, Fact, FactKind, KnownFact, content_hash, cosine, is_duplicate,
+    same_figures,
 };
 pub use model::{
-    About, Answer, Finish, Ledger, LedgerError, Prompt, Reliable, Reservation, TextModel,
-    Unlimited, Usage, open_model,
+    About, Answer, BreakerState, Call, Finish, Health, Ledger, LedgerError, Prompt, Reliable,
+    Reservation, TextModel, Unlimited, Usage, open_model,
 };
 pub use prompt::{PromptError, SummaryPrompt, Template};
 pub use source::Source;

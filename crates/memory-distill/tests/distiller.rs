@@ -11,7 +11,7 @@ use std::sync::Arc;
 use memory_budget::Tokenizer;
 use memory_distill::{
     Answer, By, DistillConfig, DistillError, Distiller, Finish, KnownFact, Method, ModelConfig,
-    ModelError, Provider, Source, TextModel, Unlimited,
+    ModelError, ObserverConfig, Provider, Source, TextModel, Unlimited,
 };
 use proptest::prelude::*;
 use support::{
@@ -241,19 +241,21 @@ fn the_configuration_is_checked_when_it_is_opened() {
     };
     let distiller = open(&one).ok().unwrap();
     assert_eq!(distiller.observer_model(), Some("small-model"));
-    let observer = ModelConfig {
-        model: "cheap".to_owned(),
-        ..ollama.clone()
-    };
     let two = DistillConfig {
-        observer: Some(observer),
+        observer: ObserverConfig {
+            model: Some("cheap".to_owned()),
+            ..ObserverConfig::default()
+        },
         ..one.clone()
     };
     let distiller = open(&two).ok().unwrap();
     assert_eq!(distiller.generation_model(), Some("small-model"));
     assert_eq!(distiller.observer_model(), Some("cheap"));
     let off = DistillConfig {
-        observer: Some(ModelConfig::default()),
+        observer: ObserverConfig {
+            provider: Some(Provider::None),
+            ..ObserverConfig::default()
+        },
         ..one.clone()
     };
     assert_eq!(open(&off).ok().unwrap().observer_model(), None);
@@ -268,13 +270,22 @@ fn the_configuration_is_checked_when_it_is_opened() {
         error.problem.contains("{messages_joined}") && !error.problem.contains("{prev_summary}")
     );
     let no_key = DistillConfig {
-        observer: Some(ModelConfig {
-            provider: Provider::Anthropic,
-            ..ollama
-        }),
-        ..one
+        observer: ObserverConfig {
+            provider: Some(Provider::Anthropic),
+            ..ObserverConfig::default()
+        },
+        ..one.clone()
     };
     assert_eq!(open(&no_key).err().unwrap().key, "distill.observer.api_key");
+    let nobody = DistillConfig {
+        generation: ModelConfig {
+            provider: Provider::None,
+            ..ollama
+        },
+        ..one
+    };
+    let error = open(&nobody).err().unwrap();
+    assert_eq!(error.key, "distill.generation.provider");
 }
 
 proptest! {

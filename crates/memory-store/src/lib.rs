@@ -34,6 +34,7 @@ mod sqlstate;
 mod store;
 mod thread;
 mod transaction;
+mod usage;
 mod watch;
 mod words;
 
@@ -58,7 +59,7 @@ pub use ledger::{
 };
 pub use memories::{
     AddedMemories, AddedMemory, ChangedMemory, DeletedMemory, Extracted, Extraction, Fact, Forget,
-    Forgotten, MemoryMatch, MemoryRecord, MemoryWithHistory, SupersededMemory,
+    Forgotten, MemoryMatch, MemoryRecord, MemoryWithHistory, SupersededMemory, Unextracted,
 };
 pub use message::{History, HistoryQuery, MessageQuery, Order};
 pub use migrate::{MigrationReport, migrate};
@@ -76,6 +77,7 @@ pub use secret::{Secret, Secrets};
 pub use store::{Page, Store};
 pub use thread::{Erased, NewThread, Resolved, ThreadChange, ThreadQuery};
 pub use transaction::{Refusals, Transaction, TransactionQuery};
+pub use usage::{ModelCall, ModelUsage};
 pub use watch::{Change, Watch, WatchPlace};
 
 /// A pgbench script that appends one message, as the service does and without

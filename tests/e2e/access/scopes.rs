@@ -18,7 +18,9 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
         KeyScope::Read,
         "read",
         &[
+            "AdminService/GetDistilStatus",
             "AdminService/GetIndexStatus",
+            "AdminService/GetModelUsage",
             "AdminService/GetNodeMemoryStatus",
             "AdminService/GetServerInfo",
             "AdminService/ListDeadLetters",

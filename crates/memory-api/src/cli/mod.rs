@@ -37,6 +37,7 @@ pub async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Summary(args) => commands::summary::run(args).await,
         Command::Verify(args) => commands::verify::run(args).await,
         Command::Status(args) => commands::status::run(args).await,
+        Command::Usage(args) => commands::usage::run(args).await,
         Command::Doctor(args) => commands::doctor::run(config, args).await,
         Command::Config(args) => commands::config::run(config, args),
         Command::Demo(args) => commands::demo::run(config, args).await,

@@ -1,7 +1,362 @@
 //! Takes facts out of messages that nobody has looked at yet.
 
-use super::{Due, Failure, Look};
+mod known;
 
-pub(super) async fn step(_look: &Look<'_>) -> Result<Due, Failure> {
-    Ok(Due::NEVER)
+use std::time::Duration;
+
+use memory_contract::{ExtractionStrategy, MemoryOwner, MemoryType, Message, Role};
+use memory_distill::{
+    By, DistillError, Distilled, Extraction, Fact, FactKind, Method, ModelError, Source,
+};
+use memory_store::{StoreError, StretchQuery, Unextracted};
+use metrics::counter;
+use time::Time;
+
+use super::{Due, Failure, Look};
+use known::Known;
+
+/// What one question to a model may hold.
+const PIECE_TOKENS: i64 = 8_000;
+const PIECE_MESSAGES: i32 = 200;
+const PIECE_BYTES: i64 = 2 * 1024 * 1024;
+/// Tokens that do not wait for the thread to be quiet.
+const MANY_TOKENS: i64 = 1_000;
+/// Pieces of one look; more wait for the next one, which comes at once.
+const PIECES: usize = 8;
+/// Times that a look begins again because another worker was faster.
+const TRIES: usize = 3;
+/// The pause before a model is asked again that alone can do what is wanted.
+const MODEL_PAUSE: Duration = Duration::from_secs(600);
+
+/// Takes facts out of the whole turns that wait, piece by piece. They belong to
+/// the thread's app and user; in a thread without a user, to the app.
+pub(super) async fn step(look: &Look<'_>) -> Result<Due, Failure> {
+    let with = look.with;
+    let strategy = strategy(look);
+    let alone = strategy == ExtractionStrategy::Custom;
+    if strategy == ExtractionStrategy::None
+        || look.thread.ephemeral
+        || !with.store.has_long_term_memory()
+    {
+        return Ok(Due::NEVER);
+    }
+    let mut moved = 0;
+    for _ in 0..PIECES {
+        let left = with.store.unextracted(look.tenant, look.thread.id).await?;
+        if left.head_seq <= left.extract_seq {
+            return Ok(Due {
+                path_tokens: left.path_tokens + 1,
+                after: None,
+            });
+        }
+        let is_quiet = left.quiet >= with.config.quiet;
+        let piece = if is_quiet || left.tokens >= MANY_TOKENS {
+            piece(look, &left, is_quiet).await?
+        } else {
+            None
+        };
+        let Some(piece) = piece else {
+            return Ok(Due {
+                path_tokens: left.path_tokens + 1,
+                after: Some(with.config.quiet.saturating_sub(left.quiet)),
+            });
+        };
+        match extract(look, strategy, &left, piece).await {
+            Ok(()) => {}
+            Err(Failure::Store(StoreError::ExtractionMoved)) if moved < TRIES => moved += 1,
+            Err(Failure::Distill(error)) if alone && is_over(look, &error) => {
+                tracing::warn!(%error, "facts wait for the model");
+                return Ok(Due {
+                    path_tokens: i64::MAX,
+                    after: Some(MODEL_PAUSE),
+                });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Due {
+        path_tokens: 0,
+        after: None,
+    })
+}
+
+/// The strategy that the policy names. Without instructions, or without a model that
+/// could follow them, the custom one is the discrete one.
+fn strategy(look: &Look<'_>) -> ExtractionStrategy {
+    let policy = look.effective.policy();
+    let instructions = policy.extraction_instructions.as_deref();
+    let instructed = instructions.is_some_and(|text| !text.trim().is_empty());
+    match policy.extraction.unwrap_or_default() {
+        ExtractionStrategy::Custom
+            if !instructed || look.with.distiller.generation_model().is_none() =>
+        {
+            ExtractionStrategy::Discrete
+        }
+        strategy => strategy,
+    }
+}
+
+/// Whether it is no use to ask the model once more for now.
+fn is_over(look: &Look<'_>, error: &DistillError) -> bool {
+    look.method == Method::Extractive || is_spent(error)
+}
+
+fn is_spent(error: &DistillError) -> bool {
+    let spent = ModelError::BudgetSpent;
+    matches!(error, DistillError::Model { source, .. } if *source == spent)
+}
+
+/// Messages to look at next, in whole turns: a turn begins with what a user says,
+/// and the newest one is over when the thread is quiet. `None`: none is over. One
+/// that is larger than a piece is looked at in parts.
+async fn piece(
+    look: &Look<'_>,
+    left: &Unextracted,
+    is_quiet: bool,
+) -> Result<Option<Piece>, Failure> {
+    let query = StretchQuery {
+        thread: look.thread.id,
+        head: None,
+        after_depth: left.after_depth,
+        to_depth: i32::MAX,
+        max_messages: PIECE_MESSAGES,
+        max_tokens: PIECE_TOKENS,
+        max_bytes: PIECE_BYTES,
+    };
+    let stretch = look.with.store.read_stretch(look.tenant, &query).await?;
+    Ok(cut(stretch.messages, stretch.more, is_quiet, left))
+}
+
+struct Piece {
+    messages: Vec<Message>,
+    to_seq: i64,
+}
+
+fn cut(
+    mut messages: Vec<Message>,
+    more: bool,
+    is_quiet: bool,
+    left: &Unextracted,
+) -> Option<Piece> {
+    // The head may have moved since.
+    messages.retain(|message| message.seq > left.extract_seq);
+    let newest = messages
+        .iter()
+        .rposition(|message| message.role == Role::User)
+        .unwrap_or(0);
+    if newest > 0 && (more || !is_quiet) {
+        messages.truncate(newest);
+    } else if !more && !is_quiet {
+        return None;
+    }
+    let last = messages.last().map(|message| message.seq);
+    Some(Piece {
+        messages,
+        // What was erased meanwhile needs no look.
+        to_seq: last.unwrap_or(left.head_seq),
+    })
+}
+
+/// Takes facts out of a piece and stores them, once.
+async fn extract(
+    look: &Look<'_>,
+    strategy: ExtractionStrategy,
+    left: &Unextracted,
+    piece: Piece,
+) -> Result<(), Failure> {
+    let Piece { messages, to_seq } = piece;
+    let said = messages
+        .into_iter()
+        .filter(|message| matches!(message.role, Role::User | Role::Assistant))
+        .collect();
+    let sources = super::source::sources(said);
+    let (mut facts, mut made_by) = (Vec::new(), By::Extractive);
+    if sources.iter().any(|source| !source.injected) {
+        let owner = MemoryOwner::of(&look.thread.session);
+        let known = Known::find(look, strategy, &owner, &sources).await?;
+        let distilled = distil(look, strategy, &sources, &known).await?;
+        (facts, made_by) = (distilled.0, distilled.1);
+        if strategy != ExtractionStrategy::Summary {
+            known.merge(look, &owner, &mut facts).await?;
+        }
+    }
+    let extraction = memory_store::Extraction {
+        thread: look.thread.id,
+        from_seq: left.extract_seq,
+        to_seq,
+        facts: facts.into_iter().map(stored).collect(),
+        made_by: match made_by {
+            By::Model(name) => name,
+            By::Extractive => "extractive".to_owned(),
+        },
+        strategy: name_of(strategy).to_owned(),
+    };
+    let memory_store::Extracted {
+        stored,
+        known,
+        dropped,
+        superseded,
+        revision: _,
+    } = look
+        .with
+        .store
+        .store_extracted(look.tenant, &extraction)
+        .await?;
+    for (outcome, count) in [
+        ("stored", stored),
+        ("known", known),
+        ("dropped", dropped),
+        ("superseded", superseded),
+    ] {
+        let count = u64::try_from(count).unwrap_or_default();
+        counter!("recollect_extracted_facts_total", "outcome" => outcome).increment(count);
+    }
+    Ok(())
+}
+
+/// Asks for facts. Nobody but a model can follow instructions. Otherwise, where the day's tokens are spent, the extractive distiller
+/// answers, because waiting would not help.
+async fn distil(
+    look: &Look<'_>,
+    strategy: ExtractionStrategy,
+    sources: &[Source],
+    known: &Known,
+) -> Result<(Vec<Fact>, By), Failure> {
+    let alone = strategy == ExtractionStrategy::Custom;
+    let instructions = look.effective.policy().extraction_instructions.as_deref();
+    let extraction = Extraction {
+        strategy,
+        instructions: instructions.unwrap_or_default(),
+        messages: sources,
+        known: known.facts(),
+    };
+    let distiller = &look.with.distiller;
+    let method = if alone { Method::Model } else { look.method };
+    let made = match distiller.extract(look.tenant, method, extraction).await {
+        Err(error) if !alone && is_spent(&error) => {
+            distiller
+                .extract(look.tenant, Method::Extractive, extraction)
+                .await
+        }
+        made => made,
+    };
+    let Distilled {
+        value,
+        by,
+        usage: _,
+    } = made?;
+    Ok((value.facts, by))
+}
+
+fn stored(fact: Fact) -> memory_store::Fact {
+    let Fact {
+        text,
+        kind,
+        event_date,
+        topics,
+        entities,
+        evidence,
+        supersedes,
+    } = fact;
+    let ids = supersedes
+        .iter()
+        .filter_map(|id| id.parse::<uuid::Uuid>().ok());
+    memory_store::Fact {
+        text,
+        kind: match kind {
+            FactKind::Semantic => MemoryType::Semantic,
+            FactKind::Episodic => MemoryType::Episodic,
+        },
+        topics,
+        entities,
+        event: event_date.map(|day| day.with_time(Time::MIDNIGHT).assume_utc()),
+        sources: evidence,
+        supersedes: ids.map(Into::into).collect(),
+    }
+}
+
+fn name_of(strategy: ExtractionStrategy) -> &'static str {
+    match strategy {
+        ExtractionStrategy::None => "none",
+        ExtractionStrategy::Discrete => "discrete",
+        ExtractionStrategy::Summary => "summary",
+        ExtractionStrategy::Preferences => "preferences",
+        ExtractionStrategy::Custom => "custom",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_contract::{MessageId, Part, ThreadId};
+    use serde_json::Map;
+    use time::OffsetDateTime;
+
+    use super::*;
+
+    const LEFT: Unextracted = Unextracted {
+        extract_seq: 10,
+        head_seq: 20,
+        path_tokens: 100,
+        after_depth: 10,
+        tokens: 50,
+        quiet: Duration::ZERO,
+    };
+
+    /// Messages after seq 10: `u` of a user, `a` of a model, `t` of a tool.
+    fn said(roles: &str) -> Vec<Message> {
+        let role = |letter| match letter {
+            'u' => Role::User,
+            'a' => Role::Assistant,
+            _ => Role::Tool,
+        };
+        roles
+            .chars()
+            .zip(11..)
+            .map(|(letter, seq)| Message {
+                id: MessageId::new(),
+                thread: ThreadId::new(),
+                parent: None,
+                seq,
+                branch: 1,
+                depth: 1,
+                role: role(letter),
+                name: String::new(),
+                parts: vec![Part::Text("Hello.".to_owned())],
+                metadata: Map::new(),
+                tokens: 1,
+                created: OffsetDateTime::UNIX_EPOCH,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn pieces_are_whole_turns() {
+        let check = |roles: &str, more: bool, is_quiet: bool, expected: Option<(usize, i64)>| {
+            let piece = cut(said(roles), more, is_quiet, &LEFT);
+            let found = piece.map(|piece| (piece.messages.len(), piece.to_seq));
+            assert_eq!(found, expected, "{roles} {more} {is_quiet}");
+        };
+        // A quiet thread has no turn under way.
+        check("uaua", false, true, Some((4, 14)));
+        check("u", false, true, Some((1, 11)));
+        // Otherwise the newest one is.
+        check("uauat", false, false, Some((2, 12)));
+        check("uat", false, false, None);
+        // What does not fit waits from its turn's beginning on.
+        check("uaua", true, true, Some((2, 12)));
+        check("uatatat", true, true, Some((7, 17)));
+        check("uatatat", true, false, Some((7, 17)));
+        // All of it was erased.
+        check("", false, true, Some((0, 20)));
+    }
+
+    #[test]
+    fn what_was_looked_at_is_not_looked_at_again() {
+        let left = Unextracted {
+            extract_seq: 12,
+            ..LEFT
+        };
+        let piece = cut(said("uaua"), false, true, &left).unwrap();
+        assert_eq!(piece.messages.len(), 2);
+    }
 }

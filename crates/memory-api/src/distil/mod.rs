@@ -1,5 +1,6 @@
 //! Distilling: what workers make of threads' messages while nobody waits for it.
 
+pub(crate) mod budget;
 mod cut;
 mod extraction;
 mod make;

@@ -4,7 +4,9 @@ use memory_contract::KeyScope;
 
 /// Calls that read.
 const READ: &[(&str, &str)] = &[
+    ("AdminService", "GetDistilStatus"),
     ("AdminService", "GetIndexStatus"),
+    ("AdminService", "GetModelUsage"),
     ("AdminService", "GetNodeMemoryStatus"),
     ("AdminService", "GetServerInfo"),
     ("AdminService", "ListDeadLetters"),

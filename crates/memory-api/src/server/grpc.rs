@@ -112,7 +112,7 @@ pub(super) fn routes(
         indexer: _,
         indexer_handle,
         secrets,
-        distiller: _,
+        distiller,
     } = parts;
     let about = About {
         embedding_model: embedder
@@ -169,6 +169,8 @@ pub(super) fn routes(
         store: store.clone(),
         index: index.clone(),
         indexer: indexer_handle.clone(),
+        distiller: distiller.clone(),
+        daily_token_budget: config.distill.daily_token_budget,
         about,
     };
     let keys = Keys::new(store.clone(), &config.auth);

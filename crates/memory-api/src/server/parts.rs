@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memory_budget::Tokenizer;
-use memory_distill::{Distiller, Unlimited};
+use memory_distill::Distiller;
 use memory_recall::{
     Backend, Embedder, Index, IndexSchema, IndexState, Indexer, IndexerHandle, Recall, RecallError,
     StoreOutbox, UnavailableIndex, open_index,
@@ -16,6 +16,7 @@ use tokio::time::sleep;
 
 use super::{Roles, ServerError};
 use crate::config::{Config, ConfigError};
+use crate::distil::budget::Budget;
 use crate::health::Health;
 use crate::status::chain;
 
@@ -90,10 +91,10 @@ pub(super) async fn open(
                 Backend::Qdrant
             };
             let index: Arc<dyn Index> = Arc::new(UnavailableIndex::new(backend, reason));
-            return Ok(assemble(config, store, keyring, outbox, None, index, false));
+            return assemble(config, store, keyring, outbox, None, index, false);
         }
     };
-    Ok(assemble(
+    assemble(
         config,
         store,
         keyring,
@@ -101,7 +102,7 @@ pub(super) async fn open(
         embedder,
         index,
         roles.worker,
-    ))
+    )
 }
 
 /// Waits a moment for the index, so that a server that is fine does not begin
@@ -123,7 +124,7 @@ fn assemble(
     embedder: Option<Embedder>,
     index: Arc<dyn Index>,
     works: bool,
-) -> Parts {
+) -> Result<Parts, ServerError> {
     let indexer = outbox.as_ref().filter(|_| works).map(|outbox| {
         Indexer::new(
             Arc::new(StoreOutbox::new(outbox.clone(), store.clone())),
@@ -140,8 +141,8 @@ fn assemble(
         indexer_handle.clone(),
         config.recall.clone(),
     );
-    Parts {
-        distiller: Arc::new(Distiller::new(None, None, Arc::new(Unlimited), None)),
+    Ok(Parts {
+        distiller: distiller(config, &store)?,
         secrets: Secrets::new(store.clone(), keyring),
         store,
         outbox,
@@ -150,7 +151,20 @@ fn assemble(
         recall,
         indexer,
         indexer_handle,
-    }
+    })
+}
+
+/// Models are opened and not called: one that does not answer is no reason not to
+/// start.
+fn distiller(config: &Config, store: &Store) -> Result<Arc<Distiller>, ServerError> {
+    let distill = &config.distill;
+    let longest = distill.calls.total_timeout;
+    let budget = Budget::new(store.clone(), distill.daily_token_budget, longest);
+    // Sentences are compared by their words: vectors would compete with indexing,
+    // and make what is kept depend on how busy the machine is.
+    Distiller::open("distill", distill, Arc::new(budget), None)
+        .map(Arc::new)
+        .map_err(|error| config_error(&error.key, error.problem))
 }
 
 async fn connect(works: bool, config: &StoreConfig) -> Result<Option<Outbox>, StoreError> {

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use memory_contract::proto::admin_service_server::AdminService;
 use memory_contract::proto::{
-    self, GetIndexStatusRequest, GetIndexStatusResponse, GetNodeMemoryStatusRequest,
-    GetNodeMemoryStatusResponse, GetServerInfoRequest, GetServerInfoResponse,
-    ListDeadLettersRequest, ListDeadLettersResponse, ListTransactionsRequest,
-    ListTransactionsResponse, ReindexRequest, ReindexResponse,
+    self, GetDistilStatusRequest, GetDistilStatusResponse, GetIndexStatusRequest,
+    GetIndexStatusResponse, GetModelUsageRequest, GetModelUsageResponse,
+    GetNodeMemoryStatusRequest, GetNodeMemoryStatusResponse, GetServerInfoRequest,
+    GetServerInfoResponse, ListDeadLettersRequest, ListDeadLettersResponse,
+    ListTransactionsRequest, ListTransactionsResponse, ReindexRequest, ReindexResponse,
 };
 use memory_contract::{PageToken, ThreadId, check, duration, limits, timestamp};
+use memory_distill::Distiller;
 use memory_recall::{Index, IndexState, IndexerHandle, LastError};
 use memory_store::{
     DeadLetter, DeadSubject, NodeStatus, Objects, Store, Transaction, TransactionQuery,
@@ -28,6 +30,9 @@ pub(crate) struct Admin {
     pub(crate) store: Store,
     pub(crate) index: Arc<dyn Index>,
     pub(crate) indexer: Option<IndexerHandle>,
+    pub(crate) distiller: Arc<Distiller>,
+    /// 0: no bound.
+    pub(crate) daily_token_budget: u64,
     pub(crate) about: About,
 }
 
@@ -82,6 +87,20 @@ impl AdminService for Admin {
         request: Request<GetNodeMemoryStatusRequest>,
     ) -> Result<Response<GetNodeMemoryStatusResponse>, Status> {
         Ok(Response::new(self.node_status(request).await?))
+    }
+
+    async fn get_distil_status(
+        &self,
+        request: Request<GetDistilStatusRequest>,
+    ) -> Result<Response<GetDistilStatusResponse>, Status> {
+        Ok(Response::new(self.distil_status(request).await?))
+    }
+
+    async fn get_model_usage(
+        &self,
+        request: Request<GetModelUsageRequest>,
+    ) -> Result<Response<GetModelUsageResponse>, Status> {
+        Ok(Response::new(self.model_usage(request).await?))
     }
 }
 

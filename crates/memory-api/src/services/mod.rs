@@ -13,6 +13,7 @@ mod keys;
 mod ledger;
 mod memories;
 mod messages;
+mod models;
 mod nodes;
 mod observations;
 mod plans;

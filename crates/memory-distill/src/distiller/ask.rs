@@ -154,7 +154,8 @@ impl<'a> Asking<'a> {
         if !prompt.json && is_refusal(text) {
             return Err(self.failed(ModelError::Refused));
         }
-        Ok(text.to_owned())
+        // No text that is kept may have one.
+        Ok(text.replace('\0', ""))
     }
 
     /// Tokens that are left for material beside a prompt's frame and what else

@@ -7,13 +7,14 @@ mod material;
 mod tests;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use memory_contract::{ExtractionStrategy, TenantId};
 
-use crate::model::{Ledger, Reliable, TextModel, Usage, open_model};
+use crate::model::{Health, Ledger, Reliable, TextModel, Usage, open_model};
 use crate::{
     ConfigError, DistillConfig, DistillError, Extractive, FACT_CHARS, Fact, FactKind, KnownFact,
-    ModelConfig, SentenceVectors, Source, SummaryPrompt, supersedes,
+    ModelConfig, Provider, SentenceVectors, Source, SummaryPrompt, supersedes,
 };
 
 /// The smallest budget of a text, in tokens.
@@ -68,7 +69,7 @@ pub struct Dropped {
     pub without_evidence: usize,
     /// They have no text, or one of more than [`FACT_CHARS`] characters.
     pub too_long_or_empty: usize,
-    /// They say what another one says, or what was known.
+    /// They say what another one says.
     pub duplicates: usize,
 }
 
@@ -94,6 +95,50 @@ pub struct Distiller {
     ledger: Arc<dyn Ledger>,
     extractive: Extractive,
     summary_prompt: SummaryPrompt,
+    providers: [Provider; 2],
+    dropped: AtomicU64,
+    malformed: AtomicU64,
+}
+
+/// What a model is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Summaries and facts.
+    Generation,
+    /// Observations and reflections.
+    Observation,
+}
+
+impl Purpose {
+    /// The name, lower case.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Generation => "generation",
+            Self::Observation => "observation",
+        }
+    }
+}
+
+/// Who does what, and how it is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelReport {
+    /// What it is for.
+    pub purpose: Purpose,
+    /// Who answers; [`Provider::None`] is the extractive distiller.
+    pub provider: Provider,
+    /// The model's name; empty for the extractive distiller.
+    pub model: String,
+    /// How it is doing.
+    pub health: Health,
+}
+
+/// What models gave that could not be used, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Facts that no message proves.
+    pub dropped_facts: u64,
+    /// Answers that could not be read, even when asked again.
+    pub malformed_answers: u64,
 }
 
 impl Distiller {
@@ -117,8 +162,10 @@ impl Distiller {
             Ok(Some(Arc::new(reliable) as Arc<dyn TextModel>))
         };
         let generation = open("generation", &config.generation)?;
-        let observer = match &config.observer {
+        let beside = config.observer.beside(&config.generation);
+        let observer = match &beside {
             Some(observer) => open("observer", observer)?,
+            // The same one: its limits and its breaker hold for both uses.
             None => generation.clone(),
         };
         let summary_prompt = match &config.summary_prompt {
@@ -130,6 +177,8 @@ impl Distiller {
         };
         let mut distiller = Self::new(generation, observer, ledger, vectors);
         distiller.summary_prompt = summary_prompt;
+        let provider = config.generation.provider;
+        distiller.providers = [provider, beside.map_or(provider, |model| model.provider)];
         Ok(distiller)
     }
 
@@ -150,6 +199,38 @@ impl Distiller {
             ledger,
             extractive,
             summary_prompt: SummaryPrompt::default(),
+            providers: [Provider::None; 2],
+            dropped: AtomicU64::new(0),
+            malformed: AtomicU64::new(0),
+        }
+    }
+
+    /// Who does the work, and how it is doing in this process.
+    pub fn models(&self) -> [ModelReport; 2] {
+        let report = |purpose, model: &Option<Arc<dyn TextModel>>, provider| ModelReport {
+            purpose,
+            provider,
+            model: model
+                .as_ref()
+                .map(|model| model.about().name.clone())
+                .unwrap_or_default(),
+            health: model
+                .as_ref()
+                .map(|model| model.health())
+                .unwrap_or_default(),
+        };
+        let [generation, observer] = self.providers;
+        [
+            report(Purpose::Generation, &self.generation, generation),
+            report(Purpose::Observation, &self.observer, observer),
+        ]
+    }
+
+    /// What models gave that could not be used, since the start.
+    pub fn tally(&self) -> Tally {
+        Tally {
+            dropped_facts: self.dropped.load(Ordering::Relaxed),
+            malformed_answers: self.malformed.load(Ordering::Relaxed),
         }
     }
 
@@ -263,7 +344,9 @@ impl Distiller {
             | ExtractionStrategy::Custom => {}
         }
         if let Some(asking) = self.asking(&self.generation, tenant, method) {
-            return asking.facts(extraction).await;
+            let answered = asking.facts(extraction).await;
+            self.count(&answered);
+            return answered;
         }
         let mut extracted = Extracted::default();
         extracted.add(Extracted {
@@ -277,6 +360,20 @@ impl Distiller {
             fact.supersedes = untrue.map(|known| known.id.clone()).collect();
         }
         Ok(extractive(extracted))
+    }
+
+    fn count(&self, answered: &Result<Distilled<Extracted>, DistillError>) {
+        match answered {
+            Ok(distilled) => {
+                let dropped = distilled.value.dropped.without_evidence;
+                let dropped = u64::try_from(dropped).unwrap_or(u64::MAX);
+                self.dropped.fetch_add(dropped, Ordering::Relaxed);
+            }
+            Err(DistillError::Malformed { .. }) => {
+                self.malformed.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(DistillError::Model { .. } | DistillError::BudgetTooSmall { .. }) => {}
+        }
     }
 
     /// The running summary as one fact, which takes the place of the one before.

@@ -8,6 +8,29 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+/// Whether calls are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BreakerState {
+    /// They are.
+    #[default]
+    Closed,
+    /// None is, after failures.
+    Open,
+    /// One is, to see whether the model is there again.
+    HalfOpen,
+}
+
+impl BreakerState {
+    /// The name, lower case.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+            Self::HalfOpen => "half_open",
+        }
+    }
+}
+
 /// What it knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -70,6 +93,14 @@ impl Breaker {
             round: *round,
             reported: false,
         })
+    }
+
+    pub(super) fn state(&self, now: Instant) -> BreakerState {
+        match self.lock().0 {
+            State::Closed { .. } => BreakerState::Closed,
+            State::Open { until } if now < until => BreakerState::Open,
+            State::Open { .. } | State::Trying => BreakerState::HalfOpen,
+        }
     }
 
     fn report(&self, round: u64, outcome: Outcome, now: Instant) {

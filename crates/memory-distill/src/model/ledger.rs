@@ -18,10 +18,23 @@ pub trait Ledger: Send + Sync {
     /// where that cannot be known.
     async fn reserve(&self, tenant: &TenantId, tokens: u64) -> Result<Reservation, LedgerError>;
 
-    /// Replaces what was set aside by what was spent. A reservation that is never
-    /// settled, because its process died, is for the ledger to let go of after
-    /// some time; a failure to settle is the ledger's to log.
-    async fn settle(&self, tenant: &TenantId, reservation: Reservation, spent: u64);
+    /// Replaces what was set aside by what was spent; `None`: the model was not
+    /// asked. A reservation that is never settled, because its process died, is
+    /// for the ledger to let go of after some time; a failure to settle is the
+    /// ledger's to log.
+    async fn settle(&self, tenant: &TenantId, reservation: Reservation, call: Option<Call>);
+}
+
+/// A call that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The name of the model that was asked.
+    pub model: String,
+    /// What it cost.
+    pub usage: Usage,
+    /// Whether it gave nothing to use: an error, or an answer that is empty, cut
+    /// or a refusal.
+    pub failed: bool,
 }
 
 /// Tokens that are set aside.
@@ -57,7 +70,7 @@ impl Ledger for Unlimited {
         })
     }
 
-    async fn settle(&self, _: &TenantId, _: Reservation, _: u64) {}
+    async fn settle(&self, _: &TenantId, _: Reservation, _: Option<Call>) {}
 }
 
 /// Asks a model on a tenant's account, and tells what the answer cost: as the
@@ -81,21 +94,35 @@ pub(crate) async fn metered(
             LedgerError::Spent => ModelError::BudgetSpent,
             LedgerError::Unavailable => ModelError::LedgerUnavailable,
         })?;
+    let call = |usage: Usage, failed: bool| Call {
+        model: model.about().name.clone(),
+        usage,
+        failed,
+    };
     match model.generate(prompt).await {
         Ok(answer) => {
             let usage = answer.usage.unwrap_or_else(|| Usage {
                 input_tokens,
                 output_tokens: u64::try_from(tokenizer.count(&answer.said)).unwrap_or(0),
             });
-            ledger.settle(tenant, reservation, usage.total()).await;
+            let call = call(usage, answer.text().is_err());
+            ledger.settle(tenant, reservation, Some(call)).await;
             Ok((answer, usage))
         }
         Err(error) => {
-            let spent = match error {
+            let input_tokens = match error {
                 ModelError::Timeout { .. } => input_tokens,
                 _ => 0,
             };
-            ledger.settle(tenant, reservation, spent).await;
+            let usage = Usage {
+                input_tokens,
+                output_tokens: 0,
+            };
+            let call = match error {
+                ModelError::BreakerOpen { .. } => None,
+                _ => Some(call(usage, true)),
+            };
+            ledger.settle(tenant, reservation, call).await;
             Err(error)
         }
     }

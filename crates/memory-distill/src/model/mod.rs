@@ -11,8 +11,9 @@ use memory_budget::Tokenizer;
 
 use crate::ModelError;
 
+pub use breaker::BreakerState;
 pub(crate) use ledger::metered;
-pub use ledger::{Ledger, LedgerError, Reservation, Unlimited};
+pub use ledger::{Call, Ledger, LedgerError, Reservation, Unlimited};
 pub use provider::open_model;
 pub use reliable::Reliable;
 
@@ -28,6 +29,20 @@ pub trait TextModel: Send + Sync {
     /// # Errors
     /// Any [`ModelError`] but those of [`Answer::text`].
     async fn generate(&self, prompt: &Prompt) -> Result<Answer, ModelError>;
+
+    /// How it is doing.
+    fn health(&self) -> Health {
+        Health::default()
+    }
+}
+
+/// How a model is doing in this process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// Whether it is asked.
+    pub breaker: BreakerState,
+    /// What went wrong last; `None`: nothing.
+    pub last_error: Option<ModelError>,
 }
 
 /// Which model it is, and what it takes.

@@ -43,7 +43,13 @@ pub fn open_model(
         .clone()
         .filter(|key| !key.expose_secret().trim().is_empty());
     let (adapter, usual) = match config.provider {
-        Provider::None => return Ok(None),
+        Provider::None if config.model.trim().is_empty() => return Ok(None),
+        Provider::None => {
+            return Err(wrong(
+                "provider",
+                "set who answers for the model, or leave the model unset".to_owned(),
+            ));
+        }
         Provider::Openai => (AdapterKind::OpenAI, Some("https://api.openai.com/v1/")),
         Provider::OpenaiCompatible => (AdapterKind::OpenAI, None),
         Provider::Anthropic => (

@@ -1,7 +1,7 @@
 //! A model whose calls end well: bounded in number and in time, tried again
 //! where that may help, and not made at all while the model is out of order.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use backon::{ExponentialBuilder, Retryable};
@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::breaker::{Breaker, Outcome};
-use super::{About, Answer, Prompt, TextModel};
+use super::{About, Answer, Health, Prompt, TextModel};
 use crate::{CallsConfig, ConfigError, ModelError};
 
 /// Wraps a model. Cheap to share; each model has its own.
@@ -18,6 +18,7 @@ pub struct Reliable {
     calls: CallsConfig,
     permits: Semaphore,
     breaker: Breaker,
+    last_error: Mutex<Option<ModelError>>,
 }
 
 impl Reliable {
@@ -52,6 +53,7 @@ impl Reliable {
             permits: Semaphore::new(calls.max_concurrent.min(Semaphore::MAX_PERMITS)),
             breaker: Breaker::new(calls.breaker_failures, calls.breaker_pause),
             calls: calls.clone(),
+            last_error: Mutex::default(),
         })
     }
 
@@ -71,6 +73,15 @@ impl Reliable {
             Ok(_) | Err(_) => Outcome::Good,
         };
         permit.report(outcome, Instant::now());
+        let wrong = answer
+            .as_ref()
+            .map_or_else(|error| Some(error.clone()), |answer| answer.text().err());
+        if let Some(wrong) = wrong {
+            *self
+                .last_error
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = Some(wrong);
+        }
         answer
     }
 }
@@ -108,5 +119,13 @@ impl TextModel for Reliable {
                     .filter(|pause| Instant::now() + *pause < end)
             })
             .await
+    }
+
+    fn health(&self) -> Health {
+        let last_error = self.last_error.lock();
+        Health {
+            breaker: self.breaker.state(Instant::now()),
+            last_error: last_error.unwrap_or_else(PoisonError::into_inner).clone(),
+        }
     }
 }

@@ -14,8 +14,8 @@ use memory_contract::{
     ToolResult,
 };
 use memory_distill::{
-    About, Answer, Distiller, Extraction, Finish, KnownFact, Ledger, LedgerError, ModelConfig,
-    ModelError, Prompt, Provider, Reservation, Source, TextModel, Unlimited, Usage,
+    About, Answer, Call, Distiller, Extraction, Finish, KnownFact, Ledger, LedgerError,
+    ModelConfig, ModelError, Prompt, Provider, Reservation, Source, TextModel, Unlimited, Usage,
 };
 use serde_json::{Map, Value};
 use time::macros::datetime;
@@ -272,7 +272,8 @@ impl Ledger for Purse {
         })
     }
 
-    async fn settle(&self, _: &TenantId, reservation: Reservation, spent: u64) {
+    async fn settle(&self, _: &TenantId, reservation: Reservation, call: Option<Call>) {
+        let spent = call.map_or(0, |call| call.usage.total());
         let back = i64::try_from(reservation.tokens).unwrap() - i64::try_from(spent).unwrap();
         *self.left.lock().unwrap() += back;
         self.settled.lock().unwrap().push(spent);

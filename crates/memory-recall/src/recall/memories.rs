@@ -50,8 +50,6 @@ impl Shared {
         }
         ranked.retain(|one| one.score >= query.min_score);
         let memories = self.read_memories(tenant, query, ranked).await?;
-        let used: Vec<&Memory> = memories.iter().map(|found| &found.memory).collect();
-        self.source.memories_used(tenant, &used);
         Ok(FoundMemories {
             memories,
             degradations,

@@ -142,7 +142,35 @@ impl Recall {
         tenant: &TenantId,
         query: &MemoryQuery,
     ) -> Result<FoundMemories, RecallError> {
+        let found = self.shared.memories(tenant, query).await?;
+        let used: Vec<_> = found.memories.iter().map(|found| &found.memory).collect();
+        self.shared.source.memories_used(tenant, &used);
+        Ok(found)
+    }
+
+    /// As [`Recall::memories`], for whoever compares and does not use: what is
+    /// found does not count as used.
+    ///
+    /// # Errors
+    /// As [`Recall::recall`].
+    pub async fn compare_memories(
+        &self,
+        tenant: &TenantId,
+        query: &MemoryQuery,
+    ) -> Result<FoundMemories, RecallError> {
         self.shared.memories(tenant, query).await
+    }
+
+    /// The vectors of texts, in their order, at the low priority of indexing;
+    /// `None` without an embedding model.
+    ///
+    /// # Errors
+    /// [`RecallError::EmbedderStopped`], [`RecallError::EmbeddingFailed`].
+    pub async fn vectors(&self, texts: Vec<String>) -> Result<Option<Vec<Vec<f32>>>, RecallError> {
+        match &self.shared.embedder {
+            Some(embedder) => embedder.documents(texts).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// The best matches alone.

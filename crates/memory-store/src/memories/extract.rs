@@ -1,5 +1,7 @@
 //! Storing what was extracted from messages, once.
 
+use std::time::Duration;
+
 use memory_contract::{MemoryId, MemoryType, MessageId, TenantId, ThreadId};
 use serde_json::Value;
 use time::OffsetDateTime;
@@ -9,7 +11,7 @@ use super::{Item, revision};
 use crate::{
     Revision, Store, StoreError,
     query::{Params, query},
-    rows::{column, only, unknown_status},
+    rows::{column, id as id_of, only, unknown_status},
 };
 
 /// Something that was extracted.
@@ -64,7 +66,74 @@ pub struct Extracted {
     pub revision: Revision,
 }
 
+/// What of the path to a thread's head nobody has looked at for facts, all of one
+/// moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unextracted {
+    /// The seq up to which somebody has.
+    pub extract_seq: i64,
+    /// The head's seq; up to `extract_seq`, nothing is left.
+    pub head_seq: i64,
+    /// Tokens from the root to the head.
+    pub path_tokens: i64,
+    /// What is left is deeper than this.
+    pub after_depth: i32,
+    /// Its tokens, with those of messages that were erased.
+    pub tokens: i64,
+    /// How long ago the head was appended.
+    pub quiet: Duration,
+}
+
 impl Store {
+    /// What of a thread nobody has looked at for facts.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`.
+    pub async fn unextracted(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+    ) -> Result<Unextracted, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
+        let unextracted = query!("memories/unextracted");
+        let found = self.pool.within(tenant, unextracted, params).await?;
+        let row = found.first().ok_or(StoreError::ThreadNotFound)?;
+        Ok(Unextracted {
+            extract_seq: column(row, 0)?,
+            head_seq: column(row, 1)?,
+            path_tokens: column(row, 2)?,
+            after_depth: column(row, 3)?,
+            tokens: column(row, 4)?,
+            quiet: Duration::try_from_secs_f64(column(row, 5)?).unwrap_or_default(),
+        })
+    }
+
+    /// The memory that sums up a thread, as the summary strategy keeps one.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn summary_memory(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+    ) -> Result<Option<(MemoryId, String)>, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
+        let summary = query!("memories/summary_of_thread");
+        let found = self.pool.within(tenant, summary, params).await?;
+        let read = |row| Ok((id_of(row, 0)?, column(row, 1)?));
+        found.first().map(read).transpose()
+    }
+
+    /// How many memories wait for the index.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn waiting_memories(&self, tenant: &TenantId) -> Result<i64, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str()];
+        let waiting = query!("memories/waiting");
+        column(&only(self.pool.within(tenant, waiting, params).await?)?, 0)
+    }
+
     /// Stores what was extracted from a stretch of a thread for the thread's app
     /// and user, in one transaction, and moves the thread on: done again, or by
     /// another worker, it changes nothing.

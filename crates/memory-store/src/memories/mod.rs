@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::{Revision, Store, StoreError, words};
 
-pub use extract::{Extracted, Extraction, Fact};
+pub use extract::{Extracted, Extraction, Fact, Unextracted};
 pub use forget::{Forget, Forgotten};
 pub use indexing::MemoryRecord;
 pub use read::{MemoryMatch, MemoryWithHistory};

@@ -24,5 +24,6 @@ mod plans;
 mod queries;
 mod recall;
 mod threads;
+mod usage;
 mod windows;
 mod world;

@@ -86,3 +86,18 @@ pub struct VerifyArgs {
     #[command(flatten)]
     pub client: ClientArgs,
 }
+
+/// `recollect usage`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  recollect usage
+  recollect usage --days 7 --json")]
+pub struct UsageArgs {
+    /// Days up to today (UTC).
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(i32).range(1..=366))]
+    pub days: i32,
+    /// The server.
+    #[command(flatten)]
+    pub client: ClientArgs,
+}

@@ -17,7 +17,7 @@ pub use client::{
     WatchArgs,
 };
 pub use context::{ContextArgs, ModeArg};
-pub use distil::{ObservationsArgs, SummaryArgs, VerifyArgs};
+pub use distil::{ObservationsArgs, SummaryArgs, UsageArgs, VerifyArgs};
 pub use keys::{CreateKeyArgs, KeyNameArgs, KeyScopeArg, KeysArgs, KeysCommand, ListKeysArgs};
 pub use memory::{
     AddMemoryArgs, ForgetMemoriesArgs, ListMemoriesArgs, MemoryArgs, MemoryCommand, MemoryIdArgs,
@@ -96,6 +96,8 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Tell how the server and its index are doing.
     Status(ClientArgs),
+    /// Tell what language models have cost, by day and model.
+    Usage(UsageArgs),
     /// Check the set-up, and say how to mend what is wrong.
     Doctor(DoctorArgs),
     /// Print the effective configuration, with the source of each value.

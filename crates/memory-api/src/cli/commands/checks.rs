@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use memory_api::Config;
+use memory_distill::{ModelConfig, Provider};
 use memory_recall::{BackendChoice, EmbedderKind, ModelPrecision};
 use memory_store::Objects;
 use serde::Serialize;
@@ -152,6 +153,24 @@ pub fn model(config: &Config) -> Vec<Finding> {
         ),
     };
     vec![model, runtime(config)]
+}
+
+/// Who summarises, observes and extracts. Nobody is called: that would cost
+/// something.
+pub fn distilling(config: &Config) -> Finding {
+    let generation = &config.distill.generation;
+    let observer = config.distill.observer.beside(generation);
+    let observer = observer.as_ref().unwrap_or(generation);
+    let named = |model: &ModelConfig| match model.provider {
+        Provider::None => "the extractive distiller, which needs no model".to_owned(),
+        provider => format!("{} ({})", model.model, provider.as_str()),
+    };
+    let (one, other) = (named(generation), named(observer));
+    let found = match one == other {
+        true => format!("by {one}"),
+        false => format!("by {one}; observations by {other}"),
+    };
+    Finding::ok("summaries and facts", found)
 }
 
 fn runtime(config: &Config) -> Finding {

@@ -38,6 +38,7 @@ pub async fn run(file: Option<PathBuf>, args: DoctorArgs) -> Result<(), Failure>
         database_checks::database(&config, args.postgres_bin.as_deref(), &args.data_dir).await,
     );
     findings.extend(checks::model(&config));
+    findings.push(checks::distilling(&config));
     findings.push(checks::index(&config, &args.data_dir).await);
     findings.push(checks::objects(&config, &args.data_dir).await);
     findings.push(checks::port(

@@ -18,6 +18,7 @@ pub mod serve;
 pub mod status;
 pub mod summary;
 pub mod threads;
+pub mod usage;
 pub mod verify;
 pub mod watch;
 

@@ -1,6 +1,9 @@
 //! `recollect status`.
 
-use memory_contract::proto::{GetIndexStatusRequest, GetServerInfoRequest, IndexState};
+use memory_contract::proto::{
+    GetDistilStatusRequest, GetDistilStatusResponse, GetIndexStatusRequest, GetServerInfoRequest,
+    IndexState, ModelStatus,
+};
 
 use crate::cli::args::ClientArgs;
 use crate::cli::client::Client;
@@ -13,19 +16,24 @@ use crate::cli::output::{JsonLines, Table, clock};
 /// When the server cannot be reached or refuses.
 pub async fn run(args: ClientArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.server).await?;
-    let (mut info, mut index) = (client.admin(), client.admin());
-    let (info, index) = tokio::join!(
+    let (mut info, mut index, mut distil) = (client.admin(), client.admin(), client.admin());
+    let (info, index, distil) = tokio::join!(
         info.get_server_info(GetServerInfoRequest {}),
         index.get_index_status(GetIndexStatusRequest {}),
+        distil.get_distil_status(GetDistilStatusRequest {}),
     );
     let info = info.map_err(|status| client.failure(&status))?.into_inner();
     let index = index
+        .map_err(|status| client.failure(&status))?
+        .into_inner();
+    let distil = distil
         .map_err(|status| client.failure(&status))?
         .into_inner();
     if args.json {
         let mut lines = JsonLines::stdout();
         lines.write("GetServerInfoResponse", &info)?;
         lines.write("GetIndexStatusResponse", &index)?;
+        lines.write("GetDistilStatusResponse", &distil)?;
         return lines.finish();
     }
     let state = match index.state() {
@@ -34,9 +42,7 @@ pub async fn run(args: ClientArgs) -> Result<(), Failure> {
         IndexState::Unavailable => "does not answer; recall is degraded, history works",
         IndexState::Unspecified => "?",
     };
-    let lag = index
-        .lag
-        .map_or(0.0, |lag| lag.seconds as f64 + f64::from(lag.nanos) / 1e9);
+    let lag = seconds(index.lag.as_ref());
     let mut table = Table::new(&["What", "How"]);
     let mut row = |what: &str, how: String| table.row([what.to_owned(), how]);
     row("version", info.version);
@@ -68,5 +74,66 @@ pub async fn run(args: ClientArgs) -> Result<(), Failure> {
             ),
         );
     }
+    distilling(distil, &mut row);
     table.print()
+}
+
+/// What is distilled, and by whom.
+fn distilling(distil: GetDistilStatusResponse, row: &mut impl FnMut(&str, String)) {
+    let lag = seconds(distil.lag.as_ref());
+    let GetDistilStatusResponse {
+        models,
+        waiting_thread_count,
+        lag: _,
+        failing_thread_count,
+        last_error,
+        waiting_memory_count,
+        dropped_fact_count,
+        malformed_answer_count,
+    } = distil;
+    for model in models {
+        let ModelStatus {
+            purpose,
+            provider,
+            model,
+            breaker,
+            last_error,
+        } = model;
+        let what = match purpose.as_str() {
+            "generation" => "summaries and facts",
+            "observation" => "observations",
+            other => other,
+        };
+        let mut how = match model.is_empty() {
+            true => format!("{provider}, no model"),
+            false => format!("{model} ({provider})"),
+        };
+        if breaker != "closed" {
+            how.push_str(&format!(", left alone ({breaker})"));
+        }
+        if !last_error.is_empty() {
+            how.push_str(&format!("; last: {last_error}"));
+        }
+        row(what, how);
+    }
+    row(
+        "threads to distil",
+        format!(
+            "{waiting_thread_count}, the oldest due for {lag:.1} s, {failing_thread_count} failing"
+        ),
+    );
+    if !last_error.is_empty() {
+        row("last error in distilling", last_error);
+    }
+    row("memories to index", waiting_memory_count.to_string());
+    if dropped_fact_count + malformed_answer_count > 0 {
+        row(
+            "useless from models",
+            format!("{malformed_answer_count} answers, {dropped_fact_count} facts"),
+        );
+    }
+}
+
+fn seconds(lag: Option<&prost_types::Duration>) -> f64 {
+    lag.map_or(0.0, |lag| lag.seconds as f64 + f64::from(lag.nanos) / 1e9)
 }

@@ -1,0 +1,62 @@
+//! `recollect usage`.
+
+use memory_contract::proto::{GetModelUsageRequest, ModelUsage};
+
+use crate::cli::args::UsageArgs;
+use crate::cli::client::Client;
+use crate::cli::failure::Failure;
+use crate::cli::output::{JsonLines, Table};
+
+/// Tells what models have cost.
+///
+/// # Errors
+/// When the server cannot be reached or refuses.
+pub async fn run(args: UsageArgs) -> Result<(), Failure> {
+    let UsageArgs {
+        days,
+        client: connection,
+    } = args;
+    let client = Client::connect(&connection.server).await?;
+    let answer = client
+        .admin()
+        .get_model_usage(GetModelUsageRequest { days })
+        .await
+        .map_err(|status| client.failure(&status))?
+        .into_inner();
+    if connection.json {
+        let mut lines = JsonLines::stdout();
+        lines.write("GetModelUsageResponse", &answer)?;
+        return lines.finish();
+    }
+    let mut table = Table::new(&[
+        "Day (UTC)!",
+        "Model",
+        "Calls>",
+        "Of no use>",
+        "Tokens in>",
+        "Tokens out>",
+    ]);
+    for usage in answer.usage {
+        let ModelUsage {
+            day,
+            model,
+            call_count,
+            failed_count,
+            input_tokens,
+            output_tokens,
+        } = usage;
+        let numbers = [call_count, failed_count, input_tokens, output_tokens];
+        let [calls, failed, input, output] = numbers.map(|number| number.to_string());
+        table.row([day, model, calls, failed, input, output]);
+    }
+    match table.is_empty() {
+        true => println!("No model has been asked."),
+        false => table.print()?,
+    }
+    let budget = match answer.daily_token_budget {
+        0 => "no bound".to_owned(),
+        tokens => format!("a budget of {tokens}"),
+    };
+    println!("{} tokens today, of {budget}", answer.tokens_today);
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! What is distilled, by which models, and what these cost.
+
+use memory_contract::proto::{
+    self, GetDistilStatusRequest, GetDistilStatusResponse, GetModelUsageRequest,
+    GetModelUsageResponse,
+};
+use memory_contract::{Invalid, duration};
+use memory_distill::{ModelReport, Provider, Tally};
+use memory_store::{DistilStats, ModelUsage};
+use tonic::Request;
+
+use super::admin::Admin;
+use crate::error::ApiError;
+use crate::layers::tenant_of;
+
+/// Days of a ledger that nobody asked otherwise for, and the most of them.
+const DAYS: i32 = 30;
+const MOST_DAYS: i32 = 366;
+
+impl Admin {
+    pub(super) async fn distil_status(
+        &self,
+        request: Request<GetDistilStatusRequest>,
+    ) -> Result<GetDistilStatusResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let GetDistilStatusRequest {} = request.into_inner();
+        let (stats, memories) = tokio::try_join!(
+            self.store.distil_stats(&tenant),
+            self.store.waiting_memories(&tenant)
+        )?;
+        let DistilStats {
+            waiting,
+            lag,
+            failing,
+            last_error,
+        } = stats;
+        let Tally {
+            dropped_facts,
+            malformed_answers,
+        } = self.distiller.tally();
+        Ok(GetDistilStatusResponse {
+            models: self.distiller.models().map(model).into(),
+            waiting_thread_count: waiting,
+            lag: Some(duration(lag)),
+            failing_thread_count: failing,
+            last_error,
+            waiting_memory_count: memories,
+            dropped_fact_count: number(dropped_facts),
+            malformed_answer_count: number(malformed_answers),
+        })
+    }
+
+    pub(super) async fn model_usage(
+        &self,
+        request: Request<GetModelUsageRequest>,
+    ) -> Result<GetModelUsageResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let GetModelUsageRequest { days } = request.into_inner();
+        let days = match days {
+            ..0 => return Err(Invalid::new("days", "must not be negative").into()),
+            0 => DAYS,
+            1.. => days.min(MOST_DAYS),
+        };
+        let usage = self.store.model_usage(&tenant, days).await?;
+        let today = usage.iter().filter(|one| one.is_today);
+        let tokens_today = today.fold(0_i64, |sum, one| {
+            sum.saturating_add(one.input_tokens)
+                .saturating_add(one.output_tokens)
+        });
+        Ok(GetModelUsageResponse {
+            usage: usage.into_iter().map(used).collect(),
+            daily_token_budget: number(self.daily_token_budget),
+            tokens_today,
+        })
+    }
+}
+
+fn model(report: ModelReport) -> proto::ModelStatus {
+    let ModelReport {
+        purpose,
+        provider,
+        model,
+        health,
+    } = report;
+    proto::ModelStatus {
+        purpose: purpose.as_str().to_owned(),
+        provider: match provider {
+            Provider::None => "extractive",
+            named => named.as_str(),
+        }
+        .to_owned(),
+        model,
+        breaker: health.breaker.as_str().to_owned(),
+        last_error: health
+            .last_error
+            .map(|error| error.to_string())
+            .unwrap_or_default(),
+    }
+}
+
+fn used(usage: ModelUsage) -> proto::ModelUsage {
+    let ModelUsage {
+        day,
+        model,
+        calls,
+        failed,
+        input_tokens,
+        output_tokens,
+        is_today: _,
+    } = usage;
+    proto::ModelUsage {
+        day,
+        model,
+        call_count: calls,
+        failed_count: failed,
+        input_tokens,
+        output_tokens,
+    }
+}
+
+fn number(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

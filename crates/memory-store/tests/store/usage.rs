@@ -1,0 +1,216 @@
+//! What models cost, and what of a thread nobody has looked at for facts.
+
+use std::time::Duration;
+
+use memory_contract::{Parent, Role, TenantId};
+use memory_store::{Extraction, ModelCall, StoreError, Unextracted};
+use uuid::Uuid;
+
+use crate::world::{World, after, tenant};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+fn call(model: &str, failed: bool, input_tokens: u64, output_tokens: u64) -> ModelCall<'_> {
+    ModelCall {
+        model,
+        failed,
+        input_tokens,
+        output_tokens,
+    }
+}
+
+impl World {
+    /// Sets tokens of a budget of 1,000 aside.
+    async fn reserve(&self, tokens: u64, keep: Duration) -> Option<Uuid> {
+        let id = Uuid::now_v7();
+        let reserved = self
+            .store
+            .reserve_tokens(&self.tenant, id, tokens, 1_000, keep);
+        reserved.await.unwrap().then_some(id)
+    }
+
+    async fn settle(&self, tenant: &TenantId, id: Uuid, call: Option<ModelCall<'_>>) {
+        self.store.settle_tokens(tenant, id, call).await.unwrap();
+    }
+
+    async fn left(&self, thread: memory_contract::ThreadId) -> Unextracted {
+        self.store.unextracted(&self.tenant, thread).await.unwrap()
+    }
+}
+
+#[tokio::test]
+async fn calls_at_the_same_time_do_not_spend_the_same_tokens() {
+    let world = World::new().await;
+    let asked = (0..20).map(|_| world.reserve(300, HOUR));
+    let reserved: Vec<_> = futures::future::join_all(asked).await;
+    let reserved: Vec<Uuid> = reserved.into_iter().flatten().collect();
+    assert_eq!(reserved.len(), 3);
+    // One cost less than was set aside, one was not made.
+    let cheap = Some(call("m", false, 40, 10));
+    world.settle(&world.tenant, reserved[0], cheap).await;
+    world.settle(&world.tenant, reserved[1], None).await;
+    // 50 are spent, 300 set aside.
+    assert_eq!(world.reserve(651, HOUR).await, None);
+    assert!(world.reserve(650, HOUR).await.is_some());
+    // Another tenant has a budget of its own.
+    let mut world = world;
+    world.tenant = tenant("b");
+    assert!(world.reserve(1_000, HOUR).await.is_some());
+}
+
+#[tokio::test]
+async fn what_a_dead_process_has_set_aside_comes_back() {
+    let world = World::new().await;
+    assert!(world.reserve(1_000, Duration::ZERO).await.is_some());
+    let late = world.reserve(1_000, HOUR).await.unwrap();
+    assert_eq!(world.reserve(1, HOUR).await, None);
+    // Settled once it was let go of, it still counts; settled twice, it does twice:
+    // each time something was spent.
+    world
+        .settle(&world.tenant, late, Some(call("m", true, 7, 0)))
+        .await;
+    world
+        .settle(&world.tenant, late, Some(call("m", false, 7, 1)))
+        .await;
+    let usage = world.store.model_usage(&world.tenant, 1).await.unwrap();
+    let [usage] = &usage[..] else {
+        panic!("{usage:?}")
+    };
+    assert_eq!((usage.calls, usage.failed), (2, 1));
+    assert_eq!((usage.input_tokens, usage.output_tokens), (14, 1));
+    assert!(usage.is_today);
+}
+
+#[tokio::test]
+async fn usage_is_listed_by_day_and_model_for_its_tenant_alone() {
+    let world = World::new().await;
+    for model in ["b", "a", "b"] {
+        world
+            .settle(&world.tenant, Uuid::nil(), Some(call(model, false, 1, 2)))
+            .await;
+    }
+    world
+        .settle(&tenant("b"), Uuid::nil(), Some(call("c", false, 1, 2)))
+        .await;
+    let owner = world.owner().await;
+    owner
+        .batch_execute(
+            "INSERT INTO recollect.model_usage (tenant_id, day, model, call_count)
+             SELECT 'a', recollect.ledger_day() - age, 'old', 9 FROM unnest(ARRAY[1, 2, 400]) AS age",
+        )
+        .await
+        .unwrap();
+    let list = async |days| {
+        let usage = world.store.model_usage(&world.tenant, days).await.unwrap();
+        let told = usage
+            .into_iter()
+            .map(|one| (one.model, one.calls, one.is_today));
+        told.collect::<Vec<_>>()
+    };
+    let today = [("a".to_owned(), 1, true), ("b".to_owned(), 2, true)];
+    assert_eq!(list(1).await, today);
+    let old = ("old".to_owned(), 9, false);
+    assert_eq!(list(2).await[2..], [old.clone()]);
+    assert_eq!(list(366).await[2..], [old.clone(), old]);
+    // What nobody can ask for goes with the first call of a day.
+    world
+        .settle(&world.tenant, Uuid::nil(), Some(call("new", false, 1, 2)))
+        .await;
+    let rows = owner
+        .query("SELECT FROM recollect.model_usage WHERE model = 'old'", &[])
+        .await
+        .unwrap();
+    assert_eq!(rows.len(), 2);
+}
+
+#[tokio::test]
+async fn what_nobody_has_looked_at_is_the_end_of_the_path() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    let empty = world.left(thread).await;
+    assert_eq!((empty.extract_seq, empty.head_seq, empty.tokens), (0, 0, 0));
+    let first = world.say(thread, Role::User, "one").await;
+    let second = world.say(thread, Role::Assistant, "two").await;
+    world.say(thread, Role::User, "three").await;
+    let left = world.left(thread).await;
+    assert_eq!((left.head_seq, left.after_depth), (3, 0));
+    assert_eq!((left.tokens, left.path_tokens), (30, 30));
+    let extraction = Extraction {
+        thread,
+        from_seq: 0,
+        to_seq: 2,
+        facts: Vec::new(),
+        made_by: "extractive".to_owned(),
+        strategy: "discrete".to_owned(),
+    };
+    let stored = world.store.store_extracted(&world.tenant, &extraction);
+    stored.await.unwrap();
+    let left = world.left(thread).await;
+    assert_eq!(
+        (left.extract_seq, left.after_depth, left.tokens),
+        (2, 2, 10)
+    );
+    // Another answer to the first message: a path on which one was looked at.
+    let other = after(Parent::Message(first), Role::Assistant, "two again");
+    world.append(thread, vec![other]).await.unwrap();
+    let left = world.left(thread).await;
+    assert_eq!((left.head_seq, left.after_depth), (4, 1));
+    assert_eq!((left.tokens, left.path_tokens), (10, 20));
+    // What was looked at may be erased.
+    let erased = world.store.delete_message(&world.tenant, thread, first);
+    erased.await.unwrap();
+    let left = world.left(thread).await;
+    assert_eq!((left.head_seq, left.after_depth), (4, 0));
+    // Back on a path of which all was looked at, nothing is left.
+    let head = world.store.set_head(&world.tenant, thread, second, None);
+    head.await.unwrap();
+    let left = world.left(thread).await;
+    assert!(left.head_seq <= left.extract_seq);
+    let mut world = world;
+    world.tenant = tenant("b");
+    let refused = world.store.unextracted(&world.tenant, thread).await;
+    assert!(matches!(refused, Err(StoreError::ThreadNotFound)));
+}
+
+#[tokio::test]
+async fn a_new_policy_of_an_app_has_its_threads_looked_at_again() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    let other = world.thread_of("other", "ada", "s").await.id;
+    let look = async |claim: &memory_store::DistilClaim| {
+        for job in &claim.jobs {
+            let done = world.store.distil_done(claim.lease, job, 1_000_000);
+            done.await.unwrap();
+        }
+    };
+    let waiting = async || {
+        let claim = world.outbox.claim_distil(10, HOUR).await.unwrap();
+        let mut threads: Vec<_> = claim.jobs.iter().map(|job| job.thread).collect();
+        threads.sort();
+        (claim, threads)
+    };
+    let both = async || {
+        world.say(thread, Role::User, "one").await;
+        world.say(other, Role::User, "one").await;
+    };
+    both().await;
+    let (claim, threads) = waiting().await;
+    assert_eq!(threads.len(), 2);
+    let set = async || {
+        let policy = memory_contract::MemoryPolicy::default();
+        let app = memory_contract::AppId::new("app");
+        let set = world.store.set_app_policy(&world.tenant, &app, &policy);
+        set.await.unwrap();
+    };
+    // One look has begun under the policy before.
+    set().await;
+    look(&claim).await;
+    let (claim, threads) = waiting().await;
+    assert_eq!(threads, [thread]);
+    look(&claim).await;
+    both().await;
+    assert_eq!(waiting().await.1, []);
+    set().await;
+    both().await;
+    assert_eq!(waiting().await.1, [thread]);
+}

@@ -1,0 +1,299 @@
+//! Choosing models, and the mistakes that one can make.
+
+use std::fs;
+
+use memory_contract::proto::{ExtractionStrategy, MemoryMode, MemoryPolicy, SetAppPolicyRequest};
+use recollect_tests::{
+    Client, DataDir, Finished, Key, LanguageModel, Options, SOON, Server, app, eventually,
+    eventually_some, recollect, trials, turn,
+};
+
+use super::{extract, known, server, status};
+use crate::ledger::observations;
+
+trials![
+    r04_the_generation_model_is_the_one_that_is_configured,
+    r05_a_summary_prompt_without_a_placeholder_is_refused_at_the_start,
+    r16_each_provider_is_asked_in_its_own_protocol,
+    r16_a_model_that_cannot_be_opened_is_refused_with_its_key,
+    n09_the_observers_model_is_configured_by_itself,
+    n09_one_model_observes_and_the_other_one_summarises,
+];
+
+/// Checks a configuration as `recollect config` does.
+fn config(dir: &DataDir, lines: &[&str], env: &[(&str, &str)]) -> Finished {
+    let file = dir.path().join("models.toml");
+    fs::write(&file, lines.join("\n")).unwrap();
+    recollect(&["config", "--config", file.to_str().unwrap()], env)
+}
+
+async fn r04_the_generation_model_is_the_one_that_is_configured() {
+    let (dir, model) = (DataDir::new(), LanguageModel::new());
+    let server = server(
+        &dir,
+        &model,
+        &["distill.generation.api_key = \"a-private-key\""],
+    );
+    let client = server.client(Key::Acme).await;
+    let app = app();
+    extract(&client, &app, ExtractionStrategy::Discrete).await;
+    let thread_id = client.thread(&app).await;
+    client
+        .append(&thread_id, turn("FACT(Ada sings.)", "La."))
+        .await;
+    assert_eq!(known(&client, &app, "ada", "sings").await.made_by, "large");
+    let [asked] = &model.asked_about("sings")[..] else {
+        panic!("asked once")
+    };
+    assert_eq!(
+        (asked.model.as_str(), asked.key.as_str()),
+        ("large", "a-private-key")
+    );
+    let models = status(&client).await.models;
+    for (status, purpose) in models.iter().zip(["generation", "observation"]) {
+        assert_eq!(status.purpose, purpose);
+        assert_eq!(
+            (status.provider.as_str(), status.model.as_str()),
+            ("openai_compatible", "large")
+        );
+        assert_eq!(
+            (status.breaker.as_str(), status.last_error.as_str()),
+            ("closed", "")
+        );
+    }
+    assert!(!dir.log().contains("a-private-key"));
+}
+
+async fn r05_a_summary_prompt_without_a_placeholder_is_refused_at_the_start() {
+    let dir = DataDir::new();
+    for (prompt, missing) in [
+        ("Sum up {prev_summary}", "{messages_joined}"),
+        ("Sum up {messages_joined}", "{prev_summary}"),
+        ("Sum up", "{prev_summary}"),
+        ("", "{messages_joined}"),
+    ] {
+        let line = format!("distill.summary_prompt = \"{prompt}\"");
+        let refused = config(&dir, &[&line], &[]);
+        assert_eq!(refused.code, Some(5), "{refused:?}");
+        for part in ["distill.summary_prompt", "models.toml", missing] {
+            assert!(refused.stderr.contains(part), "{part}: {refused:?}");
+        }
+        let refused = config(&dir, &[], &[("RECOLLECT_DISTILL__SUMMARY_PROMPT", prompt)]);
+        assert_eq!(refused.code, Some(5), "{refused:?}");
+        let problem = Server::try_start(&dir, &Options::with(&[&line]))
+            .err()
+            .unwrap();
+        assert!(problem.contains("distill.summary_prompt"), "{problem}");
+        assert!(problem.contains(missing), "{problem}");
+    }
+    let good = "distill.summary_prompt = \"After {prev_summary} came {messages_joined}\"";
+    config(&dir, &[good], &[]).ok();
+}
+
+async fn r16_each_provider_is_asked_in_its_own_protocol() {
+    for (provider, base, path) in [
+        ("openai", "/v1", "/v1/chat/completions"),
+        ("openai_compatible", "/v1", "/v1/chat/completions"),
+        ("anthropic", "/v1", "/v1/messages"),
+        ("bedrock", "", "/model/large/converse"),
+    ] {
+        let (dir, model) = (DataDir::new(), LanguageModel::new());
+        let lines = [
+            format!("distill.generation.provider = \"{provider}\""),
+            "distill.generation.model = \"large\"".to_owned(),
+            format!("distill.generation.endpoint = \"{}\"", model.endpoint(base)),
+            "distill.generation.api_key = \"key-1\"".to_owned(),
+            "worker.distil.poll_interval = \"50ms\"".to_owned(),
+            "worker.distil.quiet = \"50ms\"".to_owned(),
+            "embedding.kind = \"none\"".to_owned(),
+        ];
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let server = Server::start(&dir, &Options::with(&lines));
+        let client = server.client(Key::Acme).await;
+        let app = app();
+        extract(&client, &app, ExtractionStrategy::Discrete).await;
+        let thread_id = client.thread(&app).await;
+        client
+            .append(&thread_id, turn("FACT(Ada sails.)", "Ahoy."))
+            .await;
+        let fact = known(&client, &app, "ada", "sails").await;
+        assert_eq!(fact.made_by, "large", "{provider}");
+        let asked = model.asked();
+        assert_eq!(
+            (asked[0].path.as_str(), asked[0].key.as_str()),
+            (path, "key-1"),
+            "{provider}"
+        );
+        assert_eq!(status(&client).await.models[0].provider, provider);
+    }
+}
+
+async fn r16_a_model_that_cannot_be_opened_is_refused_with_its_key() {
+    let dir = DataDir::new();
+    let check = |lines: &[&str], key: &str| {
+        let lines: Vec<String> = lines.iter().map(|line| format!("distill.{line}")).collect();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let refused = config(&dir, &lines, &[]);
+        assert_eq!(refused.code, Some(5), "{refused:?}");
+        assert!(
+            refused.stderr.contains(&format!("distill.{key}")),
+            "{key}: {refused:?}"
+        );
+        assert!(!refused.stderr.contains("a-private-key"), "{refused:?}");
+    };
+    let openai = "generation.provider = 'openai'";
+    let named = "generation.model = 'large'";
+    let key = "generation.api_key = 'a-private-key'";
+    check(&[openai], "generation.model");
+    check(&[openai, named], "generation.api_key");
+    check(&[named], "generation.provider");
+    check(&["generation.provider = 'nobody'"], "generation.provider");
+    check(
+        &["generation.provider = 'openai_compatible'", named],
+        "generation.endpoint",
+    );
+    check(
+        &["generation.provider = 'bedrock'", named, key],
+        "generation.endpoint",
+    );
+    check(
+        &[
+            openai,
+            named,
+            key,
+            "generation.endpoint = 'http://a:a-private-key@b/v1'",
+        ],
+        "generation.endpoint",
+    );
+    check(
+        &[openai, named, key, "generation.timeout = '1ms'"],
+        "generation.timeout",
+    );
+    check(
+        &[openai, named, key, "generation.context_window = 100"],
+        "generation.context_window",
+    );
+    check(
+        &[openai, named, key, "generation.context_window = 5000"],
+        "generation.max_output_tokens",
+    );
+    check(
+        &[openai, named, key, "observer.provider = 'anthropic'"],
+        "observer.api_key",
+    );
+    check(&["observer.model = 'small'"], "observer.provider");
+    check(&["observer.modle = 'small'"], "observer.modle");
+    check(
+        &["observer.max_output_tokens = 7"],
+        "observer.max_output_tokens",
+    );
+    check(&["calls.max_attempts = 0"], "calls.max_attempts");
+    check(&["calls.longest_pause = '1ms'"], "calls.longest_pause");
+    check(&["daily_token_budget = -1"], "daily_token_budget");
+    check(
+        &[openai, named, key, "daily_token_budget = 4096"],
+        "daily_token_budget",
+    );
+}
+
+async fn n09_the_observers_model_is_configured_by_itself() {
+    let (dir, model) = (DataDir::new(), LanguageModel::new());
+    let mut lines = model.config();
+    lines.push("distill.observer.model = \"small\"".to_owned());
+    lines.push("embedding.kind = \"none\"".to_owned());
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let env = [("RECOLLECT_DISTILL__OBSERVER__CONTEXT_WINDOW", "9000")];
+    let shown = config(&dir, &lines, &env).ok().stdout;
+    for part in [
+        "distill.observer.model",
+        "small",
+        "distill.observer.provider",
+        "distill.observer.api_key",
+        "9000",
+        "RECOLLECT_DISTILL__OBSERVER__CONTEXT_WINDOW",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let server = Server::start(&dir, &Options::with(&lines));
+    let client = server.client(Key::Acme).await;
+    let models = status(&client).await.models;
+    let names: Vec<&str> = models.iter().map(|model| model.model.as_str()).collect();
+    assert_eq!(names, ["large", "small"]);
+    let file = dir.path().join("models.toml");
+    let args = ["doctor", "--json", "--config", file.to_str().unwrap()];
+    let found = recollect(&args, &[]).json_lines();
+    let line = found
+        .iter()
+        .find(|line| line["check"] == "summaries and facts")
+        .unwrap();
+    let told = line["found"].as_str().unwrap();
+    assert!(told.contains("large") && told.contains("small"), "{told}");
+}
+
+/// A thread with about 1,500 tokens of conversation under a policy.
+async fn conversation(client: &Client, policy: MemoryPolicy) -> String {
+    let app = app();
+    let request = SetAppPolicyRequest {
+        app_id: app.clone(),
+        policy: Some(policy),
+    };
+    client.policies().set_app_policy(request).await.unwrap();
+    let thread_id = client.thread(&app).await;
+    for number in 0..20 {
+        let question = format!(
+            "How do I mend sail number {number}? {}",
+            "It is torn. ".repeat(8)
+        );
+        let answer = format!(
+            "Sew seam number {number}. {}",
+            "Use strong thread. ".repeat(5)
+        );
+        client.append(&thread_id, turn(&question, &answer)).await;
+    }
+    thread_id
+}
+
+async fn n09_one_model_observes_and_the_other_one_summarises() {
+    let (dir, model) = (DataDir::new(), LanguageModel::new());
+    let lines = [
+        "distill.observer.model = \"small\"",
+        "distill.summary_prompt = \"After {prev_summary} came {messages_joined}, in short?\"",
+    ];
+    let server = server(&dir, &model, &lines);
+    let client = server.client(Key::Acme).await;
+    let observed = MemoryPolicy {
+        mode: MemoryMode::Observational.into(),
+        observer_tokens: Some(1_000),
+        summarize: Some(false),
+        ..Default::default()
+    };
+    let thread_id = conversation(&client, observed).await;
+    let made = eventually_some("observations", SOON, async || {
+        let found = observations(&client, &thread_id, false).await.observations;
+        (!found.is_empty()).then_some(found)
+    })
+    .await;
+    assert!(made.iter().all(|one| one.made_by == "small"), "{made:?}");
+    assert!(model.asked().iter().all(|asked| asked.model == "small"));
+
+    let summarised = MemoryPolicy {
+        context_window: Some(1_000),
+        ..Default::default()
+    };
+    conversation(&client, summarised).await;
+    // The operator's own prompt is used.
+    eventually("a summary", SOON, async || {
+        let asked = model.asked();
+        let mut asked = asked
+            .iter()
+            .filter(|asked| asked.user.ends_with(", in short?"));
+        asked.any(|asked| asked.model == "large" && asked.user.starts_with("After "))
+    })
+    .await;
+    eventually("both are in the ledger", SOON, async || {
+        let used = super::usage(&client).await.usage;
+        let names: Vec<&str> = used.iter().map(|one| one.model.as_str()).collect();
+        names == ["large", "small"]
+    })
+    .await;
+}

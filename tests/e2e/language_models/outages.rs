@@ -1,0 +1,257 @@
+//! Models that do not answer, answer wrongly, or cost too much.
+
+use memory_contract::proto::{ExtractionStrategy, GetModelUsageRequest};
+use recollect_tests::{
+    ANSWER_COSTS, Answering, DataDir, Key, LanguageModel, Refused as _, SOON, app, eventually,
+    recollect, trials, turn,
+};
+use tonic::Code;
+
+use super::{extract, known, server, set, status, usage};
+use crate::plain;
+
+trials![
+    b10_everything_works_without_any_model,
+    b10_the_breaker_opens_and_the_extractive_distiller_takes_over,
+    b10_a_spent_budget_stops_spending_and_not_the_service,
+    b10_an_answer_that_cannot_be_read_changes_nothing_and_is_counted,
+    b10_what_only_a_model_can_do_waits_for_it,
+    b10_a_worker_that_ends_while_a_model_works_loses_and_doubles_nothing,
+];
+
+const SAID: &str = "I live in Bergen. FACT(Ada lives in Bergen.)";
+
+async fn b10_everything_works_without_any_model() {
+    let client = plain().await;
+    let status = status(&client).await;
+    let models: Vec<_> = status
+        .models
+        .iter()
+        .map(|model| {
+            (
+                model.purpose.as_str(),
+                model.provider.as_str(),
+                model.model.as_str(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        models,
+        [
+            ("generation", "extractive", ""),
+            ("observation", "extractive", "")
+        ]
+    );
+    let used = usage(&client).await;
+    assert_eq!(
+        (used.usage.len(), used.daily_token_budget, used.tokens_today),
+        (0, 0, 0)
+    );
+    let request = GetModelUsageRequest { days: -1 };
+    let refused = client.admin().get_model_usage(request).await.refused();
+    refused
+        .is(Code::InvalidArgument, "INVALID_FIELD")
+        .names_field("days");
+}
+
+async fn b10_the_breaker_opens_and_the_extractive_distiller_takes_over() {
+    let (dir, model) = (DataDir::new(), LanguageModel::new());
+    let lines = [
+        "distill.calls.breaker_failures = 1",
+        "distill.calls.breaker_pause = \"1h\"",
+        "worker.distil.model_attempts = 1",
+    ];
+    let server = server(&dir, &model, &lines);
+    let client = server.client(Key::Acme).await;
+    let app = app();
+    extract(&client, &app, ExtractionStrategy::Discrete).await;
+    model.answers(Answering::Status(500));
+    let thread_id = client.thread(&app).await;
+    client.append(&thread_id, turn(SAID, "Good.")).await;
+    let fact = known(&client, &app, "ada", "Bergen").await;
+    assert_eq!(fact.made_by, "extractive");
+    let generation = status(&client).await.models[0].clone();
+    assert_eq!(
+        (generation.model.as_str(), generation.breaker.as_str()),
+        ("large", "open")
+    );
+    assert!(generation.last_error.contains("500"), "{generation:?}");
+    // It is left alone now, also where it would answer.
+    model.answers(Answering::Well);
+    let before = model.asked().len();
+    client
+        .append(&thread_id, turn("I work as a baker.", "Good."))
+        .await;
+    known(&client, &app, "ada", "baker").await;
+    assert_eq!(model.asked().len(), before);
+    // One call was made, and gave nothing.
+    let used = usage(&client).await;
+    let [large] = &used.usage[..] else {
+        panic!("{used:?}")
+    };
+    assert_eq!(
+        (large.model.as_str(), large.call_count, large.failed_count),
+        ("large", 1, 1)
+    );
+
+    let addr = format!("http://{}", server.ready().addr);
+    let key = Key::Acme.secret();
+    let env = [
+        ("RECOLLECT_ADDR", addr.as_str()),
+        ("RECOLLECT_API_KEY", key.as_str()),
+    ];
+    let shown = recollect(&["status"], &env).ok().stdout;
+    assert!(
+        shown.contains("large") && shown.contains("left alone (open)"),
+        "{shown}"
+    );
+    let shown = recollect(&["usage"], &env).ok().stdout;
+    assert!(
+        shown.contains("large") && shown.contains("no bound"),
+        "{shown}"
+    );
+}
+
+async fn b10_a_spent_budget_stops_spending_and_not_the_service() {
+    let (dir, model) = (DataDir::new(), LanguageModel::new());
+    // A call sets its prompt and its longest answer aside: two never fit.
+    let lines = [
+        "distill.daily_token_budget = 3000",
+        "distill.generation.max_output_tokens = 2000",
+        "worker.distil.lanes = 4",
+    ];
+    let server = server(&dir, &model, &lines);
+    let client = server.client(Key::Acme).await;
+    let app = app();
+    extract(&client, &app, ExtractionStrategy::Discrete).await;
+    let (input, output) = ANSWER_COSTS;
+    let mut number = 0;
+    eventually("the budget is spent", SOON * 2, async || {
+        // Several at once: they do not spend the same tokens.
+        for _ in 0..4 {
+            number += 1;
+            let thread_id = client.thread_of(&app, &format!("u{number}")).await;
+            client.append(&thread_id, turn(SAID, "Good.")).await;
+        }
+        let mut makers = Vec::new();
+        for user in number - 3..=number {
+            makers.push(
+                known(&client, &app, &format!("u{user}"), "Bergen")
+                    .await
+                    .made_by,
+            );
+        }
+        let used = usage(&client).await;
+        assert!(used.tokens_today <= 3_000, "{used:?}");
+        assert_eq!(used.daily_token_budget, 3_000);
+        // Until the day ends, the extractive distiller does it.
+        makers.iter().all(|maker| maker == "extractive")
+    })
+    .await;
+    let used = usage(&client).await;
+    let [large] = &used.usage[..] else {
+        panic!("{used:?}")
+    };
+    assert!(large.call_count > 0);
+    assert_eq!(large.failed_count, 0);
+    assert_eq!(large.input_tokens, large.call_count * input);
+    assert_eq!(large.output_tokens, large.call_count * output);
+    assert_eq!(used.tokens_today, large.input_tokens + large.output_tokens);
+    assert_eq!(
+        large.call_count,
+        i64::try_from(model.asked().len()).unwrap()
+    );
+    // It is the tenant's own.
+    let other = server.client(Key::Globex).await;
+    assert_eq!(usage(&other).await.tokens_today, 0);
+    extract(&other, &app, ExtractionStrategy::Discrete).await;
+    let thread_id = other.thread(&app).await;
+    other.append(&thread_id, turn(SAID, "Good.")).await;
+    assert_eq!(known(&other, &app, "ada", "Bergen").await.made_by, "large");
+}
+
+async fn b10_an_answer_that_cannot_be_read_changes_nothing_and_is_counted() {
+    let (dir, model) = (DataDir::new(), LanguageModel::new());
+    let server = server(&dir, &model, &["worker.distil.model_attempts = 2"]);
+    let client = server.client(Key::Acme).await;
+    let app = app();
+    extract(&client, &app, ExtractionStrategy::Discrete).await;
+    let secret = "the answer is a secret";
+    model.answers(Answering::Words(secret.to_owned()));
+    let thread_id = client.thread(&app).await;
+    client.append(&thread_id, turn(SAID, "Good.")).await;
+    eventually("it is counted", SOON, async || {
+        let status = status(&client).await;
+        status.malformed_answer_count > 0 && status.failing_thread_count == 1
+    })
+    .await;
+    let failing = status(&client).await;
+    assert!(!failing.last_error.contains("secret"), "{failing:?}");
+    // It is tried again, and then done without.
+    let fact = known(&client, &app, "ada", "Bergen").await;
+    assert_eq!(fact.made_by, "extractive");
+    eventually("nothing fails any more", SOON, async || {
+        let status = status(&client).await;
+        (status.failing_thread_count, status.waiting_thread_count) == (0, 0)
+    })
+    .await;
+    assert!(!dir.log().contains(secret));
+}
+
+async fn b10_what_only_a_model_can_do_waits_for_it() {
+    let (dir, model) = (DataDir::new(), LanguageModel::new());
+    let server = server(&dir, &model, &["worker.distil.model_attempts = 5"]);
+    let client = server.client(Key::Acme).await;
+    let app = app();
+    set(
+        &client,
+        &app,
+        ExtractionStrategy::Custom,
+        Some("Take towns."),
+    )
+    .await;
+    model.answers(Answering::Status(503));
+    let thread_id = client.thread(&app).await;
+    client.append(&thread_id, turn(SAID, "Good.")).await;
+    eventually("it fails", SOON, async || {
+        status(&client).await.failing_thread_count == 1
+    })
+    .await;
+    assert!(client.all_memories(&app, "ada").await.is_empty());
+    model.answers(Answering::Well);
+    let fact = known(&client, &app, "ada", "Bergen").await;
+    assert_eq!(fact.made_by, "large");
+}
+
+async fn b10_a_worker_that_ends_while_a_model_works_loses_and_doubles_nothing() {
+    let (dir, model) = (DataDir::new(), LanguageModel::new());
+    let lines = ["worker.distil.lease = \"3s\""];
+    let mut running = server(&dir, &model, &lines);
+    let mut client = running.client(Key::Acme).await;
+    let app = app();
+    extract(&client, &app, ExtractionStrategy::Discrete).await;
+    let thread_id = client.thread(&app).await;
+    for (round, word) in ["bees", "hens"].into_iter().enumerate() {
+        model.answers(Answering::Never);
+        let text = format!("FACT(Ada keeps {word}.)");
+        client.append(&thread_id, turn(&text, "How nice.")).await;
+        eventually("the model works", SOON, async || {
+            !model.asked_about(word).is_empty()
+        })
+        .await;
+        match round {
+            0 => running.kill(),
+            _ => assert!(running.stop().await.success()),
+        }
+        model.answers(Answering::Well);
+        running = server(&dir, &model, &lines);
+        client = running.client(Key::Acme).await;
+        known(&client, &app, "ada", word).await;
+        assert_eq!(client.all_memories(&app, "ada").await.len(), round + 1);
+    }
+    eventually("nothing is left to do", SOON, async || {
+        status(&client).await.waiting_thread_count == 0
+    })
+    .await;
+    assert_eq!(client.all_memories(&app, "ada").await.len(), 2);
+}

@@ -1,0 +1,227 @@
+//! What is taken out of messages, by strategy.
+
+use memory_contract::proto::{ExtractionStrategy, MemoryOrigin};
+use recollect_tests::{
+    DataDir, Key, LanguageModel, SOON, app, eventually, eventually_some, memory_search,
+    memory_texts, trials, turn,
+};
+
+use super::{extract, known, server, set, status};
+use crate::acme;
+
+trials![
+    r11_single_facts_are_extracted_with_their_sources,
+    r11_the_summary_strategy_keeps_one_summary_of_a_thread,
+    r11_preferences_and_instructions_reach_the_model,
+    r11_facts_are_extracted_without_a_model,
+    r10_what_is_extracted_is_indexed_and_stamped,
+];
+
+async fn r11_single_facts_are_extracted_with_their_sources() {
+    let (dir, model) = (DataDir::new(), LanguageModel::new());
+    let server = server(&dir, &model, &[]);
+    let client = server.client(Key::Acme).await;
+    let app = app();
+    // Nobody asked for it yet.
+    let thread_id = client.thread(&app).await;
+    let first = client
+        .append(&thread_id, turn("FACT(Ada has two dogs.)", "How nice."))
+        .await;
+    extract(&client, &app, ExtractionStrategy::Discrete).await;
+    let second = client
+        .append(
+            &thread_id,
+            turn("FACT(Ada lives in Oslo.) UNPROVEN(Ada is rich.)", "Good."),
+        )
+        .await;
+    let dogs = known(&client, &app, "ada", "two dogs").await;
+    let oslo = known(&client, &app, "ada", "Oslo").await;
+    assert_eq!(
+        dogs.source_message_ids,
+        [first.messages[0].message_id.as_str()]
+    );
+    assert_eq!(
+        oslo.source_message_ids,
+        [second.messages[0].message_id.as_str()]
+    );
+    assert_eq!(oslo.origin(), MemoryOrigin::Extracted);
+    assert_eq!(
+        (oslo.made_by.as_str(), oslo.thread_id.as_str()),
+        ("large", thread_id.as_str())
+    );
+    assert!(oslo.valid_from.is_some());
+    // What nothing proves is dropped, and counted.
+    eventually("it is counted", SOON, async || {
+        status(&client).await.dropped_fact_count == 1
+    })
+    .await;
+    assert_eq!(client.all_memories(&app, "ada").await.len(), 2);
+    let found = client
+        .search_memories(memory_search(&app, "ada", "dogs", ""))
+        .await;
+    assert!(memory_texts(&found).len() <= 2);
+
+    // Said again, it is the same memory with a further source.
+    let again = client
+        .append(&thread_id, turn("FACT(ada lives in OSLO)", "I know."))
+        .await;
+    eventually("a further source", SOON, async || {
+        let (oslo, _) = client.get_memory(&oslo.memory_id).await;
+        oslo.source_message_ids
+            .contains(&again.messages[0].message_id)
+    })
+    .await;
+    // What makes it untrue takes its place.
+    client
+        .append(
+            &thread_id,
+            turn(
+                "FACT(Ada lives in Rome.) REPLACES(Ada lives in Oslo.)",
+                "Ciao.",
+            ),
+        )
+        .await;
+    let rome = known(&client, &app, "ada", "Rome").await;
+    let (oslo, _) = client.get_memory(&oslo.memory_id).await;
+    assert_eq!(oslo.superseded_by, rome.memory_id);
+    assert_eq!(client.all_memories(&app, "ada").await.len(), 3);
+}
+
+async fn r11_the_summary_strategy_keeps_one_summary_of_a_thread() {
+    let (dir, model) = (DataDir::new(), LanguageModel::new());
+    let server = server(&dir, &model, &[]);
+    let client = server.client(Key::Acme).await;
+    let app = app();
+    extract(&client, &app, ExtractionStrategy::Summary).await;
+    let thread_id = client.thread(&app).await;
+    client
+        .append(&thread_id, turn("We sail in May.", "To Bergen."))
+        .await;
+    let first = known(&client, &app, "ada", "We sail in May.").await;
+    assert!(first.superseded_by.is_empty());
+    client
+        .append(&thread_id, turn("The boat is red.", "And old."))
+        .await;
+    let second = known(&client, &app, "ada", "The boat is red.").await;
+    let (first, _) = client.get_memory(&first.memory_id).await;
+    assert_eq!(first.superseded_by, second.memory_id);
+    // The model went on from the summary before.
+    let asked = model.asked_about("The boat is red.");
+    assert!(
+        asked
+            .iter()
+            .any(|asked| asked.user.contains("Of We sail in May.")),
+        "{asked:?}"
+    );
+    // Another thread has another one.
+    let other = client.thread_of(&app, "ada").await;
+    client
+        .append(&other, turn("I bake bread.", "Of rye."))
+        .await;
+    let third = known(&client, &app, "ada", "I bake bread.").await;
+    let (second, _) = client.get_memory(&second.memory_id).await;
+    assert_eq!(
+        (second.superseded_by.as_str(), third.thread_id),
+        ("", other)
+    );
+}
+
+async fn r11_preferences_and_instructions_reach_the_model() {
+    let (dir, model) = (DataDir::new(), LanguageModel::new());
+    let server = server(&dir, &model, &[]);
+    let client = server.client(Key::Acme).await;
+    let (likes, orders, plain) = (app(), app(), app());
+    extract(&client, &likes, ExtractionStrategy::Preferences).await;
+    let instructions = "Take every allergy.";
+    set(
+        &client,
+        &orders,
+        ExtractionStrategy::Custom,
+        Some(instructions),
+    )
+    .await;
+    // Without instructions it is as discrete.
+    set(&client, &plain, ExtractionStrategy::Custom, None).await;
+    for (app, text) in [
+        (&likes, "FACT(Ada likes tea.)"),
+        (&orders, "FACT(Ada cannot eat nuts.)"),
+        (&plain, "FACT(Ada has a cat.)"),
+    ] {
+        let thread_id = client.thread(app).await;
+        client.append(&thread_id, turn(text, "I see.")).await;
+    }
+    let asked = async |app: &str, words: &str| {
+        known(&client, app, "ada", words).await;
+        model.asked_about(words)[0].clone()
+    };
+    let tea = asked(&likes, "likes tea").await;
+    assert!(tea.system.contains("only preferences"), "{tea:?}");
+    let nuts = asked(&orders, "eat nuts").await;
+    assert!(nuts.system.contains(instructions), "{nuts:?}");
+    let cat = asked(&plain, "a cat").await;
+    assert!(!cat.system.contains("operator") && !cat.system.contains("only preferences"));
+}
+
+async fn r11_facts_are_extracted_without_a_model() {
+    let client = acme().await;
+    let (single, likes, ordered) = (app(), app(), app());
+    extract(&client, &single, ExtractionStrategy::Discrete).await;
+    extract(&client, &likes, ExtractionStrategy::Preferences).await;
+    set(
+        &client,
+        &ordered,
+        ExtractionStrategy::Custom,
+        Some("Take all."),
+    )
+    .await;
+    for app in [&single, &likes, &ordered] {
+        let thread_id = client.thread(app).await;
+        let said = "I live in Bergen. I prefer tea without sugar. What is the time?";
+        client.append(&thread_id, turn(said, "It is noon.")).await;
+    }
+    for (app, words) in [(&single, "Bergen"), (&ordered, "Bergen"), (&likes, "tea")] {
+        let fact = known(&client, app, "ada", words).await;
+        assert_eq!(fact.made_by, "extractive");
+        let all = client.all_memories(app, "ada").await;
+        assert!(
+            !all.iter().any(|memory| memory.text.contains("noon")),
+            "{all:?}"
+        );
+    }
+    let likes = client.all_memories(&likes, "ada").await;
+    assert!(
+        !likes.iter().any(|memory| memory.text.contains("Bergen")),
+        "{likes:?}"
+    );
+}
+
+async fn r10_what_is_extracted_is_indexed_and_stamped() {
+    let client = acme().await;
+    let app = app();
+    extract(&client, &app, ExtractionStrategy::Discrete).await;
+    let thread_id = client.thread(&app).await;
+    let said = "I live in Tromsø.";
+    client
+        .append(&thread_id, turn(said, "How far north!"))
+        .await;
+    let fact = known(&client, &app, "ada", "Tromsø").await;
+    let stamped = eventually_some("it is stamped", SOON * 2, async || {
+        let (memory, _) = client.get_memory(&fact.memory_id).await;
+        memory.persist_time
+    })
+    .await;
+    let found = client
+        .search_memories(memory_search(&app, "ada", "Where does Ada live?", ""))
+        .await;
+    assert_eq!(memory_texts(&found), [fact.text.as_str()]);
+    // What is said again changes neither.
+    client.append(&thread_id, turn(said, "You said so.")).await;
+    eventually("a further source", SOON, async || {
+        let (memory, _) = client.get_memory(&fact.memory_id).await;
+        memory.source_message_ids.len() == 2
+    })
+    .await;
+    let (memory, _) = client.get_memory(&fact.memory_id).await;
+    assert_eq!(memory.persist_time, Some(stamped));
+    assert_eq!(client.all_memories(&app, "ada").await.len(), 1);
+}

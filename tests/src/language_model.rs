@@ -1,0 +1,279 @@
+//! A language model that does as messages say: a small HTTP server that speaks the
+//! protocols of OpenAI, Anthropic and Bedrock. It takes `FACT(…)` in a message for
+//! a fact, `FACT(…) REPLACES(…)` for one that makes a known one untrue, and
+//! `UNPROVEN(…)` for one that it has no proof of.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::JoinHandle;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::response::{IntoResponse as _, Response};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::{oneshot, watch};
+
+/// Tokens that each answer is said to have cost: of the prompt, of the answer.
+pub const ANSWER_COSTS: (i64, i64) = (100, 20);
+
+/// The model.
+pub struct LanguageModel {
+    addr: SocketAddr,
+    state: Arc<Mutex<Talk>>,
+    stop: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
+}
+
+/// How it answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Answering {
+    /// As messages say.
+    #[default]
+    Well,
+    /// With these words, whatever it is asked.
+    Words(String),
+    /// With an HTTP status.
+    Status(u16),
+    /// Not before it is told to do otherwise.
+    Never,
+}
+
+/// What it was asked.
+#[derive(Clone, Debug)]
+pub struct AskedModel {
+    /// The name of the model that was asked for.
+    pub model: String,
+    /// What it was to do.
+    pub system: String,
+    /// What it was to do it with.
+    pub user: String,
+    /// The path.
+    pub path: String,
+    /// The key.
+    pub key: String,
+}
+
+#[derive(Default)]
+struct Talk {
+    asked: Vec<AskedModel>,
+    answering: watch::Sender<Answering>,
+}
+
+impl LanguageModel {
+    /// Starts it.
+    #[expect(clippy::new_without_default, reason = "it starts a server")]
+    pub fn new() -> Self {
+        let state = Arc::<Mutex<Talk>>::default();
+        let (sender, receiver) = mpsc::channel();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let routes = Router::new()
+            .fallback(answer)
+            .with_state(Arc::clone(&state));
+        // In a thread of its own: a test that waits for a process must not keep
+        // it from answering.
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+                sender.send(listener.local_addr().unwrap()).unwrap();
+                tokio::select! {
+                    served = axum::serve(listener, routes) => served.unwrap(),
+                    _ = stopped => {}
+                }
+            });
+        });
+        Self {
+            addr: receiver.recv().unwrap(),
+            state,
+            stop: Some((stop, thread)),
+        }
+    }
+
+    /// The address under which a provider's paths begin.
+    pub fn endpoint(&self, path: &str) -> String {
+        format!("http://{}{path}", self.addr)
+    }
+
+    /// The lines of a configuration that choose it, with little patience: for a
+    /// server whose workers look often.
+    pub fn config(&self) -> Vec<String> {
+        vec![
+            "distill.generation.provider = \"openai_compatible\"".to_owned(),
+            "distill.generation.model = \"large\"".to_owned(),
+            format!("distill.generation.endpoint = \"{}\"", self.endpoint("/v1")),
+            "distill.calls.max_attempts = 1".to_owned(),
+            "worker.distil.poll_interval = \"50ms\"".to_owned(),
+            "worker.distil.quiet = \"50ms\"".to_owned(),
+        ]
+    }
+
+    /// How it answers from now on.
+    pub fn answers(&self, answering: Answering) {
+        self.state.lock().unwrap().answering.send_replace(answering);
+    }
+
+    /// What it was asked so far.
+    pub fn asked(&self) -> Vec<AskedModel> {
+        self.state.lock().unwrap().asked.clone()
+    }
+
+    /// What it was asked so far about what has these words.
+    pub fn asked_about(&self, words: &str) -> Vec<AskedModel> {
+        let mut asked = self.asked();
+        asked.retain(|asked| asked.user.contains(words));
+        asked
+    }
+}
+
+impl Drop for LanguageModel {
+    fn drop(&mut self) {
+        self.answers(Answering::Well);
+        if let Some((stop, thread)) = self.stop.take() {
+            let _ = stop.send(());
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn answer(
+    State(talk): State<Arc<Mutex<Talk>>>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let Ok(body) = serde_json::from_slice::<Value>(&body) else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
+    let asked = asked(&uri, &headers, &body);
+    let mut answering = {
+        let mut talk = talk.lock().unwrap();
+        talk.asked.push(asked.clone());
+        talk.answering.subscribe()
+    };
+    let now = answering.borrow().clone();
+    let words = match now {
+        Answering::Well => words(&asked),
+        Answering::Words(words) => words,
+        Answering::Status(status) => {
+            return StatusCode::from_u16(status).unwrap().into_response();
+        }
+        Answering::Never => {
+            let _ = answering
+                .wait_for(|answering| *answering != Answering::Never)
+                .await;
+            return StatusCode::SERVICE_UNAVAILABLE.into_response();
+        }
+    };
+    let body = in_the_words_of(&asked.path, &words);
+    (
+        [(header::CONTENT_TYPE, "application/json")],
+        body.to_string(),
+    )
+        .into_response()
+}
+
+fn asked(uri: &Uri, headers: &HeaderMap, body: &Value) -> AskedModel {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let of_role = |role: &str| {
+        let messages = body["messages"].as_array().into_iter().flatten();
+        let said = messages.filter(|message| message["role"] == role);
+        said.map(|message| text(&message["content"]))
+            .collect::<String>()
+    };
+    let path = uri.path().to_owned();
+    AskedModel {
+        model: match body["model"].as_str() {
+            Some(model) => model.to_owned(),
+            None => path.split('/').nth(2).unwrap_or_default().to_owned(),
+        },
+        system: format!("{}{}", text(&body["system"]), of_role("system")),
+        user: of_role("user"),
+        path,
+        key: header("x-api-key")
+            .or_else(|| header("authorization")?.strip_prefix("Bearer "))
+            .unwrap_or_default()
+            .to_owned(),
+    }
+}
+
+/// A text, or a list of parts with one each.
+fn text(content: &Value) -> String {
+    match content {
+        Value::Array(parts) => parts.iter().map(|part| text(&part["text"])).collect(),
+        other => other.as_str().unwrap_or_default().to_owned(),
+    }
+}
+
+fn words(asked: &AskedModel) -> String {
+    let lines: Vec<Value> = asked
+        .user
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    if !asked.system.contains("\"facts\"") {
+        let said = lines.iter().filter_map(|line| line["text"].as_str());
+        return format!("Of {}.", said.collect::<Vec<_>>().join(" / "));
+    }
+    let mut facts = Vec::new();
+    for line in &lines {
+        let (id, text) = (&line["id"], line["text"].as_str().unwrap_or_default());
+        if !id.as_str().is_some_and(|id| id.starts_with('m')) {
+            continue;
+        }
+        for stated in text.split("FACT(").skip(1) {
+            let (fact, rest) = stated.split_once(')').unwrap();
+            let replaced = rest
+                .strip_prefix(" REPLACES(")
+                .and_then(|rest| rest.split_once(')'))
+                .map(|(old, _)| old);
+            let known = lines
+                .iter()
+                .find(|line| replaced.is_some() && line["text"].as_str() == replaced);
+            facts.push(json!({
+                "text": fact, "type": "semantic", "evidence": [id],
+                "supersedes": known.map(|known| &known["id"]).into_iter().collect::<Vec<_>>(),
+            }));
+        }
+        for stated in text.split("UNPROVEN(").skip(1) {
+            let (fact, _) = stated.split_once(')').unwrap();
+            facts.push(json!({"text": fact, "type": "semantic", "evidence": ["m999"]}));
+        }
+    }
+    json!({"facts": facts}).to_string()
+}
+
+fn in_the_words_of(path: &str, words: &str) -> Value {
+    let (input, output) = ANSWER_COSTS;
+    if path.ends_with("/messages") {
+        return json!({
+            "id": "msg_1", "type": "message", "role": "assistant", "model": "m",
+            "content": [{"type": "text", "text": words}],
+            "stop_reason": "end_turn", "stop_sequence": null,
+            "usage": {"input_tokens": input, "output_tokens": output},
+        });
+    }
+    if path.ends_with("/converse") {
+        return json!({
+            "output": {"message": {"role": "assistant", "content": [{"text": words}]}},
+            "stopReason": "end_turn", "metrics": {"latencyMs": 1},
+            "usage": {
+                "inputTokens": input, "outputTokens": output, "totalTokens": input + output,
+            },
+        });
+    }
+    json!({
+        "id": "c-1", "object": "chat.completion", "created": 1, "model": "m",
+        "choices": [{
+            "index": 0, "finish_reason": "stop",
+            "message": {"role": "assistant", "content": words},
+        }],
+        "usage": {
+            "prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output,
+        },
+    })
+}
