@@ -136,6 +136,7 @@ fn ledger_request(thread_id: &str, kind: LedgerKind, head: &str) -> ListLedgerRe
         session: None,
         kind: kind.into(),
         head_message_id: head.to_owned(),
+        include_texts: false,
     }
 }
 
