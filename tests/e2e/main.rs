@@ -16,7 +16,9 @@ mod context_recalled;
 mod coverage;
 mod crash;
 mod degraded;
+mod derived;
 mod diary;
+mod distilled;
 mod embedded;
 mod ephemeral;
 mod erasing;
@@ -115,6 +117,7 @@ fn main() -> ExitCode {
         context_recalled::trials(),
         isolation::trials(),
         foreign::trials(),
+        distilled::trials(),
         ledger::trials(),
         limits::trials(),
         wrong_values::trials(),
