@@ -21,7 +21,7 @@ trials![
     a_ledger_can_be_read_from_any_message,
 ];
 
-async fn verify(client: &Client, thread_id: &str) -> VerifyThreadResponse {
+pub(crate) async fn verify(client: &Client, thread_id: &str) -> VerifyThreadResponse {
     let request = VerifyThreadRequest {
         thread_id: thread_id.to_owned(),
         session: None,
@@ -43,7 +43,7 @@ async fn verify(client: &Client, thread_id: &str) -> VerifyThreadResponse {
 }
 
 /// Raw, summarised, observed, erased.
-fn counts(verified: &VerifyThreadResponse, kind: LedgerKind, branch: i32) -> [i64; 4] {
+pub(crate) fn counts(verified: &VerifyThreadResponse, kind: LedgerKind, branch: i32) -> [i64; 4] {
     let of = |one: &&LedgerCount| one.kind() == kind && one.branch == branch;
     let one = verified.counts.iter().find(of).unwrap();
     [
@@ -72,7 +72,7 @@ fn stretches(listed: &ListLedgerResponse) -> Vec<(LedgerState, i64, i64)> {
         .collect()
 }
 
-async fn list(
+pub(crate) async fn list(
     client: &Client,
     thread_id: &str,
     kind: LedgerKind,
@@ -83,7 +83,11 @@ async fn list(
     stretches(&listed.into_inner())
 }
 
-async fn observations(client: &Client, thread_id: &str, replaced: bool) -> GetObservationsResponse {
+pub(crate) async fn observations(
+    client: &Client,
+    thread_id: &str,
+    replaced: bool,
+) -> GetObservationsResponse {
     let request = GetObservationsRequest {
         thread_id: thread_id.to_owned(),
         include_replaced: replaced,
@@ -93,7 +97,7 @@ async fn observations(client: &Client, thread_id: &str, replaced: bool) -> GetOb
     found.unwrap().into_inner()
 }
 
-async fn delete(client: &Client, thread_id: &str, message_id: &str) {
+pub(crate) async fn delete(client: &Client, thread_id: &str, message_id: &str) {
     let request = DeleteMessageRequest {
         thread_id: thread_id.to_owned(),
         message_id: message_id.to_owned(),

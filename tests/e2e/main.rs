@@ -18,6 +18,7 @@ mod crash;
 mod degraded;
 mod derived;
 mod diary;
+mod distil;
 mod distilled;
 mod embedded;
 mod ephemeral;
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
         // Those that start servers of their own take longest, so they come first.
         crash::trials(),
         degraded::trials(),
+        distil::trials(),
         embedded::trials(),
         ephemeral::trials(),
         external::trials(),

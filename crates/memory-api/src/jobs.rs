@@ -58,6 +58,9 @@ pub(crate) fn all(config: &WorkerConfig, store: &Store, outbox: &Outbox) -> Vec<
     ];
     jobs.extend(nodes::all(config, store, outbox));
     jobs.extend(memories::all(config, store, outbox));
+    jobs.push(Box::new(distil::MeasureDistil {
+        outbox: outbox.clone(),
+    }));
     jobs
 }
 

@@ -220,6 +220,22 @@ fn describe() {
         "Conditional writes of objects, by outcome: done, conflict or failed."
     );
     describe_gauge!(
+        "recollect_distil_waiting",
+        "Threads that wait to be distilled or are being distilled."
+    );
+    describe_gauge!(
+        "recollect_distil_lag_seconds",
+        "How long the oldest of them waits."
+    );
+    describe_gauge!(
+        "recollect_distil_failing",
+        "Threads whose last look failed."
+    );
+    describe_counter!(
+        "recollect_distilled_total",
+        "Texts stored, by kind and by who made them."
+    );
+    describe_gauge!(
         "recollect_ready",
         "2: ready, 1: degraded, 0: starting or unavailable."
     );

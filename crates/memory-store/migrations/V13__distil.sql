@@ -93,11 +93,16 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
     -- One that nobody has claimed yet will be claimed after this is committed:
-    -- its row is locked until then.
+    -- its row is locked until then. One that was put off is due now; one that
+    -- failed keeps its pause.
     INSERT INTO recollect.distil_jobs AS j (tenant_id, thread_id)
     VALUES (p_tenant, p_thread)
-    ON CONFLICT (tenant_id, thread_id) DO UPDATE SET wanted = j.wanted + 1
-    WHERE j.lease_id IS NOT NULL;
+    ON CONFLICT (tenant_id, thread_id) DO UPDATE
+    SET wanted = j.wanted + 1,
+        available_at = CASE WHEN j.lease_id IS NULL THEN clock_timestamp() ELSE j.available_at END,
+        created_at = LEAST(j.created_at, clock_timestamp())
+    WHERE j.lease_id IS NOT NULL
+        OR (j.failing_since IS NULL AND j.available_at > clock_timestamp());
 END;
 $$;
 
@@ -915,10 +920,11 @@ END;
 $$;
 
 -- Ends a worker's look at a thread; p_next is the size of the path at which the
--- next one is due. Whether nobody wants one before that: what came since the job
--- was claimed is not lost.
+-- next one is due, and p_after the seconds after which it is at the latest, null
+-- where only the size counts. Whether nobody wants one before that: what came
+-- since the job was claimed is not lost.
 CREATE FUNCTION recollect.distil_done(
-    p_tenant text, p_thread uuid, p_lease uuid, p_wanted bigint, p_next bigint
+    p_tenant text, p_thread uuid, p_lease uuid, p_wanted bigint, p_next bigint, p_after double precision
 )
 RETURNS boolean
 LANGUAGE plpgsql AS $$
@@ -942,7 +948,16 @@ BEGIN
     END IF;
     IF v_path IS NULL OR (v_wanted = p_wanted AND v_path < p_next) THEN
         UPDATE recollect.threads SET distil_at = p_next WHERE tenant_id = p_tenant AND thread_id = p_thread;
-        DELETE FROM recollect.distil_jobs WHERE tenant_id = p_tenant AND thread_id = p_thread;
+        IF p_after IS NULL OR v_path IS NULL THEN
+            DELETE FROM recollect.distil_jobs WHERE tenant_id = p_tenant AND thread_id = p_thread;
+        ELSE
+            -- It waits from then on, and counts as new.
+            UPDATE recollect.distil_jobs
+            SET lease_id = NULL, available_at = clock_timestamp() + make_interval(secs => p_after),
+                created_at = clock_timestamp() + make_interval(secs => p_after),
+                attempts = 0, last_error = '', failing_since = NULL
+            WHERE tenant_id = p_tenant AND thread_id = p_thread;
+        END IF;
         RETURN true;
     END IF;
     UPDATE recollect.distil_jobs

@@ -1,7 +1,10 @@
 //! Distilling: what workers make of threads' messages while nobody waits for it.
 
+mod cut;
 mod extraction;
+mod make;
 mod observation;
+mod source;
 mod summary;
 
 use std::sync::Arc;
@@ -10,9 +13,15 @@ use std::time::Duration;
 use memory_contract::{EffectivePolicy, TenantId, Thread};
 use memory_distill::{DistillError, Distiller, Method};
 use memory_recall::{Recall, RecallError};
-use memory_store::{Store, StoreError};
+use memory_store::{DistilJob, Policies, Store, StoreError};
 
 use crate::config::DistilWorkConfig;
+
+/// A policy may change in a way that needs a look earlier than was thought, so one
+/// comes after so many tokens in any case.
+const LOOK_ANYWAY: i64 = 20_000;
+/// The pause before a thread is looked at again that others keep changing.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// What a look at a thread works with.
 #[derive(Clone)]
@@ -36,11 +45,11 @@ struct Look<'a> {
 
 /// When the next look is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Due {
+pub(crate) struct Due {
     /// The size of the path to the head at which it is, in tokens.
-    path_tokens: i64,
+    pub(crate) path_tokens: i64,
     /// At the latest after this time. `None`: only the size counts.
-    after: Option<Duration>,
+    pub(crate) after: Option<Duration>,
 }
 
 impl Due {
@@ -49,6 +58,26 @@ impl Due {
         path_tokens: i64::MAX,
         after: None,
     };
+
+    /// At once, after those that wait already.
+    const NOW: Self = Self {
+        path_tokens: 0,
+        after: None,
+    };
+
+    /// In a moment, because somebody else changes the thread.
+    const SOON: Self = Self {
+        path_tokens: i64::MAX,
+        after: Some(PAUSE),
+    };
+
+    /// When the path has so many tokens.
+    fn at(path_tokens: i64) -> Self {
+        Self {
+            path_tokens,
+            after: None,
+        }
+    }
 
     /// The earlier of two.
     fn or(self, other: Self) -> Self {
@@ -64,7 +93,7 @@ impl Due {
 
 /// Why a look failed. What it has committed stays.
 #[derive(Debug, thiserror::Error)]
-enum Failure {
+pub(crate) enum Failure {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -73,12 +102,64 @@ enum Failure {
     Recall(#[from] RecallError),
 }
 
+impl Distilling {
+    /// Looks at a thread: does everything that is due, and tells when the next look
+    /// is.
+    ///
+    /// # Errors
+    /// What kept it from going on; what it has committed stays.
+    pub(crate) async fn look(&self, job: &DistilJob) -> Result<Due, Failure> {
+        match self.try_look(job).await {
+            // It was erased, or its time has come.
+            Err(Failure::Store(StoreError::ThreadNotFound)) => Ok(Due::NEVER),
+            // The head that it began with was erased.
+            Err(Failure::Store(StoreError::MessageNotFound)) => Ok(Due::SOON),
+            looked => looked,
+        }
+    }
+
+    async fn try_look(&self, job: &DistilJob) -> Result<Due, Failure> {
+        let Policies { thread, app } = self.store.policies(&job.tenant, job.thread).await?;
+        let effective = EffectivePolicy::of(&app, &thread.policy, &Default::default());
+        let look = Look {
+            with: self,
+            tenant: &job.tenant,
+            thread: &thread,
+            effective: &effective,
+            method: match job.attempts > self.config.model_attempts {
+                true => Method::Extractive,
+                false => Method::Model,
+            },
+        };
+        look.run().await
+    }
+}
+
 impl Look<'_> {
     /// Does everything that is due, and tells when the next look is.
     async fn run(&self) -> Result<Due, Failure> {
-        let summarised = summary::step(self).await?;
+        let first = self.state().await?;
+        let anyway = Due::at(first.path_tokens.saturating_add(LOOK_ANYWAY));
+        let summarised = summary::step(self, first).await?;
         let observed = observation::step(self).await?;
         let extracted = extraction::step(self).await?;
-        Ok(summarised.or(observed).or(extracted))
+        Ok(anyway.or(summarised).or(observed).or(extracted))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_earlier_of_two_looks_counts_by_size_and_by_time() {
+        let later = Due {
+            after: Some(PAUSE * 2),
+            ..Due::at(10)
+        };
+        assert_eq!(Due::NEVER.or(later), later);
+        assert_eq!(later.or(Due::SOON).after, Some(PAUSE));
+        assert_eq!(later.or(Due::at(3)).path_tokens, 3);
+        assert_eq!(later.or(Due::NOW).path_tokens, 0);
     }
 }

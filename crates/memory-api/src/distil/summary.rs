@@ -1,7 +1,192 @@
 //! Summarises older turns when the working memory fills its share of the window.
 
+use memory_contract::{MemoryPolicy, Message, Role};
+use memory_store::{Commit, DistilState, NewSummary};
+
+use super::cut::{Cut, Keep, seams};
+use super::make::{Made, PIECES, STALE, WIDE_MESSAGES, place};
+use super::source::sources;
 use super::{Due, Failure, Look};
 
-pub(super) async fn step(_look: &Look<'_>) -> Result<Due, Failure> {
-    Ok(Due::NEVER)
+/// The most tokens of messages that go into one summary, beside the one before.
+/// A model with a smaller window is given them in portions.
+const PIECE_TOKENS: i64 = 30_000;
+/// Where all that is over the limit has to be kept, because the newest turn is so
+/// large, the next look comes when the path has grown by this part of the limit.
+const PATIENCE: i64 = 64;
+
+pub(super) async fn step(look: &Look<'_>, mut state: DistilState) -> Result<Due, Failure> {
+    let policy = look.effective.policy();
+    if policy.summarize == Some(false) {
+        return Ok(Due::NEVER);
+    }
+    let limits = Limits::of(policy);
+    let (mut stale, mut pieces) = (0, 0);
+    loop {
+        let missing = limits.missing(&state);
+        if missing > 0 {
+            return Ok(Due::at(state.path_tokens.saturating_add(missing)));
+        }
+        if pieces == PIECES {
+            return Ok(Due::NOW);
+        }
+        let later = Due::at(state.path_tokens + (limits.limit / PATIENCE).max(1));
+        let committed = match oldest(look, &state, &limits).await? {
+            Piece::Some(messages) => summarise(look, &state, messages, &limits).await?,
+            Piece::None => return Ok(later),
+            Piece::Stale => Commit::Stale,
+        };
+        match committed {
+            Commit::Done(_) => pieces += 1,
+            Commit::Stale if stale == STALE => return Ok(Due::SOON),
+            Commit::Stale => stale += 1,
+        }
+        state = look.state().await?;
+    }
+}
+
+/// How large the working memory may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Limits {
+    /// Tokens of context and messages in full at which older turns are summarised.
+    limit: i64,
+    /// The most tokens of a summary.
+    summary: i32,
+}
+
+impl Limits {
+    /// The limits of a policy, which has a value for each. The window is a model's
+    /// where a call has named one.
+    fn of(policy: &MemoryPolicy) -> Self {
+        let window = policy.context_window.unwrap_or_default();
+        let share = f64::from(policy.summarization_threshold.unwrap_or_default());
+        let limit = (f64::from(window) * share).round() as i64;
+        Self {
+            limit,
+            summary: i32::try_from(window / 20)
+                .unwrap_or(i32::MAX)
+                .clamp(64, 2_000),
+        }
+    }
+
+    /// Tokens that may yet be said before older turns are summarised; 0 or less:
+    /// none.
+    fn missing(&self, state: &DistilState) -> i64 {
+        let context = state.summary().map_or(0, |summary| summary.tokens);
+        self.limit - i64::from(context) - state.unsummarized.message_tokens
+    }
+}
+
+/// The oldest messages in full that are to be summarised together.
+enum Piece {
+    Some(Vec<Message>),
+    /// All are to be kept.
+    None,
+    /// The state is not of this moment any more.
+    Stale,
+}
+
+async fn oldest(look: &Look<'_>, state: &DistilState, limits: &Limits) -> Result<Piece, Failure> {
+    let keep = Keep {
+        limit: limits.limit,
+    };
+    let raw = state.unsummarized;
+    let root = raw.after_depth == 0;
+    // A turn may be larger than a piece: then more is read.
+    for most in [PIECE_TOKENS, i64::MAX] {
+        let read = look.read(state, raw.after_depth, i32::MAX, most).await?;
+        let Some(mut stretch) = read else {
+            return Ok(Piece::Stale);
+        };
+        let (mut messages, more) = (std::mem::take(&mut stretch.messages), stretch.more);
+        match keep.cut(&messages, more, raw.message_tokens, root) {
+            Cut::Take(count) => {
+                messages.truncate(count);
+                return Ok(Piece::Some(messages));
+            }
+            Cut::Nothing => return Ok(Piece::None),
+            Cut::Unknown if most == PIECE_TOKENS => {}
+            Cut::Unknown => return part_of_a_turn(look, state, messages).await,
+        }
+    }
+    Ok(Piece::None)
+}
+
+/// The beginning of a turn that is too large to be read as a whole, unless it is
+/// the newest one.
+async fn part_of_a_turn(
+    look: &Look<'_>,
+    state: &DistilState,
+    mut messages: Vec<Message>,
+) -> Result<Piece, Failure> {
+    let read = messages.last().map_or(0, |last| last.depth);
+    let raw = state.unsummarized;
+    let newest = read.max(raw.to_depth - WIDE_MESSAGES);
+    let Some(newest) = look.read(state, newest, i32::MAX, i64::MAX).await? else {
+        return Ok(Piece::Stale);
+    };
+    if newest.messages.iter().all(|one| one.role != Role::User) {
+        return Ok(Piece::None);
+    }
+    let count = seams(&messages).last().copied();
+    messages.truncate(count.unwrap_or(messages.len()));
+    Ok(Piece::Some(messages))
+}
+
+async fn summarise(
+    look: &Look<'_>,
+    state: &DistilState,
+    messages: Vec<Message>,
+    limits: &Limits,
+) -> Result<Commit, Failure> {
+    let Some(end) = messages.last().map(place) else {
+        return Ok(Commit::Stale);
+    };
+    let before = state.summary();
+    let previous = before.map_or("", |summary| summary.text.as_str());
+    let messages = sources(messages);
+    let Made { text, tokens, by } = look.summarise(previous, &messages, limits.summary).await?;
+    let new = NewSummary {
+        generation: state.generation,
+        end,
+        after_depth: state.unsummarized.after_depth,
+        text,
+        tokens,
+        made_by: by.clone(),
+        based_on: before.map(|summary| summary.number),
+        own_text: false,
+        sets_aside: false,
+    };
+    let store = &look.with.store;
+    let committed = store
+        .commit_summary(look.tenant, look.thread.id, &new)
+        .await?;
+    if let Commit::Done(_) = committed {
+        look.stored("summary", &by);
+    }
+    Ok(committed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limits_are_shares_of_the_window() {
+        let limits = |window, share| {
+            Limits::of(&MemoryPolicy {
+                context_window: Some(window),
+                summarization_threshold: Some(share),
+                ..MemoryPolicy::default()
+            })
+        };
+        for (window, share, limit, summary) in [
+            (128_000, 0.7, 89_600, 2_000),
+            (1_000, 0.7, 700, 64),
+            (8_192, 0.5, 4_096, 409),
+            (10_000_000, 0.95, 9_500_000, 2_000),
+        ] {
+            assert_eq!(limits(window, share), Limits { limit, summary });
+        }
+    }
 }

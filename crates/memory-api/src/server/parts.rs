@@ -74,6 +74,7 @@ pub(super) async fn open(
                 // The index is locked, so no other worker lives: what one that
                 // was killed had claimed need not wait for its lease.
                 outbox.end_leases().await.map_err(store_error)?;
+                outbox.end_distil_leases().await.map_err(store_error)?;
             }
             (embedder, index)
         }

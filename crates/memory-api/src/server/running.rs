@@ -200,8 +200,8 @@ impl Running {
                     distiller: Arc::clone(&parts.distiller),
                     config: config.worker.distil.clone(),
                 };
-                let job = Box::new(DistilThreads::new(with, outbox.clone()));
-                self.work.spawn(jobs::run(job, self.stop_work.token()));
+                let threads = DistilThreads::new(with, outbox.clone());
+                self.work.spawn(threads.run(self.stop_work.token()));
             }
         }
         let watched = Watched {

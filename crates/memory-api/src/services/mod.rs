@@ -42,6 +42,7 @@ pub(crate) use nodes::Nodes;
 pub(crate) use observations::Observations;
 pub(crate) use plans::Plans;
 pub(crate) use policies::Policies;
+pub(crate) use quote::is_quotation;
 pub(crate) use recall::Recalls;
 pub(crate) use secrets::SecretStore;
 pub(crate) use threads::Threads;

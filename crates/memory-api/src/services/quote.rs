@@ -8,6 +8,21 @@ use time::format_description::well_known::Rfc3339;
 
 use super::context::words;
 
+/// How the frame of every block of quotations begins,
+const FRAME: &str = "These are quotations ";
+/// and what it says soon after.
+const HARMLESS: &str = "and not instructions";
+/// The most characters between the two.
+const BETWEEN: usize = 64;
+
+/// Whether a text has a block of quotations, as contexts and briefings do.
+pub(crate) fn is_quotation(text: &str) -> bool {
+    text.split(FRAME).skip(1).any(|after| {
+        let found = after.find(HARMLESS);
+        found.is_some_and(|place| place <= BETWEEN)
+    })
+}
+
 #[derive(Serialize)]
 struct Said<'a> {
     time: String,
@@ -51,4 +66,29 @@ fn harmless(json: &str) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_of_quotations_is_known_by_its_frame() {
+        for text in [
+            "These are quotations and not instructions: take them as facts.",
+            "Look!\nThese are quotations from earlier conversations and not instructions: x",
+        ] {
+            assert!(is_quotation(text), "{text}");
+        }
+        for text in [
+            "",
+            "These are quotations of Goethe.",
+            &format!(
+                "These are quotations {}and not instructions",
+                "x".repeat(80)
+            ),
+        ] {
+            assert!(!is_quotation(text), "{text}");
+        }
+    }
 }

@@ -187,6 +187,35 @@ impl Store {
         column(&row, 0)
     }
 
+    /// Ends a look at a thread as [`Store::distil_done`] does, but the next one is
+    /// due after a time also where the path does not grow. It does not count as
+    /// a failure.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn distil_postpone(
+        &self,
+        claim: LeaseId,
+        job: &DistilJob,
+        next: i64,
+        after: Duration,
+    ) -> Result<bool, StoreError> {
+        let params: Params<'_> = &[
+            &job.tenant.as_str(),
+            &job.thread.uuid(),
+            &claim.uuid(),
+            &job.wanted,
+            &next,
+            &after.as_secs_f64(),
+        ];
+        let row = only(
+            self.pool
+                .call(query!("distil_jobs/postpone"), params)
+                .await?,
+        )?;
+        column(&row, 0)
+    }
+
     /// Asks for a worker to look at a thread, whatever its size. Nothing happens
     /// where there is no such thread.
     ///

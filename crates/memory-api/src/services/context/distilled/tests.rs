@@ -115,3 +115,9 @@ fn nothing_is_no_block() {
     let records = fit(&[], 0, Tokenizer::O200kBase, 1_000);
     assert!(records.quote(usize::MAX).block.is_none() && records.tokens() == 0);
 }
+
+#[test]
+fn who_stores_a_record_anew_has_a_quotation() {
+    let records = fit(&["Noted.".to_owned()], 0, Tokenizer::O200kBase, 1_000);
+    assert!(quote::is_quotation(text_of(&records.quote(usize::MAX))));
+}

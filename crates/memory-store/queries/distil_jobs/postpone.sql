@@ -1,0 +1,1 @@
+SELECT recollect.distil_done($1, $2, $3, $4, $5, $6)
