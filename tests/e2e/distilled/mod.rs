@@ -4,6 +4,7 @@
 mod budgets;
 mod isolation;
 mod layout;
+mod worker;
 
 use memory_contract::proto::{
     BuildContextRequest, BuildContextResponse, ContextBlockKind as Kind, MemoryMode,
@@ -11,10 +12,15 @@ use memory_contract::proto::{
 use recollect_tests::{Client, block, check_context, context_request, mode, records};
 
 pub fn trials() -> Vec<libtest_mimic::Trial> {
-    [layout::trials(), isolation::trials(), budgets::trials()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        layout::trials(),
+        isolation::trials(),
+        budgets::trials(),
+        worker::trials(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// A context with an input, written for both chat formats.
