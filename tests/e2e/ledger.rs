@@ -6,12 +6,10 @@ use memory_contract::proto::{
     LedgerState, ListLedgerRequest, ListLedgerResponse, ResolveThreadRequest, Role, SetHeadRequest,
     VerifyThreadRequest, VerifyThreadResponse,
 };
-use recollect_tests::{
-    Client, Cluster, DataDir, Key, Options, Refused as _, Server, app, recollect, reply, say,
-    session, trials, turn,
-};
+use recollect_tests::{Client, Key, Refused as _, app, reply, say, session, trials};
 use tonic::Code;
 
+use crate::derived::{World, four_turns};
 use crate::plain;
 
 trials![
@@ -23,80 +21,6 @@ trials![
     nobody_sees_the_ledger_of_an_ephemeral_or_unknown_thread,
     a_ledger_can_be_read_from_any_message,
 ];
-
-/// A server whose database the test can write to.
-struct World {
-    cluster: Cluster,
-    server: Server,
-    client: Client,
-    _dir: DataDir,
-}
-
-impl World {
-    async fn new() -> Self {
-        let cluster = Cluster::start().await;
-        let url = cluster.url();
-        recollect(&["migrate"], &[("DATABASE_URL", &url)]).ok();
-        let dir = DataDir::new();
-        let mut options = Options {
-            command: "serve",
-            env: vec![("DATABASE_URL".to_owned(), url)],
-            ..Options::with(&["embedding.kind = \"none\""])
-        };
-        let index = dir.path().join("index");
-        options
-            .config
-            .push(format!("index.path = \"{}\"", index.display()));
-        let server = Server::start(&dir, &options);
-        let client = server.client(Key::Acme).await;
-        Self {
-            cluster,
-            server,
-            client,
-            _dir: dir,
-        }
-    }
-
-    /// Runs a function of the store as the service would; its status.
-    async fn derive(&self, function: &str, thread_id: &str, rest: &str) -> String {
-        let admin = self.cluster.superuser().await;
-        admin
-            .batch_execute("SET ROLE recollect_service")
-            .await
-            .unwrap();
-        let sql = format!(
-            "SELECT status FROM recollect.{function}('acme', 'worker', '{thread_id}',
-                (SELECT distil_generation FROM recollect.threads WHERE thread_id = '{thread_id}'), {rest})"
-        );
-        let named = "SELECT set_config('recollect.tenant', 'acme', false)";
-        admin.query_one(named, &[]).await.unwrap();
-        admin.query_one(&sql, &[]).await.unwrap().get(0)
-    }
-
-    /// A summary on branch 1.
-    async fn summarize(&self, thread_id: &str, after: i32, to: i32, based_on: &str) {
-        let rest =
-            format!("1, {after}, {to}, 'a summary', 5, 'extractive', {based_on}, false, false");
-        assert_eq!(self.derive("commit_summary", thread_id, &rest).await, "ok");
-    }
-
-    /// An observation on branch 1.
-    async fn observe(&self, thread_id: &str, after: i32, to: i32, text: &str, active: bool) {
-        let rest = format!("1, {after}, {to}, '{text}', 3, 'extractive', {active}");
-        let status = self.derive("commit_observation", thread_id, &rest).await;
-        assert_eq!(status, "ok");
-    }
-
-    fn cli(&self, args: &[&str]) -> recollect_tests::Finished {
-        let addr = format!("http://{}", self.server.ready().addr);
-        let key = Key::Acme.secret();
-        let env = [
-            ("RECOLLECT_ADDR", addr.as_str()),
-            ("RECOLLECT_API_KEY", key.as_str()),
-        ];
-        recollect(args, &env)
-    }
-}
 
 pub(crate) async fn verify(client: &Client, thread_id: &str) -> VerifyThreadResponse {
     let request = VerifyThreadRequest {
@@ -137,6 +61,7 @@ fn ledger_request(thread_id: &str, kind: LedgerKind, head: &str) -> ListLedgerRe
         session: None,
         kind: kind.into(),
         head_message_id: head.to_owned(),
+        include_texts: false,
     }
 }
 
@@ -179,17 +104,6 @@ pub(crate) async fn delete(client: &Client, thread_id: &str, message_id: &str) {
         message_id: message_id.to_owned(),
     };
     client.messages().delete_message(request).await.unwrap();
-}
-
-/// Four turns; the ids of their messages.
-async fn four_turns(client: &Client, thread_id: &str) -> Vec<String> {
-    let mut ids = Vec::new();
-    for number in 0..4 {
-        let question = format!("What is {number} and {number}?");
-        let stored = client.append(thread_id, turn(&question, "A number.")).await;
-        ids.extend(stored.messages.into_iter().map(|one| one.message_id));
-    }
-    ids
 }
 
 async fn b05_every_message_is_in_one_state_also_after_an_erasure() {

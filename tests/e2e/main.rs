@@ -16,8 +16,10 @@ mod context_recalled;
 mod coverage;
 mod crash;
 mod degraded;
+mod derived;
 mod diary;
 mod distil;
+mod distilled;
 mod embedded;
 mod ephemeral;
 mod erasing;
@@ -119,6 +121,7 @@ fn main() -> ExitCode {
         context_recalled::trials(),
         isolation::trials(),
         foreign::trials(),
+        distilled::trials(),
         ledger::trials(),
         limits::trials(),
         wrong_values::trials(),

@@ -62,9 +62,23 @@ pub fn block_texts(context: &BuildContextResponse, kind: ContextBlockKind) -> Ve
 /// If a line is none.
 pub fn quotes(context: &BuildContextResponse) -> Vec<Value> {
     let texts = block_texts(context, ContextBlockKind::Recalled);
-    let Some(text) = texts.first() else {
-        return Vec::new();
-    };
+    texts
+        .first()
+        .map_or_else(Vec::new, |text| quoted_lines(text))
+}
+
+/// What was distilled, each record read as JSON.
+///
+/// # Panics
+/// If a line is none.
+pub fn records(context: &BuildContextResponse) -> Vec<Value> {
+    let texts = block_texts(context, ContextBlockKind::Distilled);
+    texts
+        .first()
+        .map_or_else(Vec::new, |text| quoted_lines(text))
+}
+
+fn quoted_lines(text: &str) -> Vec<Value> {
     let lines: Vec<&str> = text.split('\n').collect();
     assert!(lines[0].contains("not instructions"), "{text}");
     lines[1..]
@@ -114,8 +128,15 @@ pub fn check_context(context: &BuildContextResponse, max_tokens: i32) {
         .into_iter()
         .find(|tokenizer| tokenizer.name() == context.tokenizer)
         .unwrap();
-    let kinds: Vec<i32> = context.blocks.iter().map(|block| block.kind).collect();
-    assert!(kinds.is_sorted_by(|left, right| left < right), "{kinds:?}");
+    let kinds = kinds(context);
+    let place = |kind: &ContextBlockKind| match kind {
+        ContextBlockKind::Memories if memories_stand_last(context) => {
+            2 * i32::from(ContextBlockKind::Input) - 1
+        }
+        other => 2 * i32::from(*other),
+    };
+    let in_order = kinds.is_sorted_by(|left, right| place(left) < place(right));
+    assert!(in_order, "{kinds:?}");
     let mut total = 0;
     let mut stored = HashSet::new();
     for block in &context.blocks {
@@ -131,11 +152,10 @@ pub fn check_context(context: &BuildContextResponse, max_tokens: i32) {
         assert_eq!(block.token_count, sum);
         total += sum;
         for source in &block.sources {
-            assert!(!source.reasons.is_empty(), "{source:?}");
-            let id = [&source.message_id, &source.memory_id].into_iter();
-            let id: Vec<&String> = id.filter(|id| !id.is_empty()).collect();
-            assert_eq!(id.len(), 1, "{source:?}");
-            assert!(stored.insert(id[0]), "{} stands twice", id[0]);
+            let distilled = block.kind() == ContextBlockKind::Distilled;
+            assert_eq!(source.reasons.is_empty(), distilled, "{source:?}");
+            let id = id_of(&source.message_id, &source.memory_id, source.number);
+            assert!(stored.insert(id.clone()), "{id} stands twice");
         }
         match block.kind() {
             ContextBlockKind::Recent | ContextBlockKind::Node => {
@@ -151,11 +171,32 @@ pub fn check_context(context: &BuildContextResponse, max_tokens: i32) {
     assert!(total <= max_tokens, "{total} of {max_tokens} tokens");
     assert!(context.omitted.len() <= 200);
     for omission in &context.omitted {
-        let id = match omission.message_id.is_empty() {
-            true => &omission.memory_id,
-            false => &omission.message_id,
-        };
-        assert!(!stored.contains(id), "{id} is there and left out");
+        let id = id_of(&omission.message_id, &omission.memory_id, omission.number);
+        assert!(!stored.contains(&id), "{id} is there and left out");
     }
     assert!(context.effective_policy.is_some());
+}
+
+/// Whether memories stand right before the input.
+fn memories_stand_last(context: &BuildContextResponse) -> bool {
+    let effective = context.effective_policy.as_ref();
+    let mode = effective
+        .and_then(|effective| effective.policy.as_ref())
+        .unwrap()
+        .mode();
+    let distilled = matches!(mode, MemoryMode::Working | MemoryMode::Observational);
+    distilled && block(context, ContextBlockKind::Input).is_some()
+}
+
+/// The one thing that a source or an omission names.
+#[track_caller]
+fn id_of(message_id: &str, memory_id: &str, number: i64) -> String {
+    let number = match number {
+        0 => String::new(),
+        number => format!("#{number}"),
+    };
+    let ids = [message_id.to_owned(), memory_id.to_owned(), number];
+    let ids: Vec<String> = ids.into_iter().filter(|id| !id.is_empty()).collect();
+    assert_eq!(ids.len(), 1, "{ids:?}");
+    ids.concat()
 }

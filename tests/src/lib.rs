@@ -34,7 +34,7 @@ pub use cli::{Finished, Spawned, recollect};
 pub use client::{Client, Key, USER_DEFAULT};
 pub use contexts::{
     block, block_texts, check_context, context_request, domain, kinds, mode, object_json,
-    quoted_texts, quotes,
+    quoted_texts, quotes, records,
 };
 pub use data_dir::DataDir;
 pub use dynamic::Dynamic;

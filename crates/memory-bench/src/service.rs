@@ -9,8 +9,9 @@ use std::{
 
 use memory_contract::proto::{
     admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
-    message_service_client::MessageServiceClient,
+    memory_service_client::MemoryServiceClient, message_service_client::MessageServiceClient,
     node_memory_service_client::NodeMemoryServiceClient,
+    observation_service_client::ObservationServiceClient,
     recall_service_client::RecallServiceClient, thread_service_client::ThreadServiceClient,
 };
 use serde::Deserialize;
@@ -214,6 +215,11 @@ impl Service {
             messages: MessageServiceClient::with_interceptor(channel.clone(), self.key.clone()),
             recall: RecallServiceClient::with_interceptor(channel.clone(), self.key.clone()),
             contexts: ContextServiceClient::with_interceptor(channel.clone(), self.key.clone()),
+            observations: ObservationServiceClient::with_interceptor(
+                channel.clone(),
+                self.key.clone(),
+            ),
+            memories: MemoryServiceClient::with_interceptor(channel.clone(), self.key.clone()),
             nodes: NodeMemoryServiceClient::with_interceptor(channel.clone(), self.key.clone()),
             admin: AdminServiceClient::with_interceptor(channel, self.key.clone()),
         })
@@ -231,6 +237,10 @@ pub struct Clients {
     pub recall: RecallServiceClient<Authorised>,
     /// Contexts.
     pub contexts: ContextServiceClient<Authorised>,
+    /// Observations of threads.
+    pub observations: ObservationServiceClient<Authorised>,
+    /// Long-term memories.
+    pub memories: MemoryServiceClient<Authorised>,
     /// Memories of nodes.
     pub nodes: NodeMemoryServiceClient<Authorised>,
     /// Administration.

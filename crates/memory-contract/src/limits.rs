@@ -182,6 +182,8 @@ pub const LEDGER_BRANCHES: usize = 100;
 pub const LEDGER_FAULTS: usize = 100;
 /// Stretches of a ledger that one answer has.
 pub const LEDGER_STRETCHES: usize = 1_000;
+/// Derived texts of one ledger, in bytes.
+pub const LEDGER_TEXT_BYTES: usize = 3 * 1024 * 1024;
 /// Characters of a memory.
 pub const MEMORY_CHARS: usize = 4_096;
 /// Characters in the caller's own id of a memory.

@@ -37,7 +37,7 @@ pub(super) async fn read(
         head,
         budget,
     } = wanted(request)?;
-    let cut = within_budget(store, tenant, thread, head, budget).await?;
+    let cut = within_budget(store, tenant, thread, head, Tail::WHOLE, budget).await?;
     let (cut, known) = fitting(store, tenant, cut, budget).await?;
     let Cut {
         messages,
@@ -58,6 +58,23 @@ pub(super) async fn read(
     })
 }
 
+/// The newest part of a conversation, behind which nothing is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tail {
+    /// Its messages are deeper than this.
+    pub(super) after_depth: i32,
+    /// How many they are.
+    pub(super) messages: u32,
+}
+
+impl Tail {
+    /// All of it.
+    const WHOLE: Self = Self {
+        after_depth: 0,
+        messages: u32::MAX,
+    };
+}
+
 /// The newest turns that lead to a message, as many as the budget and an answer
 /// can hold, whatever is known of their files.
 pub(super) async fn newest(
@@ -67,7 +84,19 @@ pub(super) async fn newest(
     head: Option<MessageId>,
     budget: Budget,
 ) -> Result<Cut, ApiError> {
-    let cut = within_budget(store, tenant, thread, head, budget).await?;
+    newest_of(store, tenant, thread, head, Tail::WHOLE, budget).await
+}
+
+/// The same of the newest part of a conversation, as if that were all of it.
+pub(super) async fn newest_of(
+    store: &Store,
+    tenant: &TenantId,
+    thread: ThreadId,
+    head: Option<MessageId>,
+    tail: Tail,
+    budget: Budget,
+) -> Result<Cut, ApiError> {
+    let cut = within_budget(store, tenant, thread, head, tail, budget).await?;
     within_answer(cut, budget).await
 }
 
@@ -110,13 +139,15 @@ async fn within_budget(
     tenant: &TenantId,
     thread: ThreadId,
     head: Option<MessageId>,
+    tail: Tail,
     budget: Budget,
 ) -> Result<Cut, ApiError> {
+    let limit = u32::try_from(budget.message_limit).unwrap_or(u32::MAX);
     let mut query = HistoryQuery {
         thread,
         head,
         max_tokens: i64::from(budget.max_tokens),
-        limit: u32::try_from(budget.message_limit).unwrap_or(u32::MAX),
+        limit: limit.min(tail.messages),
     };
     let mut read = 1;
     loop {
@@ -128,6 +159,11 @@ async fn within_budget(
             .await
             .map_err(|error| ApiError::from(error).naming("head_message_id"))?;
         messages.reverse();
+        let read_count = messages.len();
+        messages.retain(|message| message.depth > tail.after_depth);
+        let older = older
+            && messages.len() == read_count
+            && u32::try_from(read_count).is_ok_and(|count| count < tail.messages);
         let last = read == READS || !older;
         match cut_apart(messages, budget, !older).await? {
             Ok(cut) if cut.needs_older && !last => {}

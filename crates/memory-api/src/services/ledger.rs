@@ -5,11 +5,15 @@ use memory_contract::proto::{
     self, LedgerKind, ListLedgerRequest, ListLedgerResponse, VerifyThreadRequest,
     VerifyThreadResponse,
 };
-use memory_contract::{Invalid, MessageId, check, limits};
-use memory_store::{DistilKind, LedgerCount, LedgerFault, LedgerState, LedgerStretch, Store};
+use memory_contract::{Invalid, MessageId, check, limits, timestamp};
+use memory_store::{
+    DistilKind, DistilState, Distillate, LedgerCount, LedgerFault, LedgerState, LedgerStretch,
+    Standing, Store,
+};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::fields::Fields;
+use super::observations::fitting;
 use super::sessions::required_choice;
 use crate::error::ApiError;
 use crate::layers::tenant_of;
@@ -71,6 +75,7 @@ impl Ledgers {
             session,
             kind,
             head_message_id,
+            include_texts,
         } = request;
         let mut fields = Fields::default();
         let choice = fields.get(required_choice(&call, &thread_id, session));
@@ -79,15 +84,44 @@ impl Ledgers {
         let (choice, kind) = fields.all(choice.zip(kind))?;
         let thread = choice.thread(&self.store, &tenant).await?;
         let head = head.map(MessageId::from);
-        let ledger = self.store.ledger(&tenant, thread, head).await?;
+        let ledger = self.store.ledger(&tenant, thread, head);
+        let texts = async {
+            match include_texts {
+                true => Ok(Some(
+                    self.store
+                        .distil_state(&tenant, thread, head, false)
+                        .await?,
+                )),
+                false => Ok(None),
+            }
+        };
+        let (ledger, state) = tokio::try_join!(ledger, texts)?;
         let stretches = move || ledger.stretches(kind);
         let mut stretches = tokio::task::spawn_blocking(stretches).await?;
         let excess = stretches.len().saturating_sub(limits::LEDGER_STRETCHES);
         Ok(ListLedgerResponse {
             stretches: stretches.drain(excess..).map(stretch).collect(),
             truncated: excess > 0,
+            texts: state.map_or_else(Vec::new, |state| texts_of(&state, kind)),
         })
     }
+}
+
+/// The texts that a context has: of more than fit, the newest.
+fn texts_of(state: &DistilState, kind: DistilKind) -> Vec<proto::LedgerText> {
+    let all = match kind {
+        DistilKind::Summary => state.summary().into_iter().collect(),
+        DistilKind::Observation => state.observations_that(Standing::Holds),
+    };
+    let (newest, _) = fitting(&all, limits::LEDGER_TEXT_BYTES);
+    let text = |one: &&Distillate| proto::LedgerText {
+        number: one.number,
+        text: one.text.clone(),
+        token_count: one.tokens,
+        made_by: one.made_by.clone(),
+        create_time: Some(timestamp(one.created)),
+    };
+    newest.iter().map(text).collect()
 }
 
 fn kind_from(kind: i32) -> Result<DistilKind, Invalid> {

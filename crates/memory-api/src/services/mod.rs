@@ -4,6 +4,7 @@
 mod admin;
 mod branches;
 mod context;
+mod distilled;
 mod export;
 mod fields;
 mod files;

@@ -80,7 +80,7 @@ fn response(state: &DistilState, include_replaced: bool) -> GetObservationsRespo
 }
 
 /// The newest that fit into so many bytes, and the bytes that are left.
-fn fitting<'a>(all: &[&'a Distillate], bytes: usize) -> (Vec<&'a Distillate>, usize) {
+pub(super) fn fitting<'a>(all: &[&'a Distillate], bytes: usize) -> (Vec<&'a Distillate>, usize) {
     let mut left = bytes;
     let mut kept = Vec::new();
     for one in all.iter().rev() {

@@ -1,10 +1,14 @@
 //! Throughput and latency, each beside a floor of the same run.
 
 mod append;
+mod beside;
+mod facts;
 mod history;
 mod nodes;
+mod observed;
 mod recall;
 mod report;
+mod tool_log;
 mod window;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
@@ -28,6 +32,8 @@ const WITHOUT_CACHE: &str = "[embedding]\nkind = \"none\"\n[cache]\nkind = \"non
 /// the calls do.
 const WITHOUT_WORKER: &str =
     "[embedding]\nkind = \"none\"\n[worker.nodes]\nflush_after = \"24h\"\ninterval = \"1h\"\n";
+/// Without a model, and with no worker that distils.
+const WITHOUT_DISTILLING: &str = "[embedding]\nkind = \"none\"\n[worker.distil]\nenabled = false\n";
 
 /// What to measure.
 #[derive(Args)]
@@ -52,6 +58,12 @@ pub struct Options {
     /// a tenth of them.
     #[arg(long, default_value_t = 10_000)]
     turns: usize,
+    /// Steps of the loop whose log is condensed to observations.
+    #[arg(long, default_value_t = 50)]
+    steps: usize,
+    /// Long-term memories: half of them are given, and half of them extracted.
+    #[arg(long, default_value_t = 2_000)]
+    facts: usize,
 }
 
 #[derive(Serialize)]
@@ -74,6 +86,20 @@ struct Report {
     window: Option<window::Measured>,
     /// Absent where the service was there already: its objects are out of reach.
     nodes: Option<nodes::Measured>,
+    /// Absent where the service was there already: whether it distils is not known.
+    distilled: Option<Distilled>,
+}
+
+/// What background work makes of messages, and what it costs those who append.
+#[derive(Serialize)]
+struct Distilled {
+    compression: f64,
+    answerable_percent: f64,
+    same_prefix_percent: f64,
+    append_p95_ratio: f64,
+    observed: observed::Measured,
+    beside: beside::Measured,
+    facts: facts::Measured,
 }
 
 #[derive(Serialize)]
@@ -142,6 +168,11 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
         service.stop().await?;
         Some(measured)
     };
+    let distilled = if target.addr.is_some() {
+        None
+    } else {
+        Some(distilled(target, options).await?)
+    };
 
     let seconds = |start: Duration| rounded(start.as_secs_f64(), 2);
     let rate = |time: Duration| rounded(imported.messages as f64 / time.as_secs_f64().max(1e-9), 0);
@@ -168,6 +199,7 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
         history,
         window,
         nodes,
+        distilled,
     };
     if json {
         println!("{}", serde_json::to_string(&report)?);
@@ -175,6 +207,29 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
         report::print(&report);
     }
     Ok(())
+}
+
+async fn distilled(target: &Target, options: &Options) -> Result<Distilled, Failure> {
+    let distilling = Service::start(target, WITHOUT_MODEL).await?;
+    let observed = observed::measure(&distilling, options.steps).await?;
+    let idle = Service::start(target, WITHOUT_DISTILLING).await?;
+    let length = Duration::from_secs(options.seconds);
+    let beside = beside::measure(&distilling, &idle, length).await?;
+    idle.stop().await?;
+    distilling.stop().await?;
+    // With the embedding model, as people run it.
+    let service = Service::start(target, "").await?;
+    let facts = facts::measure(&service, options.facts).await?;
+    service.stop().await?;
+    Ok(Distilled {
+        compression: observed.compression(),
+        answerable_percent: observed.answerable(),
+        same_prefix_percent: observed.same_prefix(),
+        append_p95_ratio: beside.p95_ratio(),
+        observed,
+        beside,
+        facts,
+    })
 }
 
 fn conversations_dir(options: &Options) -> Result<PathBuf, Failure> {

@@ -1,6 +1,6 @@
 //! The load report for people: ratios first.
 
-use super::{Report, nodes};
+use super::{Distilled, Report, nodes};
 use crate::table::table;
 
 /// Prints the report to standard output.
@@ -21,6 +21,8 @@ pub fn print(report: &Report) {
     let nodes = |figure: fn(&nodes::Measured) -> String| {
         report.nodes.as_ref().map_or("-".to_owned(), figure)
     };
+    let distilled =
+        |figure: fn(&Distilled) -> String| report.distilled.as_ref().map_or("-".to_owned(), figure);
     for (figure, measured, aim) in [
         (
             "recall p50 to its floor",
@@ -60,6 +62,39 @@ pub fn print(report: &Report) {
         (
             "node flush p50 to its floor, 1 writer",
             nodes(|nodes| format!("{:.2}", nodes.ratio_to_floor())),
+            "",
+        ),
+        (
+            "tool log to its observations",
+            distilled(|distilled| format!("{:.1}", distilled.compression)),
+            "≥ 5",
+        ),
+        (
+            "facts of the log told by observations",
+            distilled(|distilled| format!("{:.1} %", distilled.answerable_percent)),
+            "≥ 80 %",
+        ),
+        (
+            "context found again by a prompt cache",
+            distilled(|distilled| format!("{:.1} %", distilled.same_prefix_percent)),
+            "≥ 90 %",
+        ),
+        (
+            "append p95, distilling to not distilling",
+            distilled(|distilled| format!("{:.2}", distilled.append_p95_ratio)),
+            "≤ 1.25",
+        ),
+        (
+            "memories promoted per second",
+            distilled(|distilled| format!("{:.0}", distilled.facts.promoted_per_s)),
+            "",
+        ),
+        (
+            "memories extracted per second",
+            distilled(|distilled| {
+                let rate = distilled.facts.extracted_per_s;
+                rate.map_or("-".to_owned(), |rate| format!("{rate:.0}"))
+            }),
             "",
         ),
         (
@@ -113,5 +148,16 @@ pub fn print(report: &Report) {
         for line in nodes.lines() {
             println!("{line}");
         }
+    }
+    if let Some(Distilled {
+        observed,
+        beside,
+        facts,
+        ..
+    }) = &report.distilled
+    {
+        println!("loop: {}", observed.line());
+        println!("appends: {}", beside.line());
+        println!("memories: {}", facts.line());
     }
 }

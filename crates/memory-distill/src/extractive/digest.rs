@@ -1,6 +1,8 @@
 //! What a tool was asked and what it answered, in one line: outcome, errors,
 //! identifiers, counts, the last words; not the payload.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
 use super::{cues, words};
@@ -17,6 +19,11 @@ const VALUE_CHARS: usize = 120;
 const LINES: usize = 4;
 /// Characters of a line.
 const LINE_CHARS: usize = 180;
+/// Characters of a line that tell its kind.
+const SHAPE_CHARS: usize = 80;
+/// Lines of each kind, on average, from which on one of a kind of its own tells
+/// something.
+const UNLIKE: usize = 4;
 
 /// Arguments of a call: the most telling first, short.
 pub(super) fn of_arguments(arguments: &Map<String, Value>) -> String {
@@ -55,6 +62,10 @@ pub(super) fn of_text(text: &str) -> String {
         .filter(|line| !line.trim().is_empty())
         .collect();
     let last = lines.len().saturating_sub(1);
+    let mut shapes: HashMap<String, usize> = HashMap::new();
+    for line in &lines {
+        *shapes.entry(shape(line)).or_default() += 1;
+    }
     let mut ranked: Vec<(i32, usize)> = lines
         .iter()
         .enumerate()
@@ -70,6 +81,10 @@ pub(super) fn of_text(text: &str) -> String {
                 worth += 2;
             }
             if has_identifier(line) {
+                worth += 3;
+            }
+            // One that no other is like, among many that are.
+            if shapes.len() * UNLIKE < lines.len() && shapes.get(&shape(line)) == Some(&1) {
                 worth += 3;
             }
             (-worth, place)
@@ -92,6 +107,23 @@ pub(super) fn of_text(text: &str) -> String {
         told.push(format!("({} lines)", lines.len()));
     }
     told.join(" | ")
+}
+
+/// What lines of one kind have in common: their words, with numbers left out.
+fn shape(line: &str) -> String {
+    let mut shape = String::new();
+    for c in line
+        .chars()
+        .take(SHAPE_CHARS)
+        .filter(|c| !c.is_whitespace())
+    {
+        match c.is_ascii_digit() {
+            false => shape.push(c),
+            true if shape.ends_with('0') => {}
+            true => shape.push('0'),
+        }
+    }
+    shape
 }
 
 /// Whether a text has something like `wf-123`, `E0412`, a path or a hash in it.
@@ -236,6 +268,22 @@ mod tests {
         );
         assert!(told.len() < 300, "{told}");
         assert_eq!(of_text(r#" {"status": "ok"} "#), "status=ok");
+    }
+
+    #[test]
+    fn a_line_unlike_all_others_is_told() {
+        let mut lines: Vec<String> = (0..60)
+            .map(|n| {
+                format!(
+                    "2026-11-20T03:{n:02}:07Z INFO worker-{} done in {n} ms",
+                    n % 4
+                )
+            })
+            .collect();
+        lines.insert(31, "Fixed: release v2.4711 was rolled back.".to_owned());
+        let told = of_text(&lines.join("\n"));
+        assert!(told.contains("v2.4711"), "{told}");
+        assert!(told.len() < 300, "{told}");
     }
 
     #[test]

@@ -61,4 +61,8 @@ pub enum ModeArg {
     Window,
     /// A few of the newest messages, and the best matches from long ago.
     Hybrid,
+    /// The summary of what came before, and the messages after it.
+    Working,
+    /// The observations of what came before, and the messages after them.
+    Observational,
 }

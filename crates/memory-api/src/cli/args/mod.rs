@@ -89,7 +89,7 @@ pub enum Command {
     Watch(WatchArgs),
     /// Show what a long conversation was condensed to.
     Observations(ObservationsArgs),
-    /// Show which messages summaries stand for.
+    /// Show the summary of a conversation, and which messages it stands for.
     Summary(SummaryArgs),
     /// Prove that no message of a conversation was lost on the way to what is
     /// derived from it.

@@ -22,6 +22,8 @@ pub async fn run(args: ContextArgs) -> Result<(), Failure> {
         Some(ModeArg::None) => MemoryMode::None,
         Some(ModeArg::Window) => MemoryMode::Window,
         Some(ModeArg::Hybrid) => MemoryMode::Hybrid,
+        Some(ModeArg::Working) => MemoryMode::Working,
+        Some(ModeArg::Observational) => MemoryMode::Observational,
     };
     let formats = match (args.client.json, args.text) {
         (true, _) => vec![

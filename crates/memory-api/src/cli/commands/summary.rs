@@ -1,13 +1,14 @@
 //! `recollect summary`.
 
-use memory_contract::proto::{LedgerKind, LedgerState, ListLedgerRequest};
+use memory_contract::proto::{LedgerKind, LedgerState, LedgerText, ListLedgerRequest};
 
 use crate::cli::args::SummaryArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Table, count};
+use crate::cli::output::{JsonLines, Table, clock, count, lines, one_line};
 
-/// Shows which messages summaries stand for, and which still stand in full.
+/// Shows the summary of a conversation, which messages it stands for, and which
+/// still stand in full.
 ///
 /// # Errors
 /// When there is no such thread, or the server cannot be reached or refuses.
@@ -19,6 +20,7 @@ pub async fn run(args: SummaryArgs) -> Result<(), Failure> {
         session,
         kind: LedgerKind::Summary.into(),
         head_message_id: args.head.unwrap_or_default(),
+        include_texts: true,
     };
     let found = client
         .ledgers()
@@ -30,6 +32,9 @@ pub async fn run(args: SummaryArgs) -> Result<(), Failure> {
         let mut lines = JsonLines::stdout();
         lines.write("ListLedgerResponse", &found)?;
         return lines.finish();
+    }
+    for one in &found.texts {
+        show(one);
     }
     let mut table = Table::new(&[
         "What became of them!",
@@ -73,6 +78,22 @@ pub async fn run(args: SummaryArgs) -> Result<(), Failure> {
         },
     );
     Ok(())
+}
+
+/// The text is long: what it is stands in a line of its own.
+fn show(one: &LedgerText) {
+    println!(
+        "#{} by {}, {}: {}",
+        one.number,
+        one_line(&one.made_by, 60),
+        clock(one.create_time.as_ref()),
+        count(one.token_count, "token"),
+    );
+    let text = match one.text.as_str() {
+        "" => "The messages were only set aside.".to_owned(),
+        text => lines(text),
+    };
+    println!("{text}\n");
 }
 
 fn state(state: i32) -> &'static str {

@@ -8,4 +8,4 @@ mod text;
 pub use json::{JsonLines, message_from_json, print_json};
 pub use progress::Progress;
 pub use table::Table;
-pub use text::{clock, count, duration, exact, one_line, role, second, text_of};
+pub use text::{clock, count, duration, exact, lines, one_line, role, second, text_of};

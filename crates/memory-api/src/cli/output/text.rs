@@ -34,6 +34,13 @@ pub fn one_line(text: &str, width: usize) -> String {
     line
 }
 
+/// A text of several lines, each indented. Control characters, which could move a
+/// terminal's cursor, become spaces.
+pub fn lines(text: &str) -> String {
+    let line = |line: &str| format!("   {}", line.replace(char::is_control, " "));
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
 /// A key or an id as it is, so that it can be copied. Only control characters,
 /// which could move a terminal's cursor, are replaced.
 pub fn exact(text: &str) -> String {

@@ -15,6 +15,7 @@ use memory_recall::Reason;
 use prost::Message as _;
 
 use super::block::{Block, Labels, Said, Source, Stored, tokens_of};
+use super::distilled::Records;
 use super::hash;
 use super::memory::Memory;
 use super::prompt::Prompt;
@@ -49,10 +50,13 @@ impl Material {
     pub(super) fn bytes(&self) -> usize {
         let found = self.memory.found.iter();
         let found: usize = found.map(|one| size_of(&one.message.parts)).sum();
+        let records = self.memory.records.iter();
+        let records: usize = records.map(Records::bytes).sum();
         let known = self.memory.memories.iter();
         let known: usize = known.map(|one| one.memory.text.len()).sum();
         let dialogue = self.memory.dialogue.messages.iter();
         found
+            + records
             + known
             + bytes_of(&self.memory.recent)
             + dialogue.map(|one| one.content.len()).sum::<usize>()
@@ -81,35 +85,43 @@ impl Material {
 
     fn answer(&self, room: usize) -> Result<BuildContextResponse, ApiError> {
         let labels = Labels::of(self.effective.policy());
-        let recent = self.recent(room)?;
+        let Quoted {
+            block: distilled,
+            omitted: undistilled,
+        } = self.distilled(room);
+        let recent = self.recent(room.saturating_sub(bytes_in(&distilled)))?;
         let node = self.node(room);
         let taken = |block: &Option<Block>| block.as_ref().map_or(0, Block::tokens);
-        let bytes = recent.iter().flat_map(|block| &block.messages);
-        let bytes: usize = bytes.map(|said| size_of(&said.parts)).sum();
         let mut quoting = Quoting {
             labels: &labels,
             tokenizer: self.budget.tokenizer,
-            max_tokens: self.budget.max_tokens - taken(&recent),
-            max_bytes: room.saturating_sub(bytes),
+            max_tokens: self.budget.max_tokens - taken(&distilled) - taken(&recent),
+            max_bytes: room.saturating_sub(bytes_in(&distilled) + bytes_in(&recent)),
         };
         let Quoted {
             block: memories,
             omitted: forgone,
         } = quoting.quote_memories(&self.memory.memories);
-        let quoted = memories.iter().flat_map(|block| &block.messages);
-        let quoted: usize = quoted.map(|said| size_of(&said.parts)).sum();
         quoting.max_tokens -= taken(&memories);
-        quoting.max_bytes = quoting.max_bytes.saturating_sub(quoted);
+        quoting.max_bytes = quoting.max_bytes.saturating_sub(bytes_in(&memories));
         let Quoted {
             block: recalled,
             omitted,
         } = quoting.quote(&self.memory.found);
+        // Recent messages that only grow at their end change less than what
+        // matches the question.
+        let (first, last) = match self.memory.records.is_some() && self.prompt.input.is_some() {
+            true => (None, memories),
+            false => (memories, None),
+        };
         let blocks: Vec<Block> = [
             self.prompt.system.clone(),
-            memories,
+            distilled,
+            first,
             recalled,
             recent,
             node,
+            last,
             self.prompt.input.clone(),
         ]
         .into_iter()
@@ -119,8 +131,9 @@ impl Material {
             total_tokens: blocks.iter().map(Block::tokens).sum(),
             tokenizer: self.budget.tokenizer.name().to_owned(),
             effective_policy: Some(self.effective.clone().into()),
-            omitted: forgone
+            omitted: undistilled
                 .into_iter()
+                .chain(forgone)
                 .chain(omitted)
                 .chain(self.memory.omitted.iter().map(left_out))
                 .take(limits::OMITTED)
@@ -144,6 +157,12 @@ impl Material {
         answer.hash = hash::of_blocks(&answer.blocks);
         references(&mut answer).for_each(|reference| self.known.put(reference));
         Ok(answer)
+    }
+
+    /// What was distilled leaves at least half of the room to messages.
+    fn distilled(&self, room: usize) -> Quoted {
+        let records = self.memory.records.as_ref();
+        records.map_or_else(Quoted::default, |records| records.quote(room / 2))
     }
 
     fn recent(&self, room: usize) -> Result<Option<Block>, ApiError> {
@@ -241,6 +260,12 @@ impl Material {
     }
 }
 
+/// About the bytes of a block.
+fn bytes_in(block: &Option<Block>) -> usize {
+    let messages = block.iter().flat_map(|block| &block.messages);
+    messages.map(|said| size_of(&said.parts)).sum()
+}
+
 /// The references to files in the messages of an answer.
 fn references(answer: &mut BuildContextResponse) -> impl Iterator<Item = &mut FileRef> {
     let messages = answer
@@ -265,6 +290,6 @@ fn left_out(omitted: &OmittedMessage) -> ContextOmission {
         message_id: message_id.clone(),
         reason: *reason,
         score: *score,
-        memory_id: String::new(),
+        ..ContextOmission::default()
     }
 }

@@ -26,13 +26,16 @@ pub(super) struct Stored {
     pub(super) created: Option<prost_types::Timestamp>,
 }
 
-/// A stored message, or a memory, that a block was made of.
-#[derive(Clone, Debug)]
+/// What a block was made of: a stored message, a memory, or a summary or
+/// observation.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Source {
-    /// Empty for a memory.
+    /// Empty for anything but a message.
     pub(super) message: String,
-    /// Empty for a message.
+    /// Empty for anything but a memory.
     pub(super) memory: String,
+    /// 0 for anything but a summary or observation.
+    pub(super) number: i64,
     pub(super) thread: Option<ThreadId>,
     pub(super) reasons: Vec<Reason>,
     pub(super) rank: u32,
@@ -93,11 +96,9 @@ impl Source {
     pub(super) fn recent(message: String, thread: ThreadId, reasons: Vec<Reason>) -> Self {
         Self {
             message,
-            memory: String::new(),
             thread: Some(thread),
             reasons,
-            rank: 0,
-            score: 0.0,
+            ..Self::default()
         }
     }
 }
@@ -206,6 +207,7 @@ impl From<Source> for proto::ContextSource {
         let Source {
             message,
             memory,
+            number,
             thread,
             reasons,
             rank,
@@ -214,6 +216,7 @@ impl From<Source> for proto::ContextSource {
         Self {
             message_id: message,
             memory_id: memory,
+            number,
             thread_id: thread.map(|id| id.to_string()).unwrap_or_default(),
             reasons: reasons.into_iter().map(reason).collect(),
             rank: i32::try_from(rank).unwrap_or(i32::MAX),

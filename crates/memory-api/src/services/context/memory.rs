@@ -13,16 +13,21 @@ use memory_recall::{
 };
 use memory_store::{HistoryQuery, Node, Store, StoreError};
 
+use super::distilled::Records;
 use super::remembered::{add_degradations, remembered};
 use super::request::{Wanted, query_of};
 use crate::error::ApiError;
+use crate::services::distilled::Distilled;
 use crate::services::history;
 use crate::services::nodes::{self, Dialogue};
 use crate::services::recall_convert::{degradation, omission};
+use crate::services::tokens::counting;
 
 /// What is remembered, before it is put into blocks.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
+    /// What was distilled, in the modes that have it.
+    pub(super) records: Option<Records>,
     /// The newest turns.
     pub(super) recent: Cut,
     /// What was found, in the order in which it was said. The newest turns may be
@@ -120,11 +125,11 @@ impl Reading<'_> {
         Ok(memory(recent, recalled).with(known))
     }
 
-    /// All turns that stand in full, and what is known.
+    /// What was distilled, the messages that stand in full, and what is known.
     async fn distilled(&self) -> Result<Memory, ApiError> {
-        let newest = self.newest(limits::WINDOW_MAX.unsigned_abs());
-        let (recent, known) = if self.wanted.query.is_empty() {
-            let recent = newest.await?;
+        let standing = self.standing();
+        let ((records, recent), known) = if self.wanted.query.is_empty() {
+            let (records, recent) = standing.await?;
             let question = match (self.owner, question_among(&recent.messages)) {
                 (Some(_), Some(question)) => question,
                 (Some(_), None) => {
@@ -134,15 +139,36 @@ impl Reading<'_> {
                 (None, _) => String::new(),
             };
             let known = self.known(&question).await?;
-            (recent, known)
+            ((records, recent), known)
         } else {
-            tokio::try_join!(newest, self.known(&self.wanted.query))?
+            tokio::try_join!(standing, self.known(&self.wanted.query))?
         };
         let memory = Memory {
+            records: Some(records),
             recent,
             ..Memory::default()
         };
         Ok(memory.with(known))
+    }
+
+    /// What was distilled, as much as fits, and the messages that stand in full.
+    async fn standing(&self) -> Result<(Records, Cut), ApiError> {
+        let (store, wanted) = (self.store, self.wanted);
+        let (tenant, thread, mode) = (self.tenant, self.thread, self.effective.mode());
+        let mut distilled = Distilled::read(store, tenant, thread, wanted.head, mode).await?;
+        let records = std::mem::take(&mut distilled.records);
+        let bytes = records.iter().map(|record| record.line.len()).sum();
+        let (raw, tokenizer, max_tokens) =
+            (distilled.raw_tokens(), wanted.tokenizer, self.max_tokens);
+        let fit = move || Records::fit(thread, records, raw, tokenizer, max_tokens);
+        let records = counting(bytes, tokenizer, fit).await?;
+        let max_tokens = self.max_tokens - records.tokens();
+        let budget = self.budget(limits::WINDOW_MAX.unsigned_abs(), max_tokens);
+        let recent = distilled.recent(store, tenant, budget).await;
+        Ok((
+            records,
+            recent.map_err(|error| self.of_the_whole(error, max_tokens))?,
+        ))
     }
 
     /// What is known of the user that matches a text.
@@ -175,10 +201,10 @@ impl Reading<'_> {
             return Ok(Cut::default());
         }
         let wanted = self.wanted;
-        let budget = self.budget(message_limit);
+        let budget = self.budget(message_limit, self.max_tokens);
         history::newest(self.store, self.tenant, self.thread, wanted.head, budget)
             .await
-            .map_err(|error| self.of_the_whole(error))
+            .map_err(|error| self.of_the_whole(error, self.max_tokens))
     }
 
     /// Whether the named head is there, where nothing is read back from it.
@@ -220,17 +246,17 @@ impl Reading<'_> {
             self.tenant,
             &node,
             &wanted.current_message_id,
-            self.budget(self.window()),
+            self.budget(self.window(), self.max_tokens),
         )
         .await
-        .map_err(|error| self.of_the_whole(error))?;
+        .map_err(|error| self.of_the_whole(error, self.max_tokens))?;
         debug_assert!(dialogue.total_tokens <= self.max_tokens, "over the budget");
         Ok(dialogue)
     }
 
-    fn budget(&self, message_limit: u32) -> Budget {
+    fn budget(&self, message_limit: u32, max_tokens: i32) -> Budget {
         Budget {
-            max_tokens: self.max_tokens,
+            max_tokens,
             message_limit: message_limit as usize,
             oversized_turn: self.wanted.oversized_turn,
             tokenizer: self.wanted.tokenizer,
@@ -242,8 +268,9 @@ impl Reading<'_> {
         self.effective.window().unwrap_or(all)
     }
 
-    /// The budget that would do is one for the whole context.
-    fn of_the_whole(&self, error: ApiError) -> ApiError {
+    /// The budget that would do is one for the whole context, of which so many
+    /// tokens were left.
+    fn of_the_whole(&self, error: ApiError, left: i32) -> ApiError {
         match error {
             ApiError::Budget(BudgetError::TurnTooLarge {
                 needed_tokens,
@@ -252,9 +279,9 @@ impl Reading<'_> {
                 message_limit,
                 whole,
             }) => {
-                let prompt = self.wanted.max_tokens - self.max_tokens;
+                let taken = self.wanted.max_tokens - left;
                 ApiError::Budget(BudgetError::TurnTooLarge {
-                    needed_tokens: needed_tokens.saturating_add(prompt),
+                    needed_tokens: needed_tokens.saturating_add(taken),
                     needed_messages,
                     max_tokens: self.wanted.max_tokens,
                     message_limit,
@@ -343,9 +370,8 @@ fn memory(recent: Cut, recalled: Recalled) -> Memory {
     Memory {
         recent,
         found: messages,
-        memories: Vec::new(),
-        dialogue: Dialogue::default(),
         degradations: degradations.into_iter().map(degradation).collect(),
         omitted: omitted.into_iter().map(omission).collect(),
+        ..Memory::default()
     }
 }

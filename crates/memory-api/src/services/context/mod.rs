@@ -2,6 +2,7 @@
 
 mod assemble;
 mod block;
+mod distilled;
 mod hash;
 mod memory;
 mod prompt;

@@ -24,8 +24,8 @@ pub(super) struct Quoting<'a> {
     pub(super) max_bytes: usize,
 }
 
-/// What became of the messages that were found.
-#[derive(Debug, Default)]
+/// What became of what was to be quoted.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Quoted {
     pub(super) block: Option<Block>,
     /// What did not fit, the most wanted first.
@@ -71,7 +71,7 @@ impl Quoting<'_> {
             message_id: found[place].message.id.to_string(),
             reason: proto::OmissionReason::Budget.into(),
             score: found[place].score,
-            memory_id: String::new(),
+            ..ContextOmission::default()
         });
         Quoted {
             block,
@@ -103,11 +103,11 @@ impl Quoting<'_> {
             let one = &found[place];
             Source {
                 message: one.message.id.to_string(),
-                memory: String::new(),
                 thread: Some(one.message.thread),
                 reasons: one.reasons.clone(),
                 rank: one.rank,
                 score: one.score,
+                ..Source::default()
             }
         });
         Block {

@@ -128,12 +128,12 @@ impl Quoting<'_> {
 
 fn source(place: usize, found: &FoundMemory) -> Source {
     Source {
-        message: String::new(),
         memory: found.memory.id.to_string(),
         thread: found.memory.thread,
         reasons: vec![Reason::Match],
         rank: u32::try_from(place + 1).unwrap_or(u32::MAX),
         score: found.score,
+        ..Source::default()
     }
 }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::sheet::{Line, Section, Sheet};
 use crate::error::ApiError;
+use crate::services::distilled::Record;
 use crate::services::quote;
 
 /// How often a turn that is too large is cut to find out how much of it fits:
@@ -22,8 +23,10 @@ pub(super) struct Material {
     pub(super) failures: Vec<Iteration>,
     /// The attempt that comes next.
     pub(super) attempt: i32,
-    /// The newest turns, in the order in which they were said. What comes to
-    /// stand for the older ones, such as a summary, goes before them.
+    /// What stands for older turns: the summary, or the observations in the order
+    /// of what they stand for.
+    pub(super) records: Vec<Record>,
+    /// The newest turns, in the order in which they were said.
     pub(super) conversation: Vec<Message>,
     /// Whether this is not all there is.
     pub(super) truncated: bool,
@@ -84,6 +87,7 @@ impl Material {
             plan,
             failures,
             attempt,
+            records,
             conversation,
             truncated,
             tokenizer,
@@ -95,7 +99,9 @@ impl Material {
             whole &= write_plan(&mut sheet, plan);
         }
         whole &= write_failures(&mut sheet, &failures);
-        whole &= write_conversation(&mut sheet, &conversation, tokenizer);
+        whole &= write_records(&mut sheet, &records, &conversation);
+        let first = records.len();
+        whole &= write_conversation(&mut sheet, &conversation, first, tokenizer);
         let (text, total_tokens, taken_back) = sheet.finish();
         Ok(Briefing {
             text,
@@ -173,18 +179,54 @@ fn write_failures(sheet: &mut Sheet, newest_first: &[Iteration]) -> bool {
     whole
 }
 
+/// What stands for older turns, the newest as far back as it fits; whether all of
+/// it does. Where it does not fit beside the turns, half of what is left is for
+/// the turns.
+fn write_records(sheet: &mut Sheet, records: &[Record], messages: &[Message]) -> bool {
+    if records.is_empty() {
+        return true;
+    }
+    let line = |place: usize| (place, records[place].line.clone());
+    let all: Vec<Line> = (0..records.len()).map(line).collect();
+    let together = [all.clone(), quoted(messages, records.len())].concat();
+    let (room, needed) = (sheet.room(), sheet.needed(Section::Conversation, &together));
+    let mut left = room;
+    if needed.tokens > room.tokens || needed.bytes > room.bytes {
+        left.tokens /= 2;
+        left.bytes /= 2;
+    }
+    for line in all.into_iter().rev() {
+        let needed = sheet.needed(Section::Conversation, std::slice::from_ref(&line));
+        if needed.tokens > left.tokens || needed.bytes > left.bytes {
+            return false;
+        }
+        left.tokens -= needed.tokens;
+        left.bytes -= needed.bytes;
+        if !sheet.write(Section::Conversation, vec![line]) {
+            return false;
+        }
+    }
+    true
+}
+
 /// The newest turns as far back as they fit; whether all of them do. Of a newest
-/// turn that alone is too large, what a history would keep of it.
-fn write_conversation(sheet: &mut Sheet, messages: &[Message], tokenizer: Tokenizer) -> bool {
+/// turn that alone is too large, what a history would keep of it. The first
+/// message has the place `first`.
+fn write_conversation(
+    sheet: &mut Sheet,
+    messages: &[Message],
+    first: usize,
+    tokenizer: Tokenizer,
+) -> bool {
     for turn in turns(messages, true).into_iter().rev() {
         let newest = turn.messages.end == messages.len();
-        let start = turn.messages.start;
+        let start = first + turn.messages.start;
         let messages = &messages[turn.messages];
         if sheet.write(Section::Conversation, quoted(messages, start)) {
             continue;
         }
         if newest {
-            let lines = shortened(sheet, messages, tokenizer);
+            let lines = shortened(sheet, messages, start, tokenizer);
             if !lines.is_empty() {
                 sheet.write(Section::Conversation, lines);
             }
@@ -197,7 +239,7 @@ fn write_conversation(sheet: &mut Sheet, messages: &[Message], tokenizer: Tokeni
 /// As much of a turn as fits: nothing, or the message that opens it and its newest
 /// steps, with shorter texts. Quoted, a text takes more than it did, by how much
 /// is known only when it is quoted; so what fits is searched for by halves.
-fn shortened(sheet: &Sheet, turn: &[Message], tokenizer: Tokenizer) -> Vec<Line> {
+fn shortened(sheet: &Sheet, turn: &[Message], start: usize, tokenizer: Tokenizer) -> Vec<Line> {
     let room = sheet.room();
     let (mut fits, mut too_many) = (0, room.tokens);
     let mut best = Vec::new();
@@ -212,7 +254,7 @@ fn shortened(sheet: &Sheet, turn: &[Message], tokenizer: Tokenizer) -> Vec<Line>
         let Ok(kept) = cut(turn.to_vec(), &budget, true) else {
             break;
         };
-        let lines = quoted(&kept.messages, 0);
+        let lines = quoted(&kept.messages, start);
         let needed = sheet.needed(Section::Conversation, &lines);
         if needed.tokens <= room.tokens && needed.bytes <= room.bytes {
             fits = budget.max_tokens;

@@ -1,8 +1,8 @@
 //! Reading what a briefing is composed of.
 
-use memory_budget::{Budget, OversizedTurn, Tokenizer};
+use memory_budget::{Budget, Cut, OversizedTurn, Tokenizer};
 use memory_contract::proto::{BuildBriefingRequest, BuildBriefingResponse};
-use memory_contract::{InvalidFields, check, limits};
+use memory_contract::{InvalidFields, MemoryPolicy, TenantId, ThreadId, check, limits};
 use memory_store::Progress;
 use tonic::Request;
 use tonic::metadata::MetadataMap;
@@ -12,8 +12,9 @@ use super::briefing::{Briefing, Material};
 use super::log::task_name_from;
 use crate::error::ApiError;
 use crate::layers::tenant_of;
+use crate::services::distilled::{Distilled, Record};
 use crate::services::fields::Fields;
-use crate::services::history::{self, bytes_of, tokenizer_from};
+use crate::services::history::{bytes_of, tokenizer_from};
 use crate::services::messages::PAGE_BYTES;
 use crate::services::sessions::{Choice, required_choice};
 use crate::services::tokens::counting;
@@ -60,8 +61,8 @@ impl Plans {
             oversized_turn: OversizedTurn::TruncateContent,
             tokenizer,
         };
-        let newest = history::newest(&self.store, &tenant, thread, None, budget);
-        let (progress, newest) = tokio::try_join!(progress, newest)?;
+        let (progress, (records, newest)) =
+            tokio::try_join!(progress, self.conversation(&tenant, thread, budget))?;
         let Progress {
             plan,
             failures,
@@ -74,12 +75,14 @@ impl Plans {
             true => PAGE_BYTES,
             false => 0,
         };
-        let bytes = task.len() + bytes_of(&newest) + large;
+        let distilled: usize = records.iter().map(|record| record.line.len()).sum();
+        let bytes = task.len() + bytes_of(&newest) + distilled + large;
         let material = Material {
             task,
             plan: plan.map(|plan| plan.plan),
             failures,
             attempt,
+            records,
             truncated: more_failures || newest.truncated || newest.content_truncated,
             conversation: newest.messages,
             tokenizer,
@@ -97,6 +100,24 @@ impl Plans {
             attempt,
             truncated,
         })
+    }
+}
+
+impl Plans {
+    /// What the conversation was distilled to, as the thread's mode says, and the
+    /// newest turns after it.
+    async fn conversation(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        budget: Budget,
+    ) -> Result<(Vec<Record>, Cut), ApiError> {
+        let store = &self.store;
+        let policies = store.policies(tenant, thread).await?;
+        let mode = policies.effective(&MemoryPolicy::default()).mode();
+        let mut distilled = Distilled::read(store, tenant, thread, None, mode).await?;
+        let newest = distilled.recent(store, tenant, budget).await?;
+        Ok((std::mem::take(&mut distilled.records), newest))
     }
 }
 

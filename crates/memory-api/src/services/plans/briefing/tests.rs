@@ -64,6 +64,13 @@ fn failure() -> impl Strategy<Value = Iteration> {
     })
 }
 
+fn record() -> impl Strategy<Value = Record> {
+    text().prop_map(|text| Record {
+        number: 1,
+        line: quote::line(&serde_json::json!({"record": "observation", "text": text})),
+    })
+}
+
 fn message() -> impl Strategy<Value = Message> {
     (text(), any::<bool>()).prop_map(|(text, user)| said(&text, user))
 }
@@ -91,6 +98,7 @@ struct Case {
     task: String,
     plan: Option<NewPlan>,
     failures: Vec<Iteration>,
+    records: Vec<Record>,
     conversation: Vec<Message>,
     tokenizer: Tokenizer,
     max_tokens: i32,
@@ -101,15 +109,17 @@ fn case() -> impl Strategy<Value = Case> {
         text(),
         prop::option::of(plan()),
         prop::collection::vec(failure(), 0..5),
+        prop::collection::vec(record(), 0..4),
         prop::collection::vec(message(), 0..8),
         prop::sample::select(vec![Tokenizer::O200kBase, Tokenizer::Cl100kBase]),
         BRIEFING_TOKENS_MIN..3_000,
     )
         .prop_map(
-            |(task, plan, failures, conversation, tokenizer, max_tokens)| Case {
+            |(task, plan, failures, records, conversation, tokenizer, max_tokens)| Case {
                 task,
                 plan,
                 failures,
+                records,
                 conversation,
                 tokenizer,
                 max_tokens,
@@ -125,6 +135,7 @@ impl Case {
             plan: case.plan,
             failures: case.failures,
             attempt: 3,
+            records: case.records,
             conversation: case.conversation,
             truncated: false,
             tokenizer: case.tokenizer,
@@ -136,7 +147,7 @@ impl Case {
     /// The lines of a briefing that is not cut.
     fn lines(&self) -> usize {
         let plan = self.plan.as_ref().map_or(0, |plan| 1 + plan.steps.len());
-        plan + self.failures.len() + self.conversation.len()
+        plan + self.failures.len() + self.records.len() + self.conversation.len()
     }
 }
 
@@ -209,10 +220,48 @@ fn plain(max_tokens: i32) -> Case {
         task: "Mend it.".to_owned(),
         plan: None,
         failures: Vec::new(),
+        records: Vec::new(),
         conversation: Vec::new(),
         tokenizer: Tokenizer::O200kBase,
         max_tokens,
     }
+}
+
+#[test]
+fn what_stands_for_older_turns_comes_first_and_leaves_room_for_the_newest() {
+    let records = (1..=4).map(|number| Record {
+        number,
+        line: quote::line(&serde_json::json!({"record": number, "text": "word ".repeat(50)})),
+    });
+    let conversation =
+        (0..4).flat_map(|_| [said("Question?", true), said(&"word ".repeat(50), false)]);
+    let case = Case {
+        records: records.collect(),
+        conversation: conversation.collect(),
+        ..plain(10_000)
+    };
+    let (_, quotes) = read(&case.compose().unwrap(), &case.task);
+    let numbers = |quotes: &[Value]| -> Vec<i64> {
+        quotes
+            .iter()
+            .filter_map(|quote| quote["record"].as_i64())
+            .collect()
+    };
+    assert_eq!(numbers(&quotes), [1, 2, 3, 4]);
+    assert!(quotes[..4].iter().all(|quote| quote["role"].is_null()));
+    assert_eq!(quotes.len(), 12);
+
+    // The newest of both, half and half, and nothing of it torn out of the middle.
+    let case = Case {
+        max_tokens: 420,
+        ..case
+    };
+    let briefing = case.compose().unwrap();
+    assert!(briefing.truncated);
+    let (_, quotes) = read(&briefing, &case.task);
+    assert_eq!(numbers(&quotes), [3, 4]);
+    assert_eq!(quotes.last().unwrap()["role"], "assistant");
+    assert!(quotes.len() >= 4, "{quotes:?}");
 }
 
 #[test]

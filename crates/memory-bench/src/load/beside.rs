@@ -1,0 +1,177 @@
+//! Appends while the worker distils what was appended, and while nobody does.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use memory_contract::proto::{
+    AppendMessagesRequest, GetObservationsRequest, MemoryMode, MemoryPolicy, ResolveThreadRequest,
+    SessionRef, UpdateThreadRequest,
+};
+use prost_types::FieldMask;
+use serde::Serialize;
+
+use super::tool_log;
+use crate::{
+    Failure, progress,
+    service::{Clients, Service},
+    stats::{Latencies, Quantiles, rounded},
+};
+
+/// Concurrent callers, each with a thread of its own.
+const CALLERS: usize = 4;
+/// Rounds of each side, in turns, so that both meet the same conditions of the
+/// machine.
+const ROUNDS: u32 = 3;
+/// The pause of a caller after an append: an agent waits for its model, and a
+/// caller that does not leaves no time to anybody else on the machine.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Latencies of the same appends on two services.
+#[derive(Serialize)]
+pub struct Measured {
+    distilling: Quantiles,
+    not_distilling: Quantiles,
+    /// Observations that were made meanwhile.
+    observations: usize,
+}
+
+impl Measured {
+    /// The 95th percentile with distilling to that without.
+    pub fn p95_ratio(&self) -> f64 {
+        rounded(
+            self.distilling.p95_ms / self.not_distilling.p95_ms.max(0.001),
+            2,
+        )
+    }
+
+    /// A line for people.
+    pub fn line(&self) -> String {
+        format!(
+            "{CALLERS} callers while {} observations are made: p50 {:.2} ms, p95 {:.2} ms; while none is: p50 {:.2} ms, p95 {:.2} ms",
+            self.observations,
+            self.distilling.p50_ms,
+            self.distilling.p95_ms,
+            self.not_distilling.p50_ms,
+            self.not_distilling.p95_ms
+        )
+    }
+}
+
+/// Appends in turns to two services, which differ in whether they distil.
+pub async fn measure(
+    distilling: &Service,
+    not_distilling: &Service,
+    length: Duration,
+) -> Result<Measured, Failure> {
+    let threads = [threads(distilling).await?, threads(not_distilling).await?];
+    let mut latencies = [Latencies::new()?, Latencies::new()?];
+    for _ in 0..ROUNDS {
+        for (place, service) in [distilling, not_distilling].into_iter().enumerate() {
+            let step = progress::step("appending while the worker distils, and while none does");
+            let clients = service.connect().await?;
+            let measured = append(&clients, &threads[place], length / ROUNDS).await?;
+            latencies[place].merge(&measured)?;
+            step.finish_and_clear();
+        }
+    }
+    let mut clients = distilling.connect().await?;
+    let mut observations = 0;
+    for thread_id in &threads[0] {
+        let request = GetObservationsRequest {
+            thread_id: thread_id.clone(),
+            include_replaced: true,
+            ..Default::default()
+        };
+        let found = clients.observations.get_observations(request).await?;
+        let found = found.into_inner();
+        observations += found.observations.len() + found.replaced.len();
+    }
+    let [with, without] = latencies;
+    Ok(Measured {
+        distilling: with.quantiles(),
+        not_distilling: without.quantiles(),
+        observations,
+    })
+}
+
+/// Threads that are observed every few messages.
+async fn threads(service: &Service) -> Result<Vec<String>, Failure> {
+    let mut clients = service.connect().await?;
+    let app = format!("bench-{}", uuid::Uuid::now_v7());
+    let mut threads = Vec::with_capacity(CALLERS);
+    for caller in 0..CALLERS {
+        let request = ResolveThreadRequest {
+            session: Some(SessionRef {
+                app_id: app.clone(),
+                user_id: format!("user-{caller}"),
+                session_key: format!("session:{caller}"),
+                agent_session_key: String::new(),
+            }),
+            ..Default::default()
+        };
+        let thread = clients.threads.resolve_thread(request).await?.into_inner();
+        let thread_id = thread.thread.ok_or("no thread")?.thread_id;
+        let policy = UpdateThreadRequest {
+            thread_id: thread_id.clone(),
+            policy: Some(MemoryPolicy {
+                mode: MemoryMode::Observational.into(),
+                observer_tokens: Some(10_000),
+                ..Default::default()
+            }),
+            update_mask: Some(FieldMask {
+                paths: vec!["policy".to_owned()],
+            }),
+            ..Default::default()
+        };
+        clients.threads.update_thread(policy).await?;
+        threads.push(thread_id);
+    }
+    Ok(threads)
+}
+
+async fn append(
+    clients: &Clients,
+    threads: &[String],
+    length: Duration,
+) -> Result<Latencies, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let callers: Vec<_> = threads
+        .iter()
+        .map(|thread| tokio::spawn(caller(clients.clone(), thread.clone(), Arc::clone(&stop))))
+        .collect();
+    tokio::time::sleep(length).await;
+    stop.store(true, Ordering::Relaxed);
+    let mut latencies = Latencies::new()?;
+    for caller in callers {
+        latencies.merge(&caller.await??)?;
+    }
+    Ok(latencies)
+}
+
+async fn caller(
+    mut clients: Clients,
+    thread_id: String,
+    stop: Arc<AtomicBool>,
+) -> Result<Latencies, Failure> {
+    let mut latencies = Latencies::new()?;
+    let mut number = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let request = AppendMessagesRequest {
+            thread_id: thread_id.clone(),
+            messages: tool_log::step(number).messages,
+            request_id: uuid::Uuid::now_v7().to_string(),
+            ..Default::default()
+        };
+        let begin = Instant::now();
+        clients.messages.append_messages(request).await?;
+        latencies.add(begin.elapsed());
+        number += 1;
+        tokio::time::sleep(PAUSE).await;
+    }
+    Ok(latencies)
+}

@@ -1,0 +1,229 @@
+//! Long-term memories: how fast they are taken out of messages, and how fast those
+//! that callers give can be found.
+
+use std::time::{Duration, Instant};
+
+use memory_contract::proto::{
+    AddMemoriesRequest, AppendMessagesRequest, ExtractionStrategy, ListMemoriesRequest,
+    MemoryFilter, MemoryInput, MemoryOrigin, MemoryPolicy, MessageInput, Part,
+    ResolveThreadRequest, Role, SessionRef, UpdateThreadRequest, part,
+};
+use prost_types::FieldMask;
+use serde::Serialize;
+
+use crate::{
+    Failure, progress,
+    service::{Clients, Service},
+    stats::rounded,
+};
+
+/// Users whose conversations facts are taken out of, each with one thread.
+const USERS: usize = 8;
+/// How long nothing new may come before it counts as done. A thread has to be
+/// quiet for a while before anything is taken out of it.
+const QUIET: Duration = Duration::from_secs(15);
+/// How long it may take at all.
+const EXTRACTION: Duration = Duration::from_secs(300);
+/// Memories in one call.
+const BATCH: usize = 100;
+
+/// Throughput of both.
+#[derive(Serialize)]
+pub struct Measured {
+    messages: usize,
+    extracted: usize,
+    /// Memories a second, from the first one that was there to the last; absent
+    /// where too few came.
+    pub extracted_per_s: Option<f64>,
+    promoted: usize,
+    /// Memories a second, until all of them can be found.
+    pub promoted_per_s: f64,
+}
+
+impl Measured {
+    /// A line for people.
+    pub fn line(&self) -> String {
+        format!(
+            "{} extracted from {} messages{}; {} of callers at {:.0}/s to searchable",
+            self.extracted,
+            self.messages,
+            self.extracted_per_s
+                .map_or_else(String::new, |rate| format!(" at {rate}/s")),
+            self.promoted,
+            self.promoted_per_s,
+        )
+    }
+}
+
+/// Measures with so many facts, half of them said and half of them given.
+pub async fn measure(service: &Service, facts: usize) -> Result<Measured, Failure> {
+    let mut clients = service.connect().await?;
+    let app = format!("bench-{}", uuid::Uuid::now_v7());
+    let step = progress::step("promoting memories");
+    let half = (facts / 2).max(1);
+    let begin = Instant::now();
+    let numbers: Vec<usize> = (0..half).collect();
+    for batch in numbers.chunks(BATCH) {
+        let memories = batch.iter().map(|number| MemoryInput {
+            text: format!(
+                "Machine {number} stands in hall {} of the works.",
+                number % 40
+            ),
+            ..Default::default()
+        });
+        let request = AddMemoriesRequest {
+            app_id: app.clone(),
+            user_id: "given".to_owned(),
+            memories: memories.collect(),
+        };
+        clients.memories.add_memories(request).await?;
+    }
+    crate::importing::indexed(&mut clients).await?;
+    let promoting = begin.elapsed();
+    step.finish_and_clear();
+
+    let messages = said(&mut clients, &app, half).await?;
+    let (extracted, extracted_per_s) = extracted(&mut clients, &app).await?;
+    Ok(Measured {
+        messages,
+        extracted,
+        extracted_per_s,
+        promoted: half,
+        promoted_per_s: rate(half, promoting),
+    })
+}
+
+fn rate(count: usize, time: Duration) -> f64 {
+    rounded(count as f64 / time.as_secs_f64().max(1e-3), 1)
+}
+
+/// Conversations in which people tell of themselves; how many messages they have.
+async fn said(clients: &mut Clients, app: &str, facts: usize) -> Result<usize, Failure> {
+    let bar = progress::count("telling facts", facts as u64);
+    let mut messages = 0;
+    for user in 0..USERS {
+        let thread_id = thread(clients, app, user).await?;
+        let numbers: Vec<usize> = (user..facts).step_by(USERS).collect();
+        for batch in numbers.chunks(BATCH) {
+            let said = batch.iter().flat_map(|&number| told(number));
+            let request = AppendMessagesRequest {
+                thread_id: thread_id.clone(),
+                messages: said.collect(),
+                ..Default::default()
+            };
+            messages += request.messages.len();
+            clients.messages.append_messages(request).await?;
+            bar.inc(batch.len() as u64);
+        }
+    }
+    bar.finish_and_clear();
+    Ok(messages)
+}
+
+/// A user's message with a fact, and an answer.
+fn told(number: usize) -> [MessageInput; 2] {
+    const NAMES: [&str; 8] = [
+        "Ada", "Bela", "Cora", "Dino", "Enid", "Finn", "Gita", "Hugo",
+    ];
+    const PLACES: [&str; 7] = ["Oslo", "Porto", "Kyoto", "Lima", "Accra", "Turin", "Quito"];
+    let (name, place) = (NAMES[number % 8], PLACES[number % 7]);
+    let fact = match number % 3 {
+        0 => format!("My colleague {name} {number} lives in {place}."),
+        1 => format!("I like the tea number {number} from {place} best."),
+        _ => format!("I work on project {number} in {place}."),
+    };
+    let message = |role: Role, text: String| MessageInput {
+        role: role.into(),
+        parts: vec![Part {
+            content: Some(part::Content::Text(text)),
+        }],
+        ..Default::default()
+    };
+    [
+        message(Role::User, fact),
+        message(Role::Assistant, "I see, thank you.".to_owned()),
+    ]
+}
+
+async fn thread(clients: &mut Clients, app: &str, user: usize) -> Result<String, Failure> {
+    let request = ResolveThreadRequest {
+        session: Some(SessionRef {
+            app_id: app.to_owned(),
+            user_id: format!("user-{user}"),
+            session_key: format!("session:{user}"),
+            agent_session_key: String::new(),
+        }),
+        ..Default::default()
+    };
+    let thread = clients.threads.resolve_thread(request).await?.into_inner();
+    let thread_id = thread.thread.ok_or("no thread")?.thread_id;
+    let policy = UpdateThreadRequest {
+        thread_id: thread_id.clone(),
+        policy: Some(MemoryPolicy {
+            extraction: ExtractionStrategy::Discrete.into(),
+            ..Default::default()
+        }),
+        update_mask: Some(FieldMask {
+            paths: vec!["policy".to_owned()],
+        }),
+        ..Default::default()
+    };
+    clients.threads.update_thread(policy).await?;
+    Ok(thread_id)
+}
+
+/// How many memories were taken out of the conversations in the end, and how many
+/// a second after the first ones were there.
+async fn extracted(clients: &mut Clients, app: &str) -> Result<(usize, Option<f64>), Failure> {
+    let step = progress::step("extracting");
+    let begin = Instant::now();
+    let mut seen = 0;
+    let (mut first, mut last) = ((begin, 0), begin);
+    while last.elapsed() < QUIET && begin.elapsed() < EXTRACTION {
+        let mut now = 0;
+        for user in 0..USERS {
+            now += count(clients, app, user).await?;
+        }
+        if now > seen {
+            last = Instant::now();
+            if seen == 0 {
+                first = (last, now);
+            }
+            seen = now;
+            step.set_message(format!("extracting, {seen} memories so far"));
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    step.finish_and_clear();
+    let (since, there) = first;
+    Ok((
+        seen,
+        (seen > there).then(|| rate(seen - there, last - since)),
+    ))
+}
+
+async fn count(clients: &mut Clients, app: &str, user: usize) -> Result<usize, Failure> {
+    let mut request = ListMemoriesRequest {
+        app_id: app.to_owned(),
+        user_id: format!("user-{user}"),
+        filter: Some(MemoryFilter {
+            origins: vec![MemoryOrigin::Extracted.into()],
+            ..Default::default()
+        }),
+        page_size: 500,
+        page_token: String::new(),
+    };
+    let mut count = 0;
+    loop {
+        let page = clients
+            .memories
+            .list_memories(request.clone())
+            .await?
+            .into_inner();
+        count += page.memories.len();
+        if page.next_page_token.is_empty() {
+            return Ok(count);
+        }
+        request.page_token = page.next_page_token;
+    }
+}

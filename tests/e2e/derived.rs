@@ -1,0 +1,107 @@
+//! Derived text that is put where the workers put it, in a database that the test
+//! can reach.
+
+use recollect_tests::{Client, Cluster, DataDir, Key, Options, Server, recollect, turn};
+
+/// A server whose database the test can write to.
+pub struct World {
+    pub cluster: Cluster,
+    pub server: Server,
+    pub client: Client,
+    pub dir: DataDir,
+}
+
+impl World {
+    pub async fn new() -> Self {
+        let cluster = Cluster::start().await;
+        let url = cluster.url();
+        recollect(&["migrate"], &[("DATABASE_URL", &url)]).ok();
+        let dir = DataDir::new();
+        let mut options = Options {
+            command: "serve",
+            env: vec![("DATABASE_URL".to_owned(), url)],
+            ..Options::with(&["embedding.kind = \"none\""])
+        };
+        let index = dir.path().join("index");
+        options
+            .config
+            .push(format!("index.path = \"{}\"", index.display()));
+        let server = Server::start(&dir, &options);
+        let client = server.client(Key::Acme).await;
+        Self {
+            cluster,
+            server,
+            client,
+            dir,
+        }
+    }
+
+    /// Runs a function of the store as the service would; its status.
+    pub async fn derive(&self, function: &str, thread_id: &str, rest: &str) -> String {
+        let admin = self.cluster.superuser().await;
+        admin
+            .batch_execute("SET ROLE recollect_service")
+            .await
+            .unwrap();
+        let sql = format!(
+            "SELECT status FROM recollect.{function}('acme', 'worker', '{thread_id}',
+                (SELECT distil_generation FROM recollect.threads WHERE thread_id = '{thread_id}'), {rest})"
+        );
+        let named = "SELECT set_config('recollect.tenant', 'acme', false)";
+        admin.query_one(named, &[]).await.unwrap();
+        admin.query_one(&sql, &[]).await.unwrap().get(0)
+    }
+
+    /// A summary on branch 1.
+    pub async fn summarize(&self, thread_id: &str, after: i32, to: i32, based_on: &str) {
+        self.summarize_as(thread_id, (after, to), based_on, "a summary")
+            .await;
+    }
+
+    /// One with a text of its own.
+    pub async fn summarize_as(
+        &self,
+        thread_id: &str,
+        (after, to): (i32, i32),
+        based_on: &str,
+        text: &str,
+    ) {
+        let text = quoted(text);
+        let rest = format!("1, {after}, {to}, {text}, 5, 'extractive', {based_on}, false, false");
+        assert_eq!(self.derive("commit_summary", thread_id, &rest).await, "ok");
+    }
+
+    /// An observation on branch 1.
+    pub async fn observe(&self, thread_id: &str, after: i32, to: i32, text: &str, active: bool) {
+        let text = quoted(text);
+        let rest = format!("1, {after}, {to}, {text}, 3, 'extractive', {active}");
+        let status = self.derive("commit_observation", thread_id, &rest).await;
+        assert_eq!(status, "ok");
+    }
+
+    pub fn cli(&self, args: &[&str]) -> recollect_tests::Finished {
+        let addr = format!("http://{}", self.server.ready().addr);
+        let key = Key::Acme.secret();
+        let env = [
+            ("RECOLLECT_ADDR", addr.as_str()),
+            ("RECOLLECT_API_KEY", key.as_str()),
+        ];
+        recollect(args, &env)
+    }
+}
+
+/// A text as SQL.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// Four turns; the ids of their messages.
+pub async fn four_turns(client: &Client, thread_id: &str) -> Vec<String> {
+    let mut ids = Vec::new();
+    for number in 0..4 {
+        let question = format!("What is {number} and {number}?");
+        let stored = client.append(thread_id, turn(&question, "A number.")).await;
+        ids.extend(stored.messages.into_iter().map(|one| one.message_id));
+    }
+    ids
+}
