@@ -36,6 +36,7 @@ mod thread;
 mod transaction;
 mod watch;
 mod words;
+mod working;
 
 pub use actor::{acting, actor};
 pub use api_key::{KeyHolder, NewApiKey, looks_like_key};

@@ -3,7 +3,7 @@ use memory_store::{HistoryQuery, Scope, StoreError};
 
 use crate::world::{World, after, new_thread, tenant};
 
-const TABLES: [&str; 22] = [
+const TABLES: [&str; 24] = [
     "threads",
     "branches",
     "messages",
@@ -26,6 +26,8 @@ const TABLES: [&str; 22] = [
     "distil_jobs",
     "memories",
     "memory_sources",
+    "working_memories",
+    "working_records",
 ];
 
 #[tokio::test]
