@@ -5,6 +5,7 @@
 pub(crate) mod distil;
 mod memories;
 mod nodes;
+mod working;
 
 use std::time::{Duration, Instant};
 
@@ -58,6 +59,7 @@ pub(crate) fn all(config: &WorkerConfig, store: &Store, outbox: &Outbox) -> Vec<
     ];
     jobs.extend(nodes::all(config, store, outbox));
     jobs.extend(memories::all(config, store, outbox));
+    jobs.extend(working::all(config, store, outbox));
     jobs
 }
 

@@ -77,6 +77,7 @@ pub use store::{Page, Store};
 pub use thread::{Erased, NewThread, Resolved, ThreadChange, ThreadQuery};
 pub use transaction::{Refusals, Transaction, TransactionQuery};
 pub use watch::{Change, Watch, WatchPlace};
+pub use working::{NamedModel, PutDone, WorkingMemory, WorkingPut, WorkingTarget};
 
 /// A pgbench script that appends one message, as the service does and without
 /// the service: the floor that `memory-bench` measures appends against.

@@ -25,4 +25,5 @@ mod queries;
 mod recall;
 mod threads;
 mod windows;
+mod working;
 mod world;
