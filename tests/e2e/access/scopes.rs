@@ -46,6 +46,7 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
             "ThreadService/ListBranches",
             "ThreadService/ListThreads",
             "ThreadService/WatchThread",
+            "WorkingMemoryService/GetWorkingMemory",
         ],
     ),
     (
@@ -69,6 +70,8 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
             "ThreadService/ResolveThread",
             "ThreadService/SetHead",
             "ThreadService/UpdateThread",
+            "WorkingMemoryService/PutWorkingMemory",
+            "WorkingMemoryService/UpdateWorkingMemoryData",
         ],
     ),
     (
@@ -84,6 +87,7 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
             "PolicyService/DeleteAppPolicy",
             "ThreadService/ClearThread",
             "ThreadService/DeleteThread",
+            "WorkingMemoryService/DeleteWorkingMemory",
         ],
     ),
     (

@@ -1,13 +1,13 @@
 //! A session's data and its memories.
 
 use memory_contract::proto::{
-    GetThreadRequest, MemoryInput, MemoryOrigin, Role, SearchRequest,
-    UpdateWorkingMemoryDataRequest, UpdateWorkingMemoryDataResponse,
+    GetThreadRequest, MemoryInput, MemoryOrigin, Role, UpdateWorkingMemoryDataRequest,
+    UpdateWorkingMemoryDataResponse,
 };
 use prost_types::Struct;
 use recollect_tests::{
     Client, DataDir, Failure, Key, Options, Refused as _, SOON, Server, app, eventually, memory,
-    memory_search, memory_texts, metadata, object_json, patient, session, trials,
+    memory_search, memory_texts, metadata, object_json, search_request, session, trials,
 };
 use serde_json::{Value, json};
 use tonic::Code;
@@ -105,16 +105,10 @@ async fn r08_data_is_never_searched() {
     );
     request.data = Some(metadata(json!({"password": "xylophone quartz"})));
     let answer = put(&client, request).await;
-    let search = |query: &str| SearchRequest {
-        app_id: app.clone(),
-        user_id: "ada".to_owned(),
-        query: query.to_owned(),
-        at_least_as_fresh: answer.revision.clone(),
-        max_wait: Some(patient()),
-        ..Default::default()
-    };
+    let thread_id = &answer.working_memory.as_ref().unwrap().thread_id;
+    let search = |query: &str| search_request(thread_id, query, &answer.revision);
     let found = client.search(search("weather")).await;
-    assert_eq!(found.hits.len(), 1);
+    assert_eq!(found.matches.len(), 1);
     let found = client.search(search("xylophone quartz")).await;
     let shown = format!("{found:?}");
     assert!(!shown.contains("xylophone"), "{shown}");
@@ -234,15 +228,8 @@ async fn r15_without_long_term_memory_a_session_keeps_its_memories() {
     let answer = put(&client, request).await;
     let stored = memory_of(answer.clone());
     // Once the message is indexed, the memory would have been.
-    let request = SearchRequest {
-        app_id: app.clone(),
-        user_id: "ada".to_owned(),
-        query: "tea".to_owned(),
-        at_least_as_fresh: answer.revision,
-        max_wait: Some(patient()),
-        ..Default::default()
-    };
-    assert_eq!(client.search(request).await.hits.len(), 1);
+    let request = search_request(&stored.thread_id, "tea", &answer.revision);
+    assert_eq!(client.search(request).await.matches.len(), 1);
     let memory = get(&client, &stored.thread_id).await;
     assert_eq!(memory.memories[0].text, "Ada likes tea.");
     assert_eq!(memory.memories[0].persist_time, None);

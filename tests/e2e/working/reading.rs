@@ -1,10 +1,9 @@
 //! What a working memory tells.
 
-use memory_contract::proto::{
-    DeleteMessageRequest, GetWorkingMemoryRequest, MemoryPolicy, Role, SearchRequest,
-};
+use memory_contract::proto::{DeleteMessageRequest, GetWorkingMemoryRequest, MemoryPolicy, Role};
 use recollect_tests::{
-    Key, PLAIN, Refused as _, app, memory, metadata, reply, say, session, trials, turn,
+    Finished, Key, PLAIN, Refused as _, app, memory, metadata, recollect, reply, say, session,
+    trials, turn,
 };
 use serde_json::json;
 use tonic::Code;
@@ -24,6 +23,7 @@ trials![
     erasing_a_message_takes_it_out_and_changes_the_etag,
     a_long_working_memory_tells_what_is_left_out,
     another_tenant_finds_no_working_memory,
+    the_command_line_shows_a_working_memory,
 ];
 
 async fn r01_a_working_memory_has_all_that_a_session_has_in_mind() {
@@ -117,19 +117,6 @@ async fn r02_a_working_memory_is_of_one_session() {
         let memory = read(&client, request).await.working_memory.unwrap();
         assert_eq!(texts(&memory), [words.as_str()]);
         assert_eq!(memory.data, Some(metadata(json!({"who": words}))));
-        // What the session keeps to itself is found by no search.
-        let found = client
-            .search(SearchRequest {
-                app_id: app.clone(),
-                query: format!("who {words}"),
-                ..Default::default()
-            })
-            .await;
-        let of_data = found
-            .hits
-            .iter()
-            .filter(|hit| format!("{hit:?}").contains("\"who\""));
-        assert_eq!(of_data.count(), 0);
     }
 }
 
@@ -344,4 +331,51 @@ async fn another_tenant_finds_no_working_memory() {
     .await;
     assert_ne!(memory_of(theirs).thread_id, memory.thread_id);
     assert_eq!(get(&client, &memory.thread_id).await, memory);
+}
+
+fn cli(args: &[&str]) -> Finished {
+    let addr = format!("http://{}", PLAIN.ready().addr);
+    let key = Key::Acme.secret();
+    let env = [
+        ("RECOLLECT_ADDR", addr.as_str()),
+        ("RECOLLECT_API_KEY", key.as_str()),
+    ];
+    let args: Vec<&str> = ["working-memory"].iter().chain(args).copied().collect();
+    recollect(&args, &env)
+}
+
+async fn the_command_line_shows_a_working_memory() {
+    let client = plain().await;
+    let app = app();
+    let mut request = put_in(a_session(&app), vec![said(Role::User, "I go to Paris.")]);
+    request.context = Some("They met.".to_owned());
+    request.memories = vec![memory("Ada likes museums.")];
+    request.data = Some(metadata(json!({"topic": "trip"})));
+    let stored = memory_of(put(&client, request).await);
+    let shown = cli(&[&stored.thread_id]).ok().stdout;
+    for expected in [
+        "They met.",
+        "I go to Paris.",
+        "Ada likes museums.",
+        "{\"topic\":\"trip\"}",
+        "of 128000 in use",
+    ] {
+        assert!(shown.contains(expected), "{shown}");
+    }
+    let named = [
+        "--app",
+        &app,
+        "--user",
+        "ada",
+        "--session",
+        "thread:42",
+        "--model",
+        "gpt-4",
+        "--json",
+    ];
+    let found = cli(&named).ok().json();
+    assert_eq!(found["workingMemory"]["contextWindow"], 8_192);
+    assert_eq!(found["workingMemory"]["threadId"], stored.thread_id);
+    let missing = cli(&["--app", &app, "--session", "none"]);
+    assert_eq!(missing.code, Some(4), "{missing:?}");
 }

@@ -32,8 +32,9 @@ use crate::{
 /// The messages of a working set that are compared with a caller's, who sends no
 /// more.
 const COMPARED: usize = memory_contract::limits::BATCH_MESSAGES;
-/// Tries to replace what others change meanwhile.
-const TRIES: usize = 8;
+/// Tries to replace what others change meanwhile. Each time one of them gets
+/// through.
+const TRIES: usize = 32;
 
 /// Whose working memory is replaced.
 #[derive(Clone, Debug, PartialEq)]

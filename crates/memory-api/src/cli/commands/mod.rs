@@ -20,6 +20,7 @@ pub mod summary;
 pub mod threads;
 pub mod verify;
 pub mod watch;
+pub mod working_memory;
 
 mod checks;
 mod database_checks;
