@@ -21,6 +21,8 @@ trials![
     what_a_summary_covers_is_passed_over_with_a_warning,
     a_put_that_fails_stores_nothing_and_creates_no_thread,
     a_put_of_nothing_empties_the_working_set,
+    of_a_long_working_set_the_newest_256_may_stay,
+    every_limit_of_a_put_is_told_with_its_field,
     changes_of_working_memory_are_listed_with_who_did_them,
 ];
 
@@ -396,6 +398,82 @@ async fn a_put_of_nothing_empties_the_working_set() {
     assert_eq!((texts(&memory).len(), memory.message_tokens), (0, 0));
     assert_eq!(archive(&client, &thread_id).await, ["one", "two"]);
     assert_eq!(set_aside(&client, &thread_id).await, 2);
+}
+
+async fn of_a_long_working_set_the_newest_256_may_stay() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    for batch in 0..2 {
+        let messages = (0..150).map(|n| say(Role::User, &format!("{batch}-{n}")));
+        client.append(&thread_id, messages.collect()).await;
+    }
+    let all = all_of(&get(&client, &thread_id).await);
+    assert_eq!(all.len(), 300);
+    // So many at once cannot be given back.
+    let mut too_old = all[..1].to_vec();
+    too_old.extend_from_slice(&all[45..]);
+    let request = put_of(&thread_id, too_old);
+    let answer = client.working_memories().put_working_memory(request).await;
+    answer.refused().names_field("messages[0]");
+    let memory = memory_of(put(&client, put_of(&thread_id, all[44..].to_vec())).await);
+    assert_eq!(memory.messages.len(), 256);
+    let mut messages = all[45..].to_vec();
+    messages.push(said(Role::User, "new"));
+    let memory = memory_of(put(&client, put_of(&thread_id, messages)).await);
+    assert_eq!((memory.messages.len(), memory.messages_left_out), (256, 0));
+    assert_eq!(archive(&client, &thread_id).await.len(), 301);
+    assert_eq!(set_aside(&client, &thread_id).await, 45);
+}
+
+async fn every_limit_of_a_put_is_told_with_its_field() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let base = || put_of(&thread_id, Vec::new());
+    let seconds = |seconds| Some(prost_types::Duration { seconds, nanos: 0 });
+    let mut wrong = Vec::new();
+    let mut add = |field, change: &dyn Fn(&mut memory_contract::proto::PutWorkingMemoryRequest)| {
+        let mut request = base();
+        change(&mut request);
+        wrong.push((field, request));
+    };
+    add("messages", &|put| {
+        put.messages = vec![said(Role::User, "x"); 257]
+    });
+    add("messages", &|put| {
+        put.messages = vec![said(Role::User, &"x".repeat(250_000)); 13];
+    });
+    add("memories", &|put| {
+        put.memories = (0..257).map(|n| memory(&format!("m{n}"))).collect();
+    });
+    add("memories", &|put| {
+        put.memories = (0..256)
+            .map(|n| memory(&format!("{n}{}", "é".repeat(2_100))))
+            .collect();
+    });
+    add("memories[1].text", &|put| {
+        put.memories = vec![memory("x"), memory("")]
+    });
+    add("context", &|put| {
+        put.context = Some("x".repeat(64 * 1024 + 1))
+    });
+    add("ttl", &|put| put.ttl = seconds(0));
+    add("ttl", &|put| put.ttl = seconds(400_000_000));
+    add("model", &|put| put.model = "x".repeat(129));
+    add("etag", &|put| put.etag = "x".repeat(129));
+    for (field, request) in wrong {
+        let answer = client.working_memories().put_working_memory(request).await;
+        answer.refused().names_field(field);
+    }
+    let mut request = base();
+    request.messages = (0..256)
+        .map(|n| said(Role::User, &format!("s{n}")))
+        .collect();
+    request.memories = (0..256).map(|n| memory(&format!("m{n}"))).collect();
+    request.context = Some("x".repeat(64 * 1024));
+    request.ttl = seconds(1_000);
+    request.model = "x".repeat(128);
+    let memory = memory_of(put(&client, request).await);
+    assert_eq!((memory.messages.len(), memory.memories.len()), (256, 256));
 }
 
 async fn changes_of_working_memory_are_listed_with_who_did_them() {
