@@ -257,6 +257,25 @@ fn bad_requests() -> HashMap<&'static str, (Value, &'static str)> {
             (json!({"thread_id": id}), "kind"),
         ),
         (
+            "WorkingMemoryService/GetWorkingMemory",
+            (json!({}), "thread_id"),
+        ),
+        (
+            "WorkingMemoryService/PutWorkingMemory",
+            (
+                json!({"thread_id": id, "messages": [{"parts": [{"text": "x"}]}]}),
+                "messages[0].role",
+            ),
+        ),
+        (
+            "WorkingMemoryService/UpdateWorkingMemoryData",
+            (json!({"thread_id": id}), "patch"),
+        ),
+        (
+            "WorkingMemoryService/DeleteWorkingMemory",
+            (json!({"thread_id": "x"}), "thread_id"),
+        ),
+        (
             "AdminService/ListDeadLetters",
             (json!({"page_size": -1}), "page_size"),
         ),

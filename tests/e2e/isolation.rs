@@ -77,6 +77,16 @@ pub fn requests_for(thread_id: &str, message_id: &str) -> Vec<(&'static str, Val
         ),
         ("LedgerService/VerifyThread", with(json!({}))),
         ("ObservationService/GetObservations", with(json!({}))),
+        ("WorkingMemoryService/GetWorkingMemory", with(json!({}))),
+        (
+            "WorkingMemoryService/PutWorkingMemory",
+            with(json!({"context": "mine", "etag": "*"})),
+        ),
+        (
+            "WorkingMemoryService/UpdateWorkingMemoryData",
+            with(json!({"patch": {"mine": true}})),
+        ),
+        ("WorkingMemoryService/DeleteWorkingMemory", with(json!({}))),
         ("AdminService/Reindex", with(json!({}))),
     ]
 }

@@ -61,6 +61,7 @@ mod two_databases;
 mod watch;
 mod watch_processes;
 mod windows;
+mod working;
 mod wrong_values;
 
 use std::process::ExitCode;
@@ -83,6 +84,7 @@ fn main() -> ExitCode {
         policies::trials(),
         nodes_outage::trials(),
         memories::trials(),
+        working::trials(),
         nodes_processes::trials(),
         nodes_s3::trials(),
         qdrant::trials(),

@@ -132,7 +132,7 @@ fn around(first: &FieldDescriptor, rest: &[FieldDescriptor]) -> DynamicMessage {
         _ => "ROLE_USER",
     };
     let mut good = match message.name() {
-        "MessageInput" => json!({"role": role, "parts": [{"text": "x"}]}),
+        "MessageInput" | "WorkingMessage" => json!({"role": role, "parts": [{"text": "x"}]}),
         "FileRef" => json!({"type": 1, "url": "u"}),
         "ToolCall" => json!({"tool_call_id": "c", "name": "n"}),
         "ToolResult" => json!({"tool_call_id": "c"}),

@@ -13,6 +13,7 @@ use memory_contract::proto::{
     observation_service_client::ObservationServiceClient, plan_service_client::PlanServiceClient,
     policy_service_client::PolicyServiceClient, recall_service_client::RecallServiceClient,
     secret_service_client::SecretServiceClient, thread_service_client::ThreadServiceClient,
+    working_memory_service_client::WorkingMemoryServiceClient,
 };
 use prost_types::{Duration, FieldMask};
 use sha2::{Digest as _, Sha256};
@@ -195,6 +196,11 @@ impl Client {
     /// PlanService.
     pub fn plans(&self) -> PlanServiceClient<Authorised> {
         PlanServiceClient::new(self.authorised())
+    }
+
+    /// WorkingMemoryService.
+    pub fn working_memories(&self) -> WorkingMemoryServiceClient<Authorised> {
+        WorkingMemoryServiceClient::new(self.authorised())
     }
 
     /// AdminService.

@@ -5,6 +5,7 @@
 pub(crate) mod distil;
 mod memories;
 mod nodes;
+mod working;
 
 use std::time::{Duration, Instant};
 
@@ -61,6 +62,7 @@ pub(crate) fn all(config: &WorkerConfig, store: &Store, outbox: &Outbox) -> Vec<
     jobs.push(Box::new(distil::MeasureDistil {
         outbox: outbox.clone(),
     }));
+    jobs.extend(working::all(config, store, outbox));
     jobs
 }
 

@@ -17,6 +17,7 @@ mod policy;
 pub mod proto;
 mod session;
 mod size;
+mod working;
 
 pub use checksum::{ExportChecksum, ExportedThread, UnitDigest, app_policy_digest, file_digest};
 pub use convert::{
@@ -24,7 +25,8 @@ pub use convert::{
     key_scopes_from, memories_from, memory_change_from, memory_filter_from, memory_from,
     new_file_from, new_messages_from, node_parent_from, node_turn_from, object_from,
     optional_float, plan_from, policy_from, scope_from, session_from, step_status_from, timestamp,
-    timestamp_of, to_struct, transfer_method_from, user_parts_from,
+    timestamp_of, to_struct, transfer_method_from, user_parts_from, working_context_from,
+    working_data_from, working_messages_from, working_records_from,
 };
 pub use domain::{
     AppendedMessage, Branch, FileLocation, FileRef, FileType, Message, MessageFilter, NewMessage,
@@ -46,3 +48,4 @@ pub use policy::{
 };
 pub use session::{KeySource, SESSION_METADATA, SessionNames};
 pub use size::{file_bytes, memory_bytes, message_bytes, message_bytes_at_most};
+pub use working::merge_patch;

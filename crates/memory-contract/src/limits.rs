@@ -211,3 +211,15 @@ pub const FORGOTTEN_TOLD: usize = 100;
 pub const INACTIVITY_MIN: Duration = Duration::from_secs(24 * 3_600);
 /// The shortest age at which memories are forgotten.
 pub const AGE_MIN: Duration = Duration::from_secs(1);
+/// Memories of a working memory.
+pub const WORKING_RECORDS: usize = 256;
+/// Bytes of all memories of a working memory.
+pub const WORKING_RECORDS_BYTES: usize = 1024 * 1024;
+/// Bytes of a session's data, as JSON.
+pub const WORKING_DATA_BYTES: usize = 256 * 1024;
+/// Bytes of the summary that a caller gives.
+pub const WORKING_CONTEXT_BYTES: usize = 64 * 1024;
+/// Messages of a working memory that one answer has.
+pub const WORKING_MESSAGES: usize = 500;
+/// Warnings that one answer has.
+pub const WARNINGS: usize = 20;

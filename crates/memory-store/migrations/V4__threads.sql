@@ -26,6 +26,7 @@ BEGIN
     DELETE FROM recollect.branches WHERE tenant_id = p_tenant AND thread_id = p_thread;
     PERFORM recollect.erase_nodes(p_tenant, p_thread);
     PERFORM recollect.erase_plans(p_tenant, p_thread);
+    PERFORM recollect.erase_working_memory(p_tenant, p_thread);
     PERFORM recollect.forget_distillates(p_tenant, p_thread);
     PERFORM recollect.forget_sources(p_tenant, p_thread, NULL);
     UPDATE recollect.memories SET thread_id = NULL WHERE tenant_id = p_tenant AND thread_id = p_thread;
@@ -124,6 +125,7 @@ BEGIN
     DELETE FROM recollect.branches WHERE tenant_id = p_tenant AND thread_id = p_thread;
     PERFORM recollect.erase_nodes(p_tenant, p_thread);
     PERFORM recollect.erase_plans(p_tenant, p_thread);
+    PERFORM recollect.erase_working_memory(p_tenant, p_thread);
     PERFORM recollect.forget_distillates(p_tenant, p_thread);
     PERFORM recollect.forget_sources(p_tenant, p_thread, NULL);
     -- The purge covers whatever waits.

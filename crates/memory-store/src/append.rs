@@ -92,20 +92,20 @@ impl Store {
 }
 
 /// The messages, turned on their side: an array for each column.
-struct Columns<'a> {
-    ids: Vec<Uuid>,
-    parents: Option<Vec<Option<Uuid>>>,
-    roles: Vec<&'static str>,
-    names: Vec<&'a str>,
-    parts: Vec<Json<&'a [Part]>>,
-    metadata: Vec<Json<&'a Map<String, Value>>>,
-    tokens: Vec<i32>,
-    words: Vec<String>,
-    said: Vec<Option<OffsetDateTime>>,
+pub(crate) struct Columns<'a> {
+    pub(crate) ids: Vec<Uuid>,
+    pub(crate) parents: Option<Vec<Option<Uuid>>>,
+    pub(crate) roles: Vec<&'static str>,
+    pub(crate) names: Vec<&'a str>,
+    pub(crate) parts: Vec<Json<&'a [Part]>>,
+    pub(crate) metadata: Vec<Json<&'a Map<String, Value>>>,
+    pub(crate) tokens: Vec<i32>,
+    pub(crate) words: Vec<String>,
+    pub(crate) said: Vec<Option<OffsetDateTime>>,
 }
 
 impl<'a> Columns<'a> {
-    fn of(messages: &'a [CountedMessage]) -> Result<Self, StoreError> {
+    pub(crate) fn of(messages: &'a [CountedMessage]) -> Result<Self, StoreError> {
         let count = messages.len();
         let mut columns = Self {
             ids: Vec::with_capacity(count),

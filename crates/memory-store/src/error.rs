@@ -70,6 +70,14 @@ pub enum StoreError {
     /// The thread is ephemeral, and the call needs one that stays.
     #[error("the thread is ephemeral")]
     EphemeralThread,
+    /// A message of a working memory cannot stand where it stands.
+    #[error("message {index} of the working memory {problem}")]
+    WorkingMessage {
+        /// The place of the message in the request, from 0.
+        index: usize,
+        /// What is wrong.
+        problem: &'static str,
+    },
     /// Somebody has changed it since the caller read it.
     #[error("it has been changed since it was read")]
     EtagChanged {
@@ -222,6 +230,7 @@ impl StoreError {
             | Self::ParentNotFound { .. }
             | Self::EphemeralFull
             | Self::EphemeralThread
+            | Self::WorkingMessage { .. }
             | Self::EtagChanged { .. }
             | Self::PlanNotFound
             | Self::PlanStepNotFound

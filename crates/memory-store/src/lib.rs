@@ -37,6 +37,7 @@ mod transaction;
 mod usage;
 mod watch;
 mod words;
+mod working;
 
 pub use actor::{acting, actor};
 pub use api_key::{KeyHolder, NewApiKey, looks_like_key};
@@ -79,6 +80,7 @@ pub use thread::{Erased, NewThread, Resolved, ThreadChange, ThreadQuery};
 pub use transaction::{Refusals, Transaction, TransactionQuery};
 pub use usage::{ModelCall, ModelUsage};
 pub use watch::{Change, Watch, WatchPlace};
+pub use working::{NamedModel, PutDone, WorkingMemory, WorkingPut, WorkingTarget};
 
 /// A pgbench script that appends one message, as the service does and without
 /// the service: the floor that `memory-bench` measures appends against.

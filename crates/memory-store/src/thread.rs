@@ -6,7 +6,11 @@ use memory_contract::{
     AppId, Branch, MemoryPolicy, MessageId, Session, TenantId, Thread, ThreadId, UserId,
 };
 use serde_json::{Map, Value};
-use tokio_postgres::{Row, types::Json};
+use tokio_postgres::{
+    Row,
+    types::{Json, ToSql},
+};
+use uuid::Uuid;
 
 use crate::{
     Page, Revision, Store, StoreError,
@@ -30,6 +34,20 @@ pub struct NewThread {
     pub policy: MemoryPolicy,
     /// Whether it is to live in the memory of this process alone.
     pub ephemeral: bool,
+}
+
+impl NewThread {
+    /// A thread of which only the session is known.
+    pub(crate) fn of(session: Session) -> Self {
+        Self {
+            session,
+            title: String::new(),
+            metadata: Map::new(),
+            ttl: None,
+            policy: MemoryPolicy::default(),
+            ephemeral: false,
+        }
+    }
 }
 
 /// What [`Store::resolve_thread`] found or made.
@@ -115,22 +133,8 @@ impl Store {
         if thread.ephemeral {
             return self.resolve_ephemeral(tenant, thread).await;
         }
-        let id = ThreadId::new();
-        let Session { app, user, key } = &thread.session;
-        let params: Params<'_> = &[
-            &tenant.as_str(),
-            &crate::actor(),
-            &id.uuid(),
-            &app.as_str(),
-            &user.as_str(),
-            &key.as_str(),
-            &session_digest(&thread.session),
-            &thread.title,
-            &Json(&thread.metadata),
-            &thread.ttl.map(|ttl| ttl.as_secs_f64()),
-            &words::scope_lexemes(tenant, id, &thread.session),
-            &Json(&thread.policy),
-        ];
+        let opening = Opening::of(tenant, ThreadId::new(), thread);
+        let params = &opening.params();
         let row = only(self.pool.call(query!("threads/open"), params).await?)?;
         Ok(Resolved {
             created: column(&row, 0)?,
@@ -375,6 +379,69 @@ impl Store {
         one_thread(thread_rows)?;
         let branches = branch_rows.iter().map(branch).collect::<Result<_, _>>()?;
         Ok(Page::cut(branches, limit))
+    }
+}
+
+/// The parameters of `threads/open`.
+pub(crate) struct Opening<'a> {
+    tenant: &'a str,
+    actor: String,
+    id: Uuid,
+    app: &'a str,
+    user: &'a str,
+    key: &'a str,
+    digest: Vec<u8>,
+    title: &'a str,
+    metadata: Json<&'a Map<String, Value>>,
+    ttl: Option<f64>,
+    scope: Vec<String>,
+    policy: Json<&'a MemoryPolicy>,
+}
+
+impl<'a> Opening<'a> {
+    /// Of a thread that gets this id, if it is created.
+    pub(crate) fn of(tenant: &'a TenantId, id: ThreadId, thread: &'a NewThread) -> Self {
+        let NewThread {
+            session,
+            title,
+            metadata,
+            ttl,
+            policy,
+            ephemeral: _,
+        } = thread;
+        let Session { app, user, key } = session;
+        Self {
+            tenant: tenant.as_str(),
+            actor: crate::actor(),
+            id: id.uuid(),
+            app: app.as_str(),
+            user: user.as_str(),
+            key: key.as_str(),
+            digest: session_digest(session),
+            title,
+            metadata: Json(metadata),
+            ttl: ttl.map(|ttl| ttl.as_secs_f64()),
+            scope: words::scope_lexemes(tenant, id, session),
+            policy: Json(policy),
+        }
+    }
+
+    /// In the order of the query.
+    pub(crate) fn params(&self) -> [&(dyn ToSql + Sync); 12] {
+        [
+            &self.tenant,
+            &self.actor,
+            &self.id,
+            &self.app,
+            &self.user,
+            &self.key,
+            &self.digest,
+            &self.title,
+            &self.metadata,
+            &self.ttl,
+            &self.scope,
+            &self.policy,
+        ]
     }
 }
 

@@ -51,6 +51,7 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
             "ThreadService/ListBranches",
             "ThreadService/ListThreads",
             "ThreadService/WatchThread",
+            "WorkingMemoryService/GetWorkingMemory",
         ],
     ),
     (
@@ -74,6 +75,8 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
             "ThreadService/ResolveThread",
             "ThreadService/SetHead",
             "ThreadService/UpdateThread",
+            "WorkingMemoryService/PutWorkingMemory",
+            "WorkingMemoryService/UpdateWorkingMemoryData",
         ],
     ),
     (
@@ -89,6 +92,7 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
             "PolicyService/DeleteAppPolicy",
             "ThreadService/ClearThread",
             "ThreadService/DeleteThread",
+            "WorkingMemoryService/DeleteWorkingMemory",
         ],
     ),
     (

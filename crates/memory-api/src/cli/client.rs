@@ -10,6 +10,7 @@ use memory_contract::proto::{
     observation_service_client::ObservationServiceClient, plan_service_client::PlanServiceClient,
     policy_service_client::PolicyServiceClient, recall_service_client::RecallServiceClient,
     thread_service_client::ThreadServiceClient,
+    working_memory_service_client::WorkingMemoryServiceClient,
 };
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
@@ -147,6 +148,12 @@ impl Client {
     /// MemoryService.
     pub fn memories(&self) -> MemoryServiceClient<Transport> {
         MemoryServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
+    }
+
+    /// WorkingMemoryService.
+    pub fn working_memories(&self) -> WorkingMemoryServiceClient<Transport> {
+        WorkingMemoryServiceClient::new(self.transport.clone())
+            .max_decoding_message_size(MESSAGE_BYTES)
     }
 
     /// AdminService.

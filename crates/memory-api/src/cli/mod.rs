@@ -34,6 +34,7 @@ pub async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Plan(args) => commands::plan::run(args).await,
         Command::Watch(args) => commands::watch::run(args).await,
         Command::Observations(args) => commands::observations::run(args).await,
+        Command::WorkingMemory(args) => commands::working_memory::run(args).await,
         Command::Summary(args) => commands::summary::run(args).await,
         Command::Verify(args) => commands::verify::run(args).await,
         Command::Status(args) => commands::status::run(args).await,

@@ -37,6 +37,7 @@ const READ: &[(&str, &str)] = &[
     ("ThreadService", "ListBranches"),
     ("ThreadService", "ListThreads"),
     ("ThreadService", "WatchThread"),
+    ("WorkingMemoryService", "GetWorkingMemory"),
 ];
 
 /// Calls that add or change.
@@ -58,6 +59,8 @@ const WRITE: &[(&str, &str)] = &[
     ("ThreadService", "ResolveThread"),
     ("ThreadService", "SetHead"),
     ("ThreadService", "UpdateThread"),
+    ("WorkingMemoryService", "PutWorkingMemory"),
+    ("WorkingMemoryService", "UpdateWorkingMemoryData"),
 ];
 
 /// Calls that erase.
@@ -71,6 +74,7 @@ const ERASE: &[(&str, &str)] = &[
     ("PolicyService", "DeleteAppPolicy"),
     ("ThreadService", "ClearThread"),
     ("ThreadService", "DeleteThread"),
+    ("WorkingMemoryService", "DeleteWorkingMemory"),
 ];
 
 /// Calls that change keys and secrets.

@@ -17,6 +17,7 @@ use memory_contract::proto::policy_service_server::PolicyServiceServer;
 use memory_contract::proto::recall_service_server::RecallServiceServer;
 use memory_contract::proto::secret_service_server::SecretServiceServer;
 use memory_contract::proto::thread_service_server::ThreadServiceServer;
+use memory_contract::proto::working_memory_service_server::WorkingMemoryServiceServer;
 use memory_store::Authenticator;
 use time::OffsetDateTime;
 use tokio_util::sync::CancellationToken;
@@ -34,7 +35,7 @@ use crate::layers::{Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, 
 use crate::refusals::RefusalLog;
 use crate::services::{
     About, Admin, Contexts, Files, Keys, Ledgers, Memories, Messages, Nodes, Observations, Plans,
-    Policies, Recalls, SecretStore, Threads, Watching,
+    Policies, Recalls, SecretStore, Threads, Watching, WorkingMemories,
 };
 
 /// The largest request. An append may have 3 MiB of messages.
@@ -153,6 +154,10 @@ pub(super) fn routes(
         recall: recall.clone(),
         indexer: indexer_handle.clone(),
     };
+    let working_memories = WorkingMemories {
+        store: store.clone(),
+        indexer: indexer_handle.clone(),
+    };
     let nodes = Nodes {
         store: store.clone(),
     };
@@ -207,6 +212,9 @@ pub(super) fn routes(
         .add_service(with_limits!(ContextServiceServer::new(contexts)))
         .add_service(with_limits!(PolicyServiceServer::new(policies)))
         .add_service(with_limits!(MemoryServiceServer::new(memories)))
+        .add_service(with_limits!(WorkingMemoryServiceServer::new(
+            working_memories
+        )))
         .add_service(with_limits!(NodeMemoryServiceServer::new(nodes)))
         .add_service(with_limits!(PlanServiceServer::new(plans)))
         .add_service(with_limits!(FileServiceServer::new(files)))

@@ -31,6 +31,7 @@ mod template;
 mod threads;
 mod tokens;
 mod watch;
+mod working_memory;
 
 pub(crate) use admin::{About, Admin};
 pub(crate) use context::Contexts;
@@ -48,3 +49,4 @@ pub(crate) use recall::Recalls;
 pub(crate) use secrets::SecretStore;
 pub(crate) use threads::Threads;
 pub(crate) use watch::Watching;
+pub(crate) use working_memory::WorkingMemories;

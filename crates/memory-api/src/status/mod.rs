@@ -285,6 +285,9 @@ impl Answer {
                 ErrorReason::SecretsUnavailable,
                 error.to_string(),
             ),
+            StoreError::WorkingMessage { index, problem } => {
+                Self::invalid(vec![Invalid::new(format!("messages[{index}]"), problem)])
+            }
             error @ (StoreError::EtagChanged { .. }
             | StoreError::PlanNotFound
             | StoreError::PlanStepNotFound

@@ -25,6 +25,14 @@ pub fn memories_from(
         let problem = format!("must be 1 to {}, are {}", limits::MEMORIES, inputs.len());
         return Err(Invalid::new(field, problem).into());
     }
+    each_from(field, inputs)
+}
+
+/// Reads memories, however many. Every wrong field is named, up to the first 20.
+pub(super) fn each_from(
+    field: &str,
+    inputs: Vec<proto::MemoryInput>,
+) -> Result<Vec<NewMemory>, InvalidFields> {
     let mut memories = Vec::with_capacity(inputs.len());
     let mut invalid = Vec::new();
     for (index, input) in inputs.into_iter().enumerate() {

@@ -11,6 +11,7 @@ mod plan;
 mod policy;
 mod scalar;
 mod thread;
+mod working;
 
 pub use file::{file_location_from, file_ref_from, new_file_from, transfer_method_from};
 pub use json::{object as object_from, to_struct};
@@ -22,3 +23,6 @@ pub use plan::{iteration_from, plan_from, step_status_from};
 pub use policy::{policy_from, scope_from};
 pub use scalar::{duration, duration_in, optional_float, timestamp, timestamp_of};
 pub use thread::session_from;
+pub use working::{
+    working_context_from, working_data_from, working_messages_from, working_records_from,
+};

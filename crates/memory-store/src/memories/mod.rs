@@ -18,8 +18,10 @@ pub use extract::{Extracted, Extraction, Fact, Unextracted};
 pub use forget::{Forget, Forgotten};
 pub use indexing::MemoryRecord;
 pub use read::{MemoryMatch, MemoryWithHistory};
+pub(crate) use rows::memory as memory_of;
 pub(crate) use uses::Uses;
 pub use write::{AddedMemories, AddedMemory, ChangedMemory, DeletedMemory, SupersededMemory};
+pub(crate) use write::{index as index_of, new_item, scope_of};
 
 impl Store {
     /// Switches long-term memory on or off; without this, it is on. Switched off,
@@ -57,7 +59,7 @@ fn revision(change: Option<i64>) -> Revision {
 }
 
 /// A memory as the functions of `V15__memories.sql` take it.
-struct Item<'a> {
+pub(crate) struct Item<'a> {
     id: MemoryId,
     record: &'a str,
     text: &'a str,
@@ -71,7 +73,7 @@ struct Item<'a> {
 }
 
 impl Item<'_> {
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let micros = |time: time::OffsetDateTime| {
             i64::try_from(time.unix_timestamp_nanos() / 1_000).unwrap_or_default()
         };

@@ -14,7 +14,7 @@ use crate::{
 /// topics, entities, event_time, origin, record_id, thread_id, sources, pinned,
 /// valid_from, valid_until, superseded_by, made_by, version, created_at,
 /// updated_at, persisted_at, last_used_on, ordinal`.
-pub(super) fn memory(row: &Row, first: usize) -> Result<Memory, StoreError> {
+pub(crate) fn memory(row: &Row, first: usize) -> Result<Memory, StoreError> {
     let corrupt = |why: &str| StoreError::Corrupt {
         what: "memory",
         why: why.to_owned(),

@@ -236,7 +236,7 @@ impl Store {
     }
 }
 
-fn new_item(new: &NewMemory) -> Item<'_> {
+pub(crate) fn new_item(new: &NewMemory) -> Item<'_> {
     let NewMemory {
         record,
         text,
@@ -281,7 +281,7 @@ fn changed(memory: &Memory, change: &MemoryChange) -> Memory {
 }
 
 /// The lexeme by which text search finds a user's memories.
-fn scope_of(tenant: &TenantId, owner: &MemoryOwner) -> String {
+pub(crate) fn scope_of(tenant: &TenantId, owner: &MemoryOwner) -> String {
     words::user_lexeme(tenant, &owner.app, &owner.user)
 }
 
@@ -294,6 +294,6 @@ pub(super) fn scope_query(tenant: &TenantId, owner: &MemoryOwner) -> String {
     words::scope_query(tenant, &scope)
 }
 
-fn index(row: &Row, place: usize) -> Result<usize, StoreError> {
+pub(crate) fn index(row: &Row, place: usize) -> Result<usize, StoreError> {
     Ok(usize::try_from(column::<i32>(row, place)?).unwrap_or_default())
 }

@@ -3,7 +3,7 @@ use memory_store::{HistoryQuery, Scope, StoreError};
 
 use crate::world::{World, after, new_thread, tenant};
 
-const TABLES: [&str; 24] = [
+const TABLES: [&str; 26] = [
     "threads",
     "branches",
     "messages",
@@ -28,6 +28,8 @@ const TABLES: [&str; 24] = [
     "memory_sources",
     "model_usage",
     "model_reservations",
+    "working_memories",
+    "working_records",
 ];
 
 #[tokio::test]

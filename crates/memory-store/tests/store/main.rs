@@ -26,4 +26,5 @@ mod recall;
 mod threads;
 mod usage;
 mod windows;
+mod working;
 mod world;

@@ -71,6 +71,24 @@ pub struct SummaryArgs {
     pub client: ClientArgs,
 }
 
+/// `recollect working-memory`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  recollect working-memory 0197b6a0-5f0e-7c3e-9a39-5d6c2e1f0a11
+  recollect working-memory --app support --user ada --session thread:42 --model gpt-4o")]
+pub struct WorkingMemoryArgs {
+    /// The conversation.
+    #[command(flatten)]
+    pub named: Named,
+    /// The model that will read it, whose window counts from now on.
+    #[arg(long)]
+    pub model: Option<String>,
+    /// The server.
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
 /// `recollect verify`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\

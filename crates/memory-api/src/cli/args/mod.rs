@@ -17,7 +17,7 @@ pub use client::{
     WatchArgs,
 };
 pub use context::{ContextArgs, ModeArg};
-pub use distil::{ObservationsArgs, SummaryArgs, UsageArgs, VerifyArgs};
+pub use distil::{ObservationsArgs, SummaryArgs, UsageArgs, VerifyArgs, WorkingMemoryArgs};
 pub use keys::{CreateKeyArgs, KeyNameArgs, KeyScopeArg, KeysArgs, KeysCommand, ListKeysArgs};
 pub use memory::{
     AddMemoryArgs, ForgetMemoriesArgs, ListMemoriesArgs, MemoryArgs, MemoryCommand, MemoryIdArgs,
@@ -87,6 +87,8 @@ pub enum Command {
     Plan(PlanArgs),
     /// Tell what is done to a conversation, as it is done.
     Watch(WatchArgs),
+    /// Show what a session has in mind: context, messages, memories, data.
+    WorkingMemory(WorkingMemoryArgs),
     /// Show what a long conversation was condensed to.
     Observations(ObservationsArgs),
     /// Show the summary of a conversation, and which messages it stands for.

@@ -21,6 +21,7 @@ pub mod threads;
 pub mod usage;
 pub mod verify;
 pub mod watch;
+pub mod working_memory;
 
 mod checks;
 mod database_checks;

@@ -1,0 +1,193 @@
+//! Working memory.
+
+mod answer;
+mod request;
+
+use memory_contract::proto::working_memory_service_server::WorkingMemoryService;
+use memory_contract::proto::{
+    DeleteWorkingMemoryRequest, DeleteWorkingMemoryResponse, GetWorkingMemoryRequest,
+    GetWorkingMemoryResponse, PutWorkingMemoryRequest, PutWorkingMemoryResponse,
+    UpdateWorkingMemoryDataRequest, UpdateWorkingMemoryDataResponse,
+};
+use memory_contract::{limits, merge_patch, to_struct, working_data_from};
+use memory_recall::IndexerHandle;
+use memory_store::{NamedModel, Store, WorkingPut, WorkingTarget};
+use tonic::{Request, Response, Status, async_trait};
+
+use super::fields::Fields;
+use super::sessions::{Conversation, required_choice};
+use super::tokens;
+use crate::error::ApiError;
+use crate::layers::tenant_of;
+use request::{Model, Put, model_from, patch_from};
+
+/// The most messages and bytes that are read for an answer.
+const MOST: (usize, usize) = (limits::WORKING_MESSAGES, limits::ANSWER_BYTES);
+
+/// Answers for working memory.
+#[derive(Clone)]
+pub(crate) struct WorkingMemories {
+    pub(crate) store: Store,
+    pub(crate) indexer: Option<IndexerHandle>,
+}
+
+#[async_trait]
+impl WorkingMemoryService for WorkingMemories {
+    async fn get_working_memory(
+        &self,
+        request: Request<GetWorkingMemoryRequest>,
+    ) -> Result<Response<GetWorkingMemoryResponse>, Status> {
+        Ok(Response::new(self.get(request).await?))
+    }
+
+    async fn put_working_memory(
+        &self,
+        request: Request<PutWorkingMemoryRequest>,
+    ) -> Result<Response<PutWorkingMemoryResponse>, Status> {
+        Ok(Response::new(self.put(request).await?))
+    }
+
+    async fn update_working_memory_data(
+        &self,
+        request: Request<UpdateWorkingMemoryDataRequest>,
+    ) -> Result<Response<UpdateWorkingMemoryDataResponse>, Status> {
+        Ok(Response::new(self.update(request).await?))
+    }
+
+    async fn delete_working_memory(
+        &self,
+        request: Request<DeleteWorkingMemoryRequest>,
+    ) -> Result<Response<DeleteWorkingMemoryResponse>, Status> {
+        Ok(Response::new(self.delete(request).await?))
+    }
+}
+
+impl WorkingMemories {
+    async fn get(
+        &self,
+        request: Request<GetWorkingMemoryRequest>,
+    ) -> Result<GetWorkingMemoryResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let (metadata, _, request) = request.into_parts();
+        let GetWorkingMemoryRequest {
+            thread_id,
+            session,
+            model,
+        } = request;
+        let mut fields = Fields::default();
+        let choice = fields.get(required_choice(&metadata, &thread_id, session));
+        let model = fields.take(model_from(model));
+        let choice = fields.all(choice)?;
+        let thread = choice.thread(&self.store, &tenant).await?;
+        let found = self
+            .store
+            .working_memory(&tenant, thread, model.named(), MOST.0, MOST.1);
+        let (memory, rebuilt) = found.await?;
+        Ok(GetWorkingMemoryResponse {
+            working_memory: Some(answer::of(&self.store, &tenant, memory).await?),
+            rebuilt,
+        })
+    }
+
+    async fn put(
+        &self,
+        request: Request<PutWorkingMemoryRequest>,
+    ) -> Result<PutWorkingMemoryResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let (metadata, _, request) = request.into_parts();
+        let Put {
+            choice,
+            messages,
+            context,
+            memories,
+            data,
+            ttl,
+            model,
+            etag,
+        } = Put::read(&metadata, request)?;
+        let untimed: Vec<bool> = messages.iter().map(|one| one.created.is_none()).collect();
+        let put = WorkingPut {
+            messages: tokens::counted(messages).await?,
+            context: answer::counted(context).await?,
+            memories,
+            data,
+            ttl,
+            model: model.named(),
+            etag,
+        };
+        let target = match choice.complete(&self.store, &tenant).await? {
+            Conversation::Thread(thread) => WorkingTarget::Thread(thread),
+            Conversation::Session(session) => WorkingTarget::Session(session),
+        };
+        let done = self
+            .store
+            .put_working_memory(&tenant, &target, &put)
+            .await?;
+        if let Some(indexer) = &self.indexer {
+            indexer.wake();
+        }
+        // As it was put, also where its time has come by now.
+        let stored = self
+            .store
+            .peek_working_memory(&tenant, done.thread, MOST.0, MOST.1);
+        let memory = answer::of(&self.store, &tenant, stored.await?).await?;
+        Ok(PutWorkingMemoryResponse {
+            working_memory: Some(memory),
+            warnings: request::warnings(&done, &untimed),
+            revision: done.revision.map(|one| one.to_string()).unwrap_or_default(),
+        })
+    }
+
+    async fn update(
+        &self,
+        request: Request<UpdateWorkingMemoryDataRequest>,
+    ) -> Result<UpdateWorkingMemoryDataResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let (metadata, _, request) = request.into_parts();
+        let UpdateWorkingMemoryDataRequest {
+            thread_id,
+            session,
+            patch,
+            etag,
+        } = request;
+        let mut fields = Fields::default();
+        let choice = fields.get(required_choice(&metadata, &thread_id, session));
+        let patch = fields.take(patch_from(patch));
+        let etag = fields.take(request::etag_from(etag));
+        let choice = fields.all(choice)?;
+        let thread = choice.thread(&self.store, &tenant).await?;
+        let patched = self
+            .store
+            .update_working_data(&tenant, thread, &etag, |mut data| {
+                merge_patch(&mut data, patch);
+                working_data_from("patch", Some(to_struct(data)))
+            });
+        let (data, etag) = patched.await??;
+        Ok(UpdateWorkingMemoryDataResponse {
+            data: Some(to_struct(data)),
+            etag,
+        })
+    }
+
+    async fn delete(
+        &self,
+        request: Request<DeleteWorkingMemoryRequest>,
+    ) -> Result<DeleteWorkingMemoryResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let (metadata, _, request) = request.into_parts();
+        let DeleteWorkingMemoryRequest { thread_id, session } = request;
+        let choice = required_choice(&metadata, &thread_id, session)?;
+        let thread = choice.thread(&self.store, &tenant).await?;
+        let deleted = self.store.delete_working_memory(&tenant, thread).await?;
+        Ok(DeleteWorkingMemoryResponse { deleted })
+    }
+}
+
+impl Model {
+    fn named(&self) -> NamedModel<'_> {
+        NamedModel {
+            name: &self.name,
+            window: self.window,
+        }
+    }
+}

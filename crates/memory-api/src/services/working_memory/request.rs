@@ -1,0 +1,114 @@
+//! What requests for working memory say.
+
+use std::time::Duration;
+
+use memory_contract::proto::{PutWorkingMemoryRequest, WorkingMemoryWarning};
+use memory_contract::{
+    Invalid, InvalidFields, NewMemory, NewMessage, check, duration_in, limits,
+    working_context_from, working_data_from, working_messages_from, working_records_from,
+};
+use memory_store::PutDone;
+use prost_types::Struct;
+use serde_json::{Map, Value};
+use tonic::metadata::MetadataMap;
+
+use crate::services::fields::Fields;
+use crate::services::sessions::{Choice, required_choice};
+
+/// The etag that stands for whatever there is.
+const ANY: &str = "*";
+
+/// A model and its window.
+#[derive(Debug, Default)]
+pub(super) struct Model {
+    pub(super) name: String,
+    pub(super) window: Option<i32>,
+}
+
+/// A working memory to store.
+pub(super) struct Put {
+    pub(super) choice: Choice,
+    pub(super) messages: Vec<NewMessage>,
+    pub(super) context: Option<String>,
+    pub(super) memories: Vec<NewMemory>,
+    pub(super) data: Map<String, Value>,
+    pub(super) ttl: Option<Duration>,
+    pub(super) model: Model,
+    /// `None`: whatever is there is replaced.
+    pub(super) etag: Option<String>,
+}
+
+impl Put {
+    pub(super) fn read(
+        metadata: &MetadataMap,
+        request: PutWorkingMemoryRequest,
+    ) -> Result<Self, InvalidFields> {
+        let PutWorkingMemoryRequest {
+            thread_id,
+            session,
+            messages,
+            context,
+            memories,
+            data,
+            ttl,
+            model,
+            etag,
+        } = request;
+        let mut fields = Fields::default();
+        let choice = fields.get(required_choice(metadata, &thread_id, session));
+        let messages = fields.get_all(working_messages_from(messages));
+        let context = fields.take(working_context_from(context));
+        let memories = fields.get_all(working_records_from(memories));
+        let data = fields.take(working_data_from("data", data));
+        let ttl = fields.take(duration_in("ttl", ttl, limits::TTL_MIN, limits::TTL_MAX));
+        let model = fields.take(model_from(model));
+        let etag = fields.take(etag_from(etag));
+        let read = choice.zip(messages).zip(memories);
+        let ((choice, messages), memories) = fields.all(read)?;
+        Ok(Self {
+            choice,
+            messages,
+            context,
+            memories,
+            data,
+            ttl,
+            model,
+            etag: Some(etag).filter(|etag| etag != ANY),
+        })
+    }
+}
+
+/// Reads the name of a model; empty names none.
+pub(super) fn model_from(name: String) -> Result<Model, Invalid> {
+    let name = check::text("model", name, limits::MODEL_CHARS)?;
+    let window = memory_budget::context_window(&name);
+    Ok(Model { name, window })
+}
+
+pub(super) fn etag_from(etag: String) -> Result<String, Invalid> {
+    check::text("etag", etag, limits::ETAG_CHARS)
+}
+
+pub(super) fn patch_from(patch: Option<Struct>) -> Result<Map<String, Value>, Invalid> {
+    match patch {
+        Some(patch) => working_data_from("patch", Some(patch)),
+        None => Err(Invalid::missing("patch")),
+    }
+}
+
+/// What was accepted and should be done otherwise, in the order of the messages;
+/// `untimed` tells which of them came without a time.
+pub(super) fn warnings(done: &PutDone, untimed: &[bool]) -> Vec<WorkingMemoryWarning> {
+    let covered = done.covered.iter().map(|index| WorkingMemoryWarning {
+        field: format!("messages[{index}]"),
+        message: "was passed over: the context stands for it".to_owned(),
+    });
+    let appended = done.appended.iter().filter(|index| untimed[**index]);
+    let appended = appended.map(|index| WorkingMemoryWarning {
+        field: format!("messages[{index}].create_time"),
+        message: "was not given: the time of the call was taken, also for memories that are \
+                  made of the message"
+            .to_owned(),
+    });
+    covered.chain(appended).take(limits::WARNINGS).collect()
+}

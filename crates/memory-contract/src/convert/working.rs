@@ -1,0 +1,84 @@
+//! Working memory.
+
+use super::{json, memory, new_messages_from};
+use crate::{Invalid, InvalidFields, NewMemory, NewMessage, check, limits, proto};
+use serde_json::{Map, Value};
+
+/// Reads the whole working set: at most 256 messages, at most 3 MiB together.
+/// Every wrong field is named, up to the first 20.
+///
+/// # Errors
+/// Any field beyond its limit; then nothing may be stored.
+pub fn working_messages_from(
+    messages: Vec<proto::WorkingMessage>,
+) -> Result<Vec<NewMessage>, InvalidFields> {
+    if messages.is_empty() {
+        return Ok(Vec::new());
+    }
+    if messages.len() > limits::BATCH_MESSAGES {
+        let (most, are) = (limits::BATCH_MESSAGES, messages.len());
+        let problem = format!("must be at most {most} messages, are {are}");
+        return Err(Invalid::new("messages", problem).into());
+    }
+    new_messages_from(messages.into_iter().map(input_of).collect())
+}
+
+/// Reads the memories of a session: at most 256, at most 1 MiB together.
+///
+/// # Errors
+/// As [`working_messages_from`].
+pub fn working_records_from(
+    memories: Vec<proto::MemoryInput>,
+) -> Result<Vec<NewMemory>, InvalidFields> {
+    let bytes: usize = memories.iter().map(prost::Message::encoded_len).sum();
+    if memories.len() > limits::WORKING_RECORDS || bytes > limits::WORKING_RECORDS_BYTES {
+        let problem = format!(
+            "must be at most {} with {} bytes together, are {} with {bytes}",
+            limits::WORKING_RECORDS,
+            limits::WORKING_RECORDS_BYTES,
+            memories.len(),
+        );
+        return Err(Invalid::new("memories", problem).into());
+    }
+    memory::each_from("memories", memories)
+}
+
+/// Reads a session's data: at most 256 KiB as JSON, 32 levels deep.
+///
+/// # Errors
+/// Data beyond that.
+pub fn working_data_from(
+    field: &str,
+    data: Option<prost_types::Struct>,
+) -> Result<Map<String, Value>, Invalid> {
+    json::object(field, data, limits::WORKING_DATA_BYTES, limits::JSON_DEPTH)
+}
+
+/// Reads the summary that a caller gives: at most 64 KiB.
+///
+/// # Errors
+/// A longer one.
+pub fn working_context_from(context: Option<String>) -> Result<Option<String>, Invalid> {
+    let text = |text| check::long_text("context", text, limits::WORKING_CONTEXT_BYTES);
+    context.map(text).transpose()
+}
+
+fn input_of(message: proto::WorkingMessage) -> proto::MessageInput {
+    let proto::WorkingMessage {
+        message_id,
+        role,
+        name,
+        parts,
+        metadata,
+        create_time,
+    } = message;
+    proto::MessageInput {
+        message_id,
+        parent: None,
+        role,
+        name,
+        parts,
+        metadata,
+        create_time,
+    }
+}

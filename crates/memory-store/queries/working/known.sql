@@ -1,0 +1,9 @@
+-- Which ids are readable messages of the thread, with their depth, and whether
+-- they are on the way to its head.
+SELECT m.message_id, m.depth, EXISTS (
+        SELECT FROM recollect.path($1, $2, t.head_branch, t.head_depth) way
+        WHERE way.branch = m.branch AND m.depth > way.above AND m.depth <= way.depth)
+FROM recollect.threads t
+JOIN recollect.messages m
+    ON m.tenant_id = t.tenant_id AND m.thread_id = t.thread_id AND m.deleted_at IS NULL
+WHERE t.tenant_id = $1 AND t.thread_id = $2 AND m.tenant_id = $1 AND m.message_id = ANY ($3)

@@ -1,0 +1,1 @@
+SELECT recollect.sweep_working_memory($1, $2, $3)

@@ -1,0 +1,1 @@
+SELECT status, rebuilt FROM recollect.touch_working_memory($1, $2, $3, $4, $5)

@@ -1,0 +1,129 @@
+//! Changing and forgetting working memories.
+
+use memory_contract::{TenantId, ThreadId};
+use serde_json::{Map, Value};
+use tokio_postgres::types::Json;
+
+use crate::{
+    Outbox, Store, StoreError,
+    query::{Params, query},
+    rows::{self, column, only},
+};
+
+impl Store {
+    /// The window, in tokens, of the model that was named last for a thread's
+    /// working memory; `None` where none was named, or its window is not known.
+    /// Then the policy's holds.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn working_window(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+    ) -> Result<Option<i32>, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
+        let window = query!("working/window");
+        let found = self.pool.within(tenant, window, params).await?;
+        match found.first() {
+            Some(row) => column(row, 0),
+            None => Ok(None),
+        }
+    }
+
+    /// Changes the data of a working memory, if it has `etag`; an empty one is not
+    /// checked. Changes of one thread happen one after the other, so none is lost.
+    /// Returns what `change` makes of the data, and the etag from then on. What
+    /// `change` refuses changes nothing.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `EphemeralThread`, `EtagChanged`.
+    pub async fn update_working_data<E>(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        etag: &str,
+        change: impl FnOnce(Map<String, Value>) -> Result<Map<String, Value>, E>,
+    ) -> Result<Result<(Map<String, Value>, String), E>, StoreError> {
+        self.lasting(tenant, thread)?;
+        let (name, actor, id) = (tenant.as_str(), crate::actor(), thread.uuid());
+        let params: Params<'_> = &[&name, &actor, &id];
+        let begin = [(query!("working/begin_data"), params)];
+        let (transaction, mut results) = self.pool.begin(tenant, &begin).await?;
+        let row = only(results.pop().unwrap_or_default())?;
+        let found = match column(&row, 0)? {
+            "ok" => Ok(column::<String>(&row, 1)?),
+            "thread_not_found" => Err(StoreError::ThreadNotFound),
+            other => Err(rows::unknown_status(other)),
+        };
+        let found = found.and_then(|now| match etag.is_empty() || etag == now {
+            true => Ok(()),
+            false => Err(StoreError::EtagChanged { etag: Some(now) }),
+        });
+        if let Err(error) = found {
+            // What has expired stays forgotten.
+            transaction.commit(&[]).await?;
+            return Err(error);
+        }
+        let data = match change(column::<Json<Map<String, Value>>>(&row, 2)?.0) {
+            Ok(data) => data,
+            Err(error) => {
+                transaction.commit(&[]).await?;
+                return Ok(Err(error));
+            }
+        };
+        let stored = Json(&data);
+        let params: Params<'_> = &[&name, &id, &stored];
+        let set = [(query!("working/set_data"), params)];
+        let mut results = transaction.commit(&set).await?;
+        let etag = column(&only(results.pop().unwrap_or_default())?, 0)?;
+        Ok(Ok((data, etag)))
+    }
+
+    /// Forgets a working memory; whether anything was in it. The messages stay in
+    /// the thread. Idempotent.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `EphemeralThread`.
+    pub async fn delete_working_memory(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+    ) -> Result<bool, StoreError> {
+        self.lasting(tenant, thread)?;
+        let params: Params<'_> = &[&tenant.as_str(), &crate::actor(), &thread.uuid()];
+        let row = only(self.pool.call(query!("working/delete"), params).await?)?;
+        match column(&row, 0)? {
+            "ok" => column(&row, 1),
+            "thread_not_found" => Err(StoreError::ThreadNotFound),
+            other => Err(rows::unknown_status(other)),
+        }
+    }
+}
+
+impl Outbox {
+    /// Forgets expired working memories through `store`, at most `limit`. Returns
+    /// how many had expired.
+    ///
+    /// # Errors
+    /// Only those of the database; a part may have been forgotten.
+    pub async fn sweep_working_memories(
+        &self,
+        store: &Store,
+        limit: u32,
+    ) -> Result<u64, StoreError> {
+        let expired = query!("working/expired");
+        let found = self.pool.call(expired, &[&i64::from(limit)]).await?;
+        let mut swept = 0;
+        for row in &found {
+            let tenant = column::<&str>(row, 0)?;
+            let thread = rows::id::<ThreadId>(row, 1)?;
+            let params: Params<'_> = &[&tenant, &crate::actor(), &thread.uuid()];
+            let sweep = query!("working/sweep");
+            // Somebody else may have been quicker.
+            let row = only(store.pool.call(sweep, params).await?)?;
+            swept += u64::from(column::<bool>(&row, 0)?);
+        }
+        Ok(swept)
+    }
+}

@@ -1,0 +1,442 @@
+//! Replacing a working memory.
+//!
+//! What is there is read without a lock, and compared with the caller's messages.
+//! What comes of it is stored by one statement, which first looks whether what was
+//! read still holds; otherwise it is read again. So all is stored or nothing, and
+//! nobody waits for the comparison.
+
+use std::{collections::HashMap, time::Duration};
+
+use memory_contract::{MemoryOwner, MessageId, NewMemory, Part, Role, Session, TenantId, ThreadId};
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+use tokio_postgres::{
+    Row,
+    types::{Json, ToSql},
+};
+use uuid::Uuid;
+
+use super::{
+    align::{Alignment, Asked, Known, Misfit, Standing, WorkingSet, align},
+    read::{NamedModel, check_status, etag_of},
+};
+use crate::{
+    CountedMessage, NewThread, Revision, Store, StoreError,
+    append::Columns,
+    memories::{index_of, new_item, scope_of},
+    query::{Params, query},
+    rows::{self, column, only},
+    thread::Opening,
+};
+
+/// The messages of a working set that are compared with a caller's, who sends no
+/// more.
+const COMPARED: usize = memory_contract::limits::BATCH_MESSAGES;
+/// Tries to replace what others change meanwhile. Each time one of them gets
+/// through.
+const TRIES: usize = 32;
+
+/// Whose working memory is replaced.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WorkingTarget {
+    /// That of a thread.
+    Thread(ThreadId),
+    /// That of a session, whose thread is created where there is none.
+    Session(Session),
+}
+
+/// A working memory to store.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkingPut<'a> {
+    /// The whole working set, in order. One whose id the caller chose may be there
+    /// already.
+    pub messages: Vec<CountedMessage>,
+    /// The summary with its size in tokens; `None`: it stays.
+    pub context: Option<(String, i32)>,
+    /// The memories of the session.
+    pub memories: Vec<NewMemory>,
+    /// The session's own data.
+    pub data: Map<String, Value>,
+    /// How long it lives from now; `None` for good.
+    pub ttl: Option<Duration>,
+    /// The model that counts from now on.
+    pub model: NamedModel<'a>,
+    /// The etag of what the caller has seen; empty: nothing, `None`: whatever is
+    /// there is replaced.
+    pub etag: Option<String>,
+}
+
+/// What was stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PutDone {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The places in the request of the messages that were appended.
+    pub appended: Vec<usize>,
+    /// The places of those that a summary covers, and that were passed over.
+    pub covered: Vec<usize>,
+    /// When the index knows the messages; `None`: none was appended.
+    pub revision: Option<Revision>,
+}
+
+impl Store {
+    /// Replaces a working memory: all of it or nothing.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `EphemeralThread`; `EtagChanged`; `WorkingMessage` where a
+    /// message that is known stands where it cannot; `MessageExists`,
+    /// `MemorySourceNotFound`.
+    pub async fn put_working_memory(
+        &self,
+        tenant: &TenantId,
+        target: &WorkingTarget,
+        put: &WorkingPut<'_>,
+    ) -> Result<PutDone, StoreError> {
+        let digests = digests(&put.messages)?;
+        for _ in 0..TRIES {
+            let thread = match target {
+                WorkingTarget::Thread(thread) => *thread,
+                WorkingTarget::Session(session) => {
+                    match self.lasting_thread(tenant, session).await? {
+                        Some(thread) => thread,
+                        None => match self.put_new(tenant, session, put).await? {
+                            Some(done) => return Ok(done),
+                            // Somebody else has just created it.
+                            None => continue,
+                        },
+                    }
+                }
+            };
+            if let Some(done) = self.put_over(tenant, thread, put, &digests).await? {
+                return Ok(done);
+            }
+        }
+        Err(StoreError::EtagChanged { etag: None })
+    }
+
+    /// Replaces what a thread has; `None` where it changed meanwhile.
+    async fn put_over(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        put: &WorkingPut<'_>,
+        digests: &[Vec<u8>],
+    ) -> Result<Option<PutDone>, StoreError> {
+        let mut seen = self.see_working(tenant, thread, 0, 0).await?;
+        if seen.expired {
+            let none = NamedModel::default();
+            self.touch_working(tenant, thread, none).await?;
+            seen = self.see_working(tenant, thread, 0, 0).await?;
+        }
+        let stands = match put.etag.as_deref() {
+            None => true,
+            Some("") => !seen.memory.anything,
+            Some(etag) => etag == seen.memory.etag,
+        };
+        if !stands {
+            let etag = Some(seen.memory.etag);
+            return Err(StoreError::EtagChanged { etag });
+        }
+        let alignment = self.align(tenant, thread, put, digests, seen.covered);
+        let Alignment {
+            covered,
+            keep_from,
+            new,
+        } = alignment.await?;
+        let messages: Vec<CountedMessage> =
+            new.iter().map(|at| put.messages[*at].clone()).collect();
+        let session = &seen.memory.policies.thread.session;
+        let place = Place {
+            thread,
+            etag: &seen.memory.etag,
+            keep_from,
+        };
+        let call = PutCall::of(tenant, session, place, put, &messages)?;
+        let row = only(
+            self.pool
+                .call(query!("working/put"), &call.params())
+                .await?,
+        )?;
+        done(thread, &row, new, covered)
+    }
+
+    /// Creates the thread of a session with a working memory, in one transaction;
+    /// `None` where somebody else has created it.
+    async fn put_new(
+        &self,
+        tenant: &TenantId,
+        session: &Session,
+        put: &WorkingPut<'_>,
+    ) -> Result<Option<PutDone>, StoreError> {
+        if put.etag.as_deref().is_some_and(|etag| !etag.is_empty()) {
+            return Err(StoreError::EtagChanged { etag: None });
+        }
+        let thread = ThreadId::new();
+        let new = NewThread::of(session.clone());
+        let opening = Opening::of(tenant, thread, &new);
+        let (name, id, none) = (tenant.as_str(), thread.uuid(), 0_i64);
+        let none_of: Params<'_> = &[&name, &id, &0_i32, &none];
+        let (transaction, results) = self
+            .pool
+            .begin(
+                tenant,
+                &[
+                    (query!("threads/open"), &opening.params()),
+                    (query!("working/read"), none_of),
+                ],
+            )
+            .await?;
+        let [opened, state] = results.as_slice() else {
+            return Err(StoreError::ThreadNotFound);
+        };
+        let created: bool = match opened.first() {
+            Some(row) => column(row, 0)?,
+            None => false,
+        };
+        if !created {
+            transaction.rollback().await?;
+            return Ok(None);
+        }
+        let state = state.first().ok_or(StoreError::ThreadNotFound)?;
+        check_status(state)?;
+        let etag = etag_of(state)?;
+        let place = Place {
+            thread,
+            etag: &etag,
+            keep_from: None,
+        };
+        let call = PutCall::of(tenant, session, place, put, &put.messages)?;
+        let params = call.params();
+        let row = only(transaction.query(query!("working/put"), &params).await?)?;
+        let all = (0..put.messages.len()).collect();
+        match done(thread, &row, all, Vec::new()) {
+            Ok(Some(done)) => {
+                transaction.commit(&[]).await?;
+                Ok(Some(done))
+            }
+            other => {
+                transaction.rollback().await?;
+                other
+            }
+        }
+    }
+
+    /// Lays the caller's messages beside those that are there.
+    async fn align(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        put: &WorkingPut<'_>,
+        digests: &[Vec<u8>],
+        covered: i32,
+    ) -> Result<Alignment, StoreError> {
+        if put.messages.is_empty() {
+            return Ok(Alignment::default());
+        }
+        let asked: Vec<Asked<'_>> = put
+            .messages
+            .iter()
+            .zip(digests)
+            .map(|(CountedMessage { message, .. }, digest)| Asked {
+                id: message.caller_chose_id.then_some(message.id),
+                role: message.role,
+                name: &message.name,
+                digest: digest.clone(),
+                said: message.created,
+            })
+            .collect();
+        let ids: Vec<Uuid> = asked
+            .iter()
+            .flat_map(|one| one.id)
+            .map(MessageId::uuid)
+            .collect();
+        let (name, id) = (tenant.as_str(), thread.uuid());
+        let limit = i32::try_from(COMPARED).unwrap_or(i32::MAX);
+        let of_tail: Params<'_> = &[&name, &id, &limit];
+        let of_known: Params<'_> = &[&name, &id, &ids];
+        let results = self
+            .pool
+            .within_all(
+                tenant,
+                &[
+                    (query!("working/tail"), of_tail),
+                    (query!("working/known"), of_known),
+                ],
+            )
+            .await?;
+        let [tail, known] = results.as_slice() else {
+            return Err(StoreError::ThreadNotFound);
+        };
+        let mut messages = tail.iter().map(standing).collect::<Result<Vec<_>, _>>()?;
+        messages.reverse();
+        let set = WorkingSet {
+            messages,
+            whole: tail.first().map_or(Ok(true), |row| column(row, 6))?,
+            covered,
+        };
+        let known = known
+            .iter()
+            .map(|row| {
+                let (depth, on_path) = (column(row, 1)?, column(row, 2)?);
+                Ok((rows::id(row, 0)?, Known { depth, on_path }))
+            })
+            .collect::<Result<HashMap<MessageId, Known>, StoreError>>()?;
+        align(&asked, &set, &known)
+            .map_err(|Misfit { index, problem }| StoreError::WorkingMessage { index, problem })
+    }
+}
+
+/// Where a working memory is stored.
+struct Place<'a> {
+    thread: ThreadId,
+    /// The state that it was made for.
+    etag: &'a str,
+    /// The depth of the first message that stays; `None`: none does.
+    keep_from: Option<i32>,
+}
+
+/// The parameters of `working/put`.
+struct PutCall<'a> {
+    tenant: &'a str,
+    actor: String,
+    thread: Uuid,
+    etag: &'a str,
+    keep_from: i32,
+    columns: Columns<'a>,
+    context: Option<&'a str>,
+    context_tokens: i32,
+    items: Json<Vec<Value>>,
+    scope: String,
+    data: Json<&'a Map<String, Value>>,
+    ttl: Option<f64>,
+    model: NamedModel<'a>,
+}
+
+impl<'a> PutCall<'a> {
+    fn of(
+        tenant: &'a TenantId,
+        session: &Session,
+        place: Place<'a>,
+        put: &'a WorkingPut<'_>,
+        messages: &'a [CountedMessage],
+    ) -> Result<Self, StoreError> {
+        let Place {
+            thread,
+            etag,
+            keep_from,
+        } = place;
+        let owner = MemoryOwner {
+            app: session.app.clone(),
+            user: session.user.clone(),
+        };
+        let items = put.memories.iter().map(|new| new_item(new).json());
+        Ok(Self {
+            tenant: tenant.as_str(),
+            actor: crate::actor(),
+            thread: thread.uuid(),
+            etag,
+            keep_from: keep_from.unwrap_or(i32::MAX),
+            columns: Columns::of(messages)?,
+            context: put.context.as_ref().map(|(text, _)| text.as_str()),
+            context_tokens: put.context.as_ref().map_or(0, |(_, tokens)| *tokens),
+            items: Json(items.collect()),
+            scope: scope_of(tenant, &owner),
+            data: Json(&put.data),
+            ttl: put.ttl.map(|ttl| ttl.as_secs_f64()),
+            model: put.model,
+        })
+    }
+
+    /// In the order of the query.
+    fn params(&self) -> [&(dyn ToSql + Sync); 21] {
+        let Columns {
+            ids,
+            parents: _,
+            roles,
+            names,
+            parts,
+            metadata,
+            tokens,
+            words,
+            said,
+        } = &self.columns;
+        [
+            &self.tenant,
+            &self.actor,
+            &self.thread,
+            &self.etag,
+            &self.keep_from,
+            ids,
+            roles,
+            names,
+            parts,
+            metadata,
+            tokens,
+            words,
+            said,
+            &self.context,
+            &self.context_tokens,
+            &self.items,
+            &self.scope,
+            &self.data,
+            &self.ttl,
+            &self.model.name,
+            &self.model.window,
+        ]
+    }
+}
+
+/// What came of it; `None`: it changed meanwhile.
+fn done(
+    thread: ThreadId,
+    row: &Row,
+    appended: Vec<usize>,
+    covered: Vec<usize>,
+) -> Result<Option<PutDone>, StoreError> {
+    match column(row, 0)? {
+        "ok" => Ok(Some(PutDone {
+            thread,
+            appended,
+            covered,
+            revision: column::<Option<i64>>(row, 4)?.map(|change| Revision { thread, change }),
+        })),
+        "changed" => Ok(None),
+        "thread_not_found" => Err(StoreError::ThreadNotFound),
+        "message_exists" => Err(StoreError::MessageExists {
+            id: rows::id(row, 1)?,
+        }),
+        "source_not_found" => Err(StoreError::MemorySourceNotFound {
+            index: Some(index_of(row, 2)?),
+            place: index_of(row, 3)?,
+        }),
+        other => Err(rows::unknown_status(other)),
+    }
+}
+
+fn standing(row: &Row) -> Result<Standing, StoreError> {
+    let role: &str = column(row, 2)?;
+    Ok(Standing {
+        id: rows::id(row, 0)?,
+        depth: column(row, 1)?,
+        role: Role::from_name(role).ok_or_else(|| StoreError::Corrupt {
+            what: "message",
+            why: "its role is not known".to_owned(),
+        })?,
+        name: column(row, 3)?,
+        digest: column(row, 4)?,
+        said: column(row, 5)?,
+    })
+}
+
+/// SHA-256 of each message's parts, as they are stored.
+fn digests(messages: &[CountedMessage]) -> Result<Vec<Vec<u8>>, StoreError> {
+    let digest = |parts: &[Part]| {
+        let json = serde_json::to_vec(parts).map_err(|error| StoreError::Corrupt {
+            what: "message",
+            why: format!("it cannot be written as JSON: {error}"),
+        })?;
+        Ok(Sha256::digest(&json).to_vec())
+    };
+    let all = messages.iter().map(|one| digest(&one.message.parts));
+    all.collect()
+}

@@ -1,0 +1,247 @@
+//! Reading a working memory.
+
+use memory_contract::{Memory, Message, Session, TenantId, ThreadId};
+use serde_json::{Map, Value};
+use time::OffsetDateTime;
+use tokio_postgres::{Row, types::Json};
+
+use crate::{
+    Policies, Store, StoreError,
+    memories::memory_of,
+    query::{Params, query},
+    rows::{self, MESSAGE_COLUMNS, column, only},
+};
+
+/// What a session has in mind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkingMemory {
+    /// The thread, and the policy of its app.
+    pub policies: Policies,
+    /// The summary of what came before the messages; empty without one.
+    pub context: String,
+    /// Its size in tokens of `o200k_base`.
+    pub context_tokens: i32,
+    /// Readable messages that it stands for.
+    pub summarized_count: i64,
+    /// The newest messages that stand in full, the oldest first.
+    pub messages: Vec<Message>,
+    /// How many stand in full.
+    pub message_count: i64,
+    /// Their tokens of `o200k_base`.
+    pub message_tokens: i64,
+    /// The memories that were put into it.
+    pub memories: Vec<Memory>,
+    /// The session's own data.
+    pub data: Map<String, Value>,
+    /// When it is forgotten.
+    pub expires: Option<OffsetDateTime>,
+    /// The model that was named last; empty: none was.
+    pub model: String,
+    /// The window of that model, where it is known.
+    pub window: Option<i32>,
+    /// Whether anything is in it.
+    pub anything: bool,
+    /// Names this state of it.
+    pub etag: String,
+    /// When anything of it last changed.
+    pub updated: OffsetDateTime,
+}
+
+/// A model and its window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NamedModel<'a> {
+    /// Its name; empty: none is named.
+    pub name: &'a str,
+    /// Its window in tokens, where that is known.
+    pub window: Option<i32>,
+}
+
+/// What one look finds, before anything is changed by it.
+pub(super) struct Seen {
+    pub(super) memory: WorkingMemory,
+    /// Its time has come.
+    pub(super) expired: bool,
+    /// It had expired, and nobody was told.
+    pub(super) rebuilt: bool,
+    /// The depth down to which the context covers the path.
+    pub(super) covered: i32,
+}
+
+impl Store {
+    /// Reads a working memory with its newest messages, at most `max_messages` and
+    /// `max_bytes` of content. The model that is named counts from now on; one that
+    /// has expired is forgotten first. The second value tells whether it had
+    /// expired and was made anew, which is told once.
+    ///
+    /// It is one round trip; three where it changes anything.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `EphemeralThread`.
+    pub async fn working_memory(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        model: NamedModel<'_>,
+        max_messages: usize,
+        max_bytes: usize,
+    ) -> Result<(WorkingMemory, bool), StoreError> {
+        let seen = self.see_working(tenant, thread, max_messages, max_bytes);
+        let seen = seen.await?;
+        let named = model.name.is_empty()
+            || (model.name, model.window) == (seen.memory.model.as_str(), seen.memory.window);
+        if named && !seen.expired && !seen.rebuilt {
+            return Ok((seen.memory, false));
+        }
+        let rebuilt = self.touch_working(tenant, thread, model).await?;
+        let seen = self.see_working(tenant, thread, max_messages, max_bytes);
+        Ok((seen.await?.memory, rebuilt))
+    }
+
+    /// Reads a working memory as [`Store::working_memory`] does, and changes nothing:
+    /// also not where its time has come.
+    ///
+    /// # Errors
+    /// As [`Store::working_memory`].
+    pub async fn peek_working_memory(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        max_messages: usize,
+        max_bytes: usize,
+    ) -> Result<WorkingMemory, StoreError> {
+        let seen = self.see_working(tenant, thread, max_messages, max_bytes);
+        Ok(seen.await?.memory)
+    }
+
+    /// The thread of a session, which is not ephemeral; `None` without one.
+    ///
+    /// # Errors
+    /// `EphemeralThread`.
+    pub(super) async fn lasting_thread(
+        &self,
+        tenant: &TenantId,
+        session: &Session,
+    ) -> Result<Option<ThreadId>, StoreError> {
+        match self.find_thread(tenant, session).await {
+            Ok(thread) if thread.ephemeral => Err(StoreError::EphemeralThread),
+            Ok(thread) => Ok(Some(thread.id)),
+            Err(StoreError::ThreadNotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) async fn see_working(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        max_messages: usize,
+        max_bytes: usize,
+    ) -> Result<Seen, StoreError> {
+        self.lasting(tenant, thread)?;
+        let (name, id) = (tenant.as_str(), thread.uuid());
+        let max_messages = i32::try_from(max_messages).unwrap_or(i32::MAX);
+        let max_bytes = i64::try_from(max_bytes).unwrap_or(i64::MAX);
+        let of_thread: Params<'_> = &[&name, &id];
+        let of_state: Params<'_> = &[&name, &id, &max_messages, &max_bytes];
+        // The state first: what is read after it is never older than its etag says.
+        let results = self
+            .pool
+            .within_all(
+                tenant,
+                &[
+                    (query!("working/read"), of_state),
+                    (query!("working/records"), of_thread),
+                    (query!("threads/get"), of_thread),
+                    (query!("policies/of_thread"), of_thread),
+                ],
+            )
+            .await?;
+        let [state, records, threads, policies] = results.as_slice() else {
+            return Err(StoreError::ThreadNotFound);
+        };
+        seen_of(thread, state, records, Policies::of(threads, policies)?)
+    }
+
+    /// Does what reading changes; whether it had expired and was made anew.
+    pub(super) async fn touch_working(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        model: NamedModel<'_>,
+    ) -> Result<bool, StoreError> {
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &crate::actor(),
+            &thread.uuid(),
+            &model.name,
+            &model.window,
+        ];
+        let row = only(self.pool.call(query!("working/touch"), params).await?)?;
+        match column(&row, 0)? {
+            "ok" => column(&row, 1),
+            "thread_not_found" => Err(StoreError::ThreadNotFound),
+            other => Err(rows::unknown_status(other)),
+        }
+    }
+}
+
+/// The row after the messages: its status.
+pub(super) fn check_status(row: &Row) -> Result<(), StoreError> {
+    match column(row, MESSAGE_COLUMNS)? {
+        "ok" => Ok(()),
+        "thread_not_found" => Err(StoreError::ThreadNotFound),
+        other => Err(rows::unknown_status(other)),
+    }
+}
+
+/// The etag in the row after the messages.
+pub(super) fn etag_of(row: &Row) -> Result<String, StoreError> {
+    column(row, MESSAGE_COLUMNS + 13)
+}
+
+fn seen_of(
+    thread: ThreadId,
+    state: &[Row],
+    records: &[Row],
+    policies: Policies,
+) -> Result<Seen, StoreError> {
+    let Some((last, messages)) = state.split_last() else {
+        return Err(StoreError::Corrupt {
+            what: "working memory",
+            why: "it has no status".to_owned(),
+        });
+    };
+    check_status(last)?;
+    let at = |place: usize| MESSAGE_COLUMNS + place;
+    let mut messages = messages
+        .iter()
+        .map(|row| rows::message(row, 0, thread))
+        .collect::<Result<Vec<_>, _>>()?;
+    messages.reverse();
+    let memory = WorkingMemory {
+        policies,
+        context: column(last, at(1))?,
+        context_tokens: column(last, at(2))?,
+        summarized_count: column(last, at(3))?,
+        messages,
+        message_count: column(last, at(4))?,
+        message_tokens: column(last, at(5))?,
+        memories: records
+            .iter()
+            .map(|row| memory_of(row, 0))
+            .collect::<Result<_, _>>()?,
+        model: column(last, at(6))?,
+        window: column(last, at(7))?,
+        data: column::<Json<Map<String, Value>>>(last, at(8))?.0,
+        expires: column(last, at(9))?,
+        anything: column(last, at(12))?,
+        etag: etag_of(last)?,
+        updated: column(last, at(14))?,
+    };
+    Ok(Seen {
+        memory,
+        expired: column(last, at(10))?,
+        rebuilt: column(last, at(11))?,
+        covered: column(last, at(15))?,
+    })
+}

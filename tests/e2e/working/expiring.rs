@@ -1,0 +1,267 @@
+//! How working memories end.
+
+use memory_contract::proto::{
+    ClearThreadRequest, DeleteWorkingMemoryRequest, GetWorkingMemoryRequest,
+    GetWorkingMemoryResponse, MemoryPolicy, PutWorkingMemoryRequest, Role, WorkingMemory,
+};
+use recollect_tests::{
+    Client, DataDir, Key, Options, Refused as _, SOON, Server, app, eventually, eventually_some,
+    memory, metadata, session, trials, turn,
+};
+use serde_json::json;
+use tonic::Code;
+
+use super::{
+    a_session, archive, get, memory_of, put, put_in, put_of, read, said, set_aside, texts,
+    thread_with,
+};
+use crate::access::done_to;
+use crate::plain;
+
+trials![
+    r12_a_deleted_working_memory_leaves_the_history_and_promoted_memories,
+    r13_without_a_ttl_a_working_memory_stays_over_a_restart,
+    r13_a_working_memory_is_forgotten_when_its_time_has_come,
+    r13_an_expired_working_memory_is_swept_without_being_read,
+    r14_an_expired_working_memory_is_made_anew_from_the_thread,
+    clearing_a_thread_erases_its_working_memory,
+    an_ephemeral_thread_has_no_working_memory,
+];
+
+fn full(thread_id: &str, ttl_seconds: i64) -> PutWorkingMemoryRequest {
+    PutWorkingMemoryRequest {
+        messages: vec![said(Role::User, "one"), said(Role::Assistant, "two")],
+        context: Some("Before that they met.".to_owned()),
+        memories: vec![memory("Ada counts.")],
+        data: Some(metadata(json!({"n": 2}))),
+        ttl: (ttl_seconds > 0).then_some(prost_types::Duration {
+            seconds: ttl_seconds,
+            nanos: 0,
+        }),
+        ..put_of(thread_id, Vec::new())
+    }
+}
+
+async fn look(client: &Client, thread_id: &str) -> GetWorkingMemoryResponse {
+    let request = GetWorkingMemoryRequest {
+        thread_id: thread_id.to_owned(),
+        ..Default::default()
+    };
+    read(client, request).await
+}
+
+async fn delete(client: &Client, thread_id: &str) -> bool {
+    let request = DeleteWorkingMemoryRequest {
+        thread_id: thread_id.to_owned(),
+        session: None,
+    };
+    let mut service = client.working_memories();
+    let answer = service.delete_working_memory(request).await;
+    answer.unwrap().into_inner().deleted
+}
+
+#[track_caller]
+fn check_empty(memory: &WorkingMemory) {
+    assert_eq!(texts(memory), [""; 0]);
+    assert_eq!(memory.context, "");
+    assert_eq!(memory.memories, []);
+    assert!(memory.data.as_ref().unwrap().fields.is_empty());
+    assert_eq!(memory.expire_time, None);
+    assert_eq!((memory.message_tokens, memory.context_tokens), (0, 0));
+    assert_eq!(memory.context_percentage_total_used, 0.0);
+    assert_eq!(memory.summarized_message_count, 0);
+}
+
+async fn r12_a_deleted_working_memory_leaves_the_history_and_promoted_memories() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread(&app).await;
+    assert!(!delete(&client, &thread_id).await);
+    let before = memory_of(put(&client, full(&thread_id, 0)).await);
+    assert!(delete(&client, &thread_id).await);
+    let after = get(&client, &thread_id).await;
+    check_empty(&after);
+    assert_ne!(after.etag, before.etag);
+    assert!(!delete(&client, &thread_id).await);
+    assert_eq!(archive(&client, &thread_id).await, ["one", "two"]);
+    assert_eq!(set_aside(&client, &thread_id).await, 2);
+    assert_eq!(client.all_memories(&app, "ada").await.len(), 1);
+    // It begins anew with what is said next.
+    client.append(&thread_id, turn("three", "four")).await;
+    assert_eq!(texts(&get(&client, &thread_id).await), ["three", "four"]);
+    let done = done_to(&client, &thread_id).await;
+    let deleted = done
+        .iter()
+        .filter(|(_, action, ..)| action == "delete_working_memory");
+    assert_eq!(deleted.count(), 1);
+}
+
+async fn r13_without_a_ttl_a_working_memory_stays_over_a_restart() {
+    let dir = DataDir::new();
+    let options = Options::with(&["embedding.kind = \"none\""]);
+    let server = Server::start(&dir, &options);
+    let client = Client::new(&server.ready().addr, Key::Acme).await;
+    let thread_id = client.thread(&app()).await;
+    let stored = memory_of(put(&client, full(&thread_id, 0)).await);
+    assert_eq!(stored.expire_time, None);
+    drop(client);
+    drop(server);
+    let server = Server::start(&dir, &options);
+    let client = Client::new(&server.ready().addr, Key::Acme).await;
+    let mut found = get(&client, &thread_id).await;
+    // It may have been promoted meanwhile.
+    for one in &mut found.memories {
+        one.persist_time = stored.memories[0].persist_time;
+    }
+    assert_eq!(found, stored);
+}
+
+async fn r13_a_working_memory_is_forgotten_when_its_time_has_come() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread(&app).await;
+    let stored = memory_of(put(&client, full(&thread_id, 1)).await);
+    assert!(stored.expire_time.is_some());
+    assert_eq!(texts(&stored), ["one", "two"]);
+    let found = eventually_some("it is forgotten", SOON, async || {
+        let found = look(&client, &thread_id).await;
+        found
+            .working_memory
+            .as_ref()
+            .unwrap()
+            .expire_time
+            .is_none()
+            .then_some(found)
+    })
+    .await;
+    assert!(!found.rebuilt);
+    check_empty(&found.working_memory.unwrap());
+    assert_eq!(archive(&client, &thread_id).await, ["one", "two"]);
+    assert_eq!(set_aside(&client, &thread_id).await, 2);
+    assert_eq!(client.all_memories(&app, "ada").await.len(), 1);
+    client.append(&thread_id, turn("three", "four")).await;
+    assert_eq!(texts(&get(&client, &thread_id).await), ["three", "four"]);
+    // Another one may take its place as if it had never been.
+    let mut request = put_in(session(&app, "ada", "fresh"), vec![said(Role::User, "x")]);
+    request.ttl = Some(prost_types::Duration {
+        seconds: 1,
+        nanos: 0,
+    });
+    let short = memory_of(put(&client, request.clone()).await);
+    eventually("nothing is there to have been read", SOON, async || {
+        let answer = client
+            .working_memories()
+            .put_working_memory(request.clone())
+            .await;
+        answer.is_ok()
+    })
+    .await;
+    assert_eq!(archive(&client, &short.thread_id).await, ["x", "x"]);
+}
+
+async fn r13_an_expired_working_memory_is_swept_without_being_read() {
+    let dir = DataDir::new();
+    let config = [
+        "embedding.kind = \"none\"",
+        "worker.expiry_interval = \"1s\"",
+    ];
+    let server = Server::start(&dir, &Options::with(&config));
+    let client = Client::new(&server.ready().addr, Key::Acme).await;
+    let thread_id = client.thread(&app()).await;
+    put(&client, full(&thread_id, 1)).await;
+    eventually("it is swept", SOON, async || {
+        let done = done_to(&client, &thread_id).await;
+        done.iter().any(|(actor, action, ..)| {
+            (actor.as_str(), action.as_str()) == ("worker", "expire_working_memory")
+        })
+    })
+    .await;
+    check_empty(&get(&client, &thread_id).await);
+    assert_eq!(set_aside(&client, &thread_id).await, 2);
+}
+
+async fn r14_an_expired_working_memory_is_made_anew_from_the_thread() {
+    let client = plain().await;
+    let app = app();
+    let policy = MemoryPolicy {
+        rebuild_expired: Some(true),
+        ..Default::default()
+    };
+    let thread_id = thread_with(&client, &app, policy).await;
+    let mut request = full(&thread_id, 1);
+    request.context = None;
+    put(&client, request).await;
+    let found = eventually_some("it is made anew", SOON, async || {
+        let found = look(&client, &thread_id).await;
+        found.rebuilt.then_some(found)
+    })
+    .await;
+    let memory = found.working_memory.unwrap();
+    assert_eq!(texts(&memory), ["one", "two"]);
+    assert_eq!(memory.memories, []);
+    assert!(memory.data.as_ref().unwrap().fields.is_empty());
+    assert_eq!(memory.expire_time, None);
+    assert_eq!(set_aside(&client, &thread_id).await, 0);
+    // It is told once.
+    let again = look(&client, &thread_id).await;
+    assert!(!again.rebuilt);
+    assert_eq!(texts(&again.working_memory.unwrap()), ["one", "two"]);
+}
+
+async fn clearing_a_thread_erases_its_working_memory() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    put(&client, full(&thread_id, 0)).await;
+    let request = ClearThreadRequest {
+        thread_id: thread_id.clone(),
+    };
+    client.threads().clear_thread(request).await.unwrap();
+    check_empty(&get(&client, &thread_id).await);
+    assert!(!delete(&client, &thread_id).await);
+}
+
+async fn an_ephemeral_thread_has_no_working_memory() {
+    let client = plain().await;
+    let app = app();
+    let request = memory_contract::proto::CreateThreadRequest {
+        session: Some(a_session(&app)),
+        ephemeral: true,
+        ..Default::default()
+    };
+    let thread = client.threads().create_thread(request).await.unwrap();
+    let thread_id = thread.into_inner().thread.unwrap().thread_id;
+    let refused = |failure: recollect_tests::Failure| {
+        failure.is(Code::FailedPrecondition, "EPHEMERAL_THREAD");
+    };
+    let request = GetWorkingMemoryRequest {
+        thread_id: thread_id.clone(),
+        ..Default::default()
+    };
+    refused(
+        client
+            .working_memories()
+            .get_working_memory(request)
+            .await
+            .refused(),
+    );
+    for request in [full(&thread_id, 0), put_in(a_session(&app), Vec::new())] {
+        refused(
+            client
+                .working_memories()
+                .put_working_memory(request)
+                .await
+                .refused(),
+        );
+    }
+    let request = DeleteWorkingMemoryRequest {
+        thread_id,
+        session: None,
+    };
+    refused(
+        client
+            .working_memories()
+            .delete_working_memory(request)
+            .await
+            .refused(),
+    );
+}

@@ -1,0 +1,136 @@
+//! Working memory.
+
+mod changing;
+mod expiring;
+mod putting;
+mod reading;
+
+use memory_contract::proto::{
+    GetWorkingMemoryRequest, GetWorkingMemoryResponse, LedgerKind, MemoryPolicy,
+    PutWorkingMemoryRequest, PutWorkingMemoryResponse, ResolveThreadRequest, Role, SessionRef,
+    VerifyThreadRequest, WorkingMemory, WorkingMessage,
+};
+use recollect_tests::{Client, say, session, text_of};
+
+pub fn trials() -> Vec<libtest_mimic::Trial> {
+    [
+        reading::trials(),
+        putting::trials(),
+        changing::trials(),
+        expiring::trials(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// A message of one text, said at some time.
+fn said(role: Role, text: &str) -> WorkingMessage {
+    let input = say(role, text);
+    WorkingMessage {
+        role: input.role,
+        parts: input.parts,
+        create_time: Some(prost_types::Timestamp {
+            seconds: 1_700_000_000,
+            nanos: 0,
+        }),
+        ..Default::default()
+    }
+}
+
+/// A message of the thread.
+fn kept(message_id: &str) -> WorkingMessage {
+    WorkingMessage {
+        message_id: message_id.to_owned(),
+        ..said(Role::User, "as it is")
+    }
+}
+
+/// Everything that stands in full, as a caller gives it back.
+fn all_of(memory: &WorkingMemory) -> Vec<WorkingMessage> {
+    let ids = memory.messages.iter().map(|one| kept(&one.message_id));
+    ids.collect()
+}
+
+fn put_of(thread_id: &str, messages: Vec<WorkingMessage>) -> PutWorkingMemoryRequest {
+    PutWorkingMemoryRequest {
+        thread_id: thread_id.to_owned(),
+        messages,
+        etag: "*".to_owned(),
+        ..Default::default()
+    }
+}
+
+fn put_in(session: SessionRef, messages: Vec<WorkingMessage>) -> PutWorkingMemoryRequest {
+    PutWorkingMemoryRequest {
+        session: Some(session),
+        messages,
+        ..Default::default()
+    }
+}
+
+fn a_session(app: &str) -> SessionRef {
+    session(app, "ada", "thread:42")
+}
+
+async fn put(client: &Client, request: PutWorkingMemoryRequest) -> PutWorkingMemoryResponse {
+    let answer = client.working_memories().put_working_memory(request).await;
+    answer.unwrap().into_inner()
+}
+
+fn memory_of(answer: PutWorkingMemoryResponse) -> WorkingMemory {
+    answer.working_memory.unwrap()
+}
+
+async fn read(client: &Client, request: GetWorkingMemoryRequest) -> GetWorkingMemoryResponse {
+    let answer = client.working_memories().get_working_memory(request).await;
+    answer.unwrap().into_inner()
+}
+
+async fn get(client: &Client, thread_id: &str) -> WorkingMemory {
+    get_for(client, thread_id, "").await
+}
+
+async fn get_for(client: &Client, thread_id: &str, model: &str) -> WorkingMemory {
+    let request = GetWorkingMemoryRequest {
+        thread_id: thread_id.to_owned(),
+        model: model.to_owned(),
+        ..Default::default()
+    };
+    read(client, request).await.working_memory.unwrap()
+}
+
+fn texts(memory: &WorkingMemory) -> Vec<String> {
+    memory.messages.iter().map(text_of).collect()
+}
+
+/// All that was ever said in a thread.
+async fn archive(client: &Client, thread_id: &str) -> Vec<String> {
+    let messages = client.all_messages(thread_id).await;
+    messages.iter().map(text_of).collect()
+}
+
+/// A thread with a policy of its own.
+async fn thread_with(client: &Client, app: &str, policy: MemoryPolicy) -> String {
+    let request = ResolveThreadRequest {
+        session: Some(a_session(app)),
+        policy: Some(policy),
+        ..Default::default()
+    };
+    let answer = client.threads().resolve_thread(request).await.unwrap();
+    answer.into_inner().thread.unwrap().thread_id
+}
+
+/// Checks the thread's ledger; how many messages were set aside.
+async fn set_aside(client: &Client, thread_id: &str) -> i64 {
+    let request = VerifyThreadRequest {
+        thread_id: thread_id.to_owned(),
+        ..Default::default()
+    };
+    let answer = client.ledgers().verify_thread(request).await.unwrap();
+    let found = answer.into_inner();
+    assert!(found.ok, "{found:?}");
+    let of_head = found.counts.iter().filter(|one| one.active);
+    let summaries = of_head.filter(|one| one.kind() == LedgerKind::Summary);
+    summaries.map(|one| one.set_aside_count).sum()
+}

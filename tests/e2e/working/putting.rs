@@ -1,0 +1,498 @@
+//! Replacing a working memory.
+
+use memory_contract::proto::{DeleteMessageRequest, Role, WorkingMessage};
+use recollect_tests::{Refused as _, app, memory, say, text_of, trials, turn};
+use tonic::Code;
+
+use super::{
+    a_session, all_of, archive, get, kept, memory_of, put, put_in, put_of, said, set_aside, texts,
+};
+use crate::access::done_to;
+use crate::plain;
+
+trials![
+    r07_a_missing_time_is_filled_in_and_warned_of,
+    r12_put_replaces_the_working_set_and_keeps_the_history,
+    r12_what_is_given_back_is_not_stored_twice,
+    r12_nobody_replaces_what_they_have_not_read,
+    r12_a_context_is_replaced_or_stays,
+    of_several_puts_with_one_etag_one_wins,
+    a_message_that_cannot_stand_there_is_named,
+    what_a_summary_covers_is_passed_over_with_a_warning,
+    a_put_that_fails_stores_nothing_and_creates_no_thread,
+    a_put_of_nothing_empties_the_working_set,
+    of_a_long_working_set_the_newest_256_may_stay,
+    every_limit_of_a_put_is_told_with_its_field,
+    changes_of_working_memory_are_listed_with_who_did_them,
+];
+
+async fn r07_a_missing_time_is_filled_in_and_warned_of() {
+    let client = plain().await;
+    let untimed = WorkingMessage {
+        create_time: None,
+        ..said(Role::User, "when?")
+    };
+    let messages = vec![said(Role::User, "then"), untimed.clone()];
+    let answer = put(&client, put_in(a_session(&app()), messages)).await;
+    let fields: Vec<&str> = answer
+        .warnings
+        .iter()
+        .map(|one| one.field.as_str())
+        .collect();
+    assert_eq!(fields, ["messages[1].create_time"]);
+    assert!(!answer.warnings[0].message.is_empty());
+    let memory = memory_of(answer);
+    assert_eq!(
+        memory.messages[0].create_time.unwrap().seconds,
+        1_700_000_000
+    );
+    assert!(memory.messages[1].create_time.unwrap().seconds > 1_700_000_000);
+    for message in &memory.messages {
+        assert!(!message.message_id.is_empty());
+        assert_eq!(message.role(), Role::User);
+    }
+    // At most 20 of them.
+    let answer = put(&client, put_of(&memory.thread_id, vec![untimed; 30])).await;
+    assert_eq!(answer.warnings.len(), 20);
+}
+
+async fn r12_put_replaces_the_working_set_and_keeps_the_history() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    client.append(&thread_id, turn("one", "two")).await;
+    client.append(&thread_id, turn("three", "four")).await;
+    let before = get(&client, &thread_id).await;
+    let mut messages = all_of(&before).split_off(2);
+    messages.push(said(Role::User, "five"));
+    let answer = put(&client, put_of(&thread_id, messages)).await;
+    assert!(!answer.revision.is_empty());
+    let after = memory_of(answer);
+    assert_eq!(texts(&after), ["three", "four", "five"]);
+    assert_eq!(after.messages[..2], before.messages[2..]);
+    assert_ne!(after.etag, before.etag);
+    assert_eq!(get(&client, &thread_id).await, after);
+    let all = ["one", "two", "three", "four", "five"];
+    assert_eq!(archive(&client, &thread_id).await, all);
+    assert_eq!(set_aside(&client, &thread_id).await, 2);
+    // What is said next is in it too.
+    client
+        .append(&thread_id, vec![say(Role::Assistant, "six")])
+        .await;
+    let after = get(&client, &thread_id).await;
+    assert_eq!(texts(&after), ["three", "four", "five", "six"]);
+    // The messages are those of the thread.
+    let last = client.all_messages(&thread_id).await.pop().unwrap();
+    assert_eq!(after.messages.last().map(text_of), Some(text_of(&last)));
+}
+
+async fn r12_what_is_given_back_is_not_stored_twice() {
+    let client = plain().await;
+    let app = app();
+    let said_so = || vec![said(Role::User, "one"), said(Role::Assistant, "two")];
+    let first = memory_of(put(&client, put_in(a_session(&app), said_so())).await);
+    // Known by what they say.
+    let mut request = put_in(a_session(&app), said_so());
+    request.messages.push(said(Role::User, "three"));
+    request.etag = first.etag.clone();
+    let second = memory_of(put(&client, request).await);
+    assert_eq!(texts(&second), ["one", "two", "three"]);
+    assert_eq!(second.messages[..2], first.messages[..]);
+    // Known by their ids; what is said of them beside does not count.
+    let mut request = put_of(&second.thread_id, all_of(&second));
+    request.etag = second.etag.clone();
+    let answer = put(&client, request).await;
+    assert_eq!(
+        (answer.revision.as_str(), answer.warnings.as_slice()),
+        ("", [].as_slice())
+    );
+    let third = memory_of(answer);
+    assert_eq!(third.messages, second.messages);
+    // A new one with an id of the caller's own.
+    let id = uuid::Uuid::new_v4().to_string();
+    let own = WorkingMessage {
+        message_id: id.clone(),
+        ..said(Role::Assistant, "four")
+    };
+    let mut messages = all_of(&third);
+    messages.push(own);
+    let fourth = memory_of(put(&client, put_of(&third.thread_id, messages)).await);
+    assert_eq!(fourth.messages[3].message_id, id);
+    let all = ["one", "two", "three", "four"];
+    assert_eq!(archive(&client, &first.thread_id).await, all);
+    assert_eq!(set_aside(&client, &first.thread_id).await, 0);
+}
+
+async fn r12_nobody_replaces_what_they_have_not_read() {
+    let client = plain().await;
+    let app = app();
+    let first = memory_of(
+        put(
+            &client,
+            put_in(a_session(&app), vec![said(Role::User, "a")]),
+        )
+        .await,
+    );
+    let refused = |etag: &str| {
+        let mut request = put_in(a_session(&app), vec![said(Role::User, "b")]);
+        request.etag = etag.to_owned();
+        let client = client.clone();
+        async move {
+            let answer = client.working_memories().put_working_memory(request).await;
+            answer.refused().is(Code::Aborted, "ETAG_CHANGED")
+        }
+    };
+    let failure = refused("").await;
+    assert_eq!(failure.metadata["etag"], first.etag);
+    refused("of another day").await;
+    assert_eq!(get(&client, &first.thread_id).await, first);
+    client
+        .append(&first.thread_id, vec![say(Role::User, "new")])
+        .await;
+    refused(&first.etag).await;
+    let now = get(&client, &first.thread_id).await;
+    let mut request = put_of(&first.thread_id, all_of(&now));
+    request.etag = now.etag;
+    let last = memory_of(put(&client, request).await);
+    assert_eq!(texts(&last), ["a", "new"]);
+    // Where nothing is, there is nothing to have read.
+    let mut request = put_of(&client.thread(&app).await, vec![said(Role::User, "x")]);
+    request.etag = String::new();
+    put(&client, request).await;
+    // Nor is there anything that the caller could have seen.
+    let mut request = put_in(
+        a_session(&recollect_tests::app()),
+        vec![said(Role::User, "x")],
+    );
+    request.etag = "seen".to_owned();
+    let answer = client.working_memories().put_working_memory(request).await;
+    answer.refused().is(Code::Aborted, "ETAG_CHANGED");
+}
+
+async fn r12_a_context_is_replaced_or_stays() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    client.append(&thread_id, turn("one", "two")).await;
+    client.append(&thread_id, turn("three", "four")).await;
+    // With messages that it stands for.
+    let mut request = put_of(
+        &thread_id,
+        all_of(&get(&client, &thread_id).await).split_off(2),
+    );
+    request.context = Some("They counted to two.".to_owned());
+    let memory = memory_of(put(&client, request).await);
+    assert_eq!(memory.context, "They counted to two.");
+    assert_eq!(texts(&memory), ["three", "four"]);
+    // Not given, it stays.
+    let memory = memory_of(put(&client, put_of(&thread_id, all_of(&memory))).await);
+    assert_eq!(memory.context, "They counted to two.");
+    // Given alone, it is replaced.
+    let mut request = put_of(&thread_id, all_of(&memory));
+    request.context = Some("They counted.".to_owned());
+    let memory = memory_of(put(&client, request).await);
+    assert_eq!(memory.context, "They counted.");
+    assert_eq!(texts(&memory), ["three", "four"]);
+    // It is the caller's: erasing what it stands for leaves it.
+    let first = client.all_messages(&thread_id).await[0].message_id.clone();
+    let request = DeleteMessageRequest {
+        thread_id: thread_id.clone(),
+        message_id: first,
+    };
+    client.messages().delete_message(request).await.unwrap();
+    let memory = get(&client, &thread_id).await;
+    assert_eq!(memory.context, "They counted.");
+    assert_eq!(texts(&memory), ["three", "four"]);
+    // It may be emptied.
+    let mut request = put_of(&thread_id, all_of(&memory));
+    request.context = Some(String::new());
+    let memory = memory_of(put(&client, request).await);
+    assert_eq!((memory.context.as_str(), memory.context_tokens), ("", 0));
+    assert_eq!(set_aside(&client, &thread_id).await, 1);
+    // Before anything is said.
+    let mut request = put_in(a_session(&app()), Vec::new());
+    request.context = Some("A note.".to_owned());
+    let memory = memory_of(put(&client, request).await);
+    assert_eq!(memory.context, "A note.");
+    client.append(&memory.thread_id, turn("one", "two")).await;
+    let memory = get(&client, &memory.thread_id).await;
+    assert_eq!(memory.context, "A note.");
+    assert_eq!(texts(&memory), ["one", "two"]);
+    assert_eq!(set_aside(&client, &memory.thread_id).await, 0);
+}
+
+async fn of_several_puts_with_one_etag_one_wins() {
+    let client = plain().await;
+    let app = app();
+    let first = memory_of(
+        put(
+            &client,
+            put_in(a_session(&app), vec![said(Role::User, "a")]),
+        )
+        .await,
+    );
+    let tasks = (0..8).map(|number| {
+        let mut request = put_of(&first.thread_id, all_of(&first));
+        request
+            .messages
+            .push(said(Role::User, &format!("b{number}")));
+        request.etag = first.etag.clone();
+        let client = client.clone();
+        async move { client.working_memories().put_working_memory(request).await }
+    });
+    let answers = futures::future::join_all(tasks).await;
+    let (won, lost): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
+    assert_eq!(won.len(), 1);
+    for answer in lost {
+        answer.refused().is(Code::Aborted, "ETAG_CHANGED");
+    }
+    assert_eq!(get(&client, &first.thread_id).await.messages.len(), 2);
+    // Whoever replaces whatever is there gets through, one after the other.
+    let tasks = (0..6).map(|number| {
+        let request = put_of(
+            &first.thread_id,
+            vec![said(Role::User, &format!("c{number}"))],
+        );
+        put(&client, request)
+    });
+    futures::future::join_all(tasks).await;
+    assert_eq!(get(&client, &first.thread_id).await.messages.len(), 1);
+    assert_eq!(archive(&client, &first.thread_id).await.len(), 8);
+    assert_eq!(set_aside(&client, &first.thread_id).await, 7);
+}
+
+async fn a_message_that_cannot_stand_there_is_named() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread(&app).await;
+    client.append(&thread_id, turn("one", "two")).await;
+    client
+        .append(&thread_id, vec![say(Role::User, "three")])
+        .await;
+    let memory = get(&client, &thread_id).await;
+    let ids: Vec<&str> = memory
+        .messages
+        .iter()
+        .map(|one| one.message_id.as_str())
+        .collect();
+    let refused = |messages: Vec<WorkingMessage>, field: &'static str| {
+        let request = put_of(&thread_id, messages);
+        let client = client.clone();
+        async move {
+            let answer = client.working_memories().put_working_memory(request).await;
+            answer.refused().names_field(field);
+        }
+    };
+    // The newest one is missing.
+    refused(vec![kept(ids[0]), kept(ids[1])], "messages[1]").await;
+    // One in the middle is.
+    refused(vec![kept(ids[0]), kept(ids[2])], "messages[1]").await;
+    // They stand in another order.
+    refused(
+        vec![kept(ids[1]), kept(ids[0]), kept(ids[2])],
+        "messages[1]",
+    )
+    .await;
+    // A new one stands before those that are there.
+    refused(vec![said(Role::User, "zero"), kept(ids[2])], "messages[0]").await;
+    // One stands there twice.
+    refused(vec![kept(ids[2]), kept(ids[2])], "messages[1].message_id").await;
+    // What was said otherwise in the middle.
+    let middle = vec![kept(ids[0]), said(Role::Assistant, "TWO"), kept(ids[2])];
+    refused(middle, "messages[0]").await;
+    // One of an answer that was replaced.
+    let again = recollect_tests::reply(ids[0], Role::Assistant, "two again");
+    client.append(&thread_id, vec![again]).await;
+    refused(vec![kept(ids[1])], "messages[0]").await;
+    assert_eq!(set_aside(&client, &thread_id).await, 0);
+    // A message of another thread is nobody's to store.
+    let other = client.thread(&app).await;
+    let request = put_of(&other, vec![kept(ids[0])]);
+    let answer = client.working_memories().put_working_memory(request).await;
+    answer
+        .refused()
+        .is(Code::AlreadyExists, "MESSAGE_ALREADY_EXISTS");
+}
+
+async fn what_a_summary_covers_is_passed_over_with_a_warning() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    client.append(&thread_id, turn("one", "two")).await;
+    client.append(&thread_id, turn("three", "four")).await;
+    let all = all_of(&get(&client, &thread_id).await);
+    let mut request = put_of(&thread_id, all[2..].to_vec());
+    request.context = Some("They counted to two.".to_owned());
+    put(&client, request).await;
+    // A caller that still has them all.
+    let answer = put(&client, put_of(&thread_id, all)).await;
+    let fields: Vec<&str> = answer
+        .warnings
+        .iter()
+        .map(|one| one.field.as_str())
+        .collect();
+    assert_eq!(fields, ["messages[0]", "messages[1]"]);
+    let memory = memory_of(answer);
+    assert_eq!(texts(&memory), ["three", "four"]);
+    assert_eq!(memory.context, "They counted to two.");
+}
+
+async fn a_put_that_fails_stores_nothing_and_creates_no_thread() {
+    let client = plain().await;
+    let app = app();
+    let first = memory_of(
+        put(
+            &client,
+            put_in(a_session(&app), vec![said(Role::User, "a")]),
+        )
+        .await,
+    );
+    // A source that is nobody's, after everything else.
+    let mut unproven = memory("Ada likes tea.");
+    unproven.source_message_ids = vec![uuid::Uuid::new_v4().to_string()];
+    let mut request = put_of(&first.thread_id, vec![said(Role::User, "b")]);
+    request.context = Some("They met.".to_owned());
+    request.memories = vec![memory("Ada is here."), unproven.clone()];
+    let answer = client.working_memories().put_working_memory(request).await;
+    answer
+        .refused()
+        .names_field("memories[1].source_message_ids[0]");
+    assert_eq!(get(&client, &first.thread_id).await, first);
+    assert_eq!(client.all_memories(&app, "ada").await.len(), 0);
+    assert_eq!(archive(&client, &first.thread_id).await, ["a"]);
+    // Nor is a thread left behind.
+    let other = recollect_tests::session(&app, "ada", "other");
+    let mut request = put_in(other.clone(), vec![said(Role::User, "b")]);
+    request.memories = vec![unproven];
+    let answer = client.working_memories().put_working_memory(request).await;
+    answer
+        .refused()
+        .names_field("memories[0].source_message_ids[0]");
+    let request = put_in(other.clone(), vec![kept(&first.messages[0].message_id)]);
+    let answer = client.working_memories().put_working_memory(request).await;
+    answer
+        .refused()
+        .is(Code::AlreadyExists, "MESSAGE_ALREADY_EXISTS");
+    let request = memory_contract::proto::GetThreadRequest {
+        session: Some(other.clone()),
+        ..Default::default()
+    };
+    let answer = client.threads().get_thread(request).await;
+    answer.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    // A memory may be proved by what is put with it.
+    let id = uuid::Uuid::new_v4().to_string();
+    let message = WorkingMessage {
+        message_id: id.clone(),
+        ..said(Role::User, "I like tea.")
+    };
+    let mut proven = memory("Ada likes tea.");
+    proven.source_message_ids = vec![id.clone()];
+    let mut request = put_in(other, vec![message]);
+    request.memories = vec![proven];
+    let stored = memory_of(put(&client, request).await);
+    assert_eq!(stored.memories[0].source_message_ids, [id]);
+}
+
+async fn a_put_of_nothing_empties_the_working_set() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    client.append(&thread_id, turn("one", "two")).await;
+    let memory = memory_of(put(&client, put_of(&thread_id, Vec::new())).await);
+    assert_eq!((texts(&memory).len(), memory.message_tokens), (0, 0));
+    assert_eq!(archive(&client, &thread_id).await, ["one", "two"]);
+    assert_eq!(set_aside(&client, &thread_id).await, 2);
+}
+
+async fn of_a_long_working_set_the_newest_256_may_stay() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    for batch in 0..2 {
+        let messages = (0..150).map(|n| say(Role::User, &format!("{batch}-{n}")));
+        client.append(&thread_id, messages.collect()).await;
+    }
+    let all = all_of(&get(&client, &thread_id).await);
+    assert_eq!(all.len(), 300);
+    // So many at once cannot be given back.
+    let mut too_old = all[..1].to_vec();
+    too_old.extend_from_slice(&all[45..]);
+    let request = put_of(&thread_id, too_old);
+    let answer = client.working_memories().put_working_memory(request).await;
+    answer.refused().names_field("messages[0]");
+    let memory = memory_of(put(&client, put_of(&thread_id, all[44..].to_vec())).await);
+    assert_eq!(memory.messages.len(), 256);
+    let mut messages = all[45..].to_vec();
+    messages.push(said(Role::User, "new"));
+    let memory = memory_of(put(&client, put_of(&thread_id, messages)).await);
+    assert_eq!((memory.messages.len(), memory.messages_left_out), (256, 0));
+    assert_eq!(archive(&client, &thread_id).await.len(), 301);
+    assert_eq!(set_aside(&client, &thread_id).await, 45);
+}
+
+async fn every_limit_of_a_put_is_told_with_its_field() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let base = || put_of(&thread_id, Vec::new());
+    let seconds = |seconds| Some(prost_types::Duration { seconds, nanos: 0 });
+    let mut wrong = Vec::new();
+    let mut add = |field, change: &dyn Fn(&mut memory_contract::proto::PutWorkingMemoryRequest)| {
+        let mut request = base();
+        change(&mut request);
+        wrong.push((field, request));
+    };
+    add("messages", &|put| {
+        put.messages = vec![said(Role::User, "x"); 257]
+    });
+    add("messages", &|put| {
+        put.messages = vec![said(Role::User, &"x".repeat(250_000)); 13];
+    });
+    add("memories", &|put| {
+        put.memories = (0..257).map(|n| memory(&format!("m{n}"))).collect();
+    });
+    add("memories", &|put| {
+        put.memories = (0..256)
+            .map(|n| memory(&format!("{n}{}", "é".repeat(2_100))))
+            .collect();
+    });
+    add("memories[1].text", &|put| {
+        put.memories = vec![memory("x"), memory("")]
+    });
+    add("context", &|put| {
+        put.context = Some("x".repeat(64 * 1024 + 1))
+    });
+    add("ttl", &|put| put.ttl = seconds(0));
+    add("ttl", &|put| put.ttl = seconds(400_000_000));
+    add("model", &|put| put.model = "x".repeat(129));
+    add("etag", &|put| put.etag = "x".repeat(129));
+    for (field, request) in wrong {
+        let answer = client.working_memories().put_working_memory(request).await;
+        answer.refused().names_field(field);
+    }
+    let mut request = base();
+    request.messages = (0..256)
+        .map(|n| said(Role::User, &format!("s{n}")))
+        .collect();
+    request.memories = (0..256).map(|n| memory(&format!("m{n}"))).collect();
+    request.context = Some("x".repeat(64 * 1024));
+    request.ttl = seconds(1_000);
+    request.model = "x".repeat(128);
+    let memory = memory_of(put(&client, request).await);
+    assert_eq!((memory.messages.len(), memory.memories.len()), (256, 256));
+}
+
+async fn changes_of_working_memory_are_listed_with_who_did_them() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    client.append(&thread_id, turn("one", "two")).await;
+    let mut request = put_of(&thread_id, vec![said(Role::User, "three")]);
+    request.memories = vec![memory("Ada counts.")];
+    put(&client, request).await;
+    let done = done_to(&client, &thread_id).await;
+    let actions: Vec<&str> = done.iter().map(|(_, action, ..)| action.as_str()).collect();
+    assert_eq!(
+        actions[..4],
+        [
+            "put_working_memory",
+            "add_memories",
+            "summarize",
+            "append_messages"
+        ]
+    );
+    assert!(done[..4].iter().all(|(actor, ..)| actor == "acme-backend"));
+}
