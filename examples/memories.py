@@ -9,6 +9,7 @@ from recollect.v1 import node_memory_service_pb2, node_memory_service_pb2_grpc
 from recollect.v1 import plan_service_pb2, plan_service_pb2_grpc
 from recollect.v1 import policy_pb2
 from recollect.v1 import thread_pb2, thread_service_pb2, thread_service_pb2_grpc
+from recollect.v1 import working_memory_service_pb2, working_memory_service_pb2_grpc
 
 channel = grpc.insecure_channel("127.0.0.1:50051")
 threads = thread_service_pb2_grpc.ThreadServiceStub(channel)
@@ -17,6 +18,7 @@ contexts = context_service_pb2_grpc.ContextServiceStub(channel)
 memories = memory_service_pb2_grpc.MemoryServiceStub(channel)
 nodes = node_memory_service_pb2_grpc.NodeMemoryServiceStub(channel)
 plans = plan_service_pb2_grpc.PlanServiceStub(channel)
+working_memories = working_memory_service_pb2_grpc.WorkingMemoryServiceStub(channel)
 
 
 def say(role, text):
@@ -79,6 +81,35 @@ nodes.AddNodeTurn(
 nodes.FlushNodeMemory(node_memory_service_pb2.FlushNodeMemoryRequest(node=node))
 dialogue = nodes.GetNodeHistory(node_memory_service_pb2.GetNodeHistoryRequest(node=node))
 print([message.content for message in dialogue.messages])
+
+# Working memory
+working = working_memories.GetWorkingMemory(
+    working_memory_service_pb2.GetWorkingMemoryRequest(thread_id=thread.thread_id, model="gpt-4o")
+).working_memory
+patch = working_memory_service_pb2.UpdateWorkingMemoryDataRequest(
+    thread_id=thread.thread_id, etag=working.etag
+)
+patch.patch.update({"open_ticket": 17})
+working_memories.UpdateWorkingMemoryData(patch)
+print(working.context, len(working.messages), working.context_percentage_until_summarization)
+
+# Observational memory
+agents = thread_pb2.SessionRef(app_id="agents", session_key="run:7")
+run = threads.ResolveThread(
+    thread_service_pb2.ResolveThreadRequest(
+        session=agents,
+        policy=policy_pb2.MemoryPolicy(mode=policy_pb2.MEMORY_MODE_OBSERVATIONAL),
+    )
+).thread
+context = contexts.BuildContext(
+    context_service_pb2.BuildContextRequest(
+        thread_id=run.thread_id,
+        system_prompt="You keep the build green.",
+        input=[message_pb2.Part(text="Go on.")],
+        formats=[context_service_pb2.CONTEXT_FORMAT_OPENAI_CHAT],
+    )
+)
+print([MessageToDict(message) for message in context.openai_messages])
 
 # Plans and briefings
 plan = plan_service_pb2.Plan(

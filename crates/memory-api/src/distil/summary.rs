@@ -20,7 +20,9 @@ pub(super) async fn step(look: &Look<'_>, mut state: DistilState) -> Result<Due,
     if policy.summarize == Some(false) {
         return Ok(Due::NEVER);
     }
-    let limits = Limits::of(policy);
+    let store = &look.with.store;
+    let named = store.working_window(look.tenant, look.thread.id).await?;
+    let limits = Limits::of(policy, named);
     let (mut stale, mut pieces) = (0, 0);
     loop {
         let missing = limits.missing(&state);
@@ -55,10 +57,11 @@ struct Limits {
 }
 
 impl Limits {
-    /// The limits of a policy, which has a value for each. The window is a model's
-    /// where a call has named one.
-    fn of(policy: &MemoryPolicy) -> Self {
-        let window = policy.context_window.unwrap_or_default();
+    /// The limits of a policy, which has a value for each. The window is that of
+    /// the model that a call has named, where it is known.
+    fn of(policy: &MemoryPolicy, named: Option<i32>) -> Self {
+        let named = named.and_then(|window| u32::try_from(window).ok());
+        let window = named.or(policy.context_window).unwrap_or_default();
         let share = f64::from(policy.summarization_threshold.unwrap_or_default());
         let limit = (f64::from(window) * share).round() as i64;
         Self {
@@ -174,11 +177,12 @@ mod tests {
     #[test]
     fn the_limits_are_shares_of_the_window() {
         let limits = |window, share| {
-            Limits::of(&MemoryPolicy {
+            let policy = MemoryPolicy {
                 context_window: Some(window),
                 summarization_threshold: Some(share),
                 ..MemoryPolicy::default()
-            })
+            };
+            Limits::of(&policy, None)
         };
         for (window, share, limit, summary) in [
             (128_000, 0.7, 89_600, 2_000),
@@ -188,5 +192,11 @@ mod tests {
         ] {
             assert_eq!(limits(window, share), Limits { limit, summary });
         }
+        let named = MemoryPolicy {
+            context_window: Some(1_000),
+            summarization_threshold: Some(0.5),
+            ..MemoryPolicy::default()
+        };
+        assert_eq!(Limits::of(&named, Some(8_192)).limit, 4_096);
     }
 }
