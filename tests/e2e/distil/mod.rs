@@ -10,7 +10,7 @@ use libtest_mimic::Trial;
 use memory_contract::proto::{
     LedgerKind, LedgerState, MemoryPolicy, MessageInput, SetAppPolicyRequest,
 };
-use recollect_tests::{Client, PLAIN, SOON, app, eventually, turn};
+use recollect_tests::{BULK, Client, PLAIN, SOON, app, eventually, turn};
 use tokio_postgres::NoTls;
 
 use crate::ledger::list;
@@ -95,6 +95,11 @@ async fn database(url: &str) -> tokio_postgres::Client {
 /// The database of the server that most tests share.
 async fn plain_database() -> tokio_postgres::Client {
     database(PLAIN.ready().line["postgres"].as_str().unwrap()).await
+}
+
+/// The database of the server where nobody waits for the index.
+async fn bulk_database() -> tokio_postgres::Client {
+    database(BULK.ready().line["postgres"].as_str().unwrap()).await
 }
 
 /// The derived texts of a thread, in order of making.
