@@ -166,6 +166,9 @@ async fn metrics_have_the_promised_series() {
     // The outbox, the embedder, the pool.
     line(&["recollect_outbox_depth"]);
     line(&["recollect_outbox_lag_seconds"]);
+    line(&["recollect_distil_waiting"]);
+    line(&["recollect_distil_lag_seconds"]);
+    line(&["recollect_distil_failing"]);
     line(&["recollect_embed_batch_size"]);
     line(&["recollect_embed_seconds"]);
     line(&["recollect_pool_open"]);

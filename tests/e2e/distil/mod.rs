@@ -4,11 +4,13 @@ mod crashes;
 mod observations;
 mod summaries;
 
+use std::collections::BTreeSet;
+
 use libtest_mimic::Trial;
 use memory_contract::proto::{
     LedgerKind, LedgerState, MemoryPolicy, MessageInput, SetAppPolicyRequest,
 };
-use recollect_tests::{Client, PLAIN, SOON, app, eventually, turn};
+use recollect_tests::{BULK, Client, PLAIN, SOON, app, eventually, turn};
 use tokio_postgres::NoTls;
 
 use crate::ledger::list;
@@ -73,10 +75,12 @@ async fn states(client: &Client, thread_id: &str, kind: LedgerKind) -> Vec<(Ledg
 async fn summarized(client: &Client, thread_id: &str, count: usize) {
     let what = format!("{count} summaries of {thread_id}");
     eventually(&what, SOON, async || {
-        let states = states(client, thread_id, LedgerKind::Summary).await;
-        let summaries = states.iter();
-        let summaries = summaries.filter(|(state, _)| *state == LedgerState::Summarized);
-        summaries.count() == count
+        let stretches = list(client, thread_id, LedgerKind::Summary, "").await;
+        let summaries = stretches.into_iter();
+        let summaries = summaries.filter(|(state, ..)| *state == LedgerState::Summarized);
+        // An erased message parts what one covers.
+        let numbers: BTreeSet<i64> = summaries.map(|(_, number, _)| number).collect();
+        numbers.len() == count
     })
     .await;
 }
@@ -91,6 +95,11 @@ async fn database(url: &str) -> tokio_postgres::Client {
 /// The database of the server that most tests share.
 async fn plain_database() -> tokio_postgres::Client {
     database(PLAIN.ready().line["postgres"].as_str().unwrap()).await
+}
+
+/// The database of the server where nobody waits for the index.
+async fn bulk_database() -> tokio_postgres::Client {
+    database(BULK.ready().line["postgres"].as_str().unwrap()).await
 }
 
 /// The derived texts of a thread, in order of making.

@@ -5,17 +5,20 @@ use memory_contract::proto::{
     SetHeadRequest,
 };
 use recollect_tests::{
-    Client, SOON, eventually, reply, say, texts, tool_call, tool_result, trials,
+    Client, SOON, eventually, reply, say, texts, tool_call, tool_result, trials, turn,
 };
 use serde_json::json;
 
-use super::{looked_at, plain_database, small, states, summarized, talk, texts_of, thread};
+use super::{
+    bulk_database, looked_at, plain_database, small, states, summarized, talk, texts_of, thread,
+};
 use crate::ledger::{counts, delete, verify};
-use crate::plain;
+use crate::{bulk, plain};
 
 trials![
     r03_older_turns_are_summarised_and_stay_in_the_archive,
     r03_a_turn_is_summarised_as_a_whole,
+    r03_a_turn_too_large_to_be_read_at_once_is_summarised_in_parts,
     r03_without_summarize_all_messages_stand_in_full,
     b05_every_message_is_in_one_state_at_every_moment_of_summarising,
     b06_a_regenerated_branch_does_not_inherit_a_summary,
@@ -146,6 +149,34 @@ async fn r03_a_turn_is_summarised_as_a_whole() {
         first_raw(&client, &thread_id).await == *newest
     })
     .await;
+}
+
+async fn r03_a_turn_too_large_to_be_read_at_once_is_summarised_in_parts() {
+    let client = bulk().await;
+    let thread_id = thread(&client, small()).await;
+    client
+        .append(&thread_id, vec![say(Role::User, "Count!")])
+        .await;
+    for hundred in 0..21 {
+        let said = (0..100).map(|n| format!("I am at number {hundred}-{n} now."));
+        let said = said.map(|text| say(Role::Assistant, &text));
+        client.append(&thread_id, said.collect()).await;
+    }
+    // As long as it is the newest turn, it stands in full.
+    let database = bulk_database().await;
+    looked_at(&database, &thread_id).await;
+    let all = states(&client, &thread_id, SUMMARY).await;
+    assert_eq!(all, [(LedgerState::Raw, 2_101)]);
+    let long = "That was a long way, and now I want to hear of something else. ".repeat(30);
+    client.append(&thread_id, turn(&long, &long)).await;
+    eventually("the long turn is summarised", SOON, async || {
+        let states = states(&client, &thread_id, SUMMARY).await;
+        states.last() == Some(&(LedgerState::Raw, 2))
+    })
+    .await;
+    let states = states(&client, &thread_id, SUMMARY).await;
+    assert_eq!(states.len(), 3, "{states:?}");
+    assert!(verify(&client, &thread_id).await.ok);
 }
 
 async fn r03_without_summarize_all_messages_stand_in_full() {

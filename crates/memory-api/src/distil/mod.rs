@@ -137,14 +137,16 @@ impl Distilling {
 }
 
 impl Look<'_> {
-    /// Does everything that is due, and tells when the next look is.
+    /// Does everything that is due, and tells when the next look is. A step that
+    /// fails does not keep the others from being done: they may need no model, or
+    /// another one.
     async fn run(&self) -> Result<Due, Failure> {
         let first = self.state().await?;
         let anyway = Due::at(first.path_tokens.saturating_add(LOOK_ANYWAY));
-        let summarised = summary::step(self, first).await?;
-        let observed = observation::step(self).await?;
-        let extracted = extraction::step(self).await?;
-        Ok(anyway.or(summarised).or(observed).or(extracted))
+        let summarised = summary::step(self, first).await;
+        let observed = observation::step(self).await;
+        let extracted = extraction::step(self).await;
+        Ok(anyway.or(summarised?).or(observed?).or(extracted?))
     }
 }
 

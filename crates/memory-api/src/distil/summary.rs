@@ -12,7 +12,8 @@ use super::{Due, Failure, Look};
 /// A model with a smaller window is given them in portions.
 const PIECE_TOKENS: i64 = 30_000;
 /// Where all that is over the limit has to be kept, because the newest turn is so
-/// large, the next look comes when the path has grown by this part of the limit.
+/// large, the next look comes when that has grown by one part in so many: looking
+/// costs as much as the turn is long.
 const PATIENCE: i64 = 64;
 
 pub(super) async fn step(look: &Look<'_>, mut state: DistilState) -> Result<Due, Failure> {
@@ -20,7 +21,8 @@ pub(super) async fn step(look: &Look<'_>, mut state: DistilState) -> Result<Due,
     if policy.summarize == Some(false) {
         return Ok(Due::NEVER);
     }
-    let limits = Limits::of(policy);
+    let window = policy.context_window.unwrap_or_default();
+    let limits = Limits::of(window, policy);
     let (mut stale, mut pieces) = (0, 0);
     loop {
         let missing = limits.missing(&state);
@@ -30,10 +32,13 @@ pub(super) async fn step(look: &Look<'_>, mut state: DistilState) -> Result<Due,
         if pieces == PIECES {
             return Ok(Due::NOW);
         }
-        let later = Due::at(state.path_tokens + (limits.limit / PATIENCE).max(1));
         let committed = match oldest(look, &state, &limits).await? {
             Piece::Some(messages) => summarise(look, &state, messages, &limits).await?,
-            Piece::None => return Ok(later),
+            Piece::None => {
+                let size = limits.limit.max(state.unsummarized.message_tokens);
+                let growth = (size / PATIENCE).max(1);
+                return Ok(Due::at(state.path_tokens.saturating_add(growth)));
+            }
             Piece::Stale => Commit::Stale,
         };
         match committed {
@@ -55,10 +60,8 @@ struct Limits {
 }
 
 impl Limits {
-    /// The limits of a policy, which has a value for each. The window is a model's
-    /// where a call has named one.
-    fn of(policy: &MemoryPolicy) -> Self {
-        let window = policy.context_window.unwrap_or_default();
+    /// The limits of a policy, which has a value for each, in a window.
+    fn of(window: u32, policy: &MemoryPolicy) -> Self {
         let share = f64::from(policy.summarization_threshold.unwrap_or_default());
         let limit = (f64::from(window) * share).round() as i64;
         Self {
@@ -174,11 +177,11 @@ mod tests {
     #[test]
     fn the_limits_are_shares_of_the_window() {
         let limits = |window, share| {
-            Limits::of(&MemoryPolicy {
-                context_window: Some(window),
+            let policy = MemoryPolicy {
                 summarization_threshold: Some(share),
                 ..MemoryPolicy::default()
-            })
+            };
+            Limits::of(window, &policy)
         };
         for (window, share, limit, summary) in [
             (128_000, 0.7, 89_600, 2_000),

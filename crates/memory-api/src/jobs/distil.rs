@@ -15,6 +15,8 @@ use crate::distil::{Distilling, Due, Failure};
 use crate::status::chain;
 
 const NAME: &str = "distil";
+/// The pause after the database did not answer.
+const ERROR_PAUSE: Duration = Duration::from_secs(5);
 /// How often a lease is prolonged before it ends.
 const EXTENSIONS: u32 = 3;
 
@@ -54,6 +56,7 @@ impl DistilThreads {
                 Ok(claim) => claim,
                 Err(error) => {
                     tracing::warn!(job = NAME, error = %chain(&error), "a background job failed");
+                    ticks.reset_after(ERROR_PAUSE);
                     continue;
                 }
             };

@@ -646,6 +646,65 @@ async fn what_comes_while_a_worker_looks_is_not_lost() {
 }
 
 #[tokio::test]
+async fn a_look_that_is_put_off_comes_when_it_is_due_or_wanted() {
+    let world = World::new().await;
+    let World {
+        store,
+        tenant,
+        outbox,
+        ..
+    } = &world;
+    let (thread, _) = world.conversation(1).await;
+    let claims = async || outbox.claim_distil(10, MINUTE).await.unwrap();
+    let put_off = async |next, after| {
+        let claim = claims().await;
+        let postponed = store.distil_postpone(claim.lease, &claim.jobs[0], next, after);
+        assert!(postponed.await.unwrap());
+    };
+    // After its time, and not as a failure.
+    let claim = claims().await;
+    let why = outbox.retry_distil(claim.lease, &claim.jobs[0], "no luck", Duration::ZERO);
+    assert!(why.await.unwrap());
+    put_off(1_000, Duration::ZERO).await;
+    assert_eq!(outbox.distil_stats().await.unwrap().failing, 0);
+    let claim = claims().await;
+    assert_eq!(claim.jobs[0].attempts, 1);
+    assert!(
+        outbox
+            .release_distil(claim.lease, &claim.jobs[0])
+            .await
+            .unwrap()
+    );
+    // Not before; it does not count as late.
+    put_off(1_000, MINUTE).await;
+    assert!(claims().await.jobs.is_empty());
+    assert_eq!(outbox.distil_stats().await.unwrap().lag, Duration::ZERO);
+    world.say(thread, Role::User, "not enough").await;
+    assert!(claims().await.jobs.is_empty());
+    // Somebody wants it, or the path is long enough.
+    store.want_distil(tenant, thread).await.unwrap();
+    put_off(30, MINUTE * 60).await;
+    world.say(thread, Role::User, "more").await;
+    // What came while somebody looked is not put off.
+    let claim = claims().await;
+    world.say(thread, Role::User, "more").await;
+    let postponed = store.distil_postpone(claim.lease, &claim.jobs[0], 1_000, MINUTE);
+    assert!(!postponed.await.unwrap());
+    let claim = claims().await;
+    // A failure keeps its pause.
+    let retry = outbox.retry_distil(claim.lease, &claim.jobs[0], "no luck", MINUTE);
+    assert!(retry.await.unwrap());
+    store.want_distil(tenant, thread).await.unwrap();
+    assert!(claims().await.jobs.is_empty());
+    // Nobody looks at a thread that is gone.
+    let other = world.conversation(1).await.0;
+    let claim = claims().await;
+    store.delete_thread(tenant, other).await.unwrap();
+    let postponed = store.distil_postpone(claim.lease, &claim.jobs[0], 1_000, MINUTE);
+    assert!(!postponed.await.unwrap());
+}
+
+#[tokio::test]
 async fn a_thread_that_fails_stays_in_the_queue_with_its_reason() {
     let world = World::new().await;
     let World {

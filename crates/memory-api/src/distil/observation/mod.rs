@@ -15,6 +15,8 @@ use super::{Due, Failure, Look};
 
 /// An observation is this part of what it stands for.
 const DENSITY: i64 = 8;
+/// Reflections that one look makes: one in place, and one ahead.
+const REFLECTIONS: usize = 2;
 /// The least tokens of an observation.
 const LEAST_TOKENS: i64 = 32;
 
@@ -23,7 +25,7 @@ pub(super) async fn step(look: &Look<'_>) -> Result<Due, Failure> {
         return Ok(Due::NEVER);
     }
     let limits = Limits::of(look.effective.policy());
-    let (mut stale, mut pieces) = (0, 0);
+    let (mut stale, mut pieces, mut reflections) = (0, 0, 0);
     // Where stretches begin that cannot be observed now.
     let mut passed: HashSet<i32> = HashSet::new();
     loop {
@@ -45,7 +47,13 @@ pub(super) async fn step(look: &Look<'_>) -> Result<Due, Failure> {
                     .activate_observations(look.tenant, look.thread.id, state.generation, &numbers)
                     .await?
             }
-            Step::Reflect { active } => reflect(look, &state, &limits, active).await?,
+            Step::Reflect { .. } if reflections == REFLECTIONS => {
+                return Ok(Due::at(state.path_tokens + 1));
+            }
+            Step::Reflect { active } => {
+                reflections += 1;
+                reflect(look, &state, &limits, active).await?
+            }
             Step::Wait(due) => return Ok(due),
         };
         match committed {

@@ -206,3 +206,6 @@ fn ready(state: &DistilState) -> Vec<&Distillate> {
 fn in_full(state: &DistilState) -> i64 {
     state.unobserved.iter().map(|raw| raw.message_tokens).sum()
 }
+
+#[cfg(test)]
+mod tests;
