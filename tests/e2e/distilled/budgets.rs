@@ -140,7 +140,7 @@ async fn what_an_erasure_frees_stands_in_full_again() {
     let newest = build(
         client,
         BuildContextRequest {
-            max_tokens: 60,
+            max_tokens: 40,
             ..asked(&thread_id, MemoryMode::Observational)
         },
     )

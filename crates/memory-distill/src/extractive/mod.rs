@@ -64,7 +64,8 @@ impl Extractive {
     /// The summary of a previous summary and the messages after it. The lines of
     /// the previous one compete with the new sentences, and keep two fifths of
     /// the budget in any case, so that what is old fades instead of vanishing.
-    /// At most `max_tokens`; empty where nothing fits or nothing was said.
+    /// At most `max_tokens`; empty where nothing was said. Where no sentence fits as
+    /// a whole it is the beginning of one.
     pub async fn summary(&self, previous: &str, messages: &[Source], max_tokens: i32) -> String {
         let (previous, messages) = (previous.to_owned(), messages.to_vec());
         let units = move || {

@@ -6,7 +6,7 @@
 
 use memory_budget::Tokenizer;
 
-use super::unit::{Costs, Unit, render};
+use super::unit::{Costs, Unit, line, render};
 use super::vectors::{Space, Sparse};
 
 /// Weights of what a sentence is worth, tuned together with those of the cues.
@@ -48,7 +48,8 @@ pub(super) fn promising(mut units: Vec<Unit>, most: usize) -> Vec<Unit> {
 }
 
 /// The text of those units that are worth most together within the budget, in
-/// their order; never over the budget, and empty where nothing fits.
+/// their order; never over the budget. Where none fits as a whole it is the
+/// beginning of the one that is worth most.
 pub(super) fn select(
     units: &[Unit],
     sparse: Vec<Sparse>,
@@ -73,6 +74,7 @@ pub(super) fn select(
         .iter()
         .map(|unit| Costs::own(tokenizer, unit))
         .collect();
+    let most = (0..units.len()).max_by(|a, b| worth[*a].total_cmp(&worth[*b]).then(b.cmp(a)));
     let mut choice = Choice {
         units,
         own,
@@ -88,7 +90,14 @@ pub(super) fn select(
         choice.take(&space, max_tokens - floor, |unit| unit.kept);
     }
     choice.take(&space, 0, |_| true);
-    choice.text(max_tokens, tokenizer)
+    let text = choice.text(max_tokens, tokenizer);
+    match most {
+        Some(most) if text.is_empty() => {
+            let line = line(&units[most]);
+            tokenizer.prefix(&line, max_tokens).trim_end().to_owned()
+        }
+        _ => text,
+    }
 }
 
 fn is_usable(vectors: &[Vec<f32>], units: usize) -> bool {

@@ -175,6 +175,11 @@ pub(super) fn render<'a>(units: impl IntoIterator<Item = &'a Unit>) -> String {
     text
 }
 
+/// One unit as a line, without its day.
+pub(super) fn line(unit: &Unit) -> String {
+    format!("{}{}", opening(unit), unit.text)
+}
+
 fn new_line(text: &mut String) {
     if !text.is_empty() {
         text.push('\n');
