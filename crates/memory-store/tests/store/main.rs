@@ -26,4 +26,5 @@ mod recall;
 mod threads;
 mod windows;
 mod working;
+mod working_model;
 mod world;
