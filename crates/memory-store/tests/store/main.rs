@@ -27,4 +27,5 @@ mod threads;
 mod usage;
 mod windows;
 mod working;
+mod working_model;
 mod world;

@@ -1,0 +1,328 @@
+//! Working memory under whatever happens to its thread: nothing is in it twice,
+//! nothing is lost from the thread, and the ledger has no fault.
+
+use memory_contract::{MessageId, NewMessage, Parent, Role, ThreadId};
+use memory_store::{
+    CountedMessage, DistilKind, HistoryQuery, LedgerState, NamedModel, NewSummary, PutDone,
+    StoreError, WorkingMemory, WorkingPut, WorkingTarget,
+};
+use proptest::prelude::*;
+use serde_json::Map;
+
+use crate::world::{World, after, said};
+
+/// One step. Numbers choose among what there is.
+#[derive(Clone, Debug)]
+enum Step {
+    Append(usize),
+    /// Answers an old message once more.
+    Reply(usize),
+    SetHead(usize),
+    Delete(usize),
+    /// Summarises some of the working set, as a worker does.
+    Summarize(usize),
+    /// Keeps so many of the newest, by id or by what they say, and adds new ones.
+    Put {
+        keep: usize,
+        by_id: bool,
+        new: usize,
+        context: bool,
+    },
+    /// Gives back everything that was ever read, with a new one.
+    PutAll,
+    Forget,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (1..5_usize).prop_map(Step::Append),
+        2 => any::<usize>().prop_map(Step::Reply),
+        2 => any::<usize>().prop_map(Step::SetHead),
+        2 => any::<usize>().prop_map(Step::Delete),
+        3 => any::<usize>().prop_map(Step::Summarize),
+        6 => (any::<usize>(), any::<bool>(), 0..3_usize, any::<bool>())
+            .prop_map(|(keep, by_id, new, context)| Step::Put { keep, by_id, new, context }),
+        1 => Just(Step::PutAll),
+        1 => Just(Step::Forget),
+    ]
+}
+
+struct Run<'a> {
+    world: &'a World,
+    thread: ThreadId,
+    /// All readable messages, on all branches.
+    alive: Vec<MessageId>,
+    said: usize,
+}
+
+impl Run<'_> {
+    async fn read(&self) -> WorkingMemory {
+        let (store, none) = (&self.world.store, NamedModel::default());
+        let read = store.working_memory(&self.world.tenant, self.thread, none, 500, 1 << 20);
+        read.await.unwrap().0
+    }
+
+    /// The messages on the way to the head, the oldest first.
+    async fn path(&self) -> Vec<MessageId> {
+        let query = HistoryQuery {
+            thread: self.thread,
+            head: None,
+            max_tokens: i64::MAX,
+            limit: 1_000,
+        };
+        let history = self.world.store.history(&self.world.tenant, &query).await;
+        let mut ids: Vec<_> = history.unwrap().messages.iter().map(|one| one.id).collect();
+        ids.reverse();
+        ids
+    }
+
+    fn next(&mut self) -> CountedMessage {
+        self.said += 1;
+        said(Role::User, &format!("said {}", self.said))
+    }
+
+    async fn append(&mut self, messages: Vec<CountedMessage>) {
+        let done = self.world.append(self.thread, messages).await.unwrap();
+        self.alive.extend(done.messages.iter().map(|one| one.id));
+    }
+
+    async fn put(&mut self, put: &WorkingPut<'_>) -> PutDone {
+        let target = WorkingTarget::Thread(self.thread);
+        let done = self
+            .world
+            .store
+            .put_working_memory(&self.world.tenant, &target, put);
+        let done = done.await.unwrap();
+        let new = done.appended.iter().map(|at| put.messages[*at].message.id);
+        self.alive.extend(new);
+        done
+    }
+
+    async fn run(&mut self, step: &Step) {
+        let choose = |number: usize, of: usize| number.checked_rem(of);
+        match *step {
+            Step::Append(count) => {
+                let messages = (0..count).map(|_| self.next()).collect();
+                self.append(messages).await;
+            }
+            Step::Reply(to) => {
+                if let Some(at) = choose(to, self.alive.len()) {
+                    let parent = Parent::Message(self.alive[at]);
+                    self.append(vec![after(parent, Role::Assistant, "another answer")])
+                        .await;
+                }
+            }
+            Step::SetHead(to) => {
+                if let Some(at) = choose(to, self.alive.len()) {
+                    let (store, head) = (&self.world.store, self.alive[at]);
+                    let moved = store.set_head(&self.world.tenant, self.thread, head, None);
+                    moved.await.unwrap();
+                }
+            }
+            Step::Delete(which) => {
+                if let Some(at) = choose(which, self.alive.len()) {
+                    let (store, id) = (&self.world.store, self.alive.remove(at));
+                    let gone = store.delete_message(&self.world.tenant, self.thread, id);
+                    gone.await.unwrap();
+                }
+            }
+            Step::Summarize(end) => self.summarize(end).await,
+            Step::Put {
+                keep,
+                by_id,
+                new,
+                context,
+            } => self.replace(keep, by_id, new, context).await,
+            Step::PutAll => {
+                let mut messages: Vec<_> = self
+                    .path()
+                    .await
+                    .into_iter()
+                    .map(|id| kept(id, "as it is"))
+                    .collect();
+                let before = self.read().await;
+                messages.push(self.next());
+                let all = messages.len() - 1;
+                let done = self.put(&put_of(messages)).await;
+                assert_eq!(done.covered.len(), all - before.messages.len());
+                assert_eq!(done.appended, [all]);
+            }
+            Step::Forget => {
+                let (store, tenant) = (&self.world.store, &self.world.tenant);
+                let before = self.read().await;
+                let forgotten = store.delete_working_memory(tenant, self.thread);
+                assert_eq!(forgotten.await.unwrap(), before.anything);
+                let after = self.read().await;
+                assert!(!after.anything && after.messages.is_empty(), "{after:?}");
+            }
+        }
+    }
+
+    async fn summarize(&self, end: usize) {
+        let (store, tenant) = (&self.world.store, &self.world.tenant);
+        let memory = self.read().await;
+        let Some(at) = end.checked_rem(memory.messages.len()) else {
+            return;
+        };
+        let state = store
+            .distil_state(tenant, self.thread, None, false)
+            .await
+            .unwrap();
+        let last = &memory.messages[at];
+        let new = NewSummary {
+            generation: state.generation,
+            end: memory_store::Place {
+                branch: last.branch,
+                depth: last.depth,
+            },
+            after_depth: state.unsummarized.after_depth,
+            text: format!("{} and more", memory.context),
+            tokens: 5,
+            made_by: "extractive".to_owned(),
+            based_on: state.summary().map(|one| one.number),
+            own_text: false,
+            sets_aside: false,
+        };
+        store
+            .commit_summary(tenant, self.thread, &new)
+            .await
+            .unwrap();
+        let after = self.read().await;
+        assert_eq!(after.messages, memory.messages[at + 1..]);
+        assert_ne!(after.etag, memory.etag);
+    }
+
+    async fn replace(&mut self, keep: usize, by_id: bool, new: usize, context: bool) {
+        let before = self.read().await;
+        let keep = keep % (before.messages.len() + 1);
+        let from = before.messages.len() - keep;
+        let mut messages: Vec<CountedMessage> = before.messages[from..]
+            .iter()
+            .map(|one| match by_id {
+                true => kept(one.id, "as it is"),
+                false => CountedMessage {
+                    message: NewMessage {
+                        parts: one.parts.clone(),
+                        created: Some(one.created),
+                        ..said(one.role, "").message
+                    },
+                    tokens: 10,
+                },
+            })
+            .collect();
+        messages.extend((0..new).map(|_| self.next()));
+        let mut put = put_of(messages);
+        put.etag = Some(before.etag.clone());
+        put.context = context.then(|| (format!("context {}", self.said), 2));
+        let done = self.put(&put).await;
+        assert_eq!(done.appended.len(), new);
+        let after = self.read().await;
+        assert_eq!(after.messages[..keep], before.messages[from..]);
+        assert_eq!(after.messages.len(), keep + new);
+        match &put.context {
+            Some((text, _)) => assert_eq!(&after.context, text),
+            None => assert_eq!(after.context, before.context),
+        }
+        // Who has read only what was there before replaces nothing.
+        put.etag = Some(before.etag);
+        let target = WorkingTarget::Thread(self.thread);
+        let stale = self
+            .world
+            .store
+            .put_working_memory(&self.world.tenant, &target, &put);
+        let stale = stale.await;
+        assert!(
+            matches!(stale, Err(StoreError::EtagChanged { .. })),
+            "{stale:?}"
+        );
+    }
+
+    /// What holds whatever has happened.
+    async fn check(&self) {
+        let (store, tenant) = (&self.world.store, &self.world.tenant);
+        let memory = self.read().await;
+        let path = self.path().await;
+        let ids: Vec<MessageId> = memory.messages.iter().map(|one| one.id).collect();
+        assert!(path.ends_with(&ids), "{path:?} {ids:?}");
+        let tokens: i64 = memory
+            .messages
+            .iter()
+            .map(|one| i64::from(one.tokens))
+            .sum();
+        assert_eq!(
+            (memory.message_count, memory.message_tokens),
+            (ids.len() as i64, tokens)
+        );
+        let ledger = store.ledger(tenant, self.thread, None).await.unwrap();
+        assert_eq!(ledger.faults(10), []);
+        let stretches = ledger.stretches(DistilKind::Summary);
+        let of = |state: LedgerState| -> i64 {
+            let those = stretches.iter().filter(|one| one.state == state);
+            those.map(|one| one.messages).sum()
+        };
+        assert_eq!(of(LedgerState::Raw), memory.message_count);
+        let state = store
+            .distil_state(tenant, self.thread, None, false)
+            .await
+            .unwrap();
+        let text = state.summary().map(|one| one.text.as_str());
+        assert_eq!(memory.context, text.unwrap_or_default());
+        if !memory.context.is_empty() {
+            assert_eq!(memory.summarized_count, state.summarized_count);
+        }
+        let thread = &memory.policies.thread;
+        assert_eq!(thread.message_count, self.alive.len() as i64);
+    }
+}
+
+fn kept(id: MessageId, text: &str) -> CountedMessage {
+    CountedMessage {
+        message: NewMessage {
+            id,
+            caller_chose_id: true,
+            ..said(Role::User, text).message
+        },
+        tokens: 10,
+    }
+}
+
+fn put_of(messages: Vec<CountedMessage>) -> WorkingPut<'static> {
+    WorkingPut {
+        messages,
+        context: None,
+        memories: Vec::new(),
+        data: Map::new(),
+        ttl: None,
+        model: NamedModel::default(),
+        etag: None,
+    }
+}
+
+#[test]
+fn working_memory_is_right_after_any_steps() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let world = runtime.block_on(World::new());
+    let config = ProptestConfig {
+        cases: std::env::var("PROPTEST_CASES")
+            .ok()
+            .and_then(|cases| cases.parse().ok())
+            .unwrap_or(24),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    proptest!(config, |(steps in prop::collection::vec(step(), 1..24))| {
+        runtime.block_on(async {
+            let thread = world.thread().await.id;
+            let mut run = Run {
+                world: &world,
+                thread,
+                alive: Vec::new(),
+                said: 0,
+            };
+            for step in &steps {
+                run.run(step).await;
+                run.check().await;
+            }
+        });
+    });
+}
