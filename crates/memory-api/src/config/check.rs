@@ -1,11 +1,9 @@
 //! What the types alone cannot refuse.
 
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 use std::time::Duration;
 
 use memory_contract::{check, limits};
-use memory_distill::{Distiller, Provider, Unlimited};
 use memory_recall::BackendChoice;
 use memory_store::{Keyring, StoreError};
 use secrecy::ExposeSecret;
@@ -14,8 +12,8 @@ use tracing_subscriber::EnvFilter;
 use super::{Config, ConfigError, KeyConfig};
 use crate::Roles;
 
-const SECOND: Duration = Duration::from_secs(1);
-const HOUR: Duration = Duration::from_secs(3_600);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+pub(super) const HOUR: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 impl Config {
@@ -291,94 +289,6 @@ impl Config {
         )
     }
 
-    fn check_distill(&self) -> Result<(), ConfigError> {
-        const MOST_TOKENS: usize = 10_000_000;
-        let distill = &self.distill;
-        let size = |tokens: i32| usize::try_from(tokens).unwrap_or(0);
-        let call = SECOND..=HOUR;
-        let (generation, observer) = (&distill.generation, &distill.observer);
-        span(
-            "distill.generation.timeout",
-            generation.timeout,
-            call.clone(),
-        )?;
-        let timeout = observer.timeout.unwrap_or(generation.timeout);
-        span("distill.observer.timeout", timeout, call.clone())?;
-        let output = 256..=MOST_TOKENS;
-        let window = 4_096..=MOST_TOKENS;
-        for (key, tokens, range) in [
-            (
-                "distill.generation.max_output_tokens",
-                generation.max_output_tokens,
-                &output,
-            ),
-            (
-                "distill.generation.context_window",
-                generation.context_window,
-                &window,
-            ),
-            (
-                "distill.observer.max_output_tokens",
-                observer.max_output_tokens,
-                &output,
-            ),
-            (
-                "distill.observer.context_window",
-                observer.context_window,
-                &window,
-            ),
-        ] {
-            let as_generation = tokens == 0 && key.starts_with("distill.observer");
-            if !as_generation {
-                count(key, size(tokens), range.clone())?;
-            }
-        }
-        let calls = &distill.calls;
-        count(
-            "distill.calls.max_concurrent",
-            calls.max_concurrent,
-            1..=1_000,
-        )?;
-        count("distill.calls.max_attempts", calls.max_attempts, 1..=20)?;
-        span("distill.calls.total_timeout", calls.total_timeout, call)?;
-        let pause = Duration::from_millis(1)..=HOUR;
-        span(
-            "distill.calls.first_pause",
-            calls.first_pause,
-            pause.clone(),
-        )?;
-        span(
-            "distill.calls.longest_pause",
-            calls.longest_pause,
-            calls.first_pause..=HOUR,
-        )?;
-        count(
-            "distill.calls.breaker_failures",
-            calls.breaker_failures as usize,
-            1..=1_000,
-        )?;
-        span("distill.calls.breaker_pause", calls.breaker_pause, pause)?;
-        let budget = distill.daily_token_budget;
-        let answer = generation.max_output_tokens;
-        if generation.provider != Provider::None
-            && budget > 0
-            && usize::try_from(budget).is_ok_and(|budget| budget <= size(answer))
-        {
-            return Err(wrong(
-                "distill.daily_token_budget",
-                format!(
-                    "must be 0 or more than distill.generation.max_output_tokens ({answer}), \
-                     or no call fits into it"
-                ),
-            ));
-        }
-        // What else can be wrong is known where models are opened, which calls
-        // none of them.
-        Distiller::open("distill", distill, Arc::new(Unlimited), None)
-            .map(drop)
-            .map_err(|error| wrong(&error.key, error.problem))
-    }
-
     fn check_recall(&self) -> Result<(), ConfigError> {
         let index = &self.index;
         if let Some(address) = &index.url {
@@ -466,7 +376,11 @@ fn url(key: &'static str, value: &str) -> Result<(), ConfigError> {
     Err(wrong(key, "must be a URL such as http://host:6334"))
 }
 
-fn count(key: &'static str, value: usize, range: RangeInclusive<usize>) -> Result<(), ConfigError> {
+pub(super) fn count(
+    key: &'static str,
+    value: usize,
+    range: RangeInclusive<usize>,
+) -> Result<(), ConfigError> {
     if range.contains(&value) {
         return Ok(());
     }
@@ -476,7 +390,7 @@ fn count(key: &'static str, value: usize, range: RangeInclusive<usize>) -> Resul
     ))
 }
 
-fn span(
+pub(super) fn span(
     key: &'static str,
     value: Duration,
     range: RangeInclusive<Duration>,
@@ -496,7 +410,7 @@ fn span(
     ))
 }
 
-fn wrong(key: &str, problem: impl Into<String>) -> ConfigError {
+pub(super) fn wrong(key: &str, problem: impl Into<String>) -> ConfigError {
     ConfigError::Value {
         key: key.to_owned(),
         origin: "configuration".to_owned(),

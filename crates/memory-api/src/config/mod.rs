@@ -1,6 +1,7 @@
 //! The configuration: what it consists of, and how it is read.
 
 mod check;
+mod check_models;
 mod keys;
 mod load;
 mod sections;
