@@ -20,6 +20,7 @@ mod message;
 mod migrate;
 mod nodes;
 mod objects;
+mod opening;
 mod outbox;
 mod plan;
 mod policy;

@@ -6,14 +6,11 @@ use memory_contract::{
     AppId, Branch, MemoryPolicy, MessageId, Session, TenantId, Thread, ThreadId, UserId,
 };
 use serde_json::{Map, Value};
-use tokio_postgres::{
-    Row,
-    types::{Json, ToSql},
-};
-use uuid::Uuid;
+use tokio_postgres::{Row, types::Json};
 
 use crate::{
     Page, Revision, Store, StoreError,
+    opening::Opening,
     query::{Params, Query, query},
     rows::{self, THREAD_COLUMNS, column, only, optional_id},
     words,
@@ -379,69 +376,6 @@ impl Store {
         one_thread(thread_rows)?;
         let branches = branch_rows.iter().map(branch).collect::<Result<_, _>>()?;
         Ok(Page::cut(branches, limit))
-    }
-}
-
-/// The parameters of `threads/open`.
-pub(crate) struct Opening<'a> {
-    tenant: &'a str,
-    actor: String,
-    id: Uuid,
-    app: &'a str,
-    user: &'a str,
-    key: &'a str,
-    digest: Vec<u8>,
-    title: &'a str,
-    metadata: Json<&'a Map<String, Value>>,
-    ttl: Option<f64>,
-    scope: Vec<String>,
-    policy: Json<&'a MemoryPolicy>,
-}
-
-impl<'a> Opening<'a> {
-    /// Of a thread that gets this id, if it is created.
-    pub(crate) fn of(tenant: &'a TenantId, id: ThreadId, thread: &'a NewThread) -> Self {
-        let NewThread {
-            session,
-            title,
-            metadata,
-            ttl,
-            policy,
-            ephemeral: _,
-        } = thread;
-        let Session { app, user, key } = session;
-        Self {
-            tenant: tenant.as_str(),
-            actor: crate::actor(),
-            id: id.uuid(),
-            app: app.as_str(),
-            user: user.as_str(),
-            key: key.as_str(),
-            digest: session_digest(session),
-            title,
-            metadata: Json(metadata),
-            ttl: ttl.map(|ttl| ttl.as_secs_f64()),
-            scope: words::scope_lexemes(tenant, id, session),
-            policy: Json(policy),
-        }
-    }
-
-    /// In the order of the query.
-    pub(crate) fn params(&self) -> [&(dyn ToSql + Sync); 12] {
-        [
-            &self.tenant,
-            &self.actor,
-            &self.id,
-            &self.app,
-            &self.user,
-            &self.key,
-            &self.digest,
-            &self.title,
-            &self.metadata,
-            &self.ttl,
-            &self.scope,
-            &self.policy,
-        ]
     }
 }
 

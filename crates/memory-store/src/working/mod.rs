@@ -5,6 +5,7 @@
 //! rows of its own.
 
 mod align;
+mod call;
 mod change;
 mod put;
 mod read;

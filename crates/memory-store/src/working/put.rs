@@ -7,26 +7,23 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use memory_contract::{MemoryOwner, MessageId, NewMemory, Part, Role, Session, TenantId, ThreadId};
+use memory_contract::{MessageId, NewMemory, Part, Role, Session, TenantId, ThreadId};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use tokio_postgres::{
-    Row,
-    types::{Json, ToSql},
-};
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::{
     align::{Alignment, Asked, Known, Misfit, Standing, WorkingSet, align},
+    call::{Place, PutCall},
     read::{NamedModel, check_status, etag_of},
 };
 use crate::{
     CountedMessage, NewThread, Revision, Store, StoreError,
-    append::Columns,
-    memories::{index_of, new_item, scope_of},
+    memories::index_of,
+    opening::Opening,
     query::{Params, query},
     rows::{self, column, only},
-    thread::Opening,
 };
 
 /// The messages of a working set that are compared with a caller's, who sends no
@@ -283,106 +280,6 @@ impl Store {
             .collect::<Result<HashMap<MessageId, Known>, StoreError>>()?;
         align(&asked, &set, &known)
             .map_err(|Misfit { index, problem }| StoreError::WorkingMessage { index, problem })
-    }
-}
-
-/// Where a working memory is stored.
-struct Place<'a> {
-    thread: ThreadId,
-    /// The state that it was made for.
-    etag: &'a str,
-    /// The depth of the first message that stays; `None`: none does.
-    keep_from: Option<i32>,
-}
-
-/// The parameters of `working/put`.
-struct PutCall<'a> {
-    tenant: &'a str,
-    actor: String,
-    thread: Uuid,
-    etag: &'a str,
-    keep_from: i32,
-    columns: Columns<'a>,
-    context: Option<&'a str>,
-    context_tokens: i32,
-    items: Json<Vec<Value>>,
-    scope: String,
-    data: Json<&'a Map<String, Value>>,
-    ttl: Option<f64>,
-    model: NamedModel<'a>,
-}
-
-impl<'a> PutCall<'a> {
-    fn of(
-        tenant: &'a TenantId,
-        session: &Session,
-        place: Place<'a>,
-        put: &'a WorkingPut<'_>,
-        messages: &'a [CountedMessage],
-    ) -> Result<Self, StoreError> {
-        let Place {
-            thread,
-            etag,
-            keep_from,
-        } = place;
-        let owner = MemoryOwner {
-            app: session.app.clone(),
-            user: session.user.clone(),
-        };
-        let items = put.memories.iter().map(|new| new_item(new).json());
-        Ok(Self {
-            tenant: tenant.as_str(),
-            actor: crate::actor(),
-            thread: thread.uuid(),
-            etag,
-            keep_from: keep_from.unwrap_or(i32::MAX),
-            columns: Columns::of(messages)?,
-            context: put.context.as_ref().map(|(text, _)| text.as_str()),
-            context_tokens: put.context.as_ref().map_or(0, |(_, tokens)| *tokens),
-            items: Json(items.collect()),
-            scope: scope_of(tenant, &owner),
-            data: Json(&put.data),
-            ttl: put.ttl.map(|ttl| ttl.as_secs_f64()),
-            model: put.model,
-        })
-    }
-
-    /// In the order of the query.
-    fn params(&self) -> [&(dyn ToSql + Sync); 21] {
-        let Columns {
-            ids,
-            parents: _,
-            roles,
-            names,
-            parts,
-            metadata,
-            tokens,
-            words,
-            said,
-        } = &self.columns;
-        [
-            &self.tenant,
-            &self.actor,
-            &self.thread,
-            &self.etag,
-            &self.keep_from,
-            ids,
-            roles,
-            names,
-            parts,
-            metadata,
-            tokens,
-            words,
-            said,
-            &self.context,
-            &self.context_tokens,
-            &self.items,
-            &self.scope,
-            &self.data,
-            &self.ttl,
-            &self.model.name,
-            &self.model.window,
-        ]
     }
 }
 

@@ -1,0 +1,113 @@
+//! The parameters of `working/put`.
+
+use memory_contract::{MemoryOwner, Session, TenantId, ThreadId};
+use serde_json::{Map, Value};
+use tokio_postgres::types::{Json, ToSql};
+use uuid::Uuid;
+
+use super::{put::WorkingPut, read::NamedModel};
+use crate::{
+    CountedMessage, StoreError,
+    append::Columns,
+    memories::{new_item, scope_of},
+};
+
+/// Where a working memory is stored.
+pub(super) struct Place<'a> {
+    pub(super) thread: ThreadId,
+    /// The state that it was made for.
+    pub(super) etag: &'a str,
+    /// The depth of the first message that stays; `None`: none does.
+    pub(super) keep_from: Option<i32>,
+}
+
+/// The parameters of `working/put`.
+pub(super) struct PutCall<'a> {
+    tenant: &'a str,
+    actor: String,
+    thread: Uuid,
+    etag: &'a str,
+    keep_from: i32,
+    columns: Columns<'a>,
+    context: Option<&'a str>,
+    context_tokens: i32,
+    items: Json<Vec<Value>>,
+    scope: String,
+    data: Json<&'a Map<String, Value>>,
+    ttl: Option<f64>,
+    model: NamedModel<'a>,
+}
+
+impl<'a> PutCall<'a> {
+    pub(super) fn of(
+        tenant: &'a TenantId,
+        session: &Session,
+        place: Place<'a>,
+        put: &'a WorkingPut<'_>,
+        messages: &'a [CountedMessage],
+    ) -> Result<Self, StoreError> {
+        let Place {
+            thread,
+            etag,
+            keep_from,
+        } = place;
+        let owner = MemoryOwner {
+            app: session.app.clone(),
+            user: session.user.clone(),
+        };
+        let items = put.memories.iter().map(|new| new_item(new).json());
+        Ok(Self {
+            tenant: tenant.as_str(),
+            actor: crate::actor(),
+            thread: thread.uuid(),
+            etag,
+            keep_from: keep_from.unwrap_or(i32::MAX),
+            columns: Columns::of(messages)?,
+            context: put.context.as_ref().map(|(text, _)| text.as_str()),
+            context_tokens: put.context.as_ref().map_or(0, |(_, tokens)| *tokens),
+            items: Json(items.collect()),
+            scope: scope_of(tenant, &owner),
+            data: Json(&put.data),
+            ttl: put.ttl.map(|ttl| ttl.as_secs_f64()),
+            model: put.model,
+        })
+    }
+
+    /// In the order of the query.
+    pub(super) fn params(&self) -> [&(dyn ToSql + Sync); 21] {
+        let Columns {
+            ids,
+            parents: _,
+            roles,
+            names,
+            parts,
+            metadata,
+            tokens,
+            words,
+            said,
+        } = &self.columns;
+        [
+            &self.tenant,
+            &self.actor,
+            &self.thread,
+            &self.etag,
+            &self.keep_from,
+            ids,
+            roles,
+            names,
+            parts,
+            metadata,
+            tokens,
+            words,
+            said,
+            &self.context,
+            &self.context_tokens,
+            &self.items,
+            &self.scope,
+            &self.data,
+            &self.ttl,
+            &self.model.name,
+            &self.model.window,
+        ]
+    }
+}
