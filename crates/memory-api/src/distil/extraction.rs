@@ -29,13 +29,15 @@ const TRIES: usize = 3;
 const MODEL_PAUSE: Duration = Duration::from_secs(600);
 
 /// Takes facts out of the whole turns that wait, piece by piece. They belong to
-/// the thread's app and user; in a thread without a user, to the app.
+/// the thread's app and user. Without a user nothing is taken: what one visitor
+/// said would be told to all others.
 pub(super) async fn step(look: &Look<'_>) -> Result<Due, Failure> {
     let with = look.with;
     let strategy = strategy(look);
     let alone = strategy == ExtractionStrategy::Custom;
     if strategy == ExtractionStrategy::None
         || look.thread.ephemeral
+        || look.thread.session.user.as_str().is_empty()
         || !with.store.has_long_term_memory()
     {
         return Ok(Due::NEVER);
@@ -57,7 +59,7 @@ pub(super) async fn step(look: &Look<'_>) -> Result<Due, Failure> {
         };
         let Some(piece) = piece else {
             return Ok(Due {
-                path_tokens: left.path_tokens + 1,
+                path_tokens: left.path_tokens + (MANY_TOKENS - left.tokens).max(1),
                 after: Some(with.config.quiet.saturating_sub(left.quiet)),
             });
         };
@@ -214,8 +216,9 @@ async fn extract(
     Ok(())
 }
 
-/// Asks for facts. Nobody but a model can follow instructions. Otherwise, where the day's tokens are spent, the extractive distiller
-/// answers, because waiting would not help.
+/// Asks for facts. Nobody but a model can follow instructions. Otherwise, where
+/// the day's tokens are spent, the extractive distiller answers, because waiting
+/// would not help.
 async fn distil(
     look: &Look<'_>,
     strategy: ExtractionStrategy,
