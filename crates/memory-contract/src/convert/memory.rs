@@ -185,10 +185,7 @@ pub fn memory_filter_from(filter: Option<proto::MemoryFilter>) -> Result<MemoryF
             topics: topics_from("topics", topics)?,
             entities: entities_from("entities", entities)?,
             thread: check::optional_uuid("thread_id", &thread_id)?.map(Into::into),
-            origins: origins
-                .into_iter()
-                .map(|origin| origin_from("origins", origin))
-                .collect::<Result<_, _>>()?,
+            origins: origins_from("origins", &origins)?,
             after,
             before,
             superseded: include_superseded,
@@ -258,6 +255,24 @@ fn type_from(field: &str, number: i32) -> Result<Option<MemoryType>, Invalid> {
             "must be MEMORY_TYPE_SEMANTIC or _EPISODIC",
         )),
     }
+}
+
+/// Each once, in the order of the caller.
+fn origins_from(field: &str, origins: &[i32]) -> Result<Vec<MemoryOrigin>, Invalid> {
+    if origins.len() > limits::ORIGINS {
+        return Err(Invalid::new(
+            field,
+            format!("must be at most {}", limits::ORIGINS),
+        ));
+    }
+    let mut read = Vec::new();
+    for origin in origins {
+        let origin = origin_from(field, *origin)?;
+        if !read.contains(&origin) {
+            read.push(origin);
+        }
+    }
+    Ok(read)
 }
 
 fn origin_from(field: &str, number: i32) -> Result<MemoryOrigin, Invalid> {
