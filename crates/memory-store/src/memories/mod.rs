@@ -10,9 +10,10 @@ mod write;
 
 use memory_contract::{Memory, MemoryId, ThreadId};
 use serde_json::{Value, json};
+use tokio_postgres::Row;
 use uuid::Uuid;
 
-use crate::{Revision, Store, StoreError, words};
+use crate::{Revision, Store, StoreError, rows::column, words};
 
 pub use extract::{Extracted, Extraction, Fact};
 pub use forget::{Forget, Forgotten};
@@ -48,12 +49,15 @@ impl Store {
     }
 }
 
-/// What the index has learnt of memories has no thread.
-fn revision(change: Option<i64>) -> Revision {
-    Revision {
-        thread: ThreadId::from(Uuid::nil()),
+/// Reads a change from the columns `queue, revision`. The queue is one user's, and
+/// stands in the thread's place; nothing has to be waited for where there is none.
+fn revision(row: &Row, first: usize) -> Result<Revision, StoreError> {
+    let queue: Option<Uuid> = column(row, first)?;
+    let change: Option<i64> = column(row, first + 1)?;
+    Ok(Revision {
+        thread: ThreadId::from(queue.unwrap_or_default()),
         change: change.unwrap_or_default(),
-    }
+    })
 }
 
 /// A memory as the functions of `V15__memories.sql` take it.

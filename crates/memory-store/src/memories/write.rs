@@ -5,6 +5,7 @@ use memory_contract::{
 };
 use serde_json::Value;
 use tokio_postgres::{Row, types::Json};
+use uuid::Uuid;
 
 use super::{Item, item_of, revision, rows};
 use crate::{
@@ -94,7 +95,7 @@ impl Store {
         ];
         let found = self.pool.call(query!("memories/add"), params).await?;
         let mut added = Vec::with_capacity(found.len());
-        let mut newest = None;
+        let mut newest: Option<Revision> = None;
         for row in &found {
             match column(row, 0)? {
                 "ok" => {}
@@ -106,15 +107,21 @@ impl Store {
                 }
                 other => return Err(unknown_status(other)),
             }
-            newest = newest.max(column::<Option<i64>>(row, 4)?);
+            let revision = revision(row, 4)?;
+            if newest.is_none_or(|newest| newest.change < revision.change) {
+                newest = Some(revision);
+            }
             added.push(AddedMemory {
-                memory: rows::memory(row, 5)?,
+                memory: rows::memory(row, 6)?,
                 created: column(row, 3)?,
             });
         }
         Ok(AddedMemories {
             memories: added,
-            revision: revision(newest),
+            revision: newest.unwrap_or(Revision {
+                thread: ThreadId::from(Uuid::nil()),
+                change: 0,
+            }),
         })
     }
 
@@ -161,8 +168,8 @@ impl Store {
         let row = only(self.pool.call(query!("memories/update"), params).await?)?;
         match column(&row, 0)? {
             "ok" => Ok(ChangedMemory {
-                memory: rows::memory(&row, 3)?,
-                revision: revision(column(&row, 2)?),
+                memory: rows::memory(&row, 4)?,
+                revision: revision(&row, 2)?,
             }),
             "memory_not_found" => Err(StoreError::MemoryNotFound),
             "changed" => Err(StoreError::MemoryChanged),
@@ -202,9 +209,9 @@ impl Store {
         };
         match (status, found.as_slice()) {
             ("ok", [newer, older]) => Ok(SupersededMemory {
-                memory: rows::memory(newer, 3)?,
-                superseded: rows::memory(older, 3)?,
-                revision: revision(column(older, 2)?),
+                memory: rows::memory(newer, 4)?,
+                superseded: rows::memory(older, 4)?,
+                revision: revision(older, 2)?,
             }),
             ("memory_not_found", _) => Err(StoreError::MemoryNotFound),
             ("changed", _) => Err(StoreError::MemoryChanged),
@@ -231,7 +238,7 @@ impl Store {
         let row = only(self.pool.call(query!("memories/delete"), params).await?)?;
         Ok(DeletedMemory {
             deleted: column(&row, 0)?,
-            revision: revision(column(&row, 1)?),
+            revision: revision(&row, 1)?,
         })
     }
 }
