@@ -42,6 +42,7 @@ const WRITE: &[(&str, &str)] = &[
     ("AdminService", "Reindex"),
     ("FileService", "RegisterFile"),
     ("MemoryService", "AddMemories"),
+    ("MemoryService", "ImportMemories"),
     ("MemoryService", "SupersedeMemory"),
     ("MemoryService", "UpdateMemory"),
     ("MessageService", "AppendMessages"),

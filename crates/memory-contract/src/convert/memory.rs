@@ -21,6 +21,17 @@ pub fn memories_from(
     field: &str,
     inputs: Vec<proto::MemoryInput>,
 ) -> Result<Vec<NewMemory>, InvalidFields> {
+    all_of(field, inputs, |field, input| {
+        memory_from(field, Some(input))
+    })
+}
+
+/// Reads 1 to 100 of something, each with its path.
+pub(super) fn all_of<T, M>(
+    field: &str,
+    inputs: Vec<T>,
+    read: impl Fn(&str, T) -> Result<M, InvalidFields>,
+) -> Result<Vec<M>, InvalidFields> {
     if inputs.is_empty() || inputs.len() > limits::MEMORIES {
         let problem = format!("must be 1 to {}, are {}", limits::MEMORIES, inputs.len());
         return Err(Invalid::new(field, problem).into());
@@ -28,7 +39,7 @@ pub fn memories_from(
     let mut memories = Vec::with_capacity(inputs.len());
     let mut invalid = Vec::new();
     for (index, input) in inputs.into_iter().enumerate() {
-        match memory_from(&format!("{field}[{index}]"), Some(input)) {
+        match read(&format!("{field}[{index}]"), input) {
             Ok(memory) => memories.push(memory),
             Err(InvalidFields(problems)) => invalid.extend(problems),
         }
@@ -51,7 +62,15 @@ pub fn memory_from(
     field: &str,
     input: Option<proto::MemoryInput>,
 ) -> Result<NewMemory, InvalidFields> {
-    let Some(proto::MemoryInput {
+    let input = input.ok_or_else(|| Invalid::missing(field))?;
+    memory_of(input).map_err(|InvalidFields(problems)| {
+        let problems = problems.into_iter();
+        InvalidFields(problems.map(|invalid| invalid.within(field)).collect())
+    })
+}
+
+pub(super) fn memory_of(input: proto::MemoryInput) -> Result<NewMemory, InvalidFields> {
+    let proto::MemoryInput {
         record_id,
         text,
         r#type,
@@ -60,10 +79,7 @@ pub fn memory_from(
         event_time,
         source_message_ids,
         pinned,
-    }) = input
-    else {
-        return Err(Invalid::missing(field).into());
-    };
+    } = input;
     let record = check::text("record_id", record_id, limits::RECORD_ID_CHARS);
     let text = text_from("text", text);
     let kind = type_from("type", r#type);
@@ -94,10 +110,7 @@ pub fn memory_from(
                 event.err(),
                 sources.err(),
             ];
-            let problems = problems.into_iter().flatten();
-            Err(InvalidFields(
-                problems.map(|invalid| invalid.within(field)).collect(),
-            ))
+            Err(InvalidFields(problems.into_iter().flatten().collect()))
         }
     }
 }
@@ -275,7 +288,7 @@ fn origins_from(field: &str, origins: &[i32]) -> Result<Vec<MemoryOrigin>, Inval
     Ok(read)
 }
 
-fn origin_from(field: &str, number: i32) -> Result<MemoryOrigin, Invalid> {
+pub(super) fn origin_from(field: &str, number: i32) -> Result<MemoryOrigin, Invalid> {
     match proto::MemoryOrigin::try_from(number) {
         Ok(proto::MemoryOrigin::Caller) => Ok(MemoryOrigin::Caller),
         Ok(proto::MemoryOrigin::WorkingMemory) => Ok(MemoryOrigin::WorkingMemory),

@@ -5,6 +5,7 @@ mod forget;
 mod indexing;
 mod read;
 mod rows;
+mod transfer;
 mod uses;
 mod write;
 
@@ -19,6 +20,7 @@ pub use extract::{Extracted, Extraction, Fact};
 pub use forget::{Forget, Forgotten};
 pub use indexing::MemoryRecord;
 pub use read::{MemoryMatch, MemoryWithHistory};
+pub use transfer::{ImportedMemories, ImportedMemory, MemoryPlace};
 pub(crate) use uses::Uses;
 pub use write::{AddedMemories, AddedMemory, ChangedMemory, DeletedMemory, SupersededMemory};
 
@@ -60,6 +62,19 @@ fn revision(row: &Row, first: usize) -> Result<Revision, StoreError> {
     })
 }
 
+/// The one that comes later.
+fn newer(one: Revision, other: Revision) -> Revision {
+    match one.change < other.change {
+        true => other,
+        false => one,
+    }
+}
+
+/// Microseconds since 1970.
+fn micros(time: time::OffsetDateTime) -> i64 {
+    i64::try_from(time.unix_timestamp_nanos() / 1_000).unwrap_or_default()
+}
+
 /// A memory as the functions of `V15__memories.sql` take it.
 struct Item<'a> {
     id: MemoryId,
@@ -76,9 +91,6 @@ struct Item<'a> {
 
 impl Item<'_> {
     fn json(&self) -> Value {
-        let micros = |time: time::OffsetDateTime| {
-            i64::try_from(time.unix_timestamp_nanos() / 1_000).unwrap_or_default()
-        };
         json!({
             "id": self.id.uuid(),
             "record": self.record,

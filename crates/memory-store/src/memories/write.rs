@@ -5,9 +5,8 @@ use memory_contract::{
 };
 use serde_json::Value;
 use tokio_postgres::{Row, types::Json};
-use uuid::Uuid;
 
-use super::{Item, item_of, revision, rows};
+use super::{Item, item_of, newer, revision, rows};
 use crate::{
     Revision, Scope, Store, StoreError,
     query::{Params, query},
@@ -95,7 +94,7 @@ impl Store {
         ];
         let found = self.pool.call(query!("memories/add"), params).await?;
         let mut added = Vec::with_capacity(found.len());
-        let mut newest: Option<Revision> = None;
+        let mut newest = Revision::none();
         for row in &found {
             match column(row, 0)? {
                 "ok" => {}
@@ -107,10 +106,7 @@ impl Store {
                 }
                 other => return Err(unknown_status(other)),
             }
-            let revision = revision(row, 4)?;
-            if newest.is_none_or(|newest| newest.change < revision.change) {
-                newest = Some(revision);
-            }
+            newest = newer(newest, revision(row, 4)?);
             added.push(AddedMemory {
                 memory: rows::memory(row, 6)?,
                 created: column(row, 3)?,
@@ -118,10 +114,7 @@ impl Store {
         }
         Ok(AddedMemories {
             memories: added,
-            revision: newest.unwrap_or(Revision {
-                thread: ThreadId::from(Uuid::nil()),
-                change: 0,
-            }),
+            revision: newest,
         })
     }
 
@@ -288,7 +281,7 @@ fn changed(memory: &Memory, change: &MemoryChange) -> Memory {
 }
 
 /// The lexeme by which text search finds a user's memories.
-fn scope_of(tenant: &TenantId, owner: &MemoryOwner) -> String {
+pub(super) fn scope_of(tenant: &TenantId, owner: &MemoryOwner) -> String {
     words::user_lexeme(tenant, &owner.app, &owner.user)
 }
 

@@ -3,6 +3,7 @@
 mod erasing;
 mod queues;
 mod records;
+mod transfer;
 
 use std::{collections::HashSet, time::Duration};
 
