@@ -62,7 +62,7 @@ async fn a_memory_comes_with_its_times_and_links_and_only_once() {
     );
     assert_eq!(first.memories[1].memory.thread, None, "another user's");
     let found = world.store.get_memory(&world.tenant, successor).await;
-    assert_eq!(found.unwrap().superseded, [there.clone()]);
+    assert_eq!(found.unwrap().superseded, std::slice::from_ref(there));
 
     let again = world.import("ada", &all).await;
     assert!(again.memories.iter().all(|imported| !imported.created));
