@@ -165,6 +165,10 @@ fn bad_requests() -> HashMap<&'static str, (Value, &'static str)> {
             "MemoryService/AddMemories",
             (json!({"app_id": "a", "memories": []}), "memories"),
         ),
+        (
+            "MemoryService/ImportMemories",
+            (json!({"app_id": "a", "memories": []}), "memories"),
+        ),
         ("MemoryService/GetMemory", (json!({}), "memory_id")),
         (
             "MemoryService/ListMemories",

@@ -23,7 +23,7 @@ trials![
 ];
 
 /// What only answers have: in a request it is ignored, as the contract says.
-const IGNORED: [&str; 11] = [
+const IGNORED: [&str; 16] = [
     "file.file.",
     "files[0].file.",
     "RegisterFile file.transfer_method",
@@ -35,6 +35,11 @@ const IGNORED: [&str; 11] = [
     "AppendIteration iteration.number",
     "AppendIteration iteration.attempt",
     "AppendIteration iteration.create_time",
+    "ImportMemories memories[0].app_id",
+    "ImportMemories memories[0].user_id",
+    "ImportMemories memories[0].update_time",
+    "ImportMemories memories[0].persist_time",
+    "ImportMemories memories[0].etag",
 ];
 
 /// What UpdateMemory may change: the mask names it, and nothing else is looked at.
@@ -144,9 +149,10 @@ fn around(first: &FieldDescriptor, rest: &[FieldDescriptor]) -> DynamicMessage {
         "PlanStep" => json!({"step_id": "s", "title": "t"}),
         "UpdatePlanStepRequest" => json!({"thread_id": id, "step_id": "s", "status": 3}),
         "Iteration" => json!({"action": "a"}),
-        "Memory" => json!({"memory_id": id, "text": "t"}),
+        "Memory" => json!({"memory_id": id, "text": "t", "origin": 1}),
         "MemoryInput" => json!({"text": "t"}),
         "SearchMemoriesRequest" => json!({"app_id": "a", "query": "q"}),
+        "ImportMemoriesRequest" => json!({"app_id": "a"}),
         "ForgetMemoriesRequest" => json!({"app_id": "a", "max_count": 5}),
         "UpdateMemoryRequest" => {
             let mask = below.filter(|field| *field != "memory_id");

@@ -19,14 +19,18 @@ mod session;
 mod size;
 mod working;
 
-pub use checksum::{ExportChecksum, ExportedThread, UnitDigest, app_policy_digest, file_digest};
+pub use checksum::{
+    ExportChecksum, ExportedThread, UnitDigest, app_policy_digest, file_digest, memory_digest,
+    plan_digest,
+};
 pub use convert::{
     duration, duration_in, file_location_from, file_ref_from, filter_from, iteration_from,
     key_scopes_from, memories_from, memory_change_from, memory_filter_from, memory_from,
     new_file_from, new_messages_from, node_parent_from, node_turn_from, object_from,
-    optional_float, plan_from, policy_from, scope_from, session_from, step_status_from, timestamp,
-    timestamp_of, to_struct, transfer_method_from, user_parts_from, working_context_from,
-    working_data_from, working_messages_from, working_records_from,
+    optional_float, plan_from, policy_from, scope_from, session_from, step_status_from,
+    stored_memories_from, timestamp, timestamp_of, to_struct, transfer_method_from,
+    user_parts_from, working_context_from, working_data_from, working_messages_from,
+    working_records_from,
 };
 pub use domain::{
     AppendedMessage, Branch, FileLocation, FileRef, FileType, Message, MessageFilter, NewMessage,

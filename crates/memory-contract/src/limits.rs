@@ -196,6 +196,8 @@ pub const TOPIC_CHARS: usize = 64;
 pub const ENTITIES: usize = 16;
 /// Characters in an entity.
 pub const ENTITY_CHARS: usize = 128;
+/// Origins in a filter.
+pub const ORIGINS: usize = 16;
 /// Messages that a memory was made of.
 pub const MEMORY_SOURCES: usize = 32;
 /// Memories in one request.

@@ -66,7 +66,7 @@ CREATE TABLE recollect.memory_sources (
 CREATE INDEX memory_sources_by_message ON recollect.memory_sources (tenant_id, thread_id, message_id);
 
 -- What the index has to learn may be about a memory: message_id has its id then,
--- and thread_id is nil.
+-- and thread_id is the queue of its user (memory_queue).
 ALTER TABLE recollect.outbox
     ADD COLUMN kind text NOT NULL DEFAULT 'message' CHECK (kind IN ('message', 'memory'));
 
@@ -131,42 +131,96 @@ LANGUAGE sql STABLE AS $$
                  ORDER BY s.ordinal)
 $$;
 
+-- Names the queue in which a user's memories wait for the index, as a thread's id
+-- names that of its messages. So nobody waits for another user's.
+CREATE FUNCTION recollect.memory_queue(p_tenant text, p_app text, p_user text)
+RETURNS uuid
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT md5('memories' || chr(1) || p_tenant || chr(1) || p_app || chr(1) || p_user)::uuid
+$$;
+
 -- Tells the index of a memory.
-CREATE FUNCTION recollect.queue_memory(p_tenant text, p_memory uuid, p_op text)
+CREATE FUNCTION recollect.queue_memory(p_tenant text, p_app text, p_user text, p_memory uuid, p_op text)
 RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
     v_revision bigint;
 BEGIN
     INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op, kind)
-    VALUES (p_tenant, '00000000-0000-0000-0000-000000000000', p_memory, 0, p_op, 'memory')
+    VALUES (p_tenant, recollect.memory_queue(p_tenant, p_app, p_user), p_memory, 0, p_op, 'memory')
     RETURNING id INTO v_revision;
     RETURN v_revision;
 END;
 $$;
 
--- Erases memories with their index entries. A chain of memories that superseded
--- each other closes over those that go.
-CREATE FUNCTION recollect.erase_memories(p_tenant text, p_memories uuid[])
+-- The last change of memories of a user that the index has yet to learn; null:
+-- none. A retry waits for what the first try has queued.
+CREATE FUNCTION recollect.queued_revision(p_tenant text, p_app text, p_user text, p_memories uuid[])
 RETURNS bigint
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (
+        SELECT max(o.id) FROM recollect.outbox o
+        WHERE o.tenant_id = p_tenant AND o.thread_id = recollect.memory_queue(p_tenant, p_app, p_user)
+            AND o.message_id = ANY (p_memories) AND o.kind = 'memory');
+END;
+$$;
+
+-- Erases memories with their index entries. A chain of memories that superseded
+-- each other closes over those that go. The caller holds lock_memories of whose
+-- they are.
+CREATE FUNCTION recollect.erase_memories(
+    p_tenant text, p_memories uuid[],
+    -- One user's queue, and the last change in it.
+    OUT queue uuid, OUT revision bigint
+)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
-DECLARE
-    v_revision bigint;
 BEGIN
-    UPDATE recollect.memories o
-    SET superseded_by = CASE WHEN g.superseded_by = ANY (p_memories) THEN NULL ELSE g.superseded_by END
-    FROM recollect.memories g
-    WHERE o.tenant_id = p_tenant AND o.superseded_by = ANY (p_memories)
-        AND g.tenant_id = p_tenant AND g.memory_id = o.superseded_by;
+    -- In the order in which the indexer stamps them, so that neither waits for the
+    -- other.
+    PERFORM FROM recollect.memories m
+    WHERE m.tenant_id = p_tenant AND (m.memory_id = ANY (p_memories) OR m.superseded_by = ANY (p_memories))
+    ORDER BY m.memory_id
+    FOR UPDATE;
+    WITH RECURSIVE chain (memory_id, superseded_by) AS (
+        SELECT m.memory_id, m.superseded_by FROM recollect.memories m
+        WHERE m.tenant_id = p_tenant AND m.superseded_by = ANY (p_memories) AND m.memory_id <> ALL (p_memories)
+        UNION
+        SELECT chain.memory_id, m.superseded_by
+        FROM chain
+        JOIN recollect.memories m ON m.tenant_id = p_tenant AND m.memory_id = chain.superseded_by
+        WHERE chain.superseded_by = ANY (p_memories)
+    )
+    UPDATE recollect.memories m
+    SET superseded_by = chain.superseded_by
+    FROM chain
+    WHERE m.tenant_id = p_tenant AND m.memory_id = chain.memory_id
+        -- The first one that stays, or none.
+        AND (chain.superseded_by = ANY (p_memories)) IS NOT TRUE;
     DELETE FROM recollect.memory_sources s WHERE s.tenant_id = p_tenant AND s.memory_id = ANY (p_memories);
-    DELETE FROM recollect.memories m WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (p_memories);
-    -- Not what a worker has claimed: if it dies, its replay finds the memory gone.
-    DELETE FROM recollect.outbox o
-    WHERE o.tenant_id = p_tenant AND o.thread_id = '00000000-0000-0000-0000-000000000000'
-        AND o.message_id = ANY (p_memories) AND o.kind = 'memory' AND o.lease_id IS NULL;
-    SELECT max(recollect.queue_memory(p_tenant, u.id, 'delete')) INTO v_revision FROM unnest(p_memories) AS u (id);
-    RETURN v_revision;
+    WITH gone AS (
+        DELETE FROM recollect.memories m
+        WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (p_memories)
+        RETURNING m.memory_id, recollect.memory_queue(p_tenant, m.app_id, m.user_id) AS queue
+    ),
+    unqueued AS (
+        -- Not what a worker has claimed: if it dies, its replay finds the memory
+        -- gone.
+        DELETE FROM recollect.outbox o
+        USING gone
+        WHERE o.tenant_id = p_tenant AND o.thread_id = gone.queue AND o.message_id = gone.memory_id
+            AND o.kind = 'memory' AND o.lease_id IS NULL
+    ),
+    queued AS (
+        INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op, kind)
+        SELECT p_tenant, gone.queue, gone.memory_id, 0, 'delete', 'memory' FROM gone
+        RETURNING thread_id, id
+    )
+    SELECT queued.thread_id, queued.id INTO queue, revision
+    FROM queued
+    ORDER BY queued.id DESC
+    LIMIT 1;
 END;
 $$;
 
@@ -207,6 +261,39 @@ BEGIN
 END;
 $$;
 
+-- Notes messages as sources of a memory, and keeps the 32 that were noted last.
+CREATE FUNCTION recollect.add_sources(p_tenant text, p_memory uuid, p_sources uuid[])
+RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO recollect.memory_sources (tenant_id, memory_id, message_id, thread_id)
+    SELECT p_tenant, p_memory, m.message_id, m.thread_id
+    FROM unnest(p_sources) WITH ORDINALITY AS u (id, place)
+    JOIN recollect.messages m ON m.tenant_id = p_tenant AND m.message_id = u.id
+    ORDER BY u.place
+    ON CONFLICT DO NOTHING;
+    DELETE FROM recollect.memory_sources s
+    WHERE s.tenant_id = p_tenant AND s.memory_id = p_memory
+        AND s.ordinal <= (
+            SELECT l.ordinal FROM recollect.memory_sources l
+            WHERE l.tenant_id = p_tenant AND l.memory_id = p_memory
+            ORDER BY l.ordinal DESC
+            OFFSET 32 LIMIT 1);
+END;
+$$;
+
+-- When something that messages prove began to hold: when it was first said.
+CREATE FUNCTION recollect.held_since(p_tenant text, p_sources uuid[])
+RETURNS timestamptz
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN COALESCE(
+        (SELECT min(m.said_at) FROM recollect.messages m
+         WHERE m.tenant_id = p_tenant AND m.message_id = ANY (p_sources)),
+        clock_timestamp());
+END;
+$$;
+
 -- Stores one memory of a user, or finds it by its record or its text. The caller
 -- holds lock_memories.
 --
@@ -229,12 +316,18 @@ DECLARE
     v_event timestamptz := recollect.time_of((p_item ->> 'event')::bigint);
     v_words tsvector := strip(to_tsvector('pg_catalog.english', p_item ->> 'words'))
         || array_to_tsvector(ARRAY[p_scope]);
+    v_thread uuid := COALESCE(p_thread, (
+        SELECT m.thread_id FROM recollect.messages m
+        WHERE m.tenant_id = p_tenant AND m.message_id = v_sources[1]));
     v_known recollect.memories;
     v_same recollect.memories;
+    -- Whether the record says something else now.
+    v_anew boolean := false;
 BEGIN
     -- Again where somebody erases meanwhile what was found.
     LOOP
         created := false;
+        v_anew := false;
         v_known := NULL;
         IF v_record <> '' THEN
             SELECT m.* INTO v_known FROM recollect.memories m
@@ -253,41 +346,45 @@ BEGIN
             SET valid_until = clock_timestamp(), superseded_by = v_same.memory_id, version = version + 1,
                 updated_at = clock_timestamp()
             WHERE tenant_id = p_tenant AND memory_id = v_known.memory_id;
-            revision := recollect.queue_memory(p_tenant, v_known.memory_id, 'upsert');
+            revision := recollect.queue_memory(p_tenant, p_app, p_user, v_known.memory_id, 'upsert');
             v_known := NULL;
+        END IF;
+        IF v_record <> '' AND v_known.memory_id IS NULL AND v_same.record_id = '' THEN
+            -- What is known becomes the record's.
+            v_known := v_same;
         END IF;
 
         IF v_known.memory_id IS NOT NULL THEN
             memory := v_known;
-            IF (v_known.text, v_known.type, v_known.topics, v_known.entities, v_known.pinned)
+            v_anew := v_known.content_hash <> v_hash;
+            IF (v_known.record_id, v_known.text, v_known.type, v_known.topics, v_known.entities, v_known.pinned)
                     IS DISTINCT FROM
-                    (p_item ->> 'text', p_item ->> 'type', v_topics, v_entities, (p_item ->> 'pinned')::boolean)
+                    (v_record, p_item ->> 'text', p_item ->> 'type', v_topics, v_entities,
+                     (p_item ->> 'pinned')::boolean)
                 OR v_known.event_time IS DISTINCT FROM v_event
+                OR (v_known.origin = 'extracted' AND p_origin <> 'extracted')
             THEN
                 UPDATE recollect.memories
                 SET text = p_item ->> 'text', words = v_words, content_hash = v_hash, type = p_item ->> 'type',
-                    topics = v_topics, entities = v_entities, event_time = v_event,
+                    topics = v_topics, entities = v_entities, event_time = v_event, record_id = v_record,
                     pinned = (p_item ->> 'pinned')::boolean,
+                    thread_id = CASE WHEN v_anew THEN COALESCE(v_thread, thread_id) ELSE thread_id END,
+                    valid_from = CASE WHEN v_anew THEN recollect.held_since(p_tenant, v_sources) ELSE valid_from END,
                     origin = CASE WHEN origin = 'extracted' THEN p_origin ELSE origin END,
                     version = version + 1, persisted_at = NULL, updated_at = clock_timestamp()
                 WHERE tenant_id = p_tenant AND memory_id = v_known.memory_id
                 RETURNING * INTO memory;
-                revision := recollect.queue_memory(p_tenant, v_known.memory_id, 'upsert');
+                revision := recollect.queue_memory(p_tenant, p_app, p_user, v_known.memory_id, 'upsert');
             END IF;
         ELSIF v_same.memory_id IS NOT NULL THEN
             memory := v_same;
-            -- What a caller has put stays also when the sources go, and is found by
-            -- the caller's id.
-            IF (v_same.origin = 'extracted' AND p_origin <> 'extracted')
-                OR (v_same.record_id = '' AND v_record <> '')
-            THEN
+            -- What a caller has put stays also when the sources go.
+            IF v_same.origin = 'extracted' AND p_origin <> 'extracted' THEN
                 UPDATE recollect.memories
-                SET origin = CASE WHEN origin = 'extracted' THEN p_origin ELSE origin END,
-                    record_id = CASE WHEN record_id = '' THEN v_record ELSE record_id END,
-                    version = version + 1, updated_at = clock_timestamp()
+                SET origin = p_origin, version = version + 1, updated_at = clock_timestamp()
                 WHERE tenant_id = p_tenant AND memory_id = v_same.memory_id
                 RETURNING * INTO memory;
-                revision := recollect.queue_memory(p_tenant, v_same.memory_id, 'upsert');
+                revision := recollect.queue_memory(p_tenant, p_app, p_user, v_same.memory_id, 'upsert');
             END IF;
         ELSE
             created := true;
@@ -296,27 +393,21 @@ BEGIN
                  record_id, thread_id, content_hash, pinned, valid_from, made_by, strategy)
             SELECT p_tenant, (p_item ->> 'id')::uuid, p_app, p_user, p_item ->> 'text', v_words, p_item ->> 'type',
                 v_topics, v_entities, v_event, p_origin, v_record,
-                COALESCE(p_thread, (SELECT m.thread_id FROM recollect.messages m
-                                    WHERE m.tenant_id = p_tenant AND m.message_id = v_sources[1])),
-                v_hash, (p_item ->> 'pinned')::boolean,
-                -- It held when it was first said.
-                COALESCE((SELECT min(m.said_at) FROM recollect.messages m
-                          WHERE m.tenant_id = p_tenant AND m.message_id = ANY (v_sources)), clock_timestamp()),
-                p_made_by, p_strategy
+                v_thread, v_hash, (p_item ->> 'pinned')::boolean,
+                recollect.held_since(p_tenant, v_sources), p_made_by, p_strategy
             RETURNING * INTO memory;
-            revision := recollect.queue_memory(p_tenant, memory.memory_id, 'upsert');
+            revision := recollect.queue_memory(p_tenant, p_app, p_user, memory.memory_id, 'upsert');
         END IF;
         EXIT WHEN memory.memory_id IS NOT NULL;
     END LOOP;
 
+    IF v_anew AND cardinality(v_sources) > 0 THEN
+        -- They prove what it said before.
+        DELETE FROM recollect.memory_sources s WHERE s.tenant_id = p_tenant AND s.memory_id = memory.memory_id;
+    END IF;
     -- More proof for what is known. What a caller has put keeps the caller's.
     IF created OR p_origin = 'extracted' AND memory.origin = 'extracted' OR v_known.memory_id IS NOT NULL THEN
-        INSERT INTO recollect.memory_sources (tenant_id, memory_id, message_id, thread_id)
-        SELECT p_tenant, memory.memory_id, m.message_id, m.thread_id
-        FROM unnest(v_sources) WITH ORDINALITY AS u (id, place)
-        JOIN recollect.messages m ON m.tenant_id = p_tenant AND m.message_id = u.id
-        ORDER BY u.place
-        ON CONFLICT DO NOTHING;
+        PERFORM recollect.add_sources(p_tenant, memory.memory_id, v_sources);
     END IF;
 END;
 $$;
@@ -355,7 +446,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_item jsonb;
     v_put record;
-    v_changes bigint := 0;
+    v_threads uuid[] := '{}';
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
     PERFORM recollect.lock_memories(p_tenant, p_app, p_user);
@@ -384,17 +475,99 @@ BEGIN
         revision := v_put.revision;
         memory := v_put.memory;
         sources := recollect.sources_of(p_tenant, memory.memory_id);
-        v_changes := v_changes + (revision IS NOT NULL)::integer;
-        IF revision IS NULL AND memory.persisted_at IS NULL THEN
-            -- A retry may wait for what the first try has queued.
-            SELECT max(o.id) INTO revision FROM recollect.outbox o
-            WHERE o.tenant_id = p_tenant AND o.thread_id = '00000000-0000-0000-0000-000000000000'
-                AND o.message_id = memory.memory_id AND o.kind = 'memory';
+        IF revision IS NOT NULL THEN
+            v_threads := v_threads || COALESCE(p_thread, memory.thread_id);
+        ELSIF memory.persisted_at IS NULL THEN
+            revision := recollect.queued_revision(p_tenant, p_app, p_user, ARRAY[memory.memory_id]);
         END IF;
         RETURN NEXT;
     END LOOP;
-    IF v_changes > 0 THEN
-        PERFORM recollect.note(p_tenant, 'add_memories', p_thread, p_app, v_changes);
+    -- Whoever watches a thread learns of what came from it.
+    PERFORM recollect.note(p_tenant, 'add_memories', u.thread_id, p_app, u.changes)
+    FROM (SELECT u.thread_id, count(*) AS changes
+          FROM unnest(v_threads) AS u (thread_id) GROUP BY u.thread_id) AS u;
+END;
+$$;
+
+-- Stores memories of one user as they were elsewhere, with their ids, times and
+-- links: all or none. What is there already, by its id, or by its text or its
+-- record where it holds, stays as it is.
+--
+-- An element of p_items is that of put_memory, with origin, thread, made_by and
+-- superseded_by, and valid_from, valid_until, created and used in microseconds
+-- since 1970; the latter and those that end in by, until and thread may be null.
+CREATE FUNCTION recollect.import_memories(
+    p_tenant text, p_actor text, p_app text, p_user text, p_scope text, p_items jsonb
+)
+RETURNS TABLE (
+    created boolean,
+    -- Sources that are no messages of the app and user here.
+    missing integer, revision bigint, memory recollect.memories, sources uuid[]
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_item jsonb;
+    v_record text;
+    v_hash bytea;
+    v_sources uuid[];
+    v_stored bigint := 0;
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
+    PERFORM recollect.lock_memories(p_tenant, p_app, p_user);
+    FOR v_item IN SELECT i.value FROM jsonb_array_elements(p_items) WITH ORDINALITY AS i (value, place) ORDER BY i.place LOOP
+        v_record := v_item ->> 'record';
+        v_hash := decode(v_item ->> 'hash', 'hex');
+        SELECT COALESCE(array_agg(m.message_id ORDER BY s.place), '{}') INTO v_sources
+        FROM jsonb_array_elements_text(v_item -> 'sources') WITH ORDINALITY AS s (id, place)
+        JOIN recollect.messages m
+            ON m.tenant_id = p_tenant AND m.message_id = s.id::uuid AND m.deleted_at IS NULL
+        JOIN recollect.threads t
+            ON t.tenant_id = p_tenant AND t.thread_id = m.thread_id AND t.app_id = p_app AND t.user_id = p_user
+            AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp());
+        missing := jsonb_array_length(v_item -> 'sources') - cardinality(v_sources);
+        revision := NULL;
+        SELECT m.* INTO memory FROM recollect.memories m
+        WHERE m.tenant_id = p_tenant AND m.memory_id = (v_item ->> 'id')::uuid;
+        created := NOT FOUND;
+        IF created AND v_item ->> 'valid_until' IS NULL THEN
+            SELECT m.* INTO memory FROM recollect.memories m
+            WHERE m.tenant_id = p_tenant AND m.app_id = p_app AND m.user_id = p_user AND m.valid_until IS NULL
+                AND (m.content_hash = v_hash OR (v_record <> '' AND m.record_id = v_record))
+            ORDER BY m.content_hash = v_hash DESC
+            LIMIT 1;
+            created := NOT FOUND;
+        END IF;
+        IF created THEN
+            INSERT INTO recollect.memories
+                (tenant_id, memory_id, app_id, user_id, text, words, type, topics, entities, event_time, origin,
+                 record_id, thread_id, content_hash, pinned, valid_from, valid_until, superseded_by, made_by,
+                 strategy, last_used_on, created_at, updated_at)
+            SELECT p_tenant, (v_item ->> 'id')::uuid, p_app, p_user, v_item ->> 'text',
+                strip(to_tsvector('pg_catalog.english', v_item ->> 'words')) || array_to_tsvector(ARRAY[p_scope]),
+                v_item ->> 'type', recollect.texts_of(v_item -> 'topics'), recollect.texts_of(v_item -> 'entities'),
+                recollect.time_of((v_item ->> 'event')::bigint), v_item ->> 'origin', v_record,
+                (SELECT t.thread_id FROM recollect.threads t
+                 WHERE t.tenant_id = p_tenant AND t.thread_id = (v_item ->> 'thread')::uuid
+                     AND t.app_id = p_app AND t.user_id = p_user),
+                v_hash, (v_item ->> 'pinned')::boolean, recollect.time_of((v_item ->> 'valid_from')::bigint),
+                recollect.time_of((v_item ->> 'valid_until')::bigint), (v_item ->> 'superseded_by')::uuid,
+                v_item ->> 'made_by', '',
+                (recollect.time_of((v_item ->> 'used')::bigint) AT TIME ZONE 'UTC')::date,
+                recollect.time_of((v_item ->> 'created')::bigint), clock_timestamp()
+            RETURNING * INTO memory;
+            PERFORM recollect.add_sources(p_tenant, memory.memory_id, v_sources);
+            revision := recollect.queue_memory(p_tenant, p_app, p_user, memory.memory_id, 'upsert');
+            v_stored := v_stored + 1;
+        ELSIF memory.persisted_at IS NULL THEN
+            revision := recollect.queued_revision(
+                p_tenant, memory.app_id, memory.user_id, ARRAY[memory.memory_id]);
+        END IF;
+        sources := recollect.sources_of(p_tenant, memory.memory_id);
+        RETURN NEXT;
+    END LOOP;
+    IF v_stored > 0 THEN
+        PERFORM recollect.note(p_tenant, 'import_memories', NULL, p_app, v_stored);
     END IF;
 END;
 $$;
@@ -446,9 +619,9 @@ BEGIN
         updated_at = clock_timestamp()
     WHERE tenant_id = p_tenant AND memory_id = p_memory
     RETURNING * INTO memory;
-    revision := recollect.queue_memory(p_tenant, p_memory, 'upsert');
+    revision := recollect.queue_memory(p_tenant, memory.app_id, memory.user_id, p_memory, 'upsert');
     sources := recollect.sources_of(p_tenant, p_memory);
-    PERFORM recollect.note(p_tenant, 'update_memory', NULL, p_memory::text, 1);
+    PERFORM recollect.note(p_tenant, 'update_memory', memory.thread_id, p_memory::text, 1);
     status := 'ok';
 END;
 $$;
@@ -516,8 +689,11 @@ BEGIN
         SET superseded_by = v_new.memory_id
         WHERE tenant_id = p_tenant AND memory_id = p_memory
         RETURNING * INTO v_old;
-        revision := recollect.queue_memory(p_tenant, p_memory, 'upsert');
-        PERFORM recollect.note(p_tenant, 'supersede_memory', NULL, p_memory::text, 1);
+        revision := recollect.queue_memory(p_tenant, v_old.app_id, v_old.user_id, p_memory, 'upsert');
+        PERFORM recollect.note(p_tenant, 'supersede_memory', v_old.thread_id, p_memory::text, 1);
+    ELSE
+        revision := recollect.queued_revision(
+            p_tenant, v_old.app_id, v_old.user_id, ARRAY[p_memory, v_new.memory_id]);
     END IF;
     status := 'ok';
     memory := v_new;
@@ -531,27 +707,31 @@ $$;
 
 -- Erases a memory.
 CREATE FUNCTION recollect.delete_memory(
-    p_tenant text, p_actor text, p_memory uuid, OUT deleted boolean, OUT revision bigint
+    p_tenant text, p_actor text, p_memory uuid, OUT deleted boolean, OUT queue uuid, OUT revision bigint
 )
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
+DECLARE
+    v_thread uuid;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
     PERFORM recollect.lock_memories(p_tenant, m.app_id, m.user_id)
     FROM recollect.memories m
     WHERE m.tenant_id = p_tenant AND m.memory_id = p_memory;
-    PERFORM FROM recollect.memories m WHERE m.tenant_id = p_tenant AND m.memory_id = p_memory FOR UPDATE;
+    SELECT m.thread_id INTO v_thread FROM recollect.memories m
+    WHERE m.tenant_id = p_tenant AND m.memory_id = p_memory;
     deleted := FOUND;
     IF deleted THEN
-        revision := recollect.erase_memories(p_tenant, ARRAY[p_memory]);
-        PERFORM recollect.note(p_tenant, 'delete_memory', NULL, p_memory::text, 1);
+        SELECT e.queue, e.revision INTO queue, revision
+        FROM recollect.erase_memories(p_tenant, ARRAY[p_memory]) AS e;
+        PERFORM recollect.note(p_tenant, 'delete_memory', v_thread, p_memory::text, 1);
     END IF;
 END;
 $$;
 
 -- Forgets memories of an app by age, by time without use and by number, those
--- used longest ago first, at most p_limit; or only tells which. Null does not
--- bound. After those that are told comes one row without a memory, which has the
+-- used longest ago first, at most p_limit of 256 users; or only tells which. Null
+-- does not bound. After those that are told comes one row without a memory, which has the
 -- numbers.
 CREATE FUNCTION recollect.forget_memories(
     p_tenant text, p_actor text, p_app text, p_user text, p_all_users boolean,
@@ -564,6 +744,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_full text[] := '{}';
     v_memories uuid[];
+    v_users text[];
     v_told recollect.memories;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
@@ -575,43 +756,54 @@ BEGIN
               HAVING count(*) > p_max_count) AS u;
     END IF;
     WITH own AS (
-        SELECT m.memory_id, m.user_id, m.ordinal, m.pinned, m.created_at,
+        SELECT m.memory_id, m.user_id, m.ordinal, m.pinned, m.created_at, m.valid_until IS NULL AS holds,
             -- A day's use counts to the day's end.
             COALESCE((m.last_used_on + 1)::timestamp AT TIME ZONE 'UTC', m.created_at) AS used_at
         FROM recollect.memories m
         WHERE m.tenant_id = p_tenant AND m.app_id = p_app AND (p_all_users OR m.user_id = p_user)
     ),
-    -- Pinned ones stay, so they take their places first.
+    -- Pinned ones stay, so they take their places first; what holds no more has the
+    -- last ones.
     placed AS (
         SELECT own.memory_id,
-            row_number() OVER (PARTITION BY own.user_id ORDER BY own.pinned DESC, own.used_at DESC, own.ordinal DESC)
-                AS place
+            row_number() OVER (
+                PARTITION BY own.user_id
+                ORDER BY own.pinned DESC, own.holds DESC, own.used_at DESC, own.ordinal DESC) AS place
         FROM own
         WHERE own.user_id = ANY (v_full)
     ),
     chosen AS (
-        SELECT own.memory_id, own.used_at, own.ordinal
+        SELECT own.memory_id, own.user_id, row_number() OVER (ORDER BY own.used_at, own.ordinal) AS place
         FROM own
         LEFT JOIN placed ON placed.memory_id = own.memory_id
         WHERE NOT own.pinned
             AND (own.created_at < clock_timestamp() - make_interval(secs => p_max_age)
                 OR own.used_at < clock_timestamp() - make_interval(secs => p_max_inactivity)
                 OR placed.place > p_max_count)
-        ORDER BY own.used_at, own.ordinal
+        ORDER BY place
         LIMIT p_limit + 1
+    ),
+    -- Each is locked, and the locks of a transaction are not unbounded.
+    users AS (
+        SELECT chosen.user_id FROM chosen GROUP BY chosen.user_id ORDER BY min(chosen.place) LIMIT 256
     )
-    SELECT array_agg(chosen.memory_id ORDER BY chosen.used_at, chosen.ordinal) INTO v_memories FROM chosen;
+    SELECT array_agg(chosen.memory_id ORDER BY chosen.place) FILTER (WHERE kept.user_id IS NOT NULL),
+        array_agg(DISTINCT kept.user_id), COALESCE(bool_or(kept.user_id IS NULL), false)
+    INTO v_memories, v_users, more
+    FROM chosen
+    LEFT JOIN users AS kept ON kept.user_id = chosen.user_id;
     v_memories := COALESCE(v_memories, '{}');
-    more := cardinality(v_memories) > p_limit;
+    more := more OR cardinality(v_memories) > p_limit;
     v_memories := v_memories[1:p_limit];
     IF NOT p_dry_run THEN
-        -- One that somebody is changing is in use.
-        SELECT COALESCE(array_agg(kept.memory_id ORDER BY kept.place), '{}') INTO v_memories
-        FROM (SELECT m.memory_id, array_position(v_memories, m.memory_id) AS place
-              FROM recollect.memories m
-              WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_memories) AND NOT m.pinned
-              ORDER BY m.memory_id
-              FOR UPDATE SKIP LOCKED) AS kept;
+        -- In order, so that two cannot wait in a circle.
+        PERFORM recollect.lock_memories(p_tenant, p_app, u.user_id)
+        FROM (SELECT u.user_id FROM unnest(v_users) AS u (user_id)
+              WHERE u.user_id IS NOT NULL ORDER BY u.user_id OFFSET 0) AS u;
+        -- Somebody may have pinned or erased some meanwhile.
+        SELECT COALESCE(array_agg(m.memory_id ORDER BY u.place), '{}') INTO v_memories
+        FROM unnest(v_memories) WITH ORDINALITY AS u (id, place)
+        JOIN recollect.memories m ON m.tenant_id = p_tenant AND m.memory_id = u.id AND NOT m.pinned;
     END IF;
     forgotten := cardinality(v_memories);
     FOR v_told IN
@@ -667,9 +859,10 @@ $$;
 CREATE FUNCTION recollect.extract_memories(
     p_tenant text, p_actor text, p_thread uuid, p_from bigint, p_to bigint, p_facts jsonb, p_made_by text,
     p_strategy text,
-    -- ok, thread_not_found, or moved (the thread does not stand at p_from).
+    -- ok, thread_not_found, or moved (the thread does not stand at p_from, or has
+    -- not come to p_to).
     OUT status text, OUT stored bigint, OUT known bigint, OUT dropped bigint, OUT superseded bigint,
-    OUT revision bigint
+    OUT queue uuid, OUT revision bigint
 )
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -682,20 +875,21 @@ DECLARE
     v_put record;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
-    SELECT t.app_id, t.user_id, t.scope, t.extract_seq INTO v_thread
+    SELECT t.app_id, t.user_id, t.scope, t.extract_seq, t.last_seq INTO v_thread
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
     FOR NO KEY UPDATE;
     status := CASE
         WHEN NOT FOUND THEN 'thread_not_found'
-        WHEN v_thread.extract_seq <> p_from THEN 'moved'
+        WHEN v_thread.extract_seq <> p_from OR p_to NOT BETWEEN p_from AND v_thread.last_seq THEN 'moved'
         ELSE 'ok'
     END;
     IF status <> 'ok' THEN
         RETURN;
     END IF;
     PERFORM recollect.lock_memories(p_tenant, v_thread.app_id, v_thread.user_id);
+    queue := recollect.memory_queue(p_tenant, v_thread.app_id, v_thread.user_id);
     SELECT l.lexeme INTO STRICT v_scope
     FROM unnest(tsvector_to_array(v_thread.scope)) AS l (lexeme)
     WHERE l.lexeme LIKE '~u%';
@@ -725,7 +919,8 @@ BEGIN
             p_tenant, v_thread.app_id, v_thread.user_id, recollect.texts_of(v_fact -> 'supersedes')::uuid[],
             (v_put.memory).memory_id, false) AS e;
         superseded := superseded + cardinality(v_ended);
-        SELECT GREATEST(revision, v_put.revision, max(recollect.queue_memory(p_tenant, u.id, 'upsert')))
+        SELECT GREATEST(revision, v_put.revision,
+            max(recollect.queue_memory(p_tenant, v_thread.app_id, v_thread.user_id, u.id, 'upsert')))
         INTO revision
         FROM unnest(v_ended) AS u (id);
     END LOOP;

@@ -61,7 +61,8 @@ pub use ledger::{
 };
 pub use memories::{
     AddedMemories, AddedMemory, ChangedMemory, DeletedMemory, Extracted, Extraction, Fact, Forget,
-    Forgotten, MemoryMatch, MemoryRecord, MemoryWithHistory, SupersededMemory, Unextracted,
+    Forgotten, ImportedMemories, ImportedMemory, MemoryMatch, MemoryPlace, MemoryRecord,
+    MemoryWithHistory, SupersededMemory, Unextracted,
 };
 pub use message::{History, HistoryQuery, MessageQuery, Order};
 pub use migrate::{MigrationReport, migrate};

@@ -65,7 +65,7 @@ pub struct Job {
     pub id: i64,
     /// Whose it is.
     pub tenant: TenantId,
-    /// The thread; nil for a memory.
+    /// The thread; for a memory a name of its user's queue.
     pub thread: ThreadId,
     /// The seq of the message, or the last one to purge.
     pub seq: i64,

@@ -25,6 +25,16 @@ pub struct Revision {
 #[error("is not a revision that an append or a deletion returned")]
 pub struct InvalidRevision;
 
+impl Revision {
+    /// There is nothing to wait for.
+    pub(crate) fn none() -> Self {
+        Self {
+            thread: Uuid::nil().into(),
+            change: 0,
+        }
+    }
+}
+
 impl fmt::Display for Revision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut bytes = Vec::with_capacity(LENGTH);

@@ -61,6 +61,7 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
             "AdminService/Reindex",
             "FileService/RegisterFile",
             "MemoryService/AddMemories",
+            "MemoryService/ImportMemories",
             "MemoryService/SupersedeMemory",
             "MemoryService/UpdateMemory",
             "MessageService/AppendMessages",

@@ -115,7 +115,7 @@ async fn r15_long_term_memory_can_be_switched_off() {
             tried += 1;
         }
     }
-    assert_eq!(tried, 8);
+    assert_eq!(tried, 9);
     let context = client.context(context_request(&thread_id, "oolong")).await;
     check_context(&context, 1_000_000);
     assert!(known_texts(&context).is_empty());

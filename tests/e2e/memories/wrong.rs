@@ -133,6 +133,19 @@ async fn wrong_requests_are_refused_with_their_fields() {
             "query",
         ),
         (
+            "ListMemories",
+            of(json!({"filter": {"origins": vec![1; 17]}})),
+            "filter.origins",
+        ),
+        (
+            "ImportMemories",
+            of(
+                json!({"memories": [{"memory_id": tea.memory_id, "origin": 1, "text": "x",
+                "superseded_by": tea.memory_id}]}),
+            ),
+            "memories[0].superseded_by",
+        ),
+        (
             "SearchMemories",
             of(json!({"query": "x", "method": 7})),
             "method",

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use recollect_tests::{
     Client, DataDir, Key, Options, PLAIN, Refused as _, S3, S3Fault, Server, app, eventually, node,
     node_turn, recollect_binary, session, trials, turn,
 };
+use serde_json::json;
 use tonic::Code;
 use uuid::Uuid;
 
@@ -171,14 +173,23 @@ async fn l12_an_interrupted_export_is_finished_by_resuming_it() {
     let path = dir.path().join("out.jsonl");
     let file = path.display().to_string();
     let part = dir.path().join("out.jsonl.part");
+    let of = dir.path().join("out.jsonl.part.of");
     let addr = &PLAIN.ready().addr;
     let export = |more: &[&str]| {
         let args = ["export", "--app", &app, "--output", &file];
         run(addr, Key::Acme, &[&args, more].concat())
     };
     export(&[]).ok();
-    assert!(!part.exists());
+    assert!(!part.exists() && !of.exists());
+    let mode = fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
     let whole = fs::read_to_string(&path).unwrap();
+    let server = format!("http://{addr}");
+    let selection = json!({"app": app, "user": "", "thread": "", "server": server}).to_string();
+    let broken_off = |text: &[u8]| {
+        fs::write(&part, text).unwrap();
+        fs::write(&of, &selection).unwrap();
+    };
 
     // Wherever it broke off, in the middle of a line too.
     for bytes in [
@@ -190,10 +201,10 @@ async fn l12_an_interrupted_export_is_finished_by_resuming_it() {
         whole.len() - 1,
     ] {
         fs::remove_file(&path).unwrap();
-        fs::write(&part, &whole.as_bytes()[..bytes]).unwrap();
+        broken_off(&whole.as_bytes()[..bytes]);
         export(&["--resume"]).ok();
         assert_eq!(fs::read_to_string(&path).unwrap(), whole, "{bytes}");
-        assert!(!part.exists());
+        assert!(!part.exists() && !of.exists());
     }
     // Without anything to go on with, it begins.
     fs::remove_file(&path).unwrap();
@@ -201,7 +212,7 @@ async fn l12_an_interrupted_export_is_finished_by_resuming_it() {
     assert_eq!(fs::read_to_string(&path).unwrap(), whole);
 
     // The thread that it would go on behind is not there any more.
-    fs::write(&part, whole.as_bytes()).unwrap();
+    broken_off(whole.as_bytes());
     let request = DeleteThreadRequest {
         thread_id: ids[3].clone(),
     };
@@ -213,11 +224,22 @@ async fn l12_an_interrupted_export_is_finished_by_resuming_it() {
     assert!(lines.contains(&told.checksum));
 
     // What belongs to another export is not touched.
-    fs::write(&part, whole.as_bytes()).unwrap();
-    let args = ["export", "--app", "other", "--output", &file, "--resume"];
-    let refused = run(addr, Key::Acme, &args);
+    broken_off(whole.as_bytes());
+    let resume = ["export", "--output", &file, "--resume"];
+    // A wider one would leave out what this one has passed over.
+    for more in [
+        &["--app", "other"][..],
+        &["--app", &app, "--user", "ada"],
+        &[],
+    ] {
+        let refused = run(addr, Key::Acme, &[&resume, more].concat());
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert_eq!(fs::read_to_string(&part).unwrap(), whole);
+    }
+    fs::remove_file(&of).unwrap();
+    let refused = export(&["--resume"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert_eq!(fs::read_to_string(&part).unwrap(), whole);
+    assert!(refused.stderr.contains("begins anew"), "{refused:?}");
 }
 
 async fn an_export_that_the_object_store_ended_goes_on_when_it_is_back() {

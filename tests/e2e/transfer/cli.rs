@@ -4,11 +4,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use memory_contract::proto::{
-    GetAppPolicyRequest, GetFileRequest, MemoryPolicy, Role, SetAppPolicyRequest, file,
-    get_file_request,
+    DeleteMemoryRequest, GetAppPolicyRequest, GetFileRequest, MemoryInput, MemoryPolicy, Role,
+    SetAppPolicyRequest, file, get_file_request,
 };
 use recollect_tests::{
-    Client, Finished, Key, PLAIN, app, node, node_turn, say, session, trials, turn,
+    Client, Finished, Key, PLAIN, app, memory, node, node_turn, say, session, trials, turn,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -22,6 +22,7 @@ trials![
     a_thread_that_went_on_is_told,
     a_policy_that_differs_is_kept_unless_it_is_to_be_replaced,
     a_missing_memory_is_told_by_the_commands,
+    what_is_known_stays_where_it_differs_and_lost_sources_are_counted,
 ];
 
 /// An export of an app, as lines in a file.
@@ -211,4 +212,47 @@ async fn a_missing_memory_is_told_by_the_commands() {
         (&told["stored"], &told["node_turns"]),
         (&json!(4), &json!(0))
     );
+}
+
+async fn what_is_known_stays_where_it_differs_and_lost_sources_are_counted() {
+    let client = plain().await;
+    let globex = PLAIN.client(Key::Globex).await;
+    let app = app();
+    let thread_id = conversation(&client, &app).await;
+    let said = client.all_messages(&thread_id).await;
+    let proved = MemoryInput {
+        source_message_ids: said.iter().map(|said| said.message_id.clone()).collect(),
+        ..memory("Is here.")
+    };
+    client.remember(&app, "ada", vec![proved]).await;
+    client.remember_one(&app, "bob", "Is Bob.").await;
+    let export = Export::of(&app);
+
+    // Without the conversation there is no proof.
+    let memories: Vec<String> = export
+        .lines
+        .iter()
+        .filter(|line| line.starts_with("{\"memory\""))
+        .cloned()
+        .collect();
+    assert_eq!(memories.len(), 2);
+    let alone = export.import(&memories, &["--no-check"]);
+    let alone = alone.json();
+    assert_eq!(
+        (&alone["memories"], &alone["missing_sources"]),
+        (&json!(2), &json!(4)),
+        "{alone}"
+    );
+    let kept = globex.all_memories(&app, "ada").await;
+    assert_eq!(kept[0].source_message_ids, [""; 0]);
+    // It stays as it is, which is told.
+    refused(&export.import(&export.lines, &[]), "was kept");
+    // Nor is what somebody else put there stored twice.
+    let request = DeleteMemoryRequest {
+        memory_id: kept[0].memory_id.clone(),
+    };
+    globex.memories().delete_memory(request).await.unwrap();
+    let own = globex.remember_one(&app, "ada", "is here").await;
+    refused(&export.import(&export.lines, &[]), &own.memory_id);
+    assert_eq!(globex.all_memories(&app, "ada").await.len(), 1);
 }

@@ -54,6 +54,9 @@ fn words(records: &[Record]) -> Vec<String> {
             },
             Record::Node(node) => format!("node {} {}", node.node_id, node.unreadable),
             Record::NodeMessage(message) => message.content.clone(),
+            Record::Plan(plan) => plan.goal.clone(),
+            Record::Iteration(iteration) => iteration.action.clone(),
+            Record::Memory(memory) => memory.text.clone(),
             Record::Summary(_) => "summary".to_owned(),
         })
         .collect()

@@ -2,15 +2,15 @@
 
 use memory_contract::proto::{
     AddNodeTurnRequest, DeleteMessageRequest, ExportMessagesRequest, FileRef, FileType,
-    GetAppPolicyRequest, ListFilesRequest, MemoryPolicy, MessageInput, NodeMessageInput, Part,
-    ResolveThreadRequest, Role, SetAppPolicyRequest, SetHeadRequest, ToolResult,
-    export_messages_response::Record, file, file_ref, message_input::Parent, part::Content,
-    tool_result,
+    GetAppPolicyRequest, ListFilesRequest, MemoryInput, MemoryPolicy, MessageInput,
+    NodeMessageInput, Part, ResolveThreadRequest, Role, SetAppPolicyRequest, SetHeadRequest,
+    SupersedeMemoryRequest, ToolResult, export_messages_response::Record, file, file_ref,
+    message_input::Parent, part::Content, tool_result,
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, DataDir, Key, Options, Server, history_request, json, metadata, node, node_turn, reply,
-    say, says, session, texts, tool_call, trials, turn, with_parts,
+    Client, DataDir, Key, Options, Server, attempt, history_request, json, memory, metadata, node,
+    node_turn, plan, put, reply, say, says, session, texts, tool_call, trials, turn, with_parts,
 };
 use serde_json::{Value, json as data};
 
@@ -174,6 +174,47 @@ async fn nodes(client: &Client, thread: &str) {
         .await;
 }
 
+/// A plan, a log with an attempt that was made twice alike, and memories: of a
+/// record that is proved, of what held once, and of the app.
+async fn knowledge(client: &Client, thread: &str) {
+    let mut wanted = plan("Ein Ziel", &["Erst", "Dann"]);
+    wanted.data = Some(metadata(data!({"n": [1, {"ü": null}]})));
+    wanted.steps[1].result = "Fertig".to_owned();
+    client.put_plan(put(thread, "", wanted)).await;
+    for error in ["Zu früh", "Zu früh", ""] {
+        let attempt = attempt("task", "Versuch", error);
+        client.log_attempt(thread, attempt, "").await;
+    }
+    let said = client.all_messages(thread).await;
+    let sources = |range: std::ops::Range<usize>| {
+        let ids = said[range].iter().map(|said| said.message_id.clone());
+        ids.collect()
+    };
+    let home = MemoryInput {
+        record_id: "home".to_owned(),
+        topics: vec!["places".to_owned()],
+        entities: vec!["Köln".to_owned()],
+        source_message_ids: sources(0..2),
+        event_time: Some(Timestamp {
+            seconds: 1_400_000_000,
+            nanos: 7_000,
+        }),
+        pinned: true,
+        ..memory("Wohnt in Köln")
+    };
+    let known = client.remember("shop", "ada", vec![home]).await;
+    let request = SupersedeMemoryRequest {
+        memory_id: known.memories[0].memory.clone().unwrap().memory_id,
+        replacement: Some(MemoryInput {
+            record_id: "home".to_owned(),
+            source_message_ids: sources(2..3),
+            ..memory("Wohnt in Bonn")
+        }),
+    };
+    client.memories().supersede_memory(request).await.unwrap();
+    client.remember_one("shop", "", "Closed on Sundays").await;
+}
+
 async fn populate(client: &Client) {
     for (app, label) in [("shop", "Kundin"), ("unused", "Human")] {
         let policy = MemoryPolicy {
@@ -197,6 +238,7 @@ async fn populate(client: &Client) {
     append(client, &before.thread_id, turn("Before?", "Before.")).await;
     let thread = rich_thread(client).await;
     nodes(client, &thread).await;
+    knowledge(client, &thread).await;
     client.resolve(session("other", "", "global")).await;
     let last = client.resolve(session("other", "bob", "user:bob")).await;
     for block in 0..3 {
@@ -230,8 +272,11 @@ async fn l12_a_whole_tenant_comes_back_identical() {
         told.node_count,
         told.node_message_count,
         told.unreadable_node_count,
+        told.plan_count,
+        told.iteration_count,
+        told.memory_count,
     ];
-    assert_eq!(counts, [2, 4, 4, 2, 10, 0]);
+    assert_eq!(counts, [2, 4, 4, 2, 10, 0, 1, 3, 3]);
     assert_eq!(told.message_count, 2 + 10 + 450);
     assert_eq!(told.checksum.len(), 64);
 
@@ -263,7 +308,8 @@ async fn l12_a_whole_tenant_comes_back_identical() {
     };
     let imported = import(&other);
     let expected = data!({"threads": 3, "stored": 462, "known": 0, "app_policies": 2, "files": 4,
-        "node_turns": 5, "refused": 0, "checked": true, "checksum": told.checksum});
+        "node_turns": 5, "plans": 1, "iterations": 3, "memories": 3, "missing_sources": 0,
+        "refused": 0, "checked": true, "checksum": told.checksum});
     for (key, value) in expected.as_object().unwrap() {
         assert_eq!(&imported[key], value, "{key}: {imported}");
     }
@@ -309,6 +355,26 @@ async fn l12_a_whole_tenant_comes_back_identical() {
         );
         assert_eq!(was, is, "{end}");
     }
+    let home = async |client: &Client, thread: &str| {
+        let known = client.all_memories("shop", "ada").await;
+        let (newest, superseded) = client.get_memory(&known[0].memory_id).await;
+        assert_eq!((known.len(), &superseded[..]), (2, &known[1..]));
+        assert_eq!(superseded[0].superseded_by, newest.memory_id);
+        let threads = [&newest.thread_id, &superseded[0].thread_id];
+        assert_eq!(threads, [thread; 2]);
+        (newest.text, superseded[0].source_message_ids.clone())
+    };
+    let (was, is) = (
+        home(&client, &from.thread_id).await,
+        home(&copy, &to.thread_id).await,
+    );
+    assert_eq!(was, is);
+    assert_eq!(was.1.len(), 2);
+    let plans = [
+        client.get_plan(&from.thread_id).await,
+        copy.get_plan(&to.thread_id).await,
+    ];
+    assert_eq!(plans[0].steps, plans[1].steps);
     for current in ["a2", "a3", "q4"] {
         let dialogue = async |client: &Client, thread: &str| {
             let node = node(thread, "planner/ä");

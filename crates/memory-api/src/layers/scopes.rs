@@ -45,6 +45,7 @@ const WRITE: &[(&str, &str)] = &[
     ("AdminService", "Reindex"),
     ("FileService", "RegisterFile"),
     ("MemoryService", "AddMemories"),
+    ("MemoryService", "ImportMemories"),
     ("MemoryService", "SupersedeMemory"),
     ("MemoryService", "UpdateMemory"),
     ("MessageService", "AppendMessages"),

@@ -21,22 +21,35 @@ pub fn memories_from(
     field: &str,
     inputs: Vec<proto::MemoryInput>,
 ) -> Result<Vec<NewMemory>, InvalidFields> {
+    all_of(field, inputs, |field, input| {
+        memory_from(field, Some(input))
+    })
+}
+
+/// Reads 1 to 100 of something, each with its path.
+pub(super) fn all_of<T, M>(
+    field: &str,
+    inputs: Vec<T>,
+    read: impl Fn(&str, T) -> Result<M, InvalidFields>,
+) -> Result<Vec<M>, InvalidFields> {
     if inputs.is_empty() || inputs.len() > limits::MEMORIES {
         let problem = format!("must be 1 to {}, are {}", limits::MEMORIES, inputs.len());
         return Err(Invalid::new(field, problem).into());
     }
-    each_from(field, inputs)
+    each_from(field, inputs, read)
 }
 
-/// Reads memories, however many. Every wrong field is named, up to the first 20.
-pub(super) fn each_from(
+/// Reads however many of something, each with its path. Every wrong field is named,
+/// up to the first 20.
+pub(super) fn each_from<T, M>(
     field: &str,
-    inputs: Vec<proto::MemoryInput>,
-) -> Result<Vec<NewMemory>, InvalidFields> {
+    inputs: Vec<T>,
+    read: impl Fn(&str, T) -> Result<M, InvalidFields>,
+) -> Result<Vec<M>, InvalidFields> {
     let mut memories = Vec::with_capacity(inputs.len());
     let mut invalid = Vec::new();
     for (index, input) in inputs.into_iter().enumerate() {
-        match memory_from(&format!("{field}[{index}]"), Some(input)) {
+        match read(&format!("{field}[{index}]"), input) {
             Ok(memory) => memories.push(memory),
             Err(InvalidFields(problems)) => invalid.extend(problems),
         }
@@ -59,7 +72,15 @@ pub fn memory_from(
     field: &str,
     input: Option<proto::MemoryInput>,
 ) -> Result<NewMemory, InvalidFields> {
-    let Some(proto::MemoryInput {
+    let input = input.ok_or_else(|| Invalid::missing(field))?;
+    memory_of(input).map_err(|InvalidFields(problems)| {
+        let problems = problems.into_iter();
+        InvalidFields(problems.map(|invalid| invalid.within(field)).collect())
+    })
+}
+
+pub(super) fn memory_of(input: proto::MemoryInput) -> Result<NewMemory, InvalidFields> {
+    let proto::MemoryInput {
         record_id,
         text,
         r#type,
@@ -68,10 +89,7 @@ pub fn memory_from(
         event_time,
         source_message_ids,
         pinned,
-    }) = input
-    else {
-        return Err(Invalid::missing(field).into());
-    };
+    } = input;
     let record = check::text("record_id", record_id, limits::RECORD_ID_CHARS);
     let text = text_from("text", text);
     let kind = type_from("type", r#type);
@@ -102,10 +120,7 @@ pub fn memory_from(
                 event.err(),
                 sources.err(),
             ];
-            let problems = problems.into_iter().flatten();
-            Err(InvalidFields(
-                problems.map(|invalid| invalid.within(field)).collect(),
-            ))
+            Err(InvalidFields(problems.into_iter().flatten().collect()))
         }
     }
 }
@@ -194,10 +209,7 @@ pub fn memory_filter_from(filter: Option<proto::MemoryFilter>) -> Result<MemoryF
             topics: topics_from("topics", topics)?,
             entities: entities_from("entities", entities)?,
             thread: check::optional_uuid("thread_id", &thread_id)?.map(Into::into),
-            origins: origins
-                .into_iter()
-                .map(|origin| origin_from("origins", origin))
-                .collect::<Result<_, _>>()?,
+            origins: origins_from("origins", &origins)?,
             after,
             before,
             superseded: include_superseded,
@@ -269,7 +281,25 @@ fn type_from(field: &str, number: i32) -> Result<Option<MemoryType>, Invalid> {
     }
 }
 
-fn origin_from(field: &str, number: i32) -> Result<MemoryOrigin, Invalid> {
+/// Each once, in the order of the caller.
+fn origins_from(field: &str, origins: &[i32]) -> Result<Vec<MemoryOrigin>, Invalid> {
+    if origins.len() > limits::ORIGINS {
+        return Err(Invalid::new(
+            field,
+            format!("must be at most {}", limits::ORIGINS),
+        ));
+    }
+    let mut read = Vec::new();
+    for origin in origins {
+        let origin = origin_from(field, *origin)?;
+        if !read.contains(&origin) {
+            read.push(origin);
+        }
+    }
+    Ok(read)
+}
+
+pub(super) fn origin_from(field: &str, number: i32) -> Result<MemoryOrigin, Invalid> {
     match proto::MemoryOrigin::try_from(number) {
         Ok(proto::MemoryOrigin::Caller) => Ok(MemoryOrigin::Caller),
         Ok(proto::MemoryOrigin::WorkingMemory) => Ok(MemoryOrigin::WorkingMemory),

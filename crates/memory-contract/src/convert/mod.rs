@@ -10,6 +10,7 @@ mod node;
 mod plan;
 mod policy;
 mod scalar;
+mod stored_memory;
 mod thread;
 mod working;
 
@@ -22,6 +23,7 @@ pub use node::{node_parent_from, node_turn_from};
 pub use plan::{iteration_from, plan_from, step_status_from};
 pub use policy::{policy_from, scope_from};
 pub use scalar::{duration, duration_in, optional_float, timestamp, timestamp_of};
+pub use stored_memory::stored_memories_from;
 pub use thread::session_from;
 pub use working::{
     working_context_from, working_data_from, working_messages_from, working_records_from,

@@ -40,7 +40,9 @@ pub fn working_records_from(
         );
         return Err(Invalid::new("memories", problem).into());
     }
-    memory::each_from("memories", memories)
+    memory::each_from("memories", memories, |field, input| {
+        memory::memory_from(field, Some(input))
+    })
 }
 
 /// Reads a session's data: at most 256 KiB as JSON, 32 levels deep.

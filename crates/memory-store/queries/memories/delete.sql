@@ -1,1 +1,1 @@
-SELECT deleted, revision FROM recollect.delete_memory($1, $2, $3)
+SELECT deleted, queue, revision FROM recollect.delete_memory($1, $2, $3)

@@ -1,6 +1,15 @@
--- Only as it was written: what was changed since waits in the queue again.
+-- Only as it was written: what was changed since waits in the queue again. Locked
+-- in order, as in erase_memories.
+WITH written AS (
+    SELECT m.memory_id
+    FROM recollect.memories m
+    JOIN unnest($2::uuid[], $3::bigint[]) AS done (memory_id, version)
+        ON m.memory_id = done.memory_id AND m.version = done.version
+    WHERE m.tenant_id = $1 AND m.persisted_at IS NULL
+    ORDER BY m.memory_id
+    FOR NO KEY UPDATE OF m
+)
 UPDATE recollect.memories m
 SET persisted_at = clock_timestamp()
-FROM unnest($2::uuid[], $3::bigint[]) AS done (memory_id, version)
-WHERE m.tenant_id = $1 AND m.memory_id = done.memory_id AND m.version = done.version
-    AND m.persisted_at IS NULL
+FROM written
+WHERE m.tenant_id = $1 AND m.memory_id = written.memory_id

@@ -1,6 +1,6 @@
 -- Queues the next $3 memories after ordinal $2, and notes it.
 WITH page AS MATERIALIZED (
-    SELECT m.memory_id, m.ordinal
+    SELECT m.memory_id, m.ordinal, recollect.memory_queue($1, m.app_id, m.user_id) AS queue
     FROM recollect.memories m
     WHERE m.tenant_id = $1 AND m.ordinal > $2
     ORDER BY m.ordinal
@@ -8,14 +8,14 @@ WITH page AS MATERIALIZED (
 ),
 queued AS (
     INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op, kind)
-    SELECT $1, '00000000-0000-0000-0000-000000000000', page.memory_id, 0, 'upsert', 'memory'
+    SELECT $1, page.queue, page.memory_id, 0, 'upsert', 'memory'
     FROM page
     -- Waiting already. One that is being worked on may be writing to an index
     -- that is lost, so it does not count.
-    WHERE page.memory_id NOT IN (
-        SELECT o.message_id FROM recollect.outbox o
-        WHERE o.tenant_id = $1 AND o.thread_id = '00000000-0000-0000-0000-000000000000' AND o.kind = 'memory'
-            AND o.op = 'upsert' AND o.dead_at IS NULL AND o.lease_id IS NULL)
+    WHERE NOT EXISTS (
+        SELECT FROM recollect.outbox o
+        WHERE o.tenant_id = $1 AND o.thread_id = page.queue AND o.message_id = page.memory_id
+            AND o.kind = 'memory' AND o.op = 'upsert' AND o.dead_at IS NULL AND o.lease_id IS NULL)
     ORDER BY page.ordinal
     RETURNING 1
 )

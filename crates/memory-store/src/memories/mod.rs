@@ -5,20 +5,23 @@ mod forget;
 mod indexing;
 mod read;
 mod rows;
+mod transfer;
 mod uses;
 mod write;
 
 use memory_contract::{Memory, MemoryId, ThreadId};
 use serde_json::{Value, json};
+use tokio_postgres::Row;
 use uuid::Uuid;
 
-use crate::{Revision, Store, StoreError, words};
+use crate::{Revision, Store, StoreError, rows::column, words};
 
 pub use extract::{Extracted, Extraction, Fact, Unextracted};
 pub use forget::{Forget, Forgotten};
 pub use indexing::MemoryRecord;
 pub use read::{MemoryMatch, MemoryWithHistory};
 pub(crate) use rows::memory as memory_of;
+pub use transfer::{ImportedMemories, ImportedMemory, MemoryPlace};
 pub(crate) use uses::Uses;
 pub use write::{AddedMemories, AddedMemory, ChangedMemory, DeletedMemory, SupersededMemory};
 pub(crate) use write::{index as index_of, new_item, scope_of};
@@ -50,12 +53,28 @@ impl Store {
     }
 }
 
-/// What the index has learnt of memories has no thread.
-fn revision(change: Option<i64>) -> Revision {
-    Revision {
-        thread: ThreadId::from(Uuid::nil()),
+/// Reads a change from the columns `queue, revision`. The queue is one user's, and
+/// stands in the thread's place; nothing has to be waited for where there is none.
+fn revision(row: &Row, first: usize) -> Result<Revision, StoreError> {
+    let queue: Option<Uuid> = column(row, first)?;
+    let change: Option<i64> = column(row, first + 1)?;
+    Ok(Revision {
+        thread: ThreadId::from(queue.unwrap_or_default()),
         change: change.unwrap_or_default(),
+    })
+}
+
+/// The one that comes later.
+fn newer(one: Revision, other: Revision) -> Revision {
+    match one.change < other.change {
+        true => other,
+        false => one,
     }
+}
+
+/// Microseconds since 1970.
+fn micros(time: time::OffsetDateTime) -> i64 {
+    i64::try_from(time.unix_timestamp_nanos() / 1_000).unwrap_or_default()
 }
 
 /// A memory as the functions of `V15__memories.sql` take it.
@@ -74,9 +93,6 @@ pub(crate) struct Item<'a> {
 
 impl Item<'_> {
     pub(crate) fn json(&self) -> Value {
-        let micros = |time: time::OffsetDateTime| {
-            i64::try_from(time.unix_timestamp_nanos() / 1_000).unwrap_or_default()
-        };
         json!({
             "id": self.id.uuid(),
             "record": self.record,

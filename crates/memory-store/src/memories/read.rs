@@ -174,7 +174,8 @@ impl Store {
             bytes += memory_bytes(memory);
             bytes <= limits::ANSWER_BYTES
         });
-        let fitting = u32::try_from(fitting.count()).unwrap_or(u32::MAX);
+        // However long it is, one has to go, or nobody sees those after it.
+        let fitting = u32::try_from(fitting.count()).unwrap_or(u32::MAX).max(1);
         Ok(Page::cut(memories, limit.min(fitting)))
     }
 

@@ -6,7 +6,7 @@ use memory_contract::{
 use serde_json::Value;
 use tokio_postgres::{Row, types::Json};
 
-use super::{Item, item_of, revision, rows};
+use super::{Item, item_of, newer, revision, rows};
 use crate::{
     Revision, Scope, Store, StoreError,
     query::{Params, query},
@@ -94,7 +94,7 @@ impl Store {
         ];
         let found = self.pool.call(query!("memories/add"), params).await?;
         let mut added = Vec::with_capacity(found.len());
-        let mut newest = None;
+        let mut newest = Revision::none();
         for row in &found {
             match column(row, 0)? {
                 "ok" => {}
@@ -106,15 +106,15 @@ impl Store {
                 }
                 other => return Err(unknown_status(other)),
             }
-            newest = newest.max(column::<Option<i64>>(row, 4)?);
+            newest = newer(newest, revision(row, 4)?);
             added.push(AddedMemory {
-                memory: rows::memory(row, 5)?,
+                memory: rows::memory(row, 6)?,
                 created: column(row, 3)?,
             });
         }
         Ok(AddedMemories {
             memories: added,
-            revision: revision(newest),
+            revision: newest,
         })
     }
 
@@ -161,8 +161,8 @@ impl Store {
         let row = only(self.pool.call(query!("memories/update"), params).await?)?;
         match column(&row, 0)? {
             "ok" => Ok(ChangedMemory {
-                memory: rows::memory(&row, 3)?,
-                revision: revision(column(&row, 2)?),
+                memory: rows::memory(&row, 4)?,
+                revision: revision(&row, 2)?,
             }),
             "memory_not_found" => Err(StoreError::MemoryNotFound),
             "changed" => Err(StoreError::MemoryChanged),
@@ -202,9 +202,9 @@ impl Store {
         };
         match (status, found.as_slice()) {
             ("ok", [newer, older]) => Ok(SupersededMemory {
-                memory: rows::memory(newer, 3)?,
-                superseded: rows::memory(older, 3)?,
-                revision: revision(column(older, 2)?),
+                memory: rows::memory(newer, 4)?,
+                superseded: rows::memory(older, 4)?,
+                revision: revision(older, 2)?,
             }),
             ("memory_not_found", _) => Err(StoreError::MemoryNotFound),
             ("changed", _) => Err(StoreError::MemoryChanged),
@@ -231,7 +231,7 @@ impl Store {
         let row = only(self.pool.call(query!("memories/delete"), params).await?)?;
         Ok(DeletedMemory {
             deleted: column(&row, 0)?,
-            revision: revision(column(&row, 1)?),
+            revision: revision(&row, 1)?,
         })
     }
 }

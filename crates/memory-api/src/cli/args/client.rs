@@ -29,10 +29,12 @@ When all is stored, the command waits until recall finds it, for 10 minutes at
 most. Importing a file again stores nothing twice, so an import that broke off is
 finished by running it again. Exit code 1: a part was refused.
 
-An export is stored with the policies of apps, the registered files and the
-memories of nodes. A policy or file that is there with other content is kept and
-told, unless --replace is given; a thread that is there keeps its title, metadata
-and policy. At the end the threads are read back and compared with the file.")]
+An export is stored with the policies of apps, the registered files, the memories
+of nodes, plans, logs of iterations and long-term memories. A policy, file or plan
+that is there with other content is kept and told, unless --replace is given; a
+thread that is there keeps its title, metadata and policy, and a long-term memory
+stays as it is. Messages that prove one and are not there are left out and counted.
+At the end the threads are read back and compared with the file.")]
 pub struct ImportArgs {
     /// Files to read; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
@@ -54,8 +56,8 @@ pub struct ImportArgs {
     /// Store as new messages what was imported, or exported, before.
     #[arg(long)]
     pub again: bool,
-    /// Put an export's policies of apps and files in the place of those that
-    /// are there with other content.
+    /// Put an export's policies of apps, files and plans in the place of those
+    /// that are there with other content.
     #[arg(long)]
     pub replace: bool,
     /// Do not compare what is stored with what an export's file holds.
@@ -96,22 +98,25 @@ Examples:
   recollect export --app support --user ada --output ada.jsonl
 
 One record a line: the policies of apps, registered files, then each thread with
-its messages and the memories of its nodes; the last line has the counts and a
-checksum of the content, which stays the same when it is imported elsewhere. API
-keys, secrets and ephemeral threads are not exported. With --thread, --app or
---user only files that the messages refer to.
+its messages, the memories of its nodes, its plan and its log of iterations, then
+long-term memories; the last line has the counts and a checksum of the content,
+which stays the same when it is imported elsewhere. API keys, secrets, ephemeral
+threads and the ledger are not exported, nor what is made anew of the messages:
+summaries, observations and working memories. With --thread, --app or --user only
+files that the messages refer to, and with --thread no long-term memories.
 
 With --output the file gets its name when it is complete; until then it is
-FILE.part, and --resume goes on behind the last thread in it. Exit code 1: the
+FILE.part, and --resume goes on behind the last thread in it, for the same
+selection and server. Only its owner may read it. Exit code 1: the
 memory of a node cannot be read, and is missing.")]
 pub struct ExportArgs {
     /// Export this thread alone.
     #[arg(long, value_name = "ID")]
     pub thread: Option<String>,
-    /// Export the threads of this app alone.
+    /// Export the threads and memories of this app alone.
     #[arg(long)]
     pub app: Option<String>,
-    /// Export the threads of this user alone.
+    /// Export the threads and memories of this user alone.
     #[arg(long)]
     pub user: Option<String>,
     /// Write to this file instead of standard output.

@@ -112,7 +112,7 @@ impl Batcher {
 }
 
 /// A UUID (version 8) made of the SHA-256 of its parts.
-pub(super) fn hashed(parts: &[&[u8]]) -> Uuid {
+pub fn hashed(parts: &[&[u8]]) -> Uuid {
     let mut hash = Sha256::new();
     for part in parts {
         hash.update((part.len() as u64).to_be_bytes());

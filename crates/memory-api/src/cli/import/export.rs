@@ -19,7 +19,16 @@ use super::batch::hashed;
 use crate::cli::output::message_from_json;
 
 /// The keys of records that simple messages have not.
-const KEYS: [&str; 5] = ["appPolicy", "file", "node", "nodeMessage", "summary"];
+const KEYS: [&str; 8] = [
+    "appPolicy",
+    "file",
+    "iteration",
+    "memory",
+    "node",
+    "nodeMessage",
+    "plan",
+    "summary",
+];
 
 /// Reads the records of exports, in order, and sums them up.
 #[derive(Debug)]
@@ -90,7 +99,11 @@ impl Export {
 
         let response: ExportMessagesResponse = message_from_json("ExportMessagesResponse", json)?;
         let line = response.record.ok_or("a record of no known kind")?;
-        if matches!(line, Line::Message(_) | Line::Node(_)) && self.thread.is_none() {
+        let of_thread = matches!(
+            line,
+            Line::Message(_) | Line::Node(_) | Line::Plan(_) | Line::Iteration(_)
+        );
+        if of_thread && self.thread.is_none() {
             return Err("it belongs to a thread, and there is none before it".to_owned());
         }
         let ended = self.checksum.see(&line);
@@ -115,6 +128,12 @@ impl Export {
                 });
             }
             Line::NodeMessage(message) => records.extend(self.node_message(message)?),
+            Line::Plan(plan) => records.push(Record::Plan(Box::new(plan))),
+            Line::Iteration(iteration) => records.push(Record::Iteration(Box::new(iteration))),
+            Line::Memory(memory) => {
+                self.thread = None;
+                records.push(Record::Memory(Box::new(memory)));
+            }
             Line::Summary(said) => {
                 let seen = std::mem::take(&mut self.checksum).summary();
                 self.thread = None;
@@ -300,6 +319,9 @@ pub fn agrees(said: &proto::ExportSummary, seen: &proto::ExportSummary) -> Resul
             node_message_count,
             unreadable_node_count,
             checksum: _,
+            plan_count,
+            iteration_count,
+            memory_count,
         } = *summary;
         [
             ("app_policy", app_policy_count),
@@ -309,6 +331,9 @@ pub fn agrees(said: &proto::ExportSummary, seen: &proto::ExportSummary) -> Resul
             ("node", node_count),
             ("node_message", node_message_count),
             ("unreadable node", unreadable_node_count),
+            ("plan", plan_count),
+            ("iteration", iteration_count),
+            ("memory", memory_count),
         ]
     };
     let missing: Vec<String> = counts(said)

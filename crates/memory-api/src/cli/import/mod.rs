@@ -15,10 +15,11 @@ mod values;
 
 use memory_contract::ExportedThread;
 use memory_contract::proto::{
-    AppPolicy, ExportSummary, File, MessageInput, ResolveThreadRequest, SessionRef,
+    AppPolicy, ExportSummary, File, Iteration, Memory, MessageInput, Plan, ResolveThreadRequest,
+    SessionRef,
 };
 
-pub use batch::{Batch, Batcher};
+pub use batch::{Batch, Batcher, hashed};
 pub use export::{NodeTurn, agrees};
 pub use heads::{Head, Heads};
 pub use locomo::{Conversation, Question};
@@ -81,6 +82,12 @@ pub enum Record {
     NodeEnd,
     /// A node whose memory could not be exported.
     UnreadableNode(String),
+    /// The plan of the thread read last.
+    Plan(Box<Plan>),
+    /// An attempt in the log of the thread read last.
+    Iteration(Box<Iteration>),
+    /// A long-term memory.
+    Memory(Box<Memory>),
     /// The thread read last has no more of anything.
     ThreadEnd(ExportedThread),
     /// The end of an export.

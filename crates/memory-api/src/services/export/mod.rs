@@ -1,6 +1,8 @@
 //! All that a tenant has, or part of it, as a stream.
 
+mod memories;
 mod output;
+mod plan;
 mod thread;
 
 use std::time::Duration;
@@ -121,6 +123,7 @@ impl Export {
                 self.send_threads(None, &mut output).await?;
             }
         }
+        self.send_memories(&mut output).await?;
         output.end().await
     }
 

@@ -16,7 +16,7 @@ const MESSAGES: u32 = 200;
 const NODES: u32 = 100;
 
 impl Export {
-    /// Sends a thread with its messages and the memories of its nodes. One that
+    /// Sends a thread with its messages, the memories of its nodes and its plan. One that
     /// was erased, or has expired, since it was listed ends where it is.
     pub(super) async fn send_thread(
         &self,
@@ -65,7 +65,8 @@ impl Export {
                 _ => break,
             }
         }
-        self.send_nodes(id, &mut files_sent, output).await
+        self.send_nodes(id, &mut files_sent, output).await?;
+        self.send_plan(id, output).await
     }
 
     async fn send_nodes(

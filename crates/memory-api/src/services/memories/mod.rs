@@ -6,8 +6,9 @@ use memory_contract::proto::memory_service_server::MemoryService;
 use memory_contract::proto::{
     self, AddMemoriesRequest, AddMemoriesResponse, DeleteMemoryRequest, DeleteMemoryResponse,
     ForgetMemoriesRequest, ForgetMemoriesResponse, GetMemoryRequest, GetMemoryResponse,
-    ListMemoriesRequest, ListMemoriesResponse, SearchMemoriesRequest, SearchMemoriesResponse,
-    SupersedeMemoryRequest, SupersedeMemoryResponse, UpdateMemoryRequest, UpdateMemoryResponse,
+    ImportMemoriesRequest, ImportMemoriesResponse, ListMemoriesRequest, ListMemoriesResponse,
+    SearchMemoriesRequest, SearchMemoriesResponse, SupersedeMemoryRequest, SupersedeMemoryResponse,
+    UpdateMemoryRequest, UpdateMemoryResponse,
 };
 use memory_contract::{
     Invalid, MemoryId, MemoryOrigin, PageToken, check, limits, memories_from, memory_change_from,
@@ -15,8 +16,8 @@ use memory_contract::{
 };
 use memory_recall::{FoundMemory, IndexerHandle, Recall};
 use memory_store::{
-    AddedMemories, AddedMemory, ChangedMemory, DeletedMemory, Forgotten, MemoryWithHistory, Store,
-    StoreError, SupersededMemory,
+    AddedMemories, AddedMemory, ChangedMemory, DeletedMemory, Forgotten, ImportedMemories,
+    ImportedMemory, MemoryWithHistory, Store, StoreError, SupersededMemory,
 };
 use prost::Message as _;
 use tonic::{Request, Response, Status, async_trait};
@@ -27,7 +28,7 @@ use super::recall_convert::degradation;
 use super::threads::{next_token, page_limit};
 use crate::error::ApiError;
 use crate::layers::tenant_of;
-use request::{forget_from, owner_from, query_from};
+use request::{forget_from, owner_from, query_from, stored_from};
 
 /// Answers for long-term memories.
 #[derive(Clone)]
@@ -86,6 +87,13 @@ impl MemoryService for Memories {
         request: Request<DeleteMemoryRequest>,
     ) -> Result<Response<DeleteMemoryResponse>, Status> {
         Ok(Response::new(self.delete(request).await?))
+    }
+
+    async fn import_memories(
+        &self,
+        request: Request<ImportMemoriesRequest>,
+    ) -> Result<Response<ImportMemoriesResponse>, Status> {
+        Ok(Response::new(self.import(request).await?))
     }
 
     async fn forget_memories(
@@ -258,6 +266,33 @@ impl Memories {
         self.wake();
         Ok(DeleteMemoryResponse {
             deleted,
+            revision: revision.to_string(),
+        })
+    }
+
+    async fn import(
+        &self,
+        request: Request<ImportMemoriesRequest>,
+    ) -> Result<ImportMemoriesResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        self.store.require_long_term_memory()?;
+        let (owner, memories) = stored_from(request.into_inner())?;
+        let ImportedMemories { memories, revision } = self
+            .store
+            .import_memories(&tenant, &owner, &memories)
+            .await?;
+        self.wake();
+        let imported = |ImportedMemory {
+                            memory,
+                            created,
+                            missing_sources,
+                        }| proto::ImportedMemory {
+            memory: Some(memory.into()),
+            created,
+            missing_source_count: missing_sources,
+        };
+        Ok(ImportMemoriesResponse {
+            memories: memories.into_iter().map(imported).collect(),
             revision: revision.to_string(),
         })
     }

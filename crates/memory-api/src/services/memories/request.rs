@@ -1,9 +1,9 @@
 //! What requests for memories ask, every limit checked.
 
-use memory_contract::proto::{ForgetMemoriesRequest, SearchMemoriesRequest};
+use memory_contract::proto::{ForgetMemoriesRequest, ImportMemoriesRequest, SearchMemoriesRequest};
 use memory_contract::{
-    AppId, Invalid, InvalidFields, MemoryOwner, UserId, check, duration_in, limits,
-    memory_filter_from, optional_float,
+    AppId, Invalid, InvalidFields, Memory, MemoryOwner, UserId, check, duration_in, limits,
+    memory_filter_from, optional_float, stored_memories_from,
 };
 use memory_recall::MemoryQuery;
 use memory_store::Forget;
@@ -62,6 +62,26 @@ pub(super) fn query_from(request: SearchMemoriesRequest) -> Result<MemoryQuery, 
         at_least_as_fresh,
         max_wait: max_wait.unwrap_or(limits::DEFAULT_WAIT),
     })
+}
+
+/// Reads memories that were stored elsewhere.
+pub(super) fn stored_from(
+    request: ImportMemoriesRequest,
+) -> Result<(MemoryOwner, Vec<Memory>), InvalidFields> {
+    let ImportMemoriesRequest {
+        app_id,
+        user_id,
+        memories,
+    } = request;
+    let mut fields = Fields::default();
+    let owner = owner_from(&mut fields, app_id, user_id);
+    // What is wrong with the memories is told also where nobody is named.
+    let read_for = owner.clone().unwrap_or_else(|| MemoryOwner {
+        app: AppId::new(""),
+        user: UserId::new(""),
+    });
+    let memories = fields.get_all(stored_memories_from("memories", &read_for, memories));
+    fields.all(owner.zip(memories))
 }
 
 /// Reads what is to be forgotten.

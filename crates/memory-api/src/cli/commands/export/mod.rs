@@ -3,7 +3,6 @@
 mod part;
 
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
 
 use memory_contract::ExportChecksum;
 use memory_contract::proto::{
@@ -35,9 +34,12 @@ pub async fn run(args: ExportArgs) -> Result<(), Failure> {
         thread_id: args.thread.clone().unwrap_or_default(),
         after_thread_id: String::new(),
     };
-    let part = args.output.as_ref().map(|path| Part::of(path));
+    let part = args
+        .output
+        .as_ref()
+        .map(|path| Part::of(path, &request, &args.server.addr));
     let points = match &part {
-        Some(part) if args.resume => part.points(&request)?,
+        Some(part) if args.resume => part.points()?,
         _ => Vec::new(),
     };
     let (records, point) = call(&client, request, points).await?;
@@ -202,6 +204,9 @@ fn counted(summary: &ExportSummary) -> String {
         node_message_count,
         unreadable_node_count: _,
         checksum: _,
+        plan_count,
+        iteration_count,
+        memory_count,
     } = summary;
     let mut text = format!(
         "{} of {}",
@@ -223,12 +228,16 @@ fn counted(summary: &ExportSummary) -> String {
         );
         text += &format!(", {messages} of {nodes}");
     }
+    for (number, one, many) in [
+        (plan_count, "plan", "plans"),
+        (iteration_count, "iteration", "iterations"),
+        (memory_count, "memory", "memories"),
+    ] {
+        match number {
+            0 => {}
+            1 => text += &format!(", 1 {one}"),
+            more => text += &format!(", {more} {many}"),
+        }
+    }
     text
-}
-
-/// The name of a file until it is complete.
-fn unfinished(path: &std::path::Path) -> PathBuf {
-    let mut name = path.to_owned().into_os_string();
-    name.push(".part");
-    PathBuf::from(name)
 }

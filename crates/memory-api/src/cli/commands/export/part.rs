@@ -1,20 +1,30 @@
 //! The file until it is complete.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, ErrorKind, Seek, SeekFrom};
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use memory_contract::ExportChecksum;
 use memory_contract::proto::{
-    ExportMessagesRequest, ExportMessagesResponse, Thread, export_messages_response::Record,
+    ExportMessagesRequest, ExportMessagesResponse, export_messages_response::Record,
 };
+use serde_json::json;
 
-use super::{RECORD, unfinished};
+use super::RECORD;
 use crate::cli::failure::Failure;
 use crate::cli::output::message_from_json;
 
-/// A file that has the name it is to have, and `.part`.
-pub(super) struct Part(PathBuf);
+/// Conversations are nobody else's.
+const MODE: u32 = 0o600;
+
+/// A file that has the name it is to have, and `.part`. Beside it, with `.of` in
+/// addition, lies what it is an export of.
+pub(super) struct Part {
+    path: PathBuf,
+    of: PathBuf,
+    selection: String,
+}
 
 /// Where an export can go on.
 #[derive(Debug, PartialEq)]
@@ -26,12 +36,29 @@ pub(super) struct Point {
 }
 
 impl Part {
-    pub(super) fn of(path: &Path) -> Self {
-        Self(unfinished(path))
+    pub(super) fn of(path: &Path, request: &ExportMessagesRequest, addr: &str) -> Self {
+        let with = |ending: &str| {
+            let mut name = path.to_owned().into_os_string();
+            name.push(ending);
+            PathBuf::from(name)
+        };
+        let ExportMessagesRequest {
+            app_id,
+            user_id,
+            thread_id,
+            after_thread_id: _,
+        } = request;
+        let selection =
+            json!({"app": app_id, "user": user_id, "thread": thread_id, "server": addr});
+        Self {
+            path: with(".part"),
+            of: with(".part.of"),
+            selection: selection.to_string(),
+        }
     }
 
     pub(super) fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
     /// The ends of all threads that the file has as a whole; none where there is
@@ -39,24 +66,18 @@ impl Part {
     ///
     /// # Errors
     /// When it cannot be read, or is the export of something else.
-    pub(super) fn points(&self, request: &ExportMessagesRequest) -> Result<Vec<Point>, Failure> {
-        if !request.thread_id.is_empty() {
-            // One thread is whole, or it is not.
-            return Ok(Vec::new());
-        }
-        let file = match File::open(&self.0) {
+    pub(super) fn points(&self) -> Result<Vec<Point>, Failure> {
+        let file = match File::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(self.broken(&error)),
         };
+        self.belongs()?;
         let (mut points, mut open) = (Vec::new(), None);
         for line in records(BufReader::new(file)) {
             let (start, _, record) = line.map_err(|error| self.broken(&error))?;
             let next = match record {
-                Record::Thread(thread) => {
-                    self.belongs(&thread, request)?;
-                    Some(thread.thread_id)
-                }
+                Record::Thread(thread) => Some(thread.thread_id),
                 Record::Summary(_) => None,
                 _ => continue,
             };
@@ -76,11 +97,15 @@ impl Part {
         point: Option<&Point>,
     ) -> Result<(File, Option<ExportChecksum>), Failure> {
         let Some(point) = point else {
-            let file = File::create(&self.0).map_err(|error| self.broken(&error))?;
-            return Ok((file, None));
+            let file = private(&self.path)
+                // First the old content goes, then it is of something else.
+                .and_then(|file| private(&self.of).map(|of| (file, of)))
+                .and_then(|(file, mut of)| of.write_all(self.selection.as_bytes()).map(|()| file));
+            return Ok((file.map_err(|error| self.broken(&error))?, None));
         };
         let read = || -> io::Result<(File, ExportChecksum)> {
-            let mut file = OpenOptions::new().read(true).write(true).open(&self.0)?;
+            let mut file = OpenOptions::new().read(true).write(true).open(&self.path)?;
+            file.set_permissions(Permissions::from_mode(MODE))?;
             let mut checksum = ExportChecksum::default();
             for line in records(BufReader::new(&file)) {
                 let (_, end, record) = line?;
@@ -99,15 +124,16 @@ impl Part {
 
     /// Gives the file its name.
     pub(super) fn complete(self, path: &Path) -> Result<(), Failure> {
-        File::open(&self.0)
+        File::open(&self.path)
             .and_then(|file| file.sync_all())
-            .and_then(|()| fs::rename(&self.0, path))
+            .and_then(|()| fs::rename(&self.path, path))
+            .and_then(|()| fs::remove_file(&self.of))
             .map_err(Failure::output)
     }
 
     /// What to do about an export that broke off.
     pub(super) fn hint(&self, failure: Failure) -> Failure {
-        let name = self.0.display();
+        let name = self.path.display();
         let resume = format!(
             "{name} has what was exported so far: the same command with --resume goes on there."
         );
@@ -127,24 +153,46 @@ impl Part {
         }
     }
 
-    fn belongs(&self, thread: &Thread, request: &ExportMessagesRequest) -> Result<(), Failure> {
-        let is = |wanted: &str, has: &str| wanted.is_empty() || wanted == has;
-        if is(&request.app_id, &thread.app_id) && is(&request.user_id, &thread.user_id) {
-            return Ok(());
-        }
+    /// Whether it is of what is exported now: a wider selection would leave out what
+    /// it had passed over.
+    fn belongs(&self) -> Result<(), Failure> {
+        let name = self.path.display();
+        let problem = match fs::read_to_string(&self.of) {
+            Ok(of) if of == self.selection => return Ok(()),
+            Ok(of) => format!(
+                "{name} is an export of {of}, and this is one of {}",
+                self.selection
+            ),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                format!("nothing tells what {name} is an export of")
+            }
+            Err(error) => return Err(self.broken(&error)),
+        };
         Err(Failure::Usage(format!(
-            "{} has threads that --app or --user leaves out; --resume goes on with the \
-             command that wrote it",
-            self.0.display()
+            "{problem}; --resume goes on with the command that wrote it, and without --resume the \
+             export begins anew"
         )))
     }
 
     fn broken(&self, error: &io::Error) -> Failure {
         Failure::machine(
-            format!("cannot write {}: {error}", self.0.display()),
+            format!("cannot write {}: {error}", self.path.display()),
             "See --output.",
         )
     }
+}
+
+/// An empty file that only its owner reads.
+fn private(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(MODE)
+        .open(path)?;
+    // It may have been there.
+    file.set_permissions(Permissions::from_mode(MODE))?;
+    Ok(file)
 }
 
 /// The records of a file, each with where it starts and ends, up to the first
@@ -176,9 +224,20 @@ mod tests {
     fn an_export_goes_on_behind_the_last_whole_thread() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out.jsonl");
-        let part = Part::of(&path);
-        let request = ExportMessagesRequest::default();
-        assert_eq!(part.points(&request).unwrap(), []);
+        let of = |app: &str, server: &str| {
+            let request = ExportMessagesRequest {
+                app_id: app.to_owned(),
+                ..Default::default()
+            };
+            Part::of(&path, &request, server)
+        };
+        let part = of("a", "s");
+        assert_eq!(part.points().unwrap(), []);
+        part.open(None).unwrap();
+        for file in [&part.path, &part.of] {
+            let mode = fs::metadata(file).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{file:?}");
+        }
 
         let whole = "{\"thread\":{\"threadId\":\"a\"}}\n{\"message\":{\"messageId\":\"1\"}}\n\
                      {\"thread\":{\"threadId\":\"b\"}}\n";
@@ -189,7 +248,7 @@ mod tests {
             "{oops}\n",
         ] {
             fs::write(part.path(), format!("{whole}{rest}")).unwrap();
-            let points = part.points(&request).unwrap();
+            let points = part.points().unwrap();
             let expected = Point {
                 thread_id: "a".to_owned(),
                 end,
@@ -204,10 +263,10 @@ mod tests {
             );
         }
 
-        let other = ExportMessagesRequest {
-            app_id: "x".to_owned(),
-            ..Default::default()
-        };
-        assert!(part.points(&other).is_err(), "another export");
+        for other in [of("", "s"), of("b", "s"), of("a", "t")] {
+            assert!(other.points().is_err(), "another export");
+        }
+        fs::remove_file(&part.of).unwrap();
+        assert!(part.points().is_err(), "nobody knows what it is of");
     }
 }

@@ -70,7 +70,7 @@ fn differs(expected: &ExportedThread, stored: Option<&ExportedThread>) -> String
     let there = count(stored, "message");
     match stored - expected.message_count {
         0 => "what is stored is not what the file holds: its messages, their tree, its head, \
-              title, metadata or policy, or the memories of its nodes"
+              title, metadata or policy, the memories of its nodes, its plan or its log"
             .to_owned(),
         1.. => format!(
             "it has {there}, the file {}: it went on there",

@@ -1,6 +1,7 @@
 //! `recollect import`.
 
 mod check;
+mod memories;
 mod read;
 mod store;
 mod summary;
@@ -62,8 +63,8 @@ pub async fn run(args: ImportArgs) -> Result<(), Failure> {
 /// Waits until what was stored can be searched, and tells how that went.
 /// Nobody's import fails because of it: everything is stored.
 async fn searchable(client: &Client, summaries: &[Summary], no_wait: bool, quiet: bool) -> bool {
-    let messages: u64 = summaries.iter().map(Summary::messages).sum();
-    if messages == 0 {
+    let stored = |summary: &Summary| summary.messages() + summary.besides.memories;
+    if summaries.iter().map(stored).sum::<u64>() == 0 {
         return !no_wait;
     }
     if no_wait {

@@ -1,7 +1,7 @@
 //! Reading a file on a thread of its own.
 
 use memory_contract::ExportedThread;
-use memory_contract::proto::{AppPolicy, File, ResolveThreadRequest};
+use memory_contract::proto::{AppPolicy, File, Iteration, Memory, Plan, ResolveThreadRequest};
 use tokio::sync::mpsc;
 
 use super::Job;
@@ -15,6 +15,9 @@ pub(super) enum Unit {
     Batch(Batch),
     NodeTurn(Box<NodeTurn>),
     NodeEnd,
+    Plan(Box<Plan>),
+    Iteration(Box<Iteration>),
+    Memory(Box<Memory>),
     ThreadEnd(ExportedThread),
     /// The checksum of an export that was read to its end.
     Checksum(String),
@@ -53,6 +56,12 @@ pub(super) fn produce(job: &Job, units: &mpsc::Sender<Placed<Unit>>) -> Result<(
                 Ok(Record::File(file)) => Unit::File(file),
                 Ok(Record::NodeTurn(turn)) => Unit::NodeTurn(turn),
                 Ok(Record::NodeEnd) => Unit::NodeEnd,
+                Ok(Record::Plan(plan)) => Unit::Plan(plan),
+                Ok(Record::Iteration(iteration)) => Unit::Iteration(iteration),
+                Ok(Record::Memory(memory)) => {
+                    // Its sources have to be there before it.
+                    return send_batch(batcher.take()) && send(place, Unit::Memory(memory));
+                }
                 Ok(Record::ThreadEnd(thread)) => Unit::ThreadEnd(thread),
                 Ok(Record::UnreadableNode(node)) => Unit::Problem(format!(
                     "the memory of the node {node} could not be read when it was exported"

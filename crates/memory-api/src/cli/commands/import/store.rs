@@ -13,6 +13,7 @@ use tonic::Code;
 
 use super::Job;
 use super::check::{Expected, compare};
+use super::memories::Memories;
 use super::read::{Unit, produce};
 use super::summary::{Besides, Summary, WHOLE_FILE, messages_of};
 use super::units::Units;
@@ -32,7 +33,7 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
     let begin = Instant::now();
     let file = job.file.display().to_string();
     progress.detail(&format!("Importing {file}"));
-    let (replace, check) = (job.replace, job.check && !job.again);
+    let (replace, again, check) = (job.replace, job.again, job.check && !job.again);
     let (units, incoming) = mpsc::channel(IN_FLIGHT);
     // Reading blocks, so it has a thread of its own; a full channel makes it
     // wait, and it ends when nobody listens any more.
@@ -54,7 +55,7 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
         requests,
         sent,
     };
-    let feed = feed.run(incoming, Units::new(client, replace));
+    let feed = feed.run(incoming, Units::new(client, replace, again));
     let answer = async {
         let mut summary = Summary {
             file: file.clone(),
@@ -99,7 +100,7 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
         summary.unread = true;
         summary.problem(WHOLE_FILE.to_owned(), error);
     }
-    if check && !threads.is_empty() {
+    if check && (!threads.is_empty() || summary.besides.memories > 0) {
         for (place, problem) in compare(client, &threads, &file, progress).await {
             summary.problem(place, problem);
         }
@@ -132,6 +133,7 @@ impl Feed<'_> {
     async fn run(self, mut incoming: mpsc::Receiver<Placed<Unit>>, mut units: Units<'_>) -> Fed {
         let mut fed = Fed::default();
         let mut session = None;
+        let mut memories: Option<Memories<'_>> = None;
         while let Some(Placed { place, value }) = incoming.recv().await {
             let done = match value {
                 Unit::Problem(error) => Err(error),
@@ -151,6 +153,21 @@ impl Feed<'_> {
                 }
                 Unit::NodeTurn(turn) => units.node_turn(*turn).await,
                 Unit::NodeEnd => units.end_node().await,
+                Unit::Plan(plan) => units.plan(*plan).await,
+                Unit::Iteration(iteration) => units.iteration(*iteration).await,
+                Unit::Memory(memory) => {
+                    if memories.is_none() {
+                        // Everything that was sent has to be there before.
+                        let all = self.slots.acquire_many(IN_FLIGHT as u32).await;
+                        if all.is_err() {
+                            break;
+                        }
+                    }
+                    let memories =
+                        memories.get_or_insert_with(|| Memories::new(self.client, &fed.threads));
+                    fed.problems.extend(memories.push(place, *memory).await);
+                    continue;
+                }
                 Unit::ThreadEnd(exported) => {
                     fed.threads
                         .extend(units.end_thread().map(|(thread_id, name)| Expected {
@@ -185,6 +202,11 @@ impl Feed<'_> {
             }
         }
         fed.besides = units.besides;
+        if let Some(mut memories) = memories {
+            fed.problems.extend(memories.flush().await);
+            fed.besides.memories = memories.stored;
+            fed.besides.missing_sources = memories.missing_sources;
+        }
         fed
     }
 

@@ -52,6 +52,14 @@ pub struct Besides {
     pub files: u64,
     /// Turns of nodes.
     pub node_turns: u64,
+    /// Plans of threads.
+    pub plans: u64,
+    /// Attempts in the logs of threads.
+    pub iterations: u64,
+    /// Long-term memories.
+    pub memories: u64,
+    /// Messages that prove memories and are not there.
+    pub missing_sources: u64,
 }
 
 impl Summary {
@@ -75,6 +83,10 @@ impl Summary {
             "app_policies": self.besides.app_policies,
             "files": self.besides.files,
             "node_turns": self.besides.node_turns,
+            "plans": self.besides.plans,
+            "iterations": self.besides.iterations,
+            "memories": self.besides.memories,
+            "missing_sources": self.besides.missing_sources,
             "refused": self.problems,
             "checked": self.checked,
             "checksum": self.checksum,
@@ -96,11 +108,18 @@ impl Summary {
             app_policies,
             files,
             node_turns,
+            plans,
+            iterations,
+            memories,
+            missing_sources,
         } = self.besides;
         let besides: Vec<String> = [
             (app_policies, "app's policy", "apps' policies"),
             (files, "file", "files"),
             (node_turns, "turn of a node", "turns of nodes"),
+            (plans, "plan", "plans"),
+            (iterations, "iteration", "iterations"),
+            (memories, "memory", "memories"),
         ]
         .into_iter()
         .filter(|(number, ..)| *number > 0)
@@ -108,6 +127,13 @@ impl Summary {
         .collect();
         if !besides.is_empty() {
             println!("{}: also {}.", self.file, besides.join(", "));
+        }
+        if missing_sources > 0 {
+            let sources = count(missing_sources, "source");
+            println!(
+                "{}: {sources} of memories left out: these messages are not there.",
+                self.file
+            );
         }
         match (self.checked, &self.checksum) {
             (Some(true), Some(checksum)) => println!(

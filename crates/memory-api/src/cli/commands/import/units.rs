@@ -3,24 +3,28 @@
 use std::collections::HashSet;
 
 use memory_contract::proto::{
-    AppPolicy, ErrorReason, File, FlushNodeMemoryRequest, GetAppPolicyRequest, GetFileRequest,
-    NodeRef, RegisterFileRequest, ResolveThreadRequest, SetAppPolicyRequest,
+    AppPolicy, AppendIterationRequest, ErrorReason, File, FlushNodeMemoryRequest,
+    GetAppPolicyRequest, GetFileRequest, GetPlanRequest, Iteration, NodeRef, Plan, PutPlanRequest,
+    RegisterFileRequest, ResolveThreadRequest, SetAppPolicyRequest,
 };
-use memory_contract::{FileLocation, UnitDigest, app_policy_digest, file_digest};
+use memory_contract::{FileLocation, UnitDigest, app_policy_digest, file_digest, plan_digest};
+use prost::Message as _;
 use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
+use uuid::Uuid;
 
 use super::summary::Besides;
 use crate::cli::client::Client;
-use crate::cli::import::NodeTurn;
+use crate::cli::import::{NodeTurn, hashed};
 use crate::cli::output::one_line;
 
-/// Stores policies, files, threads and turns of nodes. What is there already
+/// Stores policies, files, threads, turns of nodes, plans and logs. What is there already
 /// with the same content stays; with other content too, unless `replace` says
 /// otherwise.
 pub(super) struct Units<'a> {
     client: &'a Client,
     replace: bool,
+    again: bool,
     /// The thread that turns of nodes belong to, and its name for people.
     thread: Option<(String, String)>,
     /// The node whose turns were added last.
@@ -31,10 +35,11 @@ pub(super) struct Units<'a> {
 }
 
 impl<'a> Units<'a> {
-    pub(super) fn new(client: &'a Client, replace: bool) -> Self {
+    pub(super) fn new(client: &'a Client, replace: bool, again: bool) -> Self {
         Self {
             client,
             replace,
+            again,
             thread: None,
             node: None,
             files: HashSet::new(),
@@ -120,16 +125,74 @@ impl<'a> Units<'a> {
     }
 
     pub(super) async fn node_turn(&mut self, turn: NodeTurn) -> Result<(), String> {
-        let Some((thread_id, _)) = &self.thread else {
-            return Err("the thread of this node's memory was not stored".to_owned());
-        };
-        let request = turn.request(thread_id);
+        let request = turn.request(&self.thread_of("node's memory")?);
         self.node.clone_from(&request.node);
         match self.client.nodes().add_node_turn(request).await {
             Err(status) if !is_known(&status) => return Err(told(status)),
             _ => self.besides.node_turns += 1,
         }
         Ok(())
+    }
+
+    pub(super) async fn plan(&mut self, wanted: Plan) -> Result<(), String> {
+        let thread_id = self.thread_of("plan")?;
+        let digest = plan_digest(&wanted);
+        let mut plans = self.client.plans();
+        let request = GetPlanRequest {
+            thread_id: thread_id.clone(),
+            session: None,
+        };
+        let mut etag = String::new();
+        match plans.get_plan(request).await {
+            Ok(found) => {
+                let found = found.into_inner().plan.unwrap_or_default();
+                if plan_digest(&found) == digest {
+                    self.besides.plans += 1;
+                    return Ok(());
+                }
+                if !self.replace {
+                    return Err(kept("the thread has another plan"));
+                }
+                etag = found.etag;
+            }
+            Err(status) if status.code() == Code::NotFound => {}
+            Err(status) => return Err(told(status)),
+        }
+        let request = PutPlanRequest {
+            thread_id,
+            session: None,
+            plan: Some(wanted),
+            etag,
+        };
+        plans.put_plan(request).await.map_err(told)?;
+        self.besides.plans += 1;
+        Ok(())
+    }
+
+    pub(super) async fn iteration(&mut self, iteration: Iteration) -> Result<(), String> {
+        let thread_id = self.thread_of("log")?;
+        // The same each time, and another one for what was tried twice alike.
+        let request_id = match self.again {
+            true => Uuid::now_v7(),
+            false => hashed(&[thread_id.as_bytes(), &iteration.encode_to_vec()]),
+        };
+        let request = AppendIterationRequest {
+            thread_id,
+            session: None,
+            iteration: Some(iteration),
+            request_id: request_id.to_string(),
+        };
+        let appended = self.client.plans().append_iteration(request).await;
+        appended.map_err(told)?;
+        self.besides.iterations += 1;
+        Ok(())
+    }
+
+    fn thread_of(&self, what: &str) -> Result<String, String> {
+        match &self.thread {
+            Some((thread_id, _)) => Ok(thread_id.clone()),
+            None => Err(format!("the thread of this {what} was not stored")),
+        }
     }
 
     pub(super) async fn end_node(&mut self) -> Result<(), String> {
@@ -154,7 +217,7 @@ fn is_known(status: &Status) -> bool {
     reason.is_some_and(|reason| known.strip_prefix("ERROR_REASON_") == Some(reason.as_str()))
 }
 
-fn told(status: Status) -> String {
+pub(super) fn told(status: Status) -> String {
     status.message().to_owned()
 }
 

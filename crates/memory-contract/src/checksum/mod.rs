@@ -1,11 +1,13 @@
 //! What an export says of itself, so that it can be compared with what it
 //! becomes elsewhere.
 //!
-//! Policies, files and threads are units. A unit's digest is the SHA-256 of its
+//! Policies, files, threads and memories are units. A unit's digest is the SHA-256 of its
 //! records, each as the length and the bytes of its protobuf encoding, in which
 //! only those fields are set that an import stores again; maps are encoded in
 //! the order of their keys. The checksum is the SHA-256 of the sorted digests, so
 //! the order of units does not count.
+
+mod units;
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
@@ -13,11 +15,15 @@ use std::fmt::{self, Display, Formatter};
 use sha2::{Digest as _, Sha256};
 
 use crate::proto::{
-    self, AppPolicy, ExportSummary, ExportedNode, File, Message, NodeMessage, Part, Thread,
-    export_messages_response::Record, part::Content,
+    self, ExportSummary, ExportedNode, Iteration, Message, NodeMessage, Thread,
+    export_messages_response::Record,
 };
 
-/// The digest of one policy, file or thread. It is shown in hex.
+use units::{bare_part, bare_plan, bare_reference};
+
+pub use units::{app_policy_digest, file_digest, memory_digest, plan_digest};
+
+/// The digest of one policy, file, thread or memory. It is shown in hex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnitDigest([u8; 32]);
 
@@ -33,7 +39,7 @@ pub struct ExportedThread {
 }
 
 /// Sees the records of an export, in order, and sums them up. It keeps 32 bytes
-/// for each policy, file and thread.
+/// for each policy, file, thread and memory.
 #[derive(Clone, Debug, Default)]
 pub struct ExportChecksum {
     files: BTreeSet<UnitDigest>,
@@ -55,8 +61,8 @@ struct OpenThread {
 }
 
 impl ExportChecksum {
-    /// Sees the next record, and returns the thread that it ends. A summary ends
-    /// the last one; what it says is not looked at.
+    /// Sees the next record, and returns the thread that it ends. A memory or
+    /// a summary ends the last one; what the summary says is not looked at.
     pub fn see(&mut self, record: &Record) -> Option<ExportedThread> {
         match record {
             Record::AppPolicy(policy) => {
@@ -92,6 +98,24 @@ impl ExportChecksum {
                 if let Some(thread) = &mut self.thread {
                     thread.node_message(message);
                 }
+            }
+            Record::Plan(plan) => {
+                self.counts.plan_count += 1;
+                if let Some(thread) = &mut self.thread {
+                    put(&mut thread.hash, b"plan", &bare_plan(plan));
+                }
+            }
+            Record::Iteration(iteration) => {
+                self.counts.iteration_count += 1;
+                if let Some(thread) = &mut self.thread {
+                    thread.iteration(iteration);
+                }
+            }
+            Record::Memory(memory) => {
+                let ended = self.end_thread();
+                self.counts.memory_count += 1;
+                self.others.insert(memory_digest(memory));
+                return ended;
             }
             Record::Summary(_) => return self.end_thread(),
         }
@@ -132,51 +156,6 @@ impl Display for UnitDigest {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
-}
-
-/// The digest of an app's policy. When it was set does not count.
-pub fn app_policy_digest(policy: &AppPolicy) -> UnitDigest {
-    let AppPolicy {
-        app_id,
-        policy,
-        update_time: _,
-    } = policy;
-    let content = AppPolicy {
-        app_id: app_id.clone(),
-        policy: Some(policy.clone().unwrap_or_default()),
-        update_time: None,
-    };
-    let mut hash = Sha256::new();
-    put(&mut hash, b"app_policy", &content);
-    UnitDigest(hash.finalize().into())
-}
-
-/// The digest of what is known of a file. When it was registered does not count.
-pub fn file_digest(file: &File) -> UnitDigest {
-    let File {
-        location,
-        // It follows from the location.
-        transfer_method: _,
-        r#type,
-        storage_key,
-        name,
-        mime_type,
-        size_bytes,
-        create_time: _,
-        update_time: _,
-    } = file;
-    let content = File {
-        location: location.clone(),
-        r#type: *r#type,
-        storage_key: storage_key.clone(),
-        name: name.clone(),
-        mime_type: mime_type.clone(),
-        size_bytes: *size_bytes,
-        ..File::default()
-    };
-    let mut hash = Sha256::new();
-    put(&mut hash, b"file", &content);
-    UnitDigest(hash.finalize().into())
 }
 
 impl OpenThread {
@@ -277,6 +256,31 @@ impl OpenThread {
         put(&mut self.hash, b"node_message", &content);
     }
 
+    fn iteration(&mut self, iteration: &Iteration) {
+        let Iteration {
+            // They follow from the order.
+            number: _,
+            attempt: _,
+            task,
+            action,
+            result,
+            error,
+            diagnosis,
+            fix,
+            create_time: _,
+        } = iteration;
+        let content = Iteration {
+            task: task.clone(),
+            action: action.clone(),
+            result: result.clone(),
+            error: error.clone(),
+            diagnosis: diagnosis.clone(),
+            fix: fix.clone(),
+            ..Iteration::default()
+        };
+        put(&mut self.hash, b"iteration", &content);
+    }
+
     fn end(mut self) -> ExportedThread {
         let head = self.head_place.unwrap_or(self.messages);
         self.hash.update(b"head");
@@ -286,25 +290,6 @@ impl OpenThread {
             digest: UnitDigest(self.hash.finalize().into()),
             message_count: self.messages,
         }
-    }
-}
-
-/// A part without what only answers have.
-fn bare_part(part: Part) -> Part {
-    let content = part.content.map(|content| match content {
-        Content::File(file) => Content::File(bare_reference(file)),
-        Content::Text(_) | Content::Json(_) | Content::ToolCall(_) | Content::ToolResult(_) => {
-            content
-        }
-    });
-    Part { content }
-}
-
-fn bare_reference(reference: proto::FileRef) -> proto::FileRef {
-    proto::FileRef {
-        file: None,
-        dangling: false,
-        ..reference
     }
 }
 
@@ -319,6 +304,7 @@ fn put(hash: &mut Sha256, kind: &[u8], content: &impl prost::Message) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::{File, Memory, Part, part::Content};
 
     fn thread(key: &str, head: &str) -> Record {
         Record::Thread(Thread {
@@ -395,6 +381,28 @@ mod tests {
             checksum(&[thread("one", ""), Record::Message(said)]),
             checksum(&[thread("one", ""), Record::Message(moved)])
         );
+    }
+
+    #[test]
+    fn what_is_known_counts_with_its_sources_and_not_with_its_use() {
+        let memory = Memory {
+            text: "Likes tea".to_owned(),
+            ..Default::default()
+        };
+        let sum = |memory: &Memory| checksum(&[Record::Memory(memory.clone())]);
+        let used = Memory {
+            thread_id: "other".to_owned(),
+            last_use_time: Some(prost_types::Timestamp::default()),
+            persist_time: Some(prost_types::Timestamp::default()),
+            etag: "7".to_owned(),
+            ..memory.clone()
+        };
+        assert_eq!(sum(&used), sum(&memory));
+        let proved = Memory {
+            source_message_ids: vec!["a".to_owned()],
+            ..memory.clone()
+        };
+        assert_ne!(sum(&proved), sum(&memory));
     }
 
     #[test]

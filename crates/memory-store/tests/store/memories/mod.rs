@@ -1,5 +1,10 @@
 //! Long-term memories.
 
+mod erasing;
+mod queues;
+mod records;
+mod transfer;
+
 use std::{collections::HashSet, time::Duration};
 
 use memory_contract::{
@@ -331,7 +336,13 @@ async fn extraction_takes_effect_once_and_only_with_proof() {
     let holds = |memories: Vec<Memory>| memories.iter().filter(|m| m.holds()).count();
     assert_eq!(holds(world.known("ada").await), 2);
     assert_eq!(holds(world.known("bob").await), 1);
+    // Only what was said.
+    let early = world.extract(thread, 1, 2, Vec::new()).await.unwrap_err();
+    assert!(matches!(early, StoreError::ExtractionMoved), "{early:?}");
+    let back = world.extract(thread, 1, 0, Vec::new()).await.unwrap_err();
+    assert!(matches!(back, StoreError::ExtractionMoved), "{back:?}");
     // Two workers: one of them.
+    world.say(thread, Role::User, "I like Rome.").await;
     let (one, other) = tokio::join!(
         world.extract(thread, 1, 2, vec![fact("One", &[said])]),
         world.extract(thread, 1, 2, vec![fact("Two", &[said])]),

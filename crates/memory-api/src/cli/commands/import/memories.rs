@@ -1,0 +1,139 @@
+//! Storing long-term memories, those of one user together.
+
+use std::collections::HashMap;
+
+use memory_contract::memory_digest;
+use memory_contract::proto::{ImportMemoriesRequest, ImportedMemory, Memory};
+use tonic::{Code, Status};
+
+use super::check::Expected;
+use super::units::told;
+use crate::cli::client::Client;
+
+/// Memories of one request; of the longest ones, these are about 2 MiB.
+const TOGETHER: usize = 50;
+
+/// What is wrong, with its place.
+type Problem = (String, String);
+
+/// Stores memories. What is there already stays; where it is not what the file
+/// has, that is told.
+pub(super) struct Memories<'a> {
+    client: &'a Client,
+    /// The ids that threads have now, by those that they had.
+    threads: HashMap<String, String>,
+    waiting: Vec<(String, Memory)>,
+    /// Memories that are there as the file has them.
+    pub(super) stored: u64,
+    pub(super) missing_sources: u64,
+}
+
+impl<'a> Memories<'a> {
+    /// For memories of these threads, among others.
+    pub(super) fn new(client: &'a Client, threads: &[Expected]) -> Self {
+        let ids = |thread: &Expected| {
+            let was = thread.exported.thread_id.clone();
+            (was, thread.thread_id.clone())
+        };
+        Self {
+            client,
+            threads: threads.iter().map(ids).collect(),
+            waiting: Vec::new(),
+            stored: 0,
+            missing_sources: 0,
+        }
+    }
+
+    pub(super) async fn push(&mut self, place: String, mut memory: Memory) -> Vec<Problem> {
+        let another = self.waiting.first().is_some_and(|(_, first)| {
+            (&first.app_id, &first.user_id) != (&memory.app_id, &memory.user_id)
+        });
+        let problems = match another || self.waiting.len() >= TOGETHER {
+            true => self.flush().await,
+            false => Vec::new(),
+        };
+        let thread = self.threads.get(&memory.thread_id);
+        memory.thread_id = thread.cloned().unwrap_or_default();
+        self.waiting.push((place, memory));
+        problems
+    }
+
+    /// Stores those that wait.
+    pub(super) async fn flush(&mut self) -> Vec<Problem> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let mut problems = Vec::new();
+        match self.store(&waiting).await {
+            Ok(imported) => self.note(&waiting, imported, &mut problems),
+            // All or none: one that is wrong may not keep the others out.
+            Err(status) if status.code() == Code::InvalidArgument => {
+                for one in waiting.chunks(1) {
+                    match self.store(one).await {
+                        Ok(imported) => self.note(one, imported, &mut problems),
+                        Err(status) => problems.extend(refused(one, status)),
+                    }
+                }
+            }
+            Err(status) => problems.extend(refused(&waiting, status)),
+        }
+        problems
+    }
+
+    async fn store(&self, memories: &[(String, Memory)]) -> Result<Vec<ImportedMemory>, Status> {
+        let Some((_, first)) = memories.first() else {
+            return Ok(Vec::new());
+        };
+        let request = ImportMemoriesRequest {
+            app_id: first.app_id.clone(),
+            user_id: first.user_id.clone(),
+            memories: memories.iter().map(|(_, memory)| memory.clone()).collect(),
+        };
+        let imported = self.client.memories().import_memories(request).await?;
+        Ok(imported.into_inner().memories)
+    }
+
+    fn note(
+        &mut self,
+        wanted: &[(String, Memory)],
+        imported: Vec<ImportedMemory>,
+        problems: &mut Vec<Problem>,
+    ) {
+        for ((place, wanted), imported) in wanted.iter().zip(imported) {
+            let missing = imported.missing_source_count;
+            self.missing_sources += u64::from(missing.unsigned_abs());
+            let there = imported.memory.unwrap_or_default();
+            let digest = |memory: &Memory| {
+                let mut memory = memory.clone();
+                if missing > 0 {
+                    memory.source_message_ids.clear();
+                }
+                memory_digest(&memory)
+            };
+            if digest(&there) == digest(wanted) {
+                self.stored += 1;
+                continue;
+            }
+            let id = &wanted.memory_id;
+            let problem = match there.memory_id == *id {
+                true => format!("the memory {id} is not what the file has, and was kept"),
+                false => format!(
+                    "the memory {id}: the memory {} has its text or record, and was kept",
+                    there.memory_id
+                ),
+            };
+            problems.push((place.clone(), problem));
+        }
+    }
+}
+
+fn refused(memories: &[(String, Memory)], status: Status) -> Vec<Problem> {
+    let why = told(status);
+    memories
+        .iter()
+        .map(|(place, memory)| {
+            (
+                place.clone(),
+                format!("the memory {}: {why}", memory.memory_id),
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,38 @@
+//! Long-term memories.
+
+use memory_contract::proto::export_messages_response::Record;
+
+use super::output::{Output, Stop};
+use super::{Export, Threads};
+
+const MEMORIES: u32 = 100;
+
+impl Export {
+    /// Sends the memories of the app and user; none with one thread, to which they
+    /// do not belong.
+    pub(super) async fn send_memories(&self, output: &mut Output) -> Result<(), Stop> {
+        if matches!(self.threads, Threads::One(_)) {
+            return Ok(());
+        }
+        let mut after = None;
+        loop {
+            let page = self
+                .store
+                .export_memories(
+                    &self.tenant,
+                    self.app.as_ref(),
+                    self.user.as_ref(),
+                    after.as_ref(),
+                    MEMORIES,
+                )
+                .await?;
+            for memory in page.items {
+                output.send(Record::Memory(memory.into())).await?;
+            }
+            if page.next.is_none() {
+                return Ok(());
+            }
+            after = page.next;
+        }
+    }
+}

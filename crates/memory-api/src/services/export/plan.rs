@@ -1,0 +1,43 @@
+//! What an agent meant to do in a thread, and what it has tried.
+
+use memory_contract::ThreadId;
+use memory_contract::proto::export_messages_response::Record;
+use memory_store::{IterationQuery, StoreError};
+
+use super::Export;
+use super::output::{Output, Stop};
+use crate::services::messages::PAGE_BYTES;
+
+const ITERATIONS: u32 = 100;
+
+impl Export {
+    pub(super) async fn send_plan(
+        &self,
+        thread: ThreadId,
+        output: &mut Output,
+    ) -> Result<(), Stop> {
+        match self.store.get_plan(&self.tenant, thread).await {
+            Ok(plan) => output.send(Record::Plan(plan.into())).await?,
+            Err(StoreError::PlanNotFound) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut query = IterationQuery {
+            thread,
+            task: None,
+            failed: false,
+            after: None,
+            limit: ITERATIONS,
+            max_bytes: u32::try_from(PAGE_BYTES).unwrap_or(u32::MAX),
+        };
+        loop {
+            let page = self.store.list_iterations(&self.tenant, &query).await?;
+            for iteration in page.items {
+                output.send(Record::Iteration(iteration.into())).await?;
+            }
+            if page.next.is_none() {
+                return Ok(());
+            }
+            query.after = page.next;
+        }
+    }
+}

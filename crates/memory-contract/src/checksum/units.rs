@@ -1,0 +1,150 @@
+//! What counts of each thing that is exported, and what does not.
+
+use sha2::{Digest as _, Sha256};
+
+use super::{UnitDigest, put};
+use crate::proto::{self, AppPolicy, File, Memory, Part, Plan, part::Content};
+
+/// The digest of an app's policy. When it was set does not count.
+pub fn app_policy_digest(policy: &AppPolicy) -> UnitDigest {
+    let AppPolicy {
+        app_id,
+        policy,
+        update_time: _,
+    } = policy;
+    let content = AppPolicy {
+        app_id: app_id.clone(),
+        policy: Some(policy.clone().unwrap_or_default()),
+        update_time: None,
+    };
+    let mut hash = Sha256::new();
+    put(&mut hash, b"app_policy", &content);
+    UnitDigest(hash.finalize().into())
+}
+
+/// The digest of what is known of a file. When it was registered does not count.
+pub fn file_digest(file: &File) -> UnitDigest {
+    let File {
+        location,
+        // It follows from the location.
+        transfer_method: _,
+        r#type,
+        storage_key,
+        name,
+        mime_type,
+        size_bytes,
+        create_time: _,
+        update_time: _,
+    } = file;
+    let content = File {
+        location: location.clone(),
+        r#type: *r#type,
+        storage_key: storage_key.clone(),
+        name: name.clone(),
+        mime_type: mime_type.clone(),
+        size_bytes: *size_bytes,
+        ..File::default()
+    };
+    let mut hash = Sha256::new();
+    put(&mut hash, b"file", &content);
+    UnitDigest(hash.finalize().into())
+}
+
+/// The digest of a memory. Its thread, which has another id elsewhere, does not
+/// count, nor when it was changed, used or indexed.
+pub fn memory_digest(memory: &Memory) -> UnitDigest {
+    let Memory {
+        memory_id,
+        app_id,
+        user_id,
+        text,
+        r#type,
+        topics,
+        entities,
+        event_time,
+        origin,
+        record_id,
+        thread_id: _,
+        source_message_ids,
+        pinned,
+        valid_from,
+        valid_until,
+        superseded_by,
+        create_time,
+        update_time: _,
+        persist_time: _,
+        last_use_time: _,
+        made_by,
+        etag: _,
+    } = memory;
+    let content = Memory {
+        memory_id: memory_id.clone(),
+        app_id: app_id.clone(),
+        user_id: user_id.clone(),
+        text: text.clone(),
+        r#type: *r#type,
+        topics: topics.clone(),
+        entities: entities.clone(),
+        event_time: *event_time,
+        origin: *origin,
+        record_id: record_id.clone(),
+        source_message_ids: source_message_ids.clone(),
+        pinned: *pinned,
+        valid_from: *valid_from,
+        valid_until: *valid_until,
+        superseded_by: superseded_by.clone(),
+        create_time: *create_time,
+        made_by: made_by.clone(),
+        ..Memory::default()
+    };
+    let mut hash = Sha256::new();
+    put(&mut hash, b"memory", &content);
+    UnitDigest(hash.finalize().into())
+}
+
+/// The digest of a plan. When it was made or changed does not count.
+pub fn plan_digest(plan: &Plan) -> UnitDigest {
+    let mut hash = Sha256::new();
+    put(&mut hash, b"plan", &bare_plan(plan));
+    UnitDigest(hash.finalize().into())
+}
+
+pub(super) fn bare_plan(plan: &Plan) -> Plan {
+    let Plan {
+        goal,
+        current_phase,
+        iteration_count,
+        steps,
+        data,
+        etag: _,
+        create_time: _,
+        update_time: _,
+    } = plan;
+    Plan {
+        goal: goal.clone(),
+        current_phase: current_phase.clone(),
+        iteration_count: *iteration_count,
+        steps: steps.clone(),
+        data: data.clone().filter(|data| !data.fields.is_empty()),
+        ..Plan::default()
+    }
+}
+
+/// A part without what only answers have.
+pub(super) fn bare_part(part: Part) -> Part {
+    let content = part.content.map(|content| match content {
+        Content::File(file) => Content::File(bare_reference(file)),
+        Content::Text(_) | Content::Json(_) | Content::ToolCall(_) | Content::ToolResult(_) => {
+            content
+        }
+    });
+    Part { content }
+}
+
+pub(super) fn bare_reference(reference: proto::FileRef) -> proto::FileRef {
+    proto::FileRef {
+        file: None,
+        dangling: false,
+        ..reference
+    }
+}

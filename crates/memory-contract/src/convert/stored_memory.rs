@@ -1,0 +1,132 @@
+//! Memories as they were stored elsewhere.
+
+use time::OffsetDateTime;
+
+use super::memory::{all_of, memory_of, origin_from};
+use super::timestamp_of;
+use crate::{Invalid, InvalidFields, Memory, MemoryOwner, NewMemory, check, limits, proto};
+
+/// Reads the memories of one import: 1 to 100 of one user. Every wrong field is
+/// named, up to the first 20.
+///
+/// # Errors
+/// Any field beyond its limit; then nothing may be stored.
+pub fn stored_memories_from(
+    field: &str,
+    owner: &MemoryOwner,
+    memories: Vec<proto::Memory>,
+) -> Result<Vec<Memory>, InvalidFields> {
+    all_of(field, memories, |field, memory| {
+        stored_memory_from(owner, memory).map_err(|InvalidFields(problems)| {
+            let problems = problems.into_iter();
+            InvalidFields(problems.map(|invalid| invalid.within(field)).collect())
+        })
+    })
+}
+
+/// Reads a memory as it was stored elsewhere.
+fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memory, InvalidFields> {
+    let proto::Memory {
+        memory_id,
+        app_id: _,
+        user_id: _,
+        text,
+        r#type,
+        topics,
+        entities,
+        event_time,
+        origin,
+        record_id,
+        thread_id,
+        source_message_ids,
+        pinned,
+        valid_from,
+        valid_until,
+        superseded_by,
+        create_time,
+        update_time: _,
+        persist_time: _,
+        last_use_time,
+        made_by,
+        etag: _,
+    } = memory;
+    let input = proto::MemoryInput {
+        record_id,
+        text,
+        r#type,
+        topics,
+        entities,
+        event_time,
+        source_message_ids,
+        pinned,
+    };
+    let mut invalid = Vec::new();
+    let new = memory_of(input).map_err(|InvalidFields(problems)| invalid.extend(problems));
+    let mut take = Taker(&mut invalid);
+    let id = take.get(check::uuid("memory_id", &memory_id));
+    let origin = take.get(origin_from("origin", origin));
+    let thread = take.get(check::optional_uuid("thread_id", &thread_id));
+    let made_by = take.get(check::text("made_by", made_by, limits::MODEL_CHARS));
+    let created = take.get(timestamp_of("create_time", create_time));
+    let valid_from = take.get(timestamp_of("valid_from", valid_from));
+    let valid_until = take.get(timestamp_of("valid_until", valid_until));
+    let last_used = take.get(timestamp_of("last_use_time", last_use_time));
+    let successor = check::optional_uuid("superseded_by", &superseded_by);
+    let superseded_by = take.get(successor.and_then(|successor| match valid_until {
+        Some(None) if successor.is_some() => Err(Invalid::new(
+            "superseded_by",
+            "must not be given without valid_until",
+        )),
+        _ => Ok(successor),
+    }));
+    let (Ok(new), Some(id), Some(origin), Some(created)) = (new, id, origin, created) else {
+        return Err(InvalidFields(invalid));
+    };
+    if !invalid.is_empty() {
+        return Err(InvalidFields(invalid));
+    }
+    let NewMemory {
+        record,
+        text,
+        kind,
+        topics,
+        entities,
+        event,
+        sources,
+        pinned,
+    } = new;
+    let created = created.unwrap_or_else(OffsetDateTime::now_utc);
+    Ok(Memory {
+        id: id.into(),
+        owner: owner.clone(),
+        text,
+        kind,
+        topics,
+        entities,
+        event,
+        origin,
+        record,
+        thread: thread.flatten().map(Into::into),
+        sources,
+        pinned,
+        valid_from: valid_from.flatten().unwrap_or(created),
+        valid_until: valid_until.flatten(),
+        superseded_by: superseded_by.flatten().map(Into::into),
+        made_by: made_by.unwrap_or_default(),
+        version: 1,
+        created,
+        updated: created,
+        persisted: None,
+        last_used: last_used.flatten(),
+        ordinal: 0,
+    })
+}
+
+/// Keeps what is wrong with fields.
+struct Taker<'a>(&'a mut Vec<Invalid>);
+
+impl Taker<'_> {
+    fn get<T>(&mut self, value: Result<T, Invalid>) -> Option<T> {
+        value.map_err(|invalid| self.0.push(invalid)).ok()
+    }
+}

@@ -1,0 +1,135 @@
+//! Memories on their way to another server, and back.
+
+use memory_contract::{AppId, Memory, MemoryId, MemoryOwner, TenantId, UserId};
+use serde_json::{Value, json};
+use tokio_postgres::types::Json;
+
+use super::{Item, item_of, micros, newer, revision, rows, write::scope_of};
+use crate::{
+    Page, Revision, Store, StoreError,
+    query::{Params, query},
+    rows::column,
+    thread::one_more,
+};
+
+/// A memory that was to be stored as it was elsewhere.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImportedMemory {
+    /// The memory that is there now.
+    pub memory: Memory,
+    /// Whether it was stored now.
+    pub created: bool,
+    /// Sources that are not there.
+    pub missing_sources: i32,
+}
+
+/// What [`Store::import_memories`] did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImportedMemories {
+    /// The memories, in the order in which they were given.
+    pub memories: Vec<ImportedMemory>,
+    /// When the index knows them all.
+    pub revision: Revision,
+}
+
+/// Where an export of memories goes on: behind one of a user.
+pub type MemoryPlace = (MemoryOwner, i64);
+
+impl Store {
+    /// Stores memories of one user as they were elsewhere: all or none, in one
+    /// round trip. What is there already, by its id, or by its text or record where
+    /// it holds, stays as it is. Sources and threads that are not the user's here
+    /// are left out.
+    ///
+    /// # Errors
+    /// `LongTermMemoryOff`.
+    pub async fn import_memories(
+        &self,
+        tenant: &TenantId,
+        owner: &MemoryOwner,
+        memories: &[Memory],
+    ) -> Result<ImportedMemories, StoreError> {
+        self.require_long_term_memory()?;
+        let items: Vec<Value> = memories.iter().map(stored).collect();
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &crate::actor(),
+            &owner.app.as_str(),
+            &owner.user.as_str(),
+            &scope_of(tenant, owner),
+            &Json(items),
+        ];
+        let found = self.pool.call(query!("memories/import"), params).await?;
+        let mut imported = Vec::with_capacity(found.len());
+        let mut newest = Revision::none();
+        for row in &found {
+            newest = newer(newest, revision(row, 2)?);
+            imported.push(ImportedMemory {
+                memory: rows::memory(row, 4)?,
+                created: column(row, 0)?,
+                missing_sources: column(row, 1)?,
+            });
+        }
+        Ok(ImportedMemories {
+            memories: imported,
+            revision: newest,
+        })
+    }
+
+    /// Lists the memories of an app, of a user, or all of the tenant, app by app and
+    /// user by user, the one stored first first, after the place `after`: also
+    /// those that hold no more, and where there is no long-term memory now.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn export_memories(
+        &self,
+        tenant: &TenantId,
+        app: Option<&AppId>,
+        user: Option<&UserId>,
+        after: Option<&MemoryPlace>,
+        limit: u32,
+    ) -> Result<Page<Memory, MemoryPlace>, StoreError> {
+        let (after_app, after_user, ordinal) = match after {
+            Some((owner, ordinal)) => (owner.app.as_str(), owner.user.as_str(), *ordinal),
+            None => ("", "", 0),
+        };
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &app.map(AppId::as_str),
+            &user.map(UserId::as_str),
+            &after_app,
+            &after_user,
+            &ordinal,
+            &one_more(limit),
+        ];
+        let export = query!("memories/export");
+        let found = self.pool.within(tenant, export, params).await?;
+        let memories = found
+            .iter()
+            .map(|row| {
+                let memory = rows::memory(row, 0)?;
+                Ok(((memory.owner.clone(), memory.ordinal), memory))
+            })
+            .collect::<Result<_, StoreError>>()?;
+        Ok(Page::cut(memories, limit))
+    }
+}
+
+/// A memory as `import_memories` of `V15__memories.sql` takes it.
+fn stored(memory: &Memory) -> Value {
+    let item = Item {
+        sources: memory.sources.iter().map(|id| id.uuid()).collect(),
+        ..item_of(memory)
+    };
+    let mut json = item.json();
+    json["origin"] = json!(memory.origin.as_str());
+    json["thread"] = json!(memory.thread.map(|id| id.uuid()));
+    json["made_by"] = json!(memory.made_by);
+    json["superseded_by"] = json!(memory.superseded_by.map(MemoryId::uuid));
+    json["valid_from"] = json!(micros(memory.valid_from));
+    json["valid_until"] = json!(memory.valid_until.map(micros));
+    json["created"] = json!(micros(memory.created));
+    json["used"] = json!(memory.last_used.map(micros));
+    json
+}

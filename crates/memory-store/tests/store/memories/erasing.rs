@@ -1,0 +1,192 @@
+//! Erasing several memories, and beside others.
+
+use memory_contract::{AppId, MemoryId, NewMemory, Role, UserId};
+use memory_store::{Forget, Forgotten};
+
+use super::{fact, id, memory};
+use crate::world::World;
+
+impl World {
+    async fn forget_but(&self, user: Option<&str>, most: u32) -> Forgotten {
+        let forget = Forget {
+            app: AppId::new("app"),
+            user: user.map(UserId::new),
+            max_age: None,
+            max_inactivity: None,
+            max_count: Some(most),
+            dry_run: false,
+        };
+        let forgotten = self.store.forget_memories(&self.tenant, &forget).await;
+        forgotten.unwrap()
+    }
+
+    async fn supersede(&self, old: MemoryId, text: &str) -> MemoryId {
+        let replacement = memory(text);
+        let store = &self.store;
+        let done = store.supersede_memory(&self.tenant, old, &replacement);
+        done.await.unwrap().memory.id
+    }
+}
+
+#[tokio::test]
+async fn a_chain_closes_over_all_that_go_at_once() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    let said = world.say(thread, Role::User, "I keep moving.").await;
+    let first = world.remember("ada", &[memory("Lives in Paris")]).await;
+    // The ones in the middle were extracted, and go with their source.
+    let mut last = id(&first, 0);
+    for (place, text) in ["Lives in Rome", "Lives in Oslo"].into_iter().enumerate() {
+        let mut next = fact(text, &[said]);
+        next.supersedes = vec![last];
+        let (from, to) = (place as i64, place as i64 + 1);
+        world.say(thread, Role::User, "And again.").await;
+        world.extract(thread, from, to, vec![next]).await.unwrap();
+        last = world.known("ada").await[0].id;
+    }
+    let last = world.supersede(last, "Lives in Bonn").await;
+    assert_eq!(world.known("ada").await.len(), 4);
+    world
+        .store
+        .delete_message(&world.tenant, thread, said)
+        .await
+        .unwrap();
+    let left = world.known("ada").await;
+    assert_eq!(left.len(), 2);
+    assert_eq!(left[1].superseded_by, Some(last));
+    let found = world.store.get_memory(&world.tenant, last).await.unwrap();
+    assert_eq!(found.superseded, left[1..]);
+    // Nothing is left to point to.
+    world
+        .store
+        .delete_memory(&world.tenant, last)
+        .await
+        .unwrap();
+    let left = world.known("ada").await;
+    assert_eq!((left.len(), left[0].superseded_by), (1, None));
+}
+
+#[tokio::test]
+async fn what_holds_no_more_is_forgotten_before_what_holds() {
+    let world = World::new().await;
+    let first = world
+        .remember("ada", &[memory("Likes tea"), memory("Lives in Paris")])
+        .await;
+    // Stored later than what holds, and used later.
+    let rome = world.supersede(id(&first, 1), "Lives in Rome").await;
+    world.supersede(rome, "Lives in Oslo").await;
+    assert_eq!(world.forget_but(Some("ada"), 2).await.count, 2);
+    assert_eq!(world.texts("ada").await, ["Lives in Oslo", "Likes tea"]);
+}
+
+#[tokio::test]
+async fn forgetting_beside_changes_leaves_no_link_behind_and_stops_nobody() {
+    let world = World::new().await;
+    let users = ["ada", "bob", "eve"];
+    for user in users {
+        let texts: Vec<NewMemory> = (0..30).map(|n| memory(&format!("fact {n}"))).collect();
+        world.remember(user, &texts).await;
+    }
+    let change = async |user: &str| {
+        for round in 0..20 {
+            let Some(newest) = world.known(user).await.into_iter().find(|m| m.holds()) else {
+                continue;
+            };
+            // It may be forgotten meanwhile, which is no reason to wait in a circle.
+            let replacement = memory(&format!("round {round}"));
+            let superseded = world
+                .store
+                .supersede_memory(&world.tenant, newest.id, &replacement);
+            if let Err(error) = superseded.await {
+                let gone = matches!(error, memory_store::StoreError::MemoryNotFound);
+                assert!(gone, "{error:?}");
+            }
+            let known = world.known(user).await;
+            if let Some(oldest) = known.last() {
+                world
+                    .store
+                    .delete_memory(&world.tenant, oldest.id)
+                    .await
+                    .unwrap();
+            }
+        }
+    };
+    let forget = async || {
+        for most in (1..30).rev() {
+            world.forget_but(None, most).await;
+        }
+    };
+    tokio::join!(
+        change("ada"),
+        change("bob"),
+        change("eve"),
+        forget(),
+        forget()
+    );
+    for user in users {
+        let known = world.known(user).await;
+        for memory in &known {
+            let next = memory.superseded_by;
+            let there = next.is_none_or(|next| known.iter().any(|other| other.id == next));
+            assert!(there, "{memory:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_call_forgets_of_so_many_users_and_says_that_there_are_more() {
+    let world = World::new().await;
+    let texts = [memory("Likes tea"), memory("Likes cake")];
+    for number in 0..260 {
+        world.remember(&format!("user {number}"), &texts).await;
+    }
+    let first = world.forget_but(None, 1).await;
+    assert_eq!((first.count, first.more), (256, true));
+    let rest = world.forget_but(None, 1).await;
+    assert_eq!((rest.count, rest.more), (4, false));
+}
+
+#[tokio::test]
+async fn whoever_watches_a_thread_learns_of_what_became_of_its_memories() {
+    let world = World::new().await;
+    let (one, other) = (world.thread().await.id, world.thread().await.id);
+    let mut memories = Vec::new();
+    for thread in [one, other] {
+        let said = world.say(thread, Role::User, "I like tea.").await;
+        memories.push(NewMemory {
+            sources: vec![said],
+            ..memory(&format!("Said so in {thread}"))
+        });
+    }
+    memories.push(memory("Nobody said so"));
+    let added = world.remember("ada", &memories).await;
+    world.supersede(id(&added, 0), "Was wrong").await;
+    let deleted = world.store.delete_memory(&world.tenant, id(&added, 1));
+    deleted.await.unwrap();
+    let owner = world.owner().await;
+    let noted = owner
+        .query(
+            "SELECT action, thread_id, item_count FROM recollect.transactions
+             WHERE action LIKE '%memor%' ORDER BY action, thread_id NULLS LAST",
+            &[],
+        )
+        .await
+        .unwrap();
+    let noted: Vec<(String, Option<uuid::Uuid>, i64)> = noted
+        .iter()
+        .map(|row| (row.get(0), row.get(1), row.get(2)))
+        .collect();
+    let add = "add_memories".to_owned();
+    let mut threads = [one.uuid(), other.uuid()];
+    threads.sort_unstable();
+    assert_eq!(
+        noted,
+        [
+            (add.clone(), Some(threads[0]), 1),
+            (add.clone(), Some(threads[1]), 1),
+            (add, None, 1),
+            ("delete_memory".to_owned(), Some(other.uuid()), 1),
+            ("supersede_memory".to_owned(), Some(one.uuid()), 1),
+        ]
+    );
+}

@@ -1,0 +1,121 @@
+//! Memories that come from another server.
+
+use memory_contract::{Memory, MemoryId, MessageId, Role};
+use memory_store::ImportedMemories;
+use time::{Duration, OffsetDateTime};
+
+use super::{id, memory, owner, recorded};
+use crate::world::{World, tenant};
+
+impl World {
+    async fn import(&self, user: &str, memories: &[Memory]) -> ImportedMemories {
+        let owner = owner(user);
+        let imported = self.store.import_memories(&self.tenant, &owner, memories);
+        imported.await.unwrap()
+    }
+}
+
+/// A memory with what a server gives it.
+async fn elsewhere(text: &str, record: &str) -> Memory {
+    let mut world = World::new().await;
+    world.tenant = tenant("elsewhere");
+    let added = world.remember("ada", &[recorded(record, text)]).await;
+    let mut memory = added.memories[0].memory.clone();
+    memory.created -= Duration::days(400);
+    memory.valid_from = memory.created - Duration::days(1);
+    memory
+}
+
+#[tokio::test]
+async fn a_memory_comes_with_its_times_and_links_and_only_once() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    let said = world.say(thread, Role::User, "I live in Rome.").await;
+    let bobs = world.thread_of("app", "bob", "thread:1").await.id;
+    let foreign = world.say(bobs, Role::User, "So do I.").await;
+    let successor = MemoryId::new();
+    let mut rome = elsewhere("Lives in Rome", "home").await;
+    rome.sources = vec![foreign, said, MessageId::new()];
+    rome.thread = Some(thread);
+    rome.valid_until = Some(rome.created + Duration::days(2));
+    rome.superseded_by = Some(successor);
+    rome.last_used = Some(rome.created.replace_time(time::Time::MIDNIGHT));
+    let mut oslo = elsewhere("Lives in Oslo", "home").await;
+    oslo.id = successor;
+    oslo.thread = Some(bobs);
+    let all = [rome.clone(), oslo];
+    let first = world.import("ada", &all).await;
+    assert!(first.memories.iter().all(|imported| imported.created));
+    let stored = &first.memories[0];
+    assert_eq!(
+        (stored.missing_sources, stored.memory.sources.as_slice()),
+        (2, &[said][..])
+    );
+    let there = &stored.memory;
+    assert_eq!(
+        (there.id, there.created, there.valid_from, there.valid_until),
+        (rome.id, rome.created, rome.valid_from, rome.valid_until)
+    );
+    assert_eq!(
+        (there.thread, there.last_used),
+        (Some(thread), rome.last_used)
+    );
+    assert_eq!(first.memories[1].memory.thread, None, "another user's");
+    let found = world.store.get_memory(&world.tenant, successor).await;
+    assert_eq!(found.unwrap().superseded, std::slice::from_ref(there));
+
+    let again = world.import("ada", &all).await;
+    assert!(again.memories.iter().all(|imported| !imported.created));
+    assert_eq!(again.revision, first.revision);
+    assert_eq!(world.known("ada").await.len(), 2);
+}
+
+#[tokio::test]
+async fn what_is_known_is_not_stored_twice() {
+    let world = World::new().await;
+    let known = [memory("Likes tea"), recorded("home", "Lives in Oslo")];
+    let known = world.remember("ada", &known).await;
+    let tea = elsewhere("likes tea.", "").await;
+    let rome = elsewhere("Lives in Rome", "home").await;
+    let imported = world.import("ada", &[tea.clone(), rome]).await;
+    for (place, imported) in imported.memories.iter().enumerate() {
+        assert_eq!(
+            (imported.memory.id, imported.created),
+            (id(&known, place), false)
+        );
+    }
+    // It held once, so it does not stand in the way of what holds.
+    let mut past = tea;
+    past.valid_until = Some(OffsetDateTime::now_utc());
+    let imported = world.import("ada", &[past]).await;
+    assert!(imported.memories[0].created);
+}
+
+#[tokio::test]
+async fn memories_are_exported_user_by_user_in_order() {
+    let world = World::new().await;
+    for text in ["One", "Two", "Three"] {
+        for user in ["bob", "", "ada"] {
+            world.remember(user, &[memory(text)]).await;
+        }
+    }
+    let off = world.store.clone().with_long_term_memory(false);
+    let mut after = None;
+    let mut all = Vec::new();
+    loop {
+        let page = off.export_memories(&world.tenant, None, None, after.as_ref(), 2);
+        let page = page.await.unwrap();
+        assert!(page.items.len() <= 2);
+        all.extend(page.items);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    let named: Vec<(&str, &str)> = all
+        .iter()
+        .map(|memory| (memory.owner.user.as_str(), memory.text.as_str()))
+        .collect();
+    let expected = ["", "ada", "bob"].map(|user| ["One", "Two", "Three"].map(|text| (user, text)));
+    assert_eq!(named, expected.concat());
+}
