@@ -13,6 +13,7 @@ use crate::plain;
 trials![
     n04_old_messages_are_swapped_for_observations,
     n05_observations_are_condensed,
+    n07_a_log_of_tools_is_at_least_five_times_smaller,
     n08_observations_are_ready_before_they_are_needed,
     b06_a_regenerated_branch_does_not_inherit_observations,
     what_an_erasure_frees_is_observed_anew,
@@ -47,6 +48,69 @@ async fn say_tokens(client: &Client, thread_id: &str, word: &str, tokens: i64) {
             .await;
         number += 1;
     }
+}
+
+/// Fifty steps of an agent: a question, a call, and a long answer in which one line
+/// matters.
+fn tool_log() -> Vec<memory_contract::proto::MessageInput> {
+    let mut log = vec![say(Role::User, "Find out why the nightly build fails.")];
+    for step in 0..50 {
+        let id = format!("c{step}");
+        let noise = |line: usize| format!("[{line:03}] compiling module_{line} ... ok, {line} ms");
+        let mut lines: Vec<String> = (0..40).map(noise).collect();
+        lines[17] = format!("ERROR: job {step} failed with code E{}", 7_000 + step);
+        log.push(tool_call(&id, "read_log", json!({"job": step})));
+        log.push(tool_result(&id, &lines.join("\n")));
+    }
+    log
+}
+
+async fn n07_a_log_of_tools_is_at_least_five_times_smaller() {
+    let client = plain().await;
+    let thread_id = thread(
+        &client,
+        MemoryPolicy {
+            reflector_tokens: Some(100_000),
+            ..observed()
+        },
+    )
+    .await;
+    client.append(&thread_id, tool_log()).await;
+    let found = eventually_some("the log is observed", SOON, async || {
+        let found = block(&client, &thread_id).await;
+        (found.raw_message_tokens <= 1_000).then_some(found)
+    })
+    .await;
+    let covered: i64 = found
+        .observations
+        .iter()
+        .map(|one| one.message_tokens)
+        .sum();
+    assert!(covered > 20_000, "{covered}");
+    assert!(
+        covered >= 5 * i64::from(found.observation_tokens),
+        "{covered} to {}",
+        found.observation_tokens
+    );
+    // What matters is still there.
+    let text: String = found
+        .observations
+        .iter()
+        .map(|one| one.text.as_str())
+        .collect();
+    let observed = found
+        .observations
+        .iter()
+        .map(|one| one.message_count)
+        .sum::<i64>()
+        / 2;
+    let kept = (0..observed).filter(|step| text.contains(&format!("E{}", 7_000 + step)));
+    let kept = kept.count();
+    assert!(
+        kept * 10 >= 8 * usize::try_from(observed).unwrap(),
+        "{kept} of {observed}: {text}"
+    );
+    assert!(verify(&client, &thread_id).await.ok);
 }
 
 async fn n08_observations_are_ready_before_they_are_needed() {

@@ -155,9 +155,12 @@ async fn n13_a_briefing_keeps_to_its_budget() {
                 // A longer failure may have been passed over.
                 assert!(failures.len() >= 2, "{}", briefing.text);
                 assert_eq!(first["role"], "user");
-                assert_eq!(conversation.len() % 2, 0, "whole turns");
-                let question = &conversation[conversation.len() - 2]["text"];
-                assert_eq!(question, "Question 59, in a few words.");
+                // Of the newest turn alone, a part is better than nothing.
+                if conversation.len() > 1 {
+                    assert_eq!(conversation.len() % 2, 0, "whole turns");
+                    let question = &conversation[conversation.len() - 2]["text"];
+                    assert_eq!(question, "Question 59, in a few words.");
+                }
             }
             let quotes: usize = told.iter().map(|(_, quotes)| quotes.len()).sum();
             assert!(quotes >= before, "more room, and less in it");

@@ -1,6 +1,9 @@
 //! What a working memory tells.
 
-use memory_contract::proto::{DeleteMessageRequest, GetWorkingMemoryRequest, MemoryPolicy, Role};
+use memory_contract::proto::{
+    DeleteMessageRequest, GetWorkingMemoryRequest, MemoryPolicy, Role, UpdateThreadRequest,
+};
+use prost_types::FieldMask;
 use recollect_tests::{
     Finished, Key, PLAIN, Refused as _, app, memory, metadata, recollect, reply, say, session,
     trials, turn,
@@ -285,6 +288,18 @@ async fn a_long_working_memory_tells_what_is_left_out() {
 
     // Bytes bound it too.
     let thread_id = client.thread(&app()).await;
+    let request = UpdateThreadRequest {
+        thread_id: thread_id.clone(),
+        policy: Some(MemoryPolicy {
+            summarize: Some(false),
+            ..Default::default()
+        }),
+        update_mask: Some(FieldMask {
+            paths: vec!["policy".to_owned()],
+        }),
+        ..Default::default()
+    };
+    client.threads().update_thread(request).await.unwrap();
     let large = "x".repeat(250_000);
     for _ in 0..2 {
         let messages = (0..10).map(|_| say(Role::User, &large));

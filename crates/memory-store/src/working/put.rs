@@ -139,7 +139,17 @@ impl Store {
             covered,
             keep_from,
             new,
-        } = alignment.await?;
+        } = match alignment.await {
+            Ok(alignment) => alignment,
+            Err(error) => {
+                // What does not fit may be newer than what was seen.
+                let now = self.see_working(tenant, thread, 0, 0).await?;
+                return match now.memory.etag == seen.memory.etag {
+                    true => Err(error),
+                    false => Ok(None),
+                };
+            }
+        };
         let messages: Vec<CountedMessage> =
             new.iter().map(|at| put.messages[*at].clone()).collect();
         let session = &seen.memory.policies.thread.session;
