@@ -33,14 +33,14 @@ const LIMIT: i64 = 700;
 /// The newest messages that stay: the longest run of turns that fills less than
 /// four sevenths of the limit.
 fn kept(messages: &[Message]) -> usize {
-    let starts = (0..messages.len()).filter(|place| messages[*place].role() == Role::User);
+    let mut starts = (0..messages.len()).filter(|place| messages[*place].role() == Role::User);
     let fits = |start: &usize| {
         let tokens = messages[*start..]
             .iter()
             .map(|one| i64::from(one.token_count));
         tokens.sum::<i64>() * 7 < LIMIT * 4
     };
-    messages.len() - starts.clone().find(fits).or(starts.last()).unwrap()
+    messages.len() - starts.clone().find(fits).or(starts.next_back()).unwrap()
 }
 
 /// What became of the messages, and the newest summary's number.

@@ -96,7 +96,6 @@ async fn n12_what_is_distilled_planned_and_logged_in_a_thread_is_in_no_other() {
     // What goes with one thread leaves the other as it was.
     let deletion = DeleteThreadRequest {
         thread_id: herons.clone(),
-        ..Default::default()
     };
     client.threads().delete_thread(deletion).await.unwrap();
     assert_eq!(everything(client, &kettles).await, of_kettles);
