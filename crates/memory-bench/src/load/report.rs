@@ -82,7 +82,7 @@ pub fn print(report: &Report) {
         (
             "append p95, distilling to not distilling",
             distilled(|distilled| format!("{:.2}", distilled.append_p95_ratio)),
-            "≤ 1.25",
+            "≤ 1.05",
         ),
         (
             "memories promoted per second",
