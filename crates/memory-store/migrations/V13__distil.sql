@@ -782,6 +782,7 @@ DECLARE
     -- The branches whose way passes the message.
     v_below integer[];
     v_gone bigint[];
+    v_copies bigint[];
     v_touched bigint[];
     v_item record;
     v_base record;
@@ -820,19 +821,26 @@ BEGIN
         FROM recollect.distillates d
         WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'summary' AND d.sets_aside
             AND d.branch = ANY (v_below) AND d.after_depth < p_depth AND d.to_depth >= p_depth);
-    WITH RECURSIVE erased (number) AS (
-        SELECT d.number
+    WITH RECURSIVE erased (number, sets_aside) AS (
+        SELECT d.number, d.sets_aside
         FROM recollect.distillates d
         WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'summary' AND NOT d.sets_aside
             AND d.branch = ANY (v_below) AND d.after_depth < p_depth AND d.to_depth >= p_depth
         UNION
-        SELECT d.number
+        SELECT d.number, d.sets_aside
         FROM erased
         JOIN recollect.distillates d
             ON d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'summary'
             AND d.based_on = erased.number AND NOT d.own_text
     )
-    SELECT array_agg(erased.number) INTO v_gone FROM erased;
+    SELECT array_agg(erased.number) FILTER (WHERE NOT erased.sets_aside),
+        array_agg(erased.number) FILTER (WHERE erased.sets_aside)
+    INTO v_gone, v_copies
+    FROM erased;
+    -- What was left out stays out; the text that went with it was made of the message.
+    UPDATE recollect.distillates d
+    SET text = '', tokens = 0
+    WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'summary' AND d.number = ANY (v_copies);
     IF v_gone IS NOT NULL THEN
         -- A text of its own stays. It takes the place of those before it, whose
         -- messages nobody expects to come back.

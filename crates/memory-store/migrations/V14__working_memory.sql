@@ -320,9 +320,27 @@ BEGIN
 END;
 $$;
 
+-- Empties the contexts of a thread's working memory, also those that another
+-- path would come back to. What they stand for stays out of it. The caller has
+-- the thread's lock.
+CREATE FUNCTION recollect.forget_contexts(p_tenant text, p_thread uuid)
+RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE recollect.distillates
+    SET text = '', tokens = 0, sets_aside = true, own_text = true
+    WHERE tenant_id = p_tenant AND thread_id = p_thread AND kind = 'summary' AND text <> '';
+    IF FOUND THEN
+        UPDATE recollect.threads
+        SET distil_generation = distil_generation + 1
+        WHERE tenant_id = p_tenant AND thread_id = p_thread;
+    END IF;
+END;
+$$;
+
 -- Forgets the working memory of a thread if its time has come: with
--- rebuild_expired only what is beside the messages. The caller has the thread's
--- lock.
+-- rebuild_expired all messages of the thread are in it again, otherwise those that
+-- were said since. The caller has the thread's lock.
 CREATE FUNCTION recollect.expire_working_memory(p_tenant text, p_thread uuid)
 RETURNS boolean
 LANGUAGE plpgsql AS $$
@@ -330,9 +348,12 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_actor text := current_setting('recollect.actor', true);
     v_rebuild boolean;
+    v_expired timestamptz;
+    v_since integer;
 BEGIN
-    SELECT COALESCE((t.policy ->> 'rebuild_expired')::boolean, (p.policy ->> 'rebuild_expired')::boolean, false)
-    INTO v_rebuild
+    SELECT COALESCE((t.policy ->> 'rebuild_expired')::boolean, (p.policy ->> 'rebuild_expired')::boolean, false),
+        w.expires_at
+    INTO v_rebuild, v_expired
     FROM recollect.working_memories w
     JOIN recollect.threads t ON t.tenant_id = p_tenant AND t.thread_id = p_thread
     LEFT JOIN recollect.app_policies p ON p.tenant_id = p_tenant AND p.app_id = t.app_id
@@ -348,9 +369,25 @@ BEGIN
         SET data = '{}', version = gen_random_uuid(), rebuilt = true, expires_at = NULL,
             updated_at = clock_timestamp()
         WHERE tenant_id = p_tenant AND thread_id = p_thread;
+        DELETE FROM recollect.distillates
+        WHERE tenant_id = p_tenant AND thread_id = p_thread AND kind = 'summary';
+        UPDATE recollect.threads
+        SET distil_generation = distil_generation + 1
+        WHERE tenant_id = p_tenant AND thread_id = p_thread;
+        PERFORM recollect.want_distil(p_tenant, p_thread);
     ELSE
         DELETE FROM recollect.working_memories WHERE tenant_id = p_tenant AND thread_id = p_thread;
-        PERFORM recollect.set_aside(p_tenant, 'worker', p_thread, 2147483647, '', 0, 'worker');
+        SELECT min(m.depth) INTO v_since
+        FROM recollect.threads t
+        CROSS JOIN LATERAL recollect.path(p_tenant, p_thread, t.head_branch, t.head_depth) way
+        JOIN recollect.messages m
+            ON m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.branch = way.branch
+            AND m.depth > way.above AND m.depth <= way.depth
+            AND m.deleted_at IS NULL AND m.appended_at > v_expired
+        WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread;
+        PERFORM recollect.forget_contexts(p_tenant, p_thread);
+        PERFORM recollect.set_aside(
+            p_tenant, 'worker', p_thread, COALESCE(v_since, 2147483647), '', 0, 'worker');
     END IF;
     PERFORM recollect.note(p_tenant, 'expire_working_memory', p_thread, '', 1);
     PERFORM set_config('recollect.actor', v_actor, true);
@@ -583,6 +620,7 @@ BEGIN
     PERFORM recollect.expire_working_memory(p_tenant, p_thread);
     SELECT s.status, s.anything INTO status, deleted FROM recollect.working_state(p_tenant, p_thread) s;
     PERFORM recollect.erase_working_memory(p_tenant, p_thread);
+    PERFORM recollect.forget_contexts(p_tenant, p_thread);
     PERFORM recollect.set_aside(p_tenant, p_actor, p_thread, 2147483647, '', 0, 'caller');
     IF deleted THEN
         PERFORM recollect.note(p_tenant, 'delete_working_memory', p_thread, '', 1);

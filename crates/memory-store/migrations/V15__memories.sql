@@ -225,7 +225,8 @@ END;
 $$;
 
 -- Erases what a message, or without one a whole thread, has proved: a memory that
--- was extracted goes with its last source, unless it is pinned.
+-- was extracted goes with its last source, unless it is pinned. What sums a thread
+-- up goes with the first of its messages: its words may be in it.
 CREATE FUNCTION recollect.forget_sources(p_tenant text, p_thread uuid, p_message uuid)
 RETURNS void
 LANGUAGE plpgsql AS $$
@@ -244,16 +245,20 @@ BEGIN
         RETURNING s.memory_id
     )
     SELECT array_agg(DISTINCT gone.memory_id) INTO v_memories FROM gone;
-    IF v_memories IS NULL THEN
-        RETURN;
-    END IF;
-    SELECT array_agg(m.memory_id) INTO v_memories
-    FROM recollect.memories m
-    WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_memories)
-        AND m.origin = 'extracted' AND NOT m.pinned
-        AND NOT EXISTS (
-            SELECT FROM recollect.memory_sources s
-            WHERE s.tenant_id = p_tenant AND s.memory_id = m.memory_id);
+    SELECT array_agg(lost.memory_id) INTO v_memories
+    FROM (
+        SELECT m.memory_id
+        FROM recollect.memories m
+        WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_memories) AND m.origin = 'extracted' AND NOT m.pinned
+            AND NOT EXISTS (
+                SELECT FROM recollect.memory_sources s
+                WHERE s.tenant_id = p_tenant AND s.memory_id = m.memory_id)
+        UNION
+        SELECT m.memory_id
+        FROM recollect.memories m
+        WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.strategy = 'summary'
+            AND m.origin = 'extracted' AND NOT m.pinned
+    ) AS lost;
     IF v_memories IS NOT NULL THEN
         PERFORM recollect.erase_memories(p_tenant, v_memories);
         PERFORM recollect.note(p_tenant, 'forget_memories', p_thread, '', cardinality(v_memories));
@@ -413,9 +418,10 @@ END;
 $$;
 
 -- Ends the validity of memories of a user that another one takes the place of,
--- and returns which did.
+-- and returns which did. What began to hold after p_since stays: it is newer.
 CREATE FUNCTION recollect.end_memories(
-    p_tenant text, p_app text, p_user text, p_memories uuid[], p_by uuid, p_pinned_too boolean
+    p_tenant text, p_app text, p_user text, p_memories uuid[], p_by uuid, p_pinned_too boolean,
+    p_since timestamptz DEFAULT 'infinity'
 )
 RETURNS SETOF recollect.memories
 LANGUAGE plpgsql AS $$
@@ -427,6 +433,7 @@ BEGIN
         updated_at = clock_timestamp()
     WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (p_memories) AND m.app_id = p_app AND m.user_id = p_user
         AND m.valid_until IS NULL AND m.memory_id IS DISTINCT FROM p_by AND (p_pinned_too OR NOT m.pinned)
+        AND m.valid_from <= p_since
     RETURNING m.*;
 END;
 $$;
@@ -512,6 +519,7 @@ DECLARE
     v_hash bytea;
     v_sources uuid[];
     v_stored bigint := 0;
+    v_id uuid;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
     PERFORM recollect.lock_memories(p_tenant, p_app, p_user);
@@ -530,6 +538,12 @@ BEGIN
         SELECT m.* INTO memory FROM recollect.memories m
         WHERE m.tenant_id = p_tenant AND m.memory_id = (v_item ->> 'id')::uuid;
         created := NOT FOUND;
+        v_id := (v_item ->> 'id')::uuid;
+        IF NOT created AND (memory.app_id, memory.user_id) <> (p_app, p_user) THEN
+            -- Somebody else's has this id, and is none of this user's business.
+            created := true;
+            v_id := gen_random_uuid();
+        END IF;
         IF created AND v_item ->> 'valid_until' IS NULL THEN
             SELECT m.* INTO memory FROM recollect.memories m
             WHERE m.tenant_id = p_tenant AND m.app_id = p_app AND m.user_id = p_user AND m.valid_until IS NULL
@@ -543,7 +557,7 @@ BEGIN
                 (tenant_id, memory_id, app_id, user_id, text, words, type, topics, entities, event_time, origin,
                  record_id, thread_id, content_hash, pinned, valid_from, valid_until, superseded_by, made_by,
                  strategy, last_used_on, created_at, updated_at)
-            SELECT p_tenant, (v_item ->> 'id')::uuid, p_app, p_user, v_item ->> 'text',
+            SELECT p_tenant, v_id, p_app, p_user, v_item ->> 'text',
                 strip(to_tsvector('pg_catalog.english', v_item ->> 'words')) || array_to_tsvector(ARRAY[p_scope]),
                 v_item ->> 'type', recollect.texts_of(v_item -> 'topics'), recollect.texts_of(v_item -> 'entities'),
                 recollect.time_of((v_item ->> 'event')::bigint), v_item ->> 'origin', v_record,
@@ -551,7 +565,12 @@ BEGIN
                  WHERE t.tenant_id = p_tenant AND t.thread_id = (v_item ->> 'thread')::uuid
                      AND t.app_id = p_app AND t.user_id = p_user),
                 v_hash, (v_item ->> 'pinned')::boolean, recollect.time_of((v_item ->> 'valid_from')::bigint),
-                recollect.time_of((v_item ->> 'valid_until')::bigint), (v_item ->> 'superseded_by')::uuid,
+                recollect.time_of((v_item ->> 'valid_until')::bigint),
+                (SELECT by.id FROM (SELECT (v_item ->> 'superseded_by')::uuid AS id) AS by
+                 WHERE by.id <> v_id AND NOT EXISTS (
+                     SELECT FROM recollect.memories o
+                     WHERE o.tenant_id = p_tenant AND o.memory_id = by.id
+                         AND (o.app_id, o.user_id) <> (p_app, p_user))),
                 v_item ->> 'made_by', '',
                 (recollect.time_of((v_item ->> 'used')::bigint) AT TIME ZONE 'UTC')::date,
                 recollect.time_of((v_item ->> 'created')::bigint), clock_timestamp()
@@ -917,7 +936,7 @@ BEGIN
         SELECT COALESCE(array_agg(e.memory_id), '{}') INTO v_ended
         FROM recollect.end_memories(
             p_tenant, v_thread.app_id, v_thread.user_id, recollect.texts_of(v_fact -> 'supersedes')::uuid[],
-            (v_put.memory).memory_id, false) AS e;
+            (v_put.memory).memory_id, false, (v_put.memory).valid_from) AS e;
         superseded := superseded + cardinality(v_ended);
         SELECT GREATEST(revision, v_put.revision,
             max(recollect.queue_memory(p_tenant, v_thread.app_id, v_thread.user_id, u.id, 'upsert')))

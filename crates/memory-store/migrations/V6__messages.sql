@@ -323,8 +323,8 @@ BEGIN
             head_branch = COALESCE(v_next.branch, 0), head_depth = COALESCE(v_next.depth, 0),
             path_tokens = COALESCE(v_next.path_tokens, 0), distil_at = 0
         WHERE tenant_id = p_tenant AND thread_id = p_thread;
-        -- Who works on the thread has looked at another path.
-        UPDATE recollect.distil_jobs SET wanted = wanted + 1 WHERE tenant_id = p_tenant AND thread_id = p_thread;
+        -- Nobody has looked at this path yet, or not lately.
+        PERFORM recollect.want_distil(p_tenant, p_thread);
     END IF;
     PERFORM recollect.erase_distillates(p_tenant, p_thread, v_message.branch, v_message.depth);
     UPDATE recollect.threads
@@ -380,8 +380,8 @@ BEGIN
         path_tokens = v_head.path_tokens, distil_at = 0, updated_at = clock_timestamp()
     WHERE tenant_id = p_tenant AND thread_id = p_thread
     RETURNING * INTO thread;
-    -- Who works on the thread has looked at another path.
-    UPDATE recollect.distil_jobs SET wanted = wanted + 1 WHERE tenant_id = p_tenant AND thread_id = p_thread;
+    -- Nobody has looked at this path yet, or not lately.
+    PERFORM recollect.want_distil(p_tenant, p_thread);
     PERFORM recollect.note(p_tenant, 'set_head', p_thread, p_head::text, 1);
 END;
 $$;

@@ -1,12 +1,15 @@
 //! How working memories end.
 
+use std::time::Duration;
+
 use memory_contract::proto::{
-    ClearThreadRequest, DeleteWorkingMemoryRequest, GetWorkingMemoryRequest,
-    GetWorkingMemoryResponse, MemoryPolicy, PutWorkingMemoryRequest, Role, WorkingMemory,
+    BuildContextRequest, ClearThreadRequest, ContextBlockKind, DeleteWorkingMemoryRequest,
+    GetWorkingMemoryRequest, GetWorkingMemoryResponse, MemoryMode, MemoryPolicy,
+    PutWorkingMemoryRequest, Role, WorkingMemory,
 };
 use recollect_tests::{
-    Client, DataDir, Key, Options, Refused as _, SOON, Server, app, eventually, eventually_some,
-    memory, metadata, session, trials, turn,
+    Client, DataDir, Key, Options, Refused as _, SOON, Server, app, context_request, eventually,
+    eventually_some, memory, metadata, reply, session, trials, turn,
 };
 use serde_json::json;
 use tonic::Code;
@@ -24,6 +27,9 @@ trials![
     r13_a_working_memory_is_forgotten_when_its_time_has_come,
     r13_an_expired_working_memory_is_swept_without_being_read,
     r14_an_expired_working_memory_is_made_anew_from_the_thread,
+    what_is_said_after_its_time_stands_in_full,
+    no_context_tells_of_one_whose_time_is_over,
+    a_deleted_one_does_not_come_back_on_another_branch,
     clearing_a_thread_erases_its_working_memory,
     an_ephemeral_thread_has_no_working_memory,
 ];
@@ -180,6 +186,56 @@ async fn r13_an_expired_working_memory_is_swept_without_being_read() {
     assert_eq!(set_aside(&client, &thread_id).await, 2);
 }
 
+/// Waits until its time is over, and does not read it.
+async fn outlive(memory: &WorkingMemory) {
+    let end = memory.expire_time.unwrap();
+    let now = || {
+        let now = std::time::SystemTime::now();
+        now.duration_since(std::time::UNIX_EPOCH).unwrap()
+    };
+    let end = Duration::new(end.seconds.unsigned_abs(), end.nanos.unsigned_abs());
+    tokio::time::sleep(end.saturating_sub(now()) + Duration::from_millis(50)).await;
+}
+
+async fn what_is_said_after_its_time_stands_in_full() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    outlive(&memory_of(put(&client, full(&thread_id, 1)).await)).await;
+    client.append(&thread_id, turn("three", "four")).await;
+    let found = get(&client, &thread_id).await;
+    assert_eq!(texts(&found), ["three", "four"]);
+    assert_eq!(found.context, "");
+    assert_eq!(set_aside(&client, &thread_id).await, 2);
+}
+
+async fn no_context_tells_of_one_whose_time_is_over() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let stored = memory_of(put(&client, full(&thread_id, 1)).await);
+    let request = BuildContextRequest {
+        policy: Some(MemoryPolicy {
+            mode: MemoryMode::Working.into(),
+            memories_top_k: Some(0),
+            ..Default::default()
+        }),
+        ..context_request(&thread_id, "What was before?")
+    };
+    outlive(&stored).await;
+    let context = client.context(request).await;
+    let kinds: Vec<_> = context.blocks.iter().map(|block| block.kind()).collect();
+    assert_eq!(kinds, [ContextBlockKind::Input], "{context:?}");
+}
+
+async fn a_deleted_one_does_not_come_back_on_another_branch() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let stored = memory_of(put(&client, full(&thread_id, 0)).await);
+    assert!(delete(&client, &thread_id).await);
+    let again = reply(&stored.messages[0].message_id, Role::Assistant, "two again");
+    client.append(&thread_id, vec![again]).await;
+    assert_eq!(get(&client, &thread_id).await.context, "");
+}
+
 async fn r14_an_expired_working_memory_is_made_anew_from_the_thread() {
     let client = plain().await;
     let app = app();
@@ -188,16 +244,16 @@ async fn r14_an_expired_working_memory_is_made_anew_from_the_thread() {
         ..Default::default()
     };
     let thread_id = thread_with(&client, &app, policy).await;
-    let mut request = full(&thread_id, 1);
-    request.context = None;
-    put(&client, request).await;
+    client.append(&thread_id, turn("first", "second")).await;
+    put(&client, full(&thread_id, 1)).await;
     let found = eventually_some("it is made anew", SOON, async || {
         let found = look(&client, &thread_id).await;
         found.rebuilt.then_some(found)
     })
     .await;
     let memory = found.working_memory.unwrap();
-    assert_eq!(texts(&memory), ["one", "two"]);
+    assert_eq!(texts(&memory), ["first", "second", "one", "two"]);
+    assert_eq!(memory.context, "");
     assert_eq!(memory.memories, []);
     assert!(memory.data.as_ref().unwrap().fields.is_empty());
     assert_eq!(memory.expire_time, None);
@@ -205,7 +261,7 @@ async fn r14_an_expired_working_memory_is_made_anew_from_the_thread() {
     // It is told once.
     let again = look(&client, &thread_id).await;
     assert!(!again.rebuilt);
-    assert_eq!(texts(&again.working_memory.unwrap()), ["one", "two"]);
+    assert_eq!(again.working_memory.unwrap().messages.len(), 4);
 }
 
 async fn clearing_a_thread_erases_its_working_memory() {

@@ -27,15 +27,11 @@ pub(super) struct Keep {
 impl Keep {
     /// The whole turns among the oldest messages in full that are not kept. The
     /// newest turn always is. `in_full` are the tokens of all messages in full, and
-    /// `more` tells whether some of them were not read.
-    pub(super) fn cut(
-        self,
-        messages: &[Message],
-        more: bool,
-        in_full: i64,
-        reaches_root: bool,
-    ) -> Cut {
-        let turns = turns(messages, reaches_root);
+    /// `more` tells whether some of them were not read. A result whose call is not
+    /// there, because it is covered, was erased or was never stored, cannot be torn
+    /// from it.
+    pub(super) fn cut(self, messages: &[Message], more: bool, in_full: i64) -> Cut {
+        let turns = turns(messages, true);
         // The last one is the newest, or may go on.
         let Some((_, whole)) = turns.split_last() else {
             return Cut::Nothing;
@@ -187,7 +183,7 @@ mod tests {
     #[test]
     fn less_than_four_sevenths_is_kept() {
         let messages = conversation(5);
-        let cut = |limit| Keep { limit }.cut(&messages, false, 100, true);
+        let cut = |limit| Keep { limit }.cut(&messages, false, 100);
         // Four sevenths of 70 are 40: two turns would fill them.
         assert_eq!(cut(70), Cut::Take(8));
         assert_eq!(cut(71), Cut::Take(6));
@@ -201,11 +197,11 @@ mod tests {
     fn what_was_not_read_counts_as_kept_but_its_turns_are_unknown() {
         let messages = conversation(2);
         let keep = Keep { limit: 70 };
-        assert_eq!(keep.cut(&messages, true, 100, true), Cut::Take(2));
-        assert_eq!(keep.cut(&messages[..2], true, 100, true), Cut::Unknown);
-        assert_eq!(keep.cut(&messages[..2], true, 30, true), Cut::Nothing);
-        assert_eq!(keep.cut(&messages[..2], false, 100, true), Cut::Nothing);
-        assert_eq!(keep.cut(&[], false, 0, true), Cut::Nothing);
+        assert_eq!(keep.cut(&messages, true, 100), Cut::Take(2));
+        assert_eq!(keep.cut(&messages[..2], true, 100), Cut::Unknown);
+        assert_eq!(keep.cut(&messages[..2], true, 30), Cut::Nothing);
+        assert_eq!(keep.cut(&messages[..2], false, 100), Cut::Nothing);
+        assert_eq!(keep.cut(&[], false, 0), Cut::Nothing);
     }
 
     #[test]
@@ -244,7 +240,7 @@ mod tests {
         ) {
             let messages: Vec<Message> = sizes.iter().map(|size| said(Role::User, *size)).collect();
             let all = tokens_of(&messages);
-            let taken = match (Keep { limit }).cut(&messages, false, all, true) {
+            let taken = match (Keep { limit }).cut(&messages, false, all) {
                 Cut::Take(taken) => taken,
                 Cut::Nothing => 0,
                 Cut::Unknown => panic!("all of it was read"),

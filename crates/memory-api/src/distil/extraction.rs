@@ -63,11 +63,22 @@ pub(super) async fn step(look: &Look<'_>) -> Result<Due, Failure> {
                 after: Some(with.config.quiet.saturating_sub(left.quiet)),
             });
         };
+        let to_seq = piece.to_seq;
         match extract(look, strategy, &left, piece).await {
             Ok(()) => {}
+            // It answers, and never as it was asked to: the others must not wait.
+            Err(Failure::Distill(error))
+                if look.method == Method::Extractive && is_answered(&error) =>
+            {
+                tracing::warn!(thread_id = %look.thread.id, %error, "facts are given up");
+                counter!("recollect_extracted_facts_total", "outcome" => "given_up").increment(1);
+                let thread = look.thread.id;
+                let pass = with.store.pass_over_extraction(look.tenant, thread, to_seq);
+                pass.await?;
+            }
             Err(Failure::Store(StoreError::ExtractionMoved)) if moved < TRIES => moved += 1,
             Err(Failure::Distill(error)) if alone && is_over(look, &error) => {
-                tracing::warn!(%error, "facts wait for the model");
+                tracing::warn!(thread_id = %look.thread.id, %error, "facts wait for the model");
                 return Ok(Due {
                     path_tokens: i64::MAX,
                     after: Some(MODEL_PAUSE),
@@ -101,6 +112,22 @@ fn strategy(look: &Look<'_>) -> ExtractionStrategy {
 /// Whether it is no use to ask the model once more for now.
 fn is_over(look: &Look<'_>, error: &DistillError) -> bool {
     look.method == Method::Extractive || is_spent(error)
+}
+
+/// Whether the model did answer, and its answer is of no use.
+fn is_answered(error: &DistillError) -> bool {
+    match error {
+        DistillError::Malformed { .. } => true,
+        DistillError::Model { source, .. } => matches!(
+            source,
+            ModelError::Refused
+                | ModelError::Empty
+                | ModelError::Truncated
+                | ModelError::Unreadable
+                | ModelError::BadRequest { .. }
+        ),
+        _ => false,
+    }
 }
 
 fn is_spent(error: &DistillError) -> bool {

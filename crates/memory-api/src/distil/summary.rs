@@ -68,7 +68,7 @@ impl Limits {
     /// The limits of a policy, which has a value for each, in a window.
     fn of(window: u32, policy: &MemoryPolicy) -> Self {
         let share = f64::from(policy.summarization_threshold.unwrap_or_default());
-        let limit = (f64::from(window) * share).round() as i64;
+        let limit = (f64::from(window) * share).ceil() as i64;
         Self {
             limit,
             summary: i32::try_from(window / 20)
@@ -99,7 +99,6 @@ async fn oldest(look: &Look<'_>, state: &DistilState, limits: &Limits) -> Result
         limit: limits.limit,
     };
     let raw = state.unsummarized;
-    let root = raw.after_depth == 0;
     // A turn may be larger than a piece: then more is read.
     for most in [PIECE_TOKENS, i64::MAX] {
         let read = look.read(state, raw.after_depth, i32::MAX, most).await?;
@@ -107,7 +106,7 @@ async fn oldest(look: &Look<'_>, state: &DistilState, limits: &Limits) -> Result
             return Ok(Piece::Stale);
         };
         let (mut messages, more) = (std::mem::take(&mut stretch.messages), stretch.more);
-        match keep.cut(&messages, more, raw.message_tokens, root) {
+        match keep.cut(&messages, more, raw.message_tokens) {
             Cut::Take(count) => {
                 messages.truncate(count);
                 return Ok(Piece::Some(messages));

@@ -44,7 +44,7 @@ struct Line<'a> {
 }
 
 impl Distilled {
-    /// Reads it, in one round trip: the observations in the mode that has them,
+    /// Reads it, in one round trip unless its time has just ended: the observations in the mode that has them,
     /// else the summary. What is only in memory is not distilled.
     pub(super) async fn read(
         store: &Store,
@@ -56,8 +56,16 @@ impl Distilled {
         if store.is_ephemeral(tenant, thread) {
             return Ok(Self::undistilled(thread, head));
         }
-        let state = store.distil_state(tenant, thread, head, false).await;
-        let state = state.map_err(|error| ApiError::from(error).naming("head_message_id"))?;
+        let state = async || {
+            let state = store.distil_state(tenant, thread, head, false).await;
+            state.map_err(|error| ApiError::from(error).naming("head_message_id"))
+        };
+        let mut now = state().await?;
+        if now.expired {
+            store.expire_working_memory(tenant, thread).await?;
+            now = state().await?;
+        }
+        let state = now;
         Ok(match mode {
             MemoryMode::Observational => Self::observed(thread, &state),
             _ => Self::summarised(thread, &state),

@@ -110,6 +110,13 @@ impl Import {
             expected_head: None,
         };
         let appended = self.store.append(&self.tenant, &append).await?;
+        // Again where it was stored before: that call may have ended in between.
+        if let Some(last) = appended.messages.last() {
+            let pass = self
+                .store
+                .pass_over_extraction(&self.tenant, thread, last.seq);
+            pass.await?;
+        }
         if let Some(indexer) = &self.indexer {
             indexer.wake();
         }

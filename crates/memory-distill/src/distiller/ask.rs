@@ -155,7 +155,11 @@ impl<'a> Asking<'a> {
             return Err(self.failed(ModelError::Refused));
         }
         // No text that is kept may have one.
-        Ok(text.replace('\0', ""))
+        let text = text.replace('\0', "");
+        if !text.chars().any(char::is_alphanumeric) {
+            return Err(self.failed(ModelError::Empty));
+        }
+        Ok(text)
     }
 
     /// Tokens that are left for material beside a prompt's frame and what else
@@ -232,9 +236,14 @@ fn is_refusal(text: &str) -> bool {
         "i'm unable",
         "i am unable",
         "as an ai",
+        "i apologi",
+        "i must decline",
+        "i'm not able",
+        "i am not able",
+        "unfortunately, i",
     ];
     let text = text.trim_start_matches(['"', '*', ' ']).replace('’', "'");
-    let start: String = text.chars().take(16).collect();
+    let start: String = text.chars().take(20).collect();
     let start = start.to_lowercase();
     text.chars().count() < 300
         && text.lines().count() <= 3

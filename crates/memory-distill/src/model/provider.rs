@@ -131,6 +131,9 @@ fn endpoint_of(text: &str) -> Result<Url, String> {
     if !url.username().is_empty() || url.password().is_some() {
         return Err("must not hold a password: set api_key instead".to_owned());
     }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err("must not have ? or #: a key belongs into api_key".to_owned());
+    }
     if !url.path().ends_with('/') {
         let path = format!("{}/", url.path());
         url.set_path(&path);

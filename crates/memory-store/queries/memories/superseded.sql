@@ -1,10 +1,17 @@
 -- What a memory took the place of, and what that took the place of.
-WITH RECURSIVE chain (memory_id) AS (
-    SELECT m.memory_id FROM recollect.memories m WHERE m.tenant_id = $1 AND m.superseded_by = $2
+-- All of them are the same user's.
+WITH RECURSIVE chain (memory_id, app_id, user_id) AS (
+    SELECT m.memory_id, m.app_id, m.user_id
+    FROM recollect.memories own
+    JOIN recollect.memories m
+        ON m.tenant_id = $1 AND m.superseded_by = $2 AND m.app_id = own.app_id AND m.user_id = own.user_id
+    WHERE own.tenant_id = $1 AND own.memory_id = $2
     UNION
-    SELECT m.memory_id
+    SELECT m.memory_id, m.app_id, m.user_id
     FROM chain
-    JOIN recollect.memories m ON m.tenant_id = $1 AND m.superseded_by = chain.memory_id
+    JOIN recollect.memories m
+        ON m.tenant_id = $1 AND m.superseded_by = chain.memory_id
+        AND m.app_id = chain.app_id AND m.user_id = chain.user_id
 )
 SELECT m.memory_id, m.app_id, m.user_id, m.text, m.type, m.topics, m.entities, m.event_time, m.origin,
     m.record_id, m.thread_id, recollect.sources_of($1, m.memory_id), m.pinned, m.valid_from, m.valid_until, m.superseded_by,

@@ -12,6 +12,13 @@ WITH changed AS (
     WHERE t.tenant_id = $1 AND t.thread_id = $2
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
     RETURNING t.*
+),
+-- A look that is under way has seen the policy before.
+wanted AS (
+    UPDATE recollect.distil_jobs j
+    SET wanted = j.wanted + 1
+    FROM changed c
+    WHERE $7::jsonb IS NOT NULL AND j.tenant_id = $1 AND j.thread_id = c.thread_id AND j.lease_id IS NOT NULL
 )
 SELECT c.thread_id, c.app_id, c.user_id, c.session_key, c.title, c.metadata,
     c.last_seq, c.head_id, c.message_count, c.created_at, c.updated_at, c.expires_at, c.policy,

@@ -62,6 +62,9 @@ pub struct DistilState {
     pub last_seq: i64,
     /// What kept the last look from succeeding; empty: nothing.
     pub last_error: String,
+    /// The time of the working memory is over, and what is told of it here is to be
+    /// forgotten: see [`Store::expire_working_memory`].
+    pub expired: bool,
 }
 
 impl DistilState {
@@ -169,6 +172,7 @@ fn state_of(row: &Row) -> Result<DistilState, StoreError> {
         extract_seq: column(row, 10)?,
         last_seq: column(row, 11)?,
         last_error: column(row, 12)?,
+        expired: column(row, 15)?,
     })
 }
 

@@ -134,6 +134,21 @@ impl Store {
         column(&only(self.pool.within(tenant, waiting, params).await?)?, 0)
     }
 
+    /// Notes that nothing is to be extracted from a thread's messages up to a seq.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn pass_over_extraction(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        to_seq: i64,
+    ) -> Result<(), StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &to_seq];
+        let pass = query!("memories/pass_over");
+        self.pool.within(tenant, pass, params).await.map(drop)
+    }
+
     /// Stores what was extracted from a stretch of a thread for the thread's app
     /// and user, in one transaction, and moves the thread on: done again, or by
     /// another worker, it changes nothing.

@@ -101,6 +101,22 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Forgets the working memory of a thread if its time has come; whether it had.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn expire_working_memory(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+    ) -> Result<bool, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &crate::actor(), &thread.uuid()];
+        let row = only(self.pool.call(query!("working/sweep"), params).await?)?;
+        column(&row, 0)
+    }
+}
+
 impl Outbox {
     /// Forgets expired working memories through `store`, at most `limit`. Returns
     /// how many had expired.
@@ -114,16 +130,19 @@ impl Outbox {
     ) -> Result<u64, StoreError> {
         let expired = query!("working/expired");
         let found = self.pool.call(expired, &[&i64::from(limit)]).await?;
-        let mut swept = 0;
+        let (mut swept, mut failed) = (0, None);
         for row in &found {
-            let tenant = column::<&str>(row, 0)?;
+            let tenant = TenantId::new(column::<String>(row, 0)?);
             let thread = rows::id::<ThreadId>(row, 1)?;
-            let params: Params<'_> = &[&tenant, &crate::actor(), &thread.uuid()];
-            let sweep = query!("working/sweep");
-            // Somebody else may have been quicker.
-            let row = only(store.pool.call(sweep, params).await?)?;
-            swept += u64::from(column::<bool>(&row, 0)?);
+            // Somebody else may have been quicker. One that fails holds up no other.
+            match store.expire_working_memory(&tenant, thread).await {
+                Ok(expired) => swept += u64::from(expired),
+                Err(error) => failed = Some(error),
+            }
         }
-        Ok(swept)
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(swept),
+        }
     }
 }

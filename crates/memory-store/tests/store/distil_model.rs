@@ -399,12 +399,16 @@ impl<'a> Model<'a> {
         self.observations
             .retain(|number, one| !gone.contains(number) && one.reflects.is_disjoint(&gone));
 
-        let mut gone: BTreeSet<i64> = BTreeSet::new();
+        // Those whose text was made of it; what set messages aside stays without it.
+        let (mut touched, mut gone) = (BTreeSet::<i64>::new(), BTreeSet::<i64>::new());
         for (number, one) in &self.summaries {
             let made_of_it = one.covered.contains(&at) && !one.aside;
-            let goes_on = !one.own && one.based_on.is_some_and(|base| gone.contains(&base));
+            let goes_on = !one.own && one.based_on.is_some_and(|base| touched.contains(&base));
             if made_of_it || goes_on {
-                gone.insert(*number);
+                touched.insert(*number);
+                if !one.aside {
+                    gone.insert(*number);
+                }
             }
         }
         let before = self.summaries.clone();

@@ -32,8 +32,8 @@ impl World {
 async fn a_chain_closes_over_all_that_go_at_once() {
     let world = World::new().await;
     let thread = world.thread().await.id;
-    let said = world.say(thread, Role::User, "I keep moving.").await;
     let first = world.remember("ada", &[memory("Lives in Paris")]).await;
+    let said = world.say(thread, Role::User, "I keep moving.").await;
     // The ones in the middle were extracted, and go with their source.
     let mut last = id(&first, 0);
     for (place, text) in ["Lives in Rome", "Lives in Oslo"].into_iter().enumerate() {

@@ -297,7 +297,6 @@ async fn a_change_needs_the_state_that_it_was_made_from() {
 async fn extraction_takes_effect_once_and_only_with_proof() {
     let world = World::new().await;
     let thread = world.thread().await.id;
-    let said = world.say(thread, Role::User, "I moved to Rome.").await;
     let elsewhere = world.thread().await.id;
     let foreign = world.say(elsewhere, Role::User, "I like tea.").await;
     let old = world
@@ -307,6 +306,7 @@ async fn extraction_takes_effect_once_and_only_with_proof() {
         )
         .await;
     let bobs = world.remember("bob", &[memory("Lives in Lyon")]).await;
+    let said = world.say(thread, Role::User, "I moved to Rome.").await;
     let mut moved = fact("Lives in Rome", &[said]);
     moved.supersedes = vec![id(&old, 0), id(&old, 1), id(&bobs, 0)];
     let facts = vec![

@@ -68,6 +68,7 @@ impl Model {
             ..one.clone()
         });
         DistilState {
+            expired: false,
             generation: 1,
             head: None,
             path: vec![Place {
