@@ -120,17 +120,15 @@ async fn said(clients: &mut Clients, app: &str, facts: usize) -> Result<usize, F
     Ok(messages)
 }
 
-/// A user's message with a fact, and an answer.
+/// A user's message with a fact in one of the plain forms that are taken without a
+/// model, and an answer.
 fn told(number: usize) -> [MessageInput; 2] {
-    const NAMES: [&str; 8] = [
-        "Ada", "Bela", "Cora", "Dino", "Enid", "Finn", "Gita", "Hugo",
-    ];
     const PLACES: [&str; 7] = ["Oslo", "Porto", "Kyoto", "Lima", "Accra", "Turin", "Quito"];
-    let (name, place) = (NAMES[number % 8], PLACES[number % 7]);
+    let place = PLACES[number % 7];
     let fact = match number % 3 {
-        0 => format!("My colleague {name} {number} lives in {place}."),
-        1 => format!("I like the tea number {number} from {place} best."),
-        _ => format!("I work on project {number} in {place}."),
+        0 => format!("I own boat number {number} in {place}."),
+        1 => format!("I am allergic to tea number {number} from {place}."),
+        _ => format!("I studied subject {number} in {place}."),
     };
     let message = |role: Role, text: String| MessageInput {
         role: role.into(),
