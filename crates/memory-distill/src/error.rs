@@ -8,9 +8,12 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// Nobody is there, or the connection broke.
+    /// Nobody is there.
     #[error("the model cannot be reached")]
     Unreachable,
+    /// The connection broke before there was an answer.
+    #[error("the connection to the model broke")]
+    Disconnected,
     /// It took too long.
     #[error("the model did not answer within {} ms", after.as_millis())]
     Timeout {
@@ -71,6 +74,7 @@ impl ModelError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable
+            | Self::Disconnected
             | Self::Timeout { .. }
             | Self::RateLimited { .. }
             | Self::Failed { .. }
@@ -91,6 +95,7 @@ impl ModelError {
     pub(crate) fn is_outage(&self) -> bool {
         match self {
             Self::Unreachable
+            | Self::Disconnected
             | Self::Timeout { .. }
             | Self::Failed { .. }
             | Self::Unreadable
@@ -106,10 +111,12 @@ impl ModelError {
         }
     }
 
-    /// Whether the extractive distiller may stand in at once: the model is not to
-    /// be had for now, for reasons that have nothing to do with what was asked.
-    pub fn calls_for_fallback(&self) -> bool {
-        matches!(self, Self::BudgetSpent | Self::BreakerOpen { .. })
+    /// Whether the model may have read the prompt, and written, before it failed.
+    pub(crate) fn may_have_cost(&self) -> bool {
+        matches!(
+            self,
+            Self::Disconnected | Self::Timeout { .. } | Self::Unreadable
+        )
     }
 }
 
@@ -151,10 +158,11 @@ impl DistillError {
         }
     }
 
-    /// Whether the extractive distiller may stand in at once.
-    pub fn calls_for_fallback(&self) -> bool {
+    /// Whether the extractive distiller is to stand in at once: nothing is left to
+    /// spend, and waiting would not help.
+    pub fn is_spent(&self) -> bool {
         match self {
-            Self::Model { source, .. } => source.calls_for_fallback(),
+            Self::Model { source, .. } => *source == ModelError::BudgetSpent,
             Self::Malformed { .. } | Self::BudgetTooSmall { .. } => false,
         }
     }

@@ -20,8 +20,8 @@ pub use fact::{
     same_figures,
 };
 pub use model::{
-    About, Answer, BreakerState, Call, Finish, Health, Ledger, LedgerError, Prompt, Reliable,
-    Reservation, TextModel, Unlimited, Usage, open_model,
+    About, Account, Answer, BreakerState, Finish, Health, Ledger, LedgerError, Prompt, Reliable,
+    Reservation, Spent, TextModel, Unlimited, Usage, open_model,
 };
 pub use prompt::{PromptError, SummaryPrompt, Template};
 pub use source::Source;

@@ -6,9 +6,11 @@
 
 mod support;
 
+use std::sync::Arc;
+
 use memory_contract::ExtractionStrategy;
 use memory_distill::{DistillError, Extraction, FactKind, KnownFact, Method, Source};
-use support::{Script, assistant, discrete, distiller, tenant, user, without_model};
+use support::{Script, assistant, discrete, distiller, said, tenant, user, without_model};
 
 #[tokio::test]
 async fn facts_are_read_with_their_sources() {
@@ -102,6 +104,27 @@ async fn what_was_recalled_is_never_extracted_again() {
         }
     }
     assert!(model.asked().is_empty());
+}
+
+#[tokio::test]
+async fn what_the_model_was_not_shown_it_cannot_end() {
+    let answer = r#"{"facts": [
+        {"text": "Ada lives in Bergen", "evidence": ["m1"], "supersedes": ["f1", "f900"]}
+    ]}"#;
+    let model = Arc::new(Script::new([Ok(said(answer))]).with_window(4_096));
+    let messages = [user("I live in Bergen.")];
+    let known: Vec<KnownFact> = (1..=900)
+        .map(|number| KnownFact {
+            id: format!("k-{number}"),
+            text: format!("Ada has seen the bridge number {number}."),
+        })
+        .collect();
+    let made = distiller(&model)
+        .extract(&tenant(), Method::Model, discrete(&messages, &known))
+        .await
+        .unwrap();
+    assert!(!model.asked()[0].user.contains("bridge number 900"));
+    assert_eq!(made.value.facts[0].supersedes, ["k-1"]);
 }
 
 #[tokio::test]

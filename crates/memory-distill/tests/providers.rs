@@ -218,8 +218,8 @@ async fn each_failure_has_its_error() {
             ModelError::Unreadable,
         ),
         (Reply::json(huge), ModelError::Unreadable),
-        (Reply::Drop, ModelError::Unreachable),
-        (Reply::HalfThenDrop, ModelError::Unreachable),
+        (Reply::Drop, ModelError::Disconnected),
+        (Reply::HalfThenDrop, ModelError::Disconnected),
     ] {
         let told = format!("{reply:?}").chars().take(80).collect::<String>();
         let (_, answer) = ask(Provider::OpenaiCompatible, "/v1", None, reply).await;

@@ -9,8 +9,8 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
-use memory_distill::{Answer, CallsConfig, ModelError, Reliable, TextModel};
-use support::{Script, prompt, said};
+use memory_distill::{Account, Answer, CallsConfig, ModelError, Reliable};
+use support::{Purse, Script, account, prompt, said, tenant, usage};
 use tokio::time::Instant;
 
 const PAUSE: Duration = Duration::from_secs(30);
@@ -28,6 +28,10 @@ fn reliable(script: Script, calls: &CallsConfig) -> (Arc<Script>, Arc<Reliable>)
     (script, Arc::new(reliable))
 }
 
+async fn ask(model: &Reliable) -> Result<Answer, ModelError> {
+    model.ask(account(&tenant()), &prompt()).await
+}
+
 fn failing(count: usize, error: ModelError) -> impl Iterator<Item = Result<Answer, ModelError>> {
     (0..count).map(move |_| Err(error.clone()))
 }
@@ -36,6 +40,7 @@ fn failing(count: usize, error: ModelError) -> impl Iterator<Item = Result<Answe
 async fn what_may_pass_is_tried_again() {
     for error in [
         ModelError::Unreachable,
+        ModelError::Disconnected,
         ModelError::Unreadable,
         ModelError::Failed { status: 503 },
         ModelError::Timeout { after: PAUSE },
@@ -43,11 +48,7 @@ async fn what_may_pass_is_tried_again() {
     ] {
         let script = Script::new(failing(2, error.clone()).chain([Ok(said("fine"))]));
         let (script, model) = reliable(script, &calls());
-        assert_eq!(
-            model.generate(&prompt()).await.unwrap().text(),
-            Ok("fine"),
-            "{error}"
-        );
+        assert_eq!(ask(&model).await.unwrap().text(), Ok("fine"), "{error}");
         assert_eq!(script.asked().len(), 3);
     }
 }
@@ -60,7 +61,7 @@ async fn what_will_not_pass_is_not_tried_again() {
         ModelError::BadRequest { status: 400 },
     ] {
         let (script, model) = reliable(Script::new(failing(9, error.clone())), &calls());
-        assert_eq!(model.generate(&prompt()).await, Err(error));
+        assert_eq!(ask(&model).await, Err(error));
         assert_eq!(script.asked().len(), 1);
     }
 }
@@ -68,10 +69,7 @@ async fn what_will_not_pass_is_not_tried_again() {
 #[tokio::test(start_paused = true)]
 async fn attempts_are_bounded() {
     let (script, model) = reliable(Script::new(failing(9, ModelError::Unreachable)), &calls());
-    assert_eq!(
-        model.generate(&prompt()).await,
-        Err(ModelError::Unreachable)
-    );
+    assert_eq!(ask(&model).await, Err(ModelError::Unreachable));
     assert_eq!(script.asked().len(), calls().max_attempts);
 }
 
@@ -83,12 +81,12 @@ async fn a_provider_that_asks_for_a_pause_gets_it() {
     let script = Script::new([Err(limited(45)), Ok(said("fine"))]);
     let (_, model) = reliable(script, &calls());
     let start = Instant::now();
-    assert!(model.generate(&prompt()).await.is_ok());
+    assert!(ask(&model).await.is_ok());
     assert!(start.elapsed() >= Duration::from_secs(45));
     // A pause that outlasts the call is the caller's to make.
     let (script, model) = reliable(Script::new(failing(9, limited(3_600))), &calls());
     let start = Instant::now();
-    assert_eq!(model.generate(&prompt()).await, Err(limited(3_600)));
+    assert_eq!(ask(&model).await, Err(limited(3_600)));
     assert_eq!((script.asked().len(), start.elapsed()), (1, Duration::ZERO));
 }
 
@@ -99,10 +97,7 @@ async fn all_attempts_together_are_bounded_in_time() {
     let (script, model) = reliable(script, &calls());
     let start = Instant::now();
     let after = calls().total_timeout;
-    assert_eq!(
-        model.generate(&prompt()).await,
-        Err(ModelError::Timeout { after })
-    );
+    assert_eq!(ask(&model).await, Err(ModelError::Timeout { after }));
     assert!(start.elapsed() <= after);
     assert_eq!(script.asked().len(), 3);
 }
@@ -116,17 +111,13 @@ async fn a_model_that_is_out_of_order_is_left_alone_for_a_while() {
     };
     let (script, model) = reliable(script, &calls);
     for _ in 0..5 {
-        assert_eq!(
-            model.generate(&prompt()).await,
-            Err(ModelError::Unreachable)
-        );
+        assert_eq!(ask(&model).await, Err(ModelError::Unreachable));
     }
-    let open = model.generate(&prompt()).await.unwrap_err();
+    let open = ask(&model).await.unwrap_err();
     assert_eq!(open, ModelError::BreakerOpen { retry_after: PAUSE });
-    assert!(open.calls_for_fallback());
     assert_eq!(script.asked().len(), 5);
     tokio::time::advance(PAUSE).await;
-    assert!(model.generate(&prompt()).await.is_ok());
+    assert!(ask(&model).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
@@ -135,7 +126,7 @@ async fn a_wrong_prompt_does_not_put_a_model_out_of_order() {
     let (script, model) = reliable(script, &calls());
     for _ in 0..20 {
         let refused = Err(ModelError::BadRequest { status: 400 });
-        assert_eq!(model.generate(&prompt()).await, refused);
+        assert_eq!(ask(&model).await, refused);
     }
     assert_eq!(script.asked().len(), 20);
 }
@@ -153,13 +144,75 @@ async fn calls_at_the_same_time_are_bounded() {
     let running: Vec<_> = (0..6)
         .map(|_| {
             let model = model.clone();
-            tokio::spawn(async move { model.generate(&prompt()).await })
+            tokio::spawn(async move { ask(&model).await })
         })
         .collect();
     for call in running {
         assert!(call.await.unwrap().is_ok());
     }
     assert_eq!(start.elapsed().as_secs(), 30);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_attempt_is_paid_for() {
+    let after = PAUSE;
+    let answer = Answer {
+        usage: usage(40, 2),
+        ..said("fine")
+    };
+    let script = Script::new([
+        // Nobody knows what it came to.
+        Err(ModelError::Timeout { after }),
+        Err(ModelError::Disconnected),
+        Err(ModelError::Unreadable),
+        // It did not begin.
+        Err(ModelError::Unreachable),
+        Err(ModelError::Failed { status: 503 }),
+        Err(ModelError::RateLimited { retry_after: None }),
+        Ok(answer.clone()),
+    ]);
+    let calls = CallsConfig {
+        max_attempts: 7,
+        breaker_failures: 9,
+        ..calls()
+    };
+    let (_, model) = reliable(script, &calls);
+    let (purse, tenant) = (Purse::with(100_000), tenant());
+    let account = Account {
+        ledger: &*purse,
+        tenant: &tenant,
+    };
+    assert_eq!(model.ask(account, &prompt()).await, Ok(answer));
+    let most = u64::try_from(prompt().tokens(model.about().tokenizer)).unwrap() + 300;
+    let spent = purse.settled.lock().unwrap().clone();
+    assert_eq!(spent, [most, most, most, 0, 0, 0, 42]);
+    // What is left pays for one more that fails so, and for no second one.
+    let script = Script::new(failing(9, ModelError::Disconnected));
+    let (script, model) = reliable(script, &calls);
+    let purse = Purse::with(i64::try_from(most).unwrap() * 2 - 1);
+    let account = Account {
+        ledger: &*purse,
+        tenant: &tenant,
+    };
+    let spent = model.ask(account, &prompt()).await;
+    assert_eq!(spent, Err(ModelError::BudgetSpent));
+    assert_eq!(script.asked().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_broken_off_stays_reserved() {
+    let mut script = Script::new([Ok(said("fine"))]);
+    script.takes = PAUSE;
+    let (_, model) = reliable(script, &calls());
+    let (purse, tenant) = (Purse::with(1_000), tenant());
+    let account = Account {
+        ledger: &*purse,
+        tenant: &tenant,
+    };
+    let prompt = prompt();
+    let asked = tokio::time::timeout(PAUSE / 2, model.ask(account, &prompt));
+    assert!(asked.await.is_err());
+    assert!(purse.left() < 700 && purse.settled.lock().unwrap().is_empty());
 }
 
 #[test]

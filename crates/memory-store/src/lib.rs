@@ -80,7 +80,7 @@ pub use secret::{Secret, Secrets};
 pub use store::{Page, Store};
 pub use thread::{Erased, NewThread, Resolved, ThreadChange, ThreadQuery};
 pub use transaction::{Refusals, Transaction, TransactionQuery};
-pub use usage::{ModelCall, ModelUsage};
+pub use usage::{ModelTokens, ModelUsage};
 pub use watch::{Change, Watch, WatchPlace};
 pub use working::{NamedModel, PutDone, WorkingMemory, WorkingPut, WorkingTarget};
 

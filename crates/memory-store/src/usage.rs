@@ -21,7 +21,7 @@ pub struct ModelUsage {
     pub day: String,
     /// The model.
     pub model: String,
-    /// Calls.
+    /// Requests.
     pub calls: i64,
     /// Those of them that gave nothing to use.
     pub failed: i64,
@@ -33,23 +33,19 @@ pub struct ModelUsage {
     pub is_today: bool,
 }
 
-/// A call of a model, for the ledger.
+/// What a request to a model costs, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ModelCall<'a> {
-    /// The model.
-    pub model: &'a str,
-    /// Whether it gave nothing to use.
-    pub failed: bool,
-    /// Tokens of the prompt.
-    pub input_tokens: u64,
-    /// Tokens of the answer.
-    pub output_tokens: u64,
+pub struct ModelTokens {
+    /// Those of the prompt.
+    pub input: u64,
+    /// Those of the answer.
+    pub output: u64,
 }
 
 impl Store {
-    /// Sets tokens aside for one call of a model; whether the tenant's budget of
-    /// today has as many left. They are given back by [`Store::settle_tokens`], or
-    /// after `keep`.
+    /// Sets tokens aside for one request to a model; whether the tenant's budget of
+    /// today has as many left, which one of 0 always has. What is not settled by
+    /// [`Store::settle_tokens`] within `keep` is spent.
     ///
     /// # Errors
     /// Only those of the database.
@@ -57,14 +53,17 @@ impl Store {
         &self,
         tenant: &TenantId,
         reservation: Uuid,
-        tokens: u64,
+        model: &str,
+        most: ModelTokens,
         daily_budget: u64,
         keep: Duration,
     ) -> Result<bool, StoreError> {
         let params: Params<'_> = &[
             &tenant.as_str(),
             &reservation,
-            &count(tokens),
+            &model,
+            &count(most.input),
+            &count(most.output),
             &count(daily_budget),
             &keep.as_secs_f64(),
         ];
@@ -72,8 +71,9 @@ impl Store {
         column(&only(self.pool.call(reserve, params).await?)?, 0)
     }
 
-    /// Notes what a call of a model did cost, in the place of what was set aside
-    /// for it, if anything was; `None`: the call was not made.
+    /// Notes what a request to a model did cost, in the place of what was set aside
+    /// for it, and whether it gave nothing to use. Where that is settled already,
+    /// nothing is changed.
     ///
     /// # Errors
     /// Only those of the database.
@@ -81,18 +81,15 @@ impl Store {
         &self,
         tenant: &TenantId,
         reservation: Uuid,
-        call: Option<ModelCall<'_>>,
+        spent: ModelTokens,
+        failed: bool,
     ) -> Result<(), StoreError> {
-        let (failed, input, output) = call.map_or((false, 0, 0), |call| {
-            (call.failed, call.input_tokens, call.output_tokens)
-        });
         let params: Params<'_> = &[
             &tenant.as_str(),
             &reservation,
-            &call.map(|call| call.model),
             &failed,
-            &count(input),
-            &count(output),
+            &count(spent.input),
+            &count(spent.output),
         ];
         let settle = query!("model_usage/settle");
         self.pool.call(settle, params).await.map(drop)

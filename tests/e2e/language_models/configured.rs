@@ -194,6 +194,11 @@ async fn r16_a_model_that_cannot_be_opened_is_refused_with_its_key() {
         &[openai, named, key, "daily_token_budget = 4096"],
         "daily_token_budget",
     );
+    let longer = "observer.max_output_tokens = 6000";
+    check(
+        &[openai, named, key, longer, "daily_token_budget = 5000"],
+        "daily_token_budget",
+    );
 }
 
 async fn n09_the_observers_model_is_configured_by_itself() {

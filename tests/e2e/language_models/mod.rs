@@ -25,12 +25,13 @@ pub fn trials() -> Vec<Trial> {
     .collect()
 }
 
-/// Starts a server that asks a model, with further lines of configuration.
+/// Starts a server that asks a model, with lines of configuration that go before
+/// the usual ones.
 fn server(dir: &DataDir, model: &LanguageModel, lines: &[&str]) -> Server {
     let mut config = model.config();
-    if !lines.iter().any(|line| line.starts_with("embedding.kind")) {
-        config.push("embedding.kind = \"none\"".to_owned());
-    }
+    config.push("embedding.kind = \"none\"".to_owned());
+    let key = |line: &str| line.split(" = ").next().map(str::to_owned);
+    config.retain(|usual| lines.iter().all(|line| key(line) != key(usual)));
     config.extend(lines.iter().map(|&line| line.to_owned()));
     let lines: Vec<&str> = config.iter().map(String::as_str).collect();
     Server::start(dir, &Options::with(&lines))

@@ -14,6 +14,7 @@ trials![
     b10_everything_works_without_any_model,
     b10_the_breaker_opens_and_the_extractive_distiller_takes_over,
     b10_a_spent_budget_stops_spending_and_not_the_service,
+    b10_each_try_of_a_model_that_does_not_answer_is_paid_for,
     b10_an_answer_that_cannot_be_read_changes_nothing_and_is_counted,
     b10_what_only_a_model_can_do_waits_for_it,
     b10_a_worker_that_ends_while_a_model_works_loses_and_doubles_nothing,
@@ -168,6 +169,40 @@ async fn b10_a_spent_budget_stops_spending_and_not_the_service() {
     let thread_id = other.thread(&app).await;
     other.append(&thread_id, turn(SAID, "Good.")).await;
     assert_eq!(known(&other, &app, "ada", "Bergen").await.made_by, "large");
+}
+
+async fn b10_each_try_of_a_model_that_does_not_answer_is_paid_for() {
+    let (dir, model) = (DataDir::new(), LanguageModel::new());
+    // Three such tries leave too little for a fourth.
+    let lines = [
+        "distill.daily_token_budget = 8000",
+        "distill.generation.max_output_tokens = 2000",
+        "distill.generation.timeout = \"1s\"",
+        "distill.calls.first_pause = \"1ms\"",
+        "distill.calls.longest_pause = \"1ms\"",
+        "distill.calls.max_attempts = 9",
+        "distill.calls.breaker_failures = 99",
+    ];
+    let server = server(&dir, &model, &lines);
+    let client = server.client(Key::Acme).await;
+    let app = app();
+    extract(&client, &app, ExtractionStrategy::Discrete).await;
+    model.answers(Answering::Never);
+    let thread_id = client.thread(&app).await;
+    client.append(&thread_id, turn(SAID, "Good.")).await;
+    let fact = known(&client, &app, "ada", "Bergen").await;
+    assert_eq!(fact.made_by, "extractive");
+    let used = usage(&client).await;
+    let [large] = &used.usage[..] else {
+        panic!("{used:?}")
+    };
+    let tries = i64::try_from(model.asked().len()).unwrap();
+    assert!(tries > 1, "{tries}");
+    assert_eq!((large.call_count, large.failed_count), (tries, tries));
+    assert_eq!(large.output_tokens, tries * 2_000);
+    assert!(large.input_tokens >= tries * 100, "{large:?}");
+    assert!(used.tokens_today <= 8_000, "{used:?}");
+    assert!(used.tokens_today + 2_000 + large.input_tokens / tries > 8_000);
 }
 
 async fn b10_an_answer_that_cannot_be_read_changes_nothing_and_is_counted() {

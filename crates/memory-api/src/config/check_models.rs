@@ -77,18 +77,24 @@ impl Config {
         )?;
         span("distill.calls.breaker_pause", calls.breaker_pause, pause)?;
         let budget = distill.daily_token_budget;
-        let answer = generation.max_output_tokens;
-        if generation.provider != Provider::None
-            && budget > 0
-            && usize::try_from(budget).is_ok_and(|budget| budget <= size(answer))
-        {
-            return Err(wrong(
-                "distill.daily_token_budget",
-                format!(
-                    "must be 0 or more than distill.generation.max_output_tokens ({answer}), \
-                     or no call fits into it"
-                ),
-            ));
+        let beside = observer.beside(generation);
+        for (key, model) in [
+            ("generation", Some(generation)),
+            ("observer", beside.as_ref()),
+        ] {
+            let Some(model) = model.filter(|model| model.provider != Provider::None) else {
+                continue;
+            };
+            let answer = model.max_output_tokens;
+            if budget > 0 && usize::try_from(budget).is_ok_and(|budget| budget <= size(answer)) {
+                return Err(wrong(
+                    "distill.daily_token_budget",
+                    format!(
+                        "must be 0 or more than distill.{key}.max_output_tokens ({answer}), \
+                         or no call fits into it"
+                    ),
+                ));
+            }
         }
         // What else can be wrong is known where models are opened, which calls
         // none of them.

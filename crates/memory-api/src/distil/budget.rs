@@ -4,15 +4,16 @@
 use std::time::Duration;
 
 use memory_contract::TenantId;
-use memory_distill::{Call, Ledger, LedgerError, Reservation};
-use memory_store::{ModelCall, Store};
+use memory_distill::{Ledger, LedgerError, Reservation, Spent, Usage};
+use memory_store::{ModelTokens, Store};
 use metrics::counter;
 use tonic::async_trait;
 use uuid::Uuid;
 
 use crate::status::chain;
 
-/// A call that takes longer than the longest has died with its process.
+/// A request that takes longer than the longest was broken off, or has died with
+/// its process.
 const GRACE: Duration = Duration::from_secs(60);
 
 /// The ledger of tokens.
@@ -24,7 +25,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Over a store. A call takes `longest` at most.
+    /// Over a store. A request takes `longest` at most.
     pub(crate) fn new(store: Store, daily: u64, longest: Duration) -> Self {
         Self {
             store,
@@ -36,17 +37,18 @@ impl Budget {
 
 #[async_trait]
 impl Ledger for Budget {
-    async fn reserve(&self, tenant: &TenantId, tokens: u64) -> Result<Reservation, LedgerError> {
-        if self.daily == 0 {
-            let id = Uuid::nil();
-            return Ok(Reservation { id, tokens });
-        }
+    async fn reserve(
+        &self,
+        tenant: &TenantId,
+        model: &str,
+        most: Usage,
+    ) -> Result<Reservation, LedgerError> {
         let id = Uuid::now_v7();
-        let reserved = self
-            .store
-            .reserve_tokens(tenant, id, tokens, self.daily, self.keep);
+        let reserved =
+            self.store
+                .reserve_tokens(tenant, id, model, tokens(most), self.daily, self.keep);
         match reserved.await {
-            Ok(true) => Ok(Reservation { id, tokens }),
+            Ok(true) => Ok(Reservation { id, most }),
             Ok(false) => {
                 counter!("recollect_model_calls_total", "outcome" => "over_budget").increment(1);
                 Err(LedgerError::Spent)
@@ -58,31 +60,29 @@ impl Ledger for Budget {
         }
     }
 
-    async fn settle(&self, tenant: &TenantId, reservation: Reservation, call: Option<Call>) {
-        if call.is_none() && reservation.id.is_nil() {
-            return;
+    async fn settle(&self, tenant: &TenantId, reservation: Reservation, spent: Spent) {
+        let Spent { usage, failed } = spent;
+        let outcome = if failed { "failed" } else { "ok" };
+        counter!("recollect_model_calls_total", "outcome" => outcome).increment(1);
+        for (kind, tokens) in [
+            ("input", usage.input_tokens),
+            ("output", usage.output_tokens),
+        ] {
+            counter!("recollect_model_tokens_total", "kind" => kind).increment(tokens);
         }
-        let made = call.as_ref().map(|call| ModelCall {
-            model: &call.model,
-            failed: call.failed,
-            input_tokens: call.usage.input_tokens,
-            output_tokens: call.usage.output_tokens,
-        });
-        if let Some(ModelCall {
-            failed,
-            input_tokens,
-            output_tokens,
-            ..
-        }) = made
-        {
-            let outcome = if failed { "failed" } else { "ok" };
-            counter!("recollect_model_calls_total", "outcome" => outcome).increment(1);
-            counter!("recollect_model_tokens_total", "kind" => "input").increment(input_tokens);
-            counter!("recollect_model_tokens_total", "kind" => "output").increment(output_tokens);
-        }
-        let settled = self.store.settle_tokens(tenant, reservation.id, made).await;
+        let settled = self
+            .store
+            .settle_tokens(tenant, reservation.id, tokens(usage), failed)
+            .await;
         if let Err(error) = settled {
             tracing::warn!(error = %chain(&error), "what a model cost was not noted");
         }
+    }
+}
+
+fn tokens(usage: Usage) -> ModelTokens {
+    ModelTokens {
+        input: usage.input_tokens,
+        output: usage.output_tokens,
     }
 }

@@ -111,7 +111,7 @@ fn strategy(look: &Look<'_>) -> ExtractionStrategy {
 
 /// Whether it is no use to ask the model once more for now.
 fn is_over(look: &Look<'_>, error: &DistillError) -> bool {
-    look.method == Method::Extractive || is_spent(error)
+    look.method == Method::Extractive || error.is_spent()
 }
 
 /// Whether the model did answer, and its answer is of no use.
@@ -128,11 +128,6 @@ fn is_answered(error: &DistillError) -> bool {
         ),
         _ => false,
     }
-}
-
-fn is_spent(error: &DistillError) -> bool {
-    let spent = ModelError::BudgetSpent;
-    matches!(error, DistillError::Model { source, .. } if *source == spent)
 }
 
 /// Messages to look at next, in whole turns: a turn begins with what a user says,
@@ -263,18 +258,14 @@ async fn distil(
     let distiller = &look.with.distiller;
     let method = if alone { Method::Model } else { look.method };
     let made = match distiller.extract(look.tenant, method, extraction).await {
-        Err(error) if !alone && is_spent(&error) => {
+        Err(error) if !alone && error.is_spent() => {
             distiller
                 .extract(look.tenant, Method::Extractive, extraction)
                 .await
         }
         made => made,
     };
-    let Distilled {
-        value,
-        by,
-        usage: _,
-    } = made?;
+    let Distilled { value, by } = made?;
     Ok((value.facts, by))
 }
 

@@ -2,7 +2,7 @@
 
 use memory_budget::Tokenizer;
 use memory_contract::Message;
-use memory_distill::{By, DistillError, Distilled, Method, ModelError, Source};
+use memory_distill::{By, DistillError, Distilled, Method, Source};
 use memory_store::{DistilState, Place, StoreError, Stretch, StretchQuery};
 use metrics::counter;
 
@@ -132,10 +132,7 @@ impl Look<'_> {
     /// help. Other failures pass, and the tries with the model are counted.
     fn or_extractive<T>(&self, made: Result<T, DistillError>) -> Result<Option<T>, DistillError> {
         match made {
-            Err(DistillError::Model {
-                source: ModelError::BudgetSpent,
-                ..
-            }) => Ok(None),
+            Err(error) if error.is_spent() => Ok(None),
             made => made.map(Some),
         }
     }
@@ -145,11 +142,7 @@ impl Made {
     /// What was distilled. The extractive distiller may find nothing to keep; what
     /// stands for the messages then is `instead`.
     fn of(distilled: Distilled<String>, instead: impl Fn() -> String) -> Self {
-        let Distilled {
-            value,
-            by,
-            usage: _,
-        } = distilled;
+        let Distilled { value, by } = distilled;
         let text = match value.trim() {
             "" => instead(),
             _ => value,

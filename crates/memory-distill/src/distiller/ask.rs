@@ -1,11 +1,9 @@
-//! One task with one model: portions that fit, answers that are looked at, and
-//! what they cost.
+//! One task with one model: portions that fit, and answers that are looked at.
 
 use memory_budget::Tokenizer;
-use memory_contract::TenantId;
 
 use super::{By, Distilled, Extracted, Extraction, answer, material};
-use crate::model::{Ledger, Prompt, TextModel, Usage, metered};
+use crate::model::{Account, Prompt, Reliable};
 use crate::prompt::{again, extract, observe, reflect};
 use crate::{DistillError, ModelError, Source, SummaryPrompt};
 
@@ -19,28 +17,17 @@ const SPARE: i32 = 10;
 const LEAST_PORTION: i32 = 512;
 
 pub(super) struct Asking<'a> {
-    model: &'a dyn TextModel,
-    ledger: &'a dyn Ledger,
-    tenant: &'a TenantId,
-    usage: Usage,
+    model: &'a Reliable,
+    account: Account<'a>,
 }
 
 impl<'a> Asking<'a> {
-    pub(super) fn new(
-        model: &'a dyn TextModel,
-        ledger: &'a dyn Ledger,
-        tenant: &'a TenantId,
-    ) -> Self {
-        Self {
-            model,
-            ledger,
-            tenant,
-            usage: Usage::default(),
-        }
+    pub(super) fn new(model: &'a Reliable, account: Account<'a>) -> Self {
+        Self { model, account }
     }
 
     pub(super) async fn summary(
-        mut self,
+        self,
         template: &SummaryPrompt,
         previous: &str,
         messages: &[Source],
@@ -57,7 +44,7 @@ impl<'a> Asking<'a> {
     }
 
     pub(super) async fn observations(
-        mut self,
+        self,
         messages: &[Source],
         max_tokens: i32,
     ) -> Result<Distilled<String>, DistillError> {
@@ -74,7 +61,7 @@ impl<'a> Asking<'a> {
     }
 
     pub(super) async fn reflection(
-        mut self,
+        self,
         observations: &str,
         max_tokens: i32,
     ) -> Result<Distilled<String>, DistillError> {
@@ -91,7 +78,7 @@ impl<'a> Asking<'a> {
     }
 
     pub(super) async fn facts(
-        mut self,
+        self,
         extraction: Extraction<'_>,
     ) -> Result<Distilled<Extracted>, DistillError> {
         let Extraction {
@@ -104,7 +91,9 @@ impl<'a> Asking<'a> {
         let ask =
             |known: &str, messages: &str| extract(strategy, instructions, known, messages, most);
         let room = self.room(&ask("", ""), 0);
-        let quoted = material::facts(known, room / 4, self.tokenizer());
+        let (quoted, shown) = material::facts(known, room / 4, self.tokenizer());
+        // It can speak of no other.
+        let known = &known[..shown];
         let said = messages.iter().filter(|source| !source.injected);
         let mut extracted = Extracted::default();
         for portion in material::portions(said, room - room / 4, self.tokenizer()) {
@@ -129,7 +118,7 @@ impl<'a> Asking<'a> {
 
     /// A text within its budget. One that is longer is asked for once more; one
     /// that is too long again is cut after a whole sentence.
-    async fn text(&mut self, prompt: Prompt, max_tokens: i32) -> Result<String, DistillError> {
+    async fn text(&self, prompt: Prompt, max_tokens: i32) -> Result<String, DistillError> {
         let first = self.ask(&prompt).await?;
         if BUDGET.count(&first) <= max_tokens {
             return Ok(first);
@@ -146,10 +135,9 @@ impl<'a> Asking<'a> {
         Ok(kept.to_owned())
     }
 
-    async fn ask(&mut self, prompt: &Prompt) -> Result<String, DistillError> {
-        let asked = metered(self.ledger, self.tenant, self.model, prompt).await;
-        let (answer, usage) = asked.map_err(|error| self.failed(error))?;
-        self.usage = self.usage.plus(usage);
+    async fn ask(&self, prompt: &Prompt) -> Result<String, DistillError> {
+        let asked = self.model.ask(self.account, prompt).await;
+        let answer = asked.map_err(|error| self.failed(error))?;
         let text = answer.text().map_err(|error| self.failed(error))?;
         if !prompt.json && is_refusal(text) {
             return Err(self.failed(ModelError::Refused));
@@ -199,7 +187,6 @@ impl<'a> Asking<'a> {
         Distilled {
             value,
             by: By::Model(self.name()),
-            usage: self.usage,
         }
     }
 }

@@ -63,22 +63,23 @@ pub(super) fn portions<'a>(
     portions
 }
 
-/// Known facts as quotations, as many as fit. The name of the first is `f1`.
-pub(super) fn facts(known: &[KnownFact], max_tokens: i32, tokenizer: Tokenizer) -> String {
+/// Known facts as quotations, as many as fit, and how many these are. The name of
+/// the first is `f1`.
+pub(super) fn facts(known: &[KnownFact], max_tokens: i32, tokenizer: Tokenizer) -> (String, usize) {
     let mut text = String::new();
     let mut left = max_tokens;
     for (index, known) in known.iter().enumerate() {
         let line = quote::fact(&format!("f{}", index + 1), known);
         left = left.saturating_sub(tokenizer.count(&line).saturating_add(1));
         if left < 0 {
-            break;
+            return (text, index);
         }
         if !text.is_empty() {
             text.push('\n');
         }
         text.push_str(&line);
     }
-    text
+    (text, known.len())
 }
 
 /// A text in portions of whole lines, each of at most `max_tokens`; a line that

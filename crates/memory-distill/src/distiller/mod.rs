@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use memory_contract::{ExtractionStrategy, TenantId};
 
-use crate::model::{Health, Ledger, Reliable, TextModel, Usage, open_model};
+use crate::model::{Account, Health, Ledger, Reliable, open_model};
 use crate::{
     ConfigError, DistillConfig, DistillError, Extractive, FACT_CHARS, Fact, FactKind, KnownFact,
     ModelConfig, Provider, SentenceVectors, Source, SummaryPrompt, supersedes,
@@ -49,8 +49,6 @@ pub struct Distilled<T> {
     pub value: T,
     /// Who did it.
     pub by: By,
-    /// What it cost; nothing where no model did it.
-    pub usage: Usage,
 }
 
 /// Facts that were taken out of messages.
@@ -90,8 +88,8 @@ pub struct Extraction<'a> {
 /// Makes summaries, observations, reflections and facts. What it is given is
 /// never changed, and an error means that nothing was made.
 pub struct Distiller {
-    generation: Option<Arc<dyn TextModel>>,
-    observer: Option<Arc<dyn TextModel>>,
+    generation: Option<Arc<Reliable>>,
+    observer: Option<Arc<Reliable>>,
     ledger: Arc<dyn Ledger>,
     extractive: Extractive,
     summary_prompt: SummaryPrompt,
@@ -159,7 +157,7 @@ impl Distiller {
                 return Ok(None);
             };
             let reliable = Reliable::new(model, &calls, &config.calls)?;
-            Ok(Some(Arc::new(reliable) as Arc<dyn TextModel>))
+            Ok(Some(Arc::new(reliable)))
         };
         let generation = open("generation", &config.generation)?;
         let beside = config.observer.beside(&config.generation);
@@ -184,8 +182,8 @@ impl Distiller {
 
     /// Takes models that are open. `None` stands for the extractive distiller.
     pub fn new(
-        generation: Option<Arc<dyn TextModel>>,
-        observer: Option<Arc<dyn TextModel>>,
+        generation: Option<Arc<Reliable>>,
+        observer: Option<Arc<Reliable>>,
         ledger: Arc<dyn Ledger>,
         vectors: Option<Arc<dyn SentenceVectors>>,
     ) -> Self {
@@ -207,7 +205,7 @@ impl Distiller {
 
     /// Who does the work, and how it is doing in this process.
     pub fn models(&self) -> [ModelReport; 2] {
-        let report = |purpose, model: &Option<Arc<dyn TextModel>>, provider| ModelReport {
+        let report = |purpose, model: &Option<Arc<Reliable>>, provider| ModelReport {
             purpose,
             provider,
             model: model
@@ -394,7 +392,7 @@ impl Distiller {
         }
         let before = known.first();
         let previous = before.map_or("", |known| known.text.as_str());
-        let Distilled { value, by, usage } = self
+        let Distilled { value, by } = self
             .summarise(tenant, method, previous, &said, SUMMARY_FACT_TOKENS)
             .await?;
         let text: String = value.chars().take(FACT_CHARS).collect();
@@ -414,18 +412,20 @@ impl Distiller {
         Ok(Distilled {
             value: extracted,
             by,
-            usage,
         })
     }
 
     fn asking<'a>(
         &'a self,
-        model: &'a Option<Arc<dyn TextModel>>,
+        model: &'a Option<Arc<Reliable>>,
         tenant: &'a TenantId,
         method: Method,
     ) -> Option<ask::Asking<'a>> {
         match (method, model) {
-            (Method::Model, Some(model)) => Some(ask::Asking::new(&**model, &*self.ledger, tenant)),
+            (Method::Model, Some(model)) => {
+                let ledger = &*self.ledger;
+                Some(ask::Asking::new(model, Account { ledger, tenant }))
+            }
             (Method::Model, None) | (Method::Extractive, _) => None,
         }
     }
@@ -435,7 +435,6 @@ fn extractive<T>(value: T) -> Distilled<T> {
     Distilled {
         value,
         by: By::Extractive,
-        usage: Usage::default(),
     }
 }
 

@@ -31,11 +31,13 @@ pub(super) fn of_call(error: genai::Error, after: Duration) -> ModelError {
             body,
             headers,
         } => of_status(status.as_u16(), &headers, &body, after),
+        // Also where that took too long.
+        genai::webc::Error::Reqwest(error) if error.is_connect() => ModelError::Unreachable,
         genai::webc::Error::Reqwest(error) if error.is_timeout() => ModelError::Timeout { after },
         genai::webc::Error::Reqwest(error) if error.is_builder() => {
             ModelError::BadRequest { status: 400 }
         }
-        genai::webc::Error::Reqwest(_) => ModelError::Unreachable,
+        genai::webc::Error::Reqwest(_) => ModelError::Disconnected,
         genai::webc::Error::ResponseFailedNotJson { .. }
         | genai::webc::Error::ResponseFailedInvalidJson { .. }
         | genai::webc::Error::JsonValueExt(_) => ModelError::Unreadable,

@@ -1,35 +1,39 @@
-//! What a tenant may spend. A call reserves what it may cost at most and settles
-//! what it did cost, so that calls at the same time cannot spend more together.
+//! What a tenant may spend. Each request to a provider reserves what it may cost at
+//! most and settles what it did cost, so that requests at the same time cannot
+//! spend more together, and one that is made again is paid for again.
 
 use async_trait::async_trait;
 use memory_contract::TenantId;
 use uuid::Uuid;
 
-use super::{Answer, Prompt, TextModel, Usage};
+use super::{Answer, Usage};
 use crate::ModelError;
 
 /// Keeps what each tenant has spent.
 #[async_trait]
 pub trait Ledger: Send + Sync {
-    /// Sets tokens aside for one call.
+    /// Sets tokens aside for one request to a model, as many as it may cost.
     ///
     /// # Errors
     /// [`LedgerError::Spent`] where less is left, [`LedgerError::Unavailable`]
     /// where that cannot be known.
-    async fn reserve(&self, tenant: &TenantId, tokens: u64) -> Result<Reservation, LedgerError>;
+    async fn reserve(
+        &self,
+        tenant: &TenantId,
+        model: &str,
+        most: Usage,
+    ) -> Result<Reservation, LedgerError>;
 
-    /// Replaces what was set aside by what was spent; `None`: the model was not
-    /// asked. A reservation that is never settled, because its process died, is
-    /// for the ledger to let go of after some time; a failure to settle is the
-    /// ledger's to log.
-    async fn settle(&self, tenant: &TenantId, reservation: Reservation, call: Option<Call>);
+    /// Replaces what was set aside by what was spent. A reservation that is never
+    /// settled, because its request was broken off or its process died, is spent:
+    /// the ledger books it after some time. A failure to settle is the ledger's to
+    /// log.
+    async fn settle(&self, tenant: &TenantId, reservation: Reservation, spent: Spent);
 }
 
-/// A call that was made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
-    /// The name of the model that was asked.
-    pub model: String,
+/// What a request came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spent {
     /// What it cost.
     pub usage: Usage,
     /// Whether it gave nothing to use: an error, or an answer that is empty, cut
@@ -38,12 +42,12 @@ pub struct Call {
 }
 
 /// Tokens that are set aside.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reservation {
     /// The ledger's own name for it.
     pub id: Uuid,
     /// How many.
-    pub tokens: u64,
+    pub most: Usage,
 }
 
 /// Why no tokens were set aside.
@@ -57,73 +61,81 @@ pub enum LedgerError {
     Unavailable,
 }
 
+impl From<LedgerError> for ModelError {
+    fn from(error: LedgerError) -> Self {
+        match error {
+            LedgerError::Spent => Self::BudgetSpent,
+            LedgerError::Unavailable => Self::LedgerUnavailable,
+        }
+    }
+}
+
 /// A ledger of tenants who may spend without end.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unlimited;
 
 #[async_trait]
 impl Ledger for Unlimited {
-    async fn reserve(&self, _: &TenantId, tokens: u64) -> Result<Reservation, LedgerError> {
-        Ok(Reservation {
-            id: Uuid::nil(),
-            tokens,
-        })
+    async fn reserve(
+        &self,
+        _: &TenantId,
+        _: &str,
+        most: Usage,
+    ) -> Result<Reservation, LedgerError> {
+        let id = Uuid::nil();
+        Ok(Reservation { id, most })
     }
 
-    async fn settle(&self, _: &TenantId, _: Reservation, _: Option<Call>) {}
+    async fn settle(&self, _: &TenantId, _: Reservation, _: Spent) {}
 }
 
-/// Asks a model on a tenant's account, and tells what the answer cost: as the
-/// provider tells it, or else as the tokenizer counts it.
-///
-/// A call that failed costs nothing, but for one that took too long: the model
-/// may well have read the prompt, so that is charged.
-pub(crate) async fn metered(
-    ledger: &dyn Ledger,
-    tenant: &TenantId,
-    model: &dyn TextModel,
-    prompt: &Prompt,
-) -> Result<(Answer, Usage), ModelError> {
-    let tokenizer = model.about().tokenizer;
-    let input_tokens = u64::try_from(prompt.tokens(tokenizer)).unwrap_or(0);
-    let most = u64::try_from(prompt.max_output_tokens).unwrap_or(0);
-    let reservation = ledger
-        .reserve(tenant, input_tokens.saturating_add(most))
-        .await
-        .map_err(|error| match error {
-            LedgerError::Spent => ModelError::BudgetSpent,
-            LedgerError::Unavailable => ModelError::LedgerUnavailable,
-        })?;
-    let call = |usage: Usage, failed: bool| Call {
-        model: model.about().name.clone(),
-        usage,
-        failed,
-    };
-    match model.generate(prompt).await {
-        Ok(answer) => {
-            let usage = answer.usage.unwrap_or_else(|| Usage {
-                input_tokens,
-                output_tokens: u64::try_from(tokenizer.count(&answer.said)).unwrap_or(0),
-            });
-            let call = call(usage, answer.text().is_err());
-            ledger.settle(tenant, reservation, Some(call)).await;
-            Ok((answer, usage))
-        }
-        Err(error) => {
-            let input_tokens = match error {
-                ModelError::Timeout { .. } => input_tokens,
-                _ => 0,
-            };
-            let usage = Usage {
-                input_tokens,
-                output_tokens: 0,
-            };
-            let call = match error {
-                ModelError::BreakerOpen { .. } => None,
-                _ => Some(call(usage, true)),
-            };
-            ledger.settle(tenant, reservation, call).await;
-            Err(error)
-        }
+/// Who pays for a request.
+#[derive(Clone, Copy)]
+pub struct Account<'a> {
+    /// Where it is written down.
+    pub ledger: &'a dyn Ledger,
+    /// Who.
+    pub tenant: &'a TenantId,
+}
+
+impl Account<'_> {
+    /// Sets aside what a request may cost.
+    pub(super) async fn reserve(
+        &self,
+        model: &str,
+        most: Usage,
+    ) -> Result<Reservation, ModelError> {
+        let reserved = self.ledger.reserve(self.tenant, model, most).await;
+        reserved.map_err(Into::into)
+    }
+
+    /// Books what a request cost: what the provider tells, or else `counted` tokens
+    /// of an answer. Where nobody knows what was read and written before it failed,
+    /// it counts as the most that it may have cost.
+    pub(super) async fn settle(
+        &self,
+        reservation: Reservation,
+        answer: &Result<Answer, ModelError>,
+        counted: impl FnOnce(&Answer) -> u64,
+    ) {
+        let most = reservation.most;
+        let spent = match answer {
+            Ok(answer) => Spent {
+                usage: answer.usage.unwrap_or_else(|| Usage {
+                    output_tokens: counted(answer),
+                    ..most
+                }),
+                failed: answer.text().is_err(),
+            },
+            Err(error) => Spent {
+                usage: if error.may_have_cost() {
+                    most
+                } else {
+                    Usage::default()
+                },
+                failed: true,
+            },
+        };
+        self.ledger.settle(self.tenant, reservation, spent).await;
     }
 }

@@ -12,12 +12,12 @@ use memory_budget::Tokenizer;
 use crate::ModelError;
 
 pub use breaker::BreakerState;
-pub(crate) use ledger::metered;
-pub use ledger::{Call, Ledger, LedgerError, Reservation, Unlimited};
+pub use ledger::{Account, Ledger, LedgerError, Reservation, Spent, Unlimited};
 pub use provider::open_model;
 pub use reliable::Reliable;
 
-/// Generates text. An implementation answers or fails within its own deadline.
+/// Generates text: one request to whoever provides it. An implementation answers or
+/// fails within its own deadline.
 #[async_trait]
 pub trait TextModel: Send + Sync {
     /// Which model it is, and what it takes.
@@ -29,11 +29,6 @@ pub trait TextModel: Send + Sync {
     /// # Errors
     /// Any [`ModelError`] but those of [`Answer::text`].
     async fn generate(&self, prompt: &Prompt) -> Result<Answer, ModelError>;
-
-    /// How it is doing.
-    fn health(&self) -> Health {
-        Health::default()
-    }
 }
 
 /// How a model is doing in this process.
@@ -106,13 +101,6 @@ impl Usage {
     /// All of them.
     pub fn total(self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
-    }
-
-    pub(crate) fn plus(self, other: Self) -> Self {
-        Self {
-            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
-            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
-        }
     }
 }
 

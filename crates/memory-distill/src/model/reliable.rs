@@ -3,13 +3,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use async_trait::async_trait;
 use backon::{ExponentialBuilder, Retryable};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::breaker::{Breaker, Outcome};
-use super::{About, Answer, Health, Prompt, TextModel};
+use super::{About, Account, Answer, Health, Prompt, TextModel, Usage};
 use crate::{CallsConfig, ConfigError, ModelError};
 
 /// Wraps a model. Cheap to share; each model has its own.
@@ -57,16 +56,80 @@ impl Reliable {
         })
     }
 
-    /// One attempt.
-    async fn attempt(&self, prompt: &Prompt, end: Instant) -> Result<Answer, ModelError> {
+    /// Which model it is, and what it takes.
+    pub fn about(&self) -> &About {
+        self.model.about()
+    }
+
+    /// How it is doing in this process.
+    pub fn health(&self) -> Health {
+        let last_error = self.last_error.lock();
+        Health {
+            breaker: self.breaker.state(Instant::now()),
+            last_error: last_error.unwrap_or_else(PoisonError::into_inner).clone(),
+        }
+    }
+
+    /// Asks on somebody's account, who pays for each attempt.
+    ///
+    /// # Errors
+    /// Any [`ModelError`] but those of [`Answer::text`].
+    pub async fn ask(&self, account: Account<'_>, prompt: &Prompt) -> Result<Answer, ModelError> {
+        let after = self.calls.total_timeout;
+        let end = Instant::now() + after;
+        let waiting = timeout(after, self.permits.acquire()).await;
+        // The semaphore is never closed.
+        let Ok(Ok(_permit)) = waiting else {
+            return Err(ModelError::Timeout { after });
+        };
+        let size = |tokens: i32| u64::try_from(tokens).unwrap_or(0);
+        let most = Usage {
+            input_tokens: size(prompt.tokens(self.about().tokenizer)),
+            output_tokens: size(prompt.max_output_tokens),
+        };
+        let pauses = ExponentialBuilder::default()
+            .with_min_delay(self.calls.first_pause)
+            .with_max_delay(self.calls.longest_pause)
+            .with_max_times(self.calls.max_attempts - 1)
+            .with_jitter();
+        (|| self.attempt(account, prompt, most, end))
+            .retry(pauses)
+            .when(ModelError::is_transient)
+            .adjust(|error, pause| {
+                let asked = match error {
+                    ModelError::RateLimited { retry_after } => retry_after.unwrap_or_default(),
+                    _ => std::time::Duration::ZERO,
+                };
+                // Nothing is gained by a pause that outlasts the call.
+                pause
+                    .map(|pause| pause.max(asked))
+                    .filter(|pause| Instant::now() + *pause < end)
+            })
+            .await
+    }
+
+    /// One attempt, which costs `most` at most.
+    async fn attempt(
+        &self,
+        account: Account<'_>,
+        prompt: &Prompt,
+        most: Usage,
+        end: Instant,
+    ) -> Result<Answer, ModelError> {
         let permit = self
             .breaker
             .admit(Instant::now())
             .map_err(|retry_after| ModelError::BreakerOpen { retry_after })?;
+        let About {
+            name, tokenizer, ..
+        } = self.about();
+        let reservation = account.reserve(name, most).await?;
         let after = self.calls.total_timeout;
         let answer = timeout_at(end, self.model.generate(prompt))
             .await
             .unwrap_or(Err(ModelError::Timeout { after }));
+        let counted = |answer: &Answer| u64::try_from(tokenizer.count(&answer.said)).unwrap_or(0);
+        account.settle(reservation, &answer, counted).await;
         let outcome = match &answer {
             Err(error) if error.is_outage() => Outcome::Outage,
             // Even a refusal shows that the model is there.
@@ -83,49 +146,5 @@ impl Reliable {
                 .unwrap_or_else(PoisonError::into_inner) = Some(wrong);
         }
         answer
-    }
-}
-
-#[async_trait]
-impl TextModel for Reliable {
-    fn about(&self) -> &About {
-        self.model.about()
-    }
-
-    async fn generate(&self, prompt: &Prompt) -> Result<Answer, ModelError> {
-        let after = self.calls.total_timeout;
-        let end = Instant::now() + after;
-        let waiting = timeout(after, self.permits.acquire()).await;
-        // The semaphore is never closed.
-        let Ok(Ok(_permit)) = waiting else {
-            return Err(ModelError::Timeout { after });
-        };
-        let pauses = ExponentialBuilder::default()
-            .with_min_delay(self.calls.first_pause)
-            .with_max_delay(self.calls.longest_pause)
-            .with_max_times(self.calls.max_attempts - 1)
-            .with_jitter();
-        (|| self.attempt(prompt, end))
-            .retry(pauses)
-            .when(ModelError::is_transient)
-            .adjust(|error, pause| {
-                let asked = match error {
-                    ModelError::RateLimited { retry_after } => retry_after.unwrap_or_default(),
-                    _ => std::time::Duration::ZERO,
-                };
-                // Nothing is gained by a pause that outlasts the call.
-                pause
-                    .map(|pause| pause.max(asked))
-                    .filter(|pause| Instant::now() + *pause < end)
-            })
-            .await
-    }
-
-    fn health(&self) -> Health {
-        let last_error = self.last_error.lock();
-        Health {
-            breaker: self.breaker.state(Instant::now()),
-            last_error: last_error.unwrap_or_else(PoisonError::into_inner).clone(),
-        }
     }
 }

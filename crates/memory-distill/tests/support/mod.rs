@@ -14,8 +14,9 @@ use memory_contract::{
     ToolResult,
 };
 use memory_distill::{
-    About, Answer, Call, Distiller, Extraction, Finish, KnownFact, Ledger, LedgerError,
-    ModelConfig, ModelError, Prompt, Provider, Reservation, Source, TextModel, Unlimited, Usage,
+    About, Account, Answer, CallsConfig, Distiller, Extraction, Finish, KnownFact, Ledger,
+    LedgerError, ModelConfig, ModelError, Prompt, Provider, Reliable, Reservation, Source, Spent,
+    TextModel, Unlimited, Usage,
 };
 use serde_json::{Map, Value};
 use time::macros::datetime;
@@ -259,23 +260,25 @@ impl Purse {
 
 #[async_trait]
 impl Ledger for Purse {
-    async fn reserve(&self, _: &TenantId, tokens: u64) -> Result<Reservation, LedgerError> {
+    async fn reserve(
+        &self,
+        _: &TenantId,
+        _: &str,
+        most: Usage,
+    ) -> Result<Reservation, LedgerError> {
         let mut left = self.left.lock().unwrap();
-        let after = *left - i64::try_from(tokens).unwrap();
+        let after = *left - i64::try_from(most.total()).unwrap();
         if after < 0 {
             return Err(LedgerError::Spent);
         }
         *left = after;
-        Ok(Reservation {
-            id: uuid::Uuid::nil(),
-            tokens,
-        })
+        let id = uuid::Uuid::nil();
+        Ok(Reservation { id, most })
     }
 
-    async fn settle(&self, _: &TenantId, reservation: Reservation, call: Option<Call>) {
-        let spent = call.map_or(0, |call| call.usage.total());
-        let back = i64::try_from(reservation.tokens).unwrap() - i64::try_from(spent).unwrap();
-        *self.left.lock().unwrap() += back;
+    async fn settle(&self, _: &TenantId, reservation: Reservation, spent: Spent) {
+        let (most, spent) = (reservation.most.total(), spent.usage.total());
+        *self.left.lock().unwrap() += i64::try_from(most).unwrap() - i64::try_from(spent).unwrap();
         self.settled.lock().unwrap().push(spent);
     }
 }
@@ -344,9 +347,26 @@ pub fn tenant() -> TenantId {
     TenantId::new("acme")
 }
 
+/// Who pays without end.
+pub fn account(tenant: &TenantId) -> Account<'_> {
+    Account {
+        ledger: &Unlimited,
+        tenant,
+    }
+}
+
+/// A model that is asked once.
+pub fn once(model: &Arc<Script>) -> Arc<Reliable> {
+    let calls = CallsConfig {
+        max_attempts: 1,
+        ..CallsConfig::default()
+    };
+    Arc::new(Reliable::new(model.clone(), "distill.calls", &calls).unwrap())
+}
+
 /// One that asks this model for everything.
 pub fn distiller(model: &Arc<Script>) -> Distiller {
-    let model: Arc<dyn TextModel> = model.clone();
+    let model = once(model);
     Distiller::new(Some(model.clone()), Some(model), Arc::new(Unlimited), None)
 }
 

@@ -1,1 +1,1 @@
-SELECT recollect.settle_tokens($1, $2, $3, $4, $5, $6)
+SELECT recollect.settle_tokens($1, $2, $3, $4, $5)

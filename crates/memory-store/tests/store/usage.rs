@@ -2,35 +2,47 @@
 
 use std::time::Duration;
 
-use memory_contract::{Parent, Role, TenantId};
-use memory_store::{Extraction, ModelCall, StoreError, Unextracted};
+use memory_contract::{Parent, Role};
+use memory_store::{Extraction, ModelTokens, StoreError, Unextracted};
 use uuid::Uuid;
 
 use crate::world::{World, after, tenant};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-fn call(model: &str, failed: bool, input_tokens: u64, output_tokens: u64) -> ModelCall<'_> {
-    ModelCall {
-        model,
-        failed,
-        input_tokens,
-        output_tokens,
-    }
+fn tokens(input: u64, output: u64) -> ModelTokens {
+    ModelTokens { input, output }
 }
 
 impl World {
     /// Sets tokens of a budget of 1,000 aside.
-    async fn reserve(&self, tokens: u64, keep: Duration) -> Option<Uuid> {
+    async fn reserve(&self, input: u64, keep: Duration) -> Option<Uuid> {
+        self.reserve_of("m", tokens(input, 0), 1_000, keep).await
+    }
+
+    async fn reserve_of(
+        &self,
+        model: &str,
+        most: ModelTokens,
+        budget: u64,
+        keep: Duration,
+    ) -> Option<Uuid> {
         let id = Uuid::now_v7();
         let reserved = self
             .store
-            .reserve_tokens(&self.tenant, id, tokens, 1_000, keep);
+            .reserve_tokens(&self.tenant, id, model, most, budget, keep);
         reserved.await.unwrap().then_some(id)
     }
 
-    async fn settle(&self, tenant: &TenantId, id: Uuid, call: Option<ModelCall<'_>>) {
-        self.store.settle_tokens(tenant, id, call).await.unwrap();
+    async fn settle(&self, id: Uuid, spent: ModelTokens, failed: bool) {
+        let settled = self.store.settle_tokens(&self.tenant, id, spent, failed);
+        settled.await.unwrap();
+    }
+
+    /// Notes a request.
+    async fn spend(&self, model: &str, spent: ModelTokens) {
+        let id = self.reserve_of(model, spent, 0, HOUR).await.unwrap();
+        self.settle(id, spent, false).await;
     }
 
     async fn left(&self, thread: memory_contract::ThreadId) -> Unextracted {
@@ -45,13 +57,19 @@ async fn calls_at_the_same_time_do_not_spend_the_same_tokens() {
     let reserved: Vec<_> = futures::future::join_all(asked).await;
     let reserved: Vec<Uuid> = reserved.into_iter().flatten().collect();
     assert_eq!(reserved.len(), 3);
-    // One cost less than was set aside, one was not made.
-    let cheap = Some(call("m", false, 40, 10));
-    world.settle(&world.tenant, reserved[0], cheap).await;
-    world.settle(&world.tenant, reserved[1], None).await;
+    // One cost less than was set aside, one nothing.
+    world.settle(reserved[0], tokens(40, 10), false).await;
+    world.settle(reserved[1], tokens(0, 0), true).await;
     // 50 are spent, 300 set aside.
     assert_eq!(world.reserve(651, HOUR).await, None);
     assert!(world.reserve(650, HOUR).await.is_some());
+    // Without a budget there is always more.
+    assert!(
+        world
+            .reserve_of("m", tokens(5_000, 0), 0, HOUR)
+            .await
+            .is_some()
+    );
     // Another tenant has a budget of its own.
     let mut world = world;
     world.tenant = tenant("b");
@@ -59,39 +77,41 @@ async fn calls_at_the_same_time_do_not_spend_the_same_tokens() {
 }
 
 #[tokio::test]
-async fn what_a_dead_process_has_set_aside_comes_back() {
+async fn what_a_dead_process_has_set_aside_is_spent_once() {
     let world = World::new().await;
-    assert!(world.reserve(1_000, Duration::ZERO).await.is_some());
-    let late = world.reserve(1_000, HOUR).await.unwrap();
-    assert_eq!(world.reserve(1, HOUR).await, None);
-    // Settled once it was let go of, it still counts; settled twice, it does twice:
-    // each time something was spent.
-    world
-        .settle(&world.tenant, late, Some(call("m", true, 7, 0)))
-        .await;
-    world
-        .settle(&world.tenant, late, Some(call("m", false, 7, 1)))
-        .await;
-    let usage = world.store.model_usage(&world.tenant, 1).await.unwrap();
-    let [usage] = &usage[..] else {
-        panic!("{usage:?}")
+    let most = tokens(600, 100);
+    let lost = world.reserve_of("m", most, 1_000, Duration::ZERO).await;
+    let told = async || {
+        let usage = world.store.model_usage(&world.tenant, 1).await.unwrap();
+        let [usage] = &usage[..] else {
+            panic!("{usage:?}")
+        };
+        assert!(usage.is_today);
+        let tokens = (usage.input_tokens, usage.output_tokens);
+        (usage.calls, usage.failed, tokens)
     };
-    assert_eq!((usage.calls, usage.failed), (2, 1));
-    assert_eq!((usage.input_tokens, usage.output_tokens), (14, 1));
-    assert!(usage.is_today);
+    assert_eq!(told().await, (1, 1, (600, 100)));
+    assert_eq!(world.reserve(301, HOUR).await, None);
+    let next = world.reserve(300, HOUR).await.unwrap();
+    assert_eq!(told().await, (1, 1, (600, 100)));
+    // It may tell later than it should have, and tell twice.
+    world.settle(lost.unwrap(), tokens(7, 0), false).await;
+    assert_eq!(told().await, (1, 1, (600, 100)));
+    for _ in 0..2 {
+        world.settle(next, tokens(7, 1), false).await;
+        assert_eq!(told().await, (2, 1, (607, 101)));
+    }
 }
 
 #[tokio::test]
 async fn usage_is_listed_by_day_and_model_for_its_tenant_alone() {
-    let world = World::new().await;
+    let mut world = World::new().await;
     for model in ["b", "a", "b"] {
-        world
-            .settle(&world.tenant, Uuid::nil(), Some(call(model, false, 1, 2)))
-            .await;
+        world.spend(model, tokens(1, 2)).await;
     }
-    world
-        .settle(&tenant("b"), Uuid::nil(), Some(call("c", false, 1, 2)))
-        .await;
+    let own = std::mem::replace(&mut world.tenant, tenant("b"));
+    world.spend("c", tokens(1, 2)).await;
+    world.tenant = own;
     let owner = world.owner().await;
     owner
         .batch_execute(
@@ -113,9 +133,7 @@ async fn usage_is_listed_by_day_and_model_for_its_tenant_alone() {
     assert_eq!(list(2).await[2], old);
     assert_eq!(list(366).await[2..], [old.clone(), old]);
     // What nobody can ask for goes with the first call of a day.
-    world
-        .settle(&world.tenant, Uuid::nil(), Some(call("new", false, 1, 2)))
-        .await;
+    world.spend("new", tokens(1, 2)).await;
     let rows = owner
         .query("SELECT FROM recollect.model_usage WHERE model = 'old'", &[])
         .await
