@@ -40,7 +40,7 @@ async fn try_head(
     client.threads().set_head(request).await
 }
 
-async fn set_head(client: &Client, thread_id: &str, head: &str) -> Thread {
+pub(crate) async fn set_head(client: &Client, thread_id: &str, head: &str) -> Thread {
     let answer = try_head(client, thread_id, head, None).await.unwrap();
     let thread = answer.into_inner().thread.unwrap();
     assert_eq!(thread.head_message_id, head);

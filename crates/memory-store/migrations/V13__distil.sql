@@ -246,7 +246,7 @@ CREATE FUNCTION recollect.distil_state(
     -- What stands in full, for summaries and for observations: after_depth,
     -- to_depth, message_count, message_tokens.
     OUT raw_summary json, OUT raw_observations json,
-    OUT path_tokens bigint, OUT distil_at bigint, OUT extract_seq bigint, OUT last_seq bigint, OUT last_error text
+    OUT path_tokens bigint, OUT distil_at bigint, OUT last_seq bigint, OUT last_error text
 )
 LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
@@ -272,7 +272,7 @@ DECLARE
     v_gap_to integer[] := '{}';
 BEGIN
     SELECT t.last_seq, t.message_count, t.head_id, t.head_branch, t.head_depth, t.path_tokens,
-        t.distil_generation, t.distil_at, t.extract_seq,
+        t.distil_generation, t.distil_at,
         COALESCE((SELECT j.last_error FROM recollect.distil_jobs j
                   WHERE j.tenant_id = p_tenant AND j.thread_id = p_thread), '') AS last_error
     INTO v_thread
@@ -300,7 +300,6 @@ BEGIN
     status := 'ok';
     generation := v_thread.distil_generation;
     distil_at := v_thread.distil_at;
-    extract_seq := v_thread.extract_seq;
     last_seq := v_thread.last_seq;
     last_error := v_thread.last_error;
     SELECT COALESCE(array_agg(p.branch ORDER BY p.place), '{}'), COALESCE(array_agg(p.above ORDER BY p.place), '{}'),

@@ -70,9 +70,6 @@ CREATE INDEX memory_sources_by_message ON recollect.memory_sources (tenant_id, t
 ALTER TABLE recollect.outbox
     ADD COLUMN kind text NOT NULL DEFAULT 'message' CHECK (kind IN ('message', 'memory'));
 
--- The seq up to which memories have been extracted from the thread.
-ALTER TABLE recollect.threads ADD COLUMN IF NOT EXISTS extract_seq bigint NOT NULL DEFAULT 0;
-
 DO $$
 DECLARE
     v_table text;
@@ -233,6 +230,7 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     v_memories uuid[];
+    v_summed_up boolean;
 BEGIN
     -- Sources are of their memory's app and user.
     PERFORM recollect.lock_memories(p_tenant, t.app_id, t.user_id)
@@ -259,9 +257,21 @@ BEGIN
         WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.strategy = 'summary'
             AND m.origin = 'extracted' AND NOT m.pinned
     ) AS lost;
-    IF v_memories IS NOT NULL THEN
-        PERFORM recollect.erase_memories(p_tenant, v_memories);
-        PERFORM recollect.note(p_tenant, 'forget_memories', p_thread, '', cardinality(v_memories));
+    IF v_memories IS NULL THEN
+        RETURN;
+    END IF;
+    v_summed_up := EXISTS (
+        SELECT FROM recollect.memories m
+        WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_memories) AND m.thread_id = p_thread
+            AND m.strategy = 'summary' AND m.valid_until IS NULL);
+    PERFORM recollect.erase_memories(p_tenant, v_memories);
+    PERFORM recollect.note(p_tenant, 'forget_memories', p_thread, '', cardinality(v_memories));
+    -- What is left is summed up anew, from the first message on.
+    IF v_summed_up THEN
+        UPDATE recollect.branches SET extract_seq = 0 WHERE tenant_id = p_tenant AND thread_id = p_thread;
+        UPDATE recollect.threads SET extract_generation = extract_generation + 1
+        WHERE tenant_id = p_tenant AND thread_id = p_thread;
+        PERFORM recollect.want_distil(p_tenant, p_thread);
     END IF;
 END;
 $$;
@@ -869,17 +879,52 @@ BEGIN
 END;
 $$;
 
--- Stores what was extracted from a thread's messages after seq p_from up to p_to,
--- once: the thread must stand at p_from, and stands at p_to afterwards.
+-- Notes that the messages on the path to the one with seq p_to were looked at for
+-- facts; whether there is, or was, such a message.
+CREATE FUNCTION recollect.mark_extracted(p_tenant text, p_thread uuid, p_to bigint)
+RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_end record;
+BEGIN
+    SELECT m.branch, m.depth INTO v_end
+    FROM recollect.messages m
+    WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.seq = p_to;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    UPDATE recollect.branches b
+    SET extract_seq = last.seq
+    FROM recollect.path(p_tenant, p_thread, v_end.branch, v_end.depth) way
+    CROSS JOIN LATERAL (
+        SELECT m.seq
+        FROM recollect.messages m
+        WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.branch = way.branch
+            AND m.depth > way.above AND m.depth <= way.depth AND m.deleted_at IS NULL
+            -- A message that was erased since may have left its place to another one.
+            AND m.seq <= p_to
+        ORDER BY m.depth DESC
+        LIMIT 1
+    ) AS last
+    WHERE b.tenant_id = p_tenant AND b.thread_id = p_thread AND b.branch = way.branch
+        AND b.extract_seq < last.seq;
+    UPDATE recollect.threads SET extract_generation = extract_generation + 1
+    WHERE tenant_id = p_tenant AND thread_id = p_thread;
+    RETURN true;
+END;
+$$;
+
+-- Stores what was extracted from the messages of a path that nobody had looked at,
+-- up to the one with seq p_to, once: nobody may have looked since p_generation.
 --
 -- An element of p_facts is that of put_memory, with the ids of the memories that
 -- it supersedes. Sources that cannot be read any more are dropped; a fact without
 -- any is, too.
 CREATE FUNCTION recollect.extract_memories(
-    p_tenant text, p_actor text, p_thread uuid, p_from bigint, p_to bigint, p_facts jsonb, p_made_by text,
+    p_tenant text, p_actor text, p_thread uuid, p_generation bigint, p_to bigint, p_facts jsonb, p_made_by text,
     p_strategy text,
-    -- ok, thread_not_found, or moved (the thread does not stand at p_from, or has
-    -- not come to p_to).
+    -- ok, thread_not_found, or moved (somebody has looked since, or there is no
+    -- such message).
     OUT status text, OUT stored bigint, OUT known bigint, OUT dropped bigint, OUT superseded bigint,
     OUT queue uuid, OUT revision bigint
 )
@@ -894,19 +939,20 @@ DECLARE
     v_put record;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
-    SELECT t.app_id, t.user_id, t.scope, t.extract_seq, t.last_seq INTO v_thread
+    SELECT t.app_id, t.user_id, t.scope, t.extract_generation INTO v_thread
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
     FOR NO KEY UPDATE;
-    status := CASE
-        WHEN NOT FOUND THEN 'thread_not_found'
-        WHEN v_thread.extract_seq <> p_from OR p_to NOT BETWEEN p_from AND v_thread.last_seq THEN 'moved'
-        ELSE 'ok'
-    END;
-    IF status <> 'ok' THEN
+    IF NOT FOUND THEN
+        status := 'thread_not_found';
         RETURN;
     END IF;
+    IF v_thread.extract_generation <> p_generation OR NOT recollect.mark_extracted(p_tenant, p_thread, p_to) THEN
+        status := 'moved';
+        RETURN;
+    END IF;
+    status := 'ok';
     PERFORM recollect.lock_memories(p_tenant, v_thread.app_id, v_thread.user_id);
     queue := recollect.memory_queue(p_tenant, v_thread.app_id, v_thread.user_id);
     SELECT l.lexeme INTO STRICT v_scope
@@ -943,7 +989,6 @@ BEGIN
         INTO revision
         FROM unnest(v_ended) AS u (id);
     END LOOP;
-    UPDATE recollect.threads SET extract_seq = p_to WHERE tenant_id = p_tenant AND thread_id = p_thread;
     IF stored + superseded > 0 THEN
         PERFORM recollect.note(p_tenant, 'extract_memories', p_thread, '', stored);
     END IF;

@@ -42,8 +42,8 @@ CREATE TABLE recollect.threads (
     last_observation bigint NOT NULL DEFAULT 0,
     -- Tokens from the root to the head at which a worker looks again.
     distil_at bigint NOT NULL DEFAULT 0,
-    -- Messages up to this seq were looked at for facts.
-    extract_seq bigint NOT NULL DEFAULT 0,
+    -- Rises whenever messages have been looked at for facts.
+    extract_generation bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (tenant_id, thread_id),
     UNIQUE (tenant_id, session_digest)
     -- Every append updates the row and no indexed column: room on the page
@@ -65,6 +65,9 @@ CREATE TABLE recollect.branches (
     fork_id uuid,
     -- The depth of the message that it forks at; 0 for a root.
     fork_depth integer NOT NULL,
+    -- The branch's messages up to this seq were looked at for facts. Of a path they
+    -- are always the beginning.
+    extract_seq bigint NOT NULL DEFAULT 0,
     created_at timestamptz NOT NULL,
     PRIMARY KEY (tenant_id, thread_id, branch)
 );

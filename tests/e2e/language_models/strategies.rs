@@ -1,17 +1,19 @@
 //! What is taken out of messages, by strategy.
 
-use memory_contract::proto::{ExtractionStrategy, MemoryOrigin};
+use memory_contract::proto::{ExtractionStrategy, MemoryOrigin, Role};
 use recollect_tests::{
     DataDir, Key, LanguageModel, SOON, app, eventually, eventually_some, memory_search,
-    memory_texts, trials, turn,
+    memory_texts, reply, trials, turn,
 };
 
 use super::{extract, known, server, set, status};
-use crate::acme;
+use crate::{acme, heads::set_head, ledger::delete};
 
 trials![
     r11_single_facts_are_extracted_with_their_sources,
     r11_the_summary_strategy_keeps_one_summary_of_a_thread,
+    r11_what_a_summary_loses_with_a_message_is_summed_up_anew_without_it,
+    r11_what_nobody_has_looked_at_is_looked_at_when_its_branch_has_the_head,
     r11_preferences_and_instructions_reach_the_model,
     r11_facts_are_extracted_without_a_model,
     r10_what_is_extracted_is_indexed_and_stamped,
@@ -124,6 +126,76 @@ async fn r11_the_summary_strategy_keeps_one_summary_of_a_thread() {
         (second.superseded_by.as_str(), third.thread_id),
         ("", other)
     );
+}
+
+async fn r11_what_a_summary_loses_with_a_message_is_summed_up_anew_without_it() {
+    let client = acme().await;
+    let app = app();
+    extract(&client, &app, ExtractionStrategy::Summary).await;
+    let thread_id = client.thread(&app).await;
+    let said = [
+        "I live in Bergen with two dogs.",
+        "My code is 4711.",
+        "I bake bread.",
+    ];
+    let mut ids = Vec::new();
+    for text in said {
+        let appended = client.append(&thread_id, turn(text, "I see.")).await;
+        ids.push(appended.messages[0].message_id.clone());
+        known(&client, &app, "ada", text).await;
+    }
+    delete(&client, &thread_id, &ids[1]).await;
+    let again = eventually_some("it is summed up anew", SOON, async || {
+        let all = client.all_memories(&app, "ada").await;
+        all.into_iter().find(|memory| {
+            memory.superseded_by.is_empty()
+                && memory.text.contains(said[0])
+                && memory.text.contains(said[2])
+        })
+    })
+    .await;
+    assert!(!again.text.contains("4711"), "{again:?}");
+    let all = client.all_memories(&app, "ada").await;
+    assert!(
+        all.iter().all(|memory| !memory.text.contains("4711")),
+        "{all:?}"
+    );
+    let valid = all.iter().filter(|memory| memory.superseded_by.is_empty());
+    assert_eq!(valid.count(), 1, "{all:?}");
+}
+
+async fn r11_what_nobody_has_looked_at_is_looked_at_when_its_branch_has_the_head() {
+    let (dir, model) = (DataDir::new(), LanguageModel::new());
+    let server = server(&dir, &model, &[]);
+    let client = server.client(Key::Acme).await;
+    let app = app();
+    extract(&client, &app, ExtractionStrategy::Discrete).await;
+    let thread_id = client.thread(&app).await;
+    let start = client
+        .append(&thread_id, turn("FACT(Ada has a boat.)", "How nice."))
+        .await;
+    known(&client, &app, "ada", "a boat").await;
+    // Two answers at once: the head is at the second one.
+    let after = &start.messages[1].message_id;
+    let answers = ["FACT(Ada keeps bees.)", "FACT(Ada keeps hens.)"]
+        .map(|text| reply(after, Role::User, text));
+    let both = client.append(&thread_id, answers.to_vec()).await;
+    known(&client, &app, "ada", "hens").await;
+    assert!(model.asked_about("bees").is_empty());
+    set_head(&client, &thread_id, &both.messages[0].message_id).await;
+    known(&client, &app, "ada", "bees").await;
+    // Nothing is asked about twice.
+    set_head(&client, &thread_id, &both.messages[1].message_id).await;
+    client
+        .append(&thread_id, turn("FACT(Ada keeps goats.)", "Oh."))
+        .await;
+    known(&client, &app, "ada", "goats").await;
+    for word in ["boat", "bees", "hens", "goats"] {
+        let asked = model.asked();
+        let said = format!("FACT(Ada keeps {word}.)").replace("keeps boat", "has a boat");
+        let asked = asked.iter().filter(|asked| asked.user.contains(&said));
+        assert_eq!(asked.count(), 1, "{word}");
+    }
 }
 
 async fn r11_preferences_and_instructions_reach_the_model() {

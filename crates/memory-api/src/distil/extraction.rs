@@ -45,11 +45,8 @@ pub(super) async fn step(look: &Look<'_>) -> Result<Due, Failure> {
     let mut moved = 0;
     for _ in 0..PIECES {
         let left = with.store.unextracted(look.tenant, look.thread.id).await?;
-        if left.head_seq <= left.extract_seq {
-            return Ok(Due {
-                path_tokens: left.path_tokens + 1,
-                after: None,
-            });
+        if left.after_depth >= left.head_depth {
+            return Ok(Due::at(left.path_tokens + 1));
         }
         let is_quiet = left.quiet >= with.config.quiet;
         let piece = if is_quiet || left.tokens >= MANY_TOKENS {
@@ -64,19 +61,16 @@ pub(super) async fn step(look: &Look<'_>) -> Result<Due, Failure> {
             });
         };
         let to_seq = piece.to_seq;
-        match extract(look, strategy, &left, piece).await {
-            Ok(()) => {}
+        let extracted = match extract(look, strategy, piece).await {
+            Ok(extracted) => extracted,
             // It answers, and never as it was asked to: the others must not wait.
             Err(Failure::Distill(error))
                 if look.method == Method::Extractive && is_answered(&error) =>
             {
                 tracing::warn!(thread_id = %look.thread.id, %error, "facts are given up");
                 counter!("recollect_extracted_facts_total", "outcome" => "given_up").increment(1);
-                let thread = look.thread.id;
-                let pass = with.store.pass_over_extraction(look.tenant, thread, to_seq);
-                pass.await?;
+                (Vec::new(), By::Extractive)
             }
-            Err(Failure::Store(StoreError::ExtractionMoved)) if moved < TRIES => moved += 1,
             Err(Failure::Distill(error)) if alone && is_over(look, &error) => {
                 tracing::warn!(thread_id = %look.thread.id, %error, "facts wait for the model");
                 return Ok(Due {
@@ -85,12 +79,13 @@ pub(super) async fn step(look: &Look<'_>) -> Result<Due, Failure> {
                 });
             }
             Err(error) => return Err(error),
+        };
+        match store(look, strategy, left.generation, to_seq, extracted).await {
+            Err(StoreError::ExtractionMoved) if moved < TRIES => moved += 1,
+            stored => stored?,
         }
     }
-    Ok(Due {
-        path_tokens: 0,
-        after: None,
-    })
+    Ok(Due::NOW)
 }
 
 /// The strategy that the policy names. Without instructions, or without a model that
@@ -140,7 +135,7 @@ async fn piece(
 ) -> Result<Option<Piece>, Failure> {
     let query = StretchQuery {
         thread: look.thread.id,
-        head: None,
+        head: left.head,
         after_depth: left.after_depth,
         to_depth: i32::MAX,
         max_messages: PIECE_MESSAGES,
@@ -148,7 +143,7 @@ async fn piece(
         max_bytes: PIECE_BYTES,
     };
     let stretch = look.with.store.read_stretch(look.tenant, &query).await?;
-    Ok(cut(stretch.messages, stretch.more, is_quiet, left))
+    Ok(cut(stretch.messages, stretch.more, is_quiet))
 }
 
 struct Piece {
@@ -156,14 +151,7 @@ struct Piece {
     to_seq: i64,
 }
 
-fn cut(
-    mut messages: Vec<Message>,
-    more: bool,
-    is_quiet: bool,
-    left: &Unextracted,
-) -> Option<Piece> {
-    // The head may have moved since.
-    messages.retain(|message| message.seq > left.extract_seq);
+fn cut(mut messages: Vec<Message>, more: bool, is_quiet: bool) -> Option<Piece> {
     let newest = messages
         .iter()
         .rposition(|message| message.role == Role::User)
@@ -173,40 +161,45 @@ fn cut(
     } else if !more && !is_quiet {
         return None;
     }
-    let last = messages.last().map(|message| message.seq);
-    Some(Piece {
-        messages,
-        // What was erased meanwhile needs no look.
-        to_seq: last.unwrap_or(left.head_seq),
-    })
+    let to_seq = messages.last()?.seq;
+    Some(Piece { messages, to_seq })
 }
 
-/// Takes facts out of a piece and stores them, once.
+/// Takes facts out of a piece.
 async fn extract(
     look: &Look<'_>,
     strategy: ExtractionStrategy,
-    left: &Unextracted,
     piece: Piece,
-) -> Result<(), Failure> {
-    let Piece { messages, to_seq } = piece;
-    let said = messages
+) -> Result<(Vec<Fact>, By), Failure> {
+    let said = piece
+        .messages
         .into_iter()
         .filter(|message| matches!(message.role, Role::User | Role::Assistant))
         .collect();
     let sources = super::source::sources(said);
-    let (mut facts, mut made_by) = (Vec::new(), By::Extractive);
-    if sources.iter().any(|source| !source.injected) {
-        let owner = MemoryOwner::of(&look.thread.session);
-        let known = Known::find(look, strategy, &owner, &sources).await?;
-        let distilled = distil(look, strategy, &sources, &known).await?;
-        (facts, made_by) = (distilled.0, distilled.1);
-        if strategy != ExtractionStrategy::Summary {
-            known.merge(look, &owner, &mut facts).await?;
-        }
+    if sources.iter().all(|source| source.injected) {
+        return Ok((Vec::new(), By::Extractive));
     }
+    let owner = MemoryOwner::of(&look.thread.session);
+    let known = Known::find(look, strategy, &owner, &sources).await?;
+    let (mut facts, made_by) = distil(look, strategy, &sources, &known).await?;
+    if strategy != ExtractionStrategy::Summary {
+        known.merge(look, &owner, &mut facts).await?;
+    }
+    Ok((facts, made_by))
+}
+
+/// Stores facts, and that the messages up to a seq were looked at, once.
+async fn store(
+    look: &Look<'_>,
+    strategy: ExtractionStrategy,
+    generation: i64,
+    to_seq: i64,
+    (facts, made_by): (Vec<Fact>, By),
+) -> Result<(), StoreError> {
     let extraction = memory_store::Extraction {
         thread: look.thread.id,
-        from_seq: left.extract_seq,
+        generation,
         to_seq,
         facts: facts.into_iter().map(stored).collect(),
         made_by: match made_by {
@@ -314,15 +307,6 @@ mod tests {
 
     use super::*;
 
-    const LEFT: Unextracted = Unextracted {
-        extract_seq: 10,
-        head_seq: 20,
-        path_tokens: 100,
-        after_depth: 10,
-        tokens: 50,
-        quiet: Duration::ZERO,
-    };
-
     /// Messages after seq 10: `u` of a user, `a` of a model, `t` of a tool.
     fn said(roles: &str) -> Vec<Message> {
         let role = |letter| match letter {
@@ -353,7 +337,7 @@ mod tests {
     #[test]
     fn pieces_are_whole_turns() {
         let check = |roles: &str, more: bool, is_quiet: bool, expected: Option<(usize, i64)>| {
-            let piece = cut(said(roles), more, is_quiet, &LEFT);
+            let piece = cut(said(roles), more, is_quiet);
             let found = piece.map(|piece| (piece.messages.len(), piece.to_seq));
             assert_eq!(found, expected, "{roles} {more} {is_quiet}");
         };
@@ -367,17 +351,7 @@ mod tests {
         check("uaua", true, true, Some((2, 12)));
         check("uatatat", true, true, Some((7, 17)));
         check("uatatat", true, false, Some((7, 17)));
-        // All of it was erased.
-        check("", false, true, Some((0, 20)));
-    }
-
-    #[test]
-    fn what_was_looked_at_is_not_looked_at_again() {
-        let left = Unextracted {
-            extract_seq: 12,
-            ..LEFT
-        };
-        let piece = cut(said("uaua"), false, true, &left).unwrap();
-        assert_eq!(piece.messages.len(), 2);
+        // Its head was erased.
+        check("", false, true, None);
     }
 }

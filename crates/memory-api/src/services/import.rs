@@ -111,10 +111,9 @@ impl Import {
         };
         let appended = self.store.append(&self.tenant, &append).await?;
         // Again where it was stored before: that call may have ended in between.
-        if let Some(last) = appended.messages.last() {
-            let pass = self
-                .store
-                .pass_over_extraction(&self.tenant, thread, last.seq);
+        if let (Some(first), Some(last)) = (appended.messages.first(), appended.messages.last()) {
+            let seqs = first.seq..=last.seq;
+            let pass = self.store.pass_over_extraction(&self.tenant, thread, seqs);
             pass.await?;
         }
         if let Some(indexer) = &self.indexer {

@@ -1,5 +1,5 @@
 SELECT status, generation, head_id, branches, depths, distillates, raw_summary, raw_observations,
-    path_tokens, distil_at, extract_seq, last_seq, last_error, summarized_count, set_aside_count,
+    path_tokens, distil_at, last_seq, last_error, summarized_count, set_aside_count,
     EXISTS (
         SELECT FROM recollect.working_memories w
         WHERE w.tenant_id = $1 AND w.thread_id = $2 AND w.expires_at <= clock_timestamp())

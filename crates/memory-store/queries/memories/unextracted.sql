@@ -1,11 +1,12 @@
--- Along a path seqs rise, so what nobody has looked at is the end of it.
+-- What was looked at is the beginning of a path, so what nobody has looked at is
+-- the end of it.
 WITH thread AS MATERIALIZED (
-    SELECT t.extract_seq, t.head_seq, t.head_branch, t.head_depth, t.path_tokens
+    SELECT t.extract_generation, t.head_id, t.head_seq, t.head_branch, t.head_depth, t.path_tokens
     FROM recollect.threads t
     WHERE t.tenant_id = $1 AND t.thread_id = $2
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
 )
-SELECT thread.extract_seq, thread.head_seq, thread.path_tokens,
+SELECT thread.extract_generation, thread.head_id, thread.head_depth, thread.path_tokens,
     COALESCE(seen.depth, 0), COALESCE(thread.path_tokens - seen.path_tokens, thread.path_tokens),
     -- By one clock alone.
     GREATEST(COALESCE(EXTRACT(epoch FROM clock_timestamp() - (
@@ -15,16 +16,16 @@ FROM thread
 LEFT JOIN LATERAL (
     SELECT last.depth, last.path_tokens
     FROM recollect.path($1, $2, thread.head_branch, thread.head_depth) AS way
+    JOIN recollect.branches b ON b.tenant_id = $1 AND b.thread_id = $2 AND b.branch = way.branch
     CROSS JOIN LATERAL (
         SELECT m.depth, m.path_tokens
         FROM recollect.messages m
         WHERE m.tenant_id = $1 AND m.thread_id = $2 AND m.branch = way.branch
             AND m.depth > way.above AND m.depth <= way.depth
-            AND m.deleted_at IS NULL AND m.seq <= thread.extract_seq
+            AND m.deleted_at IS NULL AND m.seq <= b.extract_seq
         ORDER BY m.depth DESC
         LIMIT 1
     ) AS last
-    WHERE thread.head_seq > thread.extract_seq
     ORDER BY last.depth DESC
     LIMIT 1
 ) AS seen ON true

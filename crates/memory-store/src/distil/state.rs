@@ -56,8 +56,6 @@ pub struct DistilState {
     pub unobserved: Vec<Raw>,
     /// The path's tokens at which the next look is due.
     pub distil_at: i64,
-    /// Messages up to this seq were looked at for facts.
-    pub extract_seq: i64,
     /// The seq given out last.
     pub last_seq: i64,
     /// What kept the last look from succeeding; empty: nothing.
@@ -163,16 +161,15 @@ fn state_of(row: &Row) -> Result<DistilState, StoreError> {
             .collect(),
         path_tokens: column(row, 8)?,
         summaries,
-        summarized_count: column(row, 13)?,
-        set_aside_count: column(row, 14)?,
+        summarized_count: column(row, 12)?,
+        set_aside_count: column(row, 13)?,
         unsummarized: column::<Json<Raw>>(row, 6)?.0,
         observations,
         unobserved: column::<Json<Vec<Raw>>>(row, 7)?.0,
         distil_at: column(row, 9)?,
-        extract_seq: column(row, 10)?,
-        last_seq: column(row, 11)?,
-        last_error: column(row, 12)?,
-        expired: column(row, 15)?,
+        last_seq: column(row, 10)?,
+        last_error: column(row, 11)?,
+        expired: column(row, 14)?,
     })
 }
 

@@ -1,5 +1,6 @@
 //! Storing what was extracted from messages, once.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use memory_contract::{MemoryId, MemoryType, MessageId, TenantId, ThreadId};
@@ -11,7 +12,7 @@ use super::{Item, revision};
 use crate::{
     Revision, Store, StoreError,
     query::{Params, query},
-    rows::{column, id as id_of, only, unknown_status},
+    rows::{column, id as id_of, only, optional_id, unknown_status},
 };
 
 /// Something that was extracted.
@@ -34,14 +35,14 @@ pub struct Fact {
     pub supersedes: Vec<MemoryId>,
 }
 
-/// What was extracted from a stretch of a thread.
+/// What was extracted from messages that nobody had looked at.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extraction {
     /// The thread.
     pub thread: ThreadId,
-    /// The seq up to which it had been extracted before.
-    pub from_seq: i64,
-    /// The seq up to which it is now.
+    /// The moment that the messages were read at.
+    pub generation: i64,
+    /// The seq of the last of them.
     pub to_seq: i64,
     /// What was found; may be empty.
     pub facts: Vec<Fact>,
@@ -70,13 +71,15 @@ pub struct Extracted {
 /// moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unextracted {
-    /// The seq up to which somebody has.
-    pub extract_seq: i64,
-    /// The head's seq; up to `extract_seq`, nothing is left.
-    pub head_seq: i64,
+    /// The moment: rises whenever somebody has looked at more.
+    pub generation: i64,
+    /// The head; `None`: no message can be read.
+    pub head: Option<MessageId>,
+    /// Its depth; 0 without one.
+    pub head_depth: i32,
     /// Tokens from the root to the head.
     pub path_tokens: i64,
-    /// What is left is deeper than this.
+    /// What is left is deeper than this: nothing, where it is the head's.
     pub after_depth: i32,
     /// Its tokens, with those of messages that were erased.
     pub tokens: i64,
@@ -99,12 +102,13 @@ impl Store {
         let found = self.pool.within(tenant, unextracted, params).await?;
         let row = found.first().ok_or(StoreError::ThreadNotFound)?;
         Ok(Unextracted {
-            extract_seq: column(row, 0)?,
-            head_seq: column(row, 1)?,
-            path_tokens: column(row, 2)?,
-            after_depth: column(row, 3)?,
-            tokens: column(row, 4)?,
-            quiet: Duration::try_from_secs_f64(column(row, 5)?).unwrap_or_default(),
+            generation: column(row, 0)?,
+            head: optional_id(row, 1)?,
+            head_depth: column(row, 2)?,
+            path_tokens: column(row, 3)?,
+            after_depth: column(row, 4)?,
+            tokens: column(row, 5)?,
+            quiet: Duration::try_from_secs_f64(column(row, 6)?).unwrap_or_default(),
         })
     }
 
@@ -134,7 +138,8 @@ impl Store {
         column(&only(self.pool.within(tenant, waiting, params).await?)?, 0)
     }
 
-    /// Notes that nothing is to be extracted from a thread's messages up to a seq.
+    /// Notes that nothing is to be extracted from messages, given by their first
+    /// and last seq, and from those before them on the same branches.
     ///
     /// # Errors
     /// Only those of the database.
@@ -142,20 +147,20 @@ impl Store {
         &self,
         tenant: &TenantId,
         thread: ThreadId,
-        to_seq: i64,
+        seqs: RangeInclusive<i64>,
     ) -> Result<(), StoreError> {
-        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &to_seq];
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), seqs.start(), seqs.end()];
         let pass = query!("memories/pass_over");
         self.pool.within(tenant, pass, params).await.map(drop)
     }
 
-    /// Stores what was extracted from a stretch of a thread for the thread's app
-    /// and user, in one transaction, and moves the thread on: done again, or by
-    /// another worker, it changes nothing.
+    /// Stores what was extracted from messages for the thread's app and user, and
+    /// that they were looked at, in one transaction: done again, or by another
+    /// worker, it changes nothing.
     ///
     /// # Errors
-    /// `ThreadNotFound`; `ExtractionMoved` where the thread does not stand at
-    /// `from_seq`; `LongTermMemoryOff`.
+    /// `ThreadNotFound`; `ExtractionMoved` where somebody has looked at more since
+    /// `generation`, or the last message is not there; `LongTermMemoryOff`.
     pub async fn store_extracted(
         &self,
         tenant: &TenantId,
@@ -171,7 +176,7 @@ impl Store {
             &tenant.as_str(),
             &crate::actor(),
             &extraction.thread.uuid(),
-            &extraction.from_seq,
+            &extraction.generation,
             &extraction.to_seq,
             &Json(facts),
             &extraction.made_by,

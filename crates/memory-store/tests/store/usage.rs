@@ -146,44 +146,62 @@ async fn what_nobody_has_looked_at_is_the_end_of_the_path() {
     let world = World::new().await;
     let thread = world.thread().await.id;
     let empty = world.left(thread).await;
-    assert_eq!((empty.extract_seq, empty.head_seq, empty.tokens), (0, 0, 0));
+    assert_eq!((empty.head, empty.head_depth, empty.tokens), (None, 0, 0));
     let first = world.say(thread, Role::User, "one").await;
     let second = world.say(thread, Role::Assistant, "two").await;
-    world.say(thread, Role::User, "three").await;
+    let third = world.say(thread, Role::User, "three").await;
     let left = world.left(thread).await;
-    assert_eq!((left.head_seq, left.after_depth), (3, 0));
+    let depths = |left: Unextracted| (left.after_depth, left.head_depth);
+    assert_eq!((left.head, depths(left)), (Some(third), (0, 3)));
     assert_eq!((left.tokens, left.path_tokens), (30, 30));
-    let extraction = Extraction {
-        thread,
-        from_seq: 0,
-        to_seq: 2,
-        facts: Vec::new(),
-        made_by: "extractive".to_owned(),
-        strategy: "discrete".to_owned(),
+    let look = async |to_seq| {
+        let extraction = Extraction {
+            thread,
+            generation: world.left(thread).await.generation,
+            to_seq,
+            facts: Vec::new(),
+            made_by: "extractive".to_owned(),
+            strategy: "discrete".to_owned(),
+        };
+        let stored = world.store.store_extracted(&world.tenant, &extraction);
+        stored.await.unwrap();
     };
-    let stored = world.store.store_extracted(&world.tenant, &extraction);
-    stored.await.unwrap();
+    look(2).await;
     let left = world.left(thread).await;
-    assert_eq!(
-        (left.extract_seq, left.after_depth, left.tokens),
-        (2, 2, 10)
-    );
+    assert_eq!((depths(left), left.tokens), ((2, 3), 10));
     // Another answer to the first message: a path on which one was looked at.
     let other = after(Parent::Message(first), Role::Assistant, "two again");
     world.append(thread, vec![other]).await.unwrap();
     let left = world.left(thread).await;
-    assert_eq!((left.head_seq, left.after_depth), (4, 1));
     assert_eq!((left.tokens, left.path_tokens), (10, 20));
+    assert_eq!(depths(left), (1, 2));
+    look(4).await;
+    assert_eq!(depths(world.left(thread).await), (2, 2));
+    // Back on the path before, what nobody had looked at is still left.
+    let set_head = async |head| {
+        let set = world.store.set_head(&world.tenant, thread, head, None);
+        set.await.unwrap();
+    };
+    set_head(third).await;
+    let left = world.left(thread).await;
+    assert_eq!((depths(left), left.tokens), ((2, 3), 10));
     // What was looked at may be erased.
-    let erased = world.store.delete_message(&world.tenant, thread, first);
-    erased.await.unwrap();
-    let left = world.left(thread).await;
-    assert_eq!((left.head_seq, left.after_depth), (4, 0));
-    // Back on a path of which all was looked at, nothing is left.
-    let head = world.store.set_head(&world.tenant, thread, second, None);
-    head.await.unwrap();
-    let left = world.left(thread).await;
-    assert!(left.head_seq <= left.extract_seq);
+    let erase = async |message| {
+        let erased = world.store.delete_message(&world.tenant, thread, message);
+        erased.await.unwrap();
+    };
+    erase(first).await;
+    assert_eq!(depths(world.left(thread).await), (2, 3));
+    look(3).await;
+    assert_eq!(depths(world.left(thread).await), (3, 3));
+    // What takes the place of an erased message is another one.
+    erase(third).await;
+    assert_eq!(world.left(thread).await.head, Some(second));
+    world.say(thread, Role::User, "three again").await;
+    assert_eq!(depths(world.left(thread).await), (2, 3));
+    // Not even where the erased one is looked at only now.
+    look(3).await;
+    assert_eq!(depths(world.left(thread).await), (2, 3));
     let mut world = world;
     world.tenant = tenant("b");
     let refused = world.store.unextracted(&world.tenant, thread).await;

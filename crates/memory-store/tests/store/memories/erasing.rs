@@ -39,9 +39,10 @@ async fn a_chain_closes_over_all_that_go_at_once() {
     for (place, text) in ["Lives in Rome", "Lives in Oslo"].into_iter().enumerate() {
         let mut next = fact(text, &[said]);
         next.supersedes = vec![last];
-        let (from, to) = (place as i64, place as i64 + 1);
+        let looks = place as i64;
         world.say(thread, Role::User, "And again.").await;
-        world.extract(thread, from, to, vec![next]).await.unwrap();
+        let extracted = world.extract(thread, looks, looks + 1, vec![next]);
+        extracted.await.unwrap();
         last = world.known("ada").await[0].id;
     }
     let last = world.supersede(last, "Lives in Bonn").await;

@@ -81,14 +81,14 @@ impl World {
     async fn extract(
         &self,
         thread: ThreadId,
-        from: i64,
-        to: i64,
+        generation: i64,
+        to_seq: i64,
         facts: Vec<Fact>,
     ) -> Result<memory_store::Extracted, StoreError> {
         let extraction = Extraction {
             thread,
-            from_seq: from,
-            to_seq: to,
+            generation,
+            to_seq,
             facts,
             made_by: "extractive".to_owned(),
             strategy: "discrete".to_owned(),

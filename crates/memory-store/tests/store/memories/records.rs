@@ -60,9 +60,9 @@ async fn a_memory_keeps_the_32_sources_that_were_named_last() {
     }
     assert_eq!(last.unwrap().sources, said[8..]);
     for (place, sources) in said.chunks(8).enumerate() {
-        let seq = |chunk: usize| i64::try_from(chunk * 8).unwrap();
+        let looks = i64::try_from(place).unwrap();
         let facts = vec![fact("Has a teapot", sources)];
-        let extracted = world.extract(thread, seq(place), seq(place + 1), facts);
+        let extracted = world.extract(thread, looks, (looks + 1) * 8, facts);
         extracted.await.unwrap();
     }
     let known = world.known("ada").await;

@@ -85,7 +85,6 @@ impl Model {
                 .collect(),
             unobserved,
             distil_at: 0,
-            extract_seq: 0,
             last_seq: 0,
             last_error: String::new(),
         }
