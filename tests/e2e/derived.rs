@@ -43,9 +43,13 @@ impl World {
             .batch_execute("SET ROLE recollect_service")
             .await
             .unwrap();
+        let generation = match function {
+            "commit_summary" => "summary_generation",
+            _ => "observation_generation",
+        };
         let sql = format!(
             "SELECT status FROM recollect.{function}('acme', 'worker', '{thread_id}',
-                (SELECT distil_generation FROM recollect.threads WHERE thread_id = '{thread_id}'), {rest})"
+                (SELECT {generation} FROM recollect.threads WHERE thread_id = '{thread_id}'), {rest})"
         );
         let named = "SELECT set_config('recollect.tenant', 'acme', false)";
         admin.query_one(named, &[]).await.unwrap();

@@ -36,7 +36,9 @@ pub enum Answering {
     Words(String),
     /// With an HTTP status.
     Status(u16),
-    /// Not before it is told to do otherwise.
+    /// With these words, and not before it is told to do otherwise.
+    Late(String),
+    /// Not at all, and with an error once it is told to do otherwise.
     Never,
 }
 
@@ -162,10 +164,12 @@ async fn answer(
         Answering::Status(status) => {
             return StatusCode::from_u16(status).unwrap().into_response();
         }
+        Answering::Late(words) => {
+            let _ = answering.changed().await;
+            words
+        }
         Answering::Never => {
-            let _ = answering
-                .wait_for(|answering| *answering != Answering::Never)
-                .await;
+            let _ = answering.changed().await;
             return StatusCode::SERVICE_UNAVAILABLE.into_response();
         }
     };

@@ -236,7 +236,7 @@ CREATE FUNCTION recollect.distil_state(
     -- Whether what does not hold any more is wanted too.
     p_replaced boolean,
     -- ok, thread_not_found or message_not_found.
-    OUT status text, OUT generation bigint,
+    OUT status text, OUT summary_generation bigint, OUT observation_generation bigint,
     OUT head_id uuid, OUT branches integer[], OUT above integer[], OUT depths integer[],
     -- Those with the standing holds or ready, and if they are wanted also those
     -- with replaced or outreached.
@@ -272,7 +272,7 @@ DECLARE
     v_gap_to integer[] := '{}';
 BEGIN
     SELECT t.last_seq, t.message_count, t.head_id, t.head_branch, t.head_depth, t.path_tokens,
-        t.distil_generation, t.distil_at,
+        t.summary_generation, t.observation_generation, t.distil_at,
         COALESCE((SELECT j.last_error FROM recollect.distil_jobs j
                   WHERE j.tenant_id = p_tenant AND j.thread_id = p_thread), '') AS last_error
     INTO v_thread
@@ -298,7 +298,8 @@ BEGIN
         END IF;
     END IF;
     status := 'ok';
-    generation := v_thread.distil_generation;
+    summary_generation := v_thread.summary_generation;
+    observation_generation := v_thread.observation_generation;
     distil_at := v_thread.distil_at;
     last_seq := v_thread.last_seq;
     last_error := v_thread.last_error;
@@ -430,7 +431,7 @@ CREATE FUNCTION recollect.read_stretch(
     p_max_rows integer, p_max_tokens bigint, p_max_bytes bigint
 )
 RETURNS TABLE (
-    status text, more boolean, generation bigint,
+    status text, more boolean, summary_generation bigint, observation_generation bigint,
     message_id uuid, parent_id uuid, seq bigint, branch integer, depth integer, role text, name text,
     parts json, metadata jsonb, tokens integer, said_at timestamptz
 )
@@ -452,7 +453,7 @@ DECLARE
     v_size integer;
 BEGIN
     more := false;
-    SELECT t.head_branch, t.head_depth, t.distil_generation INTO v_thread
+    SELECT t.head_branch, t.head_depth, t.summary_generation, t.observation_generation INTO v_thread
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp());
@@ -461,7 +462,8 @@ BEGIN
         RETURN NEXT;
         RETURN;
     END IF;
-    generation := v_thread.distil_generation;
+    summary_generation := v_thread.summary_generation;
+    observation_generation := v_thread.observation_generation;
     v_branch := v_thread.head_branch;
     v_depth := v_thread.head_depth;
     IF p_head IS NOT NULL THEN
@@ -512,9 +514,12 @@ BEGIN
 END;
 $$;
 
--- Begins a change of derived text: ok, thread_not_found, or stale where the
--- thread is not at p_generation any more. Changes of a thread queue at its row.
-CREATE FUNCTION recollect.distil_lock(p_tenant text, p_actor text, p_thread uuid, p_generation bigint)
+-- Begins a change of derived text of a kind: ok, thread_not_found, or stale where
+-- the thread's generation of that kind is another one. Changes of a thread queue at
+-- its row.
+CREATE FUNCTION recollect.distil_lock(
+    p_tenant text, p_actor text, p_thread uuid, p_kind text, p_generation bigint
+)
 RETURNS text
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -522,7 +527,7 @@ DECLARE
     v_generation bigint;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
-    SELECT t.distil_generation INTO v_generation
+    SELECT CASE p_kind WHEN 'summary' THEN t.summary_generation ELSE t.observation_generation END INTO v_generation
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
@@ -546,7 +551,7 @@ DECLARE
     v_tip record;
     v_size record;
 BEGIN
-    status := recollect.distil_lock(p_tenant, p_actor, p_thread, p_generation);
+    status := recollect.distil_lock(p_tenant, p_actor, p_thread, 'summary', p_generation);
     IF status <> 'ok' THEN
         RETURN;
     END IF;
@@ -571,9 +576,9 @@ BEGIN
     END IF;
     SELECT s.* INTO v_size FROM recollect.measure_stretch(p_tenant, p_thread, p_branch, p_after, p_to) s;
     UPDATE recollect.threads t
-    SET distil_generation = t.distil_generation + 1, last_summary = t.last_summary + 1
+    SET summary_generation = t.summary_generation + 1, last_summary = t.last_summary + 1
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
-    RETURNING t.last_summary, t.distil_generation INTO number, generation;
+    RETURNING t.last_summary, t.summary_generation INTO number, generation;
     INSERT INTO recollect.distillates
         (tenant_id, thread_id, kind, number, branch, after_depth, to_depth, text, tokens, made_by,
          based_on, own_text, sets_aside, message_count, message_tokens, first_id, last_id)
@@ -598,7 +603,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_size record;
 BEGIN
-    status := recollect.distil_lock(p_tenant, p_actor, p_thread, p_generation);
+    status := recollect.distil_lock(p_tenant, p_actor, p_thread, 'observation', p_generation);
     IF status <> 'ok' THEN
         RETURN;
     END IF;
@@ -620,9 +625,9 @@ BEGIN
     END IF;
     SELECT s.* INTO v_size FROM recollect.measure_stretch(p_tenant, p_thread, p_branch, p_after, p_to) s;
     UPDATE recollect.threads t
-    SET distil_generation = t.distil_generation + 1, last_observation = t.last_observation + 1
+    SET observation_generation = t.observation_generation + 1, last_observation = t.last_observation + 1
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
-    RETURNING t.last_observation, t.distil_generation INTO number, generation;
+    RETURNING t.last_observation, t.observation_generation INTO number, generation;
     INSERT INTO recollect.distillates
         (tenant_id, thread_id, kind, number, branch, after_depth, to_depth, text, tokens, made_by, active,
          message_count, message_tokens, first_id, last_id)
@@ -664,7 +669,7 @@ DECLARE
     v_item record;
     v_numbers bigint[] := ARRAY(SELECT DISTINCT n FROM unnest(p_numbers) AS u (n) ORDER BY n);
 BEGIN
-    status := recollect.distil_lock(p_tenant, p_actor, p_thread, p_generation);
+    status := recollect.distil_lock(p_tenant, p_actor, p_thread, 'observation', p_generation);
     IF status <> 'ok' THEN
         RETURN;
     END IF;
@@ -692,9 +697,9 @@ BEGIN
             WHERE o.tenant_id = p_tenant AND o.thread_id = p_thread AND o.kind = 'observation'
                 AND o.number = ANY (v_numbers) AND o.reflects && d.reflects);
     UPDATE recollect.threads t
-    SET distil_generation = t.distil_generation + 1
+    SET observation_generation = t.observation_generation + 1
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
-    RETURNING t.distil_generation INTO generation;
+    RETURNING t.observation_generation INTO generation;
     number := v_item.last;
     PERFORM recollect.note(p_tenant, 'activate_observations', p_thread,
         array_to_string(v_numbers[1:20], ','), v_item.found);
@@ -716,7 +721,7 @@ DECLARE
     v_size record;
     v_all bigint[];
 BEGIN
-    status := recollect.distil_lock(p_tenant, p_actor, p_thread, p_generation);
+    status := recollect.distil_lock(p_tenant, p_actor, p_thread, 'observation', p_generation);
     IF status <> 'ok' THEN
         RETURN;
     END IF;
@@ -752,9 +757,9 @@ BEGIN
         RETURN;
     END IF;
     UPDATE recollect.threads t
-    SET distil_generation = t.distil_generation + 1, last_observation = t.last_observation + 1
+    SET observation_generation = t.observation_generation + 1, last_observation = t.last_observation + 1
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
-    RETURNING t.last_observation, t.distil_generation INTO number, generation;
+    RETURNING t.last_observation, t.observation_generation INTO number, generation;
     IF p_active THEN
         DELETE FROM recollect.distillates d
         WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'observation' AND NOT d.active

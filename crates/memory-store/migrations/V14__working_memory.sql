@@ -96,7 +96,7 @@ DECLARE
     -- Of a row that only a model was named in.
     c_none CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
 BEGIN
-    SELECT t.last_seq, t.message_count, t.head_id, t.head_branch, t.head_depth, t.distil_generation, t.updated_at
+    SELECT t.last_seq, t.message_count, t.head_id, t.head_branch, t.head_depth, t.summary_generation, t.updated_at
     INTO v_thread
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
@@ -106,7 +106,7 @@ BEGIN
         RETURN;
     END IF;
     status := 'ok';
-    generation := v_thread.distil_generation;
+    generation := v_thread.summary_generation;
     head_depth := v_thread.head_depth;
     SELECT COALESCE(array_agg(p.branch ORDER BY p.place), '{}'), COALESCE(array_agg(p.above ORDER BY p.place), '{}'),
         COALESCE(array_agg(p.depth ORDER BY p.place), '{}')
@@ -332,7 +332,7 @@ BEGIN
     WHERE tenant_id = p_tenant AND thread_id = p_thread AND kind = 'summary' AND text <> '';
     IF FOUND THEN
         UPDATE recollect.threads
-        SET distil_generation = distil_generation + 1
+        SET summary_generation = summary_generation + 1
         WHERE tenant_id = p_tenant AND thread_id = p_thread;
     END IF;
 END;
@@ -372,7 +372,7 @@ BEGIN
         DELETE FROM recollect.distillates
         WHERE tenant_id = p_tenant AND thread_id = p_thread AND kind = 'summary';
         UPDATE recollect.threads
-        SET distil_generation = distil_generation + 1
+        SET summary_generation = summary_generation + 1
         WHERE tenant_id = p_tenant AND thread_id = p_thread;
         PERFORM recollect.want_distil(p_tenant, p_thread);
     ELSE

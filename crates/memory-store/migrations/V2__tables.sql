@@ -34,9 +34,10 @@ CREATE TABLE recollect.threads (
     expires_at timestamptz,
     -- What the thread sets otherwise than its app.
     policy jsonb NOT NULL DEFAULT '{}',
-    -- Rises with each commit of derived text and with each erasure: who has
-    -- read an older one has seen what is no longer so.
-    distil_generation bigint NOT NULL DEFAULT 0,
+    -- Each rises with each change of its kind of derived text and with each erasure:
+    -- who has read an older one has seen what is no longer so.
+    summary_generation bigint NOT NULL DEFAULT 0,
+    observation_generation bigint NOT NULL DEFAULT 0,
     -- The numbers given out last. They never fall.
     last_summary bigint NOT NULL DEFAULT 0,
     last_observation bigint NOT NULL DEFAULT 0,

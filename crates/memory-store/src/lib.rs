@@ -47,8 +47,8 @@ pub use authenticator::Authenticator;
 pub use config::{CacheConfig, CacheKind, EphemeralConfig, SecretsConfig, StoreConfig};
 pub use distil::{
     Commit, Committed, DistilClaim, DistilJob, DistilKind, DistilState, DistilStats, Distillate,
-    NewObservation, NewReflection, NewSummary, Place, Raw, Standing, Stretch, StretchQuery,
-    retry_pause,
+    Generations, NewObservation, NewReflection, NewSummary, Place, Raw, Standing, Stretch,
+    StretchQuery, retry_pause,
 };
 pub use error::StoreError;
 pub use file::{FoundFiles, Lookup, Registered};

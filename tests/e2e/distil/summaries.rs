@@ -2,7 +2,7 @@
 
 use memory_contract::proto::{
     DeleteThreadRequest, LedgerKind, LedgerState, ListLedgerRequest, MemoryPolicy, Message, Role,
-    SetHeadRequest,
+    SetAppPolicyRequest, SetHeadRequest,
 };
 use recollect_tests::{
     Client, SOON, eventually, reply, say, texts, tool_call, tool_result, trials, turn,
@@ -19,6 +19,7 @@ trials![
     r03_older_turns_are_summarised_and_stay_in_the_archive,
     r03_a_turn_is_summarised_as_a_whole,
     r03_a_turn_too_large_to_be_read_at_once_is_summarised_in_parts,
+    r03_two_turns_too_large_to_be_read_at_once_do_not_hide_each_other,
     r03_without_summarize_all_messages_stand_in_full,
     b05_every_message_is_in_one_state_at_every_moment_of_summarising,
     b06_a_regenerated_branch_does_not_inherit_a_summary,
@@ -151,17 +152,22 @@ async fn r03_a_turn_is_summarised_as_a_whole() {
     .await;
 }
 
-async fn r03_a_turn_too_large_to_be_read_at_once_is_summarised_in_parts() {
-    let client = bulk().await;
-    let thread_id = thread(&client, small()).await;
+/// Appends a turn of 2,101 messages, more than are read at once.
+async fn count_aloud(client: &Client, thread_id: &str) {
     client
-        .append(&thread_id, vec![say(Role::User, "Count!")])
+        .append(thread_id, vec![say(Role::User, "Count!")])
         .await;
     for hundred in 0..21 {
         let said = (0..100).map(|n| format!("I am at number {hundred}-{n} now."));
         let said = said.map(|text| say(Role::Assistant, &text));
-        client.append(&thread_id, said.collect()).await;
+        client.append(thread_id, said.collect()).await;
     }
+}
+
+async fn r03_a_turn_too_large_to_be_read_at_once_is_summarised_in_parts() {
+    let client = bulk().await;
+    let thread_id = thread(&client, small()).await;
+    count_aloud(&client, &thread_id).await;
     // As long as it is the newest turn, it stands in full.
     let database = bulk_database().await;
     looked_at(&database, &thread_id).await;
@@ -176,6 +182,32 @@ async fn r03_a_turn_too_large_to_be_read_at_once_is_summarised_in_parts() {
     .await;
     let states = states(&client, &thread_id, SUMMARY).await;
     assert_eq!(states.len(), 3, "{states:?}");
+    assert!(verify(&client, &thread_id).await.ok);
+}
+
+async fn r03_two_turns_too_large_to_be_read_at_once_do_not_hide_each_other() {
+    let client = bulk().await;
+    let whole = MemoryPolicy {
+        summarize: Some(false),
+        ..small()
+    };
+    let thread_id = thread(&client, whole).await;
+    for _ in 0..2 {
+        count_aloud(&client, &thread_id).await;
+    }
+    let request = SetAppPolicyRequest {
+        app_id: client.get_thread(&thread_id).await.app_id,
+        policy: Some(small()),
+    };
+    client.policies().set_app_policy(request).await.unwrap();
+    // The threads of an app are looked at anew with their next message.
+    let next = vec![say(Role::Assistant, "And on and on.")];
+    client.append(&thread_id, next).await;
+    eventually("the first turn is summarised", SOON, async || {
+        let states = states(&client, &thread_id, SUMMARY).await;
+        states.last() == Some(&(LedgerState::Raw, 2_102))
+    })
+    .await;
     assert!(verify(&client, &thread_id).await.ok);
 }
 

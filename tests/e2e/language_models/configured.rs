@@ -2,10 +2,13 @@
 
 use std::fs;
 
-use memory_contract::proto::{ExtractionStrategy, MemoryMode, MemoryPolicy, SetAppPolicyRequest};
+use memory_contract::proto::{
+    ExtractionStrategy, MemoryMode, MemoryPolicy, PutWorkingMemoryRequest, Role,
+    SetAppPolicyRequest, WorkingMessage,
+};
 use recollect_tests::{
-    Client, DataDir, Finished, Key, LanguageModel, Options, SOON, Server, app, eventually,
-    eventually_some, recollect, trials, turn,
+    Answering, Client, DataDir, Finished, Key, LanguageModel, Options, SOON, Server, app,
+    eventually, eventually_some, recollect, say, trials, turn,
 };
 
 use super::{extract, known, server, status};
@@ -17,6 +20,7 @@ trials![
     r16_each_provider_is_asked_in_its_own_protocol,
     r16_a_model_that_cannot_be_opened_is_refused_with_its_key,
     n09_the_observers_model_is_configured_by_itself,
+    n04_a_working_memory_that_is_put_meanwhile_does_not_spoil_an_observation,
     n09_one_model_observes_and_the_other_one_summarises,
 ];
 
@@ -256,6 +260,44 @@ async fn conversation(client: &Client, policy: MemoryPolicy) -> String {
         client.append(&thread_id, turn(&question, &answer)).await;
     }
     thread_id
+}
+
+async fn n04_a_working_memory_that_is_put_meanwhile_does_not_spoil_an_observation() {
+    let (dir, model) = (DataDir::new(), LanguageModel::new());
+    let server = server(&dir, &model, &[]);
+    let client = server.client(Key::Acme).await;
+    model.answers(Answering::Late("Sails are mended.".to_owned()));
+    let observed = MemoryPolicy {
+        mode: MemoryMode::Observational.into(),
+        observer_tokens: Some(1_000),
+        ..Default::default()
+    };
+    let thread_id = conversation(&client, observed).await;
+    eventually("the observer works", SOON, async || {
+        !model.asked().is_empty()
+    })
+    .await;
+    let only = say(Role::User, "Only this.");
+    let put = PutWorkingMemoryRequest {
+        thread_id: thread_id.clone(),
+        messages: vec![WorkingMessage {
+            role: only.role,
+            parts: only.parts,
+            ..Default::default()
+        }],
+        etag: "*".to_owned(),
+        ..Default::default()
+    };
+    let mut working = client.working_memories();
+    working.put_working_memory(put).await.unwrap();
+    model.answers(Answering::Well);
+    eventually("an observation", SOON, async || {
+        let found = observations(&client, &thread_id, true).await.observations;
+        found.iter().any(|one| one.text == "Sails are mended.")
+    })
+    .await;
+    // What was paid for is what is stored.
+    assert_eq!(model.asked_about("sail number 0?").len(), 1);
 }
 
 async fn n09_one_model_observes_and_the_other_one_summarises() {

@@ -9,7 +9,7 @@ use metrics::counter;
 use super::{Failure, Look};
 
 /// The most messages that are read at a time,
-pub(super) const WIDE_MESSAGES: i32 = 2_000;
+const WIDE_MESSAGES: i32 = 2_000;
 /// and their bytes.
 const WIDE_BYTES: i64 = 8 << 20;
 /// How often a step begins anew because somebody else has changed what is derived,
@@ -55,7 +55,7 @@ impl Look<'_> {
             max_bytes: WIDE_BYTES,
         };
         let stretch = self.with.store.read_stretch(self.tenant, &query).await?;
-        Ok((stretch.generation == state.generation).then_some(stretch))
+        Ok((stretch.generations == state.generations).then_some(stretch))
     }
 
     /// A summary of a previous one and of messages; never empty.

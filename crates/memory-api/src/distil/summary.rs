@@ -1,10 +1,10 @@
 //! Summarises older turns when the working memory fills its share of the window.
 
-use memory_contract::{MemoryPolicy, Message, Role};
+use memory_contract::{MemoryPolicy, Message};
 use memory_store::{Commit, DistilState, NewSummary};
 
 use super::cut::{Cut, Keep, seams};
-use super::make::{Made, PIECES, STALE, WIDE_MESSAGES, place};
+use super::make::{Made, PIECES, STALE, place};
 use super::source::sources;
 use super::{Due, Failure, Look};
 
@@ -127,12 +127,12 @@ async fn part_of_a_turn(
     mut messages: Vec<Message>,
 ) -> Result<Piece, Failure> {
     let read = messages.last().map_or(0, |last| last.depth);
-    let raw = state.unsummarized;
-    let newest = read.max(raw.to_depth - WIDE_MESSAGES);
-    let Some(newest) = look.read(state, newest, i32::MAX, i64::MAX).await? else {
-        return Ok(Piece::Stale);
+    let Some(&head) = state.path.first() else {
+        return Ok(Piece::None);
     };
-    if newest.messages.iter().all(|one| one.role != Role::User) {
+    let store = &look.with.store;
+    let ended = store.user_speaks_after(look.tenant, look.thread.id, head, read);
+    if !ended.await? {
         return Ok(Piece::None);
     }
     let count = seams(&messages).last().copied();
@@ -154,7 +154,7 @@ async fn summarise(
     let messages = sources(messages);
     let Made { text, tokens, by } = look.summarise(previous, &messages, limits.summary).await?;
     let new = NewSummary {
-        generation: state.generation,
+        generation: state.generations.summaries,
         end,
         after_depth: state.unsummarized.after_depth,
         text,

@@ -1,4 +1,4 @@
-SELECT status, generation, head_id, branches, depths, distillates, raw_summary, raw_observations,
+SELECT status, summary_generation, observation_generation, head_id, branches, depths, distillates, raw_summary, raw_observations,
     path_tokens, distil_at, last_seq, last_error, summarized_count, set_aside_count,
     EXISTS (
         SELECT FROM recollect.working_memories w

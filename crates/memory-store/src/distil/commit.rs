@@ -1,8 +1,8 @@
 //! Storing derived text.
 //!
-//! Each commit names the generation that its text was made of. Another one now
-//! means that something was derived or erased since: the text is stale, and
-//! nothing is stored. So no message is covered twice, and nothing that was erased
+//! Each commit names the generation of its kind that its text was made of. Another
+//! one now means that something of the kind was derived, or something erased, since:
+//! the text is stale, and nothing is stored. So no message is covered twice, and nothing that was erased
 //! comes back.
 
 use memory_contract::{TenantId, ThreadId};
@@ -19,7 +19,8 @@ use crate::{
 pub enum Commit {
     /// It is stored.
     Done(Committed),
-    /// Something was derived or erased since: nothing is stored. Look again.
+    /// Something of its kind was derived, or something erased, since: nothing is
+    /// stored. Look again.
     Stale,
 }
 
@@ -28,14 +29,14 @@ pub enum Commit {
 pub struct Committed {
     /// Its number; of several the highest.
     pub number: i64,
-    /// The moment from now on.
+    /// The kind's generation from now on.
     pub generation: i64,
 }
 
 /// A summary to store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSummary {
-    /// The moment that it was made of.
+    /// The generation of summaries that it was made of.
     pub generation: i64,
     /// Its last message, which can be read; branch and depth 0 where it covers
     /// nothing and there is nothing before it.
@@ -62,7 +63,7 @@ pub struct NewSummary {
 /// An observation to store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewObservation {
-    /// The moment that it was made of.
+    /// The generation of observations that it was made of.
     pub generation: i64,
     /// Its last message, which can be read.
     pub end: Place,
@@ -82,7 +83,7 @@ pub struct NewObservation {
 /// A reflection to store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewReflection {
-    /// The moment that it was made of.
+    /// The generation of observations that it was made of.
     pub generation: i64,
     /// The observations and reflections that it condenses, which hold on one
     /// path; at least one.

@@ -16,7 +16,7 @@ use time::OffsetDateTime;
 
 pub use commit::{Commit, Committed, NewObservation, NewReflection, NewSummary};
 pub use jobs::{DistilClaim, DistilJob, DistilStats, retry_pause};
-pub use state::{DistilState, Raw};
+pub use state::{DistilState, Generations, Raw};
 pub use stretch::{Stretch, StretchQuery};
 
 /// What derived text is for.

@@ -26,12 +26,30 @@ pub struct Raw {
     pub message_tokens: i64,
 }
 
+/// Names a moment of a thread, for each kind of derived text: a commit that names
+/// it is refused when anything of its kind was derived, or anything erased, since.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Generations {
+    /// For summaries.
+    pub summaries: i64,
+    /// For observations and reflections.
+    pub observations: i64,
+}
+
+impl Generations {
+    pub(super) fn of(row: &Row, place: usize) -> Result<Self, StoreError> {
+        Ok(Self {
+            summaries: column(row, place)?,
+            observations: column(row, place + 1)?,
+        })
+    }
+}
+
 /// What was derived from the messages on the path to a head, all of one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DistilState {
-    /// Names the moment: a commit that names it is refused when anything was
-    /// derived or erased since.
-    pub generation: i64,
+    /// The moment.
+    pub generations: Generations,
     /// The head; `None` in an empty thread.
     pub head: Option<MessageId>,
     /// The branches of the path, the newest first, each with the depth down to
@@ -143,33 +161,33 @@ struct Told {
 }
 
 fn state_of(row: &Row) -> Result<DistilState, StoreError> {
-    let branches: Vec<i32> = column(row, 3)?;
-    let depths: Vec<i32> = column(row, 4)?;
-    let told: Json<Vec<Told>> = column(row, 5)?;
+    let branches: Vec<i32> = column(row, 4)?;
+    let depths: Vec<i32> = column(row, 5)?;
+    let told: Json<Vec<Told>> = column(row, 6)?;
     let all = told.0.into_iter().map(Distillate::try_from);
     let all = all.collect::<Result<Vec<_>, _>>()?;
     let (summaries, observations) = all
         .into_iter()
         .partition(|one| one.kind == DistilKind::Summary);
     Ok(DistilState {
-        generation: column(row, 1)?,
-        head: optional_id(row, 2)?,
+        generations: Generations::of(row, 1)?,
+        head: optional_id(row, 3)?,
         path: branches
             .into_iter()
             .zip(depths)
             .map(|(branch, depth)| Place { branch, depth })
             .collect(),
-        path_tokens: column(row, 8)?,
+        path_tokens: column(row, 9)?,
         summaries,
-        summarized_count: column(row, 12)?,
-        set_aside_count: column(row, 13)?,
-        unsummarized: column::<Json<Raw>>(row, 6)?.0,
+        summarized_count: column(row, 13)?,
+        set_aside_count: column(row, 14)?,
+        unsummarized: column::<Json<Raw>>(row, 7)?.0,
         observations,
-        unobserved: column::<Json<Vec<Raw>>>(row, 7)?.0,
-        distil_at: column(row, 9)?,
-        last_seq: column(row, 10)?,
-        last_error: column(row, 11)?,
-        expired: column(row, 14)?,
+        unobserved: column::<Json<Vec<Raw>>>(row, 8)?.0,
+        distil_at: column(row, 10)?,
+        last_seq: column(row, 11)?,
+        last_error: column(row, 12)?,
+        expired: column(row, 15)?,
     })
 }
 

@@ -2,10 +2,11 @@
 
 use memory_contract::{Message, MessageId, TenantId, ThreadId};
 
+use super::{Generations, Place};
 use crate::{
     Store, StoreError,
     query::{Params, query},
-    rows::{self, column},
+    rows::{self, column, only},
 };
 
 /// Which messages of a path to read.
@@ -34,8 +35,8 @@ pub struct Stretch {
     pub messages: Vec<Message>,
     /// Whether what was asked for goes on after them.
     pub more: bool,
-    /// The moment, as in `DistilState::generation`.
-    pub generation: i64,
+    /// The moment, as in `DistilState::generations`.
+    pub generations: Generations,
 }
 
 impl Store {
@@ -83,14 +84,38 @@ impl Store {
             "ok" => Ok(Stretch {
                 messages: messages
                     .iter()
-                    .map(|row| rows::message(row, 3, *thread))
+                    .map(|row| rows::message(row, 4, *thread))
                     .collect::<Result<_, _>>()?,
                 more: column(last, 1)?,
-                generation: column(last, 2)?,
+                generations: Generations::of(last, 2)?,
             }),
             "thread_not_found" => Err(StoreError::ThreadNotFound),
             "message_not_found" => Err(StoreError::MessageNotFound),
             other => Err(rows::unknown_status(other)),
         }
+    }
+
+    /// Whether the user says anything on the path to a place deeper than this.
+    ///
+    /// # Errors
+    /// `EphemeralThread`.
+    pub async fn user_speaks_after(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        to: Place,
+        after_depth: i32,
+    ) -> Result<bool, StoreError> {
+        self.lasting(tenant, thread)?;
+        let Place { branch, depth } = to;
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &thread.uuid(),
+            &branch,
+            &depth,
+            &after_depth,
+        ];
+        let speaks = query!("distillates/user_speaks_after");
+        column(&only(self.pool.within(tenant, speaks, params).await?)?, 0)
     }
 }

@@ -2,9 +2,9 @@ use std::time::Duration;
 
 use memory_contract::{MessageId, Parent, Role, ThreadId};
 use memory_store::{
-    Commit, Committed, DistilKind, DistilStats, Distillate, LedgerState, NewObservation,
-    NewReflection, NewSummary, NewThread, Place, Standing, StoreError, Stretch, StretchQuery,
-    TransactionQuery,
+    Commit, Committed, DistilKind, DistilStats, Distillate, Generations, LedgerState,
+    NewObservation, NewReflection, NewSummary, NewThread, Place, Standing, StoreError, Stretch,
+    StretchQuery, TransactionQuery,
 };
 
 use crate::world::{World, after, new_thread, said, tenant};
@@ -58,9 +58,9 @@ impl World {
         (thread, stored.messages.iter().map(|one| one.id).collect())
     }
 
-    async fn generation(&self, thread: ThreadId) -> i64 {
+    async fn generations(&self, thread: ThreadId) -> Generations {
         let state = self.store.distil_state(&self.tenant, thread, None, false);
-        state.await.unwrap().generation
+        state.await.unwrap().generations
     }
 
     async fn summarize(&self, thread: ThreadId, new: &NewSummary) -> Committed {
@@ -112,16 +112,23 @@ async fn what_was_read_before_a_change_cannot_be_stored_after_it() {
         let refused = store.commit_summary(tenant, thread, &wrong).await;
         assert!(matches!(refused, Err(StoreError::Misplaced)), "{wrong:?}");
     }
+    // What is under way of the other kind is as good as before.
+    let beside = world.observe(thread, &observation(0, (0, 2), true)).await;
+    assert_eq!((beside.number, beside.generation), (1, 1));
     // An erasure of any message ends what is under way, an append does not.
     world.say(thread, Role::User, "more").await;
-    assert_eq!(world.generation(thread).await, 1);
+    let generations = Generations {
+        summaries: 1,
+        observations: 1,
+    };
+    assert_eq!(world.generations(thread).await, generations);
     world.erase(thread, ids[4]).await;
     for commit in [
         store
             .commit_summary(tenant, thread, &summary(1, (2, 4), Some(1)))
             .await,
         store
-            .commit_observation(tenant, thread, &observation(1, (0, 2), true))
+            .commit_observation(tenant, thread, &observation(1, (2, 4), true))
             .await,
         store.activate_observations(tenant, thread, 1, &[1]).await,
     ] {
@@ -278,10 +285,8 @@ async fn whoever_comes_back_to_a_path_finds_it_as_it_was() {
     let world = World::new().await;
     let World { store, tenant, .. } = &world;
     let (thread, ids) = world.conversation(10).await;
-    let first = world.summarize(thread, &summary(0, (0, 8), None)).await;
-    let first = world
-        .observe(thread, &observation(first.generation, (0, 8), true))
-        .await;
+    world.summarize(thread, &summary(0, (0, 8), None)).await;
+    world.observe(thread, &observation(0, (0, 8), true)).await;
     let (before, raw) = world.context(thread).await;
     assert_eq!((before.as_ref().unwrap().number, raw), (1, 20));
 
@@ -295,12 +300,8 @@ async fn whoever_comes_back_to_a_path_finds_it_as_it_was() {
         .await
         .unwrap();
     assert_eq!(world.context(thread).await, (None, 60));
-    let second = world
-        .summarize(thread, &summary(first.generation, (0, 3), None))
-        .await;
-    world
-        .observe(thread, &observation(second.generation, (1, 4), true))
-        .await;
+    world.summarize(thread, &summary(1, (0, 3), None)).await;
+    world.observe(thread, &observation(1, (1, 4), true)).await;
     let (context, raw) = world.context(thread).await;
     assert_eq!((context.unwrap().number, raw), (2, 30));
 
@@ -426,7 +427,10 @@ async fn a_reflection_stands_for_observations_until_one_of_them_is_erased() {
     assert_eq!(gaps, [(0, 2, 10), (6, 10, 40)]);
     // What was freed is observed again.
     world
-        .observe(thread, &observation(state.generation, (0, 1), true))
+        .observe(
+            thread,
+            &observation(state.generations.observations, (0, 1), true),
+        )
         .await;
     assert_eq!(standing(Standing::Holds).await, [8, 2, 3]);
 }
@@ -460,9 +464,9 @@ async fn a_stretch_is_read_in_order_and_within_its_bounds() {
         let Stretch {
             messages,
             more,
-            generation,
+            generations,
         } = store.read_stretch(tenant, &query).await.unwrap();
-        assert_eq!(generation, 0);
+        assert_eq!(generations, Generations::default());
         let found: Vec<usize> = messages
             .iter()
             .map(|one| ids.iter().position(|id| *id == one.id).unwrap())
@@ -792,10 +796,8 @@ async fn each_commit_is_noted_with_its_number() {
     let world = World::new().await;
     let World { store, tenant, .. } = &world;
     let (thread, _) = world.conversation(6).await;
-    let first = world.summarize(thread, &summary(0, (0, 2), None)).await;
-    let next = world
-        .observe(thread, &observation(first.generation, (0, 2), false))
-        .await;
+    world.summarize(thread, &summary(0, (0, 2), None)).await;
+    let next = world.observe(thread, &observation(0, (0, 2), false)).await;
     let next = world
         .observe(thread, &observation(next.generation, (2, 5), false))
         .await;

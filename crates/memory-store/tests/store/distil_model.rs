@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memory_contract::{MessageId, Parent, Role, ThreadId};
 use memory_store::{
-    Commit, DistilKind, DistilState, LedgerState, NewObservation, NewReflection, NewSummary, Place,
-    Standing, StoreError,
+    Commit, DistilKind, DistilState, Generations, LedgerState, NewObservation, NewReflection,
+    NewSummary, Place, Standing, StoreError,
 };
 use proptest::prelude::*;
 
@@ -103,7 +103,7 @@ struct Model<'a> {
     observations: BTreeMap<i64, Observation>,
     /// All numbers ever given out are lower.
     next: [i64; 2],
-    generation: i64,
+    generations: Generations,
 }
 
 /// What counts on a path.
@@ -131,7 +131,7 @@ impl<'a> Model<'a> {
             summaries: BTreeMap::new(),
             observations: BTreeMap::new(),
             next: [1, 1],
-            generation: 0,
+            generations: Generations::default(),
         }
     }
 
@@ -324,7 +324,7 @@ impl<'a> Model<'a> {
                 self.messages.clear();
                 self.summaries.clear();
                 self.observations.clear();
-                self.generation += 1;
+                self.erased();
             }
             Step::Summarize(end, own) => {
                 let raw = raw(&view.summarized);
@@ -383,11 +383,17 @@ impl<'a> Model<'a> {
         }
     }
 
+    /// What anybody has read of derived text is of no use any more.
+    fn erased(&mut self) {
+        self.generations.summaries += 1;
+        self.generations.observations += 1;
+    }
+
     async fn delete(&mut self, at: usize) {
         let id = self.messages[at].id;
         let World { store, tenant, .. } = self.world;
         store.delete_message(tenant, self.thread, id).await.unwrap();
-        self.generation += 1;
+        self.erased();
         self.messages[at].alive = false;
 
         let gone: BTreeSet<i64> = self
@@ -441,7 +447,7 @@ impl<'a> Model<'a> {
         let depth = |at: &usize| self.messages[*at].place.depth;
         let end = covered.iter().copied().max_by_key(depth).or(before);
         let new = NewSummary {
-            generation: self.generation,
+            generation: self.generations.summaries,
             end: self.place(end),
             after_depth: self.depth(before),
             text: format!("summary {}", self.next[0]),
@@ -452,7 +458,7 @@ impl<'a> Model<'a> {
             sets_aside: aside,
         };
         let stale = NewSummary {
-            generation: self.generation - 1,
+            generation: self.generations.summaries - 1,
             ..new.clone()
         };
         let refused = store.commit_summary(tenant, self.thread, &stale).await;
@@ -476,7 +482,7 @@ impl<'a> Model<'a> {
         let covered_in_order = in_order(&self.messages, covered.iter().copied().collect());
         let (first, last) = (covered_in_order[0], *covered_in_order.last().unwrap());
         let new = NewObservation {
-            generation: self.generation,
+            generation: self.generations.observations,
             end: self.place(Some(last)),
             after_depth: self.depth(Some(first)) - 1,
             text: format!("observation {}", self.next[1]),
@@ -510,7 +516,7 @@ impl<'a> Model<'a> {
     async fn activate(&mut self, numbers: &[i64]) {
         let World { store, tenant, .. } = self.world;
         let done = store
-            .activate_observations(tenant, self.thread, self.generation, numbers)
+            .activate_observations(tenant, self.thread, self.generations.observations, numbers)
             .await;
         let Some(last) = numbers.iter().max() else {
             assert!(matches!(done, Err(StoreError::Misplaced)));
@@ -520,8 +526,8 @@ impl<'a> Model<'a> {
             panic!("it is stale");
         };
         assert_eq!(done.number, *last);
-        self.generation += 1;
-        assert_eq!(done.generation, self.generation);
+        self.generations.observations += 1;
+        assert_eq!(done.generation, self.generations.observations);
         for number in numbers {
             self.observations.get_mut(number).unwrap().active = true;
             let reflects = self.observations[number].reflects.clone();
@@ -538,7 +544,7 @@ impl<'a> Model<'a> {
     async fn reflect(&mut self, chosen: &[i64], active: bool) {
         let World { store, tenant, .. } = self.world;
         let new = NewReflection {
-            generation: self.generation,
+            generation: self.generations.observations,
             reflects: chosen.to_vec(),
             text: format!("reflection {}", self.next[1]),
             tokens: 2,
@@ -577,8 +583,12 @@ impl<'a> Model<'a> {
         };
         assert_eq!(done.number, self.next[kind]);
         self.next[kind] += 1;
-        self.generation += 1;
-        assert_eq!(done.generation, self.generation);
+        let generation = match kind {
+            0 => &mut self.generations.summaries,
+            _ => &mut self.generations.observations,
+        };
+        *generation += 1;
+        assert_eq!(done.generation, *generation);
         done.number
     }
 
@@ -596,8 +606,8 @@ impl<'a> Model<'a> {
         if let Some(tip) = view.tip {
             transaction
                 .query(
-                    "SELECT recollect.distil_lock('a', 'x', $1, 0), recollect.activate_observations('a', 'x', $1, $2, $3)",
-                    &[&self.thread.uuid(), &(self.generation + 1), &vec![tip]],
+                    "SELECT recollect.distil_lock('a', 'x', $1, 'observation', 0), recollect.activate_observations('a', 'x', $1, $2, $3)",
+                    &[&self.thread.uuid(), &(self.generations.observations + 1), &vec![tip]],
                 )
                 .await
                 .unwrap();
@@ -660,7 +670,7 @@ impl<'a> Model<'a> {
 
     fn compare_path(&self, head: Option<usize>, state: &DistilState, replaced: bool) {
         let view = self.view(&self.path(head));
-        assert_eq!(state.generation, self.generation);
+        assert_eq!(state.generations, self.generations);
         assert_eq!(state.head, head.map(|at| self.messages[at].id));
         assert_eq!(state.summary().map(|one| one.number), view.tip);
         let chain: BTreeSet<i64> = state

@@ -170,7 +170,7 @@ impl Run<'_> {
             .unwrap();
         let last = &memory.messages[at];
         let new = NewSummary {
-            generation: state.generation,
+            generation: state.generations.summaries,
             end: memory_store::Place {
                 branch: last.branch,
                 depth: last.depth,

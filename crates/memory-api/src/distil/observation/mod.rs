@@ -44,7 +44,12 @@ pub(super) async fn step(look: &Look<'_>) -> Result<Due, Failure> {
             Step::Activate(numbers) => {
                 let store = &look.with.store;
                 store
-                    .activate_observations(look.tenant, look.thread.id, state.generation, &numbers)
+                    .activate_observations(
+                        look.tenant,
+                        look.thread.id,
+                        state.generations.observations,
+                        &numbers,
+                    )
                     .await?
             }
             Step::Reflect { .. } if reflections == REFLECTIONS => {
@@ -86,7 +91,7 @@ async fn observe(
     let size = i32::try_from(size).unwrap_or(i32::MAX);
     let Made { text, tokens, by } = look.observe(&sources(messages), size).await?;
     let new = NewObservation {
-        generation: state.generation,
+        generation: state.generations.observations,
         end,
         after_depth: stretch.after_depth,
         text,
@@ -160,7 +165,7 @@ async fn reflect(
     let texts: Vec<&str> = held.iter().map(|one| one.text.as_str()).collect();
     let Made { text, tokens, by } = look.reflect(&texts.join("\n"), limits.reflection()).await?;
     let new = NewReflection {
-        generation: state.generation,
+        generation: state.generations.observations,
         reflects: held.iter().map(|one| one.number).collect(),
         text,
         tokens,

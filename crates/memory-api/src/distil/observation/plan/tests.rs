@@ -1,4 +1,4 @@
-use memory_store::{DistilKind, Place, Raw};
+use memory_store::{DistilKind, Generations, Place, Raw};
 use proptest::prelude::*;
 use time::OffsetDateTime;
 
@@ -69,7 +69,7 @@ impl Model {
         });
         DistilState {
             expired: false,
-            generation: 1,
+            generations: Generations::default(),
             head: None,
             path: vec![Place {
                 branch: 1,
