@@ -11,7 +11,7 @@ use crate::plain;
 
 trials![l12_one_summary_of_a_thread_goes_on_elsewhere];
 
-/// Waits for the one memory that holds, and has these words.
+/// Waits for a memory that holds and has these words.
 async fn known(client: &Client, app: &str, words: &str) -> Memory {
     eventually_some(words, SOON, async || {
         let mut all = client.all_memories(app, "ada").await;
