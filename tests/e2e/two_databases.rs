@@ -33,6 +33,19 @@ fn reference() -> Part {
     }
 }
 
+/// Registers the file that is referred to.
+async fn register(client: &Client) {
+    let request = RegisterFileRequest {
+        file: Some(File {
+            location: Some(file::Location::UploadFileId(ID.to_owned())),
+            r#type: FileType::Image.into(),
+            storage_key: "uploads/1.png".to_owned(),
+            ..Default::default()
+        }),
+    };
+    client.files().register_file(request).await.unwrap();
+}
+
 /// The storage key and the flag of the reference in the newest message.
 fn looked_up(history: &GetHistoryResponse) -> (Option<String>, bool) {
     let parts = &history.messages.last().unwrap().parts;
@@ -101,15 +114,7 @@ async fn l07_messages_live_in_another_database_than_the_rest() {
     let server = Server::start(&dir, &options);
     let metrics_addr = &server.ready().metrics_addr;
     let client = server.client(Key::Acme).await;
-    let request = RegisterFileRequest {
-        file: Some(File {
-            location: Some(file::Location::UploadFileId(ID.to_owned())),
-            r#type: FileType::Image.into(),
-            storage_key: "uploads/1.png".to_owned(),
-            ..Default::default()
-        }),
-    };
-    client.files().register_file(request).await.unwrap();
+    register(&client).await;
     let thread_id = client.thread("app").await;
     client.append(&thread_id, turn("Before?", "Before.")).await;
     let message = with_parts(Role::User, vec![reference()]);
@@ -220,15 +225,7 @@ async fn l07_keys_and_secrets_are_beside_the_conversations_and_both_tell_who_did
     };
     client.secrets().set_secret(request).await.unwrap();
     client.append(&thread_id, turn("Q", "A")).await;
-    let request = RegisterFileRequest {
-        file: Some(File {
-            location: Some(file::Location::UploadFileId(ID.to_owned())),
-            r#type: FileType::Image.into(),
-            storage_key: "uploads/1.png".to_owned(),
-            ..Default::default()
-        }),
-    };
-    client.files().register_file(request).await.unwrap();
+    register(&client).await;
     let request = SetAppPolicyRequest {
         app_id: "app".to_owned(),
         policy: Some(MemoryPolicy::default()),

@@ -3,7 +3,7 @@
 use time::OffsetDateTime;
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::{AppId, MemoryId, MessageId, Session, ThreadId, UserId};
+use crate::{AppId, ExtractionStrategy, MemoryId, MessageId, Session, ThreadId, UserId};
 
 /// Whose memories: never those of another user, and an empty user is one of its
 /// own.
@@ -71,6 +71,8 @@ pub struct Memory {
     pub superseded_by: Option<MemoryId>,
     /// What extracted it; empty: nothing did.
     pub made_by: String,
+    /// By which strategy; `None`: it was not extracted, or nobody knows.
+    pub strategy: Option<ExtractionStrategy>,
     /// The number of its state; a change gives it another.
     pub version: i64,
     /// When it was stored.

@@ -55,6 +55,32 @@ pub enum ExtractionStrategy {
     Custom,
 }
 
+impl ExtractionStrategy {
+    /// Reads a stored name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [
+            Self::None,
+            Self::Discrete,
+            Self::Summary,
+            Self::Preferences,
+            Self::Custom,
+        ]
+        .into_iter()
+        .find(|strategy| strategy.as_str() == name)
+    }
+
+    /// The name that is stored.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Discrete => "discrete",
+            Self::Summary => "summary",
+            Self::Preferences => "preferences",
+            Self::Custom => "custom",
+        }
+    }
+}
+
 /// Where a value of a policy comes from, the most general first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PolicyLevel {

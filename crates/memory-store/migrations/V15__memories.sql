@@ -26,9 +26,10 @@ CREATE TABLE recollect.memories (
     -- When another one took its place; null: it holds.
     valid_until timestamptz,
     superseded_by uuid,
-    -- What extracted it, and by which strategy; empty: nothing did.
+    -- What extracted it; empty: nothing did.
     made_by text NOT NULL,
-    strategy text NOT NULL,
+    -- By which strategy; empty: it was not extracted, or nobody knows.
+    strategy text NOT NULL CHECK (strategy IN ('', 'discrete', 'summary', 'preferences', 'custom')),
     -- Rises with each change.
     version bigint NOT NULL DEFAULT 1,
     -- When the index had learnt it as it is.
@@ -37,7 +38,8 @@ CREATE TABLE recollect.memories (
     last_used_on date,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (tenant_id, memory_id)
+    PRIMARY KEY (tenant_id, memory_id),
+    CHECK (strategy = '' OR origin = 'extracted')
 ) WITH (fillfactor = 80);
 
 CREATE INDEX memories_by_owner ON recollect.memories (tenant_id, app_id, user_id, ordinal);
@@ -386,6 +388,7 @@ BEGIN
                     thread_id = CASE WHEN v_anew THEN COALESCE(v_thread, thread_id) ELSE thread_id END,
                     valid_from = CASE WHEN v_anew THEN recollect.held_since(p_tenant, v_sources) ELSE valid_from END,
                     origin = CASE WHEN origin = 'extracted' THEN p_origin ELSE origin END,
+                    strategy = CASE WHEN p_origin = 'extracted' THEN strategy ELSE '' END,
                     version = version + 1, persisted_at = NULL, updated_at = clock_timestamp()
                 WHERE tenant_id = p_tenant AND memory_id = v_known.memory_id
                 RETURNING * INTO memory;
@@ -396,7 +399,7 @@ BEGIN
             -- What a caller has put stays also when the sources go.
             IF v_same.origin = 'extracted' AND p_origin <> 'extracted' THEN
                 UPDATE recollect.memories
-                SET origin = p_origin, version = version + 1, updated_at = clock_timestamp()
+                SET origin = p_origin, strategy = '', version = version + 1, updated_at = clock_timestamp()
                 WHERE tenant_id = p_tenant AND memory_id = v_same.memory_id
                 RETURNING * INTO memory;
                 revision := recollect.queue_memory(p_tenant, p_app, p_user, v_same.memory_id, 'upsert');
@@ -510,8 +513,8 @@ $$;
 -- links: all or none. What is there already, by its id, or by its text or its
 -- record where it holds, stays as it is.
 --
--- An element of p_items is that of put_memory, with origin, thread, made_by and
--- superseded_by, and valid_from, valid_until, created and used in microseconds
+-- An element of p_items is that of put_memory, with origin, thread, made_by, strategy
+-- and superseded_by, and valid_from, valid_until, created and used in microseconds
 -- since 1970; the latter and those that end in by, until and thread may be null.
 CREATE FUNCTION recollect.import_memories(
     p_tenant text, p_actor text, p_app text, p_user text, p_scope text, p_items jsonb
@@ -581,7 +584,7 @@ BEGIN
                      SELECT FROM recollect.memories o
                      WHERE o.tenant_id = p_tenant AND o.memory_id = by.id
                          AND (o.app_id, o.user_id) <> (p_app, p_user))),
-                v_item ->> 'made_by', '',
+                v_item ->> 'made_by', v_item ->> 'strategy',
                 (recollect.time_of((v_item ->> 'used')::bigint) AT TIME ZONE 'UTC')::date,
                 recollect.time_of((v_item ->> 'created')::bigint), clock_timestamp()
             RETURNING * INTO memory;

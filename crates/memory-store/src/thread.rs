@@ -2,17 +2,15 @@
 
 use std::time::Duration;
 
-use memory_contract::{
-    AppId, Branch, MemoryPolicy, MessageId, Session, TenantId, Thread, ThreadId, UserId,
-};
+use memory_contract::{Branch, MemoryPolicy, MessageId, Session, TenantId, Thread, ThreadId};
 use serde_json::{Map, Value};
 use tokio_postgres::{Row, types::Json};
 
 use crate::{
     Page, Revision, Store, StoreError,
     opening::Opening,
-    query::{Params, Query, query},
-    rows::{self, THREAD_COLUMNS, column, only, optional_id},
+    query::{Params, query},
+    rows::{self, column, only, optional_id},
     words,
 };
 
@@ -54,19 +52,6 @@ pub struct Resolved {
     pub thread: Thread,
     /// Whether this call created it.
     pub created: bool,
-}
-
-/// Which threads to list, the one created last first.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ThreadQuery {
-    /// Only of this app.
-    pub app: Option<AppId>,
-    /// Only of this user.
-    pub user: Option<UserId>,
-    /// The `next` of the page before; `None` for the first page.
-    pub after: Option<i64>,
-    /// The most threads to return, at least 1.
-    pub limit: u32,
 }
 
 /// What to change of a thread. `None` leaves a field as it is.
@@ -179,46 +164,6 @@ impl Store {
                 .within(tenant, query!("threads/find"), params)
                 .await?,
         )
-    }
-
-    /// Lists the stored threads, the one created last first.
-    ///
-    /// # Errors
-    /// Only those of the database.
-    pub async fn list_threads(
-        &self,
-        tenant: &TenantId,
-        query: &ThreadQuery,
-    ) -> Result<Page<Thread, i64>, StoreError> {
-        let tenant_name = tenant.as_str();
-        let before = query.after.unwrap_or(i64::MAX);
-        let limit = one_more(query.limit);
-        let (app, user) = (
-            query.app.as_ref().map(AppId::as_str),
-            query.user.as_ref().map(UserId::as_str),
-        );
-        // A query each, so that each has an index that gives its order.
-        let (list, params): (Query, Params<'_>) = match (&app, &user) {
-            (None, None) => (query!("threads/list"), &[&tenant_name, &before, &limit]),
-            (Some(app), None) => (
-                query!("threads/list_by_app"),
-                &[&tenant_name, app, &before, &limit],
-            ),
-            (None, Some(user)) => (
-                query!("threads/list_by_user"),
-                &[&tenant_name, user, &before, &limit],
-            ),
-            (Some(app), Some(user)) => (
-                query!("threads/list_by_app_and_user"),
-                &[&tenant_name, app, user, &before, &limit],
-            ),
-        };
-        let rows = self.pool.within(tenant, list, params).await?;
-        let threads = rows
-            .iter()
-            .map(|row| Ok((column(row, THREAD_COLUMNS)?, rows::thread(row, 0)?)))
-            .collect::<Result<_, StoreError>>()?;
-        Ok(Page::cut(threads, query.limit))
     }
 
     /// Changes a thread and returns it.

@@ -111,6 +111,12 @@ async fn wrong_requests_are_refused_with_their_fields() {
         fields.extend(more.as_object().unwrap().clone());
         request
     };
+    let stored = |more: Value| {
+        let mut memory = json!({"memory_id": uuid::Uuid::new_v4(), "text": "Has cake."});
+        let fields = memory.as_object_mut().unwrap();
+        fields.extend(more.as_object().unwrap().clone());
+        of(json!({"memories": [memory]}))
+    };
     let change = |memory: Value, mask: &str| {
         let mut memory = memory;
         memory["memory_id"] = json!(tea.memory_id);
@@ -144,6 +150,21 @@ async fn wrong_requests_are_refused_with_their_fields() {
                 "superseded_by": tea.memory_id}]}),
             ),
             "memories[0].superseded_by",
+        ),
+        (
+            "ImportMemories",
+            stored(json!({"origin": 3, "extraction_strategy": 9})),
+            "memories[0].extraction_strategy",
+        ),
+        (
+            "ImportMemories",
+            stored(json!({"origin": 3, "extraction_strategy": 1})),
+            "memories[0].extraction_strategy",
+        ),
+        (
+            "ImportMemories",
+            stored(json!({"origin": 1, "extraction_strategy": 3})),
+            "memories[0].extraction_strategy",
         ),
         (
             "SearchMemories",

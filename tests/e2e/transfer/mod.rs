@@ -2,6 +2,7 @@
 
 mod broken_off;
 mod cli;
+mod extracted;
 mod parts;
 mod streams;
 mod whole;
@@ -19,6 +20,7 @@ pub fn trials() -> Vec<Trial> {
         whole::trials(),
         broken_off::trials(),
         cli::trials(),
+        extracted::trials(),
         parts::trials(),
         streams::trials(),
     ]

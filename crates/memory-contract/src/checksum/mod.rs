@@ -304,7 +304,7 @@ fn put(hash: &mut Sha256, kind: &[u8], content: &impl prost::Message) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::{File, Memory, Part, part::Content};
+    use crate::proto::{ExtractionStrategy, File, Memory, Part, part::Content};
 
     fn thread(key: &str, head: &str) -> Record {
         Record::Thread(Thread {
@@ -403,6 +403,11 @@ mod tests {
             ..memory.clone()
         };
         assert_ne!(sum(&proved), sum(&memory));
+        let extracted = Memory {
+            extraction_strategy: ExtractionStrategy::Summary.into(),
+            ..memory.clone()
+        };
+        assert_ne!(sum(&extracted), sum(&memory));
     }
 
     #[test]

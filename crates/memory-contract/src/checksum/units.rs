@@ -75,6 +75,7 @@ pub fn memory_digest(memory: &Memory) -> UnitDigest {
         persist_time: _,
         last_use_time: _,
         made_by,
+        extraction_strategy,
         etag: _,
     } = memory;
     let content = Memory {
@@ -95,6 +96,7 @@ pub fn memory_digest(memory: &Memory) -> UnitDigest {
         superseded_by: superseded_by.clone(),
         create_time: *create_time,
         made_by: made_by.clone(),
+        extraction_strategy: *extraction_strategy,
         ..Memory::default()
     };
     let mut hash = Sha256::new();

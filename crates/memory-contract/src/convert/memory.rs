@@ -350,6 +350,7 @@ impl From<Memory> for proto::Memory {
             valid_until,
             superseded_by,
             made_by,
+            strategy,
             version: _,
             created,
             updated,
@@ -380,6 +381,9 @@ impl From<Memory> for proto::Memory {
             persist_time: time(persisted),
             last_use_time: time(last_used),
             made_by,
+            extraction_strategy: strategy.map_or(0, |strategy| {
+                proto::ExtractionStrategy::from(strategy).into()
+            }),
             etag,
         }
     }

@@ -265,7 +265,7 @@ pub fn scope_from(field: &str, scope: i32) -> Result<Option<MemoryScope>, Invali
     }
 }
 
-fn extraction_from(strategy: i32) -> Result<Option<ExtractionStrategy>, Invalid> {
+pub(super) fn extraction_from(strategy: i32) -> Result<Option<ExtractionStrategy>, Invalid> {
     use proto::ExtractionStrategy as Wire;
 
     match Wire::try_from(strategy) {

@@ -3,8 +3,11 @@
 use time::OffsetDateTime;
 
 use super::memory::{all_of, memory_of, origin_from};
-use super::timestamp_of;
-use crate::{Invalid, InvalidFields, Memory, MemoryOwner, NewMemory, check, limits, proto};
+use super::{policy::extraction_from, timestamp_of};
+use crate::{
+    ExtractionStrategy, Invalid, InvalidFields, Memory, MemoryOrigin, MemoryOwner, NewMemory,
+    check, limits, proto,
+};
 
 /// Reads the memories of one import: 1 to 100 of one user. Every wrong field is
 /// named, up to the first 20.
@@ -48,6 +51,7 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
         persist_time: _,
         last_use_time,
         made_by,
+        extraction_strategy,
         etag: _,
     } = memory;
     let input = proto::MemoryInput {
@@ -67,6 +71,7 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
     let origin = take.get(origin_from("origin", origin));
     let thread = take.get(check::optional_uuid("thread_id", &thread_id));
     let made_by = take.get(check::text("made_by", made_by, limits::MODEL_CHARS));
+    let strategy = take.get(strategy_from(extraction_strategy, origin));
     let created = take.get(timestamp_of("create_time", create_time));
     let valid_from = take.get(timestamp_of("valid_from", valid_from));
     let valid_until = take.get(timestamp_of("valid_until", valid_until));
@@ -113,6 +118,7 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
         valid_until: valid_until.flatten(),
         superseded_by: superseded_by.flatten().map(Into::into),
         made_by: made_by.unwrap_or_default(),
+        strategy: strategy.flatten(),
         version: 1,
         created,
         updated: created,
@@ -120,6 +126,24 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
         last_used: last_used.flatten(),
         ordinal: 0,
     })
+}
+
+/// Reads by which strategy a memory was extracted. Only one that was extracted may
+/// have such, if its origin can be read at all.
+fn strategy_from(
+    strategy: i32,
+    origin: Option<MemoryOrigin>,
+) -> Result<Option<ExtractionStrategy>, Invalid> {
+    let wrong = |why| Err(Invalid::new("extraction_strategy", why));
+    match (extraction_from(strategy), origin) {
+        (Ok(Some(ExtractionStrategy::None)) | Err(_), _) => {
+            wrong("must be EXTRACTION_STRATEGY_DISCRETE, _SUMMARY, _PREFERENCES or _CUSTOM")
+        }
+        (Ok(Some(_)), Some(MemoryOrigin::Caller | MemoryOrigin::WorkingMemory)) => {
+            wrong("must not be given without the origin MEMORY_ORIGIN_EXTRACTED")
+        }
+        (Ok(strategy), _) => Ok(strategy),
+    }
 }
 
 /// Keeps what is wrong with fields.

@@ -196,6 +196,7 @@ impl FakeStore {
             valid_until: None,
             superseded_by: None,
             made_by: String::new(),
+            strategy: None,
             version: 1,
             created: now,
             updated: now,

@@ -5,6 +5,7 @@ use memory_contract::{
     Thread, ThreadId, limits, memory_bytes,
 };
 use time::OffsetDateTime;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::{rows, uuids, write::scope_query};
@@ -70,6 +71,24 @@ impl<'a> Filter<'a> {
             after: *after,
             before: *before,
         }
+    }
+
+    /// The parameters of a query that filters: its `first` ones, then the filter.
+    fn params<'p>(&'p self, first: Params<'p>) -> Vec<&'p (dyn ToSql + Sync)> {
+        let Self {
+            superseded,
+            kind,
+            topics,
+            entities,
+            thread,
+            origins,
+            after,
+            before,
+        } = self;
+        let filter: [&'p (dyn ToSql + Sync); 8] = [
+            superseded, kind, topics, entities, thread, origins, after, before,
+        ];
+        [first, &filter].concat()
     }
 }
 
@@ -143,24 +162,16 @@ impl Store {
     ) -> Result<Page<Memory, i64>, StoreError> {
         self.require_long_term_memory()?;
         let filter = Filter::of(filter);
-        let params: Params<'_> = &[
+        let first: Params<'_> = &[
             &tenant.as_str(),
             &owner.app.as_str(),
             &owner.user.as_str(),
             &after.unwrap_or(i64::MAX),
             &one_more(limit),
-            &filter.superseded,
-            &filter.kind,
-            &filter.topics,
-            &filter.entities,
-            &filter.thread,
-            &filter.origins,
-            &filter.after,
-            &filter.before,
         ];
         let found = self
             .pool
-            .within(tenant, query!("memories/list"), params)
+            .within(tenant, query!("memories/list"), &filter.params(first))
             .await?;
         let memories = found
             .iter()
@@ -195,23 +206,15 @@ impl Store {
             return Ok(Vec::new());
         }
         let filter = Filter::of(filter);
-        let params: Params<'_> = &[
+        let first: Params<'_> = &[
             &tenant.as_str(),
             &owner.app.as_str(),
             &owner.user.as_str(),
             &uuids(ids),
-            &filter.superseded,
-            &filter.kind,
-            &filter.topics,
-            &filter.entities,
-            &filter.thread,
-            &filter.origins,
-            &filter.after,
-            &filter.before,
         ];
         let found = self
             .pool
-            .within(tenant, query!("memories/hydrate"), params)
+            .within(tenant, query!("memories/hydrate"), &filter.params(first))
             .await?;
         found.iter().map(|row| rows::memory(row, 0)).collect()
     }
@@ -233,22 +236,14 @@ impl Store {
             return Ok(Vec::new());
         }
         let filter = Filter::of(filter);
-        let params: Params<'_> = &[
+        let first: Params<'_> = &[
             &scope_query(tenant, owner),
             &words::prepare(query),
-            &filter.superseded,
-            &filter.kind,
-            &filter.topics,
-            &filter.entities,
-            &filter.thread,
-            &filter.origins,
-            &filter.after,
-            &filter.before,
             &i32::try_from(limit).unwrap_or(i32::MAX),
         ];
         let found = self
             .pool
-            .within(tenant, query!("memories/search"), params)
+            .within(tenant, query!("memories/search"), &filter.params(first))
             .await?;
         found
             .iter()

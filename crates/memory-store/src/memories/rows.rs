@@ -1,6 +1,8 @@
 //! Rows -> memories.
 
-use memory_contract::{AppId, Memory, MemoryOrigin, MemoryOwner, MemoryType, MessageId, UserId};
+use memory_contract::{
+    AppId, ExtractionStrategy, Memory, MemoryOrigin, MemoryOwner, MemoryType, MessageId, UserId,
+};
 use time::{Date, OffsetDateTime};
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -12,8 +14,8 @@ use crate::{
 
 /// Reads a memory from the columns `memory_id, app_id, user_id, text, type,
 /// topics, entities, event_time, origin, record_id, thread_id, sources, pinned,
-/// valid_from, valid_until, superseded_by, made_by, version, created_at,
-/// updated_at, persisted_at, last_used_on, ordinal`.
+/// valid_from, valid_until, superseded_by, made_by, strategy, version,
+/// created_at, updated_at, persisted_at, last_used_on, ordinal`.
 pub(crate) fn memory(row: &Row, first: usize) -> Result<Memory, StoreError> {
     let corrupt = |why: &str| StoreError::Corrupt {
         what: "memory",
@@ -23,8 +25,15 @@ pub(crate) fn memory(row: &Row, first: usize) -> Result<Memory, StoreError> {
         .ok_or_else(|| corrupt("its type is not known"))?;
     let origin = MemoryOrigin::from_name(column(row, first + 8)?)
         .ok_or_else(|| corrupt("its origin is not known"))?;
+    let strategy = match column(row, first + 17)? {
+        "" => None,
+        name => Some(
+            ExtractionStrategy::from_name(name)
+                .ok_or_else(|| corrupt("its strategy is not known"))?,
+        ),
+    };
     let sources: Vec<Uuid> = column(row, first + 11)?;
-    let last_used: Option<Date> = column(row, first + 21)?;
+    let last_used: Option<Date> = column(row, first + 22)?;
     Ok(Memory {
         id: id(row, first)?,
         owner: MemoryOwner {
@@ -45,12 +54,13 @@ pub(crate) fn memory(row: &Row, first: usize) -> Result<Memory, StoreError> {
         valid_until: column(row, first + 14)?,
         superseded_by: optional_id(row, first + 15)?,
         made_by: column(row, first + 16)?,
-        version: column(row, first + 17)?,
-        created: column(row, first + 18)?,
-        updated: column(row, first + 19)?,
-        persisted: column(row, first + 20)?,
+        strategy,
+        version: column(row, first + 18)?,
+        created: column(row, first + 19)?,
+        updated: column(row, first + 20)?,
+        persisted: column(row, first + 21)?,
         last_used: last_used.map(|day| day.midnight().assume_utc()),
-        ordinal: column(row, first + 22)?,
+        ordinal: column(row, first + 23)?,
     })
 }
 

@@ -1,6 +1,6 @@
 //! Memories on their way to another server, and back.
 
-use memory_contract::{AppId, Memory, MemoryId, MemoryOwner, TenantId, UserId};
+use memory_contract::{AppId, ExtractionStrategy, Memory, MemoryId, MemoryOwner, TenantId, UserId};
 use serde_json::{Value, json};
 use tokio_postgres::types::Json;
 
@@ -126,6 +126,7 @@ fn stored(memory: &Memory) -> Value {
     json["origin"] = json!(memory.origin.as_str());
     json["thread"] = json!(memory.thread.map(|id| id.uuid()));
     json["made_by"] = json!(memory.made_by);
+    json["strategy"] = json!(memory.strategy.map_or("", ExtractionStrategy::as_str));
     json["superseded_by"] = json!(memory.superseded_by.map(MemoryId::uuid));
     json["valid_from"] = json!(micros(memory.valid_from));
     json["valid_until"] = json!(memory.valid_until.map(micros));

@@ -8,6 +8,7 @@ use memory_contract::proto::{
 };
 use prost_types::FieldMask;
 
+use super::listing::Listing;
 use crate::cli::args::{
     AddMemoryArgs, ForgetMemoriesArgs, ListMemoriesArgs, MemoryArgs, MemoryCommand, MemoryIdArgs,
     PinMemoryArgs, SearchMemoriesArgs,
@@ -32,11 +33,14 @@ pub async fn run(args: MemoryArgs) -> Result<(), Failure> {
 }
 
 async fn list(args: ListMemoriesArgs) -> Result<(), Failure> {
-    let client = Client::connect(&args.client.server).await?;
-    let mut table = table();
-    let mut lines = JsonLines::stdout();
-    let (mut page_token, mut left) = (String::new(), args.limit as usize);
-    while left > 0 {
+    let listing = Listing {
+        client: &args.client,
+        limit: args.limit,
+        item: "Memory",
+        table: table(),
+        nothing: "Nothing is known. `recollect memory add` stores a memory.",
+    };
+    let page = async |client: &Client, page_size, page_token| {
         let request = ListMemoriesRequest {
             app_id: args.owner.app.clone(),
             user_id: args.owner.user.clone(),
@@ -45,40 +49,13 @@ async fn list(args: ListMemoriesArgs) -> Result<(), Failure> {
                 include_superseded: args.superseded,
                 ..Default::default()
             }),
-            page_size: i32::try_from(left.min(500)).unwrap_or(500),
+            page_size,
             page_token,
         };
-        let page = client
-            .memories()
-            .list_memories(request)
-            .await
-            .map_err(|status| client.failure(&status))?
-            .into_inner();
-        for memory in page.memories.into_iter().take(left) {
-            left -= 1;
-            match args.client.json {
-                true => lines.write("Memory", &memory)?,
-                false => row(&mut table, &memory),
-            }
-        }
-        page_token = page.next_page_token;
-        if page_token.is_empty() {
-            break;
-        }
-    }
-    if args.client.json {
-        return lines.finish();
-    }
-    drop(lines);
-    if table.is_empty() {
-        println!("Nothing is known. `recollect memory add` stores a memory.");
-        return Ok(());
-    }
-    table.print()?;
-    if !page_token.is_empty() {
-        println!("There are more; --limit shows them.");
-    }
-    Ok(())
+        let page = client.memories().list_memories(request).await?.into_inner();
+        Ok((page.memories, page.next_page_token))
+    };
+    listing.show(page, row).await
 }
 
 async fn search(args: SearchMemoriesArgs) -> Result<(), Failure> {

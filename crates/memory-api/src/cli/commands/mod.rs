@@ -25,6 +25,7 @@ pub mod working_memory;
 
 mod checks;
 mod database_checks;
+mod listing;
 mod searchable;
 mod signals;
 mod startup;

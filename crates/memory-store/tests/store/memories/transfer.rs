@@ -1,6 +1,6 @@
 //! Memories that come from another server.
 
-use memory_contract::{Memory, MemoryId, MessageId, Role};
+use memory_contract::{ExtractionStrategy, Memory, MemoryId, MemoryOrigin, MessageId, Role};
 use memory_store::ImportedMemories;
 use time::{Duration, OffsetDateTime};
 
@@ -68,6 +68,34 @@ async fn a_memory_comes_with_its_times_and_links_and_only_once() {
     assert!(again.memories.iter().all(|imported| !imported.created));
     assert_eq!(again.revision, first.revision);
     assert_eq!(world.known("ada").await.len(), 2);
+}
+
+#[tokio::test]
+async fn what_sums_a_thread_up_does_so_until_a_caller_puts_it() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    let mut boats = elsewhere("About boats", "").await;
+    boats.thread = Some(thread);
+    boats.origin = MemoryOrigin::Extracted;
+    boats.made_by = "large".to_owned();
+    boats.strategy = Some(ExtractionStrategy::Summary);
+    let imported = world.import("ada", std::slice::from_ref(&boats)).await;
+    let there = &imported.memories[0].memory;
+    assert_eq!(
+        (there.strategy, &there.made_by),
+        (boats.strategy, &boats.made_by)
+    );
+    let summary = async || {
+        let summary = world.store.summary_memory(&world.tenant, thread).await;
+        summary.unwrap().map(|(id, _)| id)
+    };
+    assert_eq!(summary().await, Some(boats.id));
+    let again = world.remember("ada", &[memory("About boats")]).await;
+    assert_eq!(
+        (id(&again, 0), again.memories[0].memory.strategy),
+        (boats.id, None)
+    );
+    assert_eq!(summary().await, None);
 }
 
 #[tokio::test]

@@ -1,0 +1,125 @@
+//! Lists of threads, in the order of their creation and back.
+
+use memory_contract::{AppId, TenantId, Thread, ThreadId, UserId};
+
+use crate::{
+    Page, Store, StoreError,
+    query::{Params, Query, query},
+    rows::{self, THREAD_COLUMNS, column},
+    thread::one_more,
+};
+
+/// Which threads to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadQuery {
+    /// Only of this app.
+    pub app: Option<AppId>,
+    /// Only of this user.
+    pub user: Option<UserId>,
+    /// The `next` of the page before; `None` for the first page.
+    pub after: Option<i64>,
+    /// The most threads to return, at least 1.
+    pub limit: u32,
+}
+
+/// The queries of one order: one for each filter, so that each has an index that
+/// gives its order.
+struct Queries {
+    all: Query,
+    by_app: Query,
+    by_user: Query,
+    by_app_and_user: Query,
+}
+
+impl Store {
+    /// Lists the stored threads, the one created last first.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn list_threads(
+        &self,
+        tenant: &TenantId,
+        query: &ThreadQuery,
+    ) -> Result<Page<Thread, i64>, StoreError> {
+        let queries = Queries {
+            all: query!("threads/list"),
+            by_app: query!("threads/list_by_app"),
+            by_user: query!("threads/list_by_user"),
+            by_app_and_user: query!("threads/list_by_app_and_user"),
+        };
+        self.page_of_threads(tenant, query, i64::MAX, queries).await
+    }
+
+    /// Lists the stored threads as [`Store::list_threads`] does, but the one
+    /// created first first, after the place `after`.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn export_threads(
+        &self,
+        tenant: &TenantId,
+        query: &ThreadQuery,
+    ) -> Result<Page<Thread, i64>, StoreError> {
+        let queries = Queries {
+            all: query!("threads/export"),
+            by_app: query!("threads/export_by_app"),
+            by_user: query!("threads/export_by_user"),
+            by_app_and_user: query!("threads/export_by_app_and_user"),
+        };
+        self.page_of_threads(tenant, query, 0, queries).await
+    }
+
+    /// A stored thread's place in the order of [`Store::export_threads`].
+    ///
+    /// # Errors
+    /// `ThreadNotFound`.
+    pub async fn thread_place(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+    ) -> Result<i64, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
+        let rows = self
+            .pool
+            .within(tenant, query!("threads/place"), params)
+            .await?;
+        column(rows.first().ok_or(StoreError::ThreadNotFound)?, 0)
+    }
+
+    /// The threads of a query behind its place, or else behind `begin`.
+    async fn page_of_threads(
+        &self,
+        tenant: &TenantId,
+        query: &ThreadQuery,
+        begin: i64,
+        queries: Queries,
+    ) -> Result<Page<Thread, i64>, StoreError> {
+        let ThreadQuery {
+            app,
+            user,
+            after,
+            limit,
+        } = query;
+        let name = tenant.as_str();
+        let (after, one_more) = (after.unwrap_or(begin), one_more(*limit));
+        let (app, user) = (
+            app.as_ref().map(AppId::as_str),
+            user.as_ref().map(UserId::as_str),
+        );
+        let (query, params): (Query, Params<'_>) = match (&app, &user) {
+            (None, None) => (queries.all, &[&name, &after, &one_more]),
+            (Some(app), None) => (queries.by_app, &[&name, app, &after, &one_more]),
+            (None, Some(user)) => (queries.by_user, &[&name, user, &after, &one_more]),
+            (Some(app), Some(user)) => (
+                queries.by_app_and_user,
+                &[&name, app, user, &after, &one_more],
+            ),
+        };
+        let rows = self.pool.within(tenant, query, params).await?;
+        let threads = rows
+            .iter()
+            .map(|row| Ok((column(row, THREAD_COLUMNS)?, rows::thread(row, 0)?)))
+            .collect::<Result<_, StoreError>>()?;
+        Ok(Page::cut(threads, *limit))
+    }
+}

@@ -1,0 +1,83 @@
+//! What goes on elsewhere with memories that were extracted.
+
+use memory_contract::proto::{
+    DeleteMessageRequest, ExtractionStrategy, Memory, MemoryPolicy, SetAppPolicyRequest,
+};
+use recollect_tests::{Client, Key, PLAIN, SOON, app, eventually_some, session, trials, turn};
+use serde_json::json;
+
+use super::run;
+use crate::plain;
+
+trials![l12_one_summary_of_a_thread_goes_on_elsewhere];
+
+/// Waits for a memory that holds and has these words.
+async fn known(client: &Client, app: &str, words: &str) -> Memory {
+    eventually_some(words, SOON, async || {
+        let mut all = client.all_memories(app, "ada").await;
+        all.retain(|memory| memory.valid_until.is_none());
+        all.into_iter().find(|memory| memory.text.contains(words))
+    })
+    .await
+}
+
+async fn l12_one_summary_of_a_thread_goes_on_elsewhere() {
+    let client = plain().await;
+    let globex = PLAIN.client(Key::Globex).await;
+    let app = app();
+    let request = SetAppPolicyRequest {
+        app_id: app.clone(),
+        policy: Some(MemoryPolicy {
+            extraction: ExtractionStrategy::Summary.into(),
+            ..Default::default()
+        }),
+    };
+    client.policies().set_app_policy(request).await.unwrap();
+    let of_ada = session(&app, "ada", "thread:1");
+    let thread_id = client.resolve(of_ada.clone()).await.thread_id;
+    let said = turn("We sail to Bergen in May.", "With a red boat.");
+    client.append(&thread_id, said).await;
+    let first = known(&client, &app, "Bergen").await;
+    let strategy = first.extraction_strategy();
+    assert_eq!(strategy, ExtractionStrategy::Summary);
+
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("out.jsonl").display().to_string();
+    let addr = &PLAIN.ready().addr;
+    let args = ["export", "--app", &app, "--output", &file];
+    run(addr, Key::Acme, &args).ok();
+    let args = ["import", &file, "--json", "--no-wait"];
+    let imported = run(addr, Key::Globex, &args).ok().json();
+    assert_eq!(
+        (&imported["memories"], &imported["checked"]),
+        (&json!(1), &json!(true)),
+        "{imported}"
+    );
+    let copy = globex.resolve(of_ada).await.thread_id;
+    let moved = globex.all_memories(&app, "ada").await;
+    assert_eq!(
+        (&moved[0].thread_id, moved[0].extraction_strategy()),
+        (&copy, strategy)
+    );
+
+    // What is said there goes into the same summary.
+    let said = turn("My sister plays the violin.", "Since when?");
+    let said = globex.append(&copy, said).await;
+    let second = known(&globex, &app, "violin").await;
+    let all = globex.all_memories(&app, "ada").await;
+    let links: Vec<(&str, &str)> = all
+        .iter()
+        .map(|memory| (memory.memory_id.as_str(), memory.superseded_by.as_str()))
+        .collect();
+    let [first, second] = [&first.memory_id, &second.memory_id].map(String::as_str);
+    assert_eq!(links, [(second, ""), (first, second)]);
+
+    // Both may have the words of what is erased.
+    let request = DeleteMessageRequest {
+        thread_id: copy,
+        message_id: said.messages[0].message_id.clone(),
+    };
+    globex.messages().delete_message(request).await.unwrap();
+    let left = globex.all_memories(&app, "ada").await;
+    assert_eq!(left, []);
+}
