@@ -5,8 +5,8 @@ use memory_contract::proto::{
 };
 use prost_types::FieldMask;
 use recollect_tests::{
-    Finished, Key, PLAIN, Refused as _, app, memory, metadata, recollect, reply, say, session,
-    trials, turn,
+    Finished, Key, PLAIN, Refused as _, SOON, app, eventually_some, memory, metadata, recollect,
+    reply, say, session, trials, turn,
 };
 use serde_json::json;
 use tonic::Code;
@@ -21,6 +21,7 @@ trials![
     r06_percentages_are_those_of_the_models_window,
     r06_a_full_window_is_told_as_a_hundred_percent,
     r06_a_model_counts_with_its_own_tokenizer,
+    r06_what_fills_the_window_of_a_model_that_counts_more_is_summarised,
     r12_a_session_without_a_thread_is_not_found,
     the_working_memory_follows_the_head,
     erasing_a_message_takes_it_out_and_changes_the_etag,
@@ -209,6 +210,31 @@ async fn r06_a_model_counts_with_its_own_tokenizer() {
     let used = other.message_tokens as f32 + other.context_tokens as f32;
     let expected = 100.0 * used / 8_192.0;
     assert!((other.context_percentage_total_used - expected).abs() < 0.01);
+}
+
+async fn r06_what_fills_the_window_of_a_model_that_counts_more_is_summarised() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    get_for(&client, &thread_id, "gpt-4").await;
+    let text = "आज मौसम बहुत अच्छा है और हम नदी के किनारे टहलने जा रहे हैं। ".repeat(8);
+    for _ in 0..12 {
+        client.append(&thread_id, turn(&text, &text)).await;
+    }
+    let all = client.all_messages(&thread_id).await;
+    let stored: i64 = all.iter().map(|one| i64::from(one.token_count)).sum();
+    // Far from full as the stored counts have it.
+    let limit = (8_192.0_f64 * 0.7).ceil() as i64;
+    assert!(stored * 3 < limit * 2, "{stored}");
+    let memory = eventually_some("a summary", SOON, async || {
+        let memory = get(&client, &thread_id).await;
+        (memory.summarized_message_count > 0).then_some(memory)
+    })
+    .await;
+    assert!(
+        memory.message_tokens + i64::from(memory.context_tokens) < limit,
+        "{memory:?}"
+    );
+    assert!(memory.context_percentage_until_summarization < 100.0);
 }
 
 async fn r12_a_session_without_a_thread_is_not_found() {

@@ -15,6 +15,7 @@ use memory_contract::{EffectivePolicy, TenantId, Thread};
 use memory_distill::{DistillError, Distiller, Method};
 use memory_recall::{Recall, RecallError};
 use memory_store::{DistilJob, Policies, Store, StoreError};
+use tokio::task::JoinError;
 
 use crate::config::DistilWorkConfig;
 
@@ -101,6 +102,8 @@ pub(crate) enum Failure {
     Distill(#[from] DistillError),
     #[error(transparent)]
     Recall(#[from] RecallError),
+    #[error(transparent)]
+    Task(#[from] JoinError),
 }
 
 impl Distilling {

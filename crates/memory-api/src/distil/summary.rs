@@ -1,5 +1,6 @@
 //! Summarises older turns when the working memory fills its share of the window.
 
+use memory_budget::Tokenizer;
 use memory_contract::{MemoryPolicy, Message};
 use memory_store::{Commit, DistilState, NewSummary};
 
@@ -7,6 +8,10 @@ use super::cut::{Cut, Keep, seams};
 use super::make::{Made, PIECES, STALE, place};
 use super::source::sources;
 use super::{Due, Failure, Look};
+use crate::services::working_memory::{
+    self,
+    size::{Size, size_in},
+};
 
 /// The most tokens of messages that go into one summary, beside the one before.
 /// A model with a smaller window is given them in portions.
@@ -16,22 +21,22 @@ const PIECE_TOKENS: i64 = 30_000;
 /// costs as much as the turn is long.
 const PATIENCE: i64 = 64;
 
+/// A tokenizer counts at most so many tokens where `o200k_base` counts one: five in
+/// Gujarati (OpenAI, "Hello GPT-4o", 2024, against `cl100k_base`), and the older ones
+/// more.
+const DENSEST: i64 = 8;
+
 pub(super) async fn step(look: &Look<'_>, mut state: DistilState) -> Result<Due, Failure> {
     let policy = look.effective.policy();
     if policy.summarize == Some(false) {
         return Ok(Due::NEVER);
     }
-    // That of the model that a call has named, where it is known.
-    let store = &look.with.store;
-    let named = store.working_window(look.tenant, look.thread.id).await?;
-    let window = named
-        .and_then(|window| u32::try_from(window).ok())
-        .or(policy.context_window);
-    let limits = Limits::of(window.unwrap_or_default(), policy);
     let (mut stale, mut pieces) = (0, 0);
     loop {
+        let limits = Limits::now(look, policy).await?;
         let missing = limits.missing(&state);
         if missing > 0 {
+            let missing = (missing / limits.density).max(1);
             return Ok(Due::at(state.path_tokens.saturating_add(missing)));
         }
         if pieces == PIECES {
@@ -55,16 +60,40 @@ pub(super) async fn step(look: &Look<'_>, mut state: DistilState) -> Result<Due,
     }
 }
 
-/// How large the working memory may be.
+/// How large the working memory may be, in stored tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Limits {
     /// Tokens of context and messages in full at which older turns are summarised.
     limit: i64,
     /// The most tokens of a summary.
     summary: i32,
+    /// Of what is yet to be said, a stored token may count as so many.
+    density: i64,
 }
 
 impl Limits {
+    /// Those of the window of the model that a call has named last, or of the
+    /// policy.
+    async fn now(look: &Look<'_>, policy: &MemoryPolicy) -> Result<Self, Failure> {
+        let Look { tenant, thread, .. } = *look;
+        let store = &look.with.store;
+        let (model, window) = store.working_model(tenant, thread.id).await?;
+        let window = window
+            .and_then(|window| u32::try_from(window).ok())
+            .or(policy.context_window);
+        let limits = Self::of(window.unwrap_or_default(), policy);
+        let (tokenizer, _) = Tokenizer::for_model(&model);
+        if tokenizer == Tokenizer::O200kBase {
+            return Ok(limits);
+        }
+        let (messages, bytes) = working_memory::MOST;
+        let memory = store.peek_working_memory(tenant, thread.id, messages, bytes);
+        let mut memory = memory.await?;
+        let stored = Size::stored(&memory).total();
+        let counted = size_in(tokenizer, &mut memory).await?.total();
+        Ok(limits.counted_otherwise(stored, counted))
+    }
+
     /// The limits of a policy, which has a value for each, in a window.
     fn of(window: u32, policy: &MemoryPolicy) -> Self {
         let share = f64::from(policy.summarization_threshold.unwrap_or_default());
@@ -74,6 +103,21 @@ impl Limits {
             summary: i32::try_from(window / 20)
                 .unwrap_or(i32::MAX)
                 .clamp(64, 2_000),
+            density: 1,
+        }
+    }
+
+    /// The same limits for a model that counts what is `stored` tokens as `counted`.
+    fn counted_otherwise(self, stored: i64, counted: i64) -> Self {
+        let limit = match counted {
+            0 => self.limit,
+            // Rounded up, so that it is reached when the model's own count is.
+            counted => (self.limit.saturating_mul(stored) + counted - 1) / counted,
+        };
+        Self {
+            limit,
+            density: DENSEST,
+            ..self
         }
     }
 
@@ -193,7 +237,17 @@ mod tests {
             (8_192, 0.5, 4_096, 409),
             (10_000_000, 0.95, 9_500_000, 2_000),
         ] {
-            assert_eq!(limits(window, share), Limits { limit, summary });
+            let density = 1;
+            let expected = Limits {
+                limit,
+                summary,
+                density,
+            };
+            assert_eq!(limits(window, share), expected);
         }
+        // What counts double fills the window with half of the stored tokens.
+        let double = limits(1_000, 0.7).counted_otherwise(300, 600);
+        assert_eq!((double.limit, double.density), (350, DENSEST));
+        assert_eq!(limits(1_000, 0.7).counted_otherwise(0, 0).limit, 700);
     }
 }

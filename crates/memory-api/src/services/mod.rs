@@ -31,7 +31,7 @@ mod template;
 mod threads;
 mod tokens;
 mod watch;
-mod working_memory;
+pub(crate) mod working_memory;
 
 pub(crate) use admin::{About, Admin};
 pub(crate) use context::Contexts;

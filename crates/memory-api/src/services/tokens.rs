@@ -3,6 +3,7 @@
 use memory_budget::Tokenizer;
 use memory_contract::{NewMessage, Part, ToolOutput};
 use memory_store::CountedMessage;
+use tokio::task::JoinError;
 
 use crate::error::ApiError;
 
@@ -36,11 +37,11 @@ pub(super) async fn counting<T: Send + 'static>(
     bytes: usize,
     tokenizer: Tokenizer,
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, ApiError> {
+) -> Result<T, JoinError> {
     if bytes <= INLINE_BYTES && tokenizer == Tokenizer::O200kBase {
         return Ok(work());
     }
-    Ok(tokio::task::spawn_blocking(work).await?)
+    tokio::task::spawn_blocking(work).await
 }
 
 /// About how much there is to count, in bytes. Structured data counts as large,

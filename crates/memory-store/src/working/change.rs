@@ -11,23 +11,23 @@ use crate::{
 };
 
 impl Store {
-    /// The window, in tokens, of the model that was named last for a thread's
-    /// working memory; `None` where none was named, or its window is not known.
-    /// Then the policy's holds.
+    /// The model that was named last for a thread's working memory, and its window
+    /// in tokens, where that is known; otherwise the policy's holds. The name is
+    /// empty where none was named.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn working_window(
+    pub async fn working_model(
         &self,
         tenant: &TenantId,
         thread: ThreadId,
-    ) -> Result<Option<i32>, StoreError> {
+    ) -> Result<(String, Option<i32>), StoreError> {
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
-        let window = query!("working/window");
-        let found = self.pool.within(tenant, window, params).await?;
+        let model = query!("working/model");
+        let found = self.pool.within(tenant, model, params).await?;
         match found.first() {
-            Some(row) => column(row, 0),
-            None => Ok(None),
+            Some(row) => Ok((column(row, 0)?, column(row, 1)?)),
+            None => Ok((String::new(), None)),
         }
     }
 

@@ -123,8 +123,8 @@ async fn a_put_that_fails_at_any_step_changes_nothing() {
         (after.model.as_str(), after.window),
         ("gpt-4o", Some(128_000))
     );
-    let window = world.store.working_window(&world.tenant, thread).await;
-    assert_eq!(window.unwrap(), Some(128_000));
+    let model = world.store.working_model(&world.tenant, thread).await;
+    assert_eq!(model.unwrap(), ("gpt-4o".to_owned(), Some(128_000)));
     assert_eq!(after.policies.thread.message_count, 4);
 }
 

@@ -7,18 +7,13 @@ use memory_contract::{
 };
 use memory_store::{Store, WorkingMemory};
 
+use super::size::size_in;
 use crate::error::ApiError;
 use crate::services::files::KnownFiles;
-use crate::services::tokens::{counting, size_of};
+use crate::services::tokens::counting;
 
 /// Bytes that messages may take in any case.
 const MESSAGES_AT_LEAST: usize = 1024 * 1024;
-
-/// How large context and messages are, as the model counts.
-struct Size {
-    context: i32,
-    messages: i64,
-}
 
 /// Adds its size to a context.
 pub(super) async fn counted(context: Option<String>) -> Result<Option<(String, i32)>, ApiError> {
@@ -30,7 +25,7 @@ pub(super) async fn counted(context: Option<String>) -> Result<Option<(String, i
         let tokens = tokenizer.count(&text);
         (text, tokens)
     });
-    counted.await.map(Some)
+    Ok(Some(counted.await?))
 }
 
 /// Makes an answer of what was read: of the messages as many of the newest as fit.
@@ -97,39 +92,6 @@ pub(super) async fn of(
         },
         summarized_message_count: summarized_count,
         update_time: Some(timestamp(updated)),
-    })
-}
-
-/// The size of context and messages. Stored counts are those of `o200k_base`;
-/// another tokenizer counts what was read anew.
-async fn size_in(tokenizer: Tokenizer, memory: &mut WorkingMemory) -> Result<Size, ApiError> {
-    let stored = Size {
-        context: memory.context_tokens,
-        messages: memory.message_tokens,
-    };
-    if tokenizer == Tokenizer::O200kBase {
-        return Ok(stored);
-    }
-    let read: i64 = memory
-        .messages
-        .iter()
-        .map(|one| i64::from(one.tokens))
-        .sum();
-    let bytes = memory.messages.iter().map(|one| size_of(&one.parts));
-    let bytes = bytes.sum::<usize>() + memory.context.len();
-    let context = memory.context.clone();
-    // They come back from the thread that counts.
-    let messages = std::mem::take(&mut memory.messages);
-    let (context, counted, messages) = counting(bytes, tokenizer, move || {
-        let of = |one: &Message| i64::from(tokenizer.count_message(&one.name, &one.parts));
-        let counted: i64 = messages.iter().map(of).sum();
-        (tokenizer.count(&context), counted, messages)
-    })
-    .await?;
-    memory.messages = messages;
-    Ok(Size {
-        context,
-        messages: counted + (stored.messages - read).max(0),
     })
 }
 

@@ -2,6 +2,7 @@
 
 mod answer;
 mod request;
+pub(crate) mod size;
 
 use memory_contract::proto::working_memory_service_server::WorkingMemoryService;
 use memory_contract::proto::{
@@ -22,7 +23,7 @@ use crate::layers::tenant_of;
 use request::{Model, Put, model_from, patch_from};
 
 /// The most messages and bytes that are read for an answer.
-const MOST: (usize, usize) = (limits::WORKING_MESSAGES, limits::ANSWER_BYTES);
+pub(crate) const MOST: (usize, usize) = (limits::WORKING_MESSAGES, limits::ANSWER_BYTES);
 
 /// Answers for working memory.
 #[derive(Clone)]

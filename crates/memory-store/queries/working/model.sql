@@ -1,3 +1,3 @@
-SELECT w.context_window
+SELECT w.model, w.context_window
 FROM recollect.working_memories w
 WHERE w.tenant_id = $1 AND w.thread_id = $2
