@@ -130,10 +130,11 @@ async fn what_the_model_was_not_shown_it_cannot_end() {
 #[tokio::test]
 async fn a_running_summary_is_one_fact_that_replaces_itself() {
     let messages = [user("I live in Oslo."), assistant("I see.")];
-    let known = [KnownFact {
-        id: "s-1".to_owned(),
-        text: "Ada is a nurse.".to_owned(),
-    }];
+    let known =
+        [("s-2", "Ada is a nurse."), ("s-1", "Ada is young.")].map(|(id, text)| KnownFact {
+            id: id.to_owned(),
+            text: text.to_owned(),
+        });
     let extraction = Extraction {
         strategy: ExtractionStrategy::Summary,
         ..discrete(&messages, &known)
@@ -146,7 +147,7 @@ async fn a_running_summary_is_one_fact_that_replaces_itself() {
         panic!("{made:?}")
     };
     assert!(fact.text.contains("Ada is a nurse.") && fact.text.contains("I live in Oslo."));
-    assert_eq!(fact.supersedes, ["s-1"]);
+    assert_eq!(fact.supersedes, ["s-2", "s-1"]);
     assert_eq!(fact.evidence.len(), 2);
 }
 

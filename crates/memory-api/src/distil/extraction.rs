@@ -206,7 +206,7 @@ async fn store(
             By::Model(name) => name,
             By::Extractive => "extractive".to_owned(),
         },
-        strategy: name_of(strategy).to_owned(),
+        strategy,
     };
     let memory_store::Extracted {
         stored,
@@ -286,16 +286,6 @@ fn stored(fact: Fact) -> memory_store::Fact {
         event: event_date.map(|day| day.with_time(Time::MIDNIGHT).assume_utc()),
         sources: evidence,
         supersedes: ids.map(Into::into).collect(),
-    }
-}
-
-fn name_of(strategy: ExtractionStrategy) -> &'static str {
-    match strategy {
-        ExtractionStrategy::None => "none",
-        ExtractionStrategy::Discrete => "discrete",
-        ExtractionStrategy::Summary => "summary",
-        ExtractionStrategy::Preferences => "preferences",
-        ExtractionStrategy::Custom => "custom",
     }
 }
 

@@ -81,7 +81,8 @@ pub struct Extraction<'a> {
     /// The messages, in order. Injected ones are passed over.
     pub messages: &'a [Source],
     /// Facts that are known, the most likely to matter first. For
-    /// [`ExtractionStrategy::Summary`] the first is the summary so far.
+    /// [`ExtractionStrategy::Summary`] the first is the summary so far, and all of
+    /// them are replaced.
     pub known: &'a [KnownFact],
 }
 
@@ -406,7 +407,7 @@ impl Distiller {
                 topics: vec!["summary".to_owned()],
                 entities: Vec::new(),
                 evidence: said.iter().map(|source| source.message.id).collect(),
-                supersedes: before.map(|known| known.id.clone()).into_iter().collect(),
+                supersedes: known.iter().map(|known| known.id.clone()).collect(),
             });
         }
         Ok(Distilled {

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use memory_contract::{MemoryId, MemoryType, MessageId, TenantId, ThreadId};
+use memory_contract::{ExtractionStrategy, MemoryId, MemoryType, MessageId, TenantId, ThreadId};
 use serde_json::Value;
 use time::OffsetDateTime;
 use tokio_postgres::types::Json;
@@ -48,8 +48,8 @@ pub struct Extraction {
     pub facts: Vec<Fact>,
     /// The model, or `extractive`.
     pub made_by: String,
-    /// The strategy's name.
-    pub strategy: String,
+    /// The strategy.
+    pub strategy: ExtractionStrategy,
 }
 
 /// What [`Store::store_extracted`] did.
@@ -112,20 +112,21 @@ impl Store {
         })
     }
 
-    /// The memory that sums up a thread, as the summary strategy keeps one.
+    /// The memories that sum up a thread and hold, the newest first, at most 32. The
+    /// summary strategy keeps one; others are pinned, or were imported.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn summary_memory(
+    pub async fn summary_memories(
         &self,
         tenant: &TenantId,
         thread: ThreadId,
-    ) -> Result<Option<(MemoryId, String)>, StoreError> {
+    ) -> Result<Vec<(MemoryId, String)>, StoreError> {
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
-        let summary = query!("memories/summary_of_thread");
-        let found = self.pool.within(tenant, summary, params).await?;
+        let summaries = query!("memories/summaries_of_thread");
+        let found = self.pool.within(tenant, summaries, params).await?;
         let read = |row| Ok((id_of(row, 0)?, column(row, 1)?));
-        found.first().map(read).transpose()
+        found.iter().map(read).collect()
     }
 
     /// How many memories wait for the index.
@@ -180,7 +181,7 @@ impl Store {
             &extraction.to_seq,
             &Json(facts),
             &extraction.made_by,
-            &extraction.strategy,
+            &extraction.strategy.as_str(),
         ];
         let row = only(self.pool.call(query!("memories/extract"), params).await?)?;
         match column(&row, 0)? {

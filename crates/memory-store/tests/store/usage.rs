@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memory_contract::{Parent, Role};
+use memory_contract::{ExtractionStrategy, Parent, Role};
 use memory_store::{Extraction, ModelTokens, StoreError, Unextracted};
 use uuid::Uuid;
 
@@ -161,7 +161,7 @@ async fn what_nobody_has_looked_at_is_the_end_of_the_path() {
             to_seq,
             facts: Vec::new(),
             made_by: "extractive".to_owned(),
-            strategy: "discrete".to_owned(),
+            strategy: ExtractionStrategy::Discrete,
         };
         let stored = world.store.store_extracted(&world.tenant, &extraction);
         stored.await.unwrap();

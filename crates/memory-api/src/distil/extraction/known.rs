@@ -41,10 +41,10 @@ impl Known {
     ) -> Result<Self, Failure> {
         let store = &look.with.store;
         if strategy == ExtractionStrategy::Summary {
-            let before = store.summary_memory(look.tenant, look.thread.id).await?;
-            let told = before.map(|(id, text)| told(id, text));
+            let before = store.summary_memories(look.tenant, look.thread.id).await?;
+            let told = before.into_iter().map(|(id, text)| told(id, text));
             return Ok(Self {
-                told: told.into_iter().collect(),
+                told: told.collect(),
                 memories: HashMap::new(),
             });
         }

@@ -8,8 +8,8 @@ mod transfer;
 use std::{collections::HashSet, time::Duration};
 
 use memory_contract::{
-    AppId, Memory, MemoryChange, MemoryFilter, MemoryId, MemoryOrigin, MemoryOwner, MemoryPolicy,
-    MessageId, NewMemory, Role, TenantId, ThreadId, UserId,
+    AppId, ExtractionStrategy, Memory, MemoryChange, MemoryFilter, MemoryId, MemoryOrigin,
+    MemoryOwner, MemoryPolicy, MessageId, NewMemory, Role, TenantId, ThreadId, UserId,
 };
 use memory_store::{
     AddedMemories, DeadSubject, Extraction, Fact, Failure, Forget, JobKind, StoreError,
@@ -91,7 +91,7 @@ impl World {
             to_seq,
             facts,
             made_by: "extractive".to_owned(),
-            strategy: "discrete".to_owned(),
+            strategy: ExtractionStrategy::Discrete,
         };
         self.store.store_extracted(&self.tenant, &extraction).await
     }

@@ -86,16 +86,17 @@ async fn what_sums_a_thread_up_does_so_until_a_caller_puts_it() {
         (boats.strategy, &boats.made_by)
     );
     let summary = async || {
-        let summary = world.store.summary_memory(&world.tenant, thread).await;
-        summary.unwrap().map(|(id, _)| id)
+        let summaries = world.store.summary_memories(&world.tenant, thread).await;
+        let ids = summaries.unwrap().into_iter().map(|(id, _)| id);
+        ids.collect::<Vec<_>>()
     };
-    assert_eq!(summary().await, Some(boats.id));
+    assert_eq!(summary().await, [boats.id]);
     let again = world.remember("ada", &[memory("About boats")]).await;
     assert_eq!(
         (id(&again, 0), again.memories[0].memory.strategy),
         (boats.id, None)
     );
-    assert_eq!(summary().await, None);
+    assert_eq!(summary().await, []);
 }
 
 #[tokio::test]

@@ -3,4 +3,4 @@ FROM recollect.memories m
 WHERE m.tenant_id = $1 AND m.thread_id = $2 AND m.strategy = 'summary' AND m.origin = 'extracted'
     AND m.valid_until IS NULL
 ORDER BY m.ordinal DESC
-LIMIT 1
+LIMIT 32
