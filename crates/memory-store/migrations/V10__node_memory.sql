@@ -117,24 +117,12 @@ CREATE TABLE recollect.object_deletions (
 CREATE INDEX object_deletions_by_time ON recollect.object_deletions (available_at);
 CREATE INDEX object_deletions_by_node ON recollect.object_deletions (tenant_id, thread_id, node_id);
 
-DO $$
-DECLARE
-    v_table text;
-BEGIN
-    FOREACH v_table IN ARRAY ARRAY[
-        'node_memories', 'node_turns', 'node_messages', 'node_requests', 'node_copies', 'object_deletions'
-    ] LOOP
-        EXECUTE format('ALTER TABLE recollect.%I ENABLE ROW LEVEL SECURITY', v_table);
-        EXECUTE format('ALTER TABLE recollect.%I FORCE ROW LEVEL SECURITY', v_table);
-        EXECUTE format($policy$
-            CREATE POLICY tenant ON recollect.%I TO recollect_service
-            USING (tenant_id = current_setting('recollect.tenant', true))
-            WITH CHECK (tenant_id = current_setting('recollect.tenant', true))
-        $policy$, v_table);
-        EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.%I TO recollect_service', v_table);
-    END LOOP;
-END;
-$$;
+SELECT recollect.isolate(
+    'node_memories', 'node_turns', 'node_messages', 'node_requests', 'node_copies', 'object_deletions');
+GRANT SELECT, INSERT, UPDATE, DELETE
+    ON recollect.node_memories, recollect.node_turns, recollect.node_messages, recollect.node_requests,
+        recollect.node_copies, recollect.object_deletions
+    TO recollect_service;
 
 -- Workers see which memories need them, and no turn.
 CREATE POLICY worker ON recollect.node_memories FOR SELECT TO recollect_worker USING (true);

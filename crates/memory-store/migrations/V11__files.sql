@@ -24,9 +24,5 @@ CREATE TABLE recollect.files (
 CREATE INDEX files_by_ordinal ON recollect.files (tenant_id, ordinal);
 CREATE INDEX files_by_method ON recollect.files (tenant_id, transfer_method, ordinal);
 
-ALTER TABLE recollect.files ENABLE ROW LEVEL SECURITY;
-ALTER TABLE recollect.files FORCE ROW LEVEL SECURITY;
-CREATE POLICY tenant ON recollect.files TO recollect_service
-    USING (tenant_id = current_setting('recollect.tenant', true))
-    WITH CHECK (tenant_id = current_setting('recollect.tenant', true));
+SELECT recollect.isolate('files');
 GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.files TO recollect_service;

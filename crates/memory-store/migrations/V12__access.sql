@@ -33,21 +33,7 @@ CREATE TABLE recollect.secrets (
     PRIMARY KEY (tenant_id, name)
 );
 
-DO $$
-DECLARE
-    v_table text;
-BEGIN
-    FOREACH v_table IN ARRAY ARRAY['api_keys', 'secrets'] LOOP
-        EXECUTE format('ALTER TABLE recollect.%I ENABLE ROW LEVEL SECURITY', v_table);
-        EXECUTE format('ALTER TABLE recollect.%I FORCE ROW LEVEL SECURITY', v_table);
-        EXECUTE format($policy$
-            CREATE POLICY tenant ON recollect.%I TO recollect_service
-            USING (tenant_id = current_setting('recollect.tenant', true))
-            WITH CHECK (tenant_id = current_setting('recollect.tenant', true))
-        $policy$, v_table);
-    END LOOP;
-END;
-$$;
+SELECT recollect.isolate('api_keys', 'secrets');
 
 -- A key is made and ended, never changed, and nobody reads its digest.
 GRANT SELECT (tenant_id, name, ordinal, scopes, created_at, expires_at), INSERT, DELETE

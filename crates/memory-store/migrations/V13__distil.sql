@@ -65,22 +65,8 @@ CREATE TABLE recollect.distil_jobs (
 
 CREATE INDEX distil_jobs_by_time ON recollect.distil_jobs (available_at);
 
-DO $$
-DECLARE
-    v_table text;
-BEGIN
-    FOREACH v_table IN ARRAY ARRAY['distillates', 'distil_jobs'] LOOP
-        EXECUTE format('ALTER TABLE recollect.%I ENABLE ROW LEVEL SECURITY', v_table);
-        EXECUTE format('ALTER TABLE recollect.%I FORCE ROW LEVEL SECURITY', v_table);
-        EXECUTE format($policy$
-            CREATE POLICY tenant ON recollect.%I TO recollect_service
-            USING (tenant_id = current_setting('recollect.tenant', true))
-            WITH CHECK (tenant_id = current_setting('recollect.tenant', true))
-        $policy$, v_table);
-        EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.%I TO recollect_service', v_table);
-    END LOOP;
-END;
-$$;
+SELECT recollect.isolate('distillates', 'distil_jobs');
+GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.distillates, recollect.distil_jobs TO recollect_service;
 
 -- Workers see that there is work, and no text.
 CREATE POLICY worker ON recollect.distil_jobs TO recollect_worker USING (true);
@@ -433,7 +419,7 @@ CREATE FUNCTION recollect.read_stretch(
 RETURNS TABLE (
     status text, more boolean, summary_generation bigint, observation_generation bigint,
     message_id uuid, parent_id uuid, seq bigint, branch integer, depth integer, role text, name text,
-    parts json, metadata jsonb, tokens integer, said_at timestamptz
+    parts json, metadata jsonb, tokens integer, said_at timestamptz, imported boolean
 )
 LANGUAGE plpgsql STABLE
 -- As in `history`: the index gives the order.
@@ -487,9 +473,9 @@ BEGIN
 
     <<pieces>>
     FOR i IN REVERSE COALESCE(cardinality(v_branches), 0)..1 LOOP
-        FOR message_id, parent_id, seq, branch, depth, role, name, parts, metadata, tokens, said_at, v_size IN
+        FOR message_id, parent_id, seq, branch, depth, role, name, parts, metadata, tokens, said_at, imported, v_size IN
             SELECT m.message_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
-                m.parts, m.metadata, m.tokens, m.said_at, m.bytes
+                m.parts, m.metadata, m.tokens, m.said_at, m.imported, m.bytes
             FROM recollect.messages m
             WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.branch = v_branches[i]
                 AND m.depth > GREATEST(v_above[i], p_after) AND m.depth <= LEAST(v_depths[i], p_to)
@@ -945,7 +931,9 @@ DECLARE
     v_path bigint;
     v_wanted bigint;
 BEGIN
-    PERFORM set_config('recollect.tenant', p_tenant, true);
+    -- A crash of the machine costs another look: nobody waits for the disk, and no
+    -- append for the thread's row until then.
+    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('synchronous_commit', 'off', true);
     -- In the order in which an append takes both.
     SELECT t.path_tokens INTO v_path
     FROM recollect.threads t

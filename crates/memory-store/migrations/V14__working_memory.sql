@@ -35,22 +35,10 @@ CREATE TABLE recollect.working_records (
     PRIMARY KEY (tenant_id, thread_id, memory_id)
 );
 
-DO $$
-DECLARE
-    v_table text;
-BEGIN
-    FOREACH v_table IN ARRAY ARRAY['working_memories', 'working_records'] LOOP
-        EXECUTE format('ALTER TABLE recollect.%I ENABLE ROW LEVEL SECURITY', v_table);
-        EXECUTE format('ALTER TABLE recollect.%I FORCE ROW LEVEL SECURITY', v_table);
-        EXECUTE format($policy$
-            CREATE POLICY tenant ON recollect.%I TO recollect_service
-            USING (tenant_id = current_setting('recollect.tenant', true))
-            WITH CHECK (tenant_id = current_setting('recollect.tenant', true))
-        $policy$, v_table);
-        EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.%I TO recollect_service', v_table);
-    END LOOP;
-END;
-$$;
+SELECT recollect.isolate('working_memories', 'working_records');
+GRANT SELECT, INSERT, UPDATE, DELETE
+    ON recollect.working_memories, recollect.working_records
+    TO recollect_service;
 
 -- Workers see which ones have expired, and nothing of what is in them.
 CREATE POLICY worker ON recollect.working_memories FOR SELECT TO recollect_worker USING (true);
@@ -525,7 +513,7 @@ BEGIN
         SELECT a.* INTO v_appended
         FROM recollect.append(
             p_tenant, p_actor, p_thread, p_ids, NULL, p_roles, p_names, p_parts, p_metadata, p_tokens, p_words, p_said,
-            NULL, NULL, false, NULL) AS a;
+            NULL, NULL, false, NULL, false) AS a;
         IF v_appended.status <> 'ok' THEN
             -- It has undone what it did.
             status := v_appended.status;

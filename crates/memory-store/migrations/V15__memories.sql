@@ -72,22 +72,8 @@ CREATE INDEX memory_sources_by_message ON recollect.memory_sources (tenant_id, t
 ALTER TABLE recollect.outbox
     ADD COLUMN kind text NOT NULL DEFAULT 'message' CHECK (kind IN ('message', 'memory'));
 
-DO $$
-DECLARE
-    v_table text;
-BEGIN
-    FOREACH v_table IN ARRAY ARRAY['memories', 'memory_sources'] LOOP
-        EXECUTE format('ALTER TABLE recollect.%I ENABLE ROW LEVEL SECURITY', v_table);
-        EXECUTE format('ALTER TABLE recollect.%I FORCE ROW LEVEL SECURITY', v_table);
-        EXECUTE format($policy$
-            CREATE POLICY tenant ON recollect.%I TO recollect_service
-            USING (tenant_id = current_setting('recollect.tenant', true))
-            WITH CHECK (tenant_id = current_setting('recollect.tenant', true))
-        $policy$, v_table);
-        EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.%I TO recollect_service', v_table);
-    END LOOP;
-END;
-$$;
+SELECT recollect.isolate('memories', 'memory_sources');
+GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.memories, recollect.memory_sources TO recollect_service;
 
 -- Workers see which apps have memories, and none of them.
 CREATE POLICY worker ON recollect.memories FOR SELECT TO recollect_worker USING (true);
@@ -262,17 +248,22 @@ BEGIN
     IF v_memories IS NULL THEN
         RETURN;
     END IF;
-    v_summed_up := EXISTS (
+    v_summed_up := p_message IS NOT NULL AND EXISTS (
         SELECT FROM recollect.memories m
         WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_memories) AND m.thread_id = p_thread
-            AND m.strategy = 'summary' AND m.valid_until IS NULL);
+            AND m.strategy = 'summary' AND m.valid_until IS NULL)
+        -- Another strategy has nothing to make anew.
+        AND EXISTS (
+            SELECT FROM recollect.threads t
+            LEFT JOIN recollect.app_policies p ON p.tenant_id = p_tenant AND p.app_id = t.app_id
+            WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
+                AND COALESCE(t.policy ->> 'extraction', p.policy ->> 'extraction') = 'summary');
     PERFORM recollect.erase_memories(p_tenant, v_memories);
     PERFORM recollect.note(p_tenant, 'forget_memories', p_thread, '', cardinality(v_memories));
     -- What is left is summed up anew, from the first message on.
     IF v_summed_up THEN
-        UPDATE recollect.branches SET extract_seq = 0 WHERE tenant_id = p_tenant AND thread_id = p_thread;
-        UPDATE recollect.threads SET extract_generation = extract_generation + 1
-        WHERE tenant_id = p_tenant AND thread_id = p_thread;
+        UPDATE recollect.branches SET extract_seq = 0
+        WHERE tenant_id = p_tenant AND thread_id = p_thread AND extract_seq > 0;
         PERFORM recollect.want_distil(p_tenant, p_thread);
     END IF;
 END;
@@ -917,17 +908,109 @@ BEGIN
 END;
 $$;
 
+-- How far down the messages reach that a memory was made of, and whether one of them
+-- is off a path; null where none of the thread's is known.
+CREATE FUNCTION recollect.reach_of_memory(
+    p_tenant text, p_thread uuid, p_memory uuid, p_branches integer[], p_depths integer[],
+    OUT covered integer, OUT astray boolean
+)
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    SELECT max(m.depth), bool_or(NOT EXISTS (
+        SELECT FROM unnest(p_branches, p_depths) AS way (branch, depth)
+        WHERE way.branch = m.branch AND way.depth >= m.depth))
+    INTO covered, astray
+    FROM recollect.memory_sources s
+    JOIN recollect.messages m ON m.tenant_id = p_tenant AND m.message_id = s.message_id
+    WHERE s.tenant_id = p_tenant AND s.memory_id = p_memory AND s.thread_id = p_thread;
+END;
+$$;
+
+-- Lets the summary of a thread follow the head. One that was made of messages on
+-- another path ends, and the newest one that was not holds again; the path is looked
+-- at from where that one ends. Whether anything was changed.
+CREATE FUNCTION recollect.turn_summary(p_tenant text, p_actor text, p_thread uuid)
+RETURNS boolean
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_thread record;
+    v_branches integer[];
+    v_depths integer[];
+    v_astray uuid[];
+    v_back uuid;
+    v_covered integer;
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
+    SELECT t.app_id, t.user_id, t.head_branch, t.head_depth INTO v_thread
+    FROM recollect.threads t
+    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
+        AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
+    FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    PERFORM recollect.lock_memories(p_tenant, v_thread.app_id, v_thread.user_id);
+    SELECT array_agg(way.branch), array_agg(way.depth) INTO v_branches, v_depths
+    FROM recollect.path(p_tenant, p_thread, v_thread.head_branch, v_thread.head_depth) way;
+    v_astray := ARRAY(
+        SELECT m.memory_id
+        FROM recollect.memories m
+        CROSS JOIN LATERAL recollect.reach_of_memory(p_tenant, p_thread, m.memory_id, v_branches, v_depths) AS reach
+        WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.strategy = 'summary'
+            AND m.valid_until IS NULL AND NOT m.pinned AND reach.astray);
+    IF v_astray = '{}' THEN
+        RETURN false;
+    END IF;
+    SELECT m.memory_id, reach.covered INTO v_back, v_covered
+    FROM recollect.memories m
+    CROSS JOIN LATERAL recollect.reach_of_memory(p_tenant, p_thread, m.memory_id, v_branches, v_depths) AS reach
+    WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.strategy = 'summary' AND NOT m.pinned
+        AND NOT reach.astray
+        -- What it says may hold by another memory now.
+        AND (m.valid_until IS NULL OR NOT EXISTS (
+            SELECT FROM recollect.memories o
+            WHERE o.tenant_id = p_tenant AND o.app_id = m.app_id AND o.user_id = m.user_id
+                AND o.content_hash = m.content_hash AND o.valid_until IS NULL))
+    ORDER BY m.ordinal DESC
+    LIMIT 1;
+    v_covered := COALESCE(v_covered, 0);
+    UPDATE recollect.memories m
+    SET valid_until = NULL, superseded_by = NULL, version = version + 1, updated_at = clock_timestamp()
+    WHERE m.tenant_id = p_tenant AND m.memory_id = v_back AND m.valid_until IS NOT NULL;
+    PERFORM recollect.end_memories(p_tenant, v_thread.app_id, v_thread.user_id, v_astray, v_back, false);
+    PERFORM recollect.queue_memory(p_tenant, v_thread.app_id, v_thread.user_id, u.id, 'upsert')
+    FROM unnest(v_astray || v_back) AS u (id)
+    WHERE u.id IS NOT NULL;
+    UPDATE recollect.branches b
+    SET extract_seq = COALESCE((
+        SELECT m.seq
+        FROM recollect.messages m
+        WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.branch = b.branch
+            AND m.depth <= LEAST(way.depth, v_covered) AND m.deleted_at IS NULL
+        ORDER BY m.depth DESC
+        LIMIT 1), 0)
+    FROM unnest(v_branches, v_depths) AS way (branch, depth)
+    WHERE b.tenant_id = p_tenant AND b.thread_id = p_thread AND b.branch = way.branch;
+    UPDATE recollect.threads SET extract_generation = extract_generation + 1
+    WHERE tenant_id = p_tenant AND thread_id = p_thread;
+    PERFORM recollect.note(p_tenant, 'extract_memories', p_thread, '', cardinality(v_astray));
+    RETURN true;
+END;
+$$;
+
 -- Stores what was extracted from the messages of a path that nobody had looked at,
--- up to the one with seq p_to, once: nobody may have looked since p_generation.
+-- up to the one with seq p_to, once: nobody may have looked since p_generation, and
+-- what p_built_on tells of memories ({id, text}) must still be so.
 --
 -- An element of p_facts is that of put_memory, with the ids of the memories that
 -- it supersedes. Sources that cannot be read any more are dropped; a fact without
 -- any is, too.
 CREATE FUNCTION recollect.extract_memories(
     p_tenant text, p_actor text, p_thread uuid, p_generation bigint, p_to bigint, p_facts jsonb, p_made_by text,
-    p_strategy text,
-    -- ok, thread_not_found, or moved (somebody has looked since, or there is no
-    -- such message).
+    p_strategy text, p_built_on jsonb,
+    -- ok, thread_not_found, or moved (somebody has looked or erased a message since,
+    -- there is no such message, or a memory is not as it was).
     OUT status text, OUT stored bigint, OUT known bigint, OUT dropped bigint, OUT superseded bigint,
     OUT queue uuid, OUT revision bigint
 )
@@ -951,12 +1034,20 @@ BEGIN
         status := 'thread_not_found';
         RETURN;
     END IF;
-    IF v_thread.extract_generation <> p_generation OR NOT recollect.mark_extracted(p_tenant, p_thread, p_to) THEN
+    PERFORM recollect.lock_memories(p_tenant, v_thread.app_id, v_thread.user_id);
+    IF v_thread.extract_generation <> p_generation
+        OR EXISTS (
+            SELECT FROM jsonb_to_recordset(p_built_on) AS told (id uuid, text text)
+            WHERE NOT EXISTS (
+                SELECT FROM recollect.memories m
+                WHERE m.tenant_id = p_tenant AND m.memory_id = told.id AND m.text = told.text
+                    AND m.valid_until IS NULL))
+        OR NOT recollect.mark_extracted(p_tenant, p_thread, p_to)
+    THEN
         status := 'moved';
         RETURN;
     END IF;
     status := 'ok';
-    PERFORM recollect.lock_memories(p_tenant, v_thread.app_id, v_thread.user_id);
     queue := recollect.memory_queue(p_tenant, v_thread.app_id, v_thread.user_id);
     SELECT l.lexeme INTO STRICT v_scope
     FROM unnest(tsvector_to_array(v_thread.scope)) AS l (lexeme)

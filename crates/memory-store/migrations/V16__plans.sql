@@ -46,21 +46,7 @@ CREATE INDEX iterations_by_task ON recollect.iterations (tenant_id, thread_id, t
 CREATE UNIQUE INDEX iterations_by_request ON recollect.iterations (tenant_id, request_id)
     WHERE request_id IS NOT NULL;
 
-DO $$
-DECLARE
-    v_table text;
-BEGIN
-    FOREACH v_table IN ARRAY ARRAY['plans', 'iterations'] LOOP
-        EXECUTE format('ALTER TABLE recollect.%I ENABLE ROW LEVEL SECURITY', v_table);
-        EXECUTE format('ALTER TABLE recollect.%I FORCE ROW LEVEL SECURITY', v_table);
-        EXECUTE format($policy$
-            CREATE POLICY tenant ON recollect.%I TO recollect_service
-            USING (tenant_id = current_setting('recollect.tenant', true))
-            WITH CHECK (tenant_id = current_setting('recollect.tenant', true))
-        $policy$, v_table);
-    END LOOP;
-END;
-$$;
+SELECT recollect.isolate('plans', 'iterations');
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.plans TO recollect_service;
 -- What was tried stays as it was logged.

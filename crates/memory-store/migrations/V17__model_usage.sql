@@ -28,22 +28,8 @@ CREATE TABLE recollect.model_reservations (
     PRIMARY KEY (tenant_id, reservation_id)
 );
 
-DO $$
-DECLARE
-    v_table text;
-BEGIN
-    FOREACH v_table IN ARRAY ARRAY['model_usage', 'model_reservations'] LOOP
-        EXECUTE format('ALTER TABLE recollect.%I ENABLE ROW LEVEL SECURITY', v_table);
-        EXECUTE format('ALTER TABLE recollect.%I FORCE ROW LEVEL SECURITY', v_table);
-        EXECUTE format($policy$
-            CREATE POLICY tenant ON recollect.%I TO recollect_service
-            USING (tenant_id = current_setting('recollect.tenant', true))
-            WITH CHECK (tenant_id = current_setting('recollect.tenant', true))
-        $policy$, v_table);
-        EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.%I TO recollect_service', v_table);
-    END LOOP;
-END;
-$$;
+SELECT recollect.isolate('model_usage', 'model_reservations');
+GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.model_usage, recollect.model_reservations TO recollect_service;
 
 -- Today, for the ledger.
 CREATE FUNCTION recollect.ledger_day()

@@ -99,6 +99,8 @@ CREATE TABLE recollect.messages (
     bytes integer NOT NULL,
     said_at timestamptz NOT NULL,
     appended_at timestamptz NOT NULL,
+    -- No facts are taken out of it.
+    imported boolean NOT NULL,
     words tsvector,
     -- A deleted message stays as an empty row: it keeps its seq and its place
     -- in the tree for those that follow it.

@@ -1,10 +1,13 @@
--- A transaction that names no tenant sees nothing, also where a query forgets
--- its condition. Forced, so that the owner is bound too.
-DO $$
+-- Gives each tenant its own rows of tables. A transaction that names no tenant sees
+-- nothing, also where a query forgets its condition. Forced, so that the owner is
+-- bound too.
+CREATE FUNCTION recollect.isolate(VARIADIC p_tables text[])
+RETURNS void
+LANGUAGE plpgsql AS $$
 DECLARE
     v_table text;
 BEGIN
-    FOREACH v_table IN ARRAY ARRAY['threads', 'branches', 'messages', 'outbox', 'requests'] LOOP
+    FOREACH v_table IN ARRAY p_tables LOOP
         EXECUTE format('ALTER TABLE recollect.%I ENABLE ROW LEVEL SECURITY', v_table);
         EXECUTE format('ALTER TABLE recollect.%I FORCE ROW LEVEL SECURITY', v_table);
         EXECUTE format($policy$
@@ -12,10 +15,14 @@ BEGIN
             USING (tenant_id = current_setting('recollect.tenant', true))
             WITH CHECK (tenant_id = current_setting('recollect.tenant', true))
         $policy$, v_table);
-        EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.%I TO recollect_service', v_table);
     END LOOP;
 END;
 $$;
+
+SELECT recollect.isolate('threads', 'branches', 'messages', 'outbox', 'requests');
+GRANT SELECT, INSERT, UPDATE, DELETE
+    ON recollect.threads, recollect.branches, recollect.messages, recollect.outbox, recollect.requests
+    TO recollect_service;
 
 -- Workers serve all tenants. They see that there is work, and no content.
 CREATE POLICY worker ON recollect.outbox TO recollect_worker USING (true);

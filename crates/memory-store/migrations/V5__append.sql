@@ -26,7 +26,7 @@ $$;
 CREATE FUNCTION recollect.append(
     p_tenant text, p_actor text, p_thread uuid, p_ids uuid[], p_parents uuid[], p_roles text[], p_names text[],
     p_parts json[], p_metadata jsonb[], p_tokens integer[], p_words text[], p_said timestamptz[],
-    p_request uuid, p_hash bytea, p_check_head boolean, p_expected_head uuid,
+    p_request uuid, p_hash bytea, p_check_head boolean, p_expected_head uuid, p_imported boolean,
     -- ok, replayed, request_reused, thread_not_found, head_moved (fault_id: the
     -- head), parent_not_found (fault_index: the message, from 0) or
     -- message_exists (fault_id: the message).
@@ -174,11 +174,11 @@ BEGIN
     v_now := clock_timestamp();
     INSERT INTO recollect.messages
         (tenant_id, thread_id, seq, message_id, parent_id, branch, depth, role, name, parts, metadata,
-         tokens, path_tokens, bytes, said_at, appended_at, words)
+         tokens, path_tokens, bytes, said_at, appended_at, imported, words)
     SELECT p_tenant, p_thread, v_thread.last_seq + u.place, u.message_id, u.parent_id, u.branch, u.depth,
         u.role, u.name, u.parts, u.metadata, u.tokens, u.path_tokens,
         octet_length(u.parts::text) + octet_length(u.metadata::text),
-        COALESCE(u.said_at, v_now), v_now,
+        COALESCE(u.said_at, v_now), v_now, p_imported,
         strip(to_tsvector('pg_catalog.english', u.words)) || v_thread.scope
     FROM unnest(p_ids, v_parents, v_branches, v_depths, p_roles, p_names, p_parts, p_metadata, p_tokens, v_paths,
                 p_said, p_words) WITH ORDINALITY

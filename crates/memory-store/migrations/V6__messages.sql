@@ -329,7 +329,8 @@ BEGIN
     PERFORM recollect.erase_distillates(p_tenant, p_thread, v_message.branch, v_message.depth);
     UPDATE recollect.threads
     SET message_count = message_count - 1, summary_generation = summary_generation + 1,
-        observation_generation = observation_generation + 1, updated_at = clock_timestamp()
+        observation_generation = observation_generation + 1, extract_generation = extract_generation + 1,
+        updated_at = clock_timestamp()
     WHERE tenant_id = p_tenant AND thread_id = p_thread;
     PERFORM recollect.note(p_tenant, 'delete_message', p_thread, p_message::text, 1);
     status := 'ok';

@@ -11,9 +11,5 @@ CREATE TABLE recollect.app_policies (
 
 CREATE INDEX app_policies_by_ordinal ON recollect.app_policies (tenant_id, ordinal);
 
-ALTER TABLE recollect.app_policies ENABLE ROW LEVEL SECURITY;
-ALTER TABLE recollect.app_policies FORCE ROW LEVEL SECURITY;
-CREATE POLICY tenant ON recollect.app_policies TO recollect_service
-    USING (tenant_id = current_setting('recollect.tenant', true))
-    WITH CHECK (tenant_id = current_setting('recollect.tenant', true));
+SELECT recollect.isolate('app_policies');
 GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.app_policies TO recollect_service;

@@ -28,11 +28,7 @@ CREATE INDEX transactions_by_thread ON recollect.transactions (tenant_id, thread
 CREATE INDEX transactions_by_actor ON recollect.transactions (tenant_id, actor, id);
 CREATE INDEX transactions_by_age ON recollect.transactions USING brin (created_at);
 
-ALTER TABLE recollect.transactions ENABLE ROW LEVEL SECURITY;
-ALTER TABLE recollect.transactions FORCE ROW LEVEL SECURITY;
-CREATE POLICY tenant ON recollect.transactions TO recollect_service
-    USING (tenant_id = current_setting('recollect.tenant', true))
-    WITH CHECK (tenant_id = current_setting('recollect.tenant', true));
+SELECT recollect.isolate('transactions');
 -- What was written stays as it was written.
 GRANT SELECT, INSERT ON recollect.transactions TO recollect_service;
 GRANT USAGE ON SEQUENCE recollect.transaction_numbers TO recollect_service;

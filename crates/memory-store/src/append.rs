@@ -63,6 +63,23 @@ impl Store {
     /// `MessageExists`: nothing was stored. After `Unavailable` it may have
     /// been; a request id makes the retry safe.
     pub async fn append(&self, tenant: &TenantId, append: &Append) -> Result<Appended, StoreError> {
+        self.append_as(tenant, append, false).await
+    }
+
+    /// Stores messages as [`Store::append`] does, and no facts are taken out of them.
+    ///
+    /// # Errors
+    /// As [`Store::append`].
+    pub async fn import(&self, tenant: &TenantId, append: &Append) -> Result<Appended, StoreError> {
+        self.append_as(tenant, append, true).await
+    }
+
+    async fn append_as(
+        &self,
+        tenant: &TenantId,
+        append: &Append,
+        imported: bool,
+    ) -> Result<Appended, StoreError> {
         if let Some(done) = self.ephemeral.append(tenant, append) {
             return done;
         }
@@ -85,6 +102,7 @@ impl Store {
             &hash,
             &append.expected_head.is_some(),
             &append.expected_head.flatten().map(MessageId::uuid),
+            &imported,
         ];
         let row = only(self.pool.call(query!("messages/append"), params).await?)?;
         outcome(append.thread, &row)

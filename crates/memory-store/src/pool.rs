@@ -46,6 +46,15 @@ impl Role {
             Self::Worker => "recollect_worker",
         }
     }
+
+    /// Workers note what is taken and what is done. What a crash of the machine
+    /// takes from that is taken and done again, so nobody waits for the disk.
+    fn settings(self) -> &'static str {
+        match self {
+            Self::Service => "",
+            Self::Worker => " -c synchronous_commit=off",
+        }
+    }
 }
 
 /// Connections of one role to one database. A clone shares them.
@@ -87,10 +96,11 @@ impl Pool {
         // The role at start-up, not by a statement: so that not even a
         // superuser's connection ever does anything beside row-level security.
         let options = format!(
-            "{} -c role={} -c statement_timeout={} -c jit=off",
+            "{} -c role={} -c statement_timeout={} -c jit=off{}",
             postgres.get_options().unwrap_or_default(),
             role.name(),
             config.statement_timeout.as_millis(),
+            role.settings(),
         );
         postgres.options(options.trim_start());
 

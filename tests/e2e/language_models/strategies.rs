@@ -13,6 +13,7 @@ trials![
     r11_single_facts_are_extracted_with_their_sources,
     r11_the_summary_strategy_keeps_one_summary_of_a_thread,
     r11_what_a_summary_loses_with_a_message_is_summed_up_anew_without_it,
+    b06_the_summary_of_a_thread_follows_its_head,
     r11_what_nobody_has_looked_at_is_looked_at_when_its_branch_has_the_head,
     r11_preferences_and_instructions_reach_the_model,
     r11_facts_are_extracted_without_a_model,
@@ -162,6 +163,52 @@ async fn r11_what_a_summary_loses_with_a_message_is_summed_up_anew_without_it() 
     );
     let valid = all.iter().filter(|memory| memory.superseded_by.is_empty());
     assert_eq!(valid.count(), 1, "{all:?}");
+}
+
+async fn b06_the_summary_of_a_thread_follows_its_head() {
+    let client = acme().await;
+    let app = app();
+    extract(&client, &app, ExtractionStrategy::Summary).await;
+    let thread_id = client.thread(&app).await;
+    // What holds is told of both branches' common past, and of the head's alone.
+    let holds = async |said: &str, other: &str| {
+        eventually(said, SOON, async || {
+            let all = client.all_memories(&app, "ada").await;
+            let mut valid = all.iter().filter(|one| one.superseded_by.is_empty());
+            let one = valid.next().filter(|_| valid.next().is_none());
+            one.is_some_and(|one| {
+                let past = one.text.contains("We sail in May.");
+                past && one.text.contains(said) && !one.text.contains(other)
+            })
+        })
+        .await;
+    };
+    let start = client
+        .append(&thread_id, turn("We sail in May.", "To Bergen."))
+        .await;
+    holds("We sail in May.", "The boat").await;
+    let red = client
+        .append(&thread_id, turn("The boat is red.", "And old."))
+        .await;
+    holds("The boat is red.", "blue").await;
+    let blue = reply(
+        &start.messages[1].message_id,
+        Role::User,
+        "The boat is blue.",
+    );
+    let blue = client.append(&thread_id, vec![blue]).await;
+    holds("The boat is blue.", "red").await;
+    for (branch, said, other) in [(&red, "red", "blue"), (&blue, "blue", "red")] {
+        let last = &branch.messages.last().unwrap().message_id;
+        set_head(&client, &thread_id, last).await;
+        holds(said, other).await;
+    }
+    // What is said next goes on from there.
+    client
+        .append(&thread_id, turn("Its sails are white.", "Good."))
+        .await;
+    holds("Its sails are white.", "red").await;
+    holds("The boat is blue.", "red").await;
 }
 
 async fn r11_what_nobody_has_looked_at_is_looked_at_when_its_branch_has_the_head() {

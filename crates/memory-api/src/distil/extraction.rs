@@ -4,7 +4,7 @@ mod known;
 
 use std::time::Duration;
 
-use memory_contract::{ExtractionStrategy, MemoryOwner, MemoryType, Message, Role};
+use memory_contract::{ExtractionStrategy, MemoryId, MemoryOwner, MemoryType, Message, Role};
 use memory_distill::{
     By, DistillError, Distilled, Extraction, Fact, FactKind, Method, ModelError, Source,
 };
@@ -23,7 +23,8 @@ const PIECE_BYTES: i64 = 2 * 1024 * 1024;
 const MANY_TOKENS: i64 = 1_000;
 /// Pieces of one look; more wait for the next one, which comes at once.
 const PIECES: usize = 8;
-/// Times that a look begins again because another worker was faster.
+/// Times that a look begins again because somebody was faster: another worker, or
+/// who has erased what it has read.
 const TRIES: usize = 3;
 /// The pause before a model is asked again that alone can do what is wanted.
 const MODEL_PAUSE: Duration = Duration::from_secs(600);
@@ -41,6 +42,9 @@ pub(super) async fn step(look: &Look<'_>) -> Result<Due, Failure> {
         || !with.store.has_long_term_memory()
     {
         return Ok(Due::NEVER);
+    }
+    if strategy == ExtractionStrategy::Summary {
+        with.store.turn_summary(look.tenant, look.thread.id).await?;
     }
     let mut moved = 0;
     for _ in 0..PIECES {
@@ -69,7 +73,7 @@ pub(super) async fn step(look: &Look<'_>) -> Result<Due, Failure> {
             {
                 tracing::warn!(thread_id = %look.thread.id, %error, "facts are given up");
                 counter!("recollect_extracted_facts_total", "outcome" => "given_up").increment(1);
-                (Vec::new(), By::Extractive)
+                Found::default()
             }
             Err(Failure::Distill(error)) if alone && is_over(look, &error) => {
                 tracing::warn!(thread_id = %look.thread.id, %error, "facts wait for the model");
@@ -81,7 +85,8 @@ pub(super) async fn step(look: &Look<'_>) -> Result<Due, Failure> {
             Err(error) => return Err(error),
         };
         match store(look, strategy, left.generation, to_seq, extracted).await {
-            Err(StoreError::ExtractionMoved) if moved < TRIES => moved += 1,
+            Err(StoreError::ExtractionMoved) if moved == TRIES => return Ok(Due::SOON),
+            Err(StoreError::ExtractionMoved) => moved += 1,
             stored => stored?,
         }
     }
@@ -143,12 +148,36 @@ async fn piece(
         max_bytes: PIECE_BYTES,
     };
     let stretch = look.with.store.read_stretch(look.tenant, &query).await?;
-    Ok(cut(stretch.messages, stretch.more, is_quiet))
+    let piece = cut(stretch.messages, stretch.more, is_quiet);
+    Ok(piece.map(|mut piece| {
+        let imported = |message: &Message| stretch.imported.contains(&message.id);
+        piece.messages.retain(|message| !imported(message));
+        piece
+    }))
 }
 
+/// Messages to look at, and the seq up to which they were looked at then.
 struct Piece {
     messages: Vec<Message>,
     to_seq: i64,
+}
+
+/// What was found in a piece.
+struct Found {
+    facts: Vec<Fact>,
+    made_by: By,
+    /// The memories that it goes on from.
+    built_on: Vec<(MemoryId, String)>,
+}
+
+impl Default for Found {
+    fn default() -> Self {
+        Self {
+            facts: Vec::new(),
+            made_by: By::Extractive,
+            built_on: Vec::new(),
+        }
+    }
 }
 
 fn cut(mut messages: Vec<Message>, more: bool, is_quiet: bool) -> Option<Piece> {
@@ -170,7 +199,7 @@ async fn extract(
     look: &Look<'_>,
     strategy: ExtractionStrategy,
     piece: Piece,
-) -> Result<(Vec<Fact>, By), Failure> {
+) -> Result<Found, Failure> {
     let said = piece
         .messages
         .into_iter()
@@ -178,15 +207,22 @@ async fn extract(
         .collect();
     let sources = super::source::sources(said);
     if sources.iter().all(|source| source.injected) {
-        return Ok((Vec::new(), By::Extractive));
+        return Ok(Found::default());
     }
     let owner = MemoryOwner::of(&look.thread.session);
     let known = Known::find(look, strategy, &owner, &sources).await?;
     let (mut facts, made_by) = distil(look, strategy, &sources, &known).await?;
-    if strategy != ExtractionStrategy::Summary {
+    let mut built_on = Vec::new();
+    if strategy == ExtractionStrategy::Summary {
+        built_on = known.into_told();
+    } else {
         known.merge(look, &owner, &mut facts).await?;
     }
-    Ok((facts, made_by))
+    Ok(Found {
+        facts,
+        made_by,
+        built_on,
+    })
 }
 
 /// Stores facts, and that the messages up to a seq were looked at, once.
@@ -195,8 +231,13 @@ async fn store(
     strategy: ExtractionStrategy,
     generation: i64,
     to_seq: i64,
-    (facts, made_by): (Vec<Fact>, By),
+    found: Found,
 ) -> Result<(), StoreError> {
+    let Found {
+        facts,
+        made_by,
+        built_on,
+    } = found;
     let extraction = memory_store::Extraction {
         thread: look.thread.id,
         generation,
@@ -207,6 +248,7 @@ async fn store(
             By::Extractive => "extractive".to_owned(),
         },
         strategy,
+        built_on,
     };
     let memory_store::Extracted {
         stored,
@@ -258,7 +300,12 @@ async fn distil(
         }
         made => made,
     };
+    if let Err(DistillError::Malformed { .. }) = &made {
+        counter!("recollect_model_answers_malformed_total").increment(1);
+    }
     let Distilled { value, by } = made?;
+    let unproven = u64::try_from(value.dropped.without_evidence).unwrap_or_default();
+    counter!("recollect_extracted_facts_total", "outcome" => "unproven").increment(unproven);
     Ok((value.facts, by))
 }
 

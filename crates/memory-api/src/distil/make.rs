@@ -3,7 +3,9 @@
 use memory_budget::Tokenizer;
 use memory_contract::Message;
 use memory_distill::{By, DistillError, Distilled, Method, Source};
-use memory_store::{DistilState, Place, StoreError, Stretch, StretchQuery};
+use memory_store::{
+    DistilKind, DistilState, Generations, Place, StoreError, Stretch, StretchQuery,
+};
 use metrics::counter;
 
 use super::{Failure, Look};
@@ -37,10 +39,12 @@ impl Look<'_> {
     }
 
     /// Messages of the path of a state, the oldest first: at most `max_tokens`, and
-    /// never very many. `None` where the state is not of this moment any more.
+    /// never very many. `None` where the state is not of this moment any more, as far
+    /// as a kind of text goes.
     pub(super) async fn read(
         &self,
         state: &DistilState,
+        kind: DistilKind,
         after_depth: i32,
         to_depth: i32,
         max_tokens: i64,
@@ -55,7 +59,12 @@ impl Look<'_> {
             max_bytes: WIDE_BYTES,
         };
         let stretch = self.with.store.read_stretch(self.tenant, &query).await?;
-        Ok((stretch.generations == state.generations).then_some(stretch))
+        let generation = |of: Generations| match kind {
+            DistilKind::Summary => of.summaries,
+            DistilKind::Observation => of.observations,
+        };
+        let same = generation(stretch.generations) == generation(state.generations);
+        Ok(same.then_some(stretch))
     }
 
     /// A summary of a previous one and of messages; never empty.

@@ -2,7 +2,7 @@
 
 use memory_budget::Tokenizer;
 use memory_contract::{MemoryPolicy, Message};
-use memory_store::{Commit, DistilState, NewSummary};
+use memory_store::{Commit, DistilKind, DistilState, NewSummary};
 
 use super::cut::{Cut, Keep, seams};
 use super::make::{Made, PIECES, STALE, place};
@@ -33,7 +33,7 @@ pub(super) async fn step(look: &Look<'_>, mut state: DistilState) -> Result<Due,
     }
     let (mut stale, mut pieces) = (0, 0);
     loop {
-        let limits = Limits::now(look, policy).await?;
+        let limits = Limits::now(look, policy, &state).await?;
         let missing = limits.missing(&state);
         if missing > 0 {
             let missing = (missing / limits.density).max(1);
@@ -74,7 +74,11 @@ struct Limits {
 impl Limits {
     /// Those of the window of the model that a call has named last, or of the
     /// policy.
-    async fn now(look: &Look<'_>, policy: &MemoryPolicy) -> Result<Self, Failure> {
+    async fn now(
+        look: &Look<'_>,
+        policy: &MemoryPolicy,
+        state: &DistilState,
+    ) -> Result<Self, Failure> {
         let Look { tenant, thread, .. } = *look;
         let store = &look.with.store;
         let (model, window) = store.working_model(tenant, thread.id).await?;
@@ -85,6 +89,15 @@ impl Limits {
         let (tokenizer, _) = Tokenizer::for_model(&model);
         if tokenizer == Tokenizer::O200kBase {
             return Ok(limits);
+        }
+        let dense = Self {
+            limit: limits.limit / DENSEST,
+            density: 1,
+            ..limits
+        };
+        // However it counts, it is not full yet.
+        if dense.missing(state) > 0 {
+            return Ok(dense);
         }
         let (messages, bytes) = working_memory::MOST;
         let memory = store.peek_working_memory(tenant, thread.id, messages, bytes);
@@ -145,7 +158,8 @@ async fn oldest(look: &Look<'_>, state: &DistilState, limits: &Limits) -> Result
     let raw = state.unsummarized;
     // A turn may be larger than a piece: then more is read.
     for most in [PIECE_TOKENS, i64::MAX] {
-        let read = look.read(state, raw.after_depth, i32::MAX, most).await?;
+        let read = look.read(state, DistilKind::Summary, raw.after_depth, i32::MAX, most);
+        let read = read.await?;
         let Some(mut stretch) = read else {
             return Ok(Piece::Stale);
         };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use memory_distill::BreakerState;
 use memory_store::{DistilJob, LeaseId, Outbox, StoreError, retry_pause};
 use metrics::{counter, gauge, histogram};
 use tokio::task::JoinSet;
@@ -85,6 +86,11 @@ impl DistilThreads {
         let outcome = if looked.is_ok() { "ok" } else { "error" };
         counter!("recollect_job_runs_total", "job" => NAME, "outcome" => outcome).increment(1);
         histogram!("recollect_job_seconds", "job" => NAME).record(start.elapsed().as_secs_f64());
+        for model in self.with.distiller.models() {
+            let is_open = model.health.breaker != BreakerState::Closed;
+            gauge!("recollect_model_breaker_open", "purpose" => model.purpose.as_str())
+                .set(u8::from(is_open));
+        }
         self.told(job, self.end(lease, job, looked).await);
     }
 

@@ -109,13 +109,7 @@ impl Import {
             request_id,
             expected_head: None,
         };
-        let appended = self.store.append(&self.tenant, &append).await?;
-        // Again where it was stored before: that call may have ended in between.
-        if let (Some(first), Some(last)) = (appended.messages.first(), appended.messages.last()) {
-            let seqs = first.seq..=last.seq;
-            let pass = self.store.pass_over_extraction(&self.tenant, thread, seqs);
-            pass.await?;
-        }
+        let appended = self.store.import(&self.tenant, &append).await?;
         if let Some(indexer) = &self.indexer {
             indexer.wake();
         }

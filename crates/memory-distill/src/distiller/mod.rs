@@ -81,8 +81,8 @@ pub struct Extraction<'a> {
     /// The messages, in order. Injected ones are passed over.
     pub messages: &'a [Source],
     /// Facts that are known, the most likely to matter first. For
-    /// [`ExtractionStrategy::Summary`] the first is the summary so far, and all of
-    /// them are replaced.
+    /// [`ExtractionStrategy::Summary`] they are the summaries so far, the newest
+    /// first: the new one goes on from all of them and takes their place.
     pub known: &'a [KnownFact],
 }
 
@@ -391,10 +391,15 @@ impl Distiller {
         if said.is_empty() {
             return Ok(extractive(Extracted::default()));
         }
-        let before = known.first();
-        let previous = before.map_or("", |known| known.text.as_str());
+        // The oldest first, as they were said.
+        let previous: Vec<&str> = known
+            .iter()
+            .rev()
+            .map(|known| known.text.as_str())
+            .collect();
+        let previous = previous.join("\n");
         let Distilled { value, by } = self
-            .summarise(tenant, method, previous, &said, SUMMARY_FACT_TOKENS)
+            .summarise(tenant, method, &previous, &said, SUMMARY_FACT_TOKENS)
             .await?;
         let text: String = value.chars().take(FACT_CHARS).collect();
         let text = text.trim().to_owned();

@@ -16,7 +16,8 @@ FROM thread
 LEFT JOIN LATERAL (
     SELECT last.depth, last.path_tokens
     FROM recollect.path($1, $2, thread.head_branch, thread.head_depth) AS way
-    JOIN recollect.branches b ON b.tenant_id = $1 AND b.thread_id = $2 AND b.branch = way.branch
+    JOIN recollect.branches b
+        ON b.tenant_id = $1 AND b.thread_id = $2 AND b.branch = way.branch AND b.extract_seq > 0
     CROSS JOIN LATERAL (
         SELECT m.depth, m.path_tokens
         FROM recollect.messages m

@@ -9,4 +9,4 @@ SELECT * FROM recollect.append(
     ARRAY['[{"text":"My dog is called Pixel, and he likes to swim in the lake behind our house."}]'::json],
     ARRAY['{}'::jsonb], ARRAY[20],
     ARRAY['My dog is called Pixel, and he likes to swim in the lake behind our house.'],
-    ARRAY[NULL::timestamptz], gen_random_uuid(), '\x00'::bytea, false, NULL);
+    ARRAY[NULL::timestamptz], gen_random_uuid(), '\x00'::bytea, false, NULL, false);

@@ -33,6 +33,8 @@ pub struct StretchQuery {
 pub struct Stretch {
     /// The oldest first.
     pub messages: Vec<Message>,
+    /// Those of them that were imported.
+    pub imported: Vec<MessageId>,
     /// Whether what was asked for goes on after them.
     pub more: bool,
     /// The moment, as in `DistilState::generations`.
@@ -80,8 +82,15 @@ impl Store {
                 why: "it has no status".to_owned(),
             });
         };
+        let mut imported = Vec::new();
+        for row in messages {
+            if column(row, 4 + rows::MESSAGE_COLUMNS)? {
+                imported.push(rows::id(row, 4)?);
+            }
+        }
         match column(last, 0)? {
             "ok" => Ok(Stretch {
+                imported,
                 messages: messages
                     .iter()
                     .map(|row| rows::message(row, 4, *thread))

@@ -1,10 +1,9 @@
 //! Storing what was extracted from messages, once.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use memory_contract::{ExtractionStrategy, MemoryId, MemoryType, MessageId, TenantId, ThreadId};
-use serde_json::Value;
+use serde_json::{Value, json};
 use time::OffsetDateTime;
 use tokio_postgres::types::Json;
 
@@ -50,6 +49,8 @@ pub struct Extraction {
     pub made_by: String,
     /// The strategy.
     pub strategy: ExtractionStrategy,
+    /// The memories that it was built on, with their texts.
+    pub built_on: Vec<(MemoryId, String)>,
 }
 
 /// What [`Store::store_extracted`] did.
@@ -113,7 +114,7 @@ impl Store {
     }
 
     /// The memories that sum up a thread and hold, the newest first, at most 32. The
-    /// summary strategy keeps one; others are pinned, or were imported.
+    /// summary strategy keeps one; others were imported. Pinned ones are not told.
     ///
     /// # Errors
     /// Only those of the database.
@@ -139,20 +140,20 @@ impl Store {
         column(&only(self.pool.within(tenant, waiting, params).await?)?, 0)
     }
 
-    /// Notes that nothing is to be extracted from messages, given by their first
-    /// and last seq, and from those before them on the same branches.
+    /// Lets the summary of a thread follow its head: one that was made on another
+    /// path ends, and the newest one that was not holds again. The path is looked at
+    /// from where that one ends. Whether anything was changed.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn pass_over_extraction(
+    pub async fn turn_summary(
         &self,
         tenant: &TenantId,
         thread: ThreadId,
-        seqs: RangeInclusive<i64>,
-    ) -> Result<(), StoreError> {
-        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), seqs.start(), seqs.end()];
-        let pass = query!("memories/pass_over");
-        self.pool.within(tenant, pass, params).await.map(drop)
+    ) -> Result<bool, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &crate::actor(), &thread.uuid()];
+        let turn = query!("memories/turn_summary");
+        column(&only(self.pool.call(turn, params).await?)?, 0)
     }
 
     /// Stores what was extracted from messages for the thread's app and user, and
@@ -160,8 +161,9 @@ impl Store {
     /// worker, it changes nothing.
     ///
     /// # Errors
-    /// `ThreadNotFound`; `ExtractionMoved` where somebody has looked at more since
-    /// `generation`, or the last message is not there; `LongTermMemoryOff`.
+    /// `ThreadNotFound`; `ExtractionMoved` where since `generation` somebody has
+    /// looked at more or erased a message, the last message is not there, or what it
+    /// was built on is not as it was; `LongTermMemoryOff`.
     pub async fn store_extracted(
         &self,
         tenant: &TenantId,
@@ -173,6 +175,9 @@ impl Store {
             .iter()
             .map(|fact| item_of(fact).json())
             .collect();
+        let built_on = extraction.built_on.iter();
+        let built_on = built_on.map(|(id, text)| json!({"id": id.uuid(), "text": text}));
+        let built_on: Vec<Value> = built_on.collect();
         let params: Params<'_> = &[
             &tenant.as_str(),
             &crate::actor(),
@@ -182,6 +187,7 @@ impl Store {
             &Json(facts),
             &extraction.made_by,
             &extraction.strategy.as_str(),
+            &Json(built_on),
         ];
         let row = only(self.pool.call(query!("memories/extract"), params).await?)?;
         match column(&row, 0)? {

@@ -162,6 +162,7 @@ async fn what_nobody_has_looked_at_is_the_end_of_the_path() {
             facts: Vec::new(),
             made_by: "extractive".to_owned(),
             strategy: ExtractionStrategy::Discrete,
+            built_on: Vec::new(),
         };
         let stored = world.store.store_extracted(&world.tenant, &extraction);
         stored.await.unwrap();

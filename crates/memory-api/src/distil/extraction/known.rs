@@ -9,6 +9,7 @@ use memory_contract::{
 };
 use memory_distill::{Fact, KnownFact, Source, is_duplicate, same_figures};
 use memory_recall::{MemoryQuery, Method};
+use uuid::Uuid;
 
 use crate::distil::{Failure, Look};
 
@@ -67,6 +68,13 @@ impl Known {
             known.memories.insert(id, text);
         }
         Ok(known)
+    }
+
+    /// The memories that a distiller was told.
+    pub(super) fn into_told(self) -> Vec<(MemoryId, String)> {
+        let told = self.told.into_iter();
+        let memory = |known: KnownFact| Some((known.id.parse::<Uuid>().ok()?.into(), known.text));
+        told.filter_map(memory).collect()
     }
 
     /// What a distiller is told, the most likely to matter first.

@@ -5,7 +5,7 @@ mod plan;
 use std::collections::HashSet;
 
 use memory_contract::{MemoryMode, Message};
-use memory_store::{Commit, DistilState, NewObservation, NewReflection, StoreError};
+use memory_store::{Commit, DistilKind, DistilState, NewObservation, NewReflection, StoreError};
 
 use self::plan::{Limits, Step, Stretch};
 use super::cut::{seams, tokens_of};
@@ -131,7 +131,8 @@ async fn read(
     } = *stretch;
     // A step may be larger than a stretch: then more is read.
     for most in [tokens.saturating_mul(2), i64::MAX] {
-        let read = look.read(state, after_depth, to_depth, most).await?;
+        let read = look.read(state, DistilKind::Observation, after_depth, to_depth, most);
+        let read = read.await?;
         let Some(stretch) = read else {
             return Ok(None);
         };

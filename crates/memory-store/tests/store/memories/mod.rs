@@ -92,6 +92,7 @@ impl World {
             facts,
             made_by: "extractive".to_owned(),
             strategy: ExtractionStrategy::Discrete,
+            built_on: Vec::new(),
         };
         self.store.store_extracted(&self.tenant, &extraction).await
     }

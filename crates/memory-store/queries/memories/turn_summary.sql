@@ -1,0 +1,1 @@
+SELECT recollect.turn_summary($1, $2, $3)
