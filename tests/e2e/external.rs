@@ -234,6 +234,8 @@ async fn l03_dead_connections_are_found_before_use() {
         left == 0
     })
     .await;
+    // One that was used in the last second is not tested: it is as good as in use.
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
     for answer in histories(&client, &thread_id, 20).await {
         answer.expect("a dead connection must never reach a caller");
     }

@@ -209,6 +209,17 @@ BEGIN
 END;
 $$;
 
+-- Lets imported messages of a thread be summed up, because a summary that came with
+-- them is gone.
+CREATE FUNCTION recollect.learn_from_imported(p_tenant text, p_thread uuid)
+RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE recollect.messages SET imported = false
+    WHERE tenant_id = p_tenant AND thread_id = p_thread AND imported;
+END;
+$$;
+
 -- Erases what a message, or without one a whole thread, has proved: a memory that
 -- was extracted goes with its last source, unless it is pinned. What sums a thread
 -- up goes with the first of its messages: its words may be in it.
@@ -219,6 +230,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_memories uuid[];
     v_summed_up boolean;
+    v_imported boolean;
 BEGIN
     -- Sources are of their memory's app and user.
     PERFORM recollect.lock_memories(p_tenant, t.app_id, t.user_id)
@@ -258,12 +270,21 @@ BEGIN
             LEFT JOIN recollect.app_policies p ON p.tenant_id = p_tenant AND p.app_id = t.app_id
             WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
                 AND COALESCE(t.policy ->> 'extraction', p.policy ->> 'extraction') = 'summary');
+    v_imported := EXISTS (
+        SELECT FROM recollect.memories m
+        JOIN recollect.memory_sources s ON s.tenant_id = p_tenant AND s.memory_id = m.memory_id
+        JOIN recollect.messages x ON x.tenant_id = p_tenant AND x.message_id = s.message_id AND x.imported
+        WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_memories) AND m.strategy = 'summary'
+            AND s.thread_id = p_thread);
     PERFORM recollect.erase_memories(p_tenant, v_memories);
     PERFORM recollect.note(p_tenant, 'forget_memories', p_thread, '', cardinality(v_memories));
     -- What is left is summed up anew, from the first message on.
     IF v_summed_up THEN
         UPDATE recollect.branches SET extract_seq = 0
         WHERE tenant_id = p_tenant AND thread_id = p_thread AND extract_seq > 0;
+        IF v_imported THEN
+            PERFORM recollect.learn_from_imported(p_tenant, p_thread);
+        END IF;
         PERFORM recollect.want_distil(p_tenant, p_thread);
     END IF;
 END;
@@ -926,9 +947,30 @@ BEGIN
 END;
 $$;
 
+-- Whether a memory was made of messages that are not on the path to the one with
+-- this seq.
+CREATE FUNCTION recollect.is_astray(p_tenant text, p_thread uuid, p_memory uuid, p_to bigint)
+RETURNS boolean
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    v_branches integer[];
+    v_depths integer[];
+BEGIN
+    SELECT array_agg(way.branch), array_agg(way.depth) INTO v_branches, v_depths
+    FROM recollect.messages m
+    CROSS JOIN LATERAL recollect.path(p_tenant, p_thread, m.branch, m.depth) way
+    WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.seq = p_to;
+    RETURN COALESCE((
+        SELECT reach.astray
+        FROM recollect.reach_of_memory(p_tenant, p_thread, p_memory, v_branches, v_depths) AS reach), false);
+END;
+$$;
+
 -- Lets the summary of a thread follow the head. One that was made of messages on
--- another path ends, and the newest one that was not holds again; the path is looked
--- at from where that one ends. Whether anything was changed.
+-- another path ends. The newest one that it goes on from, or took the place of, and
+-- that was not made there holds again, and the path is looked at from where that one
+-- ends; without any, from where those begin that cannot hold. Whether anything was
+-- changed.
 CREATE FUNCTION recollect.turn_summary(p_tenant text, p_actor text, p_thread uuid)
 RETURNS boolean
 LANGUAGE plpgsql AS $$
@@ -938,8 +980,10 @@ DECLARE
     v_branches integer[];
     v_depths integer[];
     v_astray uuid[];
+    v_chain uuid[];
     v_back uuid;
     v_covered integer;
+    v_imported boolean;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
     SELECT t.app_id, t.user_id, t.head_branch, t.head_depth INTO v_thread
@@ -950,8 +994,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    PERFORM recollect.lock_memories(p_tenant, v_thread.app_id, v_thread.user_id);
-    SELECT array_agg(way.branch), array_agg(way.depth) INTO v_branches, v_depths
+    SELECT COALESCE(array_agg(way.branch), '{}'), COALESCE(array_agg(way.depth), '{}') INTO v_branches, v_depths
     FROM recollect.path(p_tenant, p_thread, v_thread.head_branch, v_thread.head_depth) way;
     v_astray := ARRAY(
         SELECT m.memory_id
@@ -962,38 +1005,59 @@ BEGIN
     IF v_astray = '{}' THEN
         RETURN false;
     END IF;
+    PERFORM recollect.lock_memories(p_tenant, v_thread.app_id, v_thread.user_id);
+    -- What somebody has erased or corrected is not among them.
+    WITH RECURSIVE chain AS (
+        SELECT unnest(v_astray) AS memory_id
+        UNION
+        SELECT m.memory_id
+        FROM chain
+        JOIN recollect.memories m
+            ON m.tenant_id = p_tenant AND m.superseded_by = chain.memory_id
+            AND m.thread_id = p_thread AND m.strategy = 'summary' AND NOT m.pinned
+    )
+    SELECT array_agg(chain.memory_id) INTO v_chain FROM chain;
     SELECT m.memory_id, reach.covered INTO v_back, v_covered
     FROM recollect.memories m
     CROSS JOIN LATERAL recollect.reach_of_memory(p_tenant, p_thread, m.memory_id, v_branches, v_depths) AS reach
-    WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.strategy = 'summary' AND NOT m.pinned
-        AND NOT reach.astray
+    WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_chain) AND NOT reach.astray
         -- What it says may hold by another memory now.
-        AND (m.valid_until IS NULL OR NOT EXISTS (
+        AND NOT EXISTS (
             SELECT FROM recollect.memories o
             WHERE o.tenant_id = p_tenant AND o.app_id = m.app_id AND o.user_id = m.user_id
-                AND o.content_hash = m.content_hash AND o.valid_until IS NULL))
+                AND (o.content_hash = m.content_hash OR m.record_id <> '' AND o.record_id = m.record_id)
+                AND o.valid_until IS NULL AND NOT o.memory_id = ANY (v_astray))
     ORDER BY m.ordinal DESC
     LIMIT 1;
-    v_covered := COALESCE(v_covered, 0);
+    SELECT COALESCE(v_covered, min(x.depth) - 1), bool_or(x.imported) INTO v_covered, v_imported
+    FROM recollect.memory_sources s
+    JOIN recollect.messages x ON x.tenant_id = p_tenant AND x.message_id = s.message_id
+    WHERE s.tenant_id = p_tenant AND s.memory_id = ANY (v_chain) AND s.thread_id = p_thread;
+
+    PERFORM recollect.end_memories(p_tenant, v_thread.app_id, v_thread.user_id, v_astray, v_back, false);
     UPDATE recollect.memories m
     SET valid_until = NULL, superseded_by = NULL, version = version + 1, updated_at = clock_timestamp()
-    WHERE m.tenant_id = p_tenant AND m.memory_id = v_back AND m.valid_until IS NOT NULL;
-    PERFORM recollect.end_memories(p_tenant, v_thread.app_id, v_thread.user_id, v_astray, v_back, false);
+    WHERE m.tenant_id = p_tenant AND m.memory_id = v_back;
     PERFORM recollect.queue_memory(p_tenant, v_thread.app_id, v_thread.user_id, u.id, 'upsert')
     FROM unnest(v_astray || v_back) AS u (id)
     WHERE u.id IS NOT NULL;
+    -- Of other branches nothing is in a summary that holds.
     UPDATE recollect.branches b
     SET extract_seq = COALESCE((
-        SELECT m.seq
-        FROM recollect.messages m
-        WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.branch = b.branch
+        SELECT CASE WHEN v_back IS NULL THEN LEAST(b.extract_seq, m.seq) ELSE m.seq END
+        FROM unnest(v_branches, v_depths) AS way (branch, depth)
+        JOIN recollect.messages m
+            ON m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.branch = way.branch
             AND m.depth <= LEAST(way.depth, v_covered) AND m.deleted_at IS NULL
+        WHERE way.branch = b.branch
         ORDER BY m.depth DESC
         LIMIT 1), 0)
-    FROM unnest(v_branches, v_depths) AS way (branch, depth)
-    WHERE b.tenant_id = p_tenant AND b.thread_id = p_thread AND b.branch = way.branch;
+    WHERE b.tenant_id = p_tenant AND b.thread_id = p_thread;
     UPDATE recollect.threads SET extract_generation = extract_generation + 1
     WHERE tenant_id = p_tenant AND thread_id = p_thread;
+    IF v_imported THEN
+        PERFORM recollect.learn_from_imported(p_tenant, p_thread);
+    END IF;
     PERFORM recollect.note(p_tenant, 'extract_memories', p_thread, '', cardinality(v_astray));
     RETURN true;
 END;
@@ -1041,7 +1105,8 @@ BEGIN
             WHERE NOT EXISTS (
                 SELECT FROM recollect.memories m
                 WHERE m.tenant_id = p_tenant AND m.memory_id = told.id AND m.text = told.text
-                    AND m.valid_until IS NULL))
+                    AND m.valid_until IS NULL)
+                OR recollect.is_astray(p_tenant, p_thread, told.id, p_to))
         OR NOT recollect.mark_extracted(p_tenant, p_thread, p_to)
     THEN
         status := 'moved';

@@ -4,8 +4,8 @@ use memory_contract::proto::{
     ContextBlockKind, DeleteMessageRequest, ExtractionStrategy, MessageInput, Role,
 };
 use recollect_tests::{
-    DataDir, Key, LanguageModel, SOON, app, block_texts, context_request, eventually, memory,
-    metadata, say, session, trials, turn,
+    DataDir, Key, LanguageModel, SOON, app, block_texts, context_request, eventually,
+    eventually_some, memory, metadata, say, session, trials, turn,
 };
 use serde_json::json;
 
@@ -69,14 +69,13 @@ async fn b10_what_was_remembered_before_is_never_extracted_again() {
     let thread_id = client.thread(&app).await;
     // A caller that stores what it has put together as a message.
     let request = context_request(&thread_id, "Ada was told of what?");
-    let context = client.context(request).await;
-    let quoted = block_texts(&context, ContextBlockKind::Memories);
-    assert!(
-        quoted
-            .iter()
-            .any(|text| text.contains("FACT(Ada was told of.)")),
-        "{context:?}"
-    );
+    let quoted = eventually_some("it is quoted", SOON, async || {
+        let context = client.context(request.clone()).await;
+        let quoted = block_texts(&context, ContextBlockKind::Memories);
+        let told = |text: &String| text.contains("FACT(Ada was told of.)");
+        quoted.iter().any(told).then_some(quoted)
+    })
+    .await;
     extract(&client, &app, ExtractionStrategy::Discrete).await;
     let mut messages: Vec<MessageInput> = quoted.iter().map(|text| say(Role::User, text)).collect();
     messages.push(MessageInput {

@@ -162,7 +162,7 @@ async fn extract(app_thread: &str, from: i64, to: i64, facts: &[(&str, &[&str])]
     let row = database
         .query_one(
             "SELECT status FROM recollect.extract_memories('acme', 'worker', $1::text::uuid, $2, $3,
-                 $4::text::jsonb, 'extractive', 'discrete')",
+                 $4::text::jsonb, 'extractive', 'discrete', '[]')",
             &[&app_thread, &from, &to, &json!(facts).to_string()],
         )
         .await

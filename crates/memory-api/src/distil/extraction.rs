@@ -43,11 +43,12 @@ pub(super) async fn step(look: &Look<'_>) -> Result<Due, Failure> {
     {
         return Ok(Due::NEVER);
     }
-    if strategy == ExtractionStrategy::Summary {
-        with.store.turn_summary(look.tenant, look.thread.id).await?;
-    }
     let mut moved = 0;
     for _ in 0..PIECES {
+        // The head may have moved since the last piece.
+        if strategy == ExtractionStrategy::Summary {
+            with.store.turn_summary(look.tenant, look.thread.id).await?;
+        }
         let left = with.store.unextracted(look.tenant, look.thread.id).await?;
         if left.after_depth >= left.head_depth {
             return Ok(Due::at(left.path_tokens + 1));

@@ -1,4 +1,2 @@
--- What a crash of the machine takes is derived again: nobody waits for the disk.
 SELECT status, number, generation
-FROM set_config('synchronous_commit', 'off', true) AS relaxed,
-    recollect.commit_summary($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+FROM recollect.commit_summary($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)

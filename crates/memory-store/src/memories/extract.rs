@@ -141,8 +141,9 @@ impl Store {
     }
 
     /// Lets the summary of a thread follow its head: one that was made on another
-    /// path ends, and the newest one that was not holds again. The path is looked at
-    /// from where that one ends. Whether anything was changed.
+    /// path ends, and of those that it took the place of the newest one that was not
+    /// holds again. The path is looked at from where that one ends. Whether anything
+    /// was changed.
     ///
     /// # Errors
     /// Only those of the database.
@@ -163,7 +164,7 @@ impl Store {
     /// # Errors
     /// `ThreadNotFound`; `ExtractionMoved` where since `generation` somebody has
     /// looked at more or erased a message, the last message is not there, or what it
-    /// was built on is not as it was; `LongTermMemoryOff`.
+    /// was built on is not as it was or was made on another path; `LongTermMemoryOff`.
     pub async fn store_extracted(
         &self,
         tenant: &TenantId,

@@ -87,13 +87,7 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
         besides,
     } = fed;
     (summary.checksum, summary.besides) = (checksum, besides);
-    for head in heads {
-        let place = head.session.session_key.clone();
-        if let Err(status) = go_back(client, head).await {
-            summary.problem(place, status.message().to_owned());
-        }
-    }
-    for (place, error) in problems {
+    for (place, error) in problems.into_iter().chain(go_back_all(client, heads).await) {
         summary.problem(place, error);
     }
     if let Ok(Err(error)) = reader.join() {
@@ -162,6 +156,9 @@ impl Feed<'_> {
                         if all.is_err() {
                             break;
                         }
+                        // A thread's summary is of the path to its head.
+                        let heads = std::mem::take(&mut fed.heads);
+                        fed.problems.extend(go_back_all(self.client, heads).await);
                     }
                     let memories =
                         memories.get_or_insert_with(|| Memories::new(self.client, &fed.threads));
@@ -245,6 +242,18 @@ fn note(summary: &mut Summary, answer: ImportMessagesResponse, place: String, co
         }
         None => summary.problem(place, "the server gave no answer".to_owned()),
     }
+}
+
+/// Sets heads; what could not be set, with its place.
+async fn go_back_all(client: &Client, heads: Vec<Head>) -> Vec<(String, String)> {
+    let mut problems = Vec::new();
+    for head in heads {
+        let place = head.session.session_key.clone();
+        if let Err(status) = go_back(client, head).await {
+            problems.push((place, status.message().to_owned()));
+        }
+    }
+    problems
 }
 
 /// Makes the message the head that was it before the export. A thread that has
