@@ -71,11 +71,11 @@ async fn r05_a_summary_goes_on_from_the_one_before() {
         let start = format!("After \"{previous}\" came ");
         let after = asked.iter().filter(|asked| asked.user.starts_with(&start));
         let [asked] = &after.collect::<Vec<_>>()[..] else {
-            panic!("asked once after {previous:?}: {asked:?}")
+            panic!("asked once after {previous:?}")
         };
         // What the summary before stands for is not told again.
         let newest = format!("sail number {}?", round * 12);
-        assert!(asked.user.contains(&newest), "{asked:?}");
+        assert!(asked.user.contains(&newest), "{}", asked.user);
         assert_eq!(asked.user.contains("sail number 0?"), round == 0);
     }
 }
