@@ -2,6 +2,7 @@
 //! can reach.
 
 use recollect_tests::{Client, Cluster, DataDir, Key, Options, Server, recollect, turn};
+use tokio_postgres::Client as Database;
 
 /// A server whose database the test can write to.
 pub struct World {
@@ -39,21 +40,7 @@ impl World {
     /// Runs a function of the store as the service would; its status.
     pub async fn derive(&self, function: &str, thread_id: &str, rest: &str) -> String {
         let admin = self.cluster.superuser().await;
-        admin
-            .batch_execute("SET ROLE recollect_service")
-            .await
-            .unwrap();
-        let generation = match function {
-            "commit_summary" => "summary_generation",
-            _ => "observation_generation",
-        };
-        let sql = format!(
-            "SELECT status FROM recollect.{function}('acme', 'worker', '{thread_id}',
-                (SELECT {generation} FROM recollect.threads WHERE thread_id = '{thread_id}'), {rest})"
-        );
-        let named = "SELECT set_config('recollect.tenant', 'acme', false)";
-        admin.query_one(named, &[]).await.unwrap();
-        admin.query_one(&sql, &[]).await.unwrap().get(0)
+        derive(&admin, function, thread_id, rest).await
     }
 
     /// A summary on branch 1.
@@ -77,10 +64,8 @@ impl World {
 
     /// An observation on branch 1.
     pub async fn observe(&self, thread_id: &str, after: i32, to: i32, text: &str, active: bool) {
-        let text = quoted(text);
-        let rest = format!("1, {after}, {to}, {text}, 3, 'extractive', {active}");
-        let status = self.derive("commit_observation", thread_id, &rest).await;
-        assert_eq!(status, "ok");
+        let admin = self.cluster.superuser().await;
+        observe(&admin, thread_id, after, to, text, active).await;
     }
 
     pub fn cli(&self, args: &[&str]) -> recollect_tests::Finished {
@@ -92,6 +77,39 @@ impl World {
         ];
         recollect(args, &env)
     }
+}
+
+/// Runs a function of the store as the service would, on a connection of the
+/// superuser; its status.
+async fn derive(admin: &Database, function: &str, thread_id: &str, rest: &str) -> String {
+    let generation = match function {
+        "commit_summary" => "summary_generation",
+        _ => "observation_generation",
+    };
+    let sql = format!(
+        "SELECT status FROM recollect.{function}('acme', 'worker', '{thread_id}',
+            (SELECT {generation} FROM recollect.threads WHERE thread_id = '{thread_id}'), {rest})"
+    );
+    let service = "SET ROLE recollect_service; SET recollect.tenant = 'acme'";
+    admin.batch_execute(service).await.unwrap();
+    let status = admin.query_one(&sql, &[]).await.unwrap().get(0);
+    admin.batch_execute("RESET ROLE").await.unwrap();
+    status
+}
+
+/// An observation on branch 1, in any database.
+pub async fn observe(
+    admin: &Database,
+    thread_id: &str,
+    after: i32,
+    to: i32,
+    text: &str,
+    active: bool,
+) {
+    let text = quoted(text);
+    let rest = format!("1, {after}, {to}, {text}, 3, 'extractive', {active}");
+    let status = derive(admin, "commit_observation", thread_id, &rest).await;
+    assert_eq!(status, "ok");
 }
 
 /// A text as SQL.

@@ -3,6 +3,7 @@
 mod crashes;
 mod observations;
 mod summaries;
+mod watched;
 
 use std::collections::BTreeSet;
 
@@ -21,6 +22,7 @@ pub fn trials() -> Vec<Trial> {
         crashes::trials(),
         summaries::trials(),
         observations::trials(),
+        watched::trials(),
     ]
     .into_iter()
     .flatten()

@@ -10,11 +10,12 @@ use recollect_tests::{
     Client, Key, Refused as _, app, attempt, briefing_request, mode, plan, put, sections, trials,
 };
 use serde_json::Value;
+use tokio_postgres::{Client as Database, NoTls};
 use tonic::Code;
 
 use super::{asked, build, in_full, told};
 use crate::PLAIN;
-use crate::derived::{World, four_turns};
+use crate::derived::{World, four_turns, observe};
 
 trials![
     n12_what_is_distilled_planned_and_logged_in_a_thread_is_in_no_other,
@@ -154,18 +155,15 @@ async fn n02_the_database_of_the_url_holds_all_of_it_and_none_is_chosen_without(
     let world = World::new().await;
     let (thread_id, _) = all_about(&world, "herons").await;
     let admin = world.cluster.superuser().await;
-    for (table, rows) in [
+    let tables = [
         ("threads", 1),
         ("messages", 8),
         ("distillates", 2),
         ("plans", 1),
         ("iterations", 1),
         ("transactions", 8),
-    ] {
-        let sql = format!("SELECT count(*) FROM recollect.{table}");
-        let found: i64 = admin.query_one(&sql, &[]).await.unwrap().get(0);
-        assert!(found >= rows, "{table}: {found}");
-    }
+    ];
+    holds(&admin, &thread_id, &tables).await;
     let context = build(&world.client, asked(&thread_id, MemoryMode::Observational)).await;
     assert_eq!(told(&context), ["They speak of herons."]);
     // Nothing of a database of its own.
@@ -175,7 +173,31 @@ async fn n02_the_database_of_the_url_holds_all_of_it_and_none_is_chosen_without(
     let client = PLAIN.client(Key::Acme).await;
     let thread_id = client.thread(&app()).await;
     let ids = four_turns(&client, &thread_id).await;
+    let url = PLAIN.ready().line["postgres"].as_str().unwrap().to_owned();
+    let (embedded, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    observe(&embedded, &thread_id, 0, 2, "They speak of kettles.", true).await;
+    let stored = put(&thread_id, "", plan("kettles", &["kettles"]));
+    let stored = client.put_plan(stored).await;
+    assert_eq!(client.get_plan(&thread_id).await, stored);
     let context = build(&client, asked(&thread_id, MemoryMode::Observational)).await;
-    assert_eq!(in_full(&context), ids);
+    assert_eq!(told(&context), ["They speak of kettles."]);
+    assert_eq!(in_full(&context), ids[2..]);
+    let tables = [
+        ("threads", 1),
+        ("messages", 8),
+        ("distillates", 1),
+        ("plans", 1),
+    ];
+    holds(&embedded, &thread_id, &tables).await;
     assert!(PLAIN.data().join("postgres").is_dir());
+}
+
+/// Checks how many rows of a thread a database has at least.
+async fn holds(database: &Database, thread_id: &str, tables: &[(&str, i64)]) {
+    for (table, rows) in tables {
+        let sql = format!("SELECT count(*) FROM recollect.{table} WHERE thread_id = '{thread_id}'");
+        let found: i64 = database.query_one(&sql, &[]).await.unwrap().get(0);
+        assert!(found >= *rows, "{table}: {found}");
+    }
 }

@@ -3,15 +3,14 @@
 use std::fs;
 
 use memory_contract::proto::{
-    ExtractionStrategy, MemoryMode, MemoryPolicy, PutWorkingMemoryRequest, Role,
-    SetAppPolicyRequest, WorkingMessage,
+    ExtractionStrategy, MemoryMode, MemoryPolicy, PutWorkingMemoryRequest, Role, WorkingMessage,
 };
 use recollect_tests::{
     Answering, Client, DataDir, Finished, Key, LanguageModel, Options, SOON, Server, app,
     eventually, eventually_some, recollect, say, trials, turn,
 };
 
-use super::{extract, known, server, status};
+use super::{extract, known, mending, server, small, status, thread};
 use crate::ledger::observations;
 
 trials![
@@ -241,23 +240,10 @@ async fn n09_the_observers_model_is_configured_by_itself() {
 
 /// A thread with about 1,500 tokens of conversation under a policy.
 async fn conversation(client: &Client, policy: MemoryPolicy) -> String {
-    let app = app();
-    let request = SetAppPolicyRequest {
-        app_id: app.clone(),
-        policy: Some(policy),
-    };
-    client.policies().set_app_policy(request).await.unwrap();
-    let thread_id = client.thread(&app).await;
+    let thread_id = thread(client, policy).await;
     for number in 0..20 {
-        let question = format!(
-            "How do I mend sail number {number}? {}",
-            "It is torn. ".repeat(8)
-        );
-        let answer = format!(
-            "Sew seam number {number}. {}",
-            "Use strong thread. ".repeat(5)
-        );
-        client.append(&thread_id, turn(&question, &answer)).await;
+        let said = mending(number..number + 1);
+        client.append(&thread_id, said).await;
     }
     thread_id
 }
@@ -323,11 +309,7 @@ async fn n09_one_model_observes_and_the_other_one_summarises() {
     assert!(made.iter().all(|one| one.made_by == "small"), "{made:?}");
     assert!(model.asked().iter().all(|asked| asked.model == "small"));
 
-    let summarised = MemoryPolicy {
-        context_window: Some(1_000),
-        ..Default::default()
-    };
-    conversation(&client, summarised).await;
+    conversation(&client, small()).await;
     // The operator's own prompt is used.
     eventually("a summary", SOON, async || {
         let asked = model.asked();

@@ -5,17 +5,25 @@ mod configured;
 mod facts;
 mod outages;
 mod strategies;
+mod summaries;
+mod without;
+
+use std::ops::Range;
 
 use libtest_mimic::Trial;
 use memory_contract::proto::{
     ExtractionStrategy, GetDistilStatusRequest, GetDistilStatusResponse, GetModelUsageRequest,
-    GetModelUsageResponse, Memory, MemoryPolicy, SetAppPolicyRequest,
+    GetModelUsageResponse, Memory, MemoryPolicy, MessageInput, SetAppPolicyRequest,
 };
-use recollect_tests::{Client, DataDir, LanguageModel, Options, SOON, Server, eventually_some};
+use recollect_tests::{
+    Client, DataDir, LanguageModel, Options, SOON, Server, app, eventually_some, turn,
+};
 
 pub fn trials() -> Vec<Trial> {
     [
+        summaries::trials(),
         outages::trials(),
+        without::trials(),
         facts::trials(),
         strategies::trials(),
         configured::trials(),
@@ -43,15 +51,49 @@ async fn extract(client: &Client, app: &str, strategy: ExtractionStrategy) {
 }
 
 async fn set(client: &Client, app: &str, strategy: ExtractionStrategy, instructions: Option<&str>) {
+    let policy = MemoryPolicy {
+        extraction: strategy.into(),
+        extraction_instructions: instructions.map(str::to_owned),
+        ..Default::default()
+    };
+    set_policy(client, app, policy).await;
+}
+
+async fn set_policy(client: &Client, app: &str, policy: MemoryPolicy) {
     let request = SetAppPolicyRequest {
         app_id: app.to_owned(),
-        policy: Some(MemoryPolicy {
-            extraction: strategy.into(),
-            extraction_instructions: instructions.map(str::to_owned),
-            ..Default::default()
-        }),
+        policy: Some(policy),
     };
     client.policies().set_app_policy(request).await.unwrap();
+}
+
+/// A thread of an app with a policy.
+async fn thread(client: &Client, policy: MemoryPolicy) -> String {
+    let app = app();
+    set_policy(client, &app, policy).await;
+    client.thread(&app).await
+}
+
+/// The working memory of a small model: 700 tokens are summarised to less than 400
+/// and a summary.
+fn small() -> MemoryPolicy {
+    MemoryPolicy {
+        context_window: Some(1_000),
+        ..Default::default()
+    }
+}
+
+/// Turns of about 75 tokens, each with words that no other one has.
+fn mending(sails: Range<usize>) -> Vec<MessageInput> {
+    let said = sails.flat_map(|number| {
+        let question = "It is torn. ".repeat(8);
+        let answer = "Use strong thread. ".repeat(5);
+        turn(
+            &format!("How do I mend sail number {number}? {question}"),
+            &format!("Sew seam number {number}. {answer}"),
+        )
+    });
+    said.collect()
 }
 
 /// Waits until something is known of a user that has these words.

@@ -1,17 +1,14 @@
 //! Models that do not answer, answer wrongly, or cost too much.
 
-use memory_contract::proto::{ExtractionStrategy, GetModelUsageRequest};
+use memory_contract::proto::ExtractionStrategy;
 use recollect_tests::{
-    ANSWER_COSTS, Answering, DataDir, Key, LanguageModel, Refused as _, SOON, app, eventually,
+    ANSWER_COSTS, Answering, AskedModel, DataDir, Key, LanguageModel, SOON, app, eventually,
     recollect, trials, turn,
 };
-use tonic::Code;
 
 use super::{extract, known, server, set, status, usage};
-use crate::plain;
 
 trials![
-    b10_everything_works_without_any_model,
     b10_the_breaker_opens_and_the_extractive_distiller_takes_over,
     b10_a_spent_budget_stops_spending_and_not_the_service,
     b10_each_try_of_a_model_that_does_not_answer_is_paid_for,
@@ -21,39 +18,6 @@ trials![
 ];
 
 const SAID: &str = "I live in Bergen. FACT(Ada lives in Bergen.)";
-
-async fn b10_everything_works_without_any_model() {
-    let client = plain().await;
-    let status = status(&client).await;
-    let models: Vec<_> = status
-        .models
-        .iter()
-        .map(|model| {
-            (
-                model.purpose.as_str(),
-                model.provider.as_str(),
-                model.model.as_str(),
-            )
-        })
-        .collect();
-    assert_eq!(
-        models,
-        [
-            ("generation", "extractive", ""),
-            ("observation", "extractive", "")
-        ]
-    );
-    let used = usage(&client).await;
-    assert_eq!(
-        (used.usage.len(), used.daily_token_budget, used.tokens_today),
-        (0, 0, 0)
-    );
-    let request = GetModelUsageRequest { days: -1 };
-    let refused = client.admin().get_model_usage(request).await.refused();
-    refused
-        .is(Code::InvalidArgument, "INVALID_FIELD")
-        .names_field("days");
-}
 
 async fn b10_the_breaker_opens_and_the_extractive_distiller_takes_over() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
@@ -225,6 +189,12 @@ async fn b10_an_answer_that_cannot_be_read_changes_nothing_and_is_counted() {
     // It is tried again, and then done without.
     let fact = known(&client, &app, "ada", "Bergen").await;
     assert_eq!(fact.made_by, "extractive");
+    // Each of the two tries asks for an answer, and once for a better one.
+    let asked = model.asked_about("Bergen");
+    let is_told = |asked: &AskedModel| asked.system.contains("could not be used");
+    let told: Vec<bool> = asked.iter().map(is_told).collect();
+    assert_eq!(told, [false, true, false, true]);
+    assert_eq!(status(&client).await.malformed_answer_count, 2);
     eventually("nothing fails any more", SOON, async || {
         let status = status(&client).await;
         (status.failing_thread_count, status.waiting_thread_count) == (0, 0)

@@ -13,12 +13,13 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tonic::Code;
 
-use super::{database, update};
+use super::{backdate, database, days, update};
 use crate::plain;
 
 trials![
     b09_a_pinned_memory_is_never_forgotten,
     b09_forgetting_tells_first_what_it_would_forget,
+    b09_what_nobody_asks_for_is_forgotten_and_what_is_old_too,
     b09_an_extracted_memory_goes_with_its_last_source,
     what_was_returned_counts_as_used,
 ];
@@ -144,6 +145,58 @@ async fn b09_forgetting_tells_first_what_it_would_forget() {
         found.iter().all(|text| !expected.contains(&text.as_str())),
         "{found:?}"
     );
+}
+
+async fn b09_what_nobody_asks_for_is_forgotten_and_what_is_old_too() {
+    let client = plain().await;
+    let app = app();
+    let database = database(PLAIN.ready().line["postgres"].as_str().unwrap()).await;
+    let pinned = MemoryInput {
+        pinned: true,
+        ..memory("Is pinned.")
+    };
+    // Stored and last returned, in days before today.
+    for (input, stored, used) in [
+        (memory("Was never asked for."), 60, None),
+        (memory("Was asked for in spring."), 90, Some(40)),
+        (memory("Was asked for last week."), 90, Some(7)),
+        (pinned, 90, None),
+        (memory("Is rather new."), 20, None),
+    ] {
+        let added = client.remember(&app, "ada", vec![input]).await;
+        let id = added.memories[0].memory.clone().unwrap().memory_id;
+        backdate(&database, &id, stored, used).await;
+    }
+    let told = async |request: ForgetMemoriesRequest| {
+        let told = forgotten(&client, request).await;
+        let texts: Vec<String> = texts(&told).into_iter().map(str::to_owned).collect();
+        assert_eq!(told.forgotten_count, i64::try_from(texts.len()).unwrap());
+        texts
+    };
+    let aged = ForgetMemoriesRequest {
+        max_age: days(75),
+        ..forget(&app, "ada")
+    };
+    let unused = ForgetMemoriesRequest {
+        max_inactivity: days(30),
+        ..forget(&app, "ada")
+    };
+    let dry = |request: &ForgetMemoriesRequest| ForgetMemoriesRequest {
+        dry_run: true,
+        ..request.clone()
+    };
+    // Those used longest ago first.
+    let old = ["Was asked for in spring.", "Was asked for last week."];
+    let useless = ["Was never asked for.", "Was asked for in spring."];
+    assert_eq!(told(dry(&aged)).await, old);
+    assert_eq!(told(dry(&unused)).await, useless);
+    assert_eq!(client.all_memories(&app, "ada").await.len(), 5);
+    assert_eq!(told(unused.clone()).await, useless);
+    assert!(told(unused).await.is_empty());
+    assert_eq!(told(aged).await, old[1..]);
+    let left = client.all_memories(&app, "ada").await;
+    let left: Vec<&str> = left.iter().map(|memory| memory.text.as_str()).collect();
+    assert_eq!(left, ["Is rather new.", "Is pinned."]);
 }
 
 /// Stores what was extracted, as the worker does.

@@ -69,3 +69,25 @@ async fn database(url: &str) -> tokio_postgres::Client {
     tokio::spawn(connection);
     client
 }
+
+/// Lets a memory have been stored, and last returned, so many days ago.
+async fn backdate(database: &tokio_postgres::Client, id: &str, stored: i32, used: Option<i32>) {
+    let used = match used {
+        Some(days) => format!("(clock_timestamp() AT TIME ZONE 'UTC')::date - {days}"),
+        None => "NULL".to_owned(),
+    };
+    let sql = format!(
+        "UPDATE recollect.memories
+         SET created_at = clock_timestamp() - make_interval(days => {stored}), last_used_on = {used}
+         WHERE memory_id = '{id}'"
+    );
+    assert_eq!(database.execute(&sql, &[]).await.unwrap(), 1);
+}
+
+/// A duration of whole days.
+fn days(days: i64) -> Option<prost_types::Duration> {
+    Some(prost_types::Duration {
+        seconds: days * 86_400,
+        nanos: 0,
+    })
+}

@@ -2,19 +2,22 @@
 
 use std::time::Duration;
 
-use memory_contract::proto::{IndexState, MemoryPolicy, ReindexRequest, SetAppPolicyRequest};
+use memory_contract::proto::{
+    IndexState, MemoryInput, MemoryPolicy, ReindexRequest, SetAppPolicyRequest,
+};
 use recollect_tests::{
     DataDir, Dynamic, Fault, Key, Options, Qdrant, Refused as _, Server, check_context,
     context_request, eventually, known_texts, memory, memory_search, memory_texts, trials,
 };
 use tonic::Code;
 
-use super::database;
+use super::{backdate, database, days};
 
 trials![
     r10_promotion_is_idempotent,
     r15_long_term_memory_can_be_switched_off,
     b09_policies_forget_in_the_background,
+    b09_policies_forget_by_age_and_disuse_in_the_background,
     b02_without_the_index_memories_are_found_by_word,
 ];
 
@@ -156,6 +159,64 @@ async fn b09_policies_forget_in_the_background() {
     })
     .await;
     assert_eq!(client.all_memories("kept", "ada").await.len(), 6);
+}
+
+async fn b09_policies_forget_by_age_and_disuse_in_the_background() {
+    let dir = DataDir::new();
+    let options = Options::with(&[PLAIN, "worker.forget_interval = \"1s\""]);
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    let database = database(server.ready().line["postgres"].as_str().unwrap()).await;
+    let pinned = MemoryInput {
+        pinned: true,
+        ..memory("Is pinned.")
+    };
+    for app in ["aged", "kept", "unused"] {
+        for (input, stored, used) in [
+            (memory("Is old."), 60, None),
+            (memory("Is old and of use."), 60, Some(20)),
+            (memory("Is some weeks old."), 20, None),
+            (pinned.clone(), 60, None),
+        ] {
+            let added = client.remember(app, "ada", vec![input]).await;
+            let id = added.memories[0].memory.clone().unwrap().memory_id;
+            backdate(&database, &id, stored, used).await;
+        }
+    }
+    let aged = MemoryPolicy {
+        memory_max_age: days(30),
+        ..Default::default()
+    };
+    let unused = MemoryPolicy {
+        memory_max_inactivity: days(30),
+        ..Default::default()
+    };
+    for (app, policy) in [("aged", aged), ("unused", unused)] {
+        let policy = SetAppPolicyRequest {
+            app_id: app.to_owned(),
+            policy: Some(policy),
+        };
+        client.policies().set_app_policy(policy).await.unwrap();
+    }
+    let left = async |app: &str| -> Vec<String> {
+        let left = client.all_memories(app, "ada").await.into_iter();
+        left.map(|memory| memory.text).collect()
+    };
+    for (app, expected) in [
+        ("aged", &["Is pinned.", "Is some weeks old."][..]),
+        (
+            "unused",
+            &["Is pinned.", "Is some weeks old.", "Is old and of use."],
+        ),
+    ] {
+        eventually(app, LONG, async || left(app).await.len() <= expected.len()).await;
+        assert_eq!(left(app).await, expected, "{app}");
+    }
+    assert_eq!(left("kept").await.len(), 4);
+    eventually("and from the index", LONG, async || {
+        client.index_status().await.point_count == 2 + 3 + 4
+    })
+    .await;
 }
 
 async fn b02_without_the_index_memories_are_found_by_word() {

@@ -10,6 +10,7 @@ use memory_store::{
     NewSummary, Place, Standing, StoreError,
 };
 use proptest::prelude::*;
+use tokio_postgres::{Transaction, types::ToSql};
 
 use crate::world::{World, after};
 
@@ -64,7 +65,7 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(from, count, active)| Step::Observe { from, count, active }),
         3 => any::<usize>().prop_map(Step::Activate),
         4 => (1..4_usize, any::<bool>()).prop_map(|(count, active)| Step::Reflect { count, active }),
-        1 => any::<usize>().prop_map(Step::Crash),
+        3 => any::<usize>().prop_map(Step::Crash),
     ]
 }
 
@@ -346,33 +347,12 @@ impl<'a> Model<'a> {
                 count,
                 active,
             } => {
-                // Neighbours that nothing covers.
-                let order: Vec<usize> = view.observed.keys().copied().collect();
-                let mut free: Vec<Vec<usize>> = vec![Vec::new()];
-                for at in in_order(&self.messages, order) {
-                    match view.taken.contains(&at) {
-                        true => free.push(Vec::new()),
-                        false => free.last_mut().unwrap().push(at),
-                    }
+                if let Some(covered) = self.free(&view, *from, *count) {
+                    self.observe(&view, covered, *active).await;
                 }
-                free.retain(|run| !run.is_empty());
-                if free.is_empty() {
-                    return;
-                }
-                let run = &free[from % free.len()];
-                let first = (from / free.len()) % run.len();
-                let covered = run[first..].iter().copied().take(*count).collect();
-                self.observe(&view, covered, *active).await;
             }
             Step::Activate(number) => {
-                let (alone, plain): (Vec<i64>, Vec<i64>) = view
-                    .ready
-                    .iter()
-                    .partition(|number| !self.observations[*number].reflects.is_empty());
-                let chosen = match alone.get(number % (alone.len() + 1)) {
-                    Some(reflection) => vec![*reflection],
-                    None => plain,
-                };
+                let chosen = self.ready(&view, *number);
                 self.activate(&chosen).await;
             }
             Step::Reflect { count, active } => {
@@ -380,6 +360,34 @@ impl<'a> Model<'a> {
                 self.reflect(&chosen, *active).await;
             }
             Step::Crash(number) => self.crash(*number, &view).await,
+        }
+    }
+
+    /// Neighbours that nothing covers.
+    fn free(&self, view: &View, from: usize, count: usize) -> Option<BTreeSet<usize>> {
+        let order: Vec<usize> = view.observed.keys().copied().collect();
+        let mut free: Vec<Vec<usize>> = vec![Vec::new()];
+        for at in in_order(&self.messages, order) {
+            match view.taken.contains(&at) {
+                true => free.push(Vec::new()),
+                false => free.last_mut().unwrap().push(at),
+            }
+        }
+        free.retain(|run| !run.is_empty());
+        let run = free.get(from.checked_rem(free.len())?)?;
+        let first = (from / free.len()) % run.len();
+        Some(run[first..].iter().copied().take(count).collect())
+    }
+
+    /// Everything that is ready, or one reflection.
+    fn ready(&self, view: &View, number: usize) -> Vec<i64> {
+        let (alone, plain): (Vec<i64>, Vec<i64>) = view
+            .ready
+            .iter()
+            .partition(|number| !self.observations[*number].reflects.is_empty());
+        match alone.get(number % (alone.len() + 1)) {
+            Some(reflection) => vec![*reflection],
+            None => plain,
         }
     }
 
@@ -441,8 +449,14 @@ impl<'a> Model<'a> {
         }
     }
 
-    async fn summarize(&mut self, view: &View, covered: BTreeSet<usize>, own: bool, aside: bool) {
-        let World { store, tenant, .. } = self.world;
+    /// Where a summary of the messages ends, and what follows that of the path.
+    fn new_summary(
+        &self,
+        view: &View,
+        covered: &BTreeSet<usize>,
+        own: bool,
+        aside: bool,
+    ) -> (Option<usize>, NewSummary) {
         let before = view.tip.and_then(|tip| self.summaries[&tip].end);
         let depth = |at: &usize| self.messages[*at].place.depth;
         let end = covered.iter().copied().max_by_key(depth).or(before);
@@ -457,6 +471,32 @@ impl<'a> Model<'a> {
             own_text: own,
             sets_aside: aside,
         };
+        (end, new)
+    }
+
+    /// Where an observation of the messages begins and ends, and the observation.
+    fn new_observation(
+        &self,
+        covered: &BTreeSet<usize>,
+        active: bool,
+    ) -> (usize, usize, NewObservation) {
+        let covered = in_order(&self.messages, covered.iter().copied().collect());
+        let (first, last) = (covered[0], *covered.last().unwrap());
+        let new = NewObservation {
+            generation: self.generations.observations,
+            end: self.place(Some(last)),
+            after_depth: self.depth(Some(first)) - 1,
+            text: format!("observation {}", self.next[1]),
+            tokens: 3,
+            made_by: "extractive".to_owned(),
+            active,
+        };
+        (first, last, new)
+    }
+
+    async fn summarize(&mut self, view: &View, covered: BTreeSet<usize>, own: bool, aside: bool) {
+        let World { store, tenant, .. } = self.world;
+        let (end, new) = self.new_summary(view, &covered, own, aside);
         let stale = NewSummary {
             generation: self.generations.summaries - 1,
             ..new.clone()
@@ -479,17 +519,7 @@ impl<'a> Model<'a> {
 
     async fn observe(&mut self, view: &View, covered: BTreeSet<usize>, active: bool) {
         let World { store, tenant, .. } = self.world;
-        let covered_in_order = in_order(&self.messages, covered.iter().copied().collect());
-        let (first, last) = (covered_in_order[0], *covered_in_order.last().unwrap());
-        let new = NewObservation {
-            generation: self.generations.observations,
-            end: self.place(Some(last)),
-            after_depth: self.depth(Some(first)) - 1,
-            text: format!("observation {}", self.next[1]),
-            tokens: 3,
-            made_by: "extractive".to_owned(),
-            active,
-        };
+        let (first, last, new) = self.new_observation(&covered, active);
         // What somebody else covers is not covered again.
         let above = self.path(Some(first));
         if above.iter().any(|at| view.taken.contains(at)) {
@@ -597,22 +627,105 @@ impl<'a> Model<'a> {
     async fn crash(&self, number: usize, view: &View) {
         let mut service = self.world.role("recollect_service").await;
         let transaction = service.transaction().await.unwrap();
-        if let Some(at) = self.pick(number) {
-            let delete = "SELECT status FROM recollect.delete_message('a', 'x', $1, $2)";
-            let ids = (self.thread.uuid(), self.messages[at].id.uuid());
-            let row = transaction.query_one(delete, &[&ids.0, &ids.1]).await;
-            assert_eq!(row.unwrap().get::<_, &str>(0), "ok");
-        }
-        if let Some(tip) = view.tip {
-            transaction
-                .query(
-                    "SELECT recollect.distil_lock('a', 'x', $1, 'observation', 0), recollect.activate_observations('a', 'x', $1, $2, $3)",
-                    &[&self.thread.uuid(), &(self.generations.observations + 1), &vec![tip]],
-                )
-                .await
-                .unwrap();
-        }
+        let status = self.change(&transaction, number, view).await;
+        assert_eq!(status, "ok");
         transaction.rollback().await.unwrap();
+    }
+
+    /// Changes something in a transaction: what the number chooses, or else appends.
+    async fn change(&self, transaction: &Transaction<'_>, number: usize, view: &View) -> String {
+        let thread = self.thread.uuid();
+        let (kind, number) = (number % 6, number / 6);
+        let is_even = number % 2 == 0;
+        let raw = raw(&view.summarized);
+        let holding: Vec<i64> = view.holding.iter().copied().take(1 + number % 3).collect();
+        let ready = self.ready(view, number);
+        let generation = self.generations.observations;
+        let row = match kind {
+            0 if let Some(at) = self.pick(number) => {
+                let delete = "SELECT status FROM recollect.delete_message('a', 'x', $1, $2)";
+                let id = self.messages[at].id.uuid();
+                transaction.query_one(delete, &[&thread, &id]).await
+            }
+            1 if !raw.is_empty() => {
+                let covered = raw[..=number % raw.len()].iter().copied().collect();
+                let (_, new) = self.new_summary(view, &covered, is_even, false);
+                let commit = "SELECT status FROM recollect.commit_summary(
+                    'a', 'x', $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+                let NewSummary {
+                    generation,
+                    end: Place { branch, depth },
+                    after_depth,
+                    text,
+                    tokens,
+                    made_by,
+                    based_on,
+                    own_text,
+                    sets_aside,
+                } = &new;
+                let params: &[&(dyn ToSql + Sync)] = &[
+                    &thread,
+                    generation,
+                    branch,
+                    after_depth,
+                    depth,
+                    text,
+                    tokens,
+                    made_by,
+                    based_on,
+                    own_text,
+                    sets_aside,
+                ];
+                transaction.query_one(commit, params).await
+            }
+            2 if let Some(covered) = self.free(view, number, 3) => {
+                let (_, _, new) = self.new_observation(&covered, is_even);
+                let commit = "SELECT status FROM recollect.commit_observation(
+                    'a', 'x', $1, $2, $3, $4, $5, $6, $7, $8, $9)";
+                let NewObservation {
+                    generation,
+                    end: Place { branch, depth },
+                    after_depth,
+                    text,
+                    tokens,
+                    made_by,
+                    active,
+                } = &new;
+                let params: &[&(dyn ToSql + Sync)] = &[
+                    &thread,
+                    generation,
+                    branch,
+                    after_depth,
+                    depth,
+                    text,
+                    tokens,
+                    made_by,
+                    active,
+                ];
+                transaction.query_one(commit, params).await
+            }
+            3 if !holding.is_empty() => {
+                let commit = "SELECT status FROM recollect.commit_reflection(
+                    'a', 'x', $1, $2, $3, 'reflection', 2, 'extractive', $4)";
+                let params: &[&(dyn ToSql + Sync)] = &[&thread, &generation, &holding, &is_even];
+                transaction.query_one(commit, params).await
+            }
+            4 if !ready.is_empty() => {
+                let activate = "SELECT status
+                    FROM recollect.activate_observations('a', 'x', $1, $2, $3)";
+                let params: &[&(dyn ToSql + Sync)] = &[&thread, &generation, &ready];
+                transaction.query_one(activate, params).await
+            }
+            _ => {
+                let append = "SELECT status FROM recollect.append(
+                    'a', 'x', $1, ARRAY[$2]::uuid[], NULL, ARRAY['user'], ARRAY[''],
+                    ARRAY['[{\"text\": \"said\"}]']::json[], ARRAY['{}']::jsonb[], ARRAY[10],
+                    ARRAY['said'], ARRAY[NULL]::timestamptz[], NULL, NULL, false, NULL)";
+                let id = MessageId::new().uuid();
+                transaction.query_one(append, &[&thread, &id]).await
+            }
+        };
+        row.unwrap().get(0)
     }
 
     /// Compares all that can be seen with the model.

@@ -1,0 +1,89 @@
+//! What a watch tells of the workers.
+
+use std::collections::BTreeMap;
+
+use memory_contract::proto::{
+    ExtractionStrategy, MemoryMode, MemoryPolicy, PutWorkingMemoryRequest, Role, WorkingMessage,
+};
+use recollect_tests::{Key, plan, put, say, trials, turn};
+
+use super::{small, talk, thread};
+use crate::plain;
+
+trials![a_watch_tells_what_workers_make_of_a_thread];
+
+async fn a_watch_tells_what_workers_make_of_a_thread() {
+    let client = plain().await;
+    let policy = MemoryPolicy {
+        mode: MemoryMode::Observational.into(),
+        observer_tokens: Some(1_000),
+        extraction: ExtractionStrategy::Discrete.into(),
+        ..small()
+    };
+    let thread_id = thread(&client, policy).await;
+    let mut events = client.watch(&thread_id, "").await;
+    let said = turn("I live in Bergen.", "How nice.");
+    client.append(&thread_id, said).await;
+    client.append(&thread_id, talk("aunt", 0..20)).await;
+
+    // Who did what first to how many, until all of it is done.
+    let mut told: BTreeMap<String, (String, String, i64)> = BTreeMap::new();
+    let made = [
+        "summarize",
+        "observe",
+        "activate_observations",
+        "extract_memories",
+    ];
+    while !made.iter().all(|action| told.contains_key(*action)) {
+        let event = events.next().await;
+        let first = (event.actor, event.subject, event.item_count);
+        told.entry(event.action).or_insert(first);
+    }
+    for action in made {
+        let (actor, subject, count) = &told[action];
+        assert_eq!(actor, "worker", "{action}");
+        assert!(*count > 0, "{action}: {count}");
+        // What was made has a number; of facts there are several.
+        let expected = if action == "extract_memories" {
+            ""
+        } else {
+            "1"
+        };
+        assert_eq!(subject.split(',').next(), Some(expected), "{action}");
+    }
+    assert_eq!(told["append_messages"].0, Key::Acme.name());
+
+    // A caller's changes are told among those of the workers.
+    let goal = put(&thread_id, "", plan("Visit all aunts.", &["Bergen"]));
+    client.put_plan(goal).await;
+    let last = say(Role::User, "And now?");
+    let memory = PutWorkingMemoryRequest {
+        thread_id: thread_id.clone(),
+        messages: vec![WorkingMessage {
+            role: last.role,
+            parts: last.parts,
+            ..Default::default()
+        }],
+        etag: "*".to_owned(),
+        ..Default::default()
+    };
+    let mut service = client.working_memories();
+    service.put_working_memory(memory).await.unwrap();
+    let mut own = Vec::new();
+    while own.last().is_none_or(|last| last != "put_working_memory") {
+        let event = events.next().await;
+        if event.actor == Key::Acme.name() {
+            own.push(event.action);
+        } else {
+            assert_eq!(event.actor, "worker", "{event:?}");
+        }
+    }
+    // What is put is appended, and what it leaves out is set aside.
+    let expected = [
+        "put_plan",
+        "append_messages",
+        "summarize",
+        "put_working_memory",
+    ];
+    assert_eq!(own, expected);
+}

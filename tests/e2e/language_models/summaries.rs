@@ -1,0 +1,128 @@
+//! Summaries of a model: what each one goes on from, and answers that are none.
+
+use memory_contract::proto::{
+    GetWorkingMemoryRequest, LedgerKind, LedgerState, LedgerText, ListLedgerRequest, WorkingMemory,
+};
+use recollect_tests::{
+    Answering, Client, DataDir, Key, LanguageModel, SOON, eventually, eventually_some, trials,
+};
+
+use super::{mending, server, small, status, thread};
+use crate::ledger::list;
+
+trials![
+    b10_an_answer_that_is_no_summary_changes_nothing,
+    r05_a_summary_goes_on_from_the_one_before,
+];
+
+/// The summary of a thread, once it has one that is as wanted.
+pub(super) async fn summary(
+    client: &Client,
+    thread_id: &str,
+    is_wanted: impl Fn(&LedgerText) -> bool,
+) -> LedgerText {
+    eventually_some("a summary", SOON, async || {
+        let request = ListLedgerRequest {
+            thread_id: thread_id.to_owned(),
+            kind: LedgerKind::Summary.into(),
+            include_texts: true,
+            ..Default::default()
+        };
+        let listed = client.ledgers().list_ledger(request).await.unwrap();
+        let mut texts = listed.into_inner().texts.into_iter();
+        texts.find(|text| is_wanted(text))
+    })
+    .await
+}
+
+async fn working_memory(client: &Client, thread_id: &str) -> WorkingMemory {
+    let request = GetWorkingMemoryRequest {
+        thread_id: thread_id.to_owned(),
+        ..Default::default()
+    };
+    let mut service = client.working_memories();
+    let found = service.get_working_memory(request).await.unwrap();
+    found.into_inner().working_memory.unwrap()
+}
+
+async fn r05_a_summary_goes_on_from_the_one_before() {
+    let (dir, model) = (DataDir::new(), LanguageModel::new());
+    let prompt =
+        "distill.summary_prompt = \"After {prev_summary} came {messages_joined}, in short?\"";
+    let server = server(&dir, &model, &[prompt]);
+    let client = server.client(Key::Acme).await;
+    let thread_id = thread(&client, small()).await;
+    let texts = [
+        "The first sails were mended.",
+        "Two dozen sails were mended.",
+        "All sails were mended.",
+    ];
+    for (round, text) in texts.into_iter().enumerate() {
+        model.answers(Answering::Words(text.to_owned()));
+        let sails = mending(round * 12..(round + 1) * 12);
+        client.append(&thread_id, sails).await;
+        let made = summary(&client, &thread_id, |made| made.text == text).await;
+        let number = i64::try_from(round).unwrap() + 1;
+        assert_eq!((made.number, made.made_by.as_str()), (number, "large"));
+    }
+    let asked = model.asked();
+    assert!(asked.iter().all(|asked| asked.model == "large"));
+    for (round, previous) in ["", texts[0], texts[1]].into_iter().enumerate() {
+        let start = format!("After \"{previous}\" came ");
+        let after = asked.iter().filter(|asked| asked.user.starts_with(&start));
+        let [asked] = &after.collect::<Vec<_>>()[..] else {
+            panic!("asked once after {previous:?}")
+        };
+        // What the summary before stands for is not told again.
+        let newest = format!("sail number {}?", round * 12);
+        assert!(asked.user.contains(&newest), "{}", asked.user);
+        assert_eq!(asked.user.contains("sail number 0?"), round == 0);
+    }
+}
+
+async fn b10_an_answer_that_is_no_summary_changes_nothing() {
+    let (dir, model) = (DataDir::new(), LanguageModel::new());
+    let server = server(&dir, &model, &["worker.distil.model_attempts = 100"]);
+    let client = server.client(Key::Acme).await;
+    let refusal = "I'm sorry, but I can't help with that.";
+    for answer in [
+        Answering::Status(500),
+        Answering::Words(String::new()),
+        Answering::Words(refusal.to_owned()),
+    ] {
+        model.answers(answer.clone());
+        let thread_id = thread(&client, small()).await;
+        let said = client.append(&thread_id, mending(0..12)).await.messages;
+        eventually("it fails", SOON, async || {
+            let status = status(&client).await;
+            (status.waiting_thread_count, status.failing_thread_count) == (1, 1)
+        })
+        .await;
+        assert!(!status(&client).await.last_error.is_empty(), "{answer:?}");
+        assert_eq!(
+            list(&client, &thread_id, LedgerKind::Summary, "").await,
+            [(LedgerState::Raw, 0, 24)],
+            "{answer:?}"
+        );
+        let memory = working_memory(&client, &thread_id).await;
+        let in_full = memory.messages.iter().map(|one| &one.message_id);
+        assert!(
+            in_full.eq(said.iter().map(|one| &one.message_id)),
+            "{answer:?}: {memory:?}"
+        );
+        assert_eq!(memory.context, "", "{answer:?}");
+
+        // Nothing is in its way once there is an answer.
+        model.answers(Answering::Well);
+        let made = summary(&client, &thread_id, |_| true).await;
+        assert_eq!(made.made_by, "large", "{answer:?}");
+        let memory = working_memory(&client, &thread_id).await;
+        assert_eq!(memory.context, made.text);
+        assert!(memory.messages.len() < 24, "{answer:?}");
+        eventually("nothing fails any more", SOON, async || {
+            status(&client).await.failing_thread_count == 0
+        })
+        .await;
+    }
+    assert!(!dir.log().contains(refusal));
+}

@@ -1,0 +1,105 @@
+//! All of it without a language model.
+
+use memory_contract::proto::{ExtractionStrategy, GetModelUsageRequest, MemoryMode, MemoryPolicy};
+use recollect_tests::{
+    Refused as _, SOON, app, check_context, context_request, eventually_some, known_texts, records,
+    trials, turn,
+};
+use tonic::Code;
+
+use super::summaries::summary;
+use super::{known, mending, set_policy, small, status, thread, usage};
+use crate::ledger::observations;
+use crate::plain;
+
+trials![b10_everything_works_without_any_model];
+
+async fn b10_everything_works_without_any_model() {
+    let client = plain().await;
+    let app = app();
+    let observed = MemoryPolicy {
+        mode: MemoryMode::Observational.into(),
+        observer_tokens: Some(1_000),
+        extraction: ExtractionStrategy::Discrete.into(),
+        ..Default::default()
+    };
+    set_policy(&client, &app, observed).await;
+    let observed = client.thread(&app).await;
+    let said = turn("I live in Bergen.", "How nice.");
+    client.append(&observed, said).await;
+    client.append(&observed, mending(0..20)).await;
+    let working = MemoryPolicy {
+        mode: MemoryMode::Working.into(),
+        ..small()
+    };
+    let summarised = thread(&client, working).await;
+    client.append(&summarised, mending(0..12)).await;
+
+    // A summary, observations and a fact come about.
+    let told = summary(&client, &summarised, |_| true).await;
+    assert_eq!(told.made_by, "extractive");
+    assert!(told.text.contains("sail"), "{told:?}");
+    let seen = eventually_some("observations", SOON, async || {
+        let found = observations(&client, &observed, false).await.observations;
+        (!found.is_empty()).then_some(found)
+    })
+    .await;
+    assert!(
+        seen.iter().all(|one| one.made_by == "extractive"),
+        "{seen:?}"
+    );
+    let fact = known(&client, &app, "ada", "Bergen").await;
+    assert_eq!(fact.made_by, "extractive");
+
+    // Contexts have them.
+    let records_of = |context| -> Vec<String> {
+        let records = records(context).into_iter();
+        let text = |record: serde_json::Value| record["text"].as_str().unwrap().to_owned();
+        records.map(text).collect()
+    };
+    let request = context_request(&summarised, "And now?");
+    let context = client.context(request).await;
+    check_context(&context, 1_000_000);
+    assert_eq!(records_of(&context), [told.text.as_str()]);
+    let context = eventually_some("the fact is found", SOON, async || {
+        let request = context_request(&observed, "What is there to see in Bergen?");
+        let context = client.context(request).await;
+        known_texts(&context)
+            .contains(&fact.text)
+            .then_some(context)
+    })
+    .await;
+    check_context(&context, 1_000_000);
+    assert_eq!(records_of(&context)[0], seen[0].text);
+
+    // Nobody was asked, and nothing was paid.
+    let status = status(&client).await;
+    let models: Vec<_> = status
+        .models
+        .iter()
+        .map(|model| {
+            (
+                model.purpose.as_str(),
+                model.provider.as_str(),
+                model.model.as_str(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        models,
+        [
+            ("generation", "extractive", ""),
+            ("observation", "extractive", "")
+        ]
+    );
+    let used = usage(&client).await;
+    assert_eq!(
+        (used.usage.len(), used.daily_token_budget, used.tokens_today),
+        (0, 0, 0)
+    );
+    let request = GetModelUsageRequest { days: -1 };
+    let refused = client.admin().get_model_usage(request).await.refused();
+    refused
+        .is(Code::InvalidArgument, "INVALID_FIELD")
+        .names_field("days");
+}
