@@ -244,6 +244,14 @@ fn describe() {
         "Calls of language models, by outcome."
     );
     describe_counter!(
+        "recollect_model_answers_malformed_total",
+        "Answers to questions for facts that could not be read, even when asked again."
+    );
+    describe_gauge!(
+        "recollect_model_breaker_open",
+        "1: the model of this purpose is left alone after repeated failures, or tried again."
+    );
+    describe_counter!(
         "recollect_model_tokens_total",
         "Tokens of language models, by kind: input or output."
     );

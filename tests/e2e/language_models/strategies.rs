@@ -1,6 +1,6 @@
 //! What is taken out of messages, by strategy.
 
-use memory_contract::proto::{ExtractionStrategy, MemoryOrigin, Role};
+use memory_contract::proto::{DeleteMemoryRequest, ExtractionStrategy, MemoryOrigin, Role};
 use recollect_tests::{
     DataDir, Key, LanguageModel, SOON, app, eventually, eventually_some, memory_search,
     memory_texts, reply, trials, turn,
@@ -14,6 +14,7 @@ trials![
     r11_the_summary_strategy_keeps_one_summary_of_a_thread,
     r11_what_a_summary_loses_with_a_message_is_summed_up_anew_without_it,
     b06_the_summary_of_a_thread_follows_its_head,
+    b06_a_summary_that_somebody_has_deleted_does_not_hold_again,
     r11_what_nobody_has_looked_at_is_looked_at_when_its_branch_has_the_head,
     r11_preferences_and_instructions_reach_the_model,
     r11_facts_are_extracted_without_a_model,
@@ -203,12 +204,57 @@ async fn b06_the_summary_of_a_thread_follows_its_head() {
         set_head(&client, &thread_id, last).await;
         holds(said, other).await;
     }
+    // Not at the end of either, and then at one again, before anybody looks.
+    for message in [&start.messages[1], &red.messages[1]] {
+        set_head(&client, &thread_id, &message.message_id).await;
+    }
+    holds("red", "blue").await;
+    set_head(&client, &thread_id, &start.messages[1].message_id).await;
+    holds("To Bergen.", "The boat").await;
+    let last = &blue.messages.last().unwrap().message_id;
+    set_head(&client, &thread_id, last).await;
+    holds("The boat is blue.", "red").await;
     // What is said next goes on from there.
     client
         .append(&thread_id, turn("Its sails are white.", "Good."))
         .await;
     holds("Its sails are white.", "red").await;
     holds("The boat is blue.", "red").await;
+}
+
+async fn b06_a_summary_that_somebody_has_deleted_does_not_hold_again() {
+    let client = acme().await;
+    let app = app();
+    extract(&client, &app, ExtractionStrategy::Summary).await;
+    let thread_id = client.thread(&app).await;
+    let mut ids = Vec::new();
+    for text in ["My code is 4711.", "We sail in May.", "The boat is red."] {
+        if text == "The boat is red." {
+            // The summaries before it are ended by this, and told by none.
+            let all = client.all_memories(&app, "ada").await;
+            let valid = all.iter().find(|one| one.superseded_by.is_empty());
+            let request = DeleteMemoryRequest {
+                memory_id: valid.unwrap().memory_id.clone(),
+            };
+            client.memories().delete_memory(request).await.unwrap();
+        }
+        let appended = client.append(&thread_id, turn(text, "I see.")).await;
+        ids.push(appended.messages[1].message_id.clone());
+        known(&client, &app, "ada", text).await;
+    }
+    let anew = reply(&ids[1], Role::User, "The boat is blue.");
+    client.append(&thread_id, vec![anew]).await;
+    known(&client, &app, "ada", "The boat is blue.").await;
+    let all = client.all_memories(&app, "ada").await;
+    let valid: Vec<&str> = all
+        .iter()
+        .filter(|one| one.valid_until.is_none())
+        .map(|one| one.text.as_str())
+        .collect();
+    assert_eq!(valid.len(), 1, "{all:?}");
+    for gone in ["4711", "We sail", "red"] {
+        assert!(!valid[0].contains(gone), "{valid:?}");
+    }
 }
 
 async fn r11_what_nobody_has_looked_at_is_looked_at_when_its_branch_has_the_head() {
