@@ -720,7 +720,7 @@ impl<'a> Model<'a> {
                 let append = "SELECT status FROM recollect.append(
                     'a', 'x', $1, ARRAY[$2]::uuid[], NULL, ARRAY['user'], ARRAY[''],
                     ARRAY['[{\"text\": \"said\"}]']::json[], ARRAY['{}']::jsonb[], ARRAY[10],
-                    ARRAY['said'], ARRAY[NULL]::timestamptz[], NULL, NULL, false, NULL)";
+                    ARRAY['said'], ARRAY[NULL]::timestamptz[], NULL, NULL, false, NULL, false)";
                 let id = MessageId::new().uuid();
                 transaction.query_one(append, &[&thread, &id]).await
             }
