@@ -236,6 +236,12 @@ BEGIN
     PERFORM recollect.lock_memories(p_tenant, t.app_id, t.user_id)
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread;
+    v_imported := p_message IS NOT NULL AND EXISTS (
+        SELECT FROM recollect.memories m
+        JOIN recollect.memory_sources s ON s.tenant_id = p_tenant AND s.memory_id = m.memory_id
+        JOIN recollect.messages x ON x.tenant_id = p_tenant AND x.message_id = s.message_id AND x.imported
+        WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.strategy = 'summary'
+            AND s.thread_id = p_thread);
     WITH gone AS (
         DELETE FROM recollect.memory_sources s
         WHERE s.tenant_id = p_tenant AND s.thread_id = p_thread
@@ -270,12 +276,6 @@ BEGIN
             LEFT JOIN recollect.app_policies p ON p.tenant_id = p_tenant AND p.app_id = t.app_id
             WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
                 AND COALESCE(t.policy ->> 'extraction', p.policy ->> 'extraction') = 'summary');
-    v_imported := EXISTS (
-        SELECT FROM recollect.memories m
-        JOIN recollect.memory_sources s ON s.tenant_id = p_tenant AND s.memory_id = m.memory_id
-        JOIN recollect.messages x ON x.tenant_id = p_tenant AND x.message_id = s.message_id AND x.imported
-        WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_memories) AND m.strategy = 'summary'
-            AND s.thread_id = p_thread);
     PERFORM recollect.erase_memories(p_tenant, v_memories);
     PERFORM recollect.note(p_tenant, 'forget_memories', p_thread, '', cardinality(v_memories));
     -- What is left is summed up anew, from the first message on.
@@ -948,7 +948,7 @@ END;
 $$;
 
 -- Whether a memory was made of messages that are not on the path to the one with
--- this seq.
+-- this seq, or to the head if that goes on from there.
 CREATE FUNCTION recollect.is_astray(p_tenant text, p_thread uuid, p_memory uuid, p_to bigint)
 RETURNS boolean
 LANGUAGE plpgsql STABLE AS $$
@@ -957,9 +957,19 @@ DECLARE
     v_depths integer[];
 BEGIN
     SELECT array_agg(way.branch), array_agg(way.depth) INTO v_branches, v_depths
-    FROM recollect.messages m
-    CROSS JOIN LATERAL recollect.path(p_tenant, p_thread, m.branch, m.depth) way
-    WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.seq = p_to;
+    FROM recollect.threads t
+    CROSS JOIN LATERAL recollect.path(p_tenant, p_thread, t.head_branch, t.head_depth) way
+    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread;
+    IF NOT EXISTS (
+        SELECT FROM recollect.messages m
+        JOIN unnest(v_branches, v_depths) AS way (branch, depth) ON way.branch = m.branch AND way.depth >= m.depth
+        WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.seq = p_to)
+    THEN
+        SELECT array_agg(way.branch), array_agg(way.depth) INTO v_branches, v_depths
+        FROM recollect.messages m
+        CROSS JOIN LATERAL recollect.path(p_tenant, p_thread, m.branch, m.depth) way
+        WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.seq = p_to;
+    END IF;
     RETURN COALESCE((
         SELECT reach.astray
         FROM recollect.reach_of_memory(p_tenant, p_thread, p_memory, v_branches, v_depths) AS reach), false);
@@ -986,11 +996,10 @@ DECLARE
     v_imported boolean;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
-    SELECT t.app_id, t.user_id, t.head_branch, t.head_depth INTO v_thread
+    SELECT t.app_id, t.user_id, t.head_id, t.head_branch, t.head_depth INTO v_thread
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
-        AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
-    FOR NO KEY UPDATE;
+        AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp());
     IF NOT FOUND THEN
         RETURN false;
     END IF;
@@ -1002,7 +1011,15 @@ BEGIN
         CROSS JOIN LATERAL recollect.reach_of_memory(p_tenant, p_thread, m.memory_id, v_branches, v_depths) AS reach
         WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.strategy = 'summary'
             AND m.valid_until IS NULL AND NOT m.pinned AND reach.astray);
+    -- Nobody has waited so far, and mostly there is nothing to do.
     IF v_astray = '{}' THEN
+        RETURN false;
+    END IF;
+    PERFORM FROM recollect.threads t
+    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread AND t.head_id = v_thread.head_id
+    FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        -- It has moved again, and another look is wanted.
         RETURN false;
     END IF;
     PERFORM recollect.lock_memories(p_tenant, v_thread.app_id, v_thread.user_id);
@@ -1017,17 +1034,19 @@ BEGIN
             AND m.thread_id = p_thread AND m.strategy = 'summary' AND NOT m.pinned
     )
     SELECT array_agg(chain.memory_id) INTO v_chain FROM chain;
+    -- One that holds already, or else one of those.
     SELECT m.memory_id, reach.covered INTO v_back, v_covered
     FROM recollect.memories m
     CROSS JOIN LATERAL recollect.reach_of_memory(p_tenant, p_thread, m.memory_id, v_branches, v_depths) AS reach
-    WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_chain) AND NOT reach.astray
-        -- What it says may hold by another memory now.
-        AND NOT EXISTS (
+    WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.strategy = 'summary' AND NOT m.pinned
+        AND NOT reach.astray
+        AND (m.valid_until IS NULL OR m.memory_id = ANY (v_chain) AND NOT EXISTS (
+            -- What it says may hold by another memory now.
             SELECT FROM recollect.memories o
             WHERE o.tenant_id = p_tenant AND o.app_id = m.app_id AND o.user_id = m.user_id
                 AND (o.content_hash = m.content_hash OR m.record_id <> '' AND o.record_id = m.record_id)
-                AND o.valid_until IS NULL AND NOT o.memory_id = ANY (v_astray))
-    ORDER BY m.ordinal DESC
+                AND o.valid_until IS NULL AND NOT o.memory_id = ANY (v_astray)))
+    ORDER BY m.valid_until IS NULL DESC, m.ordinal DESC
     LIMIT 1;
     SELECT COALESCE(v_covered, min(x.depth) - 1), bool_or(x.imported) INTO v_covered, v_imported
     FROM recollect.memory_sources s
@@ -1037,7 +1056,7 @@ BEGIN
     PERFORM recollect.end_memories(p_tenant, v_thread.app_id, v_thread.user_id, v_astray, v_back, false);
     UPDATE recollect.memories m
     SET valid_until = NULL, superseded_by = NULL, version = version + 1, updated_at = clock_timestamp()
-    WHERE m.tenant_id = p_tenant AND m.memory_id = v_back;
+    WHERE m.tenant_id = p_tenant AND m.memory_id = v_back AND m.valid_until IS NOT NULL;
     PERFORM recollect.queue_memory(p_tenant, v_thread.app_id, v_thread.user_id, u.id, 'upsert')
     FROM unnest(v_astray || v_back) AS u (id)
     WHERE u.id IS NOT NULL;
@@ -1085,6 +1104,7 @@ DECLARE
     v_scope text;
     v_fact jsonb;
     v_sources text[];
+    v_first text;
     v_ended uuid[];
     v_put record;
 BEGIN
@@ -1130,6 +1150,22 @@ BEGIN
         IF v_sources = '{}' THEN
             dropped := dropped + 1;
             CONTINUE;
+        END IF;
+        IF p_strategy = 'summary' THEN
+            -- The first message that is in it stays known: the last sources are kept.
+            SELECT m.message_id::text INTO v_first
+            FROM (
+                SELECT u.id::uuid AS id FROM unnest(v_sources) AS u (id)
+                UNION ALL
+                SELECT s.message_id
+                FROM jsonb_to_recordset(p_built_on) AS told (id uuid)
+                JOIN recollect.memory_sources s
+                    ON s.tenant_id = p_tenant AND s.memory_id = told.id AND s.thread_id = p_thread
+            ) AS source
+            JOIN recollect.messages m ON m.tenant_id = p_tenant AND m.message_id = source.id
+            ORDER BY m.depth, m.seq
+            LIMIT 1;
+            v_sources := array_remove(v_sources, v_first) || v_first;
         END IF;
         SELECT * INTO v_put
         FROM recollect.put_memory(

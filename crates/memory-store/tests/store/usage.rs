@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use memory_contract::{ExtractionStrategy, Parent, Role};
-use memory_store::{Extraction, ModelTokens, StoreError, Unextracted};
+use memory_contract::{ExtractionStrategy, MemoryId, MessageId, Parent, Role};
+use memory_store::{Extraction, Fact, ModelTokens, StoreError, Unextracted};
 use uuid::Uuid;
 
 use crate::world::{World, after, tenant};
@@ -250,4 +250,73 @@ async fn a_new_policy_of_an_app_has_its_threads_looked_at_again() {
     set().await;
     both().await;
     assert_eq!(waiting().await.1, [thread]);
+}
+
+#[tokio::test]
+async fn a_summary_of_many_messages_is_made_anew_from_where_it_began() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    let mut said = Vec::new();
+    for number in 0..40 {
+        said.push(
+            world
+                .say(thread, Role::User, &format!("Step {number}."))
+                .await,
+        );
+    }
+    let sum_up =
+        async |text: &str, to_seq, sources: &[MessageId], built_on: Vec<(MemoryId, String)>| {
+            let fact = Fact {
+                text: text.to_owned(),
+                sources: sources.to_vec(),
+                supersedes: built_on.iter().map(|(id, _)| *id).collect(),
+                ..Fact::default()
+            };
+            let extraction = Extraction {
+                thread,
+                generation: world.left(thread).await.generation,
+                to_seq,
+                facts: vec![fact],
+                made_by: "extractive".to_owned(),
+                strategy: ExtractionStrategy::Summary,
+                built_on,
+            };
+            let stored = world.store.store_extracted(&world.tenant, &extraction);
+            stored.await
+        };
+    let turn = async || {
+        let turned = world.store.turn_summary(&world.tenant, thread);
+        turned.await.unwrap()
+    };
+    let summaries = async || {
+        let found = world.store.summary_memories(&world.tenant, thread);
+        found.await.unwrap()
+    };
+    sum_up("All of it", 40, &said, Vec::new()).await.unwrap();
+    assert!(!turn().await);
+    let told = summaries().await;
+    // Another end: what was summed up before it is to be summed up again.
+    let other = after(Parent::Message(said[37]), Role::User, "Step 38 anew.");
+    world.append(thread, vec![other]).await.unwrap();
+    assert!(turn().await);
+    assert!(!turn().await);
+    assert_eq!(summaries().await, []);
+    let left = world.left(thread).await;
+    assert_eq!((left.after_depth, left.head_depth), (0, 39));
+    // Nothing that goes on from the old one can be stored.
+    let late = sum_up("And on", 41, &said[..5], told).await;
+    assert!(matches!(late, Err(StoreError::ExtractionMoved)), "{late:?}");
+    sum_up("The beginning", 20, &said[..20], Vec::new())
+        .await
+        .unwrap();
+    let told = summaries().await;
+    assert_eq!(told[0].1, "The beginning");
+    sum_up("The rest", 41, &said[20..38], told).await.unwrap();
+    // On the way that both have in common neither is wrong; the first one is right.
+    let head = world.store.set_head(&world.tenant, thread, said[24], None);
+    head.await.unwrap();
+    assert!(turn().await);
+    assert_eq!(summaries().await[0].1, "The beginning");
+    let left = world.left(thread).await;
+    assert_eq!((left.after_depth, left.head_depth), (20, 25));
 }

@@ -33,6 +33,10 @@ pub(super) fn produce(job: &Job, units: &mpsc::Sender<Placed<Unit>>) -> Result<(
     let send_batch = |batch: Option<Batch>| {
         batch.is_none_or(|batch| send(batch.place.clone(), Unit::Batch(batch)))
     };
+    let send_heads = |heads: Heads| {
+        let mut heads = heads.end().into_iter();
+        heads.all(|head| send(head.session.session_key.clone(), Unit::Head(head)))
+    };
     let result = read(
         &job.file,
         job.format,
@@ -59,8 +63,11 @@ pub(super) fn produce(job: &Job, units: &mpsc::Sender<Placed<Unit>>) -> Result<(
                 Ok(Record::Plan(plan)) => Unit::Plan(plan),
                 Ok(Record::Iteration(iteration)) => Unit::Iteration(iteration),
                 Ok(Record::Memory(memory)) => {
-                    // Its sources have to be there before it.
-                    return send_batch(batcher.take()) && send(place, Unit::Memory(memory));
+                    // Its sources have to be there before it, and heads in place: a
+                    // thread's summary is of the path to its head.
+                    return send_batch(batcher.take())
+                        && send_heads(std::mem::take(&mut heads))
+                        && send(place, Unit::Memory(memory));
                 }
                 Ok(Record::ThreadEnd(thread)) => Unit::ThreadEnd(thread),
                 Ok(Record::UnreadableNode(node)) => Unit::Problem(format!(
@@ -82,9 +89,6 @@ pub(super) fn produce(job: &Job, units: &mpsc::Sender<Placed<Unit>>) -> Result<(
         },
     );
     send_batch(batcher.take());
-    heads
-        .end()
-        .into_iter()
-        .all(|head| send(head.session.session_key.clone(), Unit::Head(head)));
+    send_heads(heads);
     result
 }
