@@ -13,7 +13,7 @@ use metrics::counter;
 use time::Time;
 
 use super::{Due, Failure, Look};
-use known::Known;
+use known::{Known, told_id};
 
 /// What one question to a model may hold.
 const PIECE_TOKENS: i64 = 8_000;
@@ -149,12 +149,12 @@ async fn piece(
         max_bytes: PIECE_BYTES,
     };
     let stretch = look.with.store.read_stretch(look.tenant, &query).await?;
-    let piece = cut(stretch.messages, stretch.more, is_quiet);
-    Ok(piece.map(|mut piece| {
-        let imported = |message: &Message| stretch.imported.contains(&message.id);
-        piece.messages.retain(|message| !imported(message));
-        piece
-    }))
+    let mut piece = cut(stretch.messages, stretch.more, is_quiet);
+    if let Some(piece) = &mut piece {
+        let imported = stretch.imported;
+        piece.messages.retain(|one| !imported.contains(&one.id));
+    }
+    Ok(piece)
 }
 
 /// Messages to look at, and the seq up to which they were looked at then.
@@ -320,9 +320,6 @@ fn stored(fact: Fact) -> memory_store::Fact {
         evidence,
         supersedes,
     } = fact;
-    let ids = supersedes
-        .iter()
-        .filter_map(|id| id.parse::<uuid::Uuid>().ok());
     memory_store::Fact {
         text,
         kind: match kind {
@@ -333,7 +330,7 @@ fn stored(fact: Fact) -> memory_store::Fact {
         entities,
         event: event_date.map(|day| day.with_time(Time::MIDNIGHT).assume_utc()),
         sources: evidence,
-        supersedes: ids.map(Into::into).collect(),
+        supersedes: supersedes.iter().filter_map(|id| told_id(id)).collect(),
     }
 }
 

@@ -31,9 +31,10 @@ pub(super) async fn step(look: &Look<'_>, mut state: DistilState) -> Result<Due,
     if policy.summarize == Some(false) {
         return Ok(Due::NEVER);
     }
+    let window = Window::of(look, policy).await?;
     let (mut stale, mut pieces) = (0, 0);
     loop {
-        let limits = Limits::now(look, policy, &state).await?;
+        let limits = window.limits(look, &state).await?;
         let missing = limits.missing(&state);
         if missing > 0 {
             let missing = (missing / limits.density).max(1);
@@ -60,6 +61,52 @@ pub(super) async fn step(look: &Look<'_>, mut state: DistilState) -> Result<Due,
     }
 }
 
+/// The window of the model that a call has named last, or of the policy.
+struct Window {
+    /// The limits, if the model counts as the stored counts do.
+    limits: Limits,
+    /// Who counts.
+    tokenizer: Tokenizer,
+}
+
+impl Window {
+    async fn of(look: &Look<'_>, policy: &MemoryPolicy) -> Result<Self, Failure> {
+        let store = &look.with.store;
+        let (model, window) = store.working_model(look.tenant, look.thread.id).await?;
+        let window = window
+            .and_then(|window| u32::try_from(window).ok())
+            .or(policy.context_window);
+        let (tokenizer, _) = Tokenizer::for_model(&model);
+        Ok(Self {
+            limits: Limits::of(window.unwrap_or_default(), policy),
+            tokenizer,
+        })
+    }
+
+    /// The limits in stored tokens, for what is in the working memory now.
+    async fn limits(&self, look: &Look<'_>, state: &DistilState) -> Result<Limits, Failure> {
+        let Self { limits, tokenizer } = *self;
+        if tokenizer == Tokenizer::O200kBase {
+            return Ok(limits);
+        }
+        let dense = Limits {
+            limit: limits.limit / DENSEST,
+            ..limits
+        };
+        // However it counts, it is not full yet.
+        if dense.missing(state) > 0 {
+            return Ok(dense);
+        }
+        let (messages, bytes) = working_memory::MOST;
+        let store = &look.with.store;
+        let memory = store.peek_working_memory(look.tenant, look.thread.id, messages, bytes);
+        let mut memory = memory.await?;
+        let stored = Size::stored(&memory).total();
+        let counted = size_in(tokenizer, &mut memory).await?.total();
+        Ok(limits.counted_otherwise(stored, counted))
+    }
+}
+
 /// How large the working memory may be, in stored tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Limits {
@@ -72,41 +119,6 @@ struct Limits {
 }
 
 impl Limits {
-    /// Those of the window of the model that a call has named last, or of the
-    /// policy.
-    async fn now(
-        look: &Look<'_>,
-        policy: &MemoryPolicy,
-        state: &DistilState,
-    ) -> Result<Self, Failure> {
-        let Look { tenant, thread, .. } = *look;
-        let store = &look.with.store;
-        let (model, window) = store.working_model(tenant, thread.id).await?;
-        let window = window
-            .and_then(|window| u32::try_from(window).ok())
-            .or(policy.context_window);
-        let limits = Self::of(window.unwrap_or_default(), policy);
-        let (tokenizer, _) = Tokenizer::for_model(&model);
-        if tokenizer == Tokenizer::O200kBase {
-            return Ok(limits);
-        }
-        let dense = Self {
-            limit: limits.limit / DENSEST,
-            density: 1,
-            ..limits
-        };
-        // However it counts, it is not full yet.
-        if dense.missing(state) > 0 {
-            return Ok(dense);
-        }
-        let (messages, bytes) = working_memory::MOST;
-        let memory = store.peek_working_memory(tenant, thread.id, messages, bytes);
-        let mut memory = memory.await?;
-        let stored = Size::stored(&memory).total();
-        let counted = size_in(tokenizer, &mut memory).await?.total();
-        Ok(limits.counted_otherwise(stored, counted))
-    }
-
     /// The limits of a policy, which has a value for each, in a window.
     fn of(window: u32, policy: &MemoryPolicy) -> Self {
         let share = f64::from(policy.summarization_threshold.unwrap_or_default());

@@ -2,8 +2,8 @@
 //!
 //! Each commit names the generation of its kind that its text was made of. Another
 //! one now means that something of the kind was derived, or something erased, since:
-//! the text is stale, and nothing is stored. So no message is covered twice, and nothing that was erased
-//! comes back.
+//! the text is stale, and nothing is stored. So no message is covered twice, and
+//! nothing that was erased comes back.
 
 use memory_contract::{TenantId, ThreadId};
 

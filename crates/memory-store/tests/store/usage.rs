@@ -256,14 +256,7 @@ async fn a_new_policy_of_an_app_has_its_threads_looked_at_again() {
 async fn a_summary_of_many_messages_is_made_anew_from_where_it_began() {
     let world = World::new().await;
     let thread = world.thread().await.id;
-    let mut said = Vec::new();
-    for number in 0..40 {
-        said.push(
-            world
-                .say(thread, Role::User, &format!("Step {number}."))
-                .await,
-        );
-    }
+    let said = world.say_each(thread, 40, "Step").await;
     let sum_up =
         async |text: &str, to_seq, sources: &[MessageId], built_on: Vec<(MemoryId, String)>| {
             let fact = Fact {

@@ -84,6 +84,16 @@ impl World {
             .messages[0]
             .id
     }
+
+    /// Lets the user say a word and a number, so many times, one after the other.
+    pub async fn say_each(&self, thread: ThreadId, count: usize, word: &str) -> Vec<MessageId> {
+        let mut said = Vec::with_capacity(count);
+        for number in 0..count {
+            let text = format!("{word} {number}.");
+            said.push(self.say(thread, Role::User, &text).await);
+        }
+        said
+    }
 }
 
 pub async fn connect(url: &str) -> Client {

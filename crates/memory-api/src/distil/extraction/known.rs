@@ -73,7 +73,7 @@ impl Known {
     /// The memories that a distiller was told.
     pub(super) fn into_told(self) -> Vec<(MemoryId, String)> {
         let told = self.told.into_iter();
-        let memory = |known: KnownFact| Some((known.id.parse::<Uuid>().ok()?.into(), known.text));
+        let memory = |known: KnownFact| Some((told_id(&known.id)?, known.text));
         told.filter_map(memory).collect()
     }
 
@@ -198,6 +198,11 @@ fn told(id: MemoryId, text: String) -> KnownFact {
         id: id.to_string(),
         text,
     }
+}
+
+/// The memory that a distiller was told of by this id.
+pub(super) fn told_id(id: &str) -> Option<MemoryId> {
+    Some(id.parse::<Uuid>().ok()?.into())
 }
 
 /// What users said, the newest first, as far as a query goes.

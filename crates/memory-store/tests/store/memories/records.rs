@@ -46,14 +46,7 @@ async fn a_new_text_of_a_record_is_proved_by_its_own_sources_and_holds_from_then
 async fn a_memory_keeps_the_32_sources_that_were_named_last() {
     let world = World::new().await;
     let thread = world.thread().await.id;
-    let mut said = Vec::new();
-    for number in 0..40 {
-        said.push(
-            world
-                .say(thread, Role::User, &format!("Tea {number}."))
-                .await,
-        );
-    }
+    let said = world.say_each(thread, 40, "Tea").await;
     let mut last = None;
     for sources in said.chunks(8) {
         last = Some(put(&world, proved("drink", "Likes tea", sources)).await);
