@@ -83,8 +83,8 @@ fmt: ## Format the Rust code
 	cargo fmt --all
 
 .PHONY: bench
-bench: ## Measure load, and recall quality on DATA, with optimised builds
-	@echo "Measuring: set-up, an optimised build (about 11 minutes the first time on 2 cores), then two runs."
+bench: ## Measure load, and recall quality on DATA, with optimized builds
+	@echo "Measuring: set-up, an optimized build (about 11 minutes the first time on 2 cores), then two runs."
 	@scripts/setup model
 	@scripts/setup postgres
 	cargo build --release -p memory-api -p memory-bench

@@ -11,10 +11,10 @@ the folder given:
 
 Both graphs take input_ids, attention_mask and token_type_ids (int64, [batch,
 sequence]) and end at last_hidden_state ([batch, sequence, 384]); the caller
-pools (mean over the attention mask) and normalises (L2).
+pools (mean over the attention mask) and normalizes (L2).
 
-The int8 model is quantised *statically*: the size of every activation step is
-fixed here, from calibration.txt. The usual dynamic quantisation looks at the
+The int8 model is quantized *statically*: the size of every activation step is
+fixed here, from calibration.txt. The usual dynamic quantization looks at the
 batch at hand, so that a text's vector depends on what happens to be embedded
 beside it. Ours does not: the same text gives the same vector, alone or in any
 batch. To keep the outliers of single channels from eating the resolution, each
@@ -305,7 +305,7 @@ class Int8Graph(FusedGraph):
         zero = np.uint8(np.clip(round(-low / step), 0, 255))
 
         # One step for each output column of the weights, as signed bytes. Two
-        # neighbours may not exceed 128 together: processors without VNNI add
+        # neighbors may not exceed 128 together: processors without VNNI add
         # two products in 16 bits, and 255 * 128 is the most that fits there.
         weight = weight * smooth[:, None]
         magnitude = np.abs(weight)

@@ -345,7 +345,7 @@ async fn every_method_refuses_a_wrong_value() {
 
 async fn an_unknown_method_is_unimplemented() {
     let client = plain().await;
-    let mut grpc = tonic::client::Grpc::new(client.authorised());
+    let mut grpc = tonic::client::Grpc::new(client.authorized());
     grpc.ready().await.unwrap();
     // Any codec will do where nothing is decoded.
     let codec = tonic_prost::ProstCodec::<(), ()>::default();

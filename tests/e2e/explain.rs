@@ -51,7 +51,7 @@ async fn t16_the_budget_covers_everything_that_is_returned() {
             whole.messages.len(),
             "at {max_tokens}"
         );
-        // The window comes first, then the matches, then the neighbours.
+        // The window comes first, then the matches, then the neighbors.
         let (recent, matches) = (
             of(&cut, RecallReason::Recent),
             of(&cut, RecallReason::Match),
@@ -99,8 +99,8 @@ async fn b07_each_message_says_why_it_is_there() {
         assert_eq!(is_match, message.rank > 0, "{message:?}");
         assert!((0.0..=1.0).contains(&message.score), "{message:?}");
         assert_eq!(
-            has_reason(message, RecallReason::Neighbour),
-            !message.neighbour_of.is_empty(),
+            has_reason(message, RecallReason::Neighbor),
+            !message.neighbor_of.is_empty(),
             "{message:?}"
         );
         if is_match {
@@ -108,13 +108,10 @@ async fn b07_each_message_says_why_it_is_there() {
         }
     }
     let matched: HashSet<String> = ids(best.iter().copied()).into_iter().collect();
-    let neighbours = of(&recalled, RecallReason::Neighbour);
-    assert!(!neighbours.is_empty());
-    for anchor in neighbours.iter().flat_map(|message| &message.neighbour_of) {
-        assert!(
-            matched.contains(anchor),
-            "a neighbour stands beside a match"
-        );
+    let neighbors = of(&recalled, RecallReason::Neighbor);
+    assert!(!neighbors.is_empty());
+    for anchor in neighbors.iter().flat_map(|message| &message.neighbor_of) {
+        assert!(matched.contains(anchor), "a neighbor stands beside a match");
     }
 }
 
@@ -191,8 +188,8 @@ async fn min_score_drops_weak_matches() {
             min_score,
             top_k: Some(100),
             recent_window: Some(0),
-            neighbours_before: Some(0),
-            neighbours_after: Some(0),
+            neighbors_before: Some(0),
+            neighbors_after: Some(0),
             ..recall_request(&thread_id, "Which dog did we adopt?", &revision)
         };
         client.recall(request).await.messages

@@ -387,8 +387,8 @@ async fn recall_follows_the_chosen_head() {
             recent_window: Some(0),
             // The answers below a match have its words too.
             top_k: Some(1),
-            neighbours_before: Some(20),
-            neighbours_after: Some(20),
+            neighbors_before: Some(20),
+            neighbors_after: Some(20),
             all_branches,
             ..recall_request(&thread_id, query, &last.revision)
         };

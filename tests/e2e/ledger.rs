@@ -43,7 +43,7 @@ pub(crate) async fn verify(client: &Client, thread_id: &str) -> VerifyThreadResp
     verified
 }
 
-/// Raw, summarised, observed, erased.
+/// Raw, summarized, observed, erased.
 pub(crate) fn counts(verified: &VerifyThreadResponse, kind: LedgerKind, branch: i32) -> [i64; 4] {
     let of = |one: &&LedgerCount| one.kind() == kind && one.branch == branch;
     let one = verified.counts.iter().find(of).unwrap();
@@ -194,7 +194,7 @@ async fn b05_every_message_is_in_one_state_also_after_an_erasure() {
     assert!(
         shown
             .stdout
-            .contains("4 messages summarised, 4 messages in full"),
+            .contains("4 messages summarized, 4 messages in full"),
         "{shown:?}"
     );
 

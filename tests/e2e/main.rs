@@ -18,7 +18,7 @@ mod crash;
 mod degraded;
 mod derived;
 mod diary;
-mod distil;
+mod distill;
 mod distilled;
 mod embedded;
 mod ephemeral;
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
         // Those that start servers of their own take longest, so they come first.
         crash::trials(),
         degraded::trials(),
-        distil::trials(),
+        distill::trials(),
         embedded::trials(),
         ephemeral::trials(),
         external::trials(),

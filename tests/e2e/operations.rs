@@ -39,7 +39,7 @@ async fn reflection_v1_lists_and_describes_all_services() {
 
     let client = acme().await;
     let mut reflection =
-        v1::server_reflection_client::ServerReflectionClient::new(client.authorised());
+        v1::server_reflection_client::ServerReflectionClient::new(client.authorized());
     let ask = |request| v1::ServerReflectionRequest {
         host: String::new(),
         message_request: Some(request),
@@ -83,7 +83,7 @@ async fn reflection_v1alpha_lists_all_services() {
 
     let client = acme().await;
     let mut reflection =
-        v1alpha::server_reflection_client::ServerReflectionClient::new(client.authorised());
+        v1alpha::server_reflection_client::ServerReflectionClient::new(client.authorized());
     let request = v1alpha::ServerReflectionRequest {
         host: String::new(),
         message_request: Some(MessageRequest::ListServices(String::new())),
@@ -166,9 +166,9 @@ async fn metrics_have_the_promised_series() {
     // The outbox, the embedder, the pool.
     line(&["recollect_outbox_depth"]);
     line(&["recollect_outbox_lag_seconds"]);
-    line(&["recollect_distil_waiting"]);
-    line(&["recollect_distil_lag_seconds"]);
-    line(&["recollect_distil_failing"]);
+    line(&["recollect_distill_waiting"]);
+    line(&["recollect_distill_lag_seconds"]);
+    line(&["recollect_distill_failing"]);
     line(&["recollect_embed_batch_size"]);
     line(&["recollect_embed_seconds"]);
     line(&["recollect_pool_open"]);

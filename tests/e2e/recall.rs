@@ -1,4 +1,4 @@
-//! Recall: the window, the matches, their neighbours, the budget, the reasons.
+//! Recall: the window, the matches, their neighbors, the budget, the reasons.
 
 use std::collections::HashSet;
 
@@ -22,7 +22,7 @@ trials![
     t06_messages_of_the_same_content_come_once,
     t07_recall_spans_the_sessions_of_a_user,
     n10_each_match_comes_with_two_messages_before_and_one_after,
-    n10_the_numbers_of_matches_and_neighbours_can_be_set,
+    n10_the_numbers_of_matches_and_neighbors_can_be_set,
     t13_without_memory_nothing_is_returned,
     abandoned_branches_are_recalled_only_on_request,
     files_are_recalled_by_their_captions,
@@ -182,8 +182,8 @@ async fn t06_messages_of_the_same_content_come_once() {
     }
     let stored = diary::store(&client, &thread_id).await;
     let mut request = recall_request(&thread_id, "gate code", &stored.revision);
-    request.neighbours_before = Some(0);
-    request.neighbours_after = Some(0);
+    request.neighbors_before = Some(0);
+    request.neighbors_after = Some(0);
     request.explain = true;
     let recalled = client.recall(request).await;
     let texts = texts(&recalled.messages);
@@ -288,8 +288,8 @@ async fn around(request: RecallRequest, client: &Client) -> Vec<i64> {
         ["I prefer aisle seats when I fly."]
     );
     let id = &matches[0].message.as_ref().unwrap().message_id;
-    for message in of(&recalled, RecallReason::Neighbour) {
-        assert_eq!(&message.neighbour_of, std::slice::from_ref(id));
+    for message in of(&recalled, RecallReason::Neighbor) {
+        assert_eq!(&message.neighbor_of, std::slice::from_ref(id));
         assert_eq!(message.rank, 0);
     }
     seqs(&recalled)
@@ -301,7 +301,7 @@ async fn n10_each_match_comes_with_two_messages_before_and_one_after() {
     assert_eq!(around(request, &client).await, [9, 10, 11, 12]);
 }
 
-async fn n10_the_numbers_of_matches_and_neighbours_can_be_set() {
+async fn n10_the_numbers_of_matches_and_neighbors_can_be_set() {
     let (client, thread_id, revision) = with_talk().await;
     let query = "I prefer aisle seats when I fly";
     for (before, after, expected) in [
@@ -311,8 +311,8 @@ async fn n10_the_numbers_of_matches_and_neighbours_can_be_set() {
         (20, 20, (1..=31).collect()),
     ] {
         let request = RecallRequest {
-            neighbours_before: Some(before),
-            neighbours_after: Some(after),
+            neighbors_before: Some(before),
+            neighbors_after: Some(after),
             ..recall_request(&thread_id, query, &revision)
         };
         assert_eq!(around(request, &client).await, expected);
@@ -361,8 +361,8 @@ async fn abandoned_branches_are_recalled_only_on_request() {
     let read = async |all_branches| {
         let request = RecallRequest {
             all_branches,
-            neighbours_before: Some(0),
-            neighbours_after: Some(0),
+            neighbors_before: Some(0),
+            neighbors_after: Some(0),
             ..recall_request(
                 &thread_id,
                 "Kilimanjaro Aconcagua mountain",
@@ -397,8 +397,8 @@ async fn files_are_recalled_by_their_captions() {
     let stored = diary::store(&client, &thread_id).await;
     let request = RecallRequest {
         top_k: Some(1),
-        neighbours_before: Some(0),
-        neighbours_after: Some(0),
+        neighbors_before: Some(0),
+        neighbors_after: Some(0),
         recent_window: Some(0),
         ..recall_request(&thread_id, "the photo of the lighthouse", &stored.revision)
     };

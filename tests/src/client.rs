@@ -104,7 +104,7 @@ impl Interceptor for Bearer {
     }
 }
 
-type Authorised = InterceptedService<Channel, Bearer>;
+type Authorized = InterceptedService<Channel, Bearer>;
 
 /// A caller of the service. The short methods panic where the service answers
 /// with an error; to look at errors, call through `threads()` and its like.
@@ -139,83 +139,83 @@ impl Client {
     }
 
     /// The connection with the key.
-    pub fn authorised(&self) -> Authorised {
+    pub fn authorized(&self) -> Authorized {
         InterceptedService::new(self.channel.clone(), self.bearer.clone())
     }
 
     /// ThreadService.
-    pub fn threads(&self) -> ThreadServiceClient<Authorised> {
-        ThreadServiceClient::new(self.authorised())
+    pub fn threads(&self) -> ThreadServiceClient<Authorized> {
+        ThreadServiceClient::new(self.authorized())
     }
 
     /// MessageService.
-    pub fn messages(&self) -> MessageServiceClient<Authorised> {
-        MessageServiceClient::new(self.authorised())
+    pub fn messages(&self) -> MessageServiceClient<Authorized> {
+        MessageServiceClient::new(self.authorized())
     }
 
     /// FileService.
-    pub fn files(&self) -> FileServiceClient<Authorised> {
-        FileServiceClient::new(self.authorised())
+    pub fn files(&self) -> FileServiceClient<Authorized> {
+        FileServiceClient::new(self.authorized())
     }
 
     /// RecallService.
-    pub fn recalls(&self) -> RecallServiceClient<Authorised> {
-        RecallServiceClient::new(self.authorised())
+    pub fn recalls(&self) -> RecallServiceClient<Authorized> {
+        RecallServiceClient::new(self.authorized())
     }
 
     /// PolicyService.
-    pub fn policies(&self) -> PolicyServiceClient<Authorised> {
-        PolicyServiceClient::new(self.authorised())
+    pub fn policies(&self) -> PolicyServiceClient<Authorized> {
+        PolicyServiceClient::new(self.authorized())
     }
 
     /// ContextService.
-    pub fn contexts(&self) -> ContextServiceClient<Authorised> {
-        ContextServiceClient::new(self.authorised())
+    pub fn contexts(&self) -> ContextServiceClient<Authorized> {
+        ContextServiceClient::new(self.authorized())
     }
 
     /// ObservationService.
-    pub fn observations(&self) -> ObservationServiceClient<Authorised> {
-        ObservationServiceClient::new(self.authorised())
+    pub fn observations(&self) -> ObservationServiceClient<Authorized> {
+        ObservationServiceClient::new(self.authorized())
     }
 
     /// LedgerService.
-    pub fn ledgers(&self) -> LedgerServiceClient<Authorised> {
-        LedgerServiceClient::new(self.authorised())
+    pub fn ledgers(&self) -> LedgerServiceClient<Authorized> {
+        LedgerServiceClient::new(self.authorized())
     }
 
     /// MemoryService.
-    pub fn memories(&self) -> MemoryServiceClient<Authorised> {
-        MemoryServiceClient::new(self.authorised())
+    pub fn memories(&self) -> MemoryServiceClient<Authorized> {
+        MemoryServiceClient::new(self.authorized())
     }
 
     /// NodeMemoryService.
-    pub fn nodes(&self) -> NodeMemoryServiceClient<Authorised> {
-        NodeMemoryServiceClient::new(self.authorised())
+    pub fn nodes(&self) -> NodeMemoryServiceClient<Authorized> {
+        NodeMemoryServiceClient::new(self.authorized())
     }
 
     /// PlanService.
-    pub fn plans(&self) -> PlanServiceClient<Authorised> {
-        PlanServiceClient::new(self.authorised())
+    pub fn plans(&self) -> PlanServiceClient<Authorized> {
+        PlanServiceClient::new(self.authorized())
     }
 
     /// WorkingMemoryService.
-    pub fn working_memories(&self) -> WorkingMemoryServiceClient<Authorised> {
-        WorkingMemoryServiceClient::new(self.authorised())
+    pub fn working_memories(&self) -> WorkingMemoryServiceClient<Authorized> {
+        WorkingMemoryServiceClient::new(self.authorized())
     }
 
     /// AdminService.
-    pub fn admin(&self) -> AdminServiceClient<Authorised> {
-        AdminServiceClient::new(self.authorised())
+    pub fn admin(&self) -> AdminServiceClient<Authorized> {
+        AdminServiceClient::new(self.authorized())
     }
 
     /// KeyService.
-    pub fn keys(&self) -> KeyServiceClient<Authorised> {
-        KeyServiceClient::new(self.authorised())
+    pub fn keys(&self) -> KeyServiceClient<Authorized> {
+        KeyServiceClient::new(self.authorized())
     }
 
     /// SecretService.
-    pub fn secrets(&self) -> SecretServiceClient<Authorised> {
-        SecretServiceClient::new(self.authorised())
+    pub fn secrets(&self) -> SecretServiceClient<Authorized> {
+        SecretServiceClient::new(self.authorized())
     }
 
     /// The thread of a session, created if there is none.

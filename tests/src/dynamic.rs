@@ -77,7 +77,7 @@ impl Dynamic {
         request: Vec<u8>,
     ) -> Result<Response<Vec<serde_json::Value>>, Status> {
         let path = format!("/{}/{}", method.parent_service().full_name(), method.name());
-        let mut grpc = tonic::client::Grpc::new(client.authorised());
+        let mut grpc = tonic::client::Grpc::new(client.authorized());
         grpc.ready().await.unwrap();
         // On the wire a single message and a stream of one look the same.
         let response = grpc

@@ -109,8 +109,8 @@ impl LanguageModel {
             "distill.generation.model = \"large\"".to_owned(),
             format!("distill.generation.endpoint = \"{}\"", self.endpoint("/v1")),
             "distill.calls.max_attempts = 1".to_owned(),
-            "worker.distil.poll_interval = \"50ms\"".to_owned(),
-            "worker.distil.quiet = \"50ms\"".to_owned(),
+            "worker.distill.poll_interval = \"50ms\"".to_owned(),
+            "worker.distill.quiet = \"50ms\"".to_owned(),
         ]
     }
 

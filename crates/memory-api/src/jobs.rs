@@ -2,7 +2,7 @@
 //! does a bounded piece of work at a time, and may run in several processes at
 //! once.
 
-pub(crate) mod distil;
+pub(crate) mod distill;
 mod memories;
 mod nodes;
 mod working;
@@ -59,7 +59,7 @@ pub(crate) fn all(config: &WorkerConfig, store: &Store, outbox: &Outbox) -> Vec<
     ];
     jobs.extend(nodes::all(config, store, outbox));
     jobs.extend(memories::all(config, store, outbox));
-    jobs.push(Box::new(distil::MeasureDistil {
+    jobs.push(Box::new(distill::MeasureDistill {
         outbox: outbox.clone(),
     }));
     jobs.extend(working::all(config, store, outbox));

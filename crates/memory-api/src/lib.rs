@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod config;
-mod distil;
+mod distill;
 mod error;
 mod health;
 mod jobs;
@@ -13,7 +13,7 @@ mod status;
 pub mod telemetry;
 
 pub use config::{
-    AuthConfig, Config, ConfigError, DEFAULT_TOML, DistilWorkConfig, EffectiveValue, KeyConfig,
+    AuthConfig, Config, ConfigError, DEFAULT_TOML, DistillWorkConfig, EffectiveValue, KeyConfig,
     Loaded, LogFormat, MemoriesConfig, NodeWorkConfig, Provenance, ServerConfig, Sources,
     TelemetryConfig, ValueSource, WorkerConfig,
 };

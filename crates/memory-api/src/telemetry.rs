@@ -220,15 +220,15 @@ fn describe() {
         "Conditional writes of objects, by outcome: done, conflict or failed."
     );
     describe_gauge!(
-        "recollect_distil_waiting",
+        "recollect_distill_waiting",
         "Threads that wait to be distilled or are being distilled."
     );
     describe_gauge!(
-        "recollect_distil_lag_seconds",
+        "recollect_distill_lag_seconds",
         "How long the oldest of them waits."
     );
     describe_gauge!(
-        "recollect_distil_failing",
+        "recollect_distill_failing",
         "Threads whose last look failed."
     );
     describe_counter!(

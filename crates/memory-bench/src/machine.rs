@@ -15,8 +15,8 @@ pub struct Machine {
     pub memory_gib: u64,
     /// Operating system and processor kind.
     pub os: String,
-    /// Whether memory-bench itself was built with optimisation.
-    pub optimised: bool,
+    /// Whether memory-bench itself was built with optimization.
+    pub optimized: bool,
 }
 
 impl Machine {
@@ -41,13 +41,13 @@ impl Machine {
             cores: std::thread::available_parallelism().map_or(0, Into::into),
             memory_gib: memory_kib.div_ceil(1024 * 1024),
             os: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
-            optimised: !cfg!(debug_assertions),
+            optimized: !cfg!(debug_assertions),
         }
     }
 
     /// One line for a report's head.
     pub fn line(&self) -> String {
-        let build = if self.optimised {
+        let build = if self.optimized {
             "release build"
         } else {
             "DEBUG BUILD: not comparable"

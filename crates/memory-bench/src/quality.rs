@@ -132,8 +132,8 @@ async fn ask(
         scope: RecallScope::User.into(),
         query: question.text.clone(),
         top_k: i32::try_from(DEEPEST).ok(),
-        neighbours_before: Some(0),
-        neighbours_after: Some(0),
+        neighbors_before: Some(0),
+        neighbors_after: Some(0),
         method: method.into(),
         ..Default::default()
     };

@@ -42,7 +42,7 @@ const INDEX_DIR: &str = "index";
 const OBJECTS_DIR: &str = "objects";
 
 /// A channel that carries the API key.
-pub type Authorised = InterceptedService<Channel, Key>;
+pub type Authorized = InterceptedService<Channel, Key>;
 
 /// A service to measure, with what is known of it.
 pub struct Service {
@@ -230,21 +230,21 @@ impl Service {
 #[derive(Clone)]
 pub struct Clients {
     /// Threads.
-    pub threads: ThreadServiceClient<Authorised>,
+    pub threads: ThreadServiceClient<Authorized>,
     /// Messages.
-    pub messages: MessageServiceClient<Authorised>,
+    pub messages: MessageServiceClient<Authorized>,
     /// Recall.
-    pub recall: RecallServiceClient<Authorised>,
+    pub recall: RecallServiceClient<Authorized>,
     /// Contexts.
-    pub contexts: ContextServiceClient<Authorised>,
+    pub contexts: ContextServiceClient<Authorized>,
     /// Observations of threads.
-    pub observations: ObservationServiceClient<Authorised>,
+    pub observations: ObservationServiceClient<Authorized>,
     /// Long-term memories.
-    pub memories: MemoryServiceClient<Authorised>,
+    pub memories: MemoryServiceClient<Authorized>,
     /// Memories of nodes.
-    pub nodes: NodeMemoryServiceClient<Authorised>,
+    pub nodes: NodeMemoryServiceClient<Authorized>,
     /// Administration.
-    pub admin: AdminServiceClient<Authorised>,
+    pub admin: AdminServiceClient<Authorized>,
 }
 
 /// Puts the API key on each call.

@@ -33,7 +33,7 @@ fn lines_of_part(part: &Part) -> (Option<Cow<'_, str>>, Option<Cow<'_, str>>) {
         Part::Text(text) => (Some(Cow::Borrowed(text)), None),
         Part::Json(value) => (Some(Cow::Owned(value.to_string())), None),
         Part::ToolCall(call) => {
-            // A map of JSON values always serialises; it has string keys.
+            // A map of JSON values always serializes; it has string keys.
             let arguments = serde_json::to_string(&call.arguments).unwrap_or_default();
             (Some(Cow::Owned(format!("{} {arguments}", call.name))), None)
         }

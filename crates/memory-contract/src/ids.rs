@@ -50,7 +50,7 @@ macro_rules! uuid_ids {
         pub struct $name(Uuid);
 
         impl $name {
-            /// A new id: UUIDv7, so that neighbours in time are neighbours in
+            /// A new id: UUIDv7, so that neighbors in time are neighbors in
             /// an index. Nothing may be ordered by it.
             #[expect(clippy::new_without_default, reason = "a random default would surprise")]
             pub fn new() -> Self {

@@ -42,7 +42,7 @@ pub use invalid::{Invalid, InvalidFields};
 pub use key::{ApiKey, KeyScope, KeyScopes};
 pub use memory::{
     Memory, MemoryChange, MemoryFilter, MemoryOrigin, MemoryOwner, MemoryType, NewMemory,
-    normalised,
+    normalized,
 };
 pub use node::{NewNodeMessage, NodeMessage, NodeParent};
 pub use page::{Cursor, PageToken, page_size};

@@ -95,12 +95,12 @@ pub const TOP_K: i32 = 5;
 pub const TOP_K_MAX: i32 = 100;
 /// Matches that a search returns.
 pub const SEARCH_LIMIT: i32 = 10;
-/// Neighbours before a match.
-pub const NEIGHBOURS_BEFORE: i32 = 2;
-/// Neighbours after a match.
-pub const NEIGHBOURS_AFTER: i32 = 1;
-/// Neighbours on one side at most.
-pub const NEIGHBOURS_MAX: i32 = 20;
+/// Neighbors before a match.
+pub const NEIGHBORS_BEFORE: i32 = 2;
+/// Neighbors after a match.
+pub const NEIGHBORS_AFTER: i32 = 1;
+/// Neighbors on one side at most.
+pub const NEIGHBORS_MAX: i32 = 20;
 /// Budget of a context that names none, in tokens.
 pub const CONTEXT_TOKENS: i32 = 8_000;
 /// Entries of a page that names no size.
@@ -126,7 +126,7 @@ pub const CONTEXT_WINDOW: i32 = 128_000;
 pub const CONTEXT_WINDOW_MIN: i32 = 1_000;
 /// Tokens of the largest window.
 pub const CONTEXT_WINDOW_MAX: i32 = 10_000_000;
-/// The share of the window at which older turns are summarised.
+/// The share of the window at which older turns are summarized.
 pub const SUMMARIZATION_THRESHOLD: f32 = 0.7;
 /// The smallest such share.
 pub const SUMMARIZATION_THRESHOLD_MIN: f32 = 0.1;

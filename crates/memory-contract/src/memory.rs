@@ -207,7 +207,7 @@ impl Memory {
 /// The form of a text in which two that say the same are the same: compatible
 /// characters made one (Unicode NFKC), lower case, single spaces, no final
 /// punctuation. Text of nothing but punctuation keeps it.
-pub fn normalised(text: &str) -> String {
+pub fn normalized(text: &str) -> String {
     let folded: String = text.nfkc().collect::<String>().to_lowercase();
     let folded: String = folded.nfkc().collect();
     let words: Vec<&str> = folded.split_whitespace().collect();
@@ -229,7 +229,7 @@ mod tests {
     fn texts_that_say_the_same_are_the_same() {
         let check = |one: &str, other: &str, same: bool| {
             assert_eq!(
-                normalised(one) == normalised(other),
+                normalized(one) == normalized(other),
                 same,
                 "{one} | {other}"
             );
@@ -249,15 +249,15 @@ mod tests {
     proptest! {
         #[test]
         fn the_form_is_its_own_form(text in any::<String>()) {
-            let once = normalised(&text);
-            prop_assert_eq!(normalised(&once), once);
+            let once = normalized(&text);
+            prop_assert_eq!(normalized(&once), once);
         }
 
         #[test]
         fn spaces_and_case_do_not_count(words in prop::collection::vec("[a-z]{1,8}", 1..6)) {
             let one = words.join(" ");
             let other = format!("  {}!\n", words.join(" \t ").to_uppercase());
-            prop_assert_eq!(normalised(&one), normalised(&other));
+            prop_assert_eq!(normalized(&one), normalized(&other));
         }
     }
 }

@@ -138,9 +138,9 @@ memory_policy! {
     /// Best matches: 0 to 100.
     top_k: u32,
     /// Messages before each match: 0 to 20.
-    neighbours_before: u32,
+    neighbors_before: u32,
     /// Messages after each match: 0 to 20.
-    neighbours_after: u32,
+    neighbors_after: u32,
     /// Matches with a lower score are dropped: 0.0 to 1.0.
     min_score: f32,
     /// Whose messages a search may find.
@@ -159,12 +159,12 @@ memory_policy! {
     ttl: Duration,
     /// How long a node's memory stays after its last turn.
     node_ttl: Duration,
-    /// Whether older turns are summarised.
+    /// Whether older turns are summarized.
     summarize: bool,
     /// The model's window in tokens, where its name does not tell: 1,000 to
     /// 10,000,000.
     context_window: u32,
-    /// The share of the window at which older turns are summarised: 0.1 to 0.95.
+    /// The share of the window at which older turns are summarized: 0.1 to 0.95.
     summarization_threshold: f32,
     /// Tokens of messages at which stretches are swapped for observations: 1,000
     /// to 1,000,000.
@@ -199,8 +199,8 @@ impl MemoryPolicy {
             window_size: Some(limits::WINDOW_SIZE.unsigned_abs()),
             recent_window: Some(limits::RECENT_WINDOW.unsigned_abs()),
             top_k: Some(limits::TOP_K.unsigned_abs()),
-            neighbours_before: Some(limits::NEIGHBOURS_BEFORE.unsigned_abs()),
-            neighbours_after: Some(limits::NEIGHBOURS_AFTER.unsigned_abs()),
+            neighbors_before: Some(limits::NEIGHBORS_BEFORE.unsigned_abs()),
+            neighbors_after: Some(limits::NEIGHBORS_AFTER.unsigned_abs()),
             min_score: Some(0.0),
             scope: Some(MemoryScope::default()),
             user_label: Some("Human".to_owned()),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DistillConfig {
-    /// The model that summarises and extracts. Default: none, which means the
+    /// The model that summarizes and extracts. Default: none, which means the
     /// extractive distiller.
     pub generation: ModelConfig,
     /// The model that observes and reflects, as a rule a cheaper one. Default:

@@ -54,7 +54,7 @@ pub const FACT_LABELS: usize = 5;
 /// A digest of what a fact says, the same for two that differ in case, white
 /// space, forms of the same character (NFKC) or the punctuation at their ends.
 pub fn content_hash(text: &str) -> [u8; 32] {
-    Sha256::digest(normalised(text).as_bytes()).into()
+    Sha256::digest(normalized(text).as_bytes()).into()
 }
 
 /// How alike two vectors are, from -1 to 1: their cosine. 0 where they have not
@@ -119,7 +119,7 @@ fn figures(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-fn normalised(text: &str) -> String {
+fn normalized(text: &str) -> String {
     let lower: String = text.nfkc().flat_map(char::to_lowercase).collect();
     let words: Vec<&str> = lower.split_whitespace().collect();
     let joined = words.join(" ");

@@ -3,13 +3,13 @@
 use memory_contract::{FileLocation, FileType, Message, Part, Role, ToolOutput, ToolResult};
 use serde_json::Value;
 
-/// A message to distil.
+/// A message to distill.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
     /// The message.
     pub message: Message,
     /// Whether it holds what was remembered before: text that was recalled, or
-    /// derived memory that a caller put back. It is summarised like any other,
+    /// derived memory that a caller put back. It is summarized like any other,
     /// because it was said; but no fact is taken from it, or memory would feed
     /// on itself.
     pub injected: bool,

@@ -36,7 +36,7 @@ async fn a_summary_is_made_of_the_one_before_and_the_messages() {
     let model = Script::saying(&["Ada lives in Oslo."]);
     let messages = [user("I live in Oslo."), assistant("Nice!")];
     let made = distiller(&model)
-        .summarise(&tenant(), Method::Model, "Ada is a nurse.", &messages, 500)
+        .summarize(&tenant(), Method::Model, "Ada is a nurse.", &messages, 500)
         .await
         .unwrap();
     assert_eq!(made.value, "Ada lives in Oslo.");
@@ -51,7 +51,7 @@ async fn a_summary_is_made_of_the_one_before_and_the_messages() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_into_the_window_is_summarised_in_portions() {
+async fn what_does_not_fit_into_the_window_is_summarized_in_portions() {
     let model = Arc::new(
         Script::new((1..=40).map(|n| Ok(said(&format!("Summary {n}."))))).with_window(5_000),
     );
@@ -59,7 +59,7 @@ async fn what_does_not_fit_into_the_window_is_summarised_in_portions() {
         .map(|n| user(&format!("{n} {}", "word ".repeat(200))))
         .collect();
     let made = distiller(&model)
-        .summarise(&tenant(), Method::Model, "", &messages, 200)
+        .summarize(&tenant(), Method::Model, "", &messages, 200)
         .await
         .unwrap();
     let prompts = model.asked();
@@ -82,13 +82,13 @@ async fn a_summary_that_is_too_long_is_asked_for_again_and_then_cut_after_a_sent
     let model = Script::saying(&[&long, "Short."]);
     let messages = [user("Hello there.")];
     let made = distiller(&model)
-        .summarise(&tenant(), Method::Model, "", &messages, 64)
+        .summarize(&tenant(), Method::Model, "", &messages, 64)
         .await
         .unwrap();
     assert_eq!(made.value, "Short.");
     let model = Script::saying(&[&long, &long]);
     let made = distiller(&model)
-        .summarise(&tenant(), Method::Model, "", &messages, 64)
+        .summarize(&tenant(), Method::Model, "", &messages, 64)
         .await
         .unwrap();
     assert!(
@@ -121,7 +121,7 @@ async fn a_bad_answer_makes_nothing() {
         let model = Arc::new(Script::new([answer]));
         let messages = [user("Hello.")];
         let failed = distiller(&model)
-            .summarise(&tenant(), Method::Model, "before", &messages, 100)
+            .summarize(&tenant(), Method::Model, "before", &messages, 100)
             .await
             .unwrap_err();
         assert!(failed.retryable() && !failed.is_spent());
@@ -170,19 +170,19 @@ async fn a_spent_budget_stops_spending_and_not_the_service() {
     let distiller = Distiller::new(Some(once(&model)), None, purse.clone(), None);
     let messages = [user("I live in Oslo.")];
     let tenant = tenant();
-    let summarise = |method| distiller.summarise(&tenant, method, "", &messages, 100);
-    summarise(Method::Model).await.unwrap();
+    let summarize = |method| distiller.summarize(&tenant, method, "", &messages, 100);
+    summarize(Method::Model).await.unwrap();
     assert_eq!(purse.left(), 3_250);
     // A request that reached nobody costs nothing.
-    summarise(Method::Model).await.unwrap_err();
+    summarize(Method::Model).await.unwrap_err();
     assert_eq!(purse.left(), 3_250);
-    summarise(Method::Model).await.unwrap();
+    summarize(Method::Model).await.unwrap();
     assert_eq!(purse.left(), 750);
-    let spent = summarise(Method::Model).await.unwrap_err();
+    let spent = summarize(Method::Model).await.unwrap_err();
     assert!(spent.is_spent());
     assert_eq!(model_error(spent), ModelError::BudgetSpent);
     assert_eq!(model.asked().len(), 3);
-    let made = summarise(Method::Extractive).await.unwrap();
+    let made = summarize(Method::Extractive).await.unwrap();
     assert_eq!((made.by, purse.left()), (By::Extractive, 750));
     assert_eq!(made.value, "[2023-05-08]\nAda: I live in Oslo.");
 }
@@ -195,7 +195,7 @@ async fn without_a_model_everything_still_works() {
         assistant("Good to know."),
     ];
     let made = distiller
-        .summarise(&tenant(), Method::Model, "", &messages, 100)
+        .summarize(&tenant(), Method::Model, "", &messages, 100)
         .await
         .unwrap();
     assert_eq!(made.by, By::Extractive);
@@ -219,7 +219,7 @@ async fn without_a_model_everything_still_works() {
     assert_eq!(made.value.facts[0].supersedes, ["k"]);
     assert_eq!(made.value.facts[1].text, "Ada: I love rye bread.");
     let error = distiller
-        .summarise(&tenant(), Method::Model, "", &messages, 5)
+        .summarize(&tenant(), Method::Model, "", &messages, 5)
         .await
         .unwrap_err();
     assert_eq!(error, DistillError::BudgetTooSmall { max_tokens: 5 });
@@ -301,7 +301,7 @@ proptest! {
             let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
             let messages = [user("Hello.")];
             let made = distiller(&Script::saying(&answers))
-                .summarise(&tenant(), Method::Model, "", &messages, max_tokens).await;
+                .summarize(&tenant(), Method::Model, "", &messages, max_tokens).await;
             if let Ok(made) = made {
                 assert!(TOKENIZER.count(&made.value) <= max_tokens);
                 assert!(!made.value.is_empty());

@@ -39,7 +39,7 @@ pub enum EmbedderKind {
 pub enum ModelPrecision {
     /// `model.onnx`: exact, about a quarter as fast for a query.
     Fp32,
-    /// `model-int8.onnx`: quantised.
+    /// `model-int8.onnx`: quantized.
     #[default]
     Int8,
 }

@@ -1,10 +1,10 @@
-//! Window, matches and neighbours become one answer. Pure.
+//! Window, matches and neighbors become one answer. Pure.
 
 use std::collections::{HashMap, HashSet};
 
 use memory_budget::{Tokenizer, fit};
 use memory_contract::{Message, MessageId, Part, Role, limits, message_bytes_at_most};
-use memory_store::{Hydrated, Neighbour};
+use memory_store::{Hydrated, Neighbor};
 
 use crate::query::{Omission, OmissionReason, Reason, RecalledMessage};
 use crate::rank::Ranked;
@@ -26,7 +26,7 @@ pub(crate) struct Pieces {
     /// The matches, the best first.
     pub(crate) matches: Vec<Match>,
     /// The messages beside them.
-    pub(crate) neighbours: Vec<Neighbour>,
+    pub(crate) neighbors: Vec<Neighbor>,
 }
 
 /// What was put together.
@@ -62,7 +62,7 @@ impl Content {
 /// Puts the pieces together: by id and by content without duplicates, within the
 /// budget, in the order in which the messages were said. What matters most is
 /// taken first: the window, the newest first; the matches, the best first; then
-/// the neighbours, those of better matches and nearer ones first.
+/// the neighbors, those of better matches and nearer ones first.
 pub(crate) fn merge(pieces: Pieces, max_tokens: Option<usize>, tokenizer: Tokenizer) -> Merged {
     let mut entries = Entries::default();
     for message in pieces.window.into_iter().rev() {
@@ -78,24 +78,24 @@ pub(crate) fn merge(pieces: Pieces, max_tokens: Option<usize>, tokenizer: Tokeni
             entry.lexical_score = ranked.lexical;
         }
     }
-    let mut neighbours = pieces.neighbours;
-    neighbours.retain(|neighbour| ranks.contains_key(&neighbour.anchor));
-    neighbours.sort_by_key(|neighbour| {
+    let mut neighbors = pieces.neighbors;
+    neighbors.retain(|neighbor| ranks.contains_key(&neighbor.anchor));
+    neighbors.sort_by_key(|neighbor| {
         (
-            ranks[&neighbour.anchor],
-            neighbour.offset.abs(),
-            neighbour.offset,
+            ranks[&neighbor.anchor],
+            neighbor.offset.abs(),
+            neighbor.offset,
         )
     });
-    for Neighbour {
+    for Neighbor {
         anchor,
         offset: _,
         message,
         thread_ordinal,
-    } in neighbours
+    } in neighbors
     {
-        if let Some(entry) = entries.add(message, thread_ordinal, Reason::Neighbour) {
-            entry.neighbour_of.push(anchor);
+        if let Some(entry) = entries.add(message, thread_ordinal, Reason::Neighbor) {
+            entry.neighbor_of.push(anchor);
         }
     }
     entries.cut(max_tokens, tokenizer)
@@ -198,12 +198,12 @@ impl Entries {
             .iter()
             .map(|&place| self.list[place].0.message.id)
             .collect();
-        // Neighbours make nothing clear about a match that is not there.
+        // Neighbors make nothing clear about a match that is not there.
         for (place, (entry, _)) in self.list.iter_mut().enumerate() {
-            let stood = !entry.neighbour_of.is_empty();
-            entry.neighbour_of.retain(|anchor| !gone.contains(anchor));
-            if stood && entry.neighbour_of.is_empty() {
-                entry.reasons.retain(|reason| *reason != Reason::Neighbour);
+            let stood = !entry.neighbor_of.is_empty();
+            entry.neighbor_of.retain(|anchor| !gone.contains(anchor));
+            if stood && entry.neighbor_of.is_empty() {
+                entry.reasons.retain(|reason| *reason != Reason::Neighbor);
                 if entry.reasons.is_empty() && kept.remove(&place) {
                     total -= sizes[place];
                 }
@@ -238,7 +238,7 @@ fn plain(message: Message) -> RecalledMessage {
         score: 0.0,
         dense_score: None,
         lexical_score: None,
-        neighbour_of: Vec::new(),
+        neighbor_of: Vec::new(),
     }
 }
 
@@ -297,7 +297,7 @@ mod tests {
                     let Ok(beside) = u8::try_from(i32::from(seq) + offset) else {
                         continue;
                     };
-                    pieces.neighbours.push(Neighbour {
+                    pieces.neighbors.push(Neighbor {
                         anchor: id,
                         offset,
                         message: message(beside),
@@ -358,7 +358,7 @@ mod tests {
         }
 
         #[test]
-        fn each_message_has_a_reason_and_each_neighbour_its_match(
+        fn each_message_has_a_reason_and_each_neighbor_its_match(
             pieces in pieces(),
             budget in prop::option::of(0_usize..200),
         ) {
@@ -368,8 +368,8 @@ mod tests {
             for one in &merged.messages {
                 prop_assert!(!one.reasons.is_empty());
                 prop_assert_eq!(one.reasons.contains(&Reason::Match), one.rank > 0);
-                prop_assert_eq!(one.reasons.contains(&Reason::Neighbour), !one.neighbour_of.is_empty());
-                prop_assert!(one.neighbour_of.iter().all(|anchor| matches.contains(anchor)));
+                prop_assert_eq!(one.reasons.contains(&Reason::Neighbor), !one.neighbor_of.is_empty());
+                prop_assert!(one.neighbor_of.iter().all(|anchor| matches.contains(anchor)));
             }
         }
 
@@ -377,14 +377,14 @@ mod tests {
         fn each_piece_is_returned_or_omitted(pieces in pieces(), budget in prop::option::of(0_usize..200)) {
             let mut all: HashSet<MessageId> = pieces.window.iter().map(|message| message.id).collect();
             all.extend(pieces.matches.iter().map(|one| one.ranked.id));
-            let neighbours = pieces.neighbours.clone();
+            let neighbors = pieces.neighbors.clone();
             let merged = merge(pieces, budget, Tokenizer::O200kBase);
-            // Neighbours of a match that another message stands for are no pieces.
+            // Neighbors of a match that another message stands for are no pieces.
             let stood_for = |anchor: MessageId| {
                 let twin = |one: &Omission| one.message == anchor && one.reason == OmissionReason::Duplicate;
                 merged.omitted.iter().any(twin)
             };
-            let beside = neighbours.iter().filter(|one| !stood_for(one.anchor));
+            let beside = neighbors.iter().filter(|one| !stood_for(one.anchor));
             all.extend(beside.map(|one| one.message.id));
             let mut seen: HashSet<MessageId> = merged.messages.iter().map(|one| one.message.id).collect();
             prop_assert!(merged.omitted.iter().all(|omission| seen.insert(omission.message)));

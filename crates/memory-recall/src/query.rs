@@ -78,9 +78,9 @@ pub struct RecallQuery {
     /// Best matches to return.
     pub top_k: usize,
     /// Messages to return before each match.
-    pub neighbours_before: usize,
+    pub neighbors_before: usize,
     /// Messages to return after each match.
-    pub neighbours_after: usize,
+    pub neighbors_after: usize,
     /// Keeps some of the matches.
     pub filter: MessageFilter,
     /// The budget for everything returned, in tokens; `None` for no budget.
@@ -112,8 +112,8 @@ impl RecallQuery {
             mode: Mode::Hybrid,
             recent_window: limits::RECENT_WINDOW as usize,
             top_k: limits::TOP_K as usize,
-            neighbours_before: limits::NEIGHBOURS_BEFORE as usize,
-            neighbours_after: limits::NEIGHBOURS_AFTER as usize,
+            neighbors_before: limits::NEIGHBORS_BEFORE as usize,
+            neighbors_after: limits::NEIGHBORS_AFTER as usize,
             filter: MessageFilter::default(),
             max_tokens: None,
             tokenizer: Tokenizer::O200kBase,
@@ -236,7 +236,7 @@ pub struct RecalledMessage {
     /// The BM25 score, if the search by word found it.
     pub lexical_score: Option<f32>,
     /// The matches beside which it stands.
-    pub neighbour_of: Vec<MessageId>,
+    pub neighbor_of: Vec<MessageId>,
 }
 
 /// Why a message was returned.
@@ -247,7 +247,7 @@ pub enum Reason {
     /// It matches the query.
     Match,
     /// It stands beside a match.
-    Neighbour,
+    Neighbor,
 }
 
 /// A candidate that was left out.

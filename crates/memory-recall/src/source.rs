@@ -10,8 +10,8 @@ use memory_contract::{
     ThreadId,
 };
 use memory_store::{
-    Claim, Failure, Freshness, Hydrated, IndexRecord, LeaseId, MemoryMatch, MemoryRecord,
-    Neighbour, OutboxStats, Recent, Revision, Scope, Store, StoreError, TextMatch,
+    Claim, Failure, Freshness, Hydrated, IndexRecord, LeaseId, MemoryMatch, MemoryRecord, Neighbor,
+    OutboxStats, Recent, Revision, Scope, Store, StoreError, TextMatch,
 };
 
 /// What recall reads from the store, which implements it. The methods are those
@@ -39,7 +39,7 @@ pub trait Source: Send + Sync + 'static {
     ) -> Result<Vec<Hydrated>, StoreError>;
 
     /// The readable messages around each anchor.
-    async fn neighbours(
+    async fn neighbors(
         &self,
         tenant: &TenantId,
         scope: &Scope,
@@ -47,7 +47,7 @@ pub trait Source: Send + Sync + 'static {
         anchors: &[MessageId],
         before: u32,
         after: u32,
-    ) -> Result<Vec<Neighbour>, StoreError>;
+    ) -> Result<Vec<Neighbor>, StoreError>;
 
     /// The best matches by word that the store finds by itself.
     async fn search_text(
@@ -203,7 +203,7 @@ impl Source for Store {
         Store::hydrate(self, tenant, scope, head, ids).await
     }
 
-    async fn neighbours(
+    async fn neighbors(
         &self,
         tenant: &TenantId,
         scope: &Scope,
@@ -211,8 +211,8 @@ impl Source for Store {
         anchors: &[MessageId],
         before: u32,
         after: u32,
-    ) -> Result<Vec<Neighbour>, StoreError> {
-        Store::neighbours(self, tenant, scope, head, anchors, before, after).await
+    ) -> Result<Vec<Neighbor>, StoreError> {
+        Store::neighbors(self, tenant, scope, head, anchors, before, after).await
     }
 
     async fn search_text(

@@ -155,7 +155,7 @@ const TRIP: [&str; 8] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn window_matches_and_neighbours_come_in_order_each_with_its_reason() {
+async fn window_matches_and_neighbors_come_in_order_each_with_its_reason() {
     let service = Service::start();
     let (_, old) = service.conversation("ada", &TRIP).await;
     let (thread, now) = service
@@ -190,7 +190,7 @@ async fn window_matches_and_neighbours_come_in_order_each_with_its_reason() {
         .iter()
         .find(|one| one.message.id == old[1])
         .unwrap();
-    assert!(before.reasons.contains(&Reason::Neighbour) && before.neighbour_of.contains(&old[2]));
+    assert!(before.reasons.contains(&Reason::Neighbor) && before.neighbor_of.contains(&old[2]));
     let tokens: i32 = recalled.messages.iter().map(|one| one.message.tokens).sum();
     assert_eq!(recalled.total_tokens, tokens as usize);
 }
@@ -202,8 +202,8 @@ async fn numbers_count_as_asked() {
     let query = RecallQuery {
         recent_window: 2,
         top_k: 1,
-        neighbours_before: 0,
-        neighbours_after: 1,
+        neighbors_before: 0,
+        neighbors_after: 1,
         ..of_thread(thread, Scope::Thread, "dog Rufus")
     };
     assert_eq!(
@@ -317,8 +317,8 @@ async fn what_is_erased_is_not_returned_while_its_point_is_still_there() {
     let service = Service::start();
     let (_, said) = service.conversation("ada", &TRIP).await;
     let query = RecallQuery {
-        neighbours_before: 0,
-        neighbours_after: 0,
+        neighbors_before: 0,
+        neighbors_after: 0,
         explain: true,
         ..of_user("ada", "Lisbon dog flat")
     };
@@ -354,8 +354,8 @@ async fn omitted_candidates_say_why() {
     service.store.abandon(said[4]);
     let query = RecallQuery {
         top_k: 2,
-        neighbours_before: 0,
-        neighbours_after: 0,
+        neighbors_before: 0,
+        neighbors_after: 0,
         explain: true,
         ..of_user("ada", "tea")
     };
@@ -464,8 +464,8 @@ async fn filters_keep_some_of_the_matches_only() {
     let query = RecallQuery {
         filter,
         recent_window: 1,
-        neighbours_before: 1,
-        neighbours_after: 0,
+        neighbors_before: 1,
+        neighbors_after: 0,
         ..of_thread(thread, Scope::Thread, "book a flat near a park")
     };
     let recalled = service.ask(query).await;
@@ -481,7 +481,7 @@ async fn filters_keep_some_of_the_matches_only() {
     assert_eq!(best.message.id, said[3]);
     assert!(
         ids(&recalled).contains(&said[2]),
-        "a neighbour is not filtered"
+        "a neighbor is not filtered"
     );
 }
 
@@ -520,8 +520,8 @@ async fn the_one_speaker_that_a_query_names_comes_first() {
     let first = async |query: &str| {
         let recalled = service
             .ask(RecallQuery {
-                neighbours_before: 0,
-                neighbours_after: 0,
+                neighbors_before: 0,
+                neighbors_after: 0,
                 ..of_user("ada", query)
             })
             .await;
@@ -560,8 +560,8 @@ async fn text_without_spaces_and_codes_are_found() {
         let recalled = service
             .ask(RecallQuery {
                 top_k: 1,
-                neighbours_before: 0,
-                neighbours_after: 0,
+                neighbors_before: 0,
+                neighbors_after: 0,
                 ..of_user("ada", query)
             })
             .await;
@@ -640,8 +640,8 @@ async fn a_recall_waits_for_the_revision_it_has_to_see() {
             at_least_as_fresh: revision.to_string(),
             recent_window: 0,
             top_k: 1,
-            neighbours_before: 0,
-            neighbours_after: 0,
+            neighbors_before: 0,
+            neighbors_after: 0,
             ..of_thread(thread, Scope::User, &format!("secret {n}{n}{n}"))
         };
         let recalled = service.ask(query).await;
@@ -829,8 +829,8 @@ async fn a_paraphrase_is_found_by_meaning() {
     let (_, said) = service.conversation("ada", &TRIP).await;
     let query = RecallQuery {
         top_k: 1,
-        neighbours_before: 0,
-        neighbours_after: 0,
+        neighbors_before: 0,
+        neighbors_after: 0,
         ..of_user("ada", "Which pet goes on the journey?")
     };
     let recalled = service.ask(query).await;

@@ -362,7 +362,7 @@ BEGIN
         UPDATE recollect.threads
         SET summary_generation = summary_generation + 1
         WHERE tenant_id = p_tenant AND thread_id = p_thread;
-        PERFORM recollect.want_distil(p_tenant, p_thread);
+        PERFORM recollect.want_distill(p_tenant, p_thread);
     ELSE
         DELETE FROM recollect.working_memories WHERE tenant_id = p_tenant AND thread_id = p_thread;
         SELECT min(m.depth) INTO v_since
@@ -441,7 +441,7 @@ BEGIN
         RETURN false;
     END IF;
     -- A smaller window may be full.
-    PERFORM recollect.want_distil(p_tenant, p_thread);
+    PERFORM recollect.want_distill(p_tenant, p_thread);
     RETURN true;
 END;
 $$;

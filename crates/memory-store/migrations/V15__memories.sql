@@ -19,7 +19,7 @@ CREATE TABLE recollect.memories (
     record_id text NOT NULL,
     -- The thread that it came from.
     thread_id uuid,
-    -- SHA-256 of the normalised text.
+    -- SHA-256 of the normalized text.
     content_hash bytea NOT NULL,
     pinned boolean NOT NULL,
     valid_from timestamptz NOT NULL,
@@ -285,7 +285,7 @@ BEGIN
         IF v_imported THEN
             PERFORM recollect.learn_from_imported(p_tenant, p_thread);
         END IF;
-        PERFORM recollect.want_distil(p_tenant, p_thread);
+        PERFORM recollect.want_distill(p_tenant, p_thread);
     END IF;
 END;
 $$;

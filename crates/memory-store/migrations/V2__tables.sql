@@ -42,7 +42,7 @@ CREATE TABLE recollect.threads (
     last_summary bigint NOT NULL DEFAULT 0,
     last_observation bigint NOT NULL DEFAULT 0,
     -- Tokens from the root to the head at which a worker looks again.
-    distil_at bigint NOT NULL DEFAULT 0,
+    distill_at bigint NOT NULL DEFAULT 0,
     -- Rises whenever messages have been looked at for facts.
     extract_generation bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (tenant_id, thread_id),

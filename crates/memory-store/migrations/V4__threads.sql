@@ -135,7 +135,7 @@ BEGIN
     UPDATE recollect.threads
     SET head_id = NULL, head_seq = 0, head_branch = 0, head_depth = 0, path_tokens = 0,
         branch_count = 0, message_count = 0, summary_generation = summary_generation + 1,
-        observation_generation = observation_generation + 1, distil_at = 0, updated_at = clock_timestamp()
+        observation_generation = observation_generation + 1, distill_at = 0, updated_at = clock_timestamp()
     WHERE tenant_id = p_tenant AND thread_id = p_thread;
     revision := 0;
     IF v_last_seq > 0 THEN

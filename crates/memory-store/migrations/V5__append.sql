@@ -68,7 +68,7 @@ BEGIN
     PERFORM set_config('recollect.actor', p_actor, true);
 
     SELECT t.last_seq, t.head_id, t.head_seq, t.head_branch, t.head_depth, t.path_tokens, t.branch_count, t.scope,
-        t.distil_at
+        t.distill_at
     INTO v_thread
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
@@ -240,8 +240,8 @@ BEGIN
     WHERE tenant_id = p_tenant AND thread_id = p_thread;
 
     -- The path has grown enough for a worker to look, or it is another one.
-    IF v_path >= v_thread.distil_at OR v_branch <> v_thread.head_branch THEN
-        PERFORM recollect.want_distil(p_tenant, p_thread);
+    IF v_path >= v_thread.distill_at OR v_branch <> v_thread.head_branch THEN
+        PERFORM recollect.want_distill(p_tenant, p_thread);
     END IF;
 
     PERFORM recollect.note(p_tenant, 'append_messages', p_thread, '', v_count);

@@ -111,7 +111,7 @@ $$;
 -- Reads the messages around each anchor: before it along its parents; after it
 -- along the active path where it lies on that, or else along its own branch.
 -- p_head stands for the head of its thread; null: each thread's own.
-CREATE FUNCTION recollect.neighbours(
+CREATE FUNCTION recollect.neighbors(
     p_tenant text, p_anchors uuid[], p_app text, p_user text, p_thread uuid, p_head uuid,
     p_before integer, p_after integer
 )
@@ -321,10 +321,10 @@ BEGIN
         UPDATE recollect.threads
         SET head_id = v_next.message_id, head_seq = COALESCE(v_next.seq, 0),
             head_branch = COALESCE(v_next.branch, 0), head_depth = COALESCE(v_next.depth, 0),
-            path_tokens = COALESCE(v_next.path_tokens, 0), distil_at = 0
+            path_tokens = COALESCE(v_next.path_tokens, 0), distill_at = 0
         WHERE tenant_id = p_tenant AND thread_id = p_thread;
         -- Nobody has looked at this path yet, or not lately.
-        PERFORM recollect.want_distil(p_tenant, p_thread);
+        PERFORM recollect.want_distill(p_tenant, p_thread);
     END IF;
     PERFORM recollect.erase_distillates(p_tenant, p_thread, v_message.branch, v_message.depth);
     UPDATE recollect.threads
@@ -378,11 +378,11 @@ BEGIN
     END IF;
     UPDATE recollect.threads
     SET head_id = p_head, head_seq = v_head.seq, head_branch = v_head.branch, head_depth = v_head.depth,
-        path_tokens = v_head.path_tokens, distil_at = 0, updated_at = clock_timestamp()
+        path_tokens = v_head.path_tokens, distill_at = 0, updated_at = clock_timestamp()
     WHERE tenant_id = p_tenant AND thread_id = p_thread
     RETURNING * INTO thread;
     -- Nobody has looked at this path yet, or not lately.
-    PERFORM recollect.want_distil(p_tenant, p_thread);
+    PERFORM recollect.want_distill(p_tenant, p_thread);
     PERFORM recollect.note(p_tenant, 'set_head', p_thread, p_head::text, 1);
 END;
 $$;

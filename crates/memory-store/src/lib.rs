@@ -6,7 +6,7 @@ mod append;
 mod authenticator;
 mod cache;
 mod config;
-mod distil;
+mod distill;
 mod ephemeral;
 mod error;
 mod export;
@@ -46,10 +46,10 @@ pub use api_key::{KeyHolder, NewApiKey, looks_like_key};
 pub use append::{Append, Appended, CountedMessage};
 pub use authenticator::Authenticator;
 pub use config::{CacheConfig, CacheKind, EphemeralConfig, SecretsConfig, StoreConfig};
-pub use distil::{
-    Commit, Committed, DistilClaim, DistilJob, DistilKind, DistilState, DistilStats, Distillate,
-    Generations, NewObservation, NewReflection, NewSummary, Place, Raw, Standing, Stretch,
-    StretchQuery, retry_pause,
+pub use distill::{
+    Commit, Committed, DistillClaim, DistillJob, DistillKind, DistillState, DistillStats,
+    Distillate, Generations, NewObservation, NewReflection, NewSummary, Place, Raw, Standing,
+    Stretch, StretchQuery, retry_pause,
 };
 pub use error::StoreError;
 pub use file::{FoundFiles, Lookup, Registered};
@@ -75,7 +75,7 @@ pub use outbox::{
 pub use plan::PlanStepChange;
 pub use policy::{AppPolicy, Policies};
 pub use pool::PoolStatus;
-pub use recall::{Freshness, Hydrated, Neighbour, Recent, Scope, TextMatch};
+pub use recall::{Freshness, Hydrated, Neighbor, Recent, Scope, TextMatch};
 pub use revision::{InvalidRevision, Revision};
 pub use secret::{Secret, Secrets};
 pub use store::{Page, Store};

@@ -56,7 +56,7 @@ pub struct Hydrated {
 
 /// A message beside an anchor.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Neighbour {
+pub struct Neighbor {
     /// The message beside which it stands.
     pub anchor: MessageId,
     /// How far: -1 is the message just before the anchor, 1 the one just
@@ -189,11 +189,11 @@ impl Store {
     /// Reads the readable messages around anchors: before, along the parents;
     /// after, along the active path where the anchor lies on it, or else along
     /// the anchor's branch. One query for all anchors; one outside the scope
-    /// has no neighbours. `head` stands for the head of its thread.
+    /// has no neighbors. `head` stands for the head of its thread.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn neighbours(
+    pub async fn neighbors(
         &self,
         tenant: &TenantId,
         scope: &Scope,
@@ -201,14 +201,14 @@ impl Store {
         anchors: &[MessageId],
         before: u32,
         after: u32,
-    ) -> Result<Vec<Neighbour>, StoreError> {
+    ) -> Result<Vec<Neighbor>, StoreError> {
         if anchors.is_empty() || (before == 0 && after == 0) {
             return Ok(Vec::new());
         }
         if let Scope::Thread(thread) = scope
             && let Some(found) = self
                 .ephemeral
-                .neighbours(tenant, *thread, head, anchors, before, after)
+                .neighbors(tenant, *thread, head, anchors, before, after)
         {
             return Ok(found);
         }
@@ -228,14 +228,11 @@ impl Store {
             &before,
             &after,
         ];
-        let found = self
-            .pool
-            .call(query!("messages/neighbours"), params)
-            .await?;
+        let found = self.pool.call(query!("messages/neighbors"), params).await?;
         found
             .iter()
             .map(|row| {
-                Ok(Neighbour {
+                Ok(Neighbor {
                     anchor: rows::id(row, 0)?,
                     offset: column(row, 1)?,
                     thread_ordinal: column(row, 2)?,

@@ -18,7 +18,7 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
         KeyScope::Read,
         "read",
         &[
-            "AdminService/GetDistilStatus",
+            "AdminService/GetDistillStatus",
             "AdminService/GetIndexStatus",
             "AdminService/GetModelUsage",
             "AdminService/GetNodeMemoryStatus",

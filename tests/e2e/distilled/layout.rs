@@ -106,7 +106,7 @@ async fn r03_a_context_has_the_summary_and_the_messages_after_it() {
     for text in [
         "#2 by extractive",
         "   They began to add numbers,\n   and went on.\n",
-        "4 messages summarised, 4 messages in full",
+        "4 messages summarized, 4 messages in full",
     ] {
         assert!(shown.stdout.contains(text), "{shown:?}");
     }

@@ -74,14 +74,14 @@ async fn r03_a_long_conversation_goes_on_fitting_a_small_window() {
         client.append(&thread_id, talk(number)).await;
         context(&client, &thread_id).await;
     }
-    let short = eventually_some("older turns are summarised", SOON, async || {
+    let short = eventually_some("older turns are summarized", SOON, async || {
         let context = context(&client, &thread_id).await;
         let fits = !told(&context).is_empty() && context.total_tokens < 800;
         fits.then_some(context)
     })
     .await;
-    let summarised = suffix(&client, &thread_id, &short).await;
-    assert!(summarised > 10, "{summarised} messages");
+    let summarized = suffix(&client, &thread_id, &short).await;
+    assert!(summarized > 10, "{summarized} messages");
     assert_eq!(told(&short).len(), 1);
     assert!(told(&short)[0].contains("number"), "{short:?}");
     assert!(in_full(&short).len() >= 2);
@@ -91,9 +91,9 @@ async fn r03_a_long_conversation_goes_on_fitting_a_small_window() {
         let context = context(&client, &thread_id).await;
         suffix(&client, &thread_id, &context).await;
     }
-    eventually("more turns are summarised", SOON, async || {
+    eventually("more turns are summarized", SOON, async || {
         let context = context(&client, &thread_id).await;
-        suffix(&client, &thread_id, &context).await > summarised && context.total_tokens < 800
+        suffix(&client, &thread_id, &context).await > summarized && context.total_tokens < 800
     })
     .await;
     assert!(verify(&client, &thread_id).await.ok);

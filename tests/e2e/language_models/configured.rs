@@ -20,7 +20,7 @@ trials![
     r16_a_model_that_cannot_be_opened_is_refused_with_its_key,
     n09_the_observers_model_is_configured_by_itself,
     n04_a_working_memory_that_is_put_meanwhile_does_not_spoil_an_observation,
-    n09_one_model_observes_and_the_other_one_summarises,
+    n09_one_model_observes_and_the_other_one_summarizes,
 ];
 
 /// Checks a configuration as `recollect config` does.
@@ -106,8 +106,8 @@ async fn r16_each_provider_is_asked_in_its_own_protocol() {
             "distill.generation.model = \"large\"".to_owned(),
             format!("distill.generation.endpoint = \"{}\"", model.endpoint(base)),
             "distill.generation.api_key = \"key-1\"".to_owned(),
-            "worker.distil.poll_interval = \"50ms\"".to_owned(),
-            "worker.distil.quiet = \"50ms\"".to_owned(),
+            "worker.distill.poll_interval = \"50ms\"".to_owned(),
+            "worker.distill.quiet = \"50ms\"".to_owned(),
             "embedding.kind = \"none\"".to_owned(),
         ];
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
@@ -286,7 +286,7 @@ async fn n04_a_working_memory_that_is_put_meanwhile_does_not_spoil_an_observatio
     assert_eq!(model.asked_about("sail number 0?").len(), 1);
 }
 
-async fn n09_one_model_observes_and_the_other_one_summarises() {
+async fn n09_one_model_observes_and_the_other_one_summarizes() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     let lines = [
         "distill.observer.model = \"small\"",

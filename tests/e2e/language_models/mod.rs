@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use libtest_mimic::Trial;
 use memory_contract::proto::{
-    ExtractionStrategy, GetDistilStatusRequest, GetDistilStatusResponse, GetModelUsageRequest,
+    ExtractionStrategy, GetDistillStatusRequest, GetDistillStatusResponse, GetModelUsageRequest,
     GetModelUsageResponse, Memory, MemoryPolicy, MessageInput, SetAppPolicyRequest,
 };
 use recollect_tests::{
@@ -74,7 +74,7 @@ async fn thread(client: &Client, policy: MemoryPolicy) -> String {
     client.thread(&app).await
 }
 
-/// The working memory of a small model: 700 tokens are summarised to less than 400
+/// The working memory of a small model: 700 tokens are summarized to less than 400
 /// and a summary.
 fn small() -> MemoryPolicy {
     MemoryPolicy {
@@ -105,9 +105,9 @@ async fn known(client: &Client, app: &str, user: &str, words: &str) -> Memory {
     .await
 }
 
-async fn status(client: &Client) -> GetDistilStatusResponse {
-    let request = GetDistilStatusRequest {};
-    let status = client.admin().get_distil_status(request).await.unwrap();
+async fn status(client: &Client) -> GetDistillStatusResponse {
+    let request = GetDistillStatusRequest {};
+    let status = client.admin().get_distill_status(request).await.unwrap();
     status.into_inner()
 }
 

@@ -24,7 +24,7 @@ async fn b10_the_breaker_opens_and_the_extractive_distiller_takes_over() {
     let lines = [
         "distill.calls.breaker_failures = 1",
         "distill.calls.breaker_pause = \"1h\"",
-        "worker.distil.model_attempts = 1",
+        "worker.distill.model_attempts = 1",
     ];
     let server = server(&dir, &model, &lines);
     let client = server.client(Key::Acme).await;
@@ -83,7 +83,7 @@ async fn b10_a_spent_budget_stops_spending_and_not_the_service() {
     let lines = [
         "distill.daily_token_budget = 3000",
         "distill.generation.max_output_tokens = 2000",
-        "worker.distil.lanes = 4",
+        "worker.distill.lanes = 4",
     ];
     let server = server(&dir, &model, &lines);
     let client = server.client(Key::Acme).await;
@@ -171,7 +171,7 @@ async fn b10_each_try_of_a_model_that_does_not_answer_is_paid_for() {
 
 async fn b10_an_answer_that_cannot_be_read_changes_nothing_and_is_counted() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
-    let server = server(&dir, &model, &["worker.distil.model_attempts = 2"]);
+    let server = server(&dir, &model, &["worker.distill.model_attempts = 2"]);
     let client = server.client(Key::Acme).await;
     let app = app();
     extract(&client, &app, ExtractionStrategy::Discrete).await;
@@ -205,7 +205,7 @@ async fn b10_an_answer_that_cannot_be_read_changes_nothing_and_is_counted() {
 
 async fn b10_what_only_a_model_can_do_waits_for_it() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
-    let server = server(&dir, &model, &["worker.distil.model_attempts = 5"]);
+    let server = server(&dir, &model, &["worker.distill.model_attempts = 5"]);
     let client = server.client(Key::Acme).await;
     let app = app();
     set(
@@ -230,7 +230,7 @@ async fn b10_what_only_a_model_can_do_waits_for_it() {
 
 async fn b10_a_worker_that_ends_while_a_model_works_loses_and_doubles_nothing() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
-    let lines = ["worker.distil.lease = \"3s\""];
+    let lines = ["worker.distill.lease = \"3s\""];
     let mut running = server(&dir, &model, &lines);
     let mut client = running.client(Key::Acme).await;
     let app = app();

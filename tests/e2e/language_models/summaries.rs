@@ -82,7 +82,7 @@ async fn r05_a_summary_goes_on_from_the_one_before() {
 
 async fn b10_an_answer_that_is_no_summary_changes_nothing() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
-    let server = server(&dir, &model, &["worker.distil.model_attempts = 100"]);
+    let server = server(&dir, &model, &["worker.distill.model_attempts = 100"]);
     let client = server.client(Key::Acme).await;
     let refusal = "I'm sorry, but I can't help with that.";
     for answer in [

@@ -32,11 +32,11 @@ async fn b10_everything_works_without_any_model() {
         mode: MemoryMode::Working.into(),
         ..small()
     };
-    let summarised = thread(&client, working).await;
-    client.append(&summarised, mending(0..12)).await;
+    let summarized = thread(&client, working).await;
+    client.append(&summarized, mending(0..12)).await;
 
     // A summary, observations and a fact come about.
-    let told = summary(&client, &summarised, |_| true).await;
+    let told = summary(&client, &summarized, |_| true).await;
     assert_eq!(told.made_by, "extractive");
     assert!(told.text.contains("sail"), "{told:?}");
     let seen = eventually_some("observations", SOON, async || {
@@ -57,7 +57,7 @@ async fn b10_everything_works_without_any_model() {
         let text = |record: serde_json::Value| record["text"].as_str().unwrap().to_owned();
         records.map(text).collect()
     };
-    let request = context_request(&summarised, "And now?");
+    let request = context_request(&summarized, "And now?");
     let context = client.context(request).await;
     check_context(&context, 1_000_000);
     assert_eq!(records_of(&context), [told.text.as_str()]);

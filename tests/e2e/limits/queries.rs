@@ -152,8 +152,8 @@ async fn fields_of_recall_and_search_have_limits() {
     for (key, limit) in [
         ("recent_window", 500),
         ("top_k", 100),
-        ("neighbours_before", 20),
-        ("neighbours_after", 20),
+        ("neighbors_before", 20),
+        ("neighbors_after", 20),
     ] {
         let good = [json!(0), json!(limit)];
         let bad = [json!(-1), json!(limit + 1)];

@@ -108,8 +108,8 @@ fn impossible() -> Vec<(&'static str, Whose, Vec<Value>)> {
         ("window_size", Whose::Request, number(1, 500)),
         ("recent_window", Whose::Request, number(0, 500)),
         ("top_k", Whose::Request, number(0, 100)),
-        ("neighbours_before", Whose::Request, number(0, 20)),
-        ("neighbours_after", Whose::Request, number(0, 20)),
+        ("neighbors_before", Whose::Request, number(0, 20)),
+        ("neighbors_after", Whose::Request, number(0, 20)),
         ("min_score", Whose::Request, scores),
         ("scope", Whose::Request, choice()),
         ("user_label", Whose::Request, label()),
@@ -200,7 +200,7 @@ async fn all_impossible_values_are_named_at_once() {
     // A recall has the policy's fields as its own.
     let wrong = json!({
         "thread_id": thread_id, "query": "x", "scope": 9, "mode": 9, "recent_window": 501,
-        "top_k": -1, "neighbours_before": 21, "neighbours_after": -1, "min_score": 1.5,
+        "top_k": -1, "neighbors_before": 21, "neighbors_after": -1, "min_score": 1.5,
         "method": 9, "max_tokens": -1, "max_wait": "31s",
     });
     let failure = refused(&client, "RecallService/Recall", wrong.clone()).await;
@@ -220,7 +220,7 @@ async fn a_refused_policy_leaves_the_old_one() {
     let client = plain().await;
     let app = app();
     let thread_id = client.thread(&app).await;
-    let old = json!({"top_k": 7, "user_label": "Guest", "neighbours_after": 3});
+    let old = json!({"top_k": 7, "user_label": "Guest", "neighbors_after": 3});
     for method in ["PolicyService/SetAppPolicy", "ThreadService/UpdateThread"] {
         let request = request(method, &app, &thread_id, old.clone());
         Dynamic::call(&client, method, request).await.unwrap();
@@ -264,7 +264,7 @@ async fn values_at_the_limits_are_taken_at_each_level() {
     let thread_id = client.thread(&app).await;
     let least = json!({
         "mode": 1, "window_enabled": false, "window_size": 1, "recent_window": 0, "top_k": 0,
-        "neighbours_before": 0, "neighbours_after": 0, "min_score": 0.0, "scope": 1,
+        "neighbors_before": 0, "neighbors_after": 0, "min_score": 0.0, "scope": 1,
         "user_label": "A", "assistant_label": "B", "query_prompt_template": "{{query}}",
         "shared_session_default": false, "extraction": 1, "ttl": "1s", "node_ttl": "1s",
         "summarize": false, "context_window": 1_000, "summarization_threshold": 0.1,
@@ -275,7 +275,7 @@ async fn values_at_the_limits_are_taken_at_each_level() {
     let template = "{{query}}".to_owned() + &"x".repeat(4_096 - 9);
     let most = json!({
         "mode": 3, "window_enabled": true, "window_size": 500, "recent_window": 500, "top_k": 100,
-        "neighbours_before": 20, "neighbours_after": 20, "min_score": 1.0, "scope": 3,
+        "neighbors_before": 20, "neighbors_after": 20, "min_score": 1.0, "scope": 3,
         "user_label": "ä".repeat(64), "assistant_label": "ä".repeat(64),
         "query_prompt_template": template, "shared_session_default": true, "extraction": 5,
         "ttl": "315619200s", "node_ttl": "315619200s",

@@ -110,7 +110,7 @@ async fn t12_each_request_has_one_effective_policy_and_tells_it() {
         &app,
         MemoryPolicy {
             top_k: Some(7),
-            neighbours_before: Some(0),
+            neighbors_before: Some(0),
             min_score: Some(0.25),
             extraction: ExtractionStrategy::Summary.into(),
             ..Default::default()
@@ -121,7 +121,7 @@ async fn t12_each_request_has_one_effective_policy_and_tells_it() {
         session: Some(session(&app, "ada", "thread:1")),
         policy: Some(MemoryPolicy {
             top_k: Some(8),
-            neighbours_after: Some(3),
+            neighbors_after: Some(3),
             ..Default::default()
         }),
         ..Default::default()
@@ -132,8 +132,8 @@ async fn t12_each_request_has_one_effective_policy_and_tells_it() {
     use PolicyLevel::{App, Request, Thread};
     let mut expected = MemoryPolicy {
         top_k: Some(8),
-        neighbours_before: Some(0),
-        neighbours_after: Some(3),
+        neighbors_before: Some(0),
+        neighbors_after: Some(3),
         min_score: Some(0.25),
         extraction: ExtractionStrategy::Summary.into(),
         ..defaults()
@@ -142,8 +142,8 @@ async fn t12_each_request_has_one_effective_policy_and_tells_it() {
     assert_eq!(holds.policy.as_ref(), Some(&expected));
     let told = [
         ("top_k", Thread),
-        ("neighbours_before", App),
-        ("neighbours_after", Thread),
+        ("neighbors_before", App),
+        ("neighbors_after", Thread),
         ("min_score", App),
         ("extraction", App),
     ];
@@ -159,8 +159,8 @@ async fn t12_each_request_has_one_effective_policy_and_tells_it() {
             scope: RecallScope::App.into(),
             recent_window: Some(2),
             top_k: Some(1),
-            neighbours_before: Some(20),
-            neighbours_after: Some(0),
+            neighbors_before: Some(20),
+            neighbors_after: Some(0),
             min_score: Some(1.0),
             ..Default::default()
         })
@@ -169,8 +169,8 @@ async fn t12_each_request_has_one_effective_policy_and_tells_it() {
         scope: RecallScope::App.into(),
         recent_window: Some(2),
         top_k: Some(1),
-        neighbours_before: Some(20),
-        neighbours_after: Some(0),
+        neighbors_before: Some(20),
+        neighbors_after: Some(0),
         min_score: Some(1.0),
         ..expected
     };
@@ -180,8 +180,8 @@ async fn t12_each_request_has_one_effective_policy_and_tells_it() {
         ("mode", Request),
         ("recent_window", Request),
         ("top_k", Request),
-        ("neighbours_before", Request),
-        ("neighbours_after", Request),
+        ("neighbors_before", Request),
+        ("neighbors_after", Request),
         ("min_score", Request),
         ("scope", Request),
         ("extraction", App),
@@ -195,8 +195,8 @@ async fn t12_each_request_has_one_effective_policy_and_tells_it() {
             scope: expected.scope,
             recent_window: expected.recent_window,
             top_k: expected.top_k,
-            neighbours_before: expected.neighbours_before,
-            neighbours_after: expected.neighbours_after,
+            neighbors_before: expected.neighbors_before,
+            neighbors_after: expected.neighbors_after,
             min_score: expected.min_score,
             ..Default::default()
         }),

@@ -21,7 +21,7 @@ trials![
     r06_percentages_are_those_of_the_models_window,
     r06_a_full_window_is_told_as_a_hundred_percent,
     r06_a_model_counts_with_its_own_tokenizer,
-    r06_what_fills_the_window_of_a_model_that_counts_more_is_summarised,
+    r06_what_fills_the_window_of_a_model_that_counts_more_is_summarized,
     r12_a_session_without_a_thread_is_not_found,
     the_working_memory_follows_the_head,
     erasing_a_message_takes_it_out_and_changes_the_etag,
@@ -173,7 +173,7 @@ async fn r06_a_full_window_is_told_as_a_hundred_percent() {
         ..Default::default()
     };
     let thread_id = thread_with(&client, &app(), policy).await;
-    // One turn: there is nothing before it that could be summarised.
+    // One turn: there is nothing before it that could be summarized.
     client
         .append(&thread_id, turn(&"word ".repeat(1_500), "yes"))
         .await;
@@ -216,7 +216,7 @@ async fn r06_a_model_counts_with_its_own_tokenizer() {
     assert!((other.context_percentage_total_used - expected).abs() < 0.01);
 }
 
-async fn r06_what_fills_the_window_of_a_model_that_counts_more_is_summarised() {
+async fn r06_what_fills_the_window_of_a_model_that_counts_more_is_summarized() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     get_for(&client, &thread_id, "gpt-4").await;
@@ -229,7 +229,7 @@ async fn r06_what_fills_the_window_of_a_model_that_counts_more_is_summarised() {
     // Far from full as the stored counts have it.
     let limit = (8_192.0_f64 * 0.7).ceil() as i64;
     assert!(stored * 3 < limit * 2, "{stored}");
-    eventually("it is summarised to less than that", SOON, async || {
+    eventually("it is summarized to less than that", SOON, async || {
         let memory = get(&client, &thread_id).await;
         let counted = memory.message_tokens + i64::from(memory.context_tokens);
         let is_full = memory.context_percentage_until_summarization >= 100.0;

@@ -98,22 +98,22 @@ impl Config {
             worker.nodes.interval,
             Duration::from_millis(10)..=HOUR,
         )?;
-        let distil = &worker.distil;
-        count("worker.distil.lanes", distil.lanes as usize, 1..=64)?;
+        let distill = &worker.distill;
+        count("worker.distill.lanes", distill.lanes as usize, 1..=64)?;
         span(
-            "worker.distil.poll_interval",
-            distil.poll_interval,
+            "worker.distill.poll_interval",
+            distill.poll_interval,
             Duration::from_millis(10)..=minutes(1),
         )?;
-        span("worker.distil.lease", distil.lease, SECOND..=HOUR)?;
+        span("worker.distill.lease", distill.lease, SECOND..=HOUR)?;
         count(
-            "worker.distil.model_attempts",
-            usize::try_from(distil.model_attempts).unwrap_or(0),
+            "worker.distill.model_attempts",
+            usize::try_from(distill.model_attempts).unwrap_or(0),
             1..=100,
         )?;
         span(
-            "worker.distil.quiet",
-            distil.quiet,
+            "worker.distill.quiet",
+            distill.quiet,
             Duration::from_millis(10)..=HOUR,
         )?;
         let indexer = &worker.indexer;

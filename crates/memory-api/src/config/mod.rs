@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use load::{ConfigError, EffectiveValue, Loaded, Provenance};
 pub use sections::{
-    AuthConfig, DistilWorkConfig, KeyConfig, LogFormat, MemoriesConfig, NodeWorkConfig,
+    AuthConfig, DistillWorkConfig, KeyConfig, LogFormat, MemoriesConfig, NodeWorkConfig,
     ServerConfig, TelemetryConfig, WorkerConfig,
 };
 pub use sources::{Sources, ValueSource};
@@ -45,7 +45,7 @@ pub struct Config {
     pub objects: ObjectsConfig,
     /// Long-term memory.
     pub memories: MemoriesConfig,
-    /// Models that summarise, observe and extract.
+    /// Models that summarize, observe and extract.
     pub distill: DistillConfig,
     /// The vector index.
     pub index: IndexConfig,

@@ -118,7 +118,7 @@ pub struct WorkerConfig {
     /// Memories of nodes.
     pub nodes: NodeWorkConfig,
     /// Summaries, observations and facts.
-    pub distil: DistilWorkConfig,
+    pub distill: DistillWorkConfig,
 }
 
 impl Default for WorkerConfig {
@@ -129,7 +129,7 @@ impl Default for WorkerConfig {
             forget_interval: Duration::from_secs(3_600),
             indexer: IndexerConfig::default(),
             nodes: NodeWorkConfig::default(),
-            distil: DistilWorkConfig::default(),
+            distill: DistillWorkConfig::default(),
         }
     }
 }
@@ -153,7 +153,7 @@ impl Default for MemoriesConfig {
 /// How threads are distilled in the background.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct DistilWorkConfig {
+pub struct DistillWorkConfig {
     /// Whether this process makes summaries, observations and facts. Default:
     /// true.
     pub enabled: bool,
@@ -175,7 +175,7 @@ pub struct DistilWorkConfig {
     pub quiet: Duration,
 }
 
-impl Default for DistilWorkConfig {
+impl Default for DistillWorkConfig {
     fn default() -> Self {
         Self {
             enabled: true,

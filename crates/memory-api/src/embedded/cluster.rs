@@ -80,10 +80,10 @@ impl Cluster {
             tell("Making a new Postgres cluster (about a second, once)");
             let begin = Instant::now();
             let (programs, owner) = (binaries.clone(), account.clone());
-            let (marker, cluster) = (data.initialising(), home.path.clone());
+            let (marker, cluster) = (data.initializing(), home.path.clone());
             blocking(move || init(&programs, &owner, &marker, &cluster)).await?;
             times.initdb = Some(begin.elapsed());
-            settling = Some(settle(home.path.clone(), data.initialising()));
+            settling = Some(settle(home.path.clone(), data.initializing()));
         }
 
         tell("Starting Postgres");
@@ -313,7 +313,7 @@ mod tests {
         let data = DataDir::lock(&dir.path().join("data")).unwrap();
         let mut cluster = Cluster::start(&data, None, |_| {}).await.unwrap();
         cluster.settle().await.unwrap();
-        assert!(!data.initialising().exists());
+        assert!(!data.initializing().exists());
         assert!(cluster.times().initdb.is_some());
         assert_eq!(ask(&cluster, "SHOW fsync").await, "on");
         assert_eq!(ask(&cluster, "SHOW listen_addresses").await, "");
@@ -368,13 +368,13 @@ mod tests {
     async fn a_cluster_that_never_reached_the_disk_is_made_anew() {
         let dir = private_dir();
         let data = DataDir::lock(dir.path()).unwrap();
-        std::fs::write(data.initialising(), "").unwrap();
+        std::fs::write(data.initializing(), "").unwrap();
         std::fs::create_dir(data.postgres()).unwrap();
         std::fs::write(data.postgres().join("PG_VERSION"), "15\n").unwrap();
         let mut cluster = Cluster::start(&data, None, |_| {}).await.unwrap();
         cluster.settle().await.unwrap();
         assert!(cluster.stop().await);
-        assert!(!data.initialising().exists());
+        assert!(!data.initializing().exists());
     }
 
     #[tokio::test]

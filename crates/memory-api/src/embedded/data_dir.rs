@@ -77,8 +77,8 @@ impl DataDir {
 
     /// There while a new cluster is not safely on the disk yet: a cluster
     /// beside this file was never used, and may be made anew.
-    pub fn initialising(&self) -> PathBuf {
-        self.path.join("postgres.initialising")
+    pub fn initializing(&self) -> PathBuf {
+        self.path.join("postgres.initializing")
     }
 
     /// Postgres's log.

@@ -60,7 +60,7 @@ impl Home {
     /// # Errors
     /// When something else is in its place.
     pub fn major(&self, data: &DataDir) -> Result<Option<u32>, EmbeddedError> {
-        if data.initialising().exists() {
+        if data.initializing().exists() {
             return Ok(None);
         }
         let file = self.path.join("PG_VERSION");

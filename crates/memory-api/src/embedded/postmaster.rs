@@ -39,7 +39,7 @@ const SETTINGS: [&str; 17] = [
     "logging_collector=off",
 ];
 
-/// After a crash everything is synchronised once: as a whole where that is
+/// After a crash everything is synchronized once: as a whole where that is
 /// possible, instead of file by file.
 const RECOVERY: &str = if cfg!(target_os = "linux") {
     "recovery_init_sync_method=syncfs"

@@ -4,7 +4,7 @@ use memory_contract::KeyScope;
 
 /// Calls that read.
 const READ: &[(&str, &str)] = &[
-    ("AdminService", "GetDistilStatus"),
+    ("AdminService", "GetDistillStatus"),
     ("AdminService", "GetIndexStatus"),
     ("AdminService", "GetModelUsage"),
     ("AdminService", "GetNodeMemoryStatus"),

@@ -16,7 +16,7 @@ use tokio::time::sleep;
 
 use super::{Roles, ServerError};
 use crate::config::{Config, ConfigError};
-use crate::distil::budget::Budget;
+use crate::distill::budget::Budget;
 use crate::health::Health;
 use crate::status::chain;
 
@@ -33,7 +33,7 @@ pub(super) struct Parts {
     /// The worker that has yet to run.
     pub(super) indexer: Option<Indexer>,
     pub(super) indexer_handle: Option<IndexerHandle>,
-    /// What summarises, observes and extracts.
+    /// What summarizes, observes and extracts.
     pub(super) distiller: Arc<Distiller>,
     pub(super) secrets: Secrets,
 }
@@ -75,7 +75,7 @@ pub(super) async fn open(
                 // The index is locked, so no other worker lives: what one that
                 // was killed had claimed need not wait for its lease.
                 outbox.end_leases().await.map_err(store_error)?;
-                outbox.end_distil_leases().await.map_err(store_error)?;
+                outbox.end_distill_leases().await.map_err(store_error)?;
             }
             (embedder, index)
         }

@@ -18,9 +18,9 @@ use tonic_health::server::health_reporter;
 use super::parts::{self, Parts};
 use super::{Listener, ServerError, grpc};
 use crate::config::Config;
-use crate::distil::Distilling;
+use crate::distill::Distilling;
 use crate::health::{self, Health, Readiness, Watched};
-use crate::jobs::{self, distil::DistilThreads};
+use crate::jobs::{self, distill::DistillThreads};
 use crate::layers::Methods;
 use crate::refusals::RefusalLog;
 use crate::status::chain;
@@ -193,14 +193,14 @@ impl Running {
             for job in jobs::all(&config.worker, &parts.store, outbox) {
                 self.work.spawn(jobs::run(job, self.stop_work.token()));
             }
-            if config.worker.distil.enabled {
+            if config.worker.distill.enabled {
                 let with = Distilling {
                     store: parts.store.clone(),
                     recall: parts.recall.clone(),
                     distiller: Arc::clone(&parts.distiller),
-                    config: config.worker.distil.clone(),
+                    config: config.worker.distill.clone(),
                 };
-                let threads = DistilThreads::new(with, outbox.clone());
+                let threads = DistillThreads::new(with, outbox.clone());
                 self.work.spawn(threads.run(self.stop_work.token()));
             }
         }

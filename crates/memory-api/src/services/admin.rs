@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use memory_contract::proto::admin_service_server::AdminService;
 use memory_contract::proto::{
-    self, GetDistilStatusRequest, GetDistilStatusResponse, GetIndexStatusRequest,
+    self, GetDistillStatusRequest, GetDistillStatusResponse, GetIndexStatusRequest,
     GetIndexStatusResponse, GetModelUsageRequest, GetModelUsageResponse,
     GetNodeMemoryStatusRequest, GetNodeMemoryStatusResponse, GetServerInfoRequest,
     GetServerInfoResponse, ListDeadLettersRequest, ListDeadLettersResponse,
@@ -89,11 +89,11 @@ impl AdminService for Admin {
         Ok(Response::new(self.node_status(request).await?))
     }
 
-    async fn get_distil_status(
+    async fn get_distill_status(
         &self,
-        request: Request<GetDistilStatusRequest>,
-    ) -> Result<Response<GetDistilStatusResponse>, Status> {
-        Ok(Response::new(self.distil_status(request).await?))
+        request: Request<GetDistillStatusRequest>,
+    ) -> Result<Response<GetDistillStatusResponse>, Status> {
+        Ok(Response::new(self.distill_status(request).await?))
     }
 
     async fn get_model_usage(

@@ -2,7 +2,7 @@
 
 use memory_budget::{Budget, Cut};
 use memory_contract::{MemoryMode, Message, MessageId, TenantId, ThreadId};
-use memory_store::{DistilKind, DistilState, Distillate, Raw, Standing, Store, StretchQuery};
+use memory_store::{DistillKind, DistillState, Distillate, Raw, Standing, Store, StretchQuery};
 use serde::Serialize;
 
 use super::history::{self, Tail};
@@ -57,7 +57,7 @@ impl Distilled {
             return Ok(Self::undistilled(thread, head));
         }
         let state = async || {
-            let state = store.distil_state(tenant, thread, head, false).await;
+            let state = store.distill_state(tenant, thread, head, false).await;
             state.map_err(|error| ApiError::from(error).naming("head_message_id"))
         };
         let mut now = state().await?;
@@ -68,7 +68,7 @@ impl Distilled {
         let state = now;
         Ok(match mode {
             MemoryMode::Observational => Self::observed(thread, &state),
-            _ => Self::summarised(thread, &state),
+            _ => Self::summarized(thread, &state),
         })
     }
 
@@ -86,7 +86,7 @@ impl Distilled {
         }
     }
 
-    fn summarised(thread: ThreadId, state: &DistilState) -> Self {
+    fn summarized(thread: ThreadId, state: &DistillState) -> Self {
         let summary = state.summary().into_iter();
         Self {
             thread,
@@ -101,7 +101,7 @@ impl Distilled {
         }
     }
 
-    fn observed(thread: ThreadId, state: &DistilState) -> Self {
+    fn observed(thread: ThreadId, state: &DistillState) -> Self {
         let end = state.path.first().map_or(0, |place| place.depth);
         let mut freed = state.unobserved.clone();
         let tail = freed.pop_if(|raw| raw.to_depth == end);
@@ -202,9 +202,9 @@ impl Distilled {
 impl Record {
     fn of(one: &Distillate) -> Self {
         let record = match one.kind {
-            DistilKind::Summary => "summary",
-            DistilKind::Observation if one.is_reflection() => "reflection",
-            DistilKind::Observation => "observation",
+            DistillKind::Summary => "summary",
+            DistillKind::Observation if one.is_reflection() => "reflection",
+            DistillKind::Observation => "observation",
         };
         Self {
             number: one.number,

@@ -7,7 +7,7 @@ use memory_contract::proto::{
 };
 use memory_contract::{Invalid, MessageId, check, limits, timestamp};
 use memory_store::{
-    DistilKind, DistilState, Distillate, LedgerCount, LedgerFault, LedgerState, LedgerStretch,
+    DistillKind, DistillState, Distillate, LedgerCount, LedgerFault, LedgerState, LedgerStretch,
     Standing, Store,
 };
 use tonic::{Request, Response, Status, async_trait};
@@ -89,7 +89,7 @@ impl Ledgers {
             match include_texts {
                 true => Ok(Some(
                     self.store
-                        .distil_state(&tenant, thread, head, false)
+                        .distill_state(&tenant, thread, head, false)
                         .await?,
                 )),
                 false => Ok(None),
@@ -108,10 +108,10 @@ impl Ledgers {
 }
 
 /// The texts that a context has: of more than fit, the newest.
-fn texts_of(state: &DistilState, kind: DistilKind) -> Vec<proto::LedgerText> {
+fn texts_of(state: &DistillState, kind: DistillKind) -> Vec<proto::LedgerText> {
     let all = match kind {
-        DistilKind::Summary => state.summary().into_iter().collect(),
-        DistilKind::Observation => state.observations_that(Standing::Holds),
+        DistillKind::Summary => state.summary().into_iter().collect(),
+        DistillKind::Observation => state.observations_that(Standing::Holds),
     };
     let (newest, _) = fitting(&all, limits::LEDGER_TEXT_BYTES);
     let text = |one: &&Distillate| proto::LedgerText {
@@ -124,10 +124,10 @@ fn texts_of(state: &DistilState, kind: DistilKind) -> Vec<proto::LedgerText> {
     newest.iter().map(text).collect()
 }
 
-fn kind_from(kind: i32) -> Result<DistilKind, Invalid> {
+fn kind_from(kind: i32) -> Result<DistillKind, Invalid> {
     match LedgerKind::try_from(kind) {
-        Ok(LedgerKind::Summary) => Ok(DistilKind::Summary),
-        Ok(LedgerKind::Observation) => Ok(DistilKind::Observation),
+        Ok(LedgerKind::Summary) => Ok(DistillKind::Summary),
+        Ok(LedgerKind::Observation) => Ok(DistillKind::Observation),
         Ok(LedgerKind::Unspecified) | Err(_) => Err(Invalid::new(
             "kind",
             "must be LEDGER_KIND_SUMMARY or LEDGER_KIND_OBSERVATION",
@@ -135,10 +135,10 @@ fn kind_from(kind: i32) -> Result<DistilKind, Invalid> {
     }
 }
 
-fn kind(kind: DistilKind) -> i32 {
+fn kind(kind: DistillKind) -> i32 {
     match kind {
-        DistilKind::Summary => LedgerKind::Summary,
-        DistilKind::Observation => LedgerKind::Observation,
+        DistillKind::Summary => LedgerKind::Summary,
+        DistillKind::Observation => LedgerKind::Observation,
     }
     .into()
 }

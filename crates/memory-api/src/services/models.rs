@@ -1,12 +1,12 @@
 //! What is distilled, by which models, and what these cost.
 
 use memory_contract::proto::{
-    self, GetDistilStatusRequest, GetDistilStatusResponse, GetModelUsageRequest,
+    self, GetDistillStatusRequest, GetDistillStatusResponse, GetModelUsageRequest,
     GetModelUsageResponse,
 };
 use memory_contract::{Invalid, duration};
 use memory_distill::{ModelReport, Provider, Tally};
-use memory_store::{DistilStats, ModelUsage};
+use memory_store::{DistillStats, ModelUsage};
 use tonic::Request;
 
 use super::admin::Admin;
@@ -18,17 +18,17 @@ const DAYS: i32 = 30;
 const MOST_DAYS: i32 = 366;
 
 impl Admin {
-    pub(super) async fn distil_status(
+    pub(super) async fn distill_status(
         &self,
-        request: Request<GetDistilStatusRequest>,
-    ) -> Result<GetDistilStatusResponse, ApiError> {
+        request: Request<GetDistillStatusRequest>,
+    ) -> Result<GetDistillStatusResponse, ApiError> {
         let tenant = tenant_of(&request)?;
-        let GetDistilStatusRequest {} = request.into_inner();
+        let GetDistillStatusRequest {} = request.into_inner();
         let (stats, memories) = tokio::try_join!(
-            self.store.distil_stats(&tenant),
+            self.store.distill_stats(&tenant),
             self.store.waiting_memories(&tenant)
         )?;
-        let DistilStats {
+        let DistillStats {
             waiting,
             lag,
             failing,
@@ -38,7 +38,7 @@ impl Admin {
             dropped_facts,
             malformed_answers,
         } = self.distiller.tally();
-        Ok(GetDistilStatusResponse {
+        Ok(GetDistillStatusResponse {
             models: self.distiller.models().map(model).into(),
             waiting_thread_count: waiting,
             lag: Some(duration(lag)),

@@ -3,7 +3,7 @@
 use memory_contract::proto::observation_service_server::ObservationService;
 use memory_contract::proto::{self, GetObservationsRequest, GetObservationsResponse};
 use memory_contract::{MessageId, check, limits, timestamp};
-use memory_store::{DistilState, Distillate, Standing, Store};
+use memory_store::{DistillState, Distillate, Standing, Store};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::fields::Fields;
@@ -50,13 +50,13 @@ impl Observations {
         let head = head.map(MessageId::from);
         let state = self
             .store
-            .distil_state(&tenant, thread, head, include_replaced)
+            .distill_state(&tenant, thread, head, include_replaced)
             .await?;
         Ok(response(&state, include_replaced))
     }
 }
 
-fn response(state: &DistilState, include_replaced: bool) -> GetObservationsResponse {
+fn response(state: &DistillState, include_replaced: bool) -> GetObservationsResponse {
     let holding = state.observations_that(Standing::Holds);
     let ready = state.observations_that(Standing::Ready);
     let replaced = match include_replaced {

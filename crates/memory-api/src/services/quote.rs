@@ -51,7 +51,7 @@ pub(super) fn message(message: &Message, role: &str) -> String {
 
 /// Anything of texts and numbers.
 pub(super) fn line(entry: &impl Serialize) -> String {
-    // Nothing in it can fail to serialise.
+    // Nothing in it can fail to serialize.
     harmless(&serde_json::to_string(entry).unwrap_or_default())
 }
 

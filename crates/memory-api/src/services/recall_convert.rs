@@ -102,7 +102,7 @@ pub(super) fn recalled_message(recalled: RecalledMessage) -> proto::RecalledMess
         score,
         dense_score,
         lexical_score,
-        neighbour_of,
+        neighbor_of,
     } = recalled;
     proto::RecalledMessage {
         message: Some(message.into()),
@@ -111,7 +111,7 @@ pub(super) fn recalled_message(recalled: RecalledMessage) -> proto::RecalledMess
         score,
         dense_score,
         lexical_score,
-        neighbour_of: neighbour_of.into_iter().map(|id| id.to_string()).collect(),
+        neighbor_of: neighbor_of.into_iter().map(|id| id.to_string()).collect(),
     }
 }
 
@@ -120,7 +120,7 @@ pub(super) fn reason(reason: Reason) -> i32 {
     match reason {
         Reason::Recent => proto::RecallReason::Recent,
         Reason::Match => proto::RecallReason::Match,
-        Reason::Neighbour => proto::RecallReason::Neighbour,
+        Reason::Neighbor => proto::RecallReason::Neighbor,
     }
     .into()
 }

@@ -43,8 +43,8 @@ pub(super) fn recall_request(request: RecallRequest) -> Result<RecallWanted, Inv
         mode,
         recent_window,
         top_k,
-        neighbours_before,
-        neighbours_after,
+        neighbors_before,
+        neighbors_after,
         filter,
         max_tokens,
         model,
@@ -58,7 +58,7 @@ pub(super) fn recall_request(request: RecallRequest) -> Result<RecallWanted, Inv
     let mut fields = Fields::default();
     let whose = target(&mut fields, &thread_id, user, scope);
     let mode = fields.take(mode_from(mode));
-    let neighbours = limits::NEIGHBOURS_MAX;
+    let neighbors = limits::NEIGHBORS_MAX;
     let mut number = |field: &str, value: Option<i32>, max: i32| {
         let value = value.map(|value| check::range(field, value, 0, max));
         fields
@@ -67,8 +67,8 @@ pub(super) fn recall_request(request: RecallRequest) -> Result<RecallWanted, Inv
     };
     let recent_window = number("recent_window", recent_window, limits::WINDOW_MAX);
     let top_k = number("top_k", top_k, limits::TOP_K_MAX);
-    let neighbours_before = number("neighbours_before", neighbours_before, neighbours);
-    let neighbours_after = number("neighbours_after", neighbours_after, neighbours);
+    let neighbors_before = number("neighbors_before", neighbors_before, neighbors);
+    let neighbors_after = number("neighbors_after", neighbors_after, neighbors);
     let max_tokens = number("max_tokens", Some(max_tokens), limits::BUDGET_TOKENS);
     let query = fields.take(check::text("query", query, limits::QUERY_CHARS));
     let filter = fields.take(filter_from(filter));
@@ -82,8 +82,8 @@ pub(super) fn recall_request(request: RecallRequest) -> Result<RecallWanted, Inv
         policy: MemoryPolicy {
             mode,
             top_k,
-            neighbours_before,
-            neighbours_after,
+            neighbors_before,
+            neighbors_after,
             min_score,
             scope: scope.or(match target {
                 Target::Thread(_) => None,
@@ -162,8 +162,8 @@ impl RecallWanted {
             mode,
             recent_window: or(recent_window, defaults.recent_window),
             top_k: or(policy.top_k, defaults.top_k),
-            neighbours_before: or(policy.neighbours_before, defaults.neighbours_before),
-            neighbours_after: or(policy.neighbours_after, defaults.neighbours_after),
+            neighbors_before: or(policy.neighbors_before, defaults.neighbors_before),
+            neighbors_after: or(policy.neighbors_after, defaults.neighbors_after),
             min_score: policy.min_score.unwrap_or(defaults.min_score),
             filter,
             max_tokens,

@@ -1,4 +1,4 @@
-//! Appends while the worker distils what was appended, and while nobody does.
+//! Appends while the worker distills what was appended, and while nobody does.
 
 use std::{
     sync::{
@@ -62,7 +62,7 @@ impl Measured {
     }
 }
 
-/// Appends in turns to two services, which differ in whether they distil.
+/// Appends in turns to two services, which differ in whether they distill.
 pub async fn measure(
     distilling: &Service,
     not_distilling: &Service,
@@ -72,7 +72,7 @@ pub async fn measure(
     let mut latencies = [Latencies::new()?, Latencies::new()?];
     for _ in 0..ROUNDS {
         for (place, service) in [distilling, not_distilling].into_iter().enumerate() {
-            let step = progress::step("appending while the worker distils, and while none does");
+            let step = progress::step("appending while the worker distills, and while none does");
             let clients = service.connect().await?;
             let measured = append(&clients, &threads[place], length / ROUNDS).await?;
             latencies[place].merge(&measured)?;

@@ -32,8 +32,9 @@ const WITHOUT_CACHE: &str = "[embedding]\nkind = \"none\"\n[cache]\nkind = \"non
 /// the calls do.
 const WITHOUT_WORKER: &str =
     "[embedding]\nkind = \"none\"\n[worker.nodes]\nflush_after = \"24h\"\ninterval = \"1h\"\n";
-/// Without a model, and with no worker that distils.
-const WITHOUT_DISTILLING: &str = "[embedding]\nkind = \"none\"\n[worker.distil]\nenabled = false\n";
+/// Without a model, and with no worker that distills.
+const WITHOUT_DISTILLING: &str =
+    "[embedding]\nkind = \"none\"\n[worker.distill]\nenabled = false\n";
 
 /// What to measure.
 #[derive(Args)]
@@ -86,7 +87,7 @@ struct Report {
     window: Option<window::Measured>,
     /// Absent where the service was there already: its objects are out of reach.
     nodes: Option<nodes::Measured>,
-    /// Absent where the service was there already: whether it distils is not known.
+    /// Absent where the service was there already: whether it distills is not known.
     distilled: Option<Distilled>,
 }
 

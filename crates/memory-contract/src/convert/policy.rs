@@ -60,8 +60,8 @@ fn fields_from(
         window_size,
         recent_window,
         top_k,
-        neighbours_before,
-        neighbours_after,
+        neighbors_before,
+        neighbors_after,
         min_score,
         scope,
         user_label,
@@ -85,24 +85,15 @@ fn fields_from(
     } = policy;
     let of_app = level == PolicyLevel::App;
     let of_whoever_stays = level != PolicyLevel::Request;
-    let (window, top, neighbours) = (
-        limits::WINDOW_MAX,
-        limits::TOP_K_MAX,
-        limits::NEIGHBOURS_MAX,
-    );
+    let (window, top, neighbors) = (limits::WINDOW_MAX, limits::TOP_K_MAX, limits::NEIGHBORS_MAX);
     MemoryPolicy {
         mode: wrong.take(mode_from(mode)),
         window_enabled,
         window_size: wrong.take(number("window_size", window_size, 1, window)),
         recent_window: wrong.take(number("recent_window", recent_window, 0, window)),
         top_k: wrong.take(number("top_k", top_k, 0, top)),
-        neighbours_before: wrong.take(number(
-            "neighbours_before",
-            neighbours_before,
-            0,
-            neighbours,
-        )),
-        neighbours_after: wrong.take(number("neighbours_after", neighbours_after, 0, neighbours)),
+        neighbors_before: wrong.take(number("neighbors_before", neighbors_before, 0, neighbors)),
+        neighbors_after: wrong.take(number("neighbors_after", neighbors_after, 0, neighbors)),
         min_score: wrong.take(optional_float("min_score", min_score, 0.0, 1.0)),
         scope: wrong.take(scope_from("scope", scope)),
         user_label: wrong.take(label("user_label", user_label)),
@@ -336,8 +327,8 @@ impl From<MemoryPolicy> for proto::MemoryPolicy {
             window_size,
             recent_window,
             top_k,
-            neighbours_before,
-            neighbours_after,
+            neighbors_before,
+            neighbors_after,
             min_score,
             scope,
             user_label,
@@ -367,8 +358,8 @@ impl From<MemoryPolicy> for proto::MemoryPolicy {
             window_size: number(window_size),
             recent_window: number(recent_window),
             top_k: number(top_k),
-            neighbours_before: number(neighbours_before),
-            neighbours_after: number(neighbours_after),
+            neighbors_before: number(neighbors_before),
+            neighbors_after: number(neighbors_after),
             min_score,
             scope: scope.map_or(0, |scope| proto::RecallScope::from(scope).into()),
             user_label,

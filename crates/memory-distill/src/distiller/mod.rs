@@ -22,7 +22,7 @@ const LEAST_TOKENS: i32 = 32;
 /// Tokens of a summary that is kept as a fact.
 const SUMMARY_FACT_TOKENS: i32 = 110;
 
-/// Who is to distil.
+/// Who is to distill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// The model that is configured for the task; the extractive distiller where
@@ -33,7 +33,7 @@ pub enum Method {
     Extractive,
 }
 
-/// Who did distil.
+/// Who did distill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum By {
     /// The model of this name.
@@ -233,7 +233,7 @@ impl Distiller {
         }
     }
 
-    /// The name of the model that summarises and extracts, where there is one.
+    /// The name of the model that summarizes and extracts, where there is one.
     pub fn generation_model(&self) -> Option<&str> {
         self.generation
             .as_ref()
@@ -252,7 +252,7 @@ impl Distiller {
     ///
     /// # Errors
     /// [`DistillError`]; nothing is made then.
-    pub async fn summarise(
+    pub async fn summarize(
         &self,
         tenant: &TenantId,
         method: Method,
@@ -399,7 +399,7 @@ impl Distiller {
             .collect();
         let previous = previous.join("\n");
         let Distilled { value, by } = self
-            .summarise(tenant, method, &previous, &said, SUMMARY_FACT_TOKENS)
+            .summarize(tenant, method, &previous, &said, SUMMARY_FACT_TOKENS)
             .await?;
         let text: String = value.chars().take(FACT_CHARS).collect();
         let text = text.trim().to_owned();

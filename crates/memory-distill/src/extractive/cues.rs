@@ -1,5 +1,5 @@
 //! Signs that a sentence is worth keeping: the surface features of extractive
-//! summarising (H. P. Edmundson, "New Methods in Automatic Extracting", 1969: cue
+//! summarizing (H. P. Edmundson, "New Methods in Automatic Extracting", 1969: cue
 //! words and location), with words for conversations and for agents at work.
 //!
 //! The weights were tuned on three long conversations of the LoCoMo kind; see the
@@ -83,24 +83,8 @@ const DECISIONS: &[&str] = &[
     "switched",
 ];
 const PREFERENCES: &[&str] = &[
-    "love",
-    "loves",
-    "like",
-    "likes",
-    "prefer",
-    "prefers",
-    "hate",
-    "hates",
-    "enjoy",
-    "enjoys",
-    "favorite",
-    "favourite",
-    "always",
-    "never",
-    "allergic",
-    "dislike",
-    "want",
-    "wants",
+    "love", "loves", "like", "likes", "prefer", "prefers", "hate", "hates", "enjoy", "enjoys",
+    "favorite", "favorite", "always", "never", "allergic", "dislike", "want", "wants",
 ];
 const ERRORS: &[&str] = &[
     "error",

@@ -59,7 +59,7 @@ const PAST: &[&str] = &[
     "quit",
     "sold",
     "married",
-    "travelled",
+    "traveled",
     "traveled",
     "ran",
     "signed",

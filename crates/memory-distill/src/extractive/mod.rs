@@ -29,7 +29,7 @@ pub use vectors::SentenceVectors;
 /// The longest that vectors are waited for; then words are counted instead.
 const EMBEDDING: Duration = Duration::from_secs(60);
 
-/// Distils without a language model. Cheap to clone.
+/// Distills without a language model. Cheap to clone.
 ///
 /// Texts are counted in `o200k_base` tokens unless another tokenizer is given.
 /// What it writes are lines under headings such as `[2023-05-08]`, the day of the

@@ -20,8 +20,8 @@ const BASE_WORTH: f32 = 0.5;
 const LENGTH: f32 = 0.5;
 /// Tokens that each sentence costs beside its own, about.
 const BASE_TOKENS: f32 = 8.0;
-/// Sentences of one neighbourhood, whose middle is looked at.
-const NEIGHBOURHOOD: usize = 60;
+/// Sentences of one neighborhood, whose middle is looked at.
+const NEIGHBORHOOD: usize = 60;
 /// Candidates at most. More would cost time and change little.
 pub(super) const CANDIDATES: usize = 4_000;
 /// Candidates at most where a model makes vectors of them, which takes about two
@@ -61,9 +61,7 @@ pub(super) fn select(
         Some(vectors) if is_usable(&vectors, units.len()) => Space::Meaning(vectors),
         _ => Space::of_words(sparse),
     };
-    let groups: Vec<usize> = (0..units.len())
-        .map(|place| place / NEIGHBOURHOOD)
-        .collect();
+    let groups: Vec<usize> = (0..units.len()).map(|place| place / NEIGHBORHOOD).collect();
     let centrality = space.centrality(&groups);
     let worth: Vec<f32> = units
         .iter()

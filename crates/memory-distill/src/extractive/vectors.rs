@@ -50,12 +50,12 @@ pub(super) fn tf_idf(units: &[Unit]) -> Vec<Sparse> {
                 let documents = documents.get(number as usize).copied().unwrap_or(1.0);
                 (number, (1.0 + count.ln()) * (1.0 + all / documents).ln())
             });
-            normalised(weighted.collect())
+            normalized(weighted.collect())
         })
         .collect()
 }
 
-pub(super) fn normalised(mut vector: Sparse) -> Sparse {
+pub(super) fn normalized(mut vector: Sparse) -> Sparse {
     let norm = vector.iter().map(|(_, w)| w * w).sum::<f32>().sqrt();
     if norm > 0.0 {
         for (_, weight) in &mut vector {
@@ -73,7 +73,7 @@ pub(super) fn centroid<'a>(vectors: impl IntoIterator<Item = &'a Sparse>) -> Has
             *sums.entry(*number).or_insert(0.0) += weight;
         }
     }
-    normalised(sums.into_iter().collect()).into_iter().collect()
+    normalized(sums.into_iter().collect()).into_iter().collect()
 }
 
 pub(super) fn dot(vector: &Sparse, other: &HashMap<u32, f32>) -> f32 {

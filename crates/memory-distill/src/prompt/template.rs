@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn a_prompt_without_its_placeholders_is_refused_by_name() {
         let missing = |text| Template::new(text, &SLOTS).unwrap_err();
-        assert_eq!(missing("Summarise.").missing, SLOTS);
+        assert_eq!(missing("Summarize.").missing, SLOTS);
         assert_eq!(missing("{prev_summary}").missing, ["messages_joined"]);
         let told = missing("{ messages_joined } {prev_summary").to_string();
         assert!(

@@ -34,7 +34,7 @@ enum ModelSource {
     Local {
         directory: PathBuf,
         file: &'static str,
-        quantised: bool,
+        quantized: bool,
     },
     Hub {
         model: HubModel,
@@ -91,7 +91,7 @@ impl Model {
             ModelSource::Local {
                 directory,
                 file,
-                quantised,
+                quantized,
             } => {
                 let tokenizer_files = TokenizerFiles {
                     tokenizer_file: self.read(directory, FILES[0])?,
@@ -99,7 +99,7 @@ impl Model {
                     special_tokens_map_file: self.read(directory, FILES[2])?,
                     tokenizer_config_file: self.read(directory, FILES[3])?,
                 };
-                let quantization = if *quantised {
+                let quantization = if *quantized {
                     QuantizationMode::Dynamic
                 } else {
                     QuantizationMode::None
@@ -165,7 +165,7 @@ fn local(config: &EmbedderConfig) -> Result<ModelSource, RecallError> {
         .clone()
         .or_else(|| default_model_dir(&config.model));
     let directory = directory.ok_or_else(|| no_home("embedding.model_dir"))?;
-    let (file, quantised) = match config.precision {
+    let (file, quantized) = match config.precision {
         ModelPrecision::Fp32 => ("model.onnx", false),
         ModelPrecision::Int8 => ("model-int8.onnx", true),
     };
@@ -175,7 +175,7 @@ fn local(config: &EmbedderConfig) -> Result<ModelSource, RecallError> {
     Ok(ModelSource::Local {
         directory,
         file,
-        quantised,
+        quantized,
     })
 }
 

@@ -35,7 +35,7 @@ pub(super) trait Work: Send + 'static {
     ) -> Result<Self::Output, RecallError>;
 }
 
-/// Single queries, as they come. A quantised vector depends a little on its
+/// Single queries, as they come. A quantized vector depends a little on its
 /// batch, so a query is always a batch of its own.
 pub(super) struct Queries {
     pub(super) model: Model,
@@ -174,7 +174,7 @@ fn infer(
 ) -> Result<Vec<Vec<f32>>, RecallError> {
     let started = Instant::now();
     let texts: Vec<&str> = texts.iter().map(|text| model.clip(text)).collect();
-    // The size is given, so that a quantised model takes it too.
+    // The size is given, so that a quantized model takes it too.
     let vectors = survive(&model.name, || {
         let found = session.embed(&texts, Some(texts.len()));
         found.map_err(|source| RecallError::EmbeddingFailed {

@@ -188,10 +188,7 @@ impl Selection {
 
     /// Keeps the memories that have any of these labels; none keep all.
     fn any<'a>(&mut self, name: &str, labels: impl IntoIterator<Item = &'a str>) {
-        let tags: Vec<String> = labels
-            .into_iter()
-            .map(|text| labelled(name, text))
-            .collect();
+        let tags: Vec<String> = labels.into_iter().map(|text| labeled(name, text)).collect();
         if !tags.is_empty() {
             self.conditions.push(Condition::AnyOf(field::META, tags));
         }
@@ -222,7 +219,7 @@ pub(crate) fn point_id(tenant: &TenantId, subject: Subject) -> Uuid {
 }
 
 /// A label of a memory as a tag.
-pub(crate) fn labelled(name: &str, text: &str) -> String {
+pub(crate) fn labeled(name: &str, text: &str) -> String {
     tag(name, &Value::String(text.to_owned())).unwrap_or_default()
 }
 

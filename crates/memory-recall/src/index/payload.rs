@@ -5,7 +5,7 @@ use memory_contract::{TenantId, ThreadId};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::filter::{Kind, field, label, labelled, micros, point_id, tag};
+use super::filter::{Kind, field, label, labeled, micros, point_id, tag};
 use super::{Candidate, LexicalVector, MemoryPoint, Point, Subject};
 
 /// The fields that a candidate is read from.
@@ -111,14 +111,14 @@ fn memory_payload(point: &MemoryPoint) -> Map<String, Value> {
     }
     put(field::SAID, micros(*created).into());
     let mut tags = vec![
-        labelled(label::TYPE, kind.as_str()),
-        labelled(label::ORIGIN, origin.as_str()),
+        labeled(label::TYPE, kind.as_str()),
+        labeled(label::ORIGIN, origin.as_str()),
     ];
     if *holds {
-        tags.push(labelled(label::HOLDS, "true"));
+        tags.push(labeled(label::HOLDS, "true"));
     }
-    tags.extend(topics.iter().map(|topic| labelled(label::TOPIC, topic)));
-    tags.extend(entities.iter().map(|name| labelled(label::ENTITY, name)));
+    tags.extend(topics.iter().map(|topic| labeled(label::TOPIC, topic)));
+    tags.extend(entities.iter().map(|name| labeled(label::ENTITY, name)));
     put(field::META, tags.into());
     payload
 }

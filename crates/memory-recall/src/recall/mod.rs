@@ -262,13 +262,13 @@ impl Shared {
             min_score: query.min_score,
             all_branches: query.all_branches,
             explain: query.explain,
-            beside: Some((query.neighbours_before, query.neighbours_after)),
+            beside: Some((query.neighbors_before, query.neighbors_after)),
         };
         let selected = self
             .select(tenant, bounds, finding.ranked, &pieces.window, &wanted)
             .await?;
         pieces.matches = selected.matches;
-        pieces.neighbours = selected.neighbours;
+        pieces.neighbors = selected.neighbors;
         let mut merged = merge(pieces, query.max_tokens, query.tokenizer);
         // A candidate of too low a rank may come back beside a better one.
         let returned: HashSet<MessageId> = merged
@@ -326,7 +326,7 @@ impl Shared {
                 score: ranked.score,
                 dense_score: ranked.dense,
                 lexical_score: ranked.lexical,
-                neighbour_of: Vec::new(),
+                neighbor_of: Vec::new(),
             })
             .collect();
         Ok(Found {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use memory_contract::{Message, MessageId, TenantId, ThreadId, limits};
-use memory_store::{Hydrated, Neighbour, Scope as Bounds};
+use memory_store::{Hydrated, Neighbor, Scope as Bounds};
 
 use super::Shared;
 use crate::error::RecallError;
@@ -32,7 +32,7 @@ pub(super) struct Wanted {
 #[derive(Default)]
 pub(super) struct Selected {
     pub(super) matches: Vec<Match>,
-    pub(super) neighbours: Vec<Neighbour>,
+    pub(super) neighbors: Vec<Neighbor>,
     pub(super) omitted: Vec<Omission>,
 }
 
@@ -76,8 +76,8 @@ impl Shared {
                     // The first are nearly always those that stay.
                     let anchors = &ids[..ids.len().min(wanted.count)];
                     let around = self.around(tenant, bounds, wanted, anchors, beside);
-                    let (found, neighbours) = tokio::try_join!(hydrate, around)?;
-                    selected.neighbours = neighbours;
+                    let (found, neighbors) = tokio::try_join!(hydrate, around)?;
+                    selected.neighbors = neighbors;
                     guessed = Some(anchors.iter().copied().collect());
                     found
                 }
@@ -89,7 +89,7 @@ impl Shared {
         if let (Some(guessed), Some(beside)) = (guessed, wanted.beside) {
             let missing = selected.beyond(&guessed);
             let more = self.around(tenant, bounds, wanted, &missing, beside);
-            selected.neighbours.extend(more.await?);
+            selected.neighbors.extend(more.await?);
         }
         Ok(selected)
     }
@@ -116,7 +116,7 @@ impl Shared {
         wanted: &Wanted,
         anchors: &[MessageId],
         (before, after): (usize, usize),
-    ) -> Result<Vec<Neighbour>, RecallError> {
+    ) -> Result<Vec<Neighbor>, RecallError> {
         if anchors.is_empty() || (before == 0 && after == 0) {
             return Ok(Vec::new());
         }
@@ -124,10 +124,10 @@ impl Shared {
         let (before, after) = (count(before), count(after));
         let (source, head) = (&self.source, wanted.head);
         let mut found = source
-            .neighbours(tenant, bounds, head, anchors, before, after)
+            .neighbors(tenant, bounds, head, anchors, before, after)
             .await?;
         if let Some(own) = wanted.own.map(Bounds::Thread) {
-            let beside = source.neighbours(tenant, &own, head, anchors, before, after);
+            let beside = source.neighbors(tenant, &own, head, anchors, before, after);
             found.extend(beside.await?);
         }
         Ok(found)
@@ -135,7 +135,7 @@ impl Shared {
 }
 
 impl Selected {
-    /// The matches whose neighbours were not guessed.
+    /// The matches whose neighbors were not guessed.
     fn beyond(&self, guessed: &HashSet<MessageId>) -> Vec<MessageId> {
         self.matches
             .iter()

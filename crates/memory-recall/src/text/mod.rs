@@ -28,7 +28,7 @@ const DATE: f64 = 1.0;
 
 /// BM25's saturation of a word's frequency.
 const K1: f64 = 1.2;
-/// BM25's share of the length in the normalisation.
+/// BM25's share of the length in the normalization.
 const B: f64 = 0.75;
 /// BM25's usual length, in words. A constant, because the real mean moves with
 /// every append, and a vector is written once.

@@ -1,4 +1,4 @@
-//! One tokeniser for documents and queries, whatever the backend.
+//! One tokenizer for documents and queries, whatever the backend.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -22,7 +22,7 @@ static IRREGULAR: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(
 /// Gives each word of a text to `each`, in order: lower case, without stop
 /// words, reduced to its stem (Porter's English stemmer). A word is a run of
 /// letters and digits; scripts written without spaces (Chinese, Japanese,
-/// Korean, Thai and their neighbours) give single characters and pairs instead.
+/// Korean, Thai and their neighbors) give single characters and pairs instead.
 pub(crate) fn words(text: &str, mut each: impl FnMut(&str)) {
     let stemmer = Stemmer::create(Algorithm::English);
     // Wide digits, ligatures and composed letters become the usual ones.

@@ -13,7 +13,7 @@ use memory_contract::{
 use memory_recall::{Outbox, Source};
 use memory_store::{
     Claim, Failure, Freshness, Hydrated, IndexRecord, Job, JobKind, LeaseId, MemoryMatch,
-    MemoryRecord, Neighbour, OutboxStats, Recent, Revision, Scope, StoreError, TextMatch,
+    MemoryRecord, Neighbor, OutboxStats, Recent, Revision, Scope, StoreError, TextMatch,
 };
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
@@ -484,7 +484,7 @@ impl Source for FakeStore {
         Ok(messages.map(|message| inner.hydrated(message)).collect())
     }
 
-    async fn neighbours(
+    async fn neighbors(
         &self,
         tenant: &TenantId,
         scope: &Scope,
@@ -492,7 +492,7 @@ impl Source for FakeStore {
         anchors: &[MessageId],
         before: u32,
         after: u32,
-    ) -> Result<Vec<Neighbour>, StoreError> {
+    ) -> Result<Vec<Neighbor>, StoreError> {
         let inner = self.read()?;
         let mut found = Vec::new();
         for anchor in inner
@@ -502,7 +502,7 @@ impl Source for FakeStore {
             for message in inner.within(tenant, &Scope::Thread(anchor.thread)) {
                 let offset = message.seq - anchor.seq;
                 if offset != 0 && offset >= -i64::from(before) && offset <= i64::from(after) {
-                    found.push(Neighbour {
+                    found.push(Neighbor {
                         anchor: anchor.id,
                         offset: i32::try_from(offset).unwrap(),
                         message: message.clone(),

@@ -18,13 +18,13 @@ newest AS (
 ),
 due AS (
     UPDATE recollect.threads t
-    SET distil_at = 0
+    SET distill_at = 0
     FROM newest
-    WHERE t.tenant_id = $1 AND t.thread_id = newest.thread_id AND t.distil_at > 0
+    WHERE t.tenant_id = $1 AND t.thread_id = newest.thread_id AND t.distill_at > 0
 ),
 -- A look that is under way has seen the policy before.
 wanted AS (
-    UPDATE recollect.distil_jobs j
+    UPDATE recollect.distill_jobs j
     SET wanted = j.wanted + 1
     FROM newest
     WHERE j.tenant_id = $1 AND j.thread_id = newest.thread_id AND j.lease_id IS NOT NULL

@@ -7,7 +7,7 @@ WITH changed AS (
         -- $7: the new policy; null leaves it.
         policy = COALESCE($7, t.policy),
         -- It may want derived text that the old one did not.
-        distil_at = CASE WHEN $7::jsonb IS NULL THEN t.distil_at ELSE 0 END,
+        distill_at = CASE WHEN $7::jsonb IS NULL THEN t.distill_at ELSE 0 END,
         updated_at = clock_timestamp()
     WHERE t.tenant_id = $1 AND t.thread_id = $2
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
@@ -15,7 +15,7 @@ WITH changed AS (
 ),
 -- A look that is under way has seen the policy before.
 wanted AS (
-    UPDATE recollect.distil_jobs j
+    UPDATE recollect.distill_jobs j
     SET wanted = j.wanted + 1
     FROM changed c
     WHERE $7::jsonb IS NOT NULL AND j.tenant_id = $1 AND j.thread_id = c.thread_id AND j.lease_id IS NOT NULL

@@ -28,7 +28,7 @@ use metrics::gauge;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::{
-    Append, Appended, EphemeralConfig, Erased, History, Hydrated, MessageQuery, Neighbour,
+    Append, Appended, EphemeralConfig, Erased, History, Hydrated, MessageQuery, Neighbor,
     NewThread, Page, Recent, Resolved, Revision, StoreError, TextMatch, ThreadChange, append,
     message::Path, words,
 };
@@ -247,7 +247,7 @@ impl Ephemeral {
         Some(found.collect())
     }
 
-    pub(crate) fn neighbours(
+    pub(crate) fn neighbors(
         &self,
         tenant: &TenantId,
         thread: ThreadId,
@@ -255,19 +255,17 @@ impl Ephemeral {
         anchors: &[MessageId],
         before: u32,
         after: u32,
-    ) -> Option<Vec<Neighbour>> {
+    ) -> Option<Vec<Neighbor>> {
         let (thread_ordinal, found) = self.read(tenant, thread, |conversation| {
-            let found = conversation.neighbours(head, anchors, before as usize, after as usize);
+            let found = conversation.neighbors(head, anchors, before as usize, after as usize);
             (conversation.ordinal, found)
         })?;
-        let found = found
-            .into_iter()
-            .map(|(anchor, offset, message)| Neighbour {
-                anchor,
-                offset,
-                message: Arc::unwrap_or_clone(message),
-                thread_ordinal,
-            });
+        let found = found.into_iter().map(|(anchor, offset, message)| Neighbor {
+            anchor,
+            offset,
+            message: Arc::unwrap_or_clone(message),
+            thread_ordinal,
+        });
         Some(found.collect())
     }
 

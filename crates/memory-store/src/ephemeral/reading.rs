@@ -131,8 +131,8 @@ impl Conversation {
             .collect()
     }
 
-    /// As the SQL function `neighbours`.
-    pub(super) fn neighbours(
+    /// As the SQL function `neighbors`.
+    pub(super) fn neighbors(
         &self,
         head: Option<MessageId>,
         anchors: &[MessageId],

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::{Entry, Ledger, LedgerState, Way};
-use crate::DistilKind;
+use crate::DistillKind;
 
 /// A text that covers messages of a way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,10 +26,10 @@ impl Covering {
 
 impl Ledger {
     /// The texts that cover a way, the deepest first.
-    pub(super) fn coverings(&self, kind: DistilKind, way: &Way) -> Vec<Covering> {
+    pub(super) fn coverings(&self, kind: DistillKind, way: &Way) -> Vec<Covering> {
         match kind {
-            DistilKind::Summary => self.chain(way),
-            DistilKind::Observation => self
+            DistillKind::Summary => self.chain(way),
+            DistillKind::Observation => self
                 .observations(way)
                 .into_iter()
                 .filter(|one| one.active)
@@ -41,7 +41,7 @@ impl Ledger {
     /// The summaries from the one that reaches deepest back to the first.
     fn chain(&self, way: &Way) -> Vec<Covering> {
         let mut next = self
-            .of_kind(DistilKind::Summary)
+            .of_kind(DistillKind::Summary)
             .filter(|one| way.has(one.end))
             .max_by_key(|one| (one.end.depth, one.number));
         let mut chain = Vec::new();
@@ -54,7 +54,7 @@ impl Ledger {
             next = one
                 .based_on
                 .filter(|number| *number < one.number)
-                .and_then(|number| self.entries.get(&(DistilKind::Summary, number)));
+                .and_then(|number| self.entries.get(&(DistillKind::Summary, number)));
         }
         chain
     }
@@ -63,7 +63,7 @@ impl Ledger {
     /// only ready included.
     fn observations<'a>(&'a self, way: &Way) -> Vec<&'a Entry> {
         let mut all: Vec<&Entry> = self
-            .of_kind(DistilKind::Observation)
+            .of_kind(DistillKind::Observation)
             .filter(|one| one.reflects.is_empty() && way.has(one.end))
             .collect();
         all.sort_by_key(|one| Reverse((one.end.depth, one.number)));
@@ -78,7 +78,7 @@ impl Ledger {
         counting
     }
 
-    pub(super) fn of_kind(&self, kind: DistilKind) -> impl Iterator<Item = &Entry> {
+    pub(super) fn of_kind(&self, kind: DistillKind) -> impl Iterator<Item = &Entry> {
         self.entries.values().filter(move |one| one.kind == kind)
     }
 }

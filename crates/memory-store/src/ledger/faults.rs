@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Entry, Ledger, LedgerFault, Way};
-use crate::DistilKind;
+use crate::DistillKind;
 
 impl Ledger {
     /// What is wrong, at most `limit` things, in order of kind and branch.
@@ -13,8 +13,8 @@ impl Ledger {
             let way = self.way(entry.end);
             let mut found = self.misplaced(entry, &way);
             match entry.kind {
-                DistilKind::Summary => found.extend(self.unlinked(entry, &way)),
-                DistilKind::Observation => {
+                DistillKind::Summary => found.extend(self.unlinked(entry, &way)),
+                DistillKind::Observation => {
                     found.extend(self.unfounded(entry, &way));
                     found.extend(self.doubled(entry, &way));
                 }
@@ -86,8 +86,8 @@ impl Ledger {
             ));
         }
         let needs_text = match entry.kind {
-            DistilKind::Summary => after < to && !entry.sets_aside,
-            DistilKind::Observation => true,
+            DistillKind::Summary => after < to && !entry.sets_aside,
+            DistillKind::Observation => true,
         };
         if entry.empty && needs_text {
             found.push(Found::new((after, to), "its text is empty"));
@@ -120,7 +120,7 @@ impl Ledger {
         let before = match entry.based_on {
             None => 0,
             Some(number) => {
-                let Some(base) = self.entries.get(&(DistilKind::Summary, number)) else {
+                let Some(base) = self.entries.get(&(DistillKind::Summary, number)) else {
                     let why = format!("it goes on from {number}, which is not there");
                     return Some(Found {
                         between: (after, to),
@@ -165,7 +165,7 @@ impl Ledger {
             return Vec::new();
         }
         let (after, to) = (entry.after_depth, entry.end.depth);
-        self.of_kind(DistilKind::Observation)
+        self.of_kind(DistillKind::Observation)
             .filter(|one| one.number < entry.number && one.reflects.is_empty())
             .filter(|one| one.after_depth < to && after < one.end.depth && way.has(one.end))
             .map(|one| Found {
@@ -179,7 +179,7 @@ impl Ledger {
     fn unfounded(&self, entry: &Entry, way: &Way) -> Vec<Found> {
         let between = (entry.after_depth, entry.end.depth);
         let problem = |number: i64| {
-            let Some(one) = self.entries.get(&(DistilKind::Observation, number)) else {
+            let Some(one) = self.entries.get(&(DistillKind::Observation, number)) else {
                 return Some("which is not there");
             };
             if number >= entry.number {

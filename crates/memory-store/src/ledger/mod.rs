@@ -3,7 +3,7 @@
 //!
 //! For each kind of derived text, every message on the way to a head is in one
 //! state. Which text covers it is told by the same rules as in
-//! `recollect.distil_state`, and worked out apart from that: a proof that used the
+//! `recollect.distill_state`, and worked out apart from that: a proof that used the
 //! function would prove nothing.
 
 mod cover;
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memory_contract::MessageId;
 
-use crate::{DistilKind, Place};
+use crate::{DistillKind, Place};
 use runs::{Run, Runs};
 
 /// Stretches of missing messages that are remembered.
@@ -36,7 +36,7 @@ pub struct Branching {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// What it is for.
-    pub kind: DistilKind,
+    pub kind: DistillKind,
     /// Its number.
     pub number: i64,
     /// Its last message.
@@ -89,7 +89,7 @@ pub enum LedgerState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LedgerCount {
     /// The kind of derived text.
-    pub kind: DistilKind,
+    pub kind: DistillKind,
     /// The branch.
     pub branch: i32,
     /// The newest message of the branch that can be read.
@@ -131,7 +131,7 @@ pub struct LedgerStretch {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LedgerFault {
     /// The kind of derived text; `None` where it is about the messages themselves.
-    pub kind: Option<DistilKind>,
+    pub kind: Option<DistillKind>,
     /// The branch; 0 where none is known.
     pub branch: i32,
     /// The text concerned; 0 for none.
@@ -149,7 +149,7 @@ pub struct LedgerFault {
 #[derive(Clone, Debug)]
 pub struct Ledger {
     branches: BTreeMap<i32, Branching>,
-    entries: BTreeMap<(DistilKind, i64), Entry>,
+    entries: BTreeMap<(DistillKind, i64), Entry>,
     runs: Runs,
     thread: LedgerThread,
     seen: Seen,
@@ -243,7 +243,7 @@ impl Ledger {
         let newest = self.branches.keys().rev().take(limit);
         let mut branches: Vec<i32> = newest.copied().collect();
         branches.reverse();
-        let both = [DistilKind::Summary, DistilKind::Observation];
+        let both = [DistillKind::Summary, DistillKind::Observation];
         branches
             .into_iter()
             .flat_map(|branch| both.map(|kind| self.count(kind, branch)))
@@ -251,7 +251,7 @@ impl Ledger {
     }
 
     /// The messages on the way to the head as runs in one state, the oldest first.
-    pub fn stretches(&self, kind: DistilKind) -> Vec<LedgerStretch> {
+    pub fn stretches(&self, kind: DistillKind) -> Vec<LedgerStretch> {
         let way = self.way(self.thread.head);
         let mut stretches: Vec<LedgerStretch> = Vec::new();
         for (run, state, number) in self.states(kind, &way) {
@@ -274,7 +274,7 @@ impl Ledger {
         stretches
     }
 
-    fn count(&self, kind: DistilKind, branch: i32) -> LedgerCount {
+    fn count(&self, kind: DistillKind, branch: i32) -> LedgerCount {
         let mut count = LedgerCount {
             kind,
             branch,
@@ -301,7 +301,7 @@ impl Ledger {
     }
 
     /// The runs on a way with their state and what covers them, the oldest first.
-    fn states(&self, kind: DistilKind, way: &Way) -> Vec<(&Run, LedgerState, i64)> {
+    fn states(&self, kind: DistillKind, way: &Way) -> Vec<(&Run, LedgerState, i64)> {
         let coverings = self.coverings(kind, way);
         way.0
             .iter()

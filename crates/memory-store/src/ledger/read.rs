@@ -5,7 +5,7 @@ use tokio_postgres::Row;
 
 use super::{Branching, Entry, Ledger, LedgerRow, LedgerThread};
 use crate::{
-    DistilKind, Place, Store, StoreError,
+    DistillKind, Place, Store, StoreError,
     query::{Params, query},
     rows::{self, column},
 };
@@ -111,8 +111,8 @@ fn branching(row: &Row) -> Result<Branching, StoreError> {
 
 fn entry(row: &Row) -> Result<Entry, StoreError> {
     let kind = match column(row, 0)? {
-        "summary" => DistilKind::Summary,
-        "observation" => DistilKind::Observation,
+        "summary" => DistillKind::Summary,
+        "observation" => DistillKind::Observation,
         _ => {
             return Err(StoreError::Corrupt {
                 what: "distillate",

@@ -1,4 +1,4 @@
-//! Messages as runs: neighbours on a branch that no bound separates.
+//! Messages as runs: neighbors on a branch that no bound separates.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -121,7 +121,7 @@ impl Item<'_> {
     }
 
     fn hash(&self) -> String {
-        words::digest(&[&memory_contract::normalised(self.text)])
+        words::digest(&[&memory_contract::normalized(self.text)])
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect()

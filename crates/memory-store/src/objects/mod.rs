@@ -78,7 +78,7 @@ pub(crate) struct Object {
 pub(crate) struct Version(UpdateVersion);
 
 impl Version {
-    /// A name for it, to recognise it by.
+    /// A name for it, to recognize it by.
     pub(crate) fn name(&self) -> &str {
         let UpdateVersion { e_tag, version } = &self.0;
         e_tag.as_deref().or(version.as_deref()).unwrap_or_default()

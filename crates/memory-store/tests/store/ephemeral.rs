@@ -6,7 +6,7 @@ use memory_contract::{
     Branch, Message, MessageFilter, MessageId, Parent, RequestId, Role, Thread, ThreadId,
 };
 use memory_store::{
-    Append, Appended, CountedMessage, EphemeralConfig, Erased, Hydrated, MessageQuery, Neighbour,
+    Append, Appended, CountedMessage, EphemeralConfig, Erased, Hydrated, MessageQuery, Neighbor,
     NewThread, Order, Scope, Store, StoreError, ThreadChange,
 };
 use proptest::prelude::*;
@@ -324,9 +324,9 @@ impl<'a> Pair<'a> {
             let mut found = Vec::new();
             for thread in [self.stored, self.ephemeral] {
                 let beside = store
-                    .neighbours(tenant, &scope(thread), None, &self.ids, before, after)
+                    .neighbors(tenant, &scope(thread), None, &self.ids, before, after)
                     .await;
-                found.push(neighbours_shape(beside.unwrap()));
+                found.push(neighbors_shape(beside.unwrap()));
             }
             assert_eq!(found[0], found[1]);
         }
@@ -455,7 +455,7 @@ fn hydrated_shape(mut found: Vec<Hydrated>) -> Vec<(Message, bool)> {
     found.into_iter().map(shape).collect()
 }
 
-fn neighbours_shape(found: Vec<Neighbour>) -> Vec<(MessageId, i32, Message)> {
+fn neighbors_shape(found: Vec<Neighbor>) -> Vec<(MessageId, i32, Message)> {
     let mut found: Vec<_> = found
         .into_iter()
         .map(|one| (one.anchor, one.offset, shape(one.message)))

@@ -227,22 +227,22 @@ async fn check(world: &World, thread: ThreadId, model: &Model) {
         assert_eq!(hit.active, active.contains(&hit.message.id));
     }
 
-    let neighbours = store
-        .neighbours(tenant, &Scope::Thread(thread), None, &model.order, 2, 1)
+    let neighbors = store
+        .neighbors(tenant, &Scope::Thread(thread), None, &model.order, 2, 1)
         .await
         .unwrap();
     for id in model.readable() {
         let expected: Vec<MessageId> = model.path(id).into_iter().skip(1).take(2).collect();
         let before: Vec<MessageId> = (1..=2)
             .filter_map(|distance| {
-                let found = neighbours
+                let found = neighbors
                     .iter()
                     .find(|found| found.anchor == id && found.offset == -distance)?;
                 Some(found.message.id)
             })
             .collect();
         assert_eq!(before, expected);
-        let next = neighbours
+        let next = neighbors
             .iter()
             .find(|found| found.anchor == id && found.offset == 1);
         if let Some(at) = active.iter().position(|active| *active == id) {

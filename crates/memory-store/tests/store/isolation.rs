@@ -23,7 +23,7 @@ const TABLES: [&str; 26] = [
     "plans",
     "iterations",
     "distillates",
-    "distil_jobs",
+    "distill_jobs",
     "memories",
     "memory_sources",
     "model_usage",
@@ -195,7 +195,7 @@ async fn a_foreign_thread_is_not_found_in_any_call() {
     );
     assert!(
         store
-            .neighbours(&them, &scope, None, &[message], 2, 2)
+            .neighbors(&them, &scope, None, &[message], 2, 2)
             .await
             .unwrap()
             .is_empty()

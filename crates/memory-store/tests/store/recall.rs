@@ -124,11 +124,11 @@ async fn hydration_checks_the_scope_again() {
             .hydrate(&world.tenant, &scope, None, &ids)
             .await
             .unwrap();
-        let neighbours = store
-            .neighbours(&world.tenant, &scope, None, &ids, 2, 2)
+        let neighbors = store
+            .neighbors(&world.tenant, &scope, None, &ids, 2, 2)
             .await
             .unwrap();
-        assert!(neighbours.is_empty());
+        assert!(neighbors.is_empty());
         hits.len()
     };
     assert_eq!(count(&world.store, user("app", "ada")).await, 1);

@@ -17,7 +17,7 @@ const TABLES: [&str; 9] = [
     "memories",
     "working_records",
     "working_memories",
-    "distil_jobs",
+    "distill_jobs",
     "transactions",
 ];
 
@@ -186,7 +186,7 @@ async fn a_put_and_what_is_appended_meanwhile_lose_no_message() {
     assert!(stored > 0);
     let memory = read(&world, thread).await;
     assert_eq!(memory.policies.thread.message_count, 21 + stored);
-    let kind = memory_store::DistilKind::Summary;
+    let kind = memory_store::DistillKind::Summary;
     let ledger = world
         .store
         .ledger(&world.tenant, thread, None)

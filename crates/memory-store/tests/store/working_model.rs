@@ -3,7 +3,7 @@
 
 use memory_contract::{MessageId, NewMessage, Parent, Role, ThreadId};
 use memory_store::{
-    CountedMessage, DistilKind, HistoryQuery, LedgerState, NamedModel, NewSummary, PutDone,
+    CountedMessage, DistillKind, HistoryQuery, LedgerState, NamedModel, NewSummary, PutDone,
     StoreError, WorkingMemory, WorkingPut, WorkingTarget,
 };
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ enum Step {
     Reply(usize),
     SetHead(usize),
     Delete(usize),
-    /// Summarises some of the working set, as a worker does.
+    /// Summarizes some of the working set, as a worker does.
     Summarize(usize),
     /// Keeps so many of the newest, by id or by what they say, and adds new ones.
     Put {
@@ -165,7 +165,7 @@ impl Run<'_> {
             return;
         };
         let state = store
-            .distil_state(tenant, self.thread, None, false)
+            .distill_state(tenant, self.thread, None, false)
             .await
             .unwrap();
         let last = &memory.messages[at];
@@ -255,14 +255,14 @@ impl Run<'_> {
         );
         let ledger = store.ledger(tenant, self.thread, None).await.unwrap();
         assert_eq!(ledger.faults(10), []);
-        let stretches = ledger.stretches(DistilKind::Summary);
+        let stretches = ledger.stretches(DistillKind::Summary);
         let of = |state: LedgerState| -> i64 {
             let those = stretches.iter().filter(|one| one.state == state);
             those.map(|one| one.messages).sum()
         };
         assert_eq!(of(LedgerState::Raw), memory.message_count);
         let state = store
-            .distil_state(tenant, self.thread, None, false)
+            .distill_state(tenant, self.thread, None, false)
             .await
             .unwrap();
         let text = state.summary().map(|one| one.text.as_str());

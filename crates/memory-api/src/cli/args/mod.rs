@@ -2,7 +2,7 @@
 
 mod client;
 mod context;
-mod distil;
+mod distill;
 mod keys;
 mod memory;
 mod plan;
@@ -17,7 +17,7 @@ pub use client::{
     WatchArgs,
 };
 pub use context::{ContextArgs, ModeArg};
-pub use distil::{ObservationsArgs, SummaryArgs, UsageArgs, VerifyArgs, WorkingMemoryArgs};
+pub use distill::{ObservationsArgs, SummaryArgs, UsageArgs, VerifyArgs, WorkingMemoryArgs};
 pub use keys::{CreateKeyArgs, KeyNameArgs, KeyScopeArg, KeysArgs, KeysCommand, ListKeysArgs};
 pub use memory::{
     AddMemoryArgs, ForgetMemoriesArgs, ListMemoriesArgs, MemoryArgs, MemoryCommand, MemoryIdArgs,

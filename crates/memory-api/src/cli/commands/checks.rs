@@ -155,7 +155,7 @@ pub fn model(config: &Config) -> Vec<Finding> {
     vec![model, runtime(config)]
 }
 
-/// Who summarises, observes and extracts. Nobody is called: that would cost
+/// Who summarizes, observes and extracts. Nobody is called: that would cost
 /// something.
 pub fn distilling(config: &Config) -> Finding {
     let generation = &config.distill.generation;

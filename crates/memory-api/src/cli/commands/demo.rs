@@ -273,7 +273,7 @@ async fn answer(
         .collect();
     let is_evidence =
         |found: &RecalledMessage| dia_id(found).is_some_and(|id| evidence.contains(&id.as_str()));
-    let (mut matches, neighbours): (Vec<_>, Vec<_>) = recalled
+    let (mut matches, neighbors): (Vec<_>, Vec<_>) = recalled
         .messages
         .iter()
         .partition(|found| found.reasons().any(|r| r == RecallReason::Match));
@@ -282,8 +282,8 @@ async fn answer(
     let mut table = Table::new(&[
         "", "Said!", "Who!", "What", "Why", "Score>", "Dense>", "Lexical>",
     ]);
-    let answering_neighbours = neighbours.iter().filter(|found| is_evidence(found));
-    for found in matches.iter().chain(answering_neighbours) {
+    let answering_neighbors = neighbors.iter().filter(|found| is_evidence(found));
+    for found in matches.iter().chain(answering_neighbors) {
         let message = found.message.clone().unwrap_or_default();
         let [score, dense, lexical] = scores(found);
         let why = match found.rank {
@@ -317,7 +317,7 @@ async fn answer(
             1 => "1 match".to_owned(),
             matches => format!("{matches} matches"),
         },
-        count(neighbours.len(), "message"),
+        count(neighbors.len(), "message"),
         count(recalled.total_tokens, "token"),
         duration(took),
         match evidence.len() {

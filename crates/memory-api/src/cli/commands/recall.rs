@@ -66,8 +66,8 @@ pub async fn run(args: RecallArgs) -> Result<(), Failure> {
         query: args.query,
         recent_window: args.recent,
         top_k: args.top_k,
-        neighbours_before: args.before,
-        neighbours_after: args.after,
+        neighbors_before: args.before,
+        neighbors_after: args.after,
         max_tokens: args.max_tokens,
         min_score: args.min_score,
         method: method.into(),
@@ -150,7 +150,7 @@ pub fn why(found: &RecalledMessage) -> String {
         .map(|reason| match reason {
             RecallReason::Match => format!("match {}", found.rank),
             RecallReason::Recent => "recent".to_owned(),
-            RecallReason::Neighbour => "neighbour".to_owned(),
+            RecallReason::Neighbor => "neighbor".to_owned(),
             RecallReason::Unspecified => "?".to_owned(),
         })
         .collect();

@@ -1,7 +1,7 @@
 //! `recollect status`.
 
 use memory_contract::proto::{
-    GetDistilStatusRequest, GetDistilStatusResponse, GetIndexStatusRequest, GetServerInfoRequest,
+    GetDistillStatusRequest, GetDistillStatusResponse, GetIndexStatusRequest, GetServerInfoRequest,
     IndexState, ModelStatus,
 };
 
@@ -16,24 +16,24 @@ use crate::cli::output::{JsonLines, Table, clock};
 /// When the server cannot be reached or refuses.
 pub async fn run(args: ClientArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.server).await?;
-    let (mut info, mut index, mut distil) = (client.admin(), client.admin(), client.admin());
-    let (info, index, distil) = tokio::join!(
+    let (mut info, mut index, mut distill) = (client.admin(), client.admin(), client.admin());
+    let (info, index, distill) = tokio::join!(
         info.get_server_info(GetServerInfoRequest {}),
         index.get_index_status(GetIndexStatusRequest {}),
-        distil.get_distil_status(GetDistilStatusRequest {}),
+        distill.get_distill_status(GetDistillStatusRequest {}),
     );
     let info = info.map_err(|status| client.failure(&status))?.into_inner();
     let index = index
         .map_err(|status| client.failure(&status))?
         .into_inner();
-    let distil = distil
+    let distill = distill
         .map_err(|status| client.failure(&status))?
         .into_inner();
     if args.json {
         let mut lines = JsonLines::stdout();
         lines.write("GetServerInfoResponse", &info)?;
         lines.write("GetIndexStatusResponse", &index)?;
-        lines.write("GetDistilStatusResponse", &distil)?;
+        lines.write("GetDistillStatusResponse", &distill)?;
         return lines.finish();
     }
     let state = match index.state() {
@@ -74,14 +74,14 @@ pub async fn run(args: ClientArgs) -> Result<(), Failure> {
             ),
         );
     }
-    distilling(distil, &mut row);
+    distilling(distill, &mut row);
     table.print()
 }
 
 /// What is distilled, and by whom.
-fn distilling(distil: GetDistilStatusResponse, row: &mut impl FnMut(&str, String)) {
-    let lag = seconds(distil.lag.as_ref());
-    let GetDistilStatusResponse {
+fn distilling(distill: GetDistillStatusResponse, row: &mut impl FnMut(&str, String)) {
+    let lag = seconds(distill.lag.as_ref());
+    let GetDistillStatusResponse {
         models,
         waiting_thread_count,
         lag: _,
@@ -90,7 +90,7 @@ fn distilling(distil: GetDistilStatusResponse, row: &mut impl FnMut(&str, String
         waiting_memory_count,
         dropped_fact_count,
         malformed_answer_count,
-    } = distil;
+    } = distill;
     for model in models {
         let ModelStatus {
             purpose,
@@ -117,7 +117,7 @@ fn distilling(distil: GetDistilStatusResponse, row: &mut impl FnMut(&str, String
         row(what, how);
     }
     row(
-        "threads to distil",
+        "threads to distill",
         format!(
             "{waiting_thread_count}, the oldest due for {lag:.1} s, {failing_thread_count} failing"
         ),

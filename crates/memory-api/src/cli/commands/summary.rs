@@ -68,7 +68,7 @@ pub async fn run(args: SummaryArgs) -> Result<(), Failure> {
         those.map(|one| one.message_count).sum()
     };
     println!(
-        "{} summarised, {} in full{}",
+        "{} summarized, {} in full{}",
         count(sum(LedgerState::Summarized), "message"),
         count(sum(LedgerState::Raw), "message"),
         if found.truncated {
@@ -99,7 +99,7 @@ fn show(one: &LedgerText) {
 fn state(state: i32) -> &'static str {
     match LedgerState::try_from(state) {
         Ok(LedgerState::Raw) => "in full",
-        Ok(LedgerState::Summarized) => "summarised",
+        Ok(LedgerState::Summarized) => "summarized",
         Ok(LedgerState::Observed) => "observed",
         Ok(LedgerState::Erased) => "erased",
         Ok(LedgerState::SetAside) => "set aside",

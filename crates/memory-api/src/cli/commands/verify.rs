@@ -31,7 +31,7 @@ pub async fn run(args: VerifyArgs) -> Result<(), Failure> {
             "Kind!",
             "Messages>",
             "In full>",
-            "Summarised>",
+            "Summarized>",
             "Observed>",
             "Erased>",
             "Set aside>",

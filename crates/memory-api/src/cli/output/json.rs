@@ -108,7 +108,7 @@ mod tests {
             message_from_json::<proto::Thread>("Thread", &json).unwrap(),
             thread
         );
-        let newer = serde_json::json!({"threadId": "x", "colour": "blue"});
+        let newer = serde_json::json!({"threadId": "x", "color": "blue"});
         assert_eq!(
             message_from_json::<proto::Thread>("Thread", &newer)
                 .unwrap()

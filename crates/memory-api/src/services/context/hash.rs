@@ -16,7 +16,7 @@ pub(super) fn of_messages(messages: &[Said]) -> String {
     let mut digest = Sha256::new();
     for said in messages {
         let content = (said.role, &said.name, &said.parts);
-        // Keys are strings and numbers are finite: it always serialises.
+        // Keys are strings and numbers are finite: it always serializes.
         digest.update(serde_json::to_vec(&content).unwrap_or_default());
         digest.update(b"\n");
     }

@@ -345,8 +345,8 @@ fn query(
         mode: Mode::Hybrid,
         recent_window: number(policy.recent_window),
         top_k: number(policy.top_k),
-        neighbours_before: number(policy.neighbours_before),
-        neighbours_after: number(policy.neighbours_after),
+        neighbors_before: number(policy.neighbors_before),
+        neighbors_after: number(policy.neighbors_after),
         filter: wanted.filter.clone(),
         // The quotations are cut, not what they quote.
         max_tokens: None,

@@ -48,7 +48,7 @@ impl Quoting<'_> {
         let mut omitted = Vec::new();
         for place in wanted {
             let one = &found[place];
-            let stands = one.rank > 0 || one.neighbour_of.iter().any(|id| quoted.contains(id));
+            let stands = one.rank > 0 || one.neighbor_of.iter().any(|id| quoted.contains(id));
             if stands && fit.take(self, place, &one.message) {
                 chosen.push(place);
                 quoted.insert(one.message.id);
@@ -163,7 +163,7 @@ fn by_priority(found: &[RecalledMessage]) -> Vec<usize> {
     places.sort_by_key(|&place| {
         let one = &found[place];
         let beside = one
-            .neighbour_of
+            .neighbor_of
             .iter()
             .filter_map(|id| anchors.get(id))
             .map(|(rank, seq)| (*rank, one.message.seq.abs_diff(*seq)))

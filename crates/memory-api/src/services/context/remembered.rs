@@ -147,7 +147,7 @@ fn line(memory: &Memory) -> String {
         time: memory.event.map(to_the_second),
         text: &memory.text,
     };
-    // Strings alone: it always serialises.
+    // Strings alone: it always serializes.
     quote::line(&line)
 }
 

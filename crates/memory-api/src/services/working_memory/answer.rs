@@ -113,7 +113,7 @@ fn window_of(effective: &EffectivePolicy) -> i32 {
     window.map_or(limits::CONTEXT_WINDOW, u32::cast_signed)
 }
 
-/// The share of the window at which older turns are summarised; `None` where they
+/// The share of the window at which older turns are summarized; `None` where they
 /// are not.
 fn threshold_of(effective: &EffectivePolicy) -> Option<f64> {
     let policy = effective.policy();

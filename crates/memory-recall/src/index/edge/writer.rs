@@ -1,6 +1,6 @@
 //! The one thread that changes the embedded engine. In qdrant-edge 0.7.2 a flush
 //! that meets an update panics, and what was not flushed is lost with the
-//! process; so one thread updates, flushes and optimises, and a change counts as
+//! process; so one thread updates, flushes and optimizes, and a change counts as
 //! done only after its flush.
 
 use std::fs;
@@ -32,7 +32,7 @@ const STATE_REBUILDING: &str = "rebuilding";
 
 /// Changes after which the points are put in order. Until then new points are
 /// compared one by one, which is fast enough for some thousands.
-const OPTIMISE_AFTER: usize = 5_000;
+const OPTIMizE_AFTER: usize = 5_000;
 /// The engine on disk.
 pub(super) struct Writer {
     directory: PathBuf,
@@ -159,14 +159,14 @@ impl Writer {
     /// Puts the points in order if there is enough to do.
     pub(super) fn tidy(&mut self) {
         let Some(shard) = &self.shard else { return };
-        if self.changes < OPTIMISE_AFTER {
+        if self.changes < OPTIMizE_AFTER {
             return;
         }
         self.changes = 0;
         let started = std::time::Instant::now();
-        match guarded("optimise", || shard.optimize()) {
-            Ok(optimised) => tracing::debug!(
-                optimised,
+        match guarded("optimize", || shard.optimize()) {
+            Ok(optimized) => tracing::debug!(
+                optimized,
                 duration_ms = started.elapsed().as_millis() as u64,
                 "the index was put in order"
             ),

@@ -43,7 +43,7 @@ fn keyword(text: &str) -> MatchValue {
     MatchValue::Keyword(text.to_owned())
 }
 
-/// The changes, in order, neighbours of a kind together.
+/// The changes, in order, neighbors of a kind together.
 pub(super) fn operations(changes: Vec<Change>) -> Vec<PointsUpdateOperation> {
     let mut operations = Vec::new();
     let mut points = Vec::new();

@@ -1,7 +1,7 @@
 //! The `system` and `messages` of Anthropic's messages.
 //!
 //! All system messages are in `system`, in their order, with an empty line
-//! between two. Neighbours of one role are one message, so that user and assistant
+//! between two. Neighbors of one role are one message, so that user and assistant
 //! alternate; results come first in the message after their calls. The first
 //! message is a user's: what was said before any user spoke is given in it, each
 //! message after its speaker's label. Texts of white space alone are left out,
@@ -73,7 +73,7 @@ fn speaks(said: &Said) -> bool {
         })
 }
 
-/// Messages of which no two neighbours have the same role.
+/// Messages of which no two neighbors have the same role.
 #[derive(Default)]
 struct Alternating(Vec<(&'static str, Vec<Value>)>);
 

@@ -1,0 +1,256 @@
+//! Where messages may be parted. Pure.
+
+use std::collections::HashMap;
+
+use memory_budget::turns;
+use memory_contract::{Message, Part, Role};
+
+/// What is to be summarized of the oldest messages in full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// So many messages, which are whole turns.
+    Take(usize),
+    /// None: all that was read is to be kept.
+    Nothing,
+    /// It depends on messages that were not read.
+    Unknown,
+}
+
+/// How much of a conversation is kept in full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Keep {
+    /// The tokens at which older turns are summarized. The newest turns that fill
+    /// less than four sevenths of them are kept.
+    pub(super) limit: i64,
+}
+
+impl Keep {
+    /// The whole turns among the oldest messages in full that are not kept. The
+    /// newest turn always is. `in_full` are the tokens of all messages in full, and
+    /// `more` tells whether some of them were not read. A result whose call is not
+    /// there, because it is covered, was erased or was never stored, cannot be torn
+    /// from it.
+    pub(super) fn cut(self, messages: &[Message], more: bool, in_full: i64) -> Cut {
+        let turns = turns(messages, true);
+        // The last one is the newest, or may go on.
+        let Some((_, whole)) = turns.split_last() else {
+            return Cut::Nothing;
+        };
+        let mut left = in_full;
+        let mut taken = 0;
+        for turn in whole {
+            if self.keeps(left) {
+                break;
+            }
+            left -= tokens_of(&messages[turn.messages.clone()]);
+            taken = turn.messages.end;
+        }
+        match taken {
+            0 if more && !self.keeps(left) => Cut::Unknown,
+            0 => Cut::Nothing,
+            taken => Cut::Take(taken),
+        }
+    }
+
+    /// Whether messages of this size are kept.
+    fn keeps(self, tokens: i64) -> bool {
+        tokens.saturating_mul(7) < self.limit.saturating_mul(4)
+    }
+}
+
+/// The tokens of messages.
+pub(super) fn tokens_of(messages: &[Message]) -> i64 {
+    messages.iter().map(|one| i64::from(one.tokens)).sum()
+}
+
+/// The places at which messages may be parted, as counts of messages before them,
+/// ascending: those where no tool call stands before and its result after. A call
+/// that has no result waits for one until the user speaks again.
+pub(super) fn seams(messages: &[Message]) -> Vec<usize> {
+    // Calls by their ids, each with whether a result of it was seen.
+    let mut calls: HashMap<&str, (usize, bool)> = HashMap::new();
+    let mut waiting: Vec<usize> = Vec::new();
+    // For each place the number of pairs that begin to be torn there, and of those
+    // that are whole again.
+    let mut begins = vec![0_i32; messages.len() + 2];
+    let mut ends = vec![0_i32; messages.len() + 2];
+    let mut pair = |call: usize, to: usize| {
+        begins[call + 1] += 1;
+        ends[to + 1] += 1;
+    };
+    for (index, message) in messages.iter().enumerate() {
+        for part in &message.parts {
+            match part {
+                Part::ToolCall(call) => {
+                    if let Some((before, false)) = calls.insert(&call.id, (index, false)) {
+                        waiting.push(before);
+                    }
+                }
+                Part::ToolResult(result) => {
+                    if let Some((call, seen)) = calls.get_mut(result.call_id.as_str()) {
+                        *seen = true;
+                        pair(*call, index);
+                    }
+                }
+                Part::Text(_) | Part::Json(_) | Part::File(_) => {}
+            }
+        }
+    }
+    waiting.extend(
+        calls
+            .into_values()
+            .filter(|(_, seen)| !seen)
+            .map(|(call, _)| call),
+    );
+    for call in waiting {
+        pair(call, wait(messages, call));
+    }
+    let mut torn = 0;
+    let mut places = Vec::new();
+    for place in 1..=messages.len() {
+        torn += begins[place] - ends[place];
+        if torn == 0 {
+            places.push(place);
+        }
+    }
+    places
+}
+
+/// The last message after which a call without a result still waits for one:
+/// where nobody speaks anew, one that was not read.
+fn wait(messages: &[Message], call: usize) -> usize {
+    let mut later = messages[call + 1..].iter();
+    let user = later.position(|one| one.role == Role::User);
+    user.map_or(messages.len(), |distance| call + distance)
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_contract::{MessageId, ThreadId, ToolCall, ToolOutput, ToolResult};
+    use proptest::prelude::*;
+    use serde_json::Map;
+    use time::OffsetDateTime;
+
+    use super::*;
+
+    fn message(role: Role, tokens: i32, parts: Vec<Part>) -> Message {
+        Message {
+            id: MessageId::new(),
+            thread: ThreadId::new(),
+            parent: None,
+            seq: 1,
+            branch: 1,
+            depth: 1,
+            role,
+            name: String::new(),
+            parts,
+            metadata: Map::new(),
+            tokens,
+            created: OffsetDateTime::UNIX_EPOCH,
+        }
+    }
+
+    fn said(role: Role, tokens: i32) -> Message {
+        message(role, tokens, vec![Part::Text("said".to_owned())])
+    }
+
+    fn calls(id: &str) -> Message {
+        let call = ToolCall {
+            id: id.to_owned(),
+            name: "look".to_owned(),
+            arguments: Map::new(),
+        };
+        message(Role::Assistant, 1, vec![Part::ToolCall(call)])
+    }
+
+    fn answers(id: &str) -> Message {
+        let result = ToolResult {
+            call_id: id.to_owned(),
+            name: "look".to_owned(),
+            output: Some(ToolOutput::Text("seen".to_owned())),
+            is_error: false,
+        };
+        message(Role::Tool, 1, vec![Part::ToolResult(result)])
+    }
+
+    /// Turns of 20 tokens.
+    fn conversation(turns: usize) -> Vec<Message> {
+        (0..turns)
+            .flat_map(|_| [said(Role::User, 10), said(Role::Assistant, 10)])
+            .collect()
+    }
+
+    #[test]
+    fn less_than_four_sevenths_is_kept() {
+        let messages = conversation(5);
+        let cut = |limit| Keep { limit }.cut(&messages, false, 100);
+        // Four sevenths of 70 are 40: two turns would fill them.
+        assert_eq!(cut(70), Cut::Take(8));
+        assert_eq!(cut(71), Cut::Take(6));
+        assert_eq!(cut(175), Cut::Take(2));
+        assert_eq!(cut(176), Cut::Nothing);
+        // The newest turn is kept, however large it is.
+        assert_eq!(cut(1), Cut::Take(8));
+    }
+
+    #[test]
+    fn what_was_not_read_counts_as_kept_but_its_turns_are_unknown() {
+        let messages = conversation(2);
+        let keep = Keep { limit: 70 };
+        assert_eq!(keep.cut(&messages, true, 100), Cut::Take(2));
+        assert_eq!(keep.cut(&messages[..2], true, 100), Cut::Unknown);
+        assert_eq!(keep.cut(&messages[..2], true, 30), Cut::Nothing);
+        assert_eq!(keep.cut(&messages[..2], false, 100), Cut::Nothing);
+        assert_eq!(keep.cut(&[], false, 0), Cut::Nothing);
+    }
+
+    #[test]
+    fn a_call_is_not_parted_from_its_results() {
+        let messages = [
+            said(Role::User, 1),
+            calls("a"),
+            answers("a"),
+            calls("b"),
+            calls("c"),
+            answers("c"),
+            answers("b"),
+            said(Role::Assistant, 1),
+        ];
+        assert_eq!(seams(&messages), [1, 3, 7, 8]);
+        assert_eq!(seams(&messages[..5]), [1, 3]);
+        // Nobody waits for a result once the user speaks again.
+        let given_up = [calls("a"), said(Role::Assistant, 1), said(Role::User, 1)];
+        assert_eq!(seams(&given_up), [2, 3]);
+        // An id that is used again is another call.
+        let again = [
+            calls("a"),
+            answers("a"),
+            calls("a"),
+            answers("a"),
+            answers("a"),
+        ];
+        assert_eq!(seams(&again), [2, 5]);
+        assert_eq!(seams(&[]), [] as [usize; 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_cut_keeps_the_longest_end_that_is_short_enough(
+            sizes in prop::collection::vec(1..40_i32, 1..30), limit in 1..500_i64,
+        ) {
+            let messages: Vec<Message> = sizes.iter().map(|size| said(Role::User, *size)).collect();
+            let all = tokens_of(&messages);
+            let taken = match (Keep { limit }).cut(&messages, false, all) {
+                Cut::Take(taken) => taken,
+                Cut::Nothing => 0,
+                Cut::Unknown => panic!("all of it was read"),
+            };
+            prop_assert!(taken < messages.len());
+            let kept = tokens_of(&messages[taken..]);
+            prop_assert!(kept * 7 < limit * 4 || taken == messages.len() - 1);
+            if taken > 0 {
+                prop_assert!(tokens_of(&messages[taken - 1..]) * 7 >= limit * 4);
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What the steps of a look have in common: reading, and asking who is to distill.
+
+use memory_budget::Tokenizer;
+use memory_contract::Message;
+use memory_distill::{By, DistillError, Distilled, Method, Source};
+use memory_store::{
+    DistillKind, DistillState, Generations, Place, StoreError, Stretch, StretchQuery,
+};
+use metrics::counter;
+
+use super::{Failure, Look};
+
+/// The most messages that are read at a time,
+const WIDE_MESSAGES: i32 = 2_000;
+/// and their bytes.
+const WIDE_BYTES: i64 = 8 << 20;
+/// How often a step begins anew because somebody else has changed what is derived,
+/// before it leaves the thread alone for a moment.
+pub(super) const STALE: usize = 3;
+/// Pieces that one step of a look makes, so that a long thread does not keep
+/// others waiting.
+pub(super) const PIECES: usize = 8;
+
+/// A derived text.
+pub(super) struct Made {
+    pub(super) text: String,
+    /// Its size in tokens of `o200k_base`.
+    pub(super) tokens: i32,
+    /// `extractive`, or the model.
+    pub(super) by: String,
+}
+
+impl Look<'_> {
+    /// What is derived from the path to the head.
+    pub(super) async fn state(&self) -> Result<DistillState, StoreError> {
+        let Self { tenant, thread, .. } = self;
+        let store = &self.with.store;
+        store.distill_state(tenant, thread.id, None, false).await
+    }
+
+    /// Messages of the path of a state, the oldest first: at most `max_tokens`, and
+    /// never very many. `None` where the state is not of this moment any more, as far
+    /// as a kind of text goes.
+    pub(super) async fn read(
+        &self,
+        state: &DistillState,
+        kind: DistillKind,
+        after_depth: i32,
+        to_depth: i32,
+        max_tokens: i64,
+    ) -> Result<Option<Stretch>, StoreError> {
+        let query = StretchQuery {
+            thread: self.thread.id,
+            head: state.head,
+            after_depth,
+            to_depth,
+            max_messages: WIDE_MESSAGES,
+            max_tokens,
+            max_bytes: WIDE_BYTES,
+        };
+        let stretch = self.with.store.read_stretch(self.tenant, &query).await?;
+        let generation = |of: Generations| match kind {
+            DistillKind::Summary => of.summaries,
+            DistillKind::Observation => of.observations,
+        };
+        let same = generation(stretch.generations) == generation(state.generations);
+        Ok(same.then_some(stretch))
+    }
+
+    /// A summary of a previous one and of messages; never empty.
+    pub(super) async fn summarize(
+        &self,
+        previous: &str,
+        messages: &[Source],
+        max_tokens: i32,
+    ) -> Result<Made, Failure> {
+        let ask = async |method| {
+            let distiller = &self.with.distiller;
+            distiller
+                .summarize(self.tenant, method, previous, messages, max_tokens)
+                .await
+        };
+        let made = self.or_extractive(ask(self.method).await)?;
+        let made = match made {
+            Some(made) => made,
+            None => ask(Method::Extractive).await?,
+        };
+        Ok(Made::of(made, || match previous {
+            "" => speechless(messages),
+            previous => previous.to_owned(),
+        }))
+    }
+
+    /// An observation of messages; never empty.
+    pub(super) async fn observe(
+        &self,
+        messages: &[Source],
+        max_tokens: i32,
+    ) -> Result<Made, Failure> {
+        let ask = async |method| {
+            let distiller = &self.with.distiller;
+            distiller
+                .observe(self.tenant, method, messages, max_tokens)
+                .await
+        };
+        let made = match self.or_extractive(ask(self.method).await)? {
+            Some(made) => made,
+            None => ask(Method::Extractive).await?,
+        };
+        Ok(Made::of(made, || speechless(messages)))
+    }
+
+    /// What is worth knowing of observations; never empty.
+    pub(super) async fn reflect(
+        &self,
+        observations: &str,
+        max_tokens: i32,
+    ) -> Result<Made, Failure> {
+        let ask = async |method| {
+            let distiller = &self.with.distiller;
+            distiller
+                .reflect(self.tenant, method, observations, max_tokens)
+                .await
+        };
+        let made = match self.or_extractive(ask(self.method).await)? {
+            Some(made) => made,
+            None => ask(Method::Extractive).await?,
+        };
+        let start = || Tokenizer::O200kBase.prefix(observations, max_tokens);
+        Ok(Made::of(made, || start().to_owned()))
+    }
+
+    /// Counts a text that was stored.
+    pub(super) fn stored(&self, kind: &'static str, by: &str) {
+        counter!("recollect_distilled_total", "kind" => kind, "made_by" => by.to_owned())
+            .increment(1);
+    }
+
+    /// What came of asking; `None` where the extractive distiller is to be asked
+    /// instead: a tenant's budget is spent for the day, and trying again would not
+    /// help. Other failures pass, and the tries with the model are counted.
+    fn or_extractive<T>(&self, made: Result<T, DistillError>) -> Result<Option<T>, DistillError> {
+        match made {
+            Err(error) if error.is_spent() => Ok(None),
+            made => made.map(Some),
+        }
+    }
+}
+
+impl Made {
+    /// What was distilled. The extractive distiller may find nothing to keep; what
+    /// stands for the messages then is `instead`.
+    fn of(distilled: Distilled<String>, instead: impl Fn() -> String) -> Self {
+        let Distilled { value, by } = distilled;
+        let text = match value.trim() {
+            "" => instead(),
+            _ => value,
+        };
+        Self {
+            tokens: Tokenizer::O200kBase.count(&text),
+            text,
+            by: match by {
+                By::Model(model) => model,
+                By::Extractive => "extractive".to_owned(),
+            },
+        }
+    }
+}
+
+/// Where a message stands.
+pub(super) fn place(message: &Message) -> Place {
+    Place {
+        branch: message.branch,
+        depth: message.depth,
+    }
+}
+
+/// What stands for messages in which nothing is said.
+fn speechless(messages: &[Source]) -> String {
+    match messages.len() {
+        1 => "1 message without words".to_owned(),
+        count => format!("{count} messages without words"),
+    }
+}

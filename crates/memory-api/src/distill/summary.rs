@@ -1,0 +1,279 @@
+//! Summarizes older turns when the working memory fills its share of the window.
+
+use memory_budget::Tokenizer;
+use memory_contract::{MemoryPolicy, Message};
+use memory_store::{Commit, DistillKind, DistillState, NewSummary};
+
+use super::cut::{Cut, Keep, seams};
+use super::make::{Made, PIECES, STALE, place};
+use super::source::sources;
+use super::{Due, Failure, Look};
+use crate::services::working_memory::{
+    self,
+    size::{Size, size_in},
+};
+
+/// The most tokens of messages that go into one summary, beside the one before.
+/// A model with a smaller window is given them in portions.
+const PIECE_TOKENS: i64 = 30_000;
+/// Where all that is over the limit has to be kept, because the newest turn is so
+/// large, the next look comes when that has grown by one part in so many: looking
+/// costs as much as the turn is long.
+const PATIENCE: i64 = 64;
+
+/// A tokenizer counts at most so many tokens where `o200k_base` counts one: five in
+/// Gujarati (OpenAI, "Hello GPT-4o", 2024, against `cl100k_base`), and the older ones
+/// more.
+const DENSEST: i64 = 8;
+
+pub(super) async fn step(look: &Look<'_>, mut state: DistillState) -> Result<Due, Failure> {
+    let policy = look.effective.policy();
+    if policy.summarize == Some(false) {
+        return Ok(Due::NEVER);
+    }
+    let window = Window::of(look, policy).await?;
+    let (mut stale, mut pieces) = (0, 0);
+    loop {
+        let limits = window.limits(look, &state).await?;
+        let missing = limits.missing(&state);
+        if missing > 0 {
+            let missing = (missing / limits.density).max(1);
+            return Ok(Due::at(state.path_tokens.saturating_add(missing)));
+        }
+        if pieces == PIECES {
+            return Ok(Due::NOW);
+        }
+        let committed = match oldest(look, &state, &limits).await? {
+            Piece::Some(messages) => summarize(look, &state, messages, &limits).await?,
+            Piece::None => {
+                let size = limits.limit.max(state.unsummarized.message_tokens);
+                let growth = (size / PATIENCE).max(1);
+                return Ok(Due::at(state.path_tokens.saturating_add(growth)));
+            }
+            Piece::Stale => Commit::Stale,
+        };
+        match committed {
+            Commit::Done(_) => pieces += 1,
+            Commit::Stale if stale == STALE => return Ok(Due::SOON),
+            Commit::Stale => stale += 1,
+        }
+        state = look.state().await?;
+    }
+}
+
+/// The window of the model that a call has named last, or of the policy.
+struct Window {
+    /// The limits, if the model counts as the stored counts do.
+    limits: Limits,
+    /// Who counts.
+    tokenizer: Tokenizer,
+}
+
+impl Window {
+    async fn of(look: &Look<'_>, policy: &MemoryPolicy) -> Result<Self, Failure> {
+        let store = &look.with.store;
+        let (model, window) = store.working_model(look.tenant, look.thread.id).await?;
+        let window = window
+            .and_then(|window| u32::try_from(window).ok())
+            .or(policy.context_window);
+        let (tokenizer, _) = Tokenizer::for_model(&model);
+        Ok(Self {
+            limits: Limits::of(window.unwrap_or_default(), policy),
+            tokenizer,
+        })
+    }
+
+    /// The limits in stored tokens, for what is in the working memory now.
+    async fn limits(&self, look: &Look<'_>, state: &DistillState) -> Result<Limits, Failure> {
+        let Self { limits, tokenizer } = *self;
+        if tokenizer == Tokenizer::O200kBase {
+            return Ok(limits);
+        }
+        let dense = Limits {
+            limit: limits.limit / DENSEST,
+            ..limits
+        };
+        // However it counts, it is not full yet.
+        if dense.missing(state) > 0 {
+            return Ok(dense);
+        }
+        let (messages, bytes) = working_memory::MOST;
+        let store = &look.with.store;
+        let memory = store.peek_working_memory(look.tenant, look.thread.id, messages, bytes);
+        let mut memory = memory.await?;
+        let stored = Size::stored(&memory).total();
+        let counted = size_in(tokenizer, &mut memory).await?.total();
+        Ok(limits.counted_otherwise(stored, counted))
+    }
+}
+
+/// How large the working memory may be, in stored tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Limits {
+    /// Tokens of context and messages in full at which older turns are summarized.
+    limit: i64,
+    /// The most tokens of a summary.
+    summary: i32,
+    /// Of what is yet to be said, a stored token may count as so many.
+    density: i64,
+}
+
+impl Limits {
+    /// The limits of a policy, which has a value for each, in a window.
+    fn of(window: u32, policy: &MemoryPolicy) -> Self {
+        let share = f64::from(policy.summarization_threshold.unwrap_or_default());
+        let limit = (f64::from(window) * share).ceil() as i64;
+        Self {
+            limit,
+            summary: i32::try_from(window / 20)
+                .unwrap_or(i32::MAX)
+                .clamp(64, 2_000),
+            density: 1,
+        }
+    }
+
+    /// The same limits for a model that counts what is `stored` tokens as `counted`.
+    fn counted_otherwise(self, stored: i64, counted: i64) -> Self {
+        let limit = match counted {
+            0 => self.limit,
+            // Rounded up, so that it is reached when the model's own count is.
+            counted => (self.limit.saturating_mul(stored) + counted - 1) / counted,
+        };
+        Self {
+            limit,
+            density: DENSEST,
+            ..self
+        }
+    }
+
+    /// Tokens that may yet be said before older turns are summarized; 0 or less:
+    /// none.
+    fn missing(&self, state: &DistillState) -> i64 {
+        let context = state.summary().map_or(0, |summary| summary.tokens);
+        self.limit - i64::from(context) - state.unsummarized.message_tokens
+    }
+}
+
+/// The oldest messages in full that are to be summarized together.
+enum Piece {
+    Some(Vec<Message>),
+    /// All are to be kept.
+    None,
+    /// The state is not of this moment any more.
+    Stale,
+}
+
+async fn oldest(look: &Look<'_>, state: &DistillState, limits: &Limits) -> Result<Piece, Failure> {
+    let keep = Keep {
+        limit: limits.limit,
+    };
+    let raw = state.unsummarized;
+    // A turn may be larger than a piece: then more is read.
+    for most in [PIECE_TOKENS, i64::MAX] {
+        let read = look.read(state, DistillKind::Summary, raw.after_depth, i32::MAX, most);
+        let read = read.await?;
+        let Some(mut stretch) = read else {
+            return Ok(Piece::Stale);
+        };
+        let (mut messages, more) = (std::mem::take(&mut stretch.messages), stretch.more);
+        match keep.cut(&messages, more, raw.message_tokens) {
+            Cut::Take(count) => {
+                messages.truncate(count);
+                return Ok(Piece::Some(messages));
+            }
+            Cut::Nothing => return Ok(Piece::None),
+            Cut::Unknown if most == PIECE_TOKENS => {}
+            Cut::Unknown => return part_of_a_turn(look, state, messages).await,
+        }
+    }
+    Ok(Piece::None)
+}
+
+/// The beginning of a turn that is too large to be read as a whole, unless it is
+/// the newest one.
+async fn part_of_a_turn(
+    look: &Look<'_>,
+    state: &DistillState,
+    mut messages: Vec<Message>,
+) -> Result<Piece, Failure> {
+    let read = messages.last().map_or(0, |last| last.depth);
+    let Some(&head) = state.path.first() else {
+        return Ok(Piece::None);
+    };
+    let store = &look.with.store;
+    let ended = store.user_speaks_after(look.tenant, look.thread.id, head, read);
+    if !ended.await? {
+        return Ok(Piece::None);
+    }
+    let count = seams(&messages).last().copied();
+    messages.truncate(count.unwrap_or(messages.len()));
+    Ok(Piece::Some(messages))
+}
+
+async fn summarize(
+    look: &Look<'_>,
+    state: &DistillState,
+    messages: Vec<Message>,
+    limits: &Limits,
+) -> Result<Commit, Failure> {
+    let Some(end) = messages.last().map(place) else {
+        return Ok(Commit::Stale);
+    };
+    let before = state.summary();
+    let previous = before.map_or("", |summary| summary.text.as_str());
+    let messages = sources(messages);
+    let Made { text, tokens, by } = look.summarize(previous, &messages, limits.summary).await?;
+    let new = NewSummary {
+        generation: state.generations.summaries,
+        end,
+        after_depth: state.unsummarized.after_depth,
+        text,
+        tokens,
+        made_by: by.clone(),
+        based_on: before.map(|summary| summary.number),
+        own_text: false,
+        sets_aside: false,
+    };
+    let store = &look.with.store;
+    let committed = store
+        .commit_summary(look.tenant, look.thread.id, &new)
+        .await?;
+    if let Commit::Done(_) = committed {
+        look.stored("summary", &by);
+    }
+    Ok(committed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limits_are_shares_of_the_window() {
+        let limits = |window, share| {
+            let policy = MemoryPolicy {
+                summarization_threshold: Some(share),
+                ..MemoryPolicy::default()
+            };
+            Limits::of(window, &policy)
+        };
+        for (window, share, limit, summary) in [
+            (128_000, 0.7, 89_600, 2_000),
+            (1_000, 0.7, 700, 64),
+            (8_192, 0.5, 4_096, 409),
+            (10_000_000, 0.95, 9_500_000, 2_000),
+        ] {
+            let density = 1;
+            let expected = Limits {
+                limit,
+                summary,
+                density,
+            };
+            assert_eq!(limits(window, share), expected);
+        }
+        // What counts double fills the window with half of the stored tokens.
+        let double = limits(1_000, 0.7).counted_otherwise(300, 600);
+        assert_eq!((double.limit, double.density), (350, DENSEST));
+        assert_eq!(limits(1_000, 0.7).counted_otherwise(0, 0).limit, 700);
+    }
+}

@@ -1,0 +1,1 @@
+SELECT recollect.distill_done($1, $2, $3, $4, $5, $6)

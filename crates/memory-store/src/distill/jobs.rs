@@ -1,0 +1,276 @@
+//! The threads that wait for a worker to look at them, for all tenants.
+
+use std::time::Duration;
+
+use memory_contract::{TenantId, ThreadId};
+use time::OffsetDateTime;
+use tokio_postgres::Row;
+
+use crate::{
+    LeaseId, Outbox, Store, StoreError,
+    outbox::error_text,
+    query::{Params, query},
+    rows::{self, column, only},
+};
+
+/// The pause after the first failure; it doubles with each further one.
+const PAUSE: Duration = Duration::from_secs(5);
+/// The longest pause. Nothing is ever given up.
+const PAUSE_MAX: Duration = Duration::from_secs(3_600);
+
+/// Threads that belong to the claimer until the lease ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DistillClaim {
+    /// Proves the claim.
+    pub lease: LeaseId,
+    /// Those that waited longest first; may be empty.
+    pub jobs: Vec<DistillJob>,
+}
+
+/// A thread to look at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DistillJob {
+    /// Whose it is.
+    pub tenant: TenantId,
+    /// The thread.
+    pub thread: ThreadId,
+    /// Tells whether it is wanted again by the time that the work is done.
+    pub wanted: i64,
+    /// Tries since the last success, this one included; from 1.
+    pub attempts: i32,
+    /// Since when it waits.
+    pub created: OffsetDateTime,
+}
+
+/// How much there is to do for workers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DistillStats {
+    /// Threads that wait or are being worked on.
+    pub waiting: i64,
+    /// How long the oldest of them waits.
+    pub lag: Duration,
+    /// Those whose last try failed.
+    pub failing: i64,
+    /// What went wrong with the one that failed first most recently; empty:
+    /// nothing.
+    pub last_error: String,
+}
+
+/// How long to wait after so many tries: 5 seconds, doubled each time, an hour at
+/// most.
+pub fn retry_pause(attempts: i32) -> Duration {
+    let doublings = attempts.saturating_sub(1).clamp(0, 16).unsigned_abs();
+    (PAUSE * (1 << doublings)).min(PAUSE_MAX)
+}
+
+impl Outbox {
+    /// Takes the threads that have waited longest and that nobody works on, at
+    /// most `limit`. What is not ended when the lease ends is given out again.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn claim_distill(
+        &self,
+        limit: u32,
+        lease: Duration,
+    ) -> Result<DistillClaim, StoreError> {
+        let id = LeaseId::new();
+        let params: Params<'_> = &[&i64::from(limit), &id.uuid(), &lease.as_secs_f64()];
+        let found = self.pool.call(query!("distill_jobs/claim"), params).await?;
+        let mut jobs = found.iter().map(job).collect::<Result<Vec<_>, _>>()?;
+        jobs.sort_by_key(|job| job.created);
+        Ok(DistillClaim { lease: id, jobs })
+    }
+
+    /// Prolongs the lease of a thread to `lease` from now; whether it still
+    /// held.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn extend_distill(
+        &self,
+        claim: LeaseId,
+        job: &DistillJob,
+        lease: Duration,
+    ) -> Result<bool, StoreError> {
+        let params: Params<'_> = &[
+            &job.tenant.as_str(),
+            &job.thread.uuid(),
+            &claim.uuid(),
+            &lease.as_secs_f64(),
+        ];
+        let extend = query!("distill_jobs/extend");
+        Ok(self.pool.execute(extend, params).await? > 0)
+    }
+
+    /// Gives a thread back for a later try, with the reason, which never has
+    /// content and is cut to 2,000 characters. It is never given up: see
+    /// [`retry_pause`].
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn retry_distill(
+        &self,
+        claim: LeaseId,
+        job: &DistillJob,
+        error: &str,
+        delay: Duration,
+    ) -> Result<bool, StoreError> {
+        let params: Params<'_> = &[
+            &job.tenant.as_str(),
+            &job.thread.uuid(),
+            &claim.uuid(),
+            &error_text(error),
+            &delay.as_secs_f64(),
+        ];
+        let retry = query!("distill_jobs/retry");
+        Ok(self.pool.execute(retry, params).await? > 0)
+    }
+
+    /// Gives a thread back untried, for a graceful stop.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn release_distill(
+        &self,
+        claim: LeaseId,
+        job: &DistillJob,
+    ) -> Result<bool, StoreError> {
+        let params: Params<'_> = &[&job.tenant.as_str(), &job.thread.uuid(), &claim.uuid()];
+        let release = query!("distill_jobs/release");
+        Ok(self.pool.execute(release, params).await? > 0)
+    }
+
+    /// Ends every lease, as [`Outbox::end_leases`] does. Returns how many
+    /// threads were claimed.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn end_distill_leases(&self) -> Result<u64, StoreError> {
+        let end = query!("distill_jobs/end_leases");
+        self.pool.execute(end, &[]).await
+    }
+
+    /// How much there is to do, over all tenants.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn distill_stats(&self) -> Result<DistillStats, StoreError> {
+        let stats = query!("distill_jobs/stats");
+        stats_of(&only(self.pool.call(stats, &[]).await?)?)
+    }
+}
+
+impl Store {
+    /// Ends a look at a thread. `next` is the size of the path to the head, in
+    /// tokens as `DistillState::path_tokens` counts, at which the next look is
+    /// due. Whether nobody wants one before: otherwise the thread stays in the
+    /// queue, because it was wanted again since it was claimed, or because its
+    /// path has `next` tokens already.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn distill_done(
+        &self,
+        claim: LeaseId,
+        job: &DistillJob,
+        next: i64,
+    ) -> Result<bool, StoreError> {
+        let params: Params<'_> = &[
+            &job.tenant.as_str(),
+            &job.thread.uuid(),
+            &claim.uuid(),
+            &job.wanted,
+            &next,
+        ];
+        let row = only(self.pool.call(query!("distill_jobs/done"), params).await?)?;
+        column(&row, 0)
+    }
+
+    /// Ends a look at a thread as [`Store::distill_done`] does, but the next one is
+    /// due after a time also where the path does not grow. It does not count as
+    /// a failure.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn distill_postpone(
+        &self,
+        claim: LeaseId,
+        job: &DistillJob,
+        next: i64,
+        after: Duration,
+    ) -> Result<bool, StoreError> {
+        let params: Params<'_> = &[
+            &job.tenant.as_str(),
+            &job.thread.uuid(),
+            &claim.uuid(),
+            &job.wanted,
+            &next,
+            &after.as_secs_f64(),
+        ];
+        let row = only(
+            self.pool
+                .call(query!("distill_jobs/postpone"), params)
+                .await?,
+        )?;
+        column(&row, 0)
+    }
+
+    /// Asks for a worker to look at a thread, whatever its size. Nothing happens
+    /// where there is no such thread.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn want_distill(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+    ) -> Result<(), StoreError> {
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
+        let want = query!("distill_jobs/want");
+        self.pool.within(tenant, want, params).await.map(drop)
+    }
+
+    /// How much there is to do for a tenant's threads.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn distill_stats(&self, tenant: &TenantId) -> Result<DistillStats, StoreError> {
+        let params: Params<'_> = &[&tenant.as_str()];
+        let stats = query!("distill_jobs/tenant_stats");
+        stats_of(&only(self.pool.within(tenant, stats, params).await?)?)
+    }
+}
+
+fn job(row: &Row) -> Result<DistillJob, StoreError> {
+    Ok(DistillJob {
+        tenant: TenantId::new(column::<String>(row, 0)?),
+        thread: rows::id(row, 1)?,
+        wanted: column(row, 2)?,
+        attempts: column(row, 3)?,
+        created: column(row, 4)?,
+    })
+}
+
+fn stats_of(row: &Row) -> Result<DistillStats, StoreError> {
+    Ok(DistillStats {
+        waiting: column(row, 0)?,
+        lag: Duration::try_from_secs_f64(column(row, 1)?).unwrap_or_default(),
+        failing: column(row, 2)?,
+        last_error: column(row, 3)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_an_hour() {
+        assert_eq!(retry_pause(0), PAUSE);
+        assert_eq!(retry_pause(1), PAUSE);
+        assert_eq!(retry_pause(2), PAUSE * 2);
+        assert_eq!(retry_pause(11), PAUSE_MAX);
+        assert_eq!(retry_pause(i32::MAX), PAUSE_MAX);
+    }
+}

@@ -1,0 +1,103 @@
+//! Derived text: summaries and observations that stand for stretches of messages.
+//!
+//! A stretch is the messages on the path to `(branch, to_depth)` that are deeper
+//! than `after_depth`. A text holds on every path that its end lies on: another
+//! branch has only what covers messages that it shares, and who comes back to a
+//! branch finds what was made there.
+
+mod commit;
+mod jobs;
+mod state;
+mod stretch;
+
+use memory_contract::MessageId;
+use serde::Deserialize;
+use time::OffsetDateTime;
+
+pub use commit::{Commit, Committed, NewObservation, NewReflection, NewSummary};
+pub use jobs::{DistillClaim, DistillJob, DistillStats, retry_pause};
+pub use state::{DistillState, Generations, Raw};
+pub use stretch::{Stretch, StretchQuery};
+
+/// What derived text is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DistillKind {
+    /// The summary of working memory.
+    Summary,
+    /// Observational memory.
+    Observation,
+}
+
+/// What a text is worth on a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// It stands for what it covers. Of a path's summaries just one does.
+    Holds,
+    /// Another one stands in its place: a summary that goes on from it, or a
+    /// reflection. What it covers stays covered.
+    Replaced,
+    /// It is made ahead, and not in use yet.
+    Ready,
+    /// Another one, made for a path that goes on further, covers the same.
+    Outreached,
+}
+
+/// A place in the tree of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The branch; 0 before the first message.
+    pub branch: i32,
+    /// Messages from the root to this one, itself included.
+    pub depth: i32,
+}
+
+/// A text that stands for messages.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Distillate {
+    /// What it is for.
+    pub kind: DistillKind,
+    /// The order of making, from 1 for each thread and kind.
+    pub number: i64,
+    /// What it is worth on the path that was asked for.
+    pub standing: Standing,
+    /// Its last message.
+    pub end: Place,
+    /// It covers what is deeper than this.
+    pub after_depth: i32,
+    /// The text.
+    pub text: String,
+    /// Its size in tokens of `o200k_base`.
+    pub tokens: i32,
+    /// `extractive`, a model, `caller` or `worker`.
+    pub made_by: String,
+    /// Of a summary: the one that it follows.
+    pub based_on: Option<i64>,
+    /// Of a summary: its text does not go on from that one's.
+    pub own_text: bool,
+    /// Of a summary: the messages were taken out of the working memory, and the
+    /// text does not come from them.
+    pub sets_aside: bool,
+    /// Of an observation: whether it was put in the place of what it covers.
+    pub active: bool,
+    /// Of a reflection: all that it stands for; empty for others.
+    pub reflects: Vec<i64>,
+    /// The readable messages that it stands for.
+    pub message_count: i64,
+    /// Their tokens.
+    pub message_tokens: i64,
+    /// The oldest of them.
+    pub first: Option<MessageId>,
+    /// The newest of them.
+    pub last: Option<MessageId>,
+    /// When it was made.
+    pub created: OffsetDateTime,
+}
+
+impl Distillate {
+    /// Whether it stands for observations, and not for messages itself.
+    pub fn is_reflection(&self) -> bool {
+        !self.reflects.is_empty()
+    }
+}

@@ -1,0 +1,247 @@
+//! What was derived from the messages on a path.
+
+use memory_contract::{MessageId, TenantId, ThreadId};
+use serde::Deserialize;
+use time::OffsetDateTime;
+use tokio_postgres::{Row, types::Json};
+use uuid::Uuid;
+
+use super::{DistillKind, Distillate, Place, Standing};
+use crate::{
+    Store, StoreError,
+    query::{Params, query},
+    rows::{self, column, only, optional_id},
+};
+
+/// Messages that stand in full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct Raw {
+    /// They are deeper than this,
+    pub after_depth: i32,
+    /// and not deeper than this.
+    pub to_depth: i32,
+    /// How many can be read.
+    pub message_count: i64,
+    /// Their tokens.
+    pub message_tokens: i64,
+}
+
+/// Names a moment of a thread, for each kind of derived text: a commit that names
+/// it is refused when anything of its kind was derived, or anything erased, since.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Generations {
+    /// For summaries.
+    pub summaries: i64,
+    /// For observations and reflections.
+    pub observations: i64,
+}
+
+impl Generations {
+    pub(super) fn of(row: &Row, place: usize) -> Result<Self, StoreError> {
+        Ok(Self {
+            summaries: column(row, place)?,
+            observations: column(row, place + 1)?,
+        })
+    }
+}
+
+/// What was derived from the messages on the path to a head, all of one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DistillState {
+    /// The moment.
+    pub generations: Generations,
+    /// The head; `None` in an empty thread.
+    pub head: Option<MessageId>,
+    /// The branches of the path, the newest first, each with the depth down to
+    /// which it belongs to the path.
+    pub path: Vec<Place>,
+    /// Tokens from the root to the head, erased messages not taken off: what
+    /// `distill_at` is compared with.
+    pub path_tokens: i64,
+    /// The summary that holds, and in order of number those that do not any more,
+    /// if they were asked for.
+    pub summaries: Vec<Distillate>,
+    /// Readable messages of the path that the context stands for.
+    pub summarized_count: i64,
+    /// Readable messages of the path that were taken out of the working memory.
+    pub set_aside_count: i64,
+    /// What no summary covers: the working set.
+    pub unsummarized: Raw,
+    /// The observations and reflections that hold or are ready, likewise.
+    pub observations: Vec<Distillate>,
+    /// What no active observation covers, in order of depth: the newest
+    /// messages, and those before them that an erasure has freed.
+    pub unobserved: Vec<Raw>,
+    /// The path's tokens at which the next look is due.
+    pub distill_at: i64,
+    /// The seq given out last.
+    pub last_seq: i64,
+    /// What kept the last look from succeeding; empty: nothing.
+    pub last_error: String,
+    /// The time of the working memory is over, and what is told of it here is to be
+    /// forgotten: see [`Store::expire_working_memory`].
+    pub expired: bool,
+}
+
+impl DistillState {
+    /// The summary whose text is the context.
+    pub fn summary(&self) -> Option<&Distillate> {
+        let holds = |one: &&Distillate| one.standing == Standing::Holds;
+        self.summaries.iter().find(holds)
+    }
+
+    /// The observations of a standing, in the order of what they cover.
+    pub fn observations_that(&self, standing: Standing) -> Vec<&Distillate> {
+        let mut found: Vec<_> = self
+            .observations
+            .iter()
+            .filter(|one| one.standing == standing)
+            .collect();
+        found.sort_by_key(|one| (one.end.depth, one.number));
+        found
+    }
+}
+
+impl Store {
+    /// Reads what was derived from the messages on the path to a head, in one
+    /// round trip; `None` for the thread's head. With `replaced` those texts come
+    /// along that do not hold any more.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `MessageNotFound`, `EphemeralThread`.
+    pub async fn distill_state(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        head: Option<MessageId>,
+        replaced: bool,
+    ) -> Result<DistillState, StoreError> {
+        if self.ephemeral.has(tenant, thread) {
+            return Err(StoreError::EphemeralThread);
+        }
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &thread.uuid(),
+            &head.map(MessageId::uuid),
+            &replaced,
+        ];
+        let state = query!("distillates/state");
+        let row = only(self.pool.within(tenant, state, params).await?)?;
+        match column(&row, 0)? {
+            "ok" => state_of(&row),
+            "thread_not_found" => Err(StoreError::ThreadNotFound),
+            "message_not_found" => Err(StoreError::MessageNotFound),
+            other => Err(rows::unknown_status(other)),
+        }
+    }
+}
+
+/// A distillate as the database tells it.
+#[derive(Deserialize)]
+struct Told {
+    kind: DistillKind,
+    number: i64,
+    standing: Standing,
+    branch: i32,
+    after_depth: i32,
+    to_depth: i32,
+    text: String,
+    tokens: i32,
+    made_by: String,
+    based_on: Option<i64>,
+    own_text: bool,
+    sets_aside: bool,
+    active: bool,
+    reflects: Option<Vec<i64>>,
+    message_count: i64,
+    message_tokens: i64,
+    first_id: Option<Uuid>,
+    last_id: Option<Uuid>,
+    created_us: i64,
+}
+
+fn state_of(row: &Row) -> Result<DistillState, StoreError> {
+    let branches: Vec<i32> = column(row, 4)?;
+    let depths: Vec<i32> = column(row, 5)?;
+    let told: Json<Vec<Told>> = column(row, 6)?;
+    let all = told.0.into_iter().map(Distillate::try_from);
+    let all = all.collect::<Result<Vec<_>, _>>()?;
+    let (summaries, observations) = all
+        .into_iter()
+        .partition(|one| one.kind == DistillKind::Summary);
+    Ok(DistillState {
+        generations: Generations::of(row, 1)?,
+        head: optional_id(row, 3)?,
+        path: branches
+            .into_iter()
+            .zip(depths)
+            .map(|(branch, depth)| Place { branch, depth })
+            .collect(),
+        path_tokens: column(row, 9)?,
+        summaries,
+        summarized_count: column(row, 13)?,
+        set_aside_count: column(row, 14)?,
+        unsummarized: column::<Json<Raw>>(row, 7)?.0,
+        observations,
+        unobserved: column::<Json<Vec<Raw>>>(row, 8)?.0,
+        distill_at: column(row, 10)?,
+        last_seq: column(row, 11)?,
+        last_error: column(row, 12)?,
+        expired: column(row, 15)?,
+    })
+}
+
+impl TryFrom<Told> for Distillate {
+    type Error = StoreError;
+
+    fn try_from(told: Told) -> Result<Self, StoreError> {
+        let Told {
+            kind,
+            number,
+            standing,
+            branch,
+            after_depth,
+            to_depth,
+            text,
+            tokens,
+            made_by,
+            based_on,
+            own_text,
+            sets_aside,
+            active,
+            reflects,
+            message_count,
+            message_tokens,
+            first_id,
+            last_id,
+            created_us,
+        } = told;
+        let created = OffsetDateTime::from_unix_timestamp_nanos(i128::from(created_us) * 1_000);
+        Ok(Self {
+            kind,
+            number,
+            standing,
+            end: Place {
+                branch,
+                depth: to_depth,
+            },
+            after_depth,
+            text,
+            tokens,
+            made_by,
+            based_on,
+            own_text,
+            sets_aside,
+            active,
+            reflects: reflects.unwrap_or_default(),
+            message_count,
+            message_tokens,
+            first: first_id.map(MessageId::from),
+            last: last_id.map(MessageId::from),
+            created: created.map_err(|_| StoreError::Corrupt {
+                what: "distillate",
+                why: "its time is out of range".to_owned(),
+            })?,
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! The messages of a stretch.
+
+use memory_contract::{Message, MessageId, TenantId, ThreadId};
+
+use super::{Generations, Place};
+use crate::{
+    Store, StoreError,
+    query::{Params, query},
+    rows::{self, column, only},
+};
+
+/// Which messages of a path to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StretchQuery {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The head of the path; `None` for the thread's head.
+    pub head: Option<MessageId>,
+    /// Only messages deeper than this.
+    pub after_depth: i32,
+    /// Only messages not deeper than this; `i32::MAX` for all.
+    pub to_depth: i32,
+    /// The most messages.
+    pub max_messages: i32,
+    /// The most tokens; the first message is read, however large it is.
+    pub max_tokens: i64,
+    /// The most bytes of content, likewise.
+    pub max_bytes: i64,
+}
+
+/// Readable messages of a path, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stretch {
+    /// The oldest first.
+    pub messages: Vec<Message>,
+    /// Those of them that were imported.
+    pub imported: Vec<MessageId>,
+    /// Whether what was asked for goes on after them.
+    pub more: bool,
+    /// The moment, as in `DistillState::generations`.
+    pub generations: Generations,
+}
+
+impl Store {
+    /// Reads messages of a path, the oldest first, in one round trip and at the
+    /// cost of what is returned. Where a turn ends is the caller's business.
+    ///
+    /// # Errors
+    /// `ThreadNotFound`, `MessageNotFound`, `EphemeralThread`.
+    pub async fn read_stretch(
+        &self,
+        tenant: &TenantId,
+        query: &StretchQuery,
+    ) -> Result<Stretch, StoreError> {
+        let StretchQuery {
+            thread,
+            head,
+            after_depth,
+            to_depth,
+            max_messages,
+            max_tokens,
+            max_bytes,
+        } = query;
+        if self.ephemeral.has(tenant, *thread) {
+            return Err(StoreError::EphemeralThread);
+        }
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &thread.uuid(),
+            &head.map(MessageId::uuid),
+            after_depth,
+            to_depth,
+            max_messages,
+            max_tokens,
+            max_bytes,
+        ];
+        let stretch = query!("distillates/stretch");
+        let found = self.pool.within(tenant, stretch, params).await?;
+        let Some((last, messages)) = found.split_last() else {
+            return Err(StoreError::Corrupt {
+                what: "stretch",
+                why: "it has no status".to_owned(),
+            });
+        };
+        let mut imported = Vec::new();
+        for row in messages {
+            if column(row, 4 + rows::MESSAGE_COLUMNS)? {
+                imported.push(rows::id(row, 4)?);
+            }
+        }
+        match column(last, 0)? {
+            "ok" => Ok(Stretch {
+                imported,
+                messages: messages
+                    .iter()
+                    .map(|row| rows::message(row, 4, *thread))
+                    .collect::<Result<_, _>>()?,
+                more: column(last, 1)?,
+                generations: Generations::of(last, 2)?,
+            }),
+            "thread_not_found" => Err(StoreError::ThreadNotFound),
+            "message_not_found" => Err(StoreError::MessageNotFound),
+            other => Err(rows::unknown_status(other)),
+        }
+    }
+
+    /// Whether the user says anything on the path to a place deeper than this.
+    ///
+    /// # Errors
+    /// `EphemeralThread`.
+    pub async fn user_speaks_after(
+        &self,
+        tenant: &TenantId,
+        thread: ThreadId,
+        to: Place,
+        after_depth: i32,
+    ) -> Result<bool, StoreError> {
+        self.lasting(tenant, thread)?;
+        let Place { branch, depth } = to;
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &thread.uuid(),
+            &branch,
+            &depth,
+            &after_depth,
+        ];
+        let speaks = query!("distillates/user_speaks_after");
+        column(&only(self.pool.within(tenant, speaks, params).await?)?, 0)
+    }
+}
