@@ -56,10 +56,12 @@ test-qdrant: ## Run the index tests against a real Qdrant at QDRANT_URL
 	cargo test --workspace -- qdrant --include-ignored
 
 .PHONY: lint
-lint: ## Check format, Rust lints, the contract, manifests and scripts
+lint: ## Check format, Rust lints, dependencies, the contract, manifests and scripts
 	@scripts/setup tools
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	@command -v cargo-deny >/dev/null || { echo "lint: cargo-deny is missing; scripts/setup tools says why"; exit 1; }
+	cargo deny --offline check --hide-inclusion-graph licenses bans sources
 	@if [ -n "$$(find proto -name '*.proto' -print -quit)" ]; then \
 	  command -v buf >/dev/null || { echo "lint: buf is missing; scripts/setup tools says why"; exit 1; }; \
 	  echo "buf lint" && buf lint && scripts/proto-breaking; \
