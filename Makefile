@@ -22,7 +22,7 @@ run: ## Start Recollect on this machine, with a database and an index of its own
 	@scripts/setup model
 	@scripts/setup postgres
 	@scripts/setup grpcurl
-	cargo run -p memory-api --bin recollect -- dev
+	cargo run -p recollect -- dev
 
 .PHONY: demo
 demo: ## Store a long conversation, then ask about it
@@ -31,7 +31,7 @@ demo: ## Store a long conversation, then ask about it
 	@scripts/setup model
 	@scripts/setup postgres
 	@scripts/setup grpcurl
-	cargo run -p memory-api --bin recollect -- demo
+	cargo run -p recollect -- demo
 
 .PHONY: test
 test: setup ## Run all tests
@@ -89,7 +89,7 @@ bench: ## Measure load, and recall quality on DATA, with optimized builds
 	@echo "Measuring: set-up, an optimized build (about 11 minutes the first time on 2 cores), then two runs."
 	@scripts/setup model
 	@scripts/setup postgres
-	cargo build --release -p memory-api -p memory-bench
+	cargo build --release -p recollect -p memory-bench
 	target/release/memory-bench load
 	@if [ -d "$(DATA)" ]; then \
 	  echo target/release/memory-bench quality "$(DATA)" && target/release/memory-bench quality "$(DATA)"; \

@@ -20,7 +20,7 @@ pub fn recollect_binary() -> PathBuf {
     let binary = profile.join(format!("recollect{}", env::consts::EXE_SUFFIX));
     assert!(
         binary.is_file(),
-        "{} is missing; build it with `cargo build -p memory-api`",
+        "{} is missing; build it with `cargo build -p recollect`",
         binary.display()
     );
     binary

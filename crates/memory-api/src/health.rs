@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use memory_contract::TenantId;
 use memory_recall::{Backend, Index, IndexState};
-use memory_store::{Outbox, PoolStatus, Store, StoreError};
+use memory_store::{Outbox, PoolStatus, Store, StoreError, error_chain};
 use metrics::gauge;
 use metrics_exporter_prometheus::PrometheusHandle;
 use serde_json::json;
@@ -21,8 +21,6 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
-
-use crate::status::chain;
 
 /// How often the parts are looked at.
 const PERIOD: Duration = Duration::from_secs(2);
@@ -72,14 +70,16 @@ impl Readiness {
 
 /// Holds how the server is doing. Clones share it.
 #[derive(Clone, Debug)]
-pub(crate) struct Health {
+pub struct Health {
     state: Arc<watch::Sender<Readiness>>,
     /// What will not mend by itself, by the part's name.
     flaws: Arc<Mutex<BTreeMap<&'static str, String>>>,
 }
 
 impl Health {
-    pub(crate) fn new() -> Self {
+    /// The health of a server that is starting.
+    #[must_use]
+    pub fn new() -> Self {
         Self {
             state: Arc::new(watch::Sender::new(Readiness::Starting)),
             flaws: Arc::default(),
@@ -87,17 +87,17 @@ impl Health {
     }
 
     /// How the server is doing now.
-    pub(crate) fn now(&self) -> Readiness {
+    pub fn now(&self) -> Readiness {
         self.state.borrow().clone()
     }
 
     /// Follows how it is doing.
-    pub(crate) fn follow(&self) -> watch::Receiver<Readiness> {
+    pub fn follow(&self) -> watch::Receiver<Readiness> {
         self.state.subscribe()
     }
 
     /// Remembers what will not mend by itself.
-    pub(crate) fn flaw(&self, part: &'static str, reason: impl Into<String>) {
+    pub fn flaw(&self, part: &'static str, reason: impl Into<String>) {
         let mut flaws = self.flaws.lock().unwrap_or_else(PoisonError::into_inner);
         flaws.insert(part, reason.into());
     }
@@ -131,19 +131,25 @@ impl Health {
     }
 }
 
-/// What is looked at.
-pub(crate) struct Watched {
-    pub(crate) health: Health,
-    pub(crate) store: Store,
-    pub(crate) outbox: Option<Outbox>,
-    pub(crate) index: Arc<dyn Index>,
-    pub(crate) reporter: HealthReporter,
-    pub(crate) services: Vec<String>,
+/// Checks the parts of a server every two seconds and reports the result.
+pub struct Watched {
+    /// Where the result is kept.
+    pub health: Health,
+    /// The conversations' database, and the main one where it is another.
+    pub store: Store,
+    /// The worker's connections; `None` in a process that runs no worker.
+    pub outbox: Option<Outbox>,
+    /// The vector index.
+    pub index: Arc<dyn Index>,
+    /// The gRPC health service.
+    pub reporter: HealthReporter,
+    /// The full names of the gRPC services that it reports.
+    pub services: Vec<String>,
 }
 
 impl Watched {
     /// Looks once, and tells everybody.
-    pub(crate) async fn look(&self) {
+    pub async fn look(&self) {
         let main = async {
             match self.store.has_chat_database() {
                 true => problem_of("the main database", self.store.ping_main()).await,
@@ -193,7 +199,7 @@ impl Watched {
 
     /// Looks again and again until the server stops; then it says that it no
     /// longer serves.
-    pub(crate) async fn run(self, stop: CancellationToken) {
+    pub async fn run(self, stop: CancellationToken) {
         let mut ticks = interval(PERIOD);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -247,7 +253,7 @@ async fn problem_of(
 ) -> Option<String> {
     match timeout(PATIENCE, answer).await {
         Ok(Ok(())) => None,
-        Ok(Err(error)) => Some(format!("{name} does not answer: {}", chain(&error))),
+        Ok(Err(error)) => Some(format!("{name} does not answer: {}", error_chain(&error))),
         Err(_elapsed) => Some(format!(
             "{name} did not answer within {} ms",
             PATIENCE.as_millis()
@@ -256,7 +262,7 @@ async fn problem_of(
 }
 
 /// `/metrics`, `/livez` and `/readyz`.
-pub(crate) fn routes(health: Health, metrics: PrometheusHandle) -> Router {
+pub fn routes(health: Health, metrics: PrometheusHandle) -> Router {
     Router::new()
         .route(
             "/metrics",

@@ -2,7 +2,7 @@
 //! does a bounded piece of work at a time, and may run in several processes at
 //! once.
 
-pub(crate) mod distill;
+pub mod distill;
 mod memories;
 mod nodes;
 mod working;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::async_trait;
 
 use crate::config::WorkerConfig;
-use crate::status::chain;
+use memory_store::error_chain;
 
 /// Rows that one piece of work touches.
 const PIECE: u32 = 500;
@@ -25,7 +25,7 @@ const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Work that comes again and again.
 #[async_trait]
-pub(crate) trait Job: Send + Sync + 'static {
+pub trait Job: Send + Sync + 'static {
     /// Its name in logs and metrics.
     fn name(&self) -> &'static str;
 
@@ -38,7 +38,7 @@ pub(crate) trait Job: Send + Sync + 'static {
 }
 
 /// All jobs of a worker.
-pub(crate) fn all(config: &WorkerConfig, store: &Store, outbox: &Outbox) -> Vec<Box<dyn Job>> {
+pub fn all(config: &WorkerConfig, store: &Store, outbox: &Outbox) -> Vec<Box<dyn Job>> {
     let mut jobs: Vec<Box<dyn Job>> = vec![
         Box::new(EraseExpired {
             store: store.clone(),
@@ -68,7 +68,7 @@ pub(crate) fn all(config: &WorkerConfig, store: &Store, outbox: &Outbox) -> Vec<
 
 /// Runs a job until the server stops. A run that fails is logged, and tried
 /// again after the pause.
-pub(crate) async fn run(job: Box<dyn Job>, stop: CancellationToken) {
+pub async fn run(job: Box<dyn Job>, stop: CancellationToken) {
     let mut ticks = interval(job.interval());
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -90,7 +90,7 @@ async fn run_once(job: &dyn Job) -> bool {
     match result {
         Ok(more) => more,
         Err(error) => {
-            tracing::warn!(job = job.name(), error = %chain(&error), "a background job failed");
+            tracing::warn!(job = job.name(), error = %error_chain(&error), "a background job failed");
             false
         }
     }

@@ -1,21 +1,22 @@
 #![doc = include_str!("../README.md")]
 
-mod config;
-mod distill;
+pub mod config;
+#[allow(missing_docs, reason = "moves into a crate of its own")]
+pub mod distill;
 mod error;
-mod health;
-mod jobs;
+pub mod health;
+#[allow(missing_docs, reason = "moves into a crate of its own")]
+pub mod jobs;
 mod layers;
 mod refusals;
 mod server;
 mod services;
 mod status;
-pub mod telemetry;
 
 pub use config::{
-    AuthConfig, Config, ConfigError, DEFAULT_TOML, DistillWorkConfig, EffectiveValue, KeyConfig,
-    Loaded, LogFormat, MemoriesConfig, NodeWorkConfig, Provenance, ServerConfig, Sources,
-    TelemetryConfig, ValueSource, WorkerConfig,
+    AuthConfig, DistillWorkConfig, KeyConfig, NodeWorkConfig, ServerConfig, WorkerConfig,
 };
-pub use health::Readiness;
-pub use server::{Roles, Running, Server, ServerError};
+pub use distill::{Distilling, budget::Budget};
+pub use health::{Health, Readiness};
+pub use jobs::distill::DistillThreads;
+pub use server::{Server, Services};

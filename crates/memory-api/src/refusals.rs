@@ -11,7 +11,7 @@ use metrics::counter;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::status::chain;
+use memory_store::error_chain;
 
 /// How many different refusals may wait. Equal ones count as one, so a flood of
 /// them takes no place.
@@ -96,7 +96,7 @@ impl RefusalLog {
                     Ok(Ok(())) => continue,
                     Ok(Err(error)) if !error.retryable() => {
                         let count = refusals.iter().map(|(_, tally)| tally.count).sum();
-                        report_dropped(count, &chain(&error));
+                        report_dropped(count, &error_chain(&error));
                         continue;
                     }
                     // The health of the server tells it already.

@@ -9,6 +9,7 @@ mod config;
 mod distill;
 mod ephemeral;
 mod error;
+mod error_chain;
 mod export;
 mod file;
 mod index;
@@ -52,6 +53,7 @@ pub use distill::{
     Stretch, StretchQuery, retry_pause,
 };
 pub use error::StoreError;
+pub use error_chain::error_chain;
 pub use file::{FoundFiles, Lookup, Registered};
 pub use index::IndexRecord;
 pub use iteration::{IterationQuery, LoggedIteration, Progress};

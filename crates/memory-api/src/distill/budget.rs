@@ -10,14 +10,14 @@ use metrics::counter;
 use tonic::async_trait;
 use uuid::Uuid;
 
-use crate::status::chain;
+use memory_store::error_chain;
 
 /// A request that takes longer than the longest was broken off, or has died with
 /// its process.
 const GRACE: Duration = Duration::from_secs(60);
 
 /// The ledger of tokens.
-pub(crate) struct Budget {
+pub struct Budget {
     store: Store,
     /// Tokens of a tenant on a day; 0: no bound.
     daily: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Budget {
 
 impl Budget {
     /// Over a store. A request takes `longest` at most.
-    pub(crate) fn new(store: Store, daily: u64, longest: Duration) -> Self {
+    pub fn new(store: Store, daily: u64, longest: Duration) -> Self {
         Self {
             store,
             daily,
@@ -54,7 +54,7 @@ impl Ledger for Budget {
                 Err(LedgerError::Spent)
             }
             Err(error) => {
-                tracing::warn!(error = %chain(&error), "the ledger of tokens was not read");
+                tracing::warn!(error = %error_chain(&error), "the ledger of tokens was not read");
                 Err(LedgerError::Unavailable)
             }
         }
@@ -75,7 +75,7 @@ impl Ledger for Budget {
             .settle_tokens(tenant, reservation.id, tokens(usage), failed)
             .await;
         if let Err(error) = settled {
-            tracing::warn!(error = %chain(&error), "what a model cost was not noted");
+            tracing::warn!(error = %error_chain(&error), "what a model cost was not noted");
         }
     }
 }

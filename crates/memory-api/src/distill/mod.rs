@@ -1,6 +1,6 @@
 //! Distilling: what workers make of threads' messages while nobody waits for it.
 
-pub(crate) mod budget;
+pub mod budget;
 mod cut;
 mod extraction;
 mod make;
@@ -27,11 +27,11 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// What a look at a thread works with.
 #[derive(Clone)]
-pub(crate) struct Distilling {
-    pub(crate) store: Store,
-    pub(crate) recall: Recall,
-    pub(crate) distiller: Arc<Distiller>,
-    pub(crate) config: DistillWorkConfig,
+pub struct Distilling {
+    pub store: Store,
+    pub recall: Recall,
+    pub distiller: Arc<Distiller>,
+    pub config: DistillWorkConfig,
 }
 
 /// One look at one thread.
@@ -47,11 +47,11 @@ struct Look<'a> {
 
 /// When the next look is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Due {
+pub struct Due {
     /// The size of the path to the head at which it is, in tokens.
-    pub(crate) path_tokens: i64,
+    pub path_tokens: i64,
     /// At the latest after this time. `None`: only the size counts.
-    pub(crate) after: Option<Duration>,
+    pub after: Option<Duration>,
 }
 
 impl Due {
@@ -95,7 +95,7 @@ impl Due {
 
 /// Why a look failed. What it has committed stays.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub enum Failure {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -112,7 +112,7 @@ impl Distilling {
     ///
     /// # Errors
     /// What kept it from going on; what it has committed stays.
-    pub(crate) async fn look(&self, job: &DistillJob) -> Result<Due, Failure> {
+    pub async fn look(&self, job: &DistillJob) -> Result<Due, Failure> {
         match self.try_look(job).await {
             // It was erased, or its time has come.
             Err(Failure::Store(StoreError::ThreadNotFound)) => Ok(Due::NEVER),

@@ -13,7 +13,7 @@ use tonic::async_trait;
 
 use super::{Job, MEASURE_INTERVAL};
 use crate::distill::{Distilling, Due, Failure};
-use crate::status::chain;
+use memory_store::error_chain;
 
 const NAME: &str = "distill";
 /// The pause after the database did not answer.
@@ -22,20 +22,20 @@ const ERROR_PAUSE: Duration = Duration::from_secs(5);
 const EXTENSIONS: u32 = 3;
 
 /// Looks at threads whose time has come, several at a time.
-pub(crate) struct DistillThreads {
+pub struct DistillThreads {
     with: Distilling,
     outbox: Outbox,
 }
 
 impl DistillThreads {
-    pub(crate) fn new(with: Distilling, outbox: Outbox) -> Self {
+    pub fn new(with: Distilling, outbox: Outbox) -> Self {
         Self { with, outbox }
     }
 
     /// Works until the server stops. Then what is under way is broken off, and the
     /// threads are given back: nothing is lost by that, since only what is
     /// committed counts.
-    pub(crate) async fn run(self, stop: CancellationToken) {
+    pub async fn run(self, stop: CancellationToken) {
         let this = Arc::new(self);
         let lanes = this.with.config.lanes as usize;
         let mut looks = JoinSet::new();
@@ -56,7 +56,7 @@ impl DistillThreads {
             let claim = match this.outbox.claim_distill(free, lease).await {
                 Ok(claim) => claim,
                 Err(error) => {
-                    tracing::warn!(job = NAME, error = %chain(&error), "a background job failed");
+                    tracing::warn!(job = NAME, error = %error_chain(&error), "a background job failed");
                     ticks.reset_after(ERROR_PAUSE);
                     continue;
                 }
@@ -115,7 +115,7 @@ impl DistillThreads {
                     .await?
             }
             Err(failure) => {
-                let why = chain(&failure);
+                let why = error_chain(&failure);
                 let pause = retry_pause(job.attempts);
                 tracing::warn!(
                     thread_id = %job.thread,
@@ -152,7 +152,7 @@ impl DistillThreads {
             tracing::warn!(
                 job = NAME,
                 thread_id = %job.thread,
-                error = %chain(&error),
+                error = %error_chain(&error),
                 "a thread's claim could not be changed"
             );
         }

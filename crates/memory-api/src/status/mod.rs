@@ -7,14 +7,13 @@ mod plans;
 
 use std::collections::HashMap;
 use std::error::Error;
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use memory_budget::BudgetError;
 use memory_contract::proto::ErrorReason;
 use memory_contract::{Invalid, InvalidFields};
 use memory_recall::RecallError;
-use memory_store::StoreError;
+use memory_store::{StoreError, error_chain};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
 use uuid::Uuid;
@@ -312,7 +311,7 @@ impl Answer {
     }
 
     fn database_unavailable(error: &(dyn Error + 'static)) -> Self {
-        tracing::warn!(error = %chain(error), "the database is not available");
+        tracing::warn!(error = %error_chain(error), "the database is not available");
         Self::new(
             Code::Unavailable,
             ErrorReason::DatabaseUnavailable,
@@ -363,7 +362,7 @@ impl Answer {
                 "this server has no object storage: set objects.url",
             ),
             error @ StoreError::Objects { .. } => {
-                tracing::warn!(error = %chain(&error), "the object storage is not available");
+                tracing::warn!(error = %error_chain(&error), "the object storage is not available");
                 Self::new(
                     Code::Unavailable,
                     ErrorReason::ObjectStoreUnavailable,
@@ -412,7 +411,7 @@ impl Answer {
             return Self::store(error);
         }
         if error.retryable() {
-            tracing::warn!(error = %chain(&error), "the index is not available");
+            tracing::warn!(error = %error_chain(&error), "the index is not available");
             return Self::new(
                 Code::Unavailable,
                 ErrorReason::IndexUnavailable,
@@ -435,7 +434,7 @@ impl Answer {
 
     fn internal(error: &(dyn Error + 'static)) -> Self {
         let incident = Uuid::now_v7();
-        tracing::error!(%incident, error = %chain(error), "a call failed");
+        tracing::error!(%incident, error = %error_chain(error), "a call failed");
         Self::new(
             Code::Internal,
             ErrorReason::Internal,
@@ -443,43 +442,6 @@ impl Answer {
         )
         .with("incident", incident)
     }
-}
-
-/// The error and its causes in one line. Of a database's error only what cannot
-/// hold stored content: its detail quotes whole rows, and errors of class 22
-/// quote values.
-pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut text = String::new();
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if !text.is_empty() {
-            text.push_str(": ");
-        }
-        let database = error
-            .downcast_ref::<tokio_postgres::Error>()
-            .and_then(tokio_postgres::Error::as_db_error)
-            .or_else(|| error.downcast_ref::<tokio_postgres::error::DbError>());
-        let Some(database) = database else {
-            let _ = write!(text, "{error}");
-            next = error.source();
-            continue;
-        };
-        let _ = write!(text, "SQLSTATE {}", database.code().code());
-        if !database.code().code().starts_with("22") {
-            let _ = write!(text, " {}", database.message());
-        }
-        for (what, name) in [
-            ("constraint", database.constraint()),
-            ("table", database.table()),
-            ("column", database.column()),
-        ] {
-            if let Some(name) = name {
-                let _ = write!(text, ", {what} {name}");
-            }
-        }
-        next = None;
-    }
-    text
 }
 
 #[cfg(test)]

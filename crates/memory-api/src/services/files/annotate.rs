@@ -8,7 +8,7 @@ use memory_store::{FoundFiles, Lookup, Store};
 use tokio::time::timeout;
 
 use crate::error::ApiError;
-use crate::status::chain;
+use memory_store::error_chain;
 
 /// How long conversations wait for a database that is not theirs.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -77,7 +77,7 @@ impl KnownFiles {
         // Conversations do without the other database while it is away.
         let found = match timeout(PATIENCE, lookup).await {
             Ok(Err(error)) if error.retryable() => {
-                tracing::warn!(error = %chain(&error), "files could not be looked up");
+                tracing::warn!(error = %error_chain(&error), "files could not be looked up");
                 FoundFiles::default()
             }
             Ok(found) => found?,

@@ -32,7 +32,7 @@ const STATE_REBUILDING: &str = "rebuilding";
 
 /// Changes after which the points are put in order. Until then new points are
 /// compared one by one, which is fast enough for some thousands.
-const OPTIMizE_AFTER: usize = 5_000;
+const OPTIMIZE_AFTER: usize = 5_000;
 /// The engine on disk.
 pub(super) struct Writer {
     directory: PathBuf,
@@ -159,7 +159,7 @@ impl Writer {
     /// Puts the points in order if there is enough to do.
     pub(super) fn tidy(&mut self) {
         let Some(shard) = &self.shard else { return };
-        if self.changes < OPTIMizE_AFTER {
+        if self.changes < OPTIMIZE_AFTER {
             return;
         }
         self.changes = 0;

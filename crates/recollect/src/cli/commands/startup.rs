@@ -4,7 +4,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use memory_api::{Loaded, Readiness, Roles, Running, Server, ServerError};
+use crate::config::Loaded;
+use crate::process::{self, Roles, Running, ServerError};
+use memory_api::Readiness;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::migrate::not_migrated;
@@ -88,7 +90,7 @@ impl Embedded {
         let chat_database = config.database.has_chat_database();
         progress.step("Loading the model and the index");
         let step = Instant::now();
-        let started = Server::start(loaded.config, Roles::ALL).await;
+        let started = process::start(loaded.config, Roles::ALL).await;
         let running = match started {
             Ok(running) => running,
             Err(error) => {

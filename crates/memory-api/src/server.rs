@@ -1,5 +1,6 @@
 //! The gRPC server: services, layers and the transport's limits.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use memory_contract::proto::DESCRIPTORS;
@@ -18,19 +19,21 @@ use memory_contract::proto::recall_service_server::RecallServiceServer;
 use memory_contract::proto::secret_service_server::SecretServiceServer;
 use memory_contract::proto::thread_service_server::ThreadServiceServer;
 use memory_contract::proto::working_memory_service_server::WorkingMemoryServiceServer;
-use memory_store::Authenticator;
+use memory_distill::Distiller;
+use memory_recall::{Index, IndexerHandle, Recall};
+use memory_store::{Authenticator, Secrets, Store};
 use time::OffsetDateTime;
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tonic::codec::CompressionEncoding::Gzip;
 use tonic::service::Routes;
-use tonic::transport::Server;
+use tonic::transport;
 use tonic::transport::server::TcpIncoming;
 use tonic_health::pb::health_server::{Health, HealthServer};
+use tonic_health::server::{HealthReporter, health_reporter};
 use tower::ServiceBuilder;
 
-use super::parts::Parts;
-use super::{Listener, ServerError};
-use crate::config::Config;
+use crate::config::{AuthConfig, ServerConfig};
 use crate::layers::{Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, Record, Repair};
 use crate::refusals::RefusalLog;
 use crate::services::{
@@ -49,91 +52,170 @@ const PENDING_RESETS: usize = 20;
 const HEADER_BYTES: u32 = 16 * 1024;
 const TCP_KEEPALIVE: Duration = Duration::from_secs(60);
 
-/// Serves until it is told to stop, then until the last call has ended.
-pub(super) async fn serve(
-    config: &Config,
-    methods: Methods,
-    keys: Authenticator,
-    refusals: RefusalLog,
-    listener: Listener,
-    routes: Routes,
-    stop: CancellationToken,
-) -> Result<(), tonic::transport::Error> {
-    let server = &config.server;
-    let layers = ServiceBuilder::new()
-        .layer(Observe::new(methods.clone()))
-        .layer(Record::new(methods.clone(), refusals))
-        .layer(Repair)
-        .layer(CatchPanic)
-        .layer(Deadlines::new(
-            methods.clone(),
-            server.call_timeout,
-            server.stream_timeout,
-        ))
-        .layer(Concurrency::new(
-            methods.clone(),
-            server.max_calls,
-            server.max_streams,
-            server.max_watches,
-        ))
-        .layer(Auth::new(methods, &config.auth, keys))
-        .into_inner();
-    let incoming = TcpIncoming::from(listener.0)
-        .with_nodelay(Some(true))
-        .with_keepalive(Some(TCP_KEEPALIVE));
-    Server::builder()
-        .max_concurrent_streams(STREAMS)
-        .http2_max_local_error_reset_streams(Some(LOCAL_RESETS))
-        .http2_max_pending_accept_reset_streams(Some(PENDING_RESETS))
-        .http2_max_header_list_size(HEADER_BYTES)
-        .http2_keepalive_interval(Some(server.keepalive_interval))
-        .http2_keepalive_timeout(Some(server.keepalive_timeout))
-        // Without a grace: tonic cuts the connection off then, without having
-        // asked the client to go. Calls end by their deadlines anyway.
-        .max_connection_age(server.max_connection_age)
-        .layer(layers)
-        .add_routes(routes)
-        .serve_with_incoming_shutdown(incoming, stop.cancelled_owned())
-        .await
+/// What the handlers work with.
+pub struct Services {
+    /// Conversations, memories, files, keys.
+    pub store: Store,
+    /// Hybrid search.
+    pub recall: Recall,
+    /// The vector index, for its status and for rebuilding it.
+    pub index: Arc<dyn Index>,
+    /// Wakes the index worker of this process; `None` where none runs here.
+    pub indexer: Option<IndexerHandle>,
+    /// The language models, for their status.
+    pub distiller: Arc<Distiller>,
+    /// Encrypted secrets.
+    pub secrets: Secrets,
+    /// The name of the embedding model; empty without one.
+    pub embedding_model: String,
+    /// Tokens that a tenant may spend on language models a day; 0: no bound.
+    pub daily_token_budget: u64,
+    /// How long the record of who did what is kept.
+    pub transaction_retention: Duration,
 }
 
-/// All services over the parts; `stop` ends streams that would go on for ever.
-pub(super) fn routes(
-    config: &Config,
-    parts: &Parts,
+/// The gRPC server, ready to serve.
+pub struct Server {
+    config: ServerConfig,
+    auth: AuthConfig,
+    methods: Methods,
+    routes: Routes,
+    health: HealthReporter,
+    store: Store,
+    refusals: RefusalLog,
+    stop: CancellationToken,
+}
+
+impl Server {
+    /// All services behind their layers. `stop` ends the server: no new
+    /// connections, endless streams end, calls under way go on to their end.
+    ///
+    /// # Errors
+    /// If the reflection service cannot read the contract's descriptors.
+    pub fn new(
+        config: ServerConfig,
+        auth: AuthConfig,
+        services: Services,
+        stop: CancellationToken,
+    ) -> Result<Self, tonic_reflection::server::Error> {
+        let (reporter, health) = health_reporter();
+        let store = services.store.clone();
+        Ok(Self {
+            routes: routes(&config, &auth, services, health, stop.clone())?,
+            methods: Methods::new(),
+            health: reporter,
+            refusals: RefusalLog::default(),
+            config,
+            auth,
+            store,
+            stop,
+        })
+    }
+
+    /// Sets what the gRPC health service answers.
+    pub fn health_reporter(&self) -> HealthReporter {
+        self.health.clone()
+    }
+
+    /// The full names of the contract's services.
+    pub fn service_names(&self) -> &[String] {
+        self.methods.services()
+    }
+
+    /// Writes refused changes into the record of who did what, until `stop`.
+    pub fn write_refusals(&self, stop: CancellationToken) -> impl Future<Output = ()> + use<> {
+        self.refusals.clone().write_to(self.store.clone(), stop)
+    }
+
+    /// Serves on the listener until it is stopped, then until the last call has
+    /// ended.
+    ///
+    /// # Errors
+    /// If the listener fails.
+    pub async fn serve(self, listener: TcpListener) -> Result<(), tonic::transport::Error> {
+        let Self {
+            config,
+            auth,
+            methods,
+            routes,
+            store,
+            refusals,
+            stop,
+            health: _,
+        } = self;
+        let layers = ServiceBuilder::new()
+            .layer(Observe::new(methods.clone()))
+            .layer(Record::new(methods.clone(), refusals))
+            .layer(Repair)
+            .layer(CatchPanic)
+            .layer(Deadlines::new(
+                methods.clone(),
+                config.call_timeout,
+                config.stream_timeout,
+            ))
+            .layer(Concurrency::new(
+                methods.clone(),
+                config.max_calls,
+                config.max_streams,
+                config.max_watches,
+            ))
+            .layer(Auth::new(methods, &auth, Authenticator::new(store)))
+            .into_inner();
+        let incoming = TcpIncoming::from(listener)
+            .with_nodelay(Some(true))
+            .with_keepalive(Some(TCP_KEEPALIVE));
+        transport::Server::builder()
+            .max_concurrent_streams(STREAMS)
+            .http2_max_local_error_reset_streams(Some(LOCAL_RESETS))
+            .http2_max_pending_accept_reset_streams(Some(PENDING_RESETS))
+            .http2_max_header_list_size(HEADER_BYTES)
+            .http2_keepalive_interval(Some(config.keepalive_interval))
+            .http2_keepalive_timeout(Some(config.keepalive_timeout))
+            // Without a grace period: tonic would cut the connection off at its end
+            // without having sent GOAWAY. Calls end by their deadlines anyway.
+            .max_connection_age(config.max_connection_age)
+            .layer(layers)
+            .add_routes(routes)
+            .serve_with_incoming_shutdown(incoming, stop.cancelled_owned())
+            .await
+    }
+}
+
+/// All services with their limits.
+fn routes(
+    config: &ServerConfig,
+    auth: &AuthConfig,
+    services: Services,
     health: HealthServer<impl Health>,
     stop: CancellationToken,
-) -> Result<Routes, ServerError> {
-    let Parts {
+) -> Result<Routes, tonic_reflection::server::Error> {
+    let Services {
         store,
-        outbox: _,
-        index,
-        embedder,
         recall,
-        indexer: _,
-        indexer_handle,
-        secrets,
+        index,
+        indexer,
         distiller,
-    } = parts;
+        secrets,
+        embedding_model,
+        daily_token_budget,
+        transaction_retention,
+    } = services;
     let about = About {
-        embedding_model: embedder
-            .as_ref()
-            .map(|e| e.model().name.clone())
-            .unwrap_or_default(),
+        embedding_model,
         started: OffsetDateTime::now_utc(),
     };
     let threads = Threads {
         store: store.clone(),
-        indexer: indexer_handle.clone(),
+        indexer: indexer.clone(),
         watching: Watching {
             stop,
-            retention: config.database.transaction_retention,
+            retention: transaction_retention,
         },
     };
     let messages = Messages {
         store: store.clone(),
-        indexer: indexer_handle.clone(),
-        stream_timeout: config.server.stream_timeout,
+        indexer: indexer.clone(),
+        stream_timeout: config.stream_timeout,
     };
     let files = Files {
         store: store.clone(),
@@ -152,11 +234,11 @@ pub(super) fn routes(
     let memories = Memories {
         store: store.clone(),
         recall: recall.clone(),
-        indexer: indexer_handle.clone(),
+        indexer: indexer.clone(),
     };
     let working_memories = WorkingMemories {
         store: store.clone(),
-        indexer: indexer_handle.clone(),
+        indexer: indexer.clone(),
     };
     let nodes = Nodes {
         store: store.clone(),
@@ -173,25 +255,19 @@ pub(super) fn routes(
     let admin = Admin {
         store: store.clone(),
         index: index.clone(),
-        indexer: indexer_handle.clone(),
-        distiller: distiller.clone(),
-        daily_token_budget: config.distill.daily_token_budget,
+        indexer: indexer.clone(),
+        distiller,
+        daily_token_budget,
         about,
     };
-    let keys = Keys::new(store.clone(), &config.auth);
-    let secrets = SecretStore {
-        secrets: secrets.clone(),
-    };
+    let keys = Keys::new(store, auth);
+    let secrets = SecretStore { secrets };
     let reflection = || {
         tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(DESCRIPTORS)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
             // So that grpcurl prints the details of errors in words.
             .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
-    };
-    let broken = |error: tonic_reflection::server::Error| ServerError::Ended {
-        part: "reflection",
-        reason: error.to_string(),
     };
     // The same for all services but those of keys and secrets, whose answers are
     // sent as they are: a compressed answer's length tells of its content.
@@ -204,8 +280,8 @@ pub(super) fn routes(
         };
     }
     Ok(Routes::new(health)
-        .add_service(reflection().build_v1().map_err(broken)?)
-        .add_service(reflection().build_v1alpha().map_err(broken)?)
+        .add_service(reflection().build_v1()?)
+        .add_service(reflection().build_v1alpha()?)
         .add_service(with_limits!(ThreadServiceServer::new(threads)))
         .add_service(with_limits!(MessageServiceServer::new(messages)))
         .add_service(with_limits!(RecallServiceServer::new(recalls)))

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use memory_api::{Budget, Health};
 use memory_budget::Tokenizer;
 use memory_distill::Distiller;
 use memory_recall::{
@@ -10,18 +11,15 @@ use memory_recall::{
     StoreOutbox, UnavailableIndex, open_index,
 };
 use memory_store::{
-    Keyring, Objects, ObjectsConfig, Outbox, Secrets, Store, StoreConfig, StoreError,
+    Keyring, Objects, ObjectsConfig, Outbox, Secrets, Store, StoreConfig, StoreError, error_chain,
 };
 use tokio::time::sleep;
 
 use super::{Roles, ServerError};
 use crate::config::{Config, ConfigError};
-use crate::distill::budget::Budget;
-use crate::health::Health;
-use crate::status::chain;
 
 /// How long the start waits for an index before it goes on without.
-const INDEX_PATIENCE: Duration = Duration::from_secs(1);
+const INDEX_START_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What a server works with.
 pub(super) struct Parts {
@@ -110,7 +108,7 @@ pub(super) async fn open(
 pub(super) async fn wait_for(index: &Arc<dyn Index>) {
     let step = Duration::from_millis(10);
     let mut waited = Duration::ZERO;
-    while index.last_state() == IndexState::Unavailable && waited < INDEX_PATIENCE {
+    while index.last_state() == IndexState::Unavailable && waited < INDEX_START_TIMEOUT {
         sleep(step).await;
         waited += step;
     }
@@ -222,7 +220,7 @@ fn missing_model(error: RecallError) -> Result<String, ServerError> {
         )),
         other => Ok(format!(
             "the embedding model cannot be used: {}; `scripts/setup model` makes the local one anew",
-            chain(&other)
+            error_chain(&other)
         )),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use memory_api::Config;
+use crate::config::Config;
 use secrecy::{ExposeSecret, SecretString};
 use time::OffsetDateTime;
 use tokio_postgres::NoTls;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use memory_api::{Config, Sources};
+use crate::config::{Config, Sources};
 
 use super::checks::{self, Finding, Verdict};
 use super::database_checks;

@@ -9,23 +9,18 @@ mod sources;
 #[cfg(test)]
 mod tests;
 
+use memory_api::{AuthConfig, ServerConfig, WorkerConfig};
 use memory_distill::DistillConfig;
 use memory_recall::{EmbedderConfig, IndexConfig, SearchConfig};
 use memory_store::{CacheConfig, EphemeralConfig, ObjectsConfig, SecretsConfig, StoreConfig};
 use serde::{Deserialize, Serialize};
 
-pub use load::{ConfigError, EffectiveValue, Loaded, Provenance};
-pub use sections::{
-    AuthConfig, DistillWorkConfig, KeyConfig, LogFormat, MemoriesConfig, NodeWorkConfig,
-    ServerConfig, TelemetryConfig, WorkerConfig,
-};
+pub use load::{ConfigError, Loaded, Provenance};
+pub use sections::{LogFormat, MemoriesConfig, TelemetryConfig};
 pub use sources::{Sources, ValueSource};
 
-/// The documented defaults, as the file that `recollect config --default`
-/// prints.
-pub const DEFAULT_TOML: &str = include_str!("default.toml");
-
-/// The configuration of a server: the parts' own configurations, composed.
+/// The configuration of a process, composed of the crates' own sections. `default.toml`
+/// documents each key with its default; a test compares both.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {

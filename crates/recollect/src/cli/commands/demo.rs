@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use memory_api::{Config, Readiness, Sources, telemetry};
+use crate::config::{Config, Sources};
+use crate::telemetry;
+use memory_api::Readiness;
 use memory_contract::proto::{RecallReason, RecallRequest, RecalledMessage, UserRef};
 use serde_json::json;
 

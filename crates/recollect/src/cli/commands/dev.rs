@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use memory_api::{Config, Readiness, Sources, ValueSource, telemetry};
+use memory_api::Readiness;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
@@ -14,6 +14,8 @@ use super::startup::Embedded;
 use crate::cli::args::DevArgs;
 use crate::cli::failure::{Failure, chain};
 use crate::cli::output::{Progress, duration, print_json};
+use crate::config::{Config, Sources, ValueSource};
+use crate::telemetry;
 
 /// Runs a server with everything in one directory, until it is told to stop.
 ///

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use memory_api::{Config, ConfigError, Provenance, Sources};
+use crate::config::{Config, ConfigError, Provenance, Sources};
 use memory_store::StoreError;
 use secrecy::ExposeSecret;
 

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use memory_api::{Config, Readiness, Roles, Server, Sources, telemetry};
+use crate::config::{Config, Sources};
+use crate::process::{self, Roles, ServerError};
+use crate::telemetry;
+use memory_api::Readiness;
 use serde_json::json;
 
 use super::migrate::require_database;
@@ -57,11 +60,11 @@ async fn run(sources: Sources, roles: Roles) -> Result<(), Failure> {
     let _telemetry = telemetry::init(&loaded.config.telemetry)
         .map_err(|error| Failure::machine(chain(&error), ""))?;
     let started = tokio::select! {
-        started = Server::start(loaded.config, roles) => started,
+        started = process::start(loaded.config, roles) => started,
         _ = stop.wait() => return Ok(()),
     };
     let running = started.map_err(|error| match error {
-        memory_api::ServerError::Config(error) => loaded.provenance.locate(error).into(),
+        ServerError::Config(error) => loaded.provenance.locate(error).into(),
         error => Failure::from(error),
     })?;
     let failed = tokio::select! {

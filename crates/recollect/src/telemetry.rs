@@ -123,7 +123,7 @@ fn discreet(meta: &Metadata<'_>) -> bool {
 }
 
 /// The process's metrics. The recorder is made by the first call.
-pub(crate) fn recorder() -> Result<PrometheusHandle, TelemetryError> {
+pub fn recorder() -> Result<PrometheusHandle, TelemetryError> {
     static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
     static MAKING: Mutex<()> = Mutex::new(());
     let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use memory_api::Config;
+use crate::config::Config;
 use memory_distill::{ModelConfig, Provider};
 use memory_recall::{BackendChoice, EmbedderKind, ModelPrecision};
 use memory_store::Objects;

@@ -3,14 +3,15 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use memory_api::KeyConfig;
 use memory_contract::{check, limits};
 use memory_recall::BackendChoice;
 use memory_store::{Keyring, StoreError};
 use secrecy::ExposeSecret;
 use tracing_subscriber::EnvFilter;
 
-use super::{Config, ConfigError, KeyConfig};
-use crate::Roles;
+use super::{Config, ConfigError};
+use crate::process::Roles;
 
 pub(super) const SECOND: Duration = Duration::from_secs(1);
 pub(super) const HOUR: Duration = Duration::from_secs(3_600);
@@ -18,7 +19,7 @@ const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 impl Config {
     /// Checks every value that could be wrong by itself. [`Config::load`] and
-    /// `Server::start` do it too.
+    /// `process::start` do it too.
     ///
     /// # Errors
     /// The first key whose value cannot be used.
@@ -153,7 +154,7 @@ impl Config {
         Ok(())
     }
 
-    /// Checks what only matters to a process with these roles. `Server::start`
+    /// Checks what only matters to a process with these roles. `process::start`
     /// does it before anything else.
     ///
     /// # Errors

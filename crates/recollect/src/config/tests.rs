@@ -5,14 +5,16 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use memory_api::KeyConfig;
 use memory_contract::{KeyScope, KeyScopes};
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::Roles;
+use crate::process::Roles;
 
+const DEFAULT_TOML: &str = include_str!("default.toml");
 const KEY: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
 
 /// Sources with nothing of this process in them.

@@ -1,6 +1,6 @@
-//! Starting, running, stopping.
+//! The process that serves, works in the background, or both: how it starts, runs
+//! and stops.
 
-mod grpc;
 mod parts;
 mod running;
 
@@ -43,36 +43,30 @@ impl Roles {
     };
 }
 
-/// The server.
-#[derive(Debug)]
-pub struct Server;
-
-impl Server {
-    /// Checks the configuration, binds the ports, opens the store, the model
-    /// and the index, and starts the roles. The schema has to be there already.
-    /// An index that does not answer and a model that is missing degrade
-    /// recall; they do not keep the server from starting.
-    ///
-    /// # Errors
-    /// [`ServerError`]; then nothing is left running.
-    pub async fn start(config: Config, roles: Roles) -> Result<Running, ServerError> {
-        config.check()?;
-        config.check_roles(roles)?;
-        let metrics = telemetry::recorder()?;
-        let grpc = match roles.api {
-            true => Some(bind("server.listen", config.server.listen).await?),
-            false => None,
-        };
-        let http = match config.telemetry.metrics_listen {
-            Some(addr) => Some(bind("telemetry.metrics_listen", addr).await?),
-            None => None,
-        };
-        // From here on whatever was started stops when it is dropped.
-        let mut running = Running::new(&config, metrics, http);
-        let parts = parts::open(&config, roles, running.health()).await?;
-        running.start(config, parts, grpc).await?;
-        Ok(running)
-    }
+/// Starts a process: checks the configuration, binds the ports, opens the store, the
+/// model and the index, and starts the roles. The schema must be there already
+/// (`recollect migrate`). An index that does not answer or a missing model degrades
+/// recall and does not keep the process from starting.
+///
+/// # Errors
+/// [`ServerError`]; then nothing is left running.
+pub async fn start(config: Config, roles: Roles) -> Result<Running, ServerError> {
+    config.check()?;
+    config.check_roles(roles)?;
+    let metrics = telemetry::recorder()?;
+    let grpc = match roles.api {
+        true => Some(bind("server.listen", config.server.listen).await?),
+        false => None,
+    };
+    let http = match config.telemetry.metrics_listen {
+        Some(addr) => Some(bind("telemetry.metrics_listen", addr).await?),
+        None => None,
+    };
+    // From here on everything that was started stops when `running` is dropped.
+    let mut running = Running::new(&config, metrics, http);
+    let parts = parts::open(&config, roles, running.health()).await?;
+    running.start(config, parts, grpc).await?;
+    Ok(running)
 }
 
 /// A bound port and its address.
@@ -89,7 +83,7 @@ async fn bind(key: &'static str, addr: SocketAddr) -> Result<Listener, ServerErr
         .map_err(|source| ServerError::Bind { key, addr, source })
 }
 
-/// Why a server did not start, or ended.
+/// Why a process did not start, or ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {

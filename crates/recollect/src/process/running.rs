@@ -5,25 +5,20 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use memory_api::health::{self, Health, Readiness, Watched};
+use memory_api::{DistillThreads, Distilling, Server, Services, jobs};
 use memory_recall::Index;
-use memory_store::Authenticator;
+use memory_store::error_chain;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tonic_health::server::health_reporter;
 
 use super::parts::{self, Parts};
-use super::{Listener, ServerError, grpc};
+use super::{Listener, ServerError};
 use crate::config::Config;
-use crate::distill::Distilling;
-use crate::health::{self, Health, Readiness, Watched};
-use crate::jobs::{self, distill::DistillThreads};
-use crate::layers::Methods;
-use crate::refusals::RefusalLog;
-use crate::status::chain;
 
 /// How long the last batch of the index may take to be written.
 const INDEX_GRACE: Duration = Duration::from_secs(30);
@@ -62,11 +57,6 @@ impl Running {
     /// switched off.
     pub fn metrics_addr(&self) -> Option<SocketAddr> {
         self.metrics_addr
-    }
-
-    /// How it is doing now.
-    pub fn readiness(&self) -> Readiness {
-        self.health.now()
     }
 
     /// Waits until it is no longer starting, and tells how it is doing then.
@@ -162,7 +152,7 @@ impl Running {
                 let served =
                     axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned());
                 if let Err(error) = served.await {
-                    failure.send_replace(Some(("the metrics listener", chain(&error))));
+                    failure.send_replace(Some(("the metrics listener", error_chain(&error))));
                 }
             });
         }
@@ -181,9 +171,31 @@ impl Running {
         mut parts: Parts,
         grpc: Option<Listener>,
     ) -> Result<(), ServerError> {
-        let methods = Methods::new();
-        let (reporter, health_service) = health_reporter();
-        let routes = grpc::routes(&config, &parts, health_service, self.stop_calls.token())?;
+        let services = Services {
+            store: parts.store.clone(),
+            recall: parts.recall.clone(),
+            index: Arc::clone(&parts.index),
+            indexer: parts.indexer_handle.clone(),
+            distiller: Arc::clone(&parts.distiller),
+            secrets: parts.secrets.clone(),
+            embedding_model: parts
+                .embedder
+                .as_ref()
+                .map(|embedder| embedder.model().name.clone())
+                .unwrap_or_default(),
+            daily_token_budget: config.distill.daily_token_budget,
+            transaction_retention: config.database.transaction_retention,
+        };
+        let server = Server::new(
+            config.server,
+            config.auth,
+            services,
+            self.stop_calls.token(),
+        )
+        .map_err(|error| ServerError::Ended {
+            part: "reflection",
+            reason: error.to_string(),
+        })?;
         if let Some(indexer) = parts.indexer.take() {
             let stop = self.stop_work.token();
             self.work.spawn(indexer.run(stop));
@@ -209,27 +221,21 @@ impl Running {
             store: parts.store.clone(),
             outbox: parts.outbox.clone(),
             index: Arc::clone(&parts.index),
-            reporter,
-            services: methods.services().to_vec(),
+            reporter: server.health_reporter(),
+            services: server.service_names().to_vec(),
         };
         watched.look().await;
         self.watching.spawn(watched.run(self.stop_calls.token()));
         self.index = Some(parts.index);
         if let Some(listener) = grpc {
             self.addr = Some(listener.1);
-            let refusals = RefusalLog::default();
-            // It stops after the calls.
-            let write = refusals.clone();
+            // It writes for the last time once the calls have ended.
             self.work
-                .spawn(write.write_to(parts.store.clone(), self.stop_work.token()));
-            let keys = Authenticator::new(parts.store);
-            let stop = self.stop_calls.token();
+                .spawn(server.write_refusals(self.stop_work.token()));
             let failure = Arc::clone(&self.failure);
             self.calls = Some(tokio::spawn(async move {
-                if let Err(error) =
-                    grpc::serve(&config, methods, keys, refusals, listener, routes, stop).await
-                {
-                    failure.send_replace(Some(("the gRPC listener", chain(&error))));
+                if let Err(error) = server.serve(listener.0).await {
+                    failure.send_replace(Some(("the gRPC listener", error_chain(&error))));
                 }
             }));
         }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use memory_api::{Config, Sources};
+use crate::config::{Config, Sources};
 
 use crate::cli::args::ConfigArgs;
 use crate::cli::failure::Failure;

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use std::io;
 use std::process::ExitCode;
 
-use memory_api::{ConfigError, ServerError};
+use crate::config::ConfigError;
+use crate::process::ServerError;
 use tonic_types::StatusExt;
 
 use crate::embedded::EmbeddedError;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use memory_api::{Config, Loaded, Sources};
+use crate::config::{Config, Loaded, Sources};
 use memory_contract::{KeyScope, KeyScopes, TenantId, check, key_scopes_from, limits, proto};
 use memory_store::{NewApiKey, Store, StoreConfig, StoreError, acting};
 use secrecy::{ExposeSecret as _, SecretString};

@@ -2,7 +2,10 @@
 //! line.
 
 mod cli;
+mod config;
 mod embedded;
+mod process;
+mod telemetry;
 
 use std::process::ExitCode;
 use std::time::Duration;
