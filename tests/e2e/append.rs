@@ -6,26 +6,12 @@ use futures::future::join_all;
 use memory_contract::proto::{AppendMessagesRequest, AppendMessagesResponse, MessageInput, Role};
 use prost_types::Timestamp;
 use recollect_tests::{
-    Key, PLAIN, Refused as _, app, history_request, say, text_of, texts, trials, turn,
+    Key, PLAIN, Refused as _, app, apply, history_request, say, text_of, texts, trial, turn,
 };
 use tonic::Code;
 use uuid::Uuid;
 
 use crate::plain;
-
-trials![
-    an_append_tells_where_each_message_was_put,
-    a_repeated_request_stores_nothing_twice,
-    a_request_id_with_other_content_is_refused,
-    a_request_repeated_concurrently_stores_nothing_twice,
-    expected_head_refuses_what_was_written_on_old_ground,
-    expected_head_lets_one_of_many_win,
-    concurrent_appends_leave_no_gap_and_lose_nothing,
-    the_order_is_that_of_seq_and_never_of_time,
-    one_bad_message_refuses_the_whole_batch,
-    a_message_id_is_used_once_in_a_tenant,
-    a_message_id_of_another_tenant_is_free,
-];
 
 fn request(thread_id: &str, messages: Vec<MessageInput>) -> AppendMessagesRequest {
     AppendMessagesRequest {
@@ -35,6 +21,7 @@ fn request(thread_id: &str, messages: Vec<MessageInput>) -> AppendMessagesReques
     }
 }
 
+#[apply(trial)]
 async fn an_append_tells_where_each_message_was_put() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -69,6 +56,7 @@ async fn an_append_tells_where_each_message_was_put() {
     assert_eq!(thread.head_message_id, stored[2].message_id);
 }
 
+#[apply(trial)]
 async fn a_repeated_request_stores_nothing_twice() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -90,6 +78,7 @@ async fn a_repeated_request_stores_nothing_twice() {
     assert_eq!(client.all_messages(&thread_id).await.len(), 4);
 }
 
+#[apply(trial)]
 async fn a_request_id_with_other_content_is_refused() {
     let client = plain().await;
     let app = app();
@@ -118,6 +107,7 @@ async fn a_request_id_with_other_content_is_refused() {
     assert!(client.all_messages(&other).await.is_empty());
 }
 
+#[apply(trial)]
 async fn a_request_repeated_concurrently_stores_nothing_twice() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -139,6 +129,7 @@ async fn a_request_repeated_concurrently_stores_nothing_twice() {
     assert_eq!(client.all_messages(&thread_id).await.len(), 2);
 }
 
+#[apply(trial)]
 async fn expected_head_refuses_what_was_written_on_old_ground() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -164,6 +155,7 @@ async fn expected_head_refuses_what_was_written_on_old_ground() {
     assert_eq!(client.all_messages(&thread_id).await.len(), 2);
 }
 
+#[apply(trial)]
 async fn expected_head_lets_one_of_many_win() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -190,6 +182,7 @@ async fn expected_head_lets_one_of_many_win() {
     assert_eq!(client.all_messages(&thread_id).await.len(), 2);
 }
 
+#[apply(trial)]
 async fn concurrent_appends_leave_no_gap_and_lose_nothing() {
     const WRITERS: usize = 8;
     const APPENDS: usize = 12;
@@ -236,6 +229,7 @@ async fn concurrent_appends_leave_no_gap_and_lose_nothing() {
     assert_eq!(history.messages.len(), stored.len());
 }
 
+#[apply(trial)]
 async fn the_order_is_that_of_seq_and_never_of_time() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -269,6 +263,7 @@ async fn the_order_is_that_of_seq_and_never_of_time() {
     );
 }
 
+#[apply(trial)]
 async fn one_bad_message_refuses_the_whole_batch() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -304,6 +299,7 @@ async fn one_bad_message_refuses_the_whole_batch() {
     assert_eq!(stored.messages.last().unwrap().seq, 257);
 }
 
+#[apply(trial)]
 async fn a_message_id_is_used_once_in_a_tenant() {
     let client = plain().await;
     let app = app();
@@ -328,6 +324,7 @@ async fn a_message_id_is_used_once_in_a_tenant() {
     assert!(client.all_messages(&other).await.is_empty());
 }
 
+#[apply(trial)]
 async fn a_message_id_of_another_tenant_is_free() {
     let (acme, globex) = (plain().await, PLAIN.client(Key::Globex).await);
     let app = app();

@@ -5,25 +5,11 @@ use memory_contract::proto::{
     MessageInput, Role, message_input::Parent,
 };
 use recollect_tests::{
-    Client, Refused as _, app, history_request, reply, say, texts, trials, turn,
+    Client, Refused as _, app, apply, history_request, reply, say, texts, trial, turn,
 };
 use tonic::Code;
 
 use crate::plain;
-
-trials![
-    d04_history_follows_the_regenerated_branch,
-    regenerating_twice_makes_two_branches,
-    editing_an_early_message_leaves_the_old_conversation,
-    a_thread_can_begin_anew_beside_its_first_message,
-    messages_of_a_batch_can_branch_from_one_another,
-    history_can_be_read_from_any_message,
-    listing_branches_covers_each_once,
-    a_head_of_another_thread_is_not_found,
-    a_parent_of_another_thread_is_refused,
-    a_parent_that_was_deleted_is_refused,
-    history_goes_on_below_a_deleted_message,
-];
 
 pub async fn one(client: &Client, thread_id: &str, message: MessageInput) -> String {
     let stored = client.append(thread_id, vec![message]).await;
@@ -59,6 +45,7 @@ async fn branches(client: &Client, thread_id: &str, page_size: i32) -> Vec<Branc
     }
 }
 
+#[apply(trial)]
 async fn d04_history_follows_the_regenerated_branch() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -90,6 +77,7 @@ async fn d04_history_follows_the_regenerated_branch() {
     );
 }
 
+#[apply(trial)]
 async fn regenerating_twice_makes_two_branches() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -127,6 +115,7 @@ async fn regenerating_twice_makes_two_branches() {
     assert!(branches.iter().all(|branch| branch.create_time.is_some()));
 }
 
+#[apply(trial)]
 async fn editing_an_early_message_leaves_the_old_conversation() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -166,6 +155,7 @@ async fn editing_an_early_message_leaves_the_old_conversation() {
     );
 }
 
+#[apply(trial)]
 async fn a_thread_can_begin_anew_beside_its_first_message() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -194,6 +184,7 @@ async fn a_thread_can_begin_anew_beside_its_first_message() {
     assert_eq!((branches[1].message_count, branches[1].depth), (2, 2));
 }
 
+#[apply(trial)]
 async fn messages_of_a_batch_can_branch_from_one_another() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -222,6 +213,7 @@ async fn messages_of_a_batch_can_branch_from_one_another() {
     assert_eq!(history(&client, &thread_id, "").await, ["Q", "2", "on"]);
 }
 
+#[apply(trial)]
 async fn history_can_be_read_from_any_message() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -261,6 +253,7 @@ async fn history_can_be_read_from_any_message() {
     assert_eq!(count, 40);
 }
 
+#[apply(trial)]
 async fn listing_branches_covers_each_once() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -282,6 +275,7 @@ async fn listing_branches_covers_each_once() {
     }
 }
 
+#[apply(trial)]
 async fn a_head_of_another_thread_is_not_found() {
     let client = plain().await;
     let app = app();
@@ -302,6 +296,7 @@ async fn a_head_of_another_thread_is_not_found() {
     assert_eq!(foreign, unknown, "the two must not be told apart");
 }
 
+#[apply(trial)]
 async fn a_parent_of_another_thread_is_refused() {
     let client = plain().await;
     let app = app();
@@ -330,6 +325,7 @@ async fn delete(client: &Client, thread_id: &str, message_id: &str) {
     client.messages().delete_message(request).await.unwrap();
 }
 
+#[apply(trial)]
 async fn a_parent_that_was_deleted_is_refused() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -345,6 +341,7 @@ async fn a_parent_that_was_deleted_is_refused() {
     refused.names_field("messages[0].parent_message_id");
 }
 
+#[apply(trial)]
 async fn history_goes_on_below_a_deleted_message() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;

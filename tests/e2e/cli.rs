@@ -5,24 +5,12 @@ use std::time::Duration;
 
 use memory_contract::proto::{PlanStepStatus, Role, SetHeadRequest};
 use recollect_tests::{
-    Finished, Key, PLAIN, S3, S3Fault, app, attempt, eventually, history_request, plan,
-    project_dir, put, reply, say, session, texts, trials, turn,
+    Finished, Key, PLAIN, S3, S3Fault, app, apply, attempt, eventually, history_request, plan,
+    project_dir, put, reply, say, session, texts, trial, turn,
 };
 use serde_json::{Value, json};
 
 use crate::{diary, plain};
-
-trials![
-    the_example_is_imported_recalled_and_stored_once,
-    openai_and_locomo_files_are_imported,
-    l12_an_export_is_imported_as_it_was,
-    threads_and_history_are_printed_for_people_and_programs,
-    a_plan_is_printed_for_people_and_programs,
-    exit_codes_tell_what_went_wrong,
-    completions_are_printed_for_each_shell,
-    the_doctor_says_how_things_are,
-    the_doctor_tries_the_object_storage,
-];
 
 /// Runs a client command against the shared server.
 fn cli(args: &[&str]) -> Finished {
@@ -53,6 +41,7 @@ fn find<'a>(value: &'a Value, key: &str) -> &'a Value {
         .unwrap_or(&Value::Null)
 }
 
+#[apply(trial)]
 async fn the_example_is_imported_recalled_and_stored_once() {
     let client = plain().await;
     let app = app();
@@ -112,6 +101,7 @@ async fn the_example_is_imported_recalled_and_stored_once() {
     assert!(shown.ok().stdout.contains("match 1"));
 }
 
+#[apply(trial)]
 async fn openai_and_locomo_files_are_imported() {
     let client = plain().await;
     let dir = tempfile::tempdir().unwrap();
@@ -194,6 +184,7 @@ async fn openai_and_locomo_files_are_imported() {
     }
 }
 
+#[apply(trial)]
 async fn l12_an_export_is_imported_as_it_was() {
     let client = plain().await;
     let app = app();
@@ -268,6 +259,7 @@ async fn l12_an_export_is_imported_as_it_was() {
     assert_eq!(texts(&history.messages)[2..], ["And then?"]);
 }
 
+#[apply(trial)]
 async fn threads_and_history_are_printed_for_people_and_programs() {
     let client = plain().await;
     let app = app();
@@ -309,6 +301,7 @@ async fn threads_and_history_are_printed_for_people_and_programs() {
     assert_eq!(blocks.as_array().map(Vec::len), Some(1), "{blocks}");
 }
 
+#[apply(trial)]
 async fn a_plan_is_printed_for_people_and_programs() {
     let client = plain().await;
     let app = app();
@@ -353,6 +346,7 @@ async fn a_plan_is_printed_for_people_and_programs() {
     assert_eq!(json.len(), 2);
 }
 
+#[apply(trial)]
 async fn exit_codes_tell_what_went_wrong() {
     let never = uuid::Uuid::new_v4().to_string();
     let nobody = format!("http://{}", recollect_tests::free_addr());
@@ -388,6 +382,7 @@ async fn exit_codes_tell_what_went_wrong() {
     assert!(missing.stderr.contains("/no/such/file"), "{missing:?}");
 }
 
+#[apply(trial)]
 async fn completions_are_printed_for_each_shell() {
     for shell in ["bash", "zsh", "fish"] {
         let script = cli(&["completions", shell]).ok().stdout;
@@ -398,6 +393,7 @@ async fn completions_are_printed_for_each_shell() {
     }
 }
 
+#[apply(trial)]
 async fn the_doctor_says_how_things_are() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data").display().to_string();
@@ -414,6 +410,7 @@ async fn the_doctor_says_how_things_are() {
     assert!(broken.stdout.contains("scripts/setup"), "{broken:?}");
 }
 
+#[apply(trial)]
 async fn the_doctor_tries_the_object_storage() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data").display().to_string();

@@ -5,25 +5,11 @@ use memory_contract::proto::{
     MemoryMode, MemoryPolicy, MessageInput, PolicyLevel, RecallReason, Role,
 };
 use recollect_tests::{
-    Client, app, block, block_texts, check_context, context_request, history_request, kinds, mode,
-    patient, quoted_texts, reply, say, session, trials, turn,
+    Client, app, apply, block, block_texts, check_context, context_request, history_request, kinds,
+    mode, patient, quoted_texts, reply, say, session, trial, turn,
 };
 
 use crate::{acme, diary, plain};
-
-trials![
-    t01_window_mode_gives_the_newest_messages_in_order,
-    n03_the_window_is_20_messages_by_default_and_can_be_set,
-    t02_hybrid_mode_gives_recent_messages_and_matches_from_long_ago,
-    t05_system_prompt_comes_first_then_memory_then_the_input,
-    t06_four_recent_messages_and_five_matches_are_merged_and_nothing_stands_twice,
-    t12_one_effective_policy_holds_and_is_told,
-    t13_a_stateless_context_is_just_the_input,
-    d17_history_is_read_back_from_the_message_that_is_named,
-    d17_what_was_said_after_the_named_message_is_not_found,
-    d19_what_was_said_comes_before_the_current_message,
-    a_session_without_a_conversation_has_an_empty_memory,
-];
 
 /// A context in a mode, checked.
 pub async fn in_mode(client: &Client, thread_id: &str, wanted: MemoryMode) -> BuildContextResponse {
@@ -52,6 +38,7 @@ pub fn turns(count: usize) -> Vec<MessageInput> {
         .collect()
 }
 
+#[apply(trial)]
 async fn t01_window_mode_gives_the_newest_messages_in_order() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -70,6 +57,7 @@ async fn t01_window_mode_gives_the_newest_messages_in_order() {
     }
 }
 
+#[apply(trial)]
 async fn n03_the_window_is_20_messages_by_default_and_can_be_set() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -96,6 +84,7 @@ async fn n03_the_window_is_20_messages_by_default_and_can_be_set() {
     }
 }
 
+#[apply(trial)]
 async fn t02_hybrid_mode_gives_recent_messages_and_matches_from_long_ago() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
@@ -140,6 +129,7 @@ async fn thread_app(client: &Client, thread_id: &str) -> String {
     client.get_thread(thread_id).await.app_id
 }
 
+#[apply(trial)]
 async fn t05_system_prompt_comes_first_then_memory_then_the_input() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -174,6 +164,7 @@ async fn t05_system_prompt_comes_first_then_memory_then_the_input() {
     assert!(places.is_sorted(), "{places:?}");
 }
 
+#[apply(trial)]
 async fn t06_four_recent_messages_and_five_matches_are_merged_and_nothing_stands_twice() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -213,6 +204,7 @@ async fn t06_four_recent_messages_and_five_matches_are_merged_and_nothing_stands
     assert_eq!(unique.len(), quoted.len());
 }
 
+#[apply(trial)]
 async fn t12_one_effective_policy_holds_and_is_told() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -254,6 +246,7 @@ async fn t12_one_effective_policy_holds_and_is_told() {
     assert_eq!(effective.policy.unwrap().mode(), MemoryMode::Hybrid);
 }
 
+#[apply(trial)]
 async fn t13_a_stateless_context_is_just_the_input() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -273,6 +266,7 @@ async fn t13_a_stateless_context_is_just_the_input() {
     assert_eq!(kinds(&context), [Kind::System, Kind::Input]);
 }
 
+#[apply(trial)]
 async fn d17_history_is_read_back_from_the_message_that_is_named() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -303,6 +297,7 @@ async fn d17_history_is_read_back_from_the_message_that_is_named() {
     }
 }
 
+#[apply(trial)]
 async fn d17_what_was_said_after_the_named_message_is_not_found() {
     let client = plain().await;
     let app = app();
@@ -365,6 +360,7 @@ async fn d17_what_was_said_after_the_named_message_is_not_found() {
     }
 }
 
+#[apply(trial)]
 async fn d19_what_was_said_comes_before_the_current_message() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -378,6 +374,7 @@ async fn d19_what_was_said_comes_before_the_current_message() {
     assert_eq!(history.messages.len(), 4, "building stores nothing");
 }
 
+#[apply(trial)]
 async fn a_session_without_a_conversation_has_an_empty_memory() {
     let client = plain().await;
     let names = session(&app(), "ada", "thread:none-yet");

@@ -6,24 +6,14 @@ use memory_contract::proto::{
     MemoryMode, MemoryPolicy, MessageInput, Part, Role, file_ref, part,
 };
 use recollect_tests::{
-    Client, app, block_texts, check_context, context_request, file, json, mode, patient, say,
-    tool_call, tool_result, trials, turn, with_parts,
+    Client, app, apply, block_texts, check_context, context_request, file, json, mode, patient,
+    say, tool_call, tool_result, trial, turn, with_parts,
 };
 use serde_json::json as value;
 
 use crate::chat_rules::{anthropic, openai};
 use crate::context_limits::{pairs, text};
 use crate::{diary, plain};
-
-trials![
-    openai_messages_hold_what_the_blocks_hold,
-    anthropic_messages_alternate_and_hold_what_the_blocks_hold,
-    a_text_ends_where_the_model_goes_on,
-    calls_and_results_that_chat_formats_do_not_know_are_told_in_words,
-    ids_that_providers_refuse_become_ids_of_their_own,
-    no_format_breaks_a_pair_for_any_budget,
-    formats_that_nobody_asked_for_are_not_there,
-];
 
 const ALL: [i32; 3] = [1, 2, 3];
 
@@ -97,6 +87,7 @@ fn conversation() -> Vec<MessageInput> {
     ]
 }
 
+#[apply(trial)]
 async fn openai_messages_hold_what_the_blocks_hold() {
     let client = plain().await;
     let context = window(&client, conversation(), "Thanks!").await;
@@ -124,6 +115,7 @@ async fn openai_messages_hold_what_the_blocks_hold() {
     assert_eq!(openai(&context.openai_messages), expected);
 }
 
+#[apply(trial)]
 async fn anthropic_messages_alternate_and_hold_what_the_blocks_hold() {
     let client = plain().await;
     let context = window(&client, conversation(), "Thanks!").await;
@@ -156,6 +148,7 @@ async fn anthropic_messages_alternate_and_hold_what_the_blocks_hold() {
     assert_eq!(openai(&context.openai_messages)[1]["role"], "assistant");
 }
 
+#[apply(trial)]
 async fn a_text_ends_where_the_model_goes_on() {
     let client = plain().await;
     let context = window(&client, conversation(), "Thanks!").await;
@@ -175,6 +168,7 @@ async fn a_text_ends_where_the_model_goes_on() {
     assert_eq!(context.text, expected.join("\n\n"));
 }
 
+#[apply(trial)]
 async fn calls_and_results_that_chat_formats_do_not_know_are_told_in_words() {
     let client = plain().await;
     let said = vec![
@@ -219,6 +213,7 @@ async fn calls_and_results_that_chat_formats_do_not_know_are_told_in_words() {
     assert_eq!(messages[11]["content"], "[calls bus {}]");
 }
 
+#[apply(trial)]
 async fn ids_that_providers_refuse_become_ids_of_their_own() {
     let client = plain().await;
     let (long, odd) = ("x".repeat(128), "a b/ü");
@@ -271,6 +266,7 @@ fn disorder(numbers: &mut Numbers) -> Vec<MessageInput> {
     said
 }
 
+#[apply(trial)]
 async fn no_format_breaks_a_pair_for_any_budget() {
     let client = plain().await;
     for seed in 0..6 {
@@ -334,6 +330,7 @@ async fn no_format_breaks_a_pair_for_any_budget() {
     }
 }
 
+#[apply(trial)]
 async fn formats_that_nobody_asked_for_are_not_there() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;

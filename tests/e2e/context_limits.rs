@@ -6,23 +6,13 @@ use memory_contract::proto::{
 };
 use prost::Message as _;
 use recollect_tests::{
-    Refused as _, app, block, check_context, context_request, file, history_request, json, kinds,
-    mode, quoted_texts, say, tool_call, tool_result, trials, turn, with_parts,
+    Refused as _, app, apply, block, check_context, context_request, file, history_request, json,
+    kinds, mode, quoted_texts, say, tool_call, tool_result, trial, turn, with_parts,
 };
 use serde_json::json as value;
 use tonic::Code;
 
 use crate::{history, plain};
-
-trials![
-    t16_a_context_counts_all_of_itself_and_never_exceeds_its_budget,
-    t17_stored_messages_come_back_as_they_were_stored,
-    d23_the_models_own_tokens_are_counted,
-    a_newest_turn_that_does_not_fit_follows_the_request,
-    what_does_not_fit_is_told,
-    a_recent_window_of_none_is_no_block,
-    an_answer_is_no_longer_than_a_client_takes,
-];
 
 pub fn text(text: &str) -> Part {
     Part {
@@ -77,6 +67,7 @@ pub fn patient(request: BuildContextRequest, revision: &str) -> BuildContextRequ
     }
 }
 
+#[apply(trial)]
 async fn t16_a_context_counts_all_of_itself_and_never_exceeds_its_budget() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -141,6 +132,7 @@ pub fn pairs(context: &BuildContextResponse) {
     history::pairs(&messages.collect::<Vec<_>>());
 }
 
+#[apply(trial)]
 async fn t17_stored_messages_come_back_as_they_were_stored() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -176,6 +168,7 @@ async fn t17_stored_messages_come_back_as_they_were_stored() {
     }
 }
 
+#[apply(trial)]
 async fn d23_the_models_own_tokens_are_counted() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -213,6 +206,7 @@ async fn d23_the_models_own_tokens_are_counted() {
     );
 }
 
+#[apply(trial)]
 async fn a_newest_turn_that_does_not_fit_follows_the_request() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -255,6 +249,7 @@ async fn a_newest_turn_that_does_not_fit_follows_the_request() {
     );
 }
 
+#[apply(trial)]
 async fn what_does_not_fit_is_told() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -300,6 +295,7 @@ async fn what_does_not_fit_is_told() {
     assert!(!told.contains(&OmissionReason::Budget), "{told:?}");
 }
 
+#[apply(trial)]
 async fn a_recent_window_of_none_is_no_block() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -317,6 +313,7 @@ async fn a_recent_window_of_none_is_no_block() {
     assert!(quoted_texts(&context).contains(&"An owl!".to_owned()));
 }
 
+#[apply(trial)]
 async fn an_answer_is_no_longer_than_a_client_takes() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;

@@ -6,8 +6,8 @@ use memory_contract::proto::{
 };
 use prost::Message as _;
 use recollect_tests::{
-    Refused as _, app, block, block_texts, check_context, context_request, kinds, mode, node,
-    node_turn, session, trials, turn,
+    Refused as _, app, apply, block, block_texts, check_context, context_request, kinds, mode,
+    node, node_turn, session, trial, turn,
 };
 use tonic::Code;
 use uuid::Uuid;
@@ -15,13 +15,7 @@ use uuid::Uuid;
 use crate::context_limits::text;
 use crate::plain;
 
-trials![
-    d19_a_nodes_dialogue_comes_before_the_current_message,
-    t16_a_nodes_dialogue_never_exceeds_the_budget,
-    an_ephemeral_thread_has_no_node_memory_to_give,
-    what_is_known_of_files_fits_into_the_answer,
-];
-
+#[apply(trial)]
 async fn d19_a_nodes_dialogue_comes_before_the_current_message() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -70,6 +64,7 @@ async fn d19_a_nodes_dialogue_comes_before_the_current_message() {
     assert_eq!(block_texts(&windowed, Kind::Node), ["q1", "a1"]);
 }
 
+#[apply(trial)]
 async fn t16_a_nodes_dialogue_never_exceeds_the_budget() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -109,6 +104,7 @@ async fn t16_a_nodes_dialogue_never_exceeds_the_budget() {
     }
 }
 
+#[apply(trial)]
 async fn an_ephemeral_thread_has_no_node_memory_to_give() {
     let client = plain().await;
     let request = ResolveThreadRequest {
@@ -126,6 +122,7 @@ async fn an_ephemeral_thread_has_no_node_memory_to_give() {
     failure.is(Code::FailedPrecondition, "EPHEMERAL_THREAD");
 }
 
+#[apply(trial)]
 async fn what_is_known_of_files_fits_into_the_answer() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;

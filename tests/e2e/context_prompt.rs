@@ -4,8 +4,8 @@ use memory_contract::proto::{
     BuildContextRequest, ContextBlockKind as Kind, MemoryMode, MemoryPolicy, Part,
 };
 use recollect_tests::{
-    Client, Refused as _, app, block, block_texts, check_context, context_request, file, kinds,
-    mode, tool_call, trials, turn,
+    Client, Refused as _, app, apply, block, block_texts, check_context, context_request, file,
+    kinds, mode, tool_call, trial, turn,
 };
 use serde_json::json as value;
 use tonic::Code;
@@ -13,14 +13,7 @@ use tonic::Code;
 use crate::context_limits::{patient, text};
 use crate::{diary, plain};
 
-trials![
-    d18_labels_and_template_are_those_of_the_policy,
-    d18_a_query_stays_a_value_of_the_template,
-    a_prompt_that_does_not_fit_is_refused_with_what_it_needs,
-    wrong_fields_of_a_context_are_named,
-    d02_node_memory_needs_a_conversation_and_a_node,
-];
-
+#[apply(trial)]
 async fn d18_labels_and_template_are_those_of_the_policy() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -61,6 +54,7 @@ async fn d18_labels_and_template_are_those_of_the_policy() {
     assert!(context.text.ends_with("\n\nButler:"), "{}", context.text);
 }
 
+#[apply(trial)]
 async fn d18_a_query_stays_a_value_of_the_template() {
     let client = plain().await;
     let policy = MemoryPolicy {
@@ -95,6 +89,7 @@ async fn d18_a_query_stays_a_value_of_the_template() {
     }
 }
 
+#[apply(trial)]
 async fn a_prompt_that_does_not_fit_is_refused_with_what_it_needs() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -138,6 +133,7 @@ async fn wrong(client: &Client, request: BuildContextRequest, field: &str) {
     failure.names_field(field);
 }
 
+#[apply(trial)]
 async fn wrong_fields_of_a_context_are_named() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -196,6 +192,7 @@ async fn wrong_fields_of_a_context_are_named() {
     assert_eq!(failure.fields.len(), 3, "{failure:?}");
 }
 
+#[apply(trial)]
 async fn d02_node_memory_needs_a_conversation_and_a_node() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;

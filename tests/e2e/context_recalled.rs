@@ -6,23 +6,15 @@ use memory_contract::proto::{
 };
 use prost::Message as _;
 use recollect_tests::{
-    DataDir, Key, Options, Server, USER_DEFAULT, app, block, block_texts, check_context,
-    context_request, free_addr, mode, patient, quoted_texts, quotes, say, session, trials, turn,
+    DataDir, Key, Options, Server, USER_DEFAULT, app, apply, block, block_texts, check_context,
+    context_request, free_addr, mode, patient, quoted_texts, quotes, say, session, trial,
+    trial_with_own_server, turn,
 };
 
 use crate::context::{in_mode, turns};
 use crate::{diary, plain};
 
-trials![
-    the_same_request_gives_the_same_bytes,
-    hashes_of_older_blocks_do_not_change_with_the_input,
-    recalled_words_cannot_pose_as_anything_else,
-    what_was_appended_already_is_the_question_and_no_match_of_its_own,
-    what_a_short_window_cuts_off_is_still_found,
-    the_first_message_of_a_session_finds_the_users_other_conversations,
-    b02_a_context_without_an_index_has_the_recent_messages_and_says_so,
-];
-
+#[apply(trial)]
 async fn the_first_message_of_a_session_finds_the_users_other_conversations() {
     let client = plain().await;
     let app = app();
@@ -56,6 +48,7 @@ async fn the_first_message_of_a_session_finds_the_users_other_conversations() {
     }
 }
 
+#[apply(trial_with_own_server)]
 async fn the_same_request_gives_the_same_bytes() {
     // A server of its own: what others store changes how rare a word is.
     let dir = DataDir::new();
@@ -94,6 +87,7 @@ async fn the_same_request_gives_the_same_bytes() {
     assert_eq!(later.encode_to_vec(), first.encode_to_vec());
 }
 
+#[apply(trial)]
 async fn hashes_of_older_blocks_do_not_change_with_the_input() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -127,6 +121,7 @@ async fn hashes_of_older_blocks_do_not_change_with_the_input() {
     assert_eq!(all.len(), 4, "blocks that differ have other hashes");
 }
 
+#[apply(trial)]
 async fn recalled_words_cannot_pose_as_anything_else() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -171,6 +166,7 @@ async fn recalled_words_cannot_pose_as_anything_else() {
     }
 }
 
+#[apply(trial)]
 async fn what_was_appended_already_is_the_question_and_no_match_of_its_own() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -202,6 +198,7 @@ async fn what_was_appended_already_is_the_question_and_no_match_of_its_own() {
     }
 }
 
+#[apply(trial)]
 async fn what_a_short_window_cuts_off_is_still_found() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -227,6 +224,7 @@ async fn what_a_short_window_cuts_off_is_still_found() {
     assert!(quoted.contains(&wanted), "{quoted:?}");
 }
 
+#[apply(trial_with_own_server)]
 async fn b02_a_context_without_an_index_has_the_recent_messages_and_says_so() {
     let dir = DataDir::new();
     let url = format!("index.url = \"http://{}\"", free_addr());

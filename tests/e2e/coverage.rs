@@ -4,18 +4,13 @@
 
 use std::collections::HashMap;
 
-use recollect_tests::{Client, Dynamic, Key, PLAIN, Refused as _, trials};
+use recollect_tests::{Client, Dynamic, Key, PLAIN, Refused as _, apply, trial};
 use serde_json::{Value, json};
 use tonic::Code;
 
 use crate::plain;
 
-trials![
-    every_method_asks_for_a_key,
-    every_method_refuses_a_wrong_value,
-    an_unknown_method_is_unimplemented,
-];
-
+#[apply(trial)]
 async fn every_method_asks_for_a_key() {
     let addr = &PLAIN.ready().addr;
     let good = Key::Acme.secret();
@@ -314,6 +309,7 @@ fn bad_requests() -> HashMap<&'static str, (Value, &'static str)> {
     ])
 }
 
+#[apply(trial)]
 async fn every_method_refuses_a_wrong_value() {
     let client = plain().await;
     let mut bad = bad_requests();
@@ -343,6 +339,7 @@ async fn every_method_refuses_a_wrong_value() {
     assert!(bad.is_empty(), "not in the contract: {bad:?}");
 }
 
+#[apply(trial)]
 async fn an_unknown_method_is_unimplemented() {
     let client = plain().await;
     let mut grpc = tonic::client::Grpc::new(client.authorized());

@@ -13,19 +13,10 @@ use memory_contract::proto::{
     SearchRequest,
 };
 use recollect_tests::{
-    Client, DataDir, Key, Options, SOON, Server, eventually, history_request, runs, say,
-    search_request, text_of, texts, trials, turn,
+    Client, DataDir, Key, Options, SOON, Server, apply, eventually, history_request, runs, say,
+    search_request, text_of, texts, trial_with_own_server, turn,
 };
 use uuid::Uuid;
-
-trials![
-    nothing_acknowledged_is_lost_when_the_server_is_killed,
-    a_server_killed_while_indexing_finishes_after_a_restart,
-    a_broken_index_is_put_aside_and_rebuilt,
-    a_lost_index_is_rebuilt,
-    nothing_acknowledged_is_lost_when_postgres_is_killed,
-    no_postgres_outlives_a_killed_server,
-];
 
 /// How long a thousand messages may take to be indexed on a busy machine.
 const INDEXED: Duration = Duration::from_secs(200);
@@ -81,6 +72,7 @@ async fn write(
     panic!("the server was never killed");
 }
 
+#[apply(trial_with_own_server)]
 async fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &options());
@@ -211,6 +203,7 @@ async fn fill(client: &Client, count: i64) -> String {
     thread_id
 }
 
+#[apply(trial_with_own_server)]
 async fn a_server_killed_while_indexing_finishes_after_a_restart() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &options());
@@ -260,6 +253,7 @@ fn garbage_below(path: &Path) -> usize {
         .unwrap_or(0)
 }
 
+#[apply(trial_with_own_server)]
 async fn a_broken_index_is_put_aside_and_rebuilt() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &options());
@@ -284,6 +278,7 @@ async fn a_broken_index_is_put_aside_and_rebuilt() {
     assert!(log.contains("the index directory is broken"), "{log}");
 }
 
+#[apply(trial_with_own_server)]
 async fn a_lost_index_is_rebuilt() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &options());
@@ -305,6 +300,7 @@ async fn a_lost_index_is_rebuilt() {
     }
 }
 
+#[apply(trial_with_own_server)]
 async fn nothing_acknowledged_is_lost_when_postgres_is_killed() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &options());
@@ -338,6 +334,7 @@ async fn nothing_acknowledged_is_lost_when_postgres_is_killed() {
     assert_eq!(text_of(history.messages.last().unwrap()), "Yes.");
 }
 
+#[apply(trial_with_own_server)]
 async fn no_postgres_outlives_a_killed_server() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &options());

@@ -8,19 +8,11 @@ use memory_contract::proto::{
     RecallRequest, RecallScope, Role, SearchMethod, SearchRequest,
 };
 use recollect_tests::{
-    DataDir, Key, Options, Server, free_addr, has_reason, history_request, http_get,
-    recall_request, say, search_request, texts, trials, turn,
+    DataDir, Key, Options, Server, apply, free_addr, has_reason, history_request, http_get,
+    recall_request, say, search_request, texts, trial_with_own_server, turn,
 };
 
 use crate::diary;
-
-trials![
-    l13_exact_history_works_while_the_index_is_down,
-    b02_recall_without_an_index_answers_from_the_database_and_says_so,
-    b03_nothing_foreign_is_found_without_an_index,
-    n10_without_a_model_recall_is_by_word_alone,
-    a_missing_model_says_which_command_makes_it,
-];
 
 fn reasons(degradations: &[Degradation]) -> Vec<DegradationReason> {
     for degradation in degradations {
@@ -35,6 +27,7 @@ fn without_index(dir: &DataDir) -> Server {
     Server::start(dir, &Options::with(&["index.backend = \"qdrant\"", &url]))
 }
 
+#[apply(trial_with_own_server)]
 async fn l13_exact_history_works_while_the_index_is_down() {
     let dir = DataDir::new();
     let server = without_index(&dir);
@@ -70,6 +63,7 @@ async fn l13_exact_history_works_while_the_index_is_down() {
     assert!(server.stop().await.success(), "stopping waits for no index");
 }
 
+#[apply(trial_with_own_server)]
 async fn b02_recall_without_an_index_answers_from_the_database_and_says_so() {
     let dir = DataDir::new();
     let server = without_index(&dir);
@@ -136,6 +130,7 @@ async fn b02_recall_without_an_index_answers_from_the_database_and_says_so() {
     }
 }
 
+#[apply(trial_with_own_server)]
 async fn b03_nothing_foreign_is_found_without_an_index() {
     let dir = DataDir::new();
     let server = without_index(&dir);
@@ -174,6 +169,7 @@ async fn b03_nothing_foreign_is_found_without_an_index() {
     assert_eq!(acme.search(search).await.matches, []);
 }
 
+#[apply(trial_with_own_server)]
 async fn n10_without_a_model_recall_is_by_word_alone() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &Options::with(&["embedding.kind = \"none\""]));
@@ -205,6 +201,7 @@ async fn n10_without_a_model_recall_is_by_word_alone() {
     assert_eq!(told, [DegradationReason::EmbedderUnavailable]);
 }
 
+#[apply(trial_with_own_server)]
 async fn a_missing_model_says_which_command_makes_it() {
     let dir = DataDir::new();
     let options = Options::with(&["embedding.model_dir = \"/no/such/directory\""]);

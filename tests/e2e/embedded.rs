@@ -5,25 +5,12 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use memory_contract::proto::{GetServerInfoRequest, Role};
 use recollect_tests::{
-    Client, DataDir, Failure, Key, Options, SOON, Server, eventually, history_request, recollect,
-    runs, say, search_request, texts, trials, turn,
+    Client, DataDir, Failure, Key, Options, SOON, Server, apply, eventually, history_request,
+    recollect, runs, say, search_request, texts, trial_with_own_server, turn,
 };
 use tonic::Code;
 
 use crate::diary;
-
-trials![
-    l01_the_local_default_needs_no_configuration,
-    l01_everything_is_kept_over_a_restart,
-    a_second_server_on_the_same_data_directory_is_refused,
-    a_data_directory_that_only_root_can_enter_works,
-    it_stops_on_a_signal_and_takes_postgres_with_it,
-    it_stops_when_standard_input_ends,
-    it_refuses_to_listen_beyond_loopback_without_keys,
-    a_wrong_configuration_names_its_key_and_its_source,
-    a_port_that_is_taken_is_said_to_be,
-    too_many_calls_are_told_to_come_back,
-];
 
 fn bare_options() -> Options {
     Options {
@@ -33,6 +20,7 @@ fn bare_options() -> Options {
     }
 }
 
+#[apply(trial_with_own_server)]
 async fn l01_the_local_default_needs_no_configuration() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &bare_options());
@@ -63,6 +51,7 @@ async fn l01_the_local_default_needs_no_configuration() {
     assert_eq!(mode & 0o077, 0, "nobody else may look into it");
 }
 
+#[apply(trial_with_own_server)]
 async fn l01_everything_is_kept_over_a_restart() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &Options::default());
@@ -84,6 +73,7 @@ async fn l01_everything_is_kept_over_a_restart() {
     assert_eq!(next.messages[0].seq, 45);
 }
 
+#[apply(trial_with_own_server)]
 async fn a_second_server_on_the_same_data_directory_is_refused() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &Options::default());
@@ -114,6 +104,7 @@ async fn a_second_server_on_the_same_data_directory_is_refused() {
     assert!(server.stop().await.success());
 }
 
+#[apply(trial_with_own_server)]
 async fn a_data_directory_that_only_root_can_enter_works() {
     let dir = DataDir::new();
     let path = dir.data();
@@ -139,6 +130,7 @@ async fn a_data_directory_that_only_root_can_enter_works() {
     }
 }
 
+#[apply(trial_with_own_server)]
 async fn it_stops_on_a_signal_and_takes_postgres_with_it() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &Options::default());
@@ -155,6 +147,7 @@ async fn it_stops_on_a_signal_and_takes_postgres_with_it() {
     assert_eq!(dir.postgres_pid(), None, "it was shut down in order");
 }
 
+#[apply(trial_with_own_server)]
 async fn it_stops_when_standard_input_ends() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &Options::with(&["embedding.kind = \"none\""]));
@@ -170,6 +163,7 @@ async fn it_stops_when_standard_input_ends() {
     assert!(!dir.log().contains("at once"), "{}", dir.log());
 }
 
+#[apply(trial_with_own_server)]
 async fn it_refuses_to_listen_beyond_loopback_without_keys() {
     let dir = DataDir::new();
     let data = dir.data().display().to_string();
@@ -190,6 +184,7 @@ async fn it_refuses_to_listen_beyond_loopback_without_keys() {
     assert_eq!(refused.stdout, "");
 }
 
+#[apply(trial_with_own_server)]
 async fn a_wrong_configuration_names_its_key_and_its_source() {
     let dir = DataDir::new();
     let data = dir.data().display().to_string();
@@ -266,6 +261,7 @@ async fn a_wrong_configuration_names_its_key_and_its_source() {
     );
 }
 
+#[apply(trial_with_own_server)]
 async fn a_port_that_is_taken_is_said_to_be() {
     let dir = DataDir::new();
     let data = dir.data().display().to_string();
@@ -279,6 +275,7 @@ async fn a_port_that_is_taken_is_said_to_be() {
     assert!(refused.stderr.contains(&addr), "{refused:?}");
 }
 
+#[apply(trial_with_own_server)]
 async fn too_many_calls_are_told_to_come_back() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &Options::with(&["server.max_calls = 2"]));

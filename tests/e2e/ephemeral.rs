@@ -13,30 +13,15 @@ use memory_contract::proto::{
 };
 use prost_types::FieldMask;
 use recollect_tests::{
-    Client, DataDir, Key, Options, Refused as _, SOON, Server, app, eventually, has_reason,
+    Client, DataDir, Key, Options, Refused as _, SOON, Server, app, apply, eventually, has_reason,
     history_request, http_get, ids, recall_request, reply, say, search_request, session, texts,
-    tool_call, tool_result, trials, turn,
+    tool_call, tool_result, trial, trial_with_own_server, turn,
 };
 use serde_json::json;
 use tokio_stream::StreamExt as _;
 use tonic::Code;
 
 use crate::plain;
-
-trials![
-    t04_an_ephemeral_thread_vanishes_on_restart,
-    t04_nothing_of_an_ephemeral_thread_is_on_disk,
-    t04_an_ephemeral_thread_that_nobody_uses_vanishes,
-    t04_ephemeral_threads_have_a_bound,
-    an_ephemeral_thread_branches_and_is_listed,
-    an_ephemeral_history_keeps_tools_together_and_to_its_budget,
-    an_ephemeral_thread_is_recalled_by_word,
-    an_ephemeral_thread_is_found_from_no_other,
-    an_ephemeral_thread_is_cleared_and_deleted,
-    a_retry_into_an_ephemeral_thread_stores_nothing_twice,
-    a_session_is_ephemeral_or_kept_and_not_both,
-    an_import_into_an_ephemeral_thread_is_refused,
-];
 
 /// The thread of a session, ephemeral if it has to be created.
 async fn resolve(client: &Client, session: SessionRef) -> (Thread, bool) {
@@ -64,6 +49,7 @@ fn get(thread_id: &str) -> GetThreadRequest {
     }
 }
 
+#[apply(trial_with_own_server)]
 async fn t04_an_ephemeral_thread_vanishes_on_restart() {
     let dir = DataDir::new();
     let options = Options::with(&["embedding.kind = \"none\""]);
@@ -122,6 +108,7 @@ fn files_with(dir: &Path, bytes: &[u8]) -> Vec<String> {
     found
 }
 
+#[apply(trial_with_own_server)]
 async fn t04_nothing_of_an_ephemeral_thread_is_on_disk() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &Options::with(&["embedding.kind = \"none\""]));
@@ -156,6 +143,7 @@ async fn t04_nothing_of_an_ephemeral_thread_is_on_disk() {
     assert_eq!(files_with(dir.path(), id.as_bytes()), none);
 }
 
+#[apply(trial_with_own_server)]
 async fn t04_an_ephemeral_thread_that_nobody_uses_vanishes() {
     let dir = DataDir::new();
     let options = Options::with(&["embedding.kind = \"none\"", "ephemeral.idle_ttl = \"2s\""]);
@@ -189,6 +177,7 @@ async fn t04_an_ephemeral_thread_that_nobody_uses_vanishes() {
     .await;
 }
 
+#[apply(trial_with_own_server)]
 async fn t04_ephemeral_threads_have_a_bound() {
     let dir = DataDir::new();
     let options = Options::with(&[
@@ -241,6 +230,7 @@ async fn t04_ephemeral_threads_have_a_bound() {
     client.threads().resolve_thread(third).await.unwrap();
 }
 
+#[apply(trial)]
 async fn an_ephemeral_thread_branches_and_is_listed() {
     let client = plain().await;
     let thread_id = ephemeral(&client, &app(), "ada").await;
@@ -327,6 +317,7 @@ async fn an_ephemeral_thread_branches_and_is_listed() {
     moved.refused().is(Code::Aborted, "HEAD_MOVED");
 }
 
+#[apply(trial)]
 async fn an_ephemeral_history_keeps_tools_together_and_to_its_budget() {
     let client = plain().await;
     let thread_id = ephemeral(&client, &app(), "ada").await;
@@ -357,6 +348,7 @@ async fn an_ephemeral_history_keeps_tools_together_and_to_its_budget() {
     }
 }
 
+#[apply(trial)]
 async fn an_ephemeral_thread_is_recalled_by_word() {
     let client = plain().await;
     let thread_id = ephemeral(&client, &app(), "ada").await;
@@ -417,6 +409,7 @@ async fn an_ephemeral_thread_is_recalled_by_word() {
     assert_eq!(texts(&found.matches), ["The code is 4711."]);
 }
 
+#[apply(trial)]
 async fn an_ephemeral_thread_is_found_from_no_other() {
     let client = plain().await;
     let app = app();
@@ -521,6 +514,7 @@ async fn an_ephemeral_thread_is_found_from_no_other() {
     assert!(created && mine.thread_id != bobs.thread_id);
 }
 
+#[apply(trial)]
 async fn an_ephemeral_thread_is_cleared_and_deleted() {
     let client = plain().await;
     let app = app();
@@ -552,6 +546,7 @@ async fn an_ephemeral_thread_is_cleared_and_deleted() {
     assert!(created && anew.thread_id != thread_id);
 }
 
+#[apply(trial)]
 async fn a_retry_into_an_ephemeral_thread_stores_nothing_twice() {
     let client = plain().await;
     let thread_id = ephemeral(&client, &app(), "ada").await;
@@ -581,6 +576,7 @@ fn ids_of(stored: &memory_contract::proto::AppendMessagesResponse) -> Vec<String
     ids.map(|message| message.message_id.clone()).collect()
 }
 
+#[apply(trial)]
 async fn a_session_is_ephemeral_or_kept_and_not_both() {
     let client = plain().await;
     let app = app();
@@ -626,6 +622,7 @@ async fn a_session_is_ephemeral_or_kept_and_not_both() {
     assert_eq!(texts(&listed), ["Q", "A"]);
 }
 
+#[apply(trial)]
 async fn an_import_into_an_ephemeral_thread_is_refused() {
     let (client, app) = (plain().await, app());
     let (brief, _) = resolve(&client, session(&app, "ada", "brief")).await;

@@ -5,21 +5,12 @@ use memory_contract::proto::{
     DeleteThreadRequest, Role,
 };
 use recollect_tests::{
-    Client, Dynamic, Refused as _, app, history_request, say, session, texts, trials, turn,
+    Client, Dynamic, Refused as _, app, apply, history_request, say, session, texts, trial, turn,
 };
 use serde_json::json;
 use tonic::Code;
 
 use crate::plain;
-
-trials![
-    t14_clearing_a_session_starts_it_afresh,
-    clearing_twice_erases_nothing_more,
-    a_deleted_thread_is_not_found_by_any_method,
-    a_deleted_thread_frees_its_session_key,
-    a_deleted_message_is_not_found,
-    deleting_the_only_message_leaves_an_empty_thread,
-];
 
 async fn clear(client: &Client, thread_id: &str) -> ClearThreadResponse {
     let request = ClearThreadRequest {
@@ -29,6 +20,7 @@ async fn clear(client: &Client, thread_id: &str) -> ClearThreadResponse {
     response.into_inner()
 }
 
+#[apply(trial)]
 async fn t14_clearing_a_session_starts_it_afresh() {
     let client = plain().await;
     let app = app();
@@ -87,6 +79,7 @@ async fn t14_clearing_a_session_starts_it_afresh() {
     assert!(!history.truncated);
 }
 
+#[apply(trial)]
 async fn clearing_twice_erases_nothing_more() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -95,6 +88,7 @@ async fn clearing_twice_erases_nothing_more() {
     assert_eq!(clear(&client, &thread_id).await.deleted_message_count, 0);
 }
 
+#[apply(trial)]
 async fn a_deleted_thread_is_not_found_by_any_method() {
     let client = plain().await;
     let app = app();
@@ -122,6 +116,7 @@ async fn a_deleted_thread_is_not_found_by_any_method() {
     assert_eq!(listed.unwrap().into_inner(), [json!({})]);
 }
 
+#[apply(trial)]
 async fn a_deleted_thread_frees_its_session_key() {
     let client = plain().await;
     let app = app();
@@ -136,6 +131,7 @@ async fn a_deleted_thread_frees_its_session_key() {
     assert_eq!((second.message_count, second.last_seq), (0, 0));
 }
 
+#[apply(trial)]
 async fn a_deleted_message_is_not_found() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -163,6 +159,7 @@ async fn a_deleted_message_is_not_found() {
     assert_eq!(texts(&client.all_messages(&thread_id).await), ["A"]);
 }
 
+#[apply(trial)]
 async fn deleting_the_only_message_leaves_an_empty_thread() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;

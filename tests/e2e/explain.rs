@@ -3,19 +3,12 @@
 use std::collections::HashSet;
 
 use memory_contract::proto::{OmissionReason, RecallReason, RecallRequest, RecalledMessage, Role};
-use recollect_tests::{app, has_reason, ids, recall_request, reply, text_of, trials, turn};
+use recollect_tests::{app, apply, has_reason, ids, recall_request, reply, text_of, trial, turn};
 
 use crate::recall::{of, with_talk};
 use crate::{acme, diary};
 
-trials![
-    t16_the_budget_covers_everything_that_is_returned,
-    b07_each_message_says_why_it_is_there,
-    b07_explain_says_why_others_were_left_out,
-    min_score_drops_weak_matches,
-    recall_counts_with_the_tokens_of_the_model,
-];
-
+#[apply(trial)]
 async fn t16_the_budget_covers_everything_that_is_returned() {
     let (client, thread_id, revision) = with_talk().await;
     let read = async |max_tokens| {
@@ -67,6 +60,7 @@ async fn t16_the_budget_covers_everything_that_is_returned() {
     assert_eq!(read(whole.total_tokens).await.messages, whole.messages);
 }
 
+#[apply(trial)]
 async fn b07_each_message_says_why_it_is_there() {
     let (client, thread_id, revision) = with_talk().await;
     let query = "order number QX-88213-B of the sofa";
@@ -115,6 +109,7 @@ async fn b07_each_message_says_why_it_is_there() {
     }
 }
 
+#[apply(trial)]
 async fn b07_explain_says_why_others_were_left_out() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
@@ -181,6 +176,7 @@ async fn b07_explain_says_why_others_were_left_out() {
     assert_eq!(client.recall(quiet).await.omitted, []);
 }
 
+#[apply(trial)]
 async fn min_score_drops_weak_matches() {
     let (client, thread_id, revision) = with_talk().await;
     let read = async |min_score| {
@@ -207,6 +203,7 @@ async fn min_score_drops_weak_matches() {
     assert_eq!(ids(&strong), ids(&expected));
 }
 
+#[apply(trial)]
 async fn recall_counts_with_the_tokens_of_the_model() {
     let (client, thread_id, revision) = with_talk().await;
     let read = async |model: &str| {

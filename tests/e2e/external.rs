@@ -3,23 +3,14 @@
 use std::time::{Duration, Instant};
 
 use recollect_tests::{
-    Client, Cluster, DataDir, Failure, Key, Options, Refused as _, SOON, Server, eventually,
-    history_request, http_get, recollect, search_request, texts, trials, turn,
+    Client, Cluster, DataDir, Failure, Key, Options, Refused as _, SOON, Server, apply, eventually,
+    history_request, http_get, recollect, search_request, texts, trial, trial_with_own_server,
+    turn,
 };
 use serde_json::Value;
 use tonic::Code;
 
 use crate::diary;
-
-trials![
-    l02_one_url_switches_to_external_postgres,
-    l03_the_pool_has_the_documented_settings,
-    l03_the_pool_has_a_limit_and_a_timeout,
-    l03_dead_connections_are_found_before_use,
-    l04_connecting_has_a_timeout,
-    a_database_that_crashes_comes_back_without_a_restart,
-    a_password_is_never_shown,
-];
 
 async fn migrated() -> (Cluster, String) {
     let cluster = Cluster::start().await;
@@ -41,6 +32,7 @@ fn serve(dir: &DataDir, url: &str, lines: &[&str]) -> Options {
     options
 }
 
+#[apply(trial_with_own_server)]
 async fn l02_one_url_switches_to_external_postgres() {
     let (cluster, url) = migrated().await;
     // Once more changes nothing.
@@ -106,6 +98,7 @@ fn setting(rows: &[Value], key: &str) -> (String, String) {
     (value, row["source"].to_string())
 }
 
+#[apply(trial)]
 async fn l03_the_pool_has_the_documented_settings() {
     let rows = recollect(&["config", "--json"], &[]).ok().json_lines();
     for (key, expected) in [
@@ -150,6 +143,7 @@ async fn histories(client: &Client, thread_id: &str, count: usize) -> Vec<Result
     futures::future::join_all(calls).await
 }
 
+#[apply(trial_with_own_server)]
 async fn l03_the_pool_has_a_limit_and_a_timeout() {
     let (cluster, url) = migrated().await;
     let dir = DataDir::new();
@@ -211,6 +205,7 @@ async fn l03_the_pool_has_a_limit_and_a_timeout() {
     .await;
 }
 
+#[apply(trial_with_own_server)]
 async fn l03_dead_connections_are_found_before_use() {
     let (cluster, url) = migrated().await;
     let dir = DataDir::new();
@@ -241,6 +236,7 @@ async fn l03_dead_connections_are_found_before_use() {
     }
 }
 
+#[apply(trial_with_own_server)]
 async fn l04_connecting_has_a_timeout() {
     // Connections are taken by the kernel, and nobody ever answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -267,6 +263,7 @@ async fn l04_connecting_has_a_timeout() {
     );
 }
 
+#[apply(trial_with_own_server)]
 async fn a_database_that_crashes_comes_back_without_a_restart() {
     let (mut cluster, url) = migrated().await;
     let dir = DataDir::new();
@@ -329,6 +326,7 @@ async fn a_database_that_crashes_comes_back_without_a_restart() {
     .await;
 }
 
+#[apply(trial)]
 async fn a_password_is_never_shown() {
     let url = "postgres://memory:open-sesame@127.0.0.1:1/memories";
     let env = [

@@ -1,13 +1,14 @@
 //! What belongs to another tenant, named in every field that can name something.
 
-use recollect_tests::{Dynamic, Key, PLAIN, Refused as _, app, node, node_turn, trials, turn};
+use recollect_tests::{
+    Dynamic, Key, PLAIN, Refused as _, app, apply, node, node_turn, trial, turn,
+};
 use serde_json::{Value, json};
 use tonic::Code;
 
 use crate::plain;
 
-trials![n15_what_another_tenant_has_is_as_unknown_as_what_nobody_has];
-
+#[apply(trial)]
 async fn n15_what_another_tenant_has_is_as_unknown_as_what_nobody_has() {
     let (acme, globex) = (plain().await, PLAIN.client(Key::Globex).await);
     let app = app();

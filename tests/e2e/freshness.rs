@@ -7,24 +7,13 @@ use memory_contract::proto::{
     Role, SearchMethod, SearchRequest,
 };
 use recollect_tests::{
-    Client, Key, Refused as _, SHARED, SOON, Server, app, eventually, ids, recall_request, say,
-    search_request, texts, trials, turn,
+    Client, Key, Refused as _, SHARED, SOON, Server, app, apply, eventually, ids, recall_request,
+    say, search_request, texts, trial, trial_with_own_server, turn,
 };
 
 use crate::{acme, diary};
 
-trials![
-    b02_recall_sees_what_was_appended_just_before,
-    b02_many_writers_read_their_own_writes,
-    b02_a_revision_of_another_tenant_means_nothing,
-    b03_what_is_deleted_is_not_found_at_once,
-    b03_what_is_cleared_is_not_found_at_once,
-    b03_what_is_expired_is_not_found_while_its_vector_lives,
-    the_index_forgets_what_was_erased,
-    the_index_status_tells_how_far_it_is,
-    reindexing_changes_nothing_that_is_found,
-];
-
+#[apply(trial)]
 async fn b02_recall_sees_what_was_appended_just_before() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
@@ -52,6 +41,7 @@ async fn b02_recall_sees_what_was_appended_just_before() {
     }
 }
 
+#[apply(trial)]
 async fn b02_many_writers_read_their_own_writes() {
     let client = acme().await;
     let app = app();
@@ -76,6 +66,7 @@ async fn b02_many_writers_read_their_own_writes() {
     futures::future::join_all(tasks).await;
 }
 
+#[apply(trial)]
 async fn b02_a_revision_of_another_tenant_means_nothing() {
     let (acme, globex) = (acme().await, SHARED.client(Key::Globex).await);
     let app = app();
@@ -153,6 +144,7 @@ async fn with_secret() -> (Client, String, String, String) {
     (client, thread_id, other, id)
 }
 
+#[apply(trial)]
 async fn b03_what_is_deleted_is_not_found_at_once() {
     let (client, thread_id, other, message_id) = with_secret().await;
     let request = DeleteMessageRequest {
@@ -170,6 +162,7 @@ async fn b03_what_is_deleted_is_not_found_at_once() {
     assert!(!found.contains(&"I keep it to myself.".to_owned()));
 }
 
+#[apply(trial)]
 async fn b03_what_is_cleared_is_not_found_at_once() {
     let (client, thread_id, other, _) = with_secret().await;
     let request = ClearThreadRequest {
@@ -182,6 +175,7 @@ async fn b03_what_is_cleared_is_not_found_at_once() {
     }
 }
 
+#[apply(trial)]
 async fn b03_what_is_expired_is_not_found_while_its_vector_lives() {
     let client = acme().await;
     let app = app();
@@ -208,6 +202,7 @@ async fn b03_what_is_expired_is_not_found_while_its_vector_lives() {
     assert!(!found.contains(&SECRET.to_owned()));
 }
 
+#[apply(trial_with_own_server)]
 async fn the_index_forgets_what_was_erased() {
     // A tenant's point count is of all its tests, so this needs its own server.
     let dir = recollect_tests::DataDir::new();
@@ -276,6 +271,7 @@ async fn the_index_forgets_what_was_erased() {
     .await;
 }
 
+#[apply(trial)]
 async fn the_index_status_tells_how_far_it_is() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
@@ -298,6 +294,7 @@ async fn the_index_status_tells_how_far_it_is() {
     .await;
 }
 
+#[apply(trial)]
 async fn reindexing_changes_nothing_that_is_found() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;

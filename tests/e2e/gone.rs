@@ -7,22 +7,14 @@ use memory_contract::proto::{
     SetHeadRequest,
 };
 use recollect_tests::{
-    Client, Failure, Refused as _, app, context_request, history_request, mode, node, node_turn,
-    reply, say, texts, trials, turn,
+    Client, Failure, Refused as _, app, apply, context_request, history_request, mode, node,
+    node_turn, reply, say, texts, trial, turn,
 };
 use tonic::Code;
 use uuid::Uuid;
 
 use crate::access::done_to;
 use crate::plain;
-
-trials![
-    nothing_follows_what_was_deleted_from_another_branch,
-    nothing_follows_what_was_cleared,
-    nothing_is_read_back_from_what_was_deleted,
-    a_node_is_not_asked_about_what_was_deleted,
-    a_deleted_message_in_the_middle_of_a_batch_stops_all_of_it,
-];
 
 /// A thread whose first branch has lost its tail, while the second is active.
 struct Pruned {
@@ -91,6 +83,7 @@ fn missing(failure: Failure, field: &str) {
     assert!(failure.message.contains(field), "{failure:?}");
 }
 
+#[apply(trial)]
 async fn nothing_follows_what_was_deleted_from_another_branch() {
     let pruned = Pruned::new().await;
     let before = pruned.state().await;
@@ -121,6 +114,7 @@ async fn nothing_follows_what_was_deleted_from_another_branch() {
     assert_eq!(texts(&history.messages), ["1", "2", "3", "4", "another 5"]);
 }
 
+#[apply(trial)]
 async fn a_deleted_message_in_the_middle_of_a_batch_stops_all_of_it() {
     let pruned = Pruned::new().await;
     let before = pruned.state().await;
@@ -135,6 +129,7 @@ async fn a_deleted_message_in_the_middle_of_a_batch_stops_all_of_it() {
     assert_eq!(pruned.state().await, before);
 }
 
+#[apply(trial)]
 async fn nothing_follows_what_was_cleared() {
     let pruned = Pruned::new().await;
     let (client, thread_id) = (&pruned.client, &pruned.thread_id);
@@ -174,6 +169,7 @@ async fn history(client: &Client, thread_id: &str, head: &str) -> Failure {
     client.messages().get_history(request).await.refused()
 }
 
+#[apply(trial)]
 async fn nothing_is_read_back_from_what_was_deleted() {
     let pruned = Pruned::new().await;
     let (client, thread_id) = (&pruned.client, &pruned.thread_id);
@@ -215,6 +211,7 @@ async fn nothing_is_read_back_from_what_was_deleted() {
     assert_eq!(texts(&left.messages), ["1", "2", "3", "4"]);
 }
 
+#[apply(trial)]
 async fn a_node_is_not_asked_about_what_was_deleted() {
     let pruned = Pruned::new().await;
     let (client, thread_id) = (&pruned.client, &pruned.thread_id);

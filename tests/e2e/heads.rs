@@ -5,26 +5,13 @@ use memory_contract::proto::{
     Role, SetHeadRequest, Thread, message_input::Parent,
 };
 use recollect_tests::{
-    Client, Failure, Key, PLAIN, Refused as _, app, has_reason, history_request, recall_request,
-    reply, say, text_of, texts, trials, turn,
+    Client, Failure, Key, PLAIN, Refused as _, app, apply, has_reason, history_request,
+    recall_request, reply, say, text_of, texts, trial, turn,
 };
 use tonic::Code;
 
 use crate::branches::one;
 use crate::plain;
-
-trials![
-    d04_a_conversation_can_be_switched_back_to_an_older_branch,
-    d04_an_append_goes_on_from_the_chosen_head,
-    a_head_can_be_chosen_in_the_middle_of_a_branch,
-    a_second_beginning_can_be_left_and_entered_again,
-    choosing_the_same_head_again_changes_nothing,
-    a_head_is_only_moved_from_the_expected_one,
-    only_a_readable_message_of_the_thread_can_be_its_head,
-    deleting_a_chosen_head_falls_back_along_its_path,
-    random_trees_with_chosen_heads_read_as_the_model_says,
-    recall_follows_the_chosen_head,
-];
 
 async fn try_head(
     client: &Client,
@@ -69,6 +56,7 @@ async fn active(client: &Client, thread_id: &str) -> Vec<i32> {
     active.map(|branch| branch.branch).collect()
 }
 
+#[apply(trial)]
 async fn d04_a_conversation_can_be_switched_back_to_an_older_branch() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -110,6 +98,7 @@ async fn d04_a_conversation_can_be_switched_back_to_an_older_branch() {
     assert_eq!(client.all_messages(&thread_id).await, stored);
 }
 
+#[apply(trial)]
 async fn d04_an_append_goes_on_from_the_chosen_head() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -137,6 +126,7 @@ async fn d04_an_append_goes_on_from_the_chosen_head() {
     assert_eq!(branches(&client, &thread_id).await.len(), 2);
 }
 
+#[apply(trial)]
 async fn a_head_can_be_chosen_in_the_middle_of_a_branch() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -163,6 +153,7 @@ async fn a_head_can_be_chosen_in_the_middle_of_a_branch() {
     assert_eq!(active(&client, &thread_id).await, [1]);
 }
 
+#[apply(trial)]
 async fn a_second_beginning_can_be_left_and_entered_again() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -182,6 +173,7 @@ async fn a_second_beginning_can_be_left_and_entered_again() {
     assert_eq!(branches(&client, &thread_id).await.len(), 2);
 }
 
+#[apply(trial)]
 async fn choosing_the_same_head_again_changes_nothing() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -196,6 +188,7 @@ async fn choosing_the_same_head_again_changes_nothing() {
     assert_eq!((moved.last_seq, moved.message_count), (2, 2));
 }
 
+#[apply(trial)]
 async fn a_head_is_only_moved_from_the_expected_one() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -216,6 +209,7 @@ async fn a_head_is_only_moved_from_the_expected_one() {
     malformed.refused().names_field("expected_head");
 }
 
+#[apply(trial)]
 async fn only_a_readable_message_of_the_thread_can_be_its_head() {
     let client = plain().await;
     let app = app();
@@ -250,6 +244,7 @@ async fn only_a_readable_message_of_the_thread_can_be_its_head() {
     missing.names_field("head_message_id");
 }
 
+#[apply(trial)]
 async fn deleting_a_chosen_head_falls_back_along_its_path() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -302,6 +297,7 @@ impl Model {
     }
 }
 
+#[apply(trial)]
 async fn random_trees_with_chosen_heads_read_as_the_model_says() {
     let client = plain().await;
     for seed in 1..=4_u64 {
@@ -364,6 +360,7 @@ async fn random_trees_with_chosen_heads_read_as_the_model_says() {
     }
 }
 
+#[apply(trial)]
 async fn recall_follows_the_chosen_head() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;

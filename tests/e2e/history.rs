@@ -6,23 +6,14 @@ use memory_contract::proto::{
     GetHistoryRequest, GetHistoryResponse, Message, MessageInput, OversizedTurnPolicy, Role, part,
 };
 use recollect_tests::{
-    Refused as _, app, history_request, say, texts, tool_call, tool_result, trials, turn,
+    Refused as _, app, apply, history_request, say, texts, tool_call, tool_result, trial, turn,
 };
 use serde_json::json;
 use tonic::Code;
 
 use crate::plain;
 
-trials![
-    d03_history_is_the_conversation_as_it_was_appended,
-    d05_history_has_a_default_budget_and_limit,
-    d06_whole_turns_are_dropped_oldest_first_for_every_budget,
-    d06_tool_results_that_come_late_stay_with_their_call,
-    l10_the_number_of_history_messages_can_be_set,
-    history_counts_with_the_tokens_of_the_model,
-    history_of_an_empty_thread_is_empty,
-];
-
+#[apply(trial)]
 async fn d03_history_is_the_conversation_as_it_was_appended() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -47,6 +38,7 @@ async fn d03_history_is_the_conversation_as_it_was_appended() {
     assert_eq!(history.total_tokens, tokens(&history.messages));
 }
 
+#[apply(trial)]
 async fn d05_history_has_a_default_budget_and_limit() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -116,6 +108,7 @@ fn mixed() -> Vec<MessageInput> {
     said
 }
 
+#[apply(trial)]
 async fn d06_whole_turns_are_dropped_oldest_first_for_every_budget() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -193,6 +186,7 @@ pub fn tokens(messages: &[Message]) -> i32 {
     messages.iter().map(|message| message.token_count).sum()
 }
 
+#[apply(trial)]
 async fn d06_tool_results_that_come_late_stay_with_their_call() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -219,6 +213,7 @@ async fn d06_tool_results_that_come_late_stay_with_their_call() {
     }
 }
 
+#[apply(trial)]
 async fn l10_the_number_of_history_messages_can_be_set() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -260,6 +255,7 @@ async fn l10_the_number_of_history_messages_can_be_set() {
     failure.is(Code::FailedPrecondition, "TURN_TOO_LARGE");
 }
 
+#[apply(trial)]
 async fn history_counts_with_the_tokens_of_the_model() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -292,6 +288,7 @@ async fn history_counts_with_the_tokens_of_the_model() {
     assert!(cut.content_truncated && cut.total_tokens <= budget);
 }
 
+#[apply(trial)]
 async fn history_of_an_empty_thread_is_empty() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;

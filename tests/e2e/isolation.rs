@@ -4,22 +4,13 @@ use memory_contract::proto::{
     ExportMessagesRequest, ListThreadsRequest, RecallScope, Role, UserRef,
 };
 use recollect_tests::{
-    Dynamic, Key, Refused as _, SHARED, app, recall_request, say, search_request, session, texts,
-    trials, turn,
+    Dynamic, Key, Refused as _, SHARED, app, apply, recall_request, say, search_request, session,
+    texts, trial, turn,
 };
 use serde_json::{Value, json};
 use tonic::Code;
 
 use crate::acme;
-
-trials![
-    n15_no_tenant_sees_another,
-    n15_no_user_sees_another_in_recall,
-    n15_a_global_thread_is_in_no_users_memory,
-    t15_recall_stays_within_the_app,
-    two_keys_of_a_tenant_see_the_same,
-    metadata_named_like_an_index_field_opens_nothing,
-];
 
 /// A good request of each method that names a thread by its id.
 pub fn requests_for(thread_id: &str, message_id: &str) -> Vec<(&'static str, Value)> {
@@ -91,6 +82,7 @@ pub fn requests_for(thread_id: &str, message_id: &str) -> Vec<(&'static str, Val
     ]
 }
 
+#[apply(trial)]
 async fn n15_no_tenant_sees_another() {
     let (acme, globex) = (acme().await, SHARED.client(Key::Globex).await);
     let app = app();
@@ -155,6 +147,7 @@ async fn n15_no_tenant_sees_another() {
     assert!(texts(&found.matches).contains(&"My secret is plugh.".to_owned()));
 }
 
+#[apply(trial)]
 async fn n15_no_user_sees_another_in_recall() {
     let client = acme().await;
     let app = app();
@@ -220,6 +213,7 @@ async fn n15_no_user_sees_another_in_recall() {
     assert!(found.contains(&"My blood type is zero positive.".to_owned()));
 }
 
+#[apply(trial)]
 async fn n15_a_global_thread_is_in_no_users_memory() {
     let client = acme().await;
     let app = app();
@@ -260,6 +254,7 @@ async fn n15_a_global_thread_is_in_no_users_memory() {
     assert_eq!(client.search(search).await.matches, []);
 }
 
+#[apply(trial)]
 async fn t15_recall_stays_within_the_app() {
     let client = acme().await;
     let (one, other) = (app(), app());
@@ -284,6 +279,7 @@ async fn t15_recall_stays_within_the_app() {
     }
 }
 
+#[apply(trial)]
 async fn two_keys_of_a_tenant_see_the_same() {
     let (one, other) = (acme().await, SHARED.client(Key::AcmeToo).await);
     let thread_id = one.thread(&app()).await;
@@ -295,6 +291,7 @@ async fn two_keys_of_a_tenant_see_the_same() {
     );
 }
 
+#[apply(trial)]
 async fn metadata_named_like_an_index_field_opens_nothing() {
     let (acme, globex) = (acme().await, SHARED.client(Key::Globex).await);
     let app = app();

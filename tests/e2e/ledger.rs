@@ -6,21 +6,13 @@ use memory_contract::proto::{
     LedgerState, ListLedgerRequest, ListLedgerResponse, ResolveThreadRequest, Role, SetHeadRequest,
     VerifyThreadRequest, VerifyThreadResponse,
 };
-use recollect_tests::{Client, Key, Refused as _, app, reply, say, session, trials};
+use recollect_tests::{
+    Client, Key, Refused as _, app, apply, reply, say, session, trial, trial_with_own_server,
+};
 use tonic::Code;
 
 use crate::derived::{World, four_turns};
 use crate::plain;
-
-trials![
-    b05_every_message_is_in_one_state_also_after_an_erasure,
-    b05_a_fault_is_found_and_told,
-    b05_a_message_that_is_gone_is_told,
-    b05_a_thread_without_derived_text_verifies,
-    b06_a_regenerated_branch_does_not_inherit_what_covers_the_old_one,
-    nobody_sees_the_ledger_of_an_ephemeral_or_unknown_thread,
-    a_ledger_can_be_read_from_any_message,
-];
 
 pub(crate) async fn verify(client: &Client, thread_id: &str) -> VerifyThreadResponse {
     let request = VerifyThreadRequest {
@@ -106,6 +98,7 @@ pub(crate) async fn delete(client: &Client, thread_id: &str, message_id: &str) {
     client.messages().delete_message(request).await.unwrap();
 }
 
+#[apply(trial_with_own_server)]
 async fn b05_every_message_is_in_one_state_also_after_an_erasure() {
     let world = World::new().await;
     let client = &world.client;
@@ -220,6 +213,7 @@ async fn b05_every_message_is_in_one_state_also_after_an_erasure() {
     assert!(shown.stdout.contains("one state of each kind"), "{shown:?}");
 }
 
+#[apply(trial_with_own_server)]
 async fn b05_a_fault_is_found_and_told() {
     let world = World::new().await;
     let client = &world.client;
@@ -306,6 +300,7 @@ async fn b05_a_fault_is_found_and_told() {
     }
 }
 
+#[apply(trial_with_own_server)]
 async fn b05_a_message_that_is_gone_is_told() {
     let world = World::new().await;
     let client = &world.client;
@@ -339,6 +334,7 @@ async fn b05_a_message_that_is_gone_is_told() {
     }
 }
 
+#[apply(trial)]
 async fn b05_a_thread_without_derived_text_verifies() {
     let client = plain().await;
     let app = app();
@@ -381,6 +377,7 @@ async fn b05_a_thread_without_derived_text_verifies() {
     assert_eq!(verified.counts.len(), 2);
 }
 
+#[apply(trial_with_own_server)]
 async fn b06_a_regenerated_branch_does_not_inherit_what_covers_the_old_one() {
     let world = World::new().await;
     let client = &world.client;
@@ -467,6 +464,7 @@ async fn b06_a_regenerated_branch_does_not_inherit_what_covers_the_old_one() {
     assert!(verify(client, &thread_id).await.ok);
 }
 
+#[apply(trial)]
 async fn nobody_sees_the_ledger_of_an_ephemeral_or_unknown_thread() {
     let client = plain().await;
     let key = format!("thread:{}", uuid::Uuid::new_v4());
@@ -503,6 +501,7 @@ async fn nobody_sees_the_ledger_of_an_ephemeral_or_unknown_thread() {
     }
 }
 
+#[apply(trial)]
 async fn a_ledger_can_be_read_from_any_message() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;

@@ -7,23 +7,11 @@ use memory_contract::proto::{
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, Dynamic, Refused as _, app, metadata, reply, say, session, texts, trials, turn,
+    Client, Dynamic, Refused as _, app, apply, metadata, reply, say, session, texts, trial, turn,
 };
 use serde_json::json;
 
 use crate::{bulk, plain};
-
-trials![
-    l11_messages_are_filtered_by_sender_and_sender_name,
-    l11_messages_of_a_session_are_listed_in_both_orders_and_pages,
-    l11_messages_are_rendered_by_a_text_template,
-    messages_are_filtered_by_time_and_metadata,
-    messages_are_listed_on_all_branches,
-    a_page_token_belongs_to_its_query,
-    a_page_token_belongs_to_its_method,
-    a_page_ends_before_it_is_too_large_to_send,
-    a_template_can_do_no_harm,
-];
 
 fn named(role: Role, name: &str, text: &str) -> MessageInput {
     MessageInput {
@@ -72,6 +60,7 @@ async fn filtered(client: &Client, thread_id: &str, filter: MessageFilter) -> Ve
     texts(&client.list(request).await)
 }
 
+#[apply(trial)]
 async fn l11_messages_are_filtered_by_sender_and_sender_name() {
     let client = plain().await;
     let thread_id = boat(&client).await;
@@ -108,6 +97,7 @@ async fn l11_messages_are_filtered_by_sender_and_sender_name() {
     assert_eq!(list(&[], &[]).await.len(), 5);
 }
 
+#[apply(trial)]
 async fn l11_messages_of_a_session_are_listed_in_both_orders_and_pages() {
     let client = plain().await;
     let app = app();
@@ -158,6 +148,7 @@ async fn render(
     client.messages().list_messages(request).await
 }
 
+#[apply(trial)]
 async fn l11_messages_are_rendered_by_a_text_template() {
     let client = plain().await;
     let thread_id = boat(&client).await;
@@ -191,6 +182,7 @@ async fn l11_messages_are_rendered_by_a_text_template() {
     );
 }
 
+#[apply(trial)]
 async fn messages_are_filtered_by_time_and_metadata() {
     let client = plain().await;
     let thread_id = boat(&client).await;
@@ -228,6 +220,7 @@ async fn messages_are_filtered_by_time_and_metadata() {
     assert_eq!(with(json!({})).await, 5);
 }
 
+#[apply(trial)]
 async fn messages_are_listed_on_all_branches() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -242,6 +235,7 @@ async fn messages_are_listed_on_all_branches() {
     assert_eq!(branches, [1, 1, 2]);
 }
 
+#[apply(trial)]
 async fn a_page_token_belongs_to_its_query() {
     let client = plain().await;
     let thread_id = boat(&client).await;
@@ -305,6 +299,7 @@ async fn a_page_token_belongs_to_its_query() {
     }
 }
 
+#[apply(trial)]
 async fn a_page_token_belongs_to_its_method() {
     let client = plain().await;
     let (one, other) = (app(), app());
@@ -372,6 +367,7 @@ async fn a_page_token_belongs_to_its_method() {
     }
 }
 
+#[apply(trial)]
 async fn a_page_ends_before_it_is_too_large_to_send() {
     let client = bulk().await;
     let thread_id = client.thread(&app()).await;
@@ -403,6 +399,7 @@ async fn a_page_ends_before_it_is_too_large_to_send() {
     assert!(!rendered.messages.is_empty());
 }
 
+#[apply(trial)]
 async fn a_template_can_do_no_harm() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;

@@ -1,5 +1,5 @@
 //! All end-to-end tests. `README.md` says how they are run.
-#![deny(dead_code, reason = "a test that is not registered never runs")]
+#![deny(dead_code, reason = "a test without #[apply(trial)] would never run")]
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 mod access;
@@ -69,68 +69,7 @@ use std::process::ExitCode;
 use recollect_tests::{BULK, Client, Key, PLAIN, SHARED};
 
 fn main() -> ExitCode {
-    let trials = [
-        // Those that start servers of their own take longest, so they come first.
-        crash::trials(),
-        degraded::trials(),
-        distill::trials(),
-        embedded::trials(),
-        ephemeral::trials(),
-        external::trials(),
-        language_models::trials(),
-        windows::trials(),
-        two_databases::trials(),
-        watch_processes::trials(),
-        policies::trials(),
-        nodes_outage::trials(),
-        memories::trials(),
-        working::trials(),
-        nodes_processes::trials(),
-        nodes_s3::trials(),
-        qdrant::trials(),
-        freshness::trials(),
-        access::trials(),
-        cli::trials(),
-        tools::trials(),
-        threads::trials(),
-        append::trials(),
-        sessions::trials(),
-        branches::trials(),
-        heads::trials(),
-        gone::trials(),
-        models::trials(),
-        history::trials(),
-        oversized::trials(),
-        parts::trials(),
-        files::trials(),
-        listing::trials(),
-        nodes::trials(),
-        nodes_context::trials(),
-        nodes_objects::trials(),
-        nodes_turns::trials(),
-        plans::trials(),
-        erasing::trials(),
-        transfer::trials(),
-        watch::trials(),
-        recall::trials(),
-        explain::trials(),
-        search::trials(),
-        context::trials(),
-        context_formats::trials(),
-        context_limits::trials(),
-        context_nodes::trials(),
-        context_prompt::trials(),
-        context_recalled::trials(),
-        isolation::trials(),
-        foreign::trials(),
-        distilled::trials(),
-        ledger::trials(),
-        limits::trials(),
-        wrong_values::trials(),
-        coverage::trials(),
-        operations::trials(),
-    ];
-    recollect_tests::main_with(trials.into_iter().flatten().collect())
+    recollect_tests::run_trials()
 }
 
 /// A caller of the server with a model, for tenant `acme`.

@@ -2,15 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use recollect_tests::{Client, Dynamic, Refused as _, app, node, node_turn, trials, turn};
+use recollect_tests::{Client, Dynamic, Refused as _, app, apply, node, node_turn, trial, turn};
 use serde_json::{Value, json};
 
 use crate::plain;
-
-trials![
-    a_model_that_nobody_knows_counts_as_the_default_and_is_no_error,
-    a_models_name_has_a_limit,
-];
 
 /// A request of each method that counts for a model, without one.
 async fn requests(client: &Client) -> Vec<(&'static str, Value)> {
@@ -64,6 +59,7 @@ fn with(request: &Value, model: &str) -> Value {
     request
 }
 
+#[apply(trial)]
 async fn a_model_that_nobody_knows_counts_as_the_default_and_is_no_error() {
     let client = plain().await;
     for (method, request) in requests(&client).await {
@@ -94,6 +90,7 @@ async fn a_model_that_nobody_knows_counts_as_the_default_and_is_no_error() {
     }
 }
 
+#[apply(trial)]
 async fn a_models_name_has_a_limit() {
     let client = plain().await;
     for (method, request) in requests(&client).await {

@@ -5,28 +5,13 @@ use memory_contract::proto::{
     GetNodeHistoryRequest, ListNodeMemoriesRequest, NodeMessageInput, NodeRef, Role, file_ref,
 };
 use recollect_tests::{
-    Client, PLAIN, Refused as _, app, node, node_texts, node_turn, reply, say, says, session,
-    trials, turn,
+    Client, PLAIN, Refused as _, app, apply, node, node_texts, node_turn, reply, say, says,
+    session, trial, turn,
 };
 use tonic::Code;
 use uuid::Uuid;
 
 use crate::plain;
-
-trials![
-    d02_a_nodes_memory_needs_a_conversation,
-    d12_a_turn_has_files_on_both_sides,
-    d13_a_nodes_history_has_a_budget_of_2000_tokens,
-    d13_the_budget_counts_in_the_models_own_tokens,
-    d15_a_cleared_memory_is_gone_at_once,
-    d16_a_nodes_history_follows_the_regenerated_branch,
-    d17_a_budget_cuts_the_thread_that_was_extracted,
-    d20_nodes_have_separate_memories,
-    d20_a_node_in_a_loop_builds_on_its_earlier_iterations,
-    a_message_of_the_thread_stands_for_the_nearest_that_the_node_has,
-    a_message_that_nobody_knows_is_not_found,
-    a_cleared_thread_has_no_memories,
-];
 
 pub async fn planner(client: &Client) -> NodeRef {
     let thread_id = client.thread(&app()).await;
@@ -61,6 +46,7 @@ pub fn after(parent: &str, request: AddNodeTurnRequest) -> AddNodeTurnRequest {
     }
 }
 
+#[apply(trial)]
 async fn d02_a_nodes_memory_needs_a_conversation() {
     let client = plain().await;
     let nowhere = node("", "planner");
@@ -94,6 +80,7 @@ async fn d02_a_nodes_memory_needs_a_conversation() {
     add.refused().names_field("node.session");
 }
 
+#[apply(trial)]
 async fn d12_a_turn_has_files_on_both_sides() {
     let client = plain().await;
     let node = planner(&client).await;
@@ -146,6 +133,7 @@ async fn d12_a_turn_has_files_on_both_sides() {
     }
 }
 
+#[apply(trial)]
 async fn d13_a_nodes_history_has_a_budget_of_2000_tokens() {
     let client = plain().await;
     let node = planner(&client).await;
@@ -171,6 +159,7 @@ async fn d13_a_nodes_history_has_a_budget_of_2000_tokens() {
     assert_eq!(client.node_history(short).await.messages.len(), 2);
 }
 
+#[apply(trial)]
 async fn d13_the_budget_counts_in_the_models_own_tokens() {
     let client = plain().await;
     let node = planner(&client).await;
@@ -189,6 +178,7 @@ async fn d13_the_budget_counts_in_the_models_own_tokens() {
     assert!(old.total_tokens > new.total_tokens, "{old:?} {new:?}");
 }
 
+#[apply(trial)]
 async fn d15_a_cleared_memory_is_gone_at_once() {
     let client = plain().await;
     let node = planner(&client).await;
@@ -211,6 +201,7 @@ async fn d15_a_cleared_memory_is_gone_at_once() {
     assert_eq!(client.node_dialogue(&node, "").await, ["5", "6"]);
 }
 
+#[apply(trial)]
 async fn d16_a_nodes_history_follows_the_regenerated_branch() {
     let client = plain().await;
     let node = planner(&client).await;
@@ -251,6 +242,7 @@ async fn d16_a_nodes_history_follows_the_regenerated_branch() {
     assert_eq!(client.node_dialogue(&node, "").await, ["A", "B"]);
 }
 
+#[apply(trial)]
 async fn d17_a_budget_cuts_the_thread_that_was_extracted() {
     let client = plain().await;
     let node = planner(&client).await;
@@ -284,6 +276,7 @@ async fn d17_a_budget_cuts_the_thread_that_was_extracted() {
     }
 }
 
+#[apply(trial)]
 async fn d20_nodes_have_separate_memories() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -315,6 +308,7 @@ async fn d20_nodes_have_separate_memories() {
     assert_eq!(client.node_dialogue(&planner, "").await, ["plan", "plan"]);
 }
 
+#[apply(trial)]
 async fn d20_a_node_in_a_loop_builds_on_its_earlier_iterations() {
     let client = plain().await;
     let node = planner(&client).await;
@@ -331,6 +325,7 @@ async fn d20_a_node_in_a_loop_builds_on_its_earlier_iterations() {
     assert_eq!(client.node_dialogue(&node, "").await, expected);
 }
 
+#[apply(trial)]
 async fn a_message_of_the_thread_stands_for_the_nearest_that_the_node_has() {
     let client = plain().await;
     let node = planner(&client).await;
@@ -379,6 +374,7 @@ async fn a_message_of_the_thread_stands_for_the_nearest_that_the_node_has() {
     assert_eq!(dialogue, ["Plan a trip", "A plan"]);
 }
 
+#[apply(trial)]
 async fn a_message_that_nobody_knows_is_not_found() {
     let client = plain().await;
     let node = planner(&client).await;
@@ -392,6 +388,7 @@ async fn a_message_that_nobody_knows_is_not_found() {
     }
 }
 
+#[apply(trial)]
 async fn a_cleared_thread_has_no_memories() {
     let client = plain().await;
     let node = planner(&client).await;

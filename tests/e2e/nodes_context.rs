@@ -10,8 +10,8 @@ use memory_contract::proto::{
 use prost::Message as _;
 use prost_types::{Duration, FieldMask};
 use recollect_tests::{
-    Client, Refused as _, SOON, app, block, block_texts, check_context, context_request,
-    eventually, history_request, kinds, mode, node, node_turn, says, session, texts, trials, turn,
+    Client, Refused as _, SOON, app, apply, block, block_texts, check_context, context_request,
+    eventually, history_request, kinds, mode, node, node_turn, says, session, texts, trial, turn,
 };
 use tonic::Code;
 use uuid::Uuid;
@@ -22,15 +22,7 @@ use crate::plain;
 /// The most that an answer has of messages.
 const ANSWER_BYTES: usize = 3_670_016;
 
-trials![
-    d01_conversations_and_nodes_have_memories_of_their_own,
-    d11_the_files_of_a_node_come_back_with_what_is_known_of_them,
-    d11_a_node_with_many_files_keeps_its_older_turns,
-    d19_a_context_with_a_nodes_pictures_is_the_same_after_a_flush,
-    an_ephemeral_conversation_has_no_memory_of_nodes,
-    a_nodes_memory_ends_by_the_policy_that_was_set,
-];
-
+#[apply(trial)]
 async fn d01_conversations_and_nodes_have_memories_of_their_own() {
     let client = plain().await;
     let (first_app, other_app) = (app(), app());
@@ -111,6 +103,7 @@ fn pictured(node: &NodeRef, asked: &[FileRef], answered: &[FileRef]) -> AddNodeT
     }
 }
 
+#[apply(trial)]
 async fn d11_the_files_of_a_node_come_back_with_what_is_known_of_them() {
     let client = plain().await;
     let node = node(&client.thread(&app()).await, "planner");
@@ -157,6 +150,7 @@ async fn d11_the_files_of_a_node_come_back_with_what_is_known_of_them() {
     );
 }
 
+#[apply(trial)]
 async fn d11_a_node_with_many_files_keeps_its_older_turns() {
     const TURNS: usize = 5;
     const FILES: usize = 64;
@@ -218,6 +212,7 @@ async fn d11_a_node_with_many_files_keeps_its_older_turns() {
     }));
 }
 
+#[apply(trial)]
 async fn d19_a_context_with_a_nodes_pictures_is_the_same_after_a_flush() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -271,6 +266,7 @@ async fn d19_a_context_with_a_nodes_pictures_is_the_same_after_a_flush() {
     assert_eq!(block_texts(&context, Kind::Node), said[..2]);
 }
 
+#[apply(trial)]
 async fn an_ephemeral_conversation_has_no_memory_of_nodes() {
     let client = plain().await;
     let request = ResolveThreadRequest {
@@ -324,6 +320,7 @@ async fn life(client: &Client, node: &NodeRef) -> Option<i64> {
     Some((expires - memory.update_time.unwrap().seconds) / 10 * 10)
 }
 
+#[apply(trial)]
 async fn a_nodes_memory_ends_by_the_policy_that_was_set() {
     let client = plain().await;
     let app = app();

@@ -10,19 +10,11 @@ use memory_contract::proto::{
     NodeMessageInput, NodeRef, file_ref,
 };
 use prost_types::Timestamp;
-use recollect_tests::{Client, PLAIN, Refused as _, app, node, node_turn, says, trials};
+use recollect_tests::{Client, PLAIN, Refused as _, app, apply, node, node_turn, says, trial};
 use serde_json::{Value, json};
 use tonic::Code;
 
 use crate::plain;
-
-trials![
-    an_object_that_cannot_be_read_is_kept_and_never_overwritten,
-    d08_a_memory_lies_under_tenant_app_thread_and_node,
-    d09_the_object_is_the_documented_json,
-    d10_files_are_kept_as_references,
-    d22_a_large_object_is_compressed_and_both_forms_are_read,
-];
 
 fn object(key: &str) -> PathBuf {
     PLAIN.data().join("objects").join(key)
@@ -49,6 +41,7 @@ pub fn flush(node: &NodeRef) -> FlushNodeMemoryRequest {
     }
 }
 
+#[apply(trial)]
 async fn d08_a_memory_lies_under_tenant_app_thread_and_node() {
     let client = plain().await;
     let app = app();
@@ -84,6 +77,7 @@ fn upload(id: &str) -> FileRef {
     }
 }
 
+#[apply(trial)]
 async fn d09_the_object_is_the_documented_json() {
     let client = plain().await;
     let node = planner(&client, &app()).await;
@@ -138,6 +132,7 @@ async fn d09_the_object_is_the_documented_json() {
     assert_eq!(read(&object(&key)), expected);
 }
 
+#[apply(trial)]
 async fn d10_files_are_kept_as_references() {
     use file_ref::Location;
 
@@ -194,6 +189,7 @@ async fn d10_files_are_kept_as_references() {
     }
 }
 
+#[apply(trial)]
 async fn an_object_that_cannot_be_read_is_kept_and_never_overwritten() {
     let client = plain().await;
     let node = planner(&client, &app()).await;
@@ -256,6 +252,7 @@ async fn an_object_that_cannot_be_read_is_kept_and_never_overwritten() {
     assert!(copies.iter().all(|copy| object(copy).is_file()));
 }
 
+#[apply(trial)]
 async fn d22_a_large_object_is_compressed_and_both_forms_are_read() {
     let client = plain().await;
     let node = planner(&client, &app()).await;

@@ -9,24 +9,13 @@ use memory_contract::proto::{
     NodeMemory, NodeRef,
 };
 use recollect_tests::{
-    Client, DataDir, Key, Options, Refused as _, S3, S3Fault, SOON, Server, context_request,
-    eventually, mode, node_turn, trials,
+    Client, DataDir, Key, Options, Refused as _, S3, S3Fault, SOON, Server, apply, context_request,
+    eventually, mode, node_turn, trial_with_own_server,
 };
 use serde_json::Value;
 use tonic::{Code, Request};
 
 use crate::nodes_objects::{ask, flush, planner};
-
-trials![
-    d14_no_turn_is_lost_while_the_store_refuses,
-    d14_no_turn_is_lost_while_the_store_fails,
-    d14_no_turn_is_lost_while_the_store_hangs,
-    d14_no_turn_is_lost_while_nobody_listens,
-    d14_no_turn_is_lost_while_the_directory_is_gone,
-    d14_a_flush_by_hand_makes_up_for_an_outage,
-    a_worker_waits_longer_after_each_failure,
-    a_callers_deadline_holds_while_the_store_hangs,
-];
 
 /// What an answer may take where object storage may take a second for each step.
 const IN_TIME: Duration = Duration::from_secs(25);
@@ -146,6 +135,7 @@ async fn through(begin: impl FnOnce(&mut S3), end: impl FnOnce(&mut S3)) {
     made_up(&client, &node, || s3.object(&key)).await;
 }
 
+#[apply(trial_with_own_server)]
 async fn d14_no_turn_is_lost_while_the_store_refuses() {
     through(
         |s3| s3.set_fault(S3Fault::Forbidden),
@@ -154,6 +144,7 @@ async fn d14_no_turn_is_lost_while_the_store_refuses() {
     .await;
 }
 
+#[apply(trial_with_own_server)]
 async fn d14_no_turn_is_lost_while_the_store_fails() {
     through(
         |s3| s3.set_fault(S3Fault::Failing),
@@ -162,6 +153,7 @@ async fn d14_no_turn_is_lost_while_the_store_fails() {
     .await;
 }
 
+#[apply(trial_with_own_server)]
 async fn d14_no_turn_is_lost_while_the_store_hangs() {
     // What hung is carried out after all, late.
     through(
@@ -171,10 +163,12 @@ async fn d14_no_turn_is_lost_while_the_store_hangs() {
     .await;
 }
 
+#[apply(trial_with_own_server)]
 async fn d14_no_turn_is_lost_while_nobody_listens() {
     through(S3::stop, S3::restart).await;
 }
 
+#[apply(trial_with_own_server)]
 async fn d14_no_turn_is_lost_while_the_directory_is_gone() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &quick(&[]));
@@ -192,6 +186,7 @@ async fn d14_no_turn_is_lost_while_the_directory_is_gone() {
     made_up(&client, &node, || fs::read(objects.join(&key)).ok()).await;
 }
 
+#[apply(trial_with_own_server)]
 async fn d14_a_flush_by_hand_makes_up_for_an_outage() {
     let s3 = S3::new();
     let dir = DataDir::new();
@@ -213,6 +208,7 @@ async fn d14_a_flush_by_hand_makes_up_for_an_outage() {
     made_up(&client, &node, || s3.object(&key)).await;
 }
 
+#[apply(trial_with_own_server)]
 async fn a_worker_waits_longer_after_each_failure() {
     let s3 = S3::new();
     let dir = DataDir::new();
@@ -252,6 +248,7 @@ fn hurried<T>(request: T) -> Request<T> {
     request
 }
 
+#[apply(trial_with_own_server)]
 async fn a_callers_deadline_holds_while_the_store_hangs() {
     let s3 = S3::new();
     let dir = DataDir::new();

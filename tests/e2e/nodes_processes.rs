@@ -6,22 +6,12 @@ use std::fs;
 
 use memory_contract::proto::{DeleteThreadRequest, GetNodeMemoryStatusRequest, NodeRef};
 use recollect_tests::{
-    Cluster, DataDir, Failure, Key, Options, Refused as _, SOON, Server, eventually, node_turn,
-    recollect, trials, turn,
+    Cluster, DataDir, Failure, Key, Options, Refused as _, SOON, Server, apply, eventually,
+    node_turn, recollect, trial_with_own_server, turn,
 };
 use tonic::Code;
 
 use crate::nodes_objects::{ask, flush, planner, read};
-
-trials![
-    d22_writers_in_two_processes_never_lose_a_turn,
-    d21_a_flushed_message_is_in_no_table,
-    a_memory_has_a_largest_size,
-    without_object_storage_everything_else_works,
-    d14_an_acknowledged_turn_survives_a_crash_before_its_flush,
-    d14_a_forgotten_turn_is_flushed_and_what_is_deleted_leaves_no_object,
-    d15_a_memory_can_be_cleared_while_the_objects_are_out_of_reach,
-];
 
 /// A server whose worker does everything at once.
 fn quick() -> Options {
@@ -33,6 +23,7 @@ fn quick() -> Options {
     ])
 }
 
+#[apply(trial_with_own_server)]
 async fn d14_an_acknowledged_turn_survives_a_crash_before_its_flush() {
     let dir = DataDir::new();
     let options = Options::with(&["embedding.kind = \"none\""]);
@@ -52,6 +43,7 @@ async fn d14_an_acknowledged_turn_survives_a_crash_before_its_flush() {
     assert_eq!(client.node_dialogue(&node, "").await, expected);
 }
 
+#[apply(trial_with_own_server)]
 async fn d14_a_forgotten_turn_is_flushed_and_what_is_deleted_leaves_no_object() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &quick());
@@ -93,6 +85,7 @@ async fn d14_a_forgotten_turn_is_flushed_and_what_is_deleted_leaves_no_object() 
     .await;
 }
 
+#[apply(trial_with_own_server)]
 async fn d15_a_memory_can_be_cleared_while_the_objects_are_out_of_reach() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &quick());
@@ -155,6 +148,7 @@ fn serve(dir: &DataDir, url: &str) -> Options {
     }
 }
 
+#[apply(trial_with_own_server)]
 async fn d22_writers_in_two_processes_never_lose_a_turn() {
     const WRITERS: usize = 8;
     const TURNS: usize = 12;
@@ -199,6 +193,7 @@ async fn d22_writers_in_two_processes_never_lose_a_turn() {
     assert!(memory.size_bytes > 0 && key.is_file());
 }
 
+#[apply(trial_with_own_server)]
 async fn d21_a_flushed_message_is_in_no_table() {
     let (cluster, url) = migrated().await;
     let dir = DataDir::new();
@@ -273,6 +268,7 @@ async fn d21_a_flushed_message_is_in_no_table() {
     assert!(client.node_memories(&node.thread_id).await.is_empty());
 }
 
+#[apply(trial_with_own_server)]
 async fn a_memory_has_a_largest_size() {
     let dir = DataDir::new();
     let server = Server::start(
@@ -309,6 +305,7 @@ async fn a_memory_has_a_largest_size() {
     client.add_turn(node_turn(&node, &text, &text)).await;
 }
 
+#[apply(trial_with_own_server)]
 async fn without_object_storage_everything_else_works() {
     let (_cluster, url) = migrated().await;
     let dir = DataDir::new();

@@ -4,16 +4,11 @@ use std::time::Duration;
 
 use memory_contract::proto::{FlushNodeMemoryRequest, GetNodeMemoryStatusRequest};
 use recollect_tests::{
-    DataDir, Key, Options, Refused as _, S3, S3Fault, SOON, Server, eventually, http_get, node,
-    node_turn, trials,
+    DataDir, Key, Options, Refused as _, S3, S3Fault, SOON, Server, apply, eventually, http_get,
+    node, node_turn, trial_with_own_server,
 };
 use serde_json::{Value, json};
 use tonic::Code;
-
-trials![
-    d22_what_somebody_else_writes_meanwhile_is_never_overwritten,
-    d15_a_slow_deletion_takes_nothing_that_was_written_after_it,
-];
 
 fn options(s3: &S3) -> Options {
     let mut options = Options::with(&[
@@ -24,6 +19,7 @@ fn options(s3: &S3) -> Options {
     options
 }
 
+#[apply(trial_with_own_server)]
 async fn d22_what_somebody_else_writes_meanwhile_is_never_overwritten() {
     let s3 = S3::new();
     let dir = DataDir::new();
@@ -100,6 +96,7 @@ async fn d22_what_somebody_else_writes_meanwhile_is_never_overwritten() {
     .await;
 }
 
+#[apply(trial_with_own_server)]
 async fn d15_a_slow_deletion_takes_nothing_that_was_written_after_it() {
     let s3 = S3::new();
     let dir = DataDir::new();

@@ -4,24 +4,16 @@ use memory_contract::proto::{
     AddNodeTurnRequest, ClearNodeMemoryRequest, FlushNodeMemoryRequest, GetNodeMemoryStatusRequest,
     ListNodeMemoriesRequest, NodeRef,
 };
-use recollect_tests::{Key, PLAIN, Refused as _, app, node, node_turn, says, session, trials};
+use recollect_tests::{
+    Key, PLAIN, Refused as _, app, apply, node, node_turn, says, session, trial,
+};
 use tonic::Code;
 use uuid::Uuid;
 
 use crate::nodes::{after, ask, planner, with_ids};
 use crate::plain;
 
-trials![
-    an_id_is_used_once_in_a_node,
-    a_parent_has_to_be_in_the_nodes_memory,
-    a_request_id_makes_a_turns_retry_safe,
-    a_turn_that_is_refused_leaves_no_memory,
-    a_conversation_can_be_named_by_its_session,
-    nodes_are_listed_page_by_page,
-    no_tenant_reaches_anothers_nodes,
-    the_state_of_node_memory_can_be_asked_for,
-];
-
+#[apply(trial)]
 async fn an_id_is_used_once_in_a_node() {
     let client = plain().await;
     let node = planner(&client).await;
@@ -44,6 +36,7 @@ async fn an_id_is_used_once_in_a_node() {
     assert_eq!(client.node_dialogue(&node, "").await, ["1", "2"]);
 }
 
+#[apply(trial)]
 async fn a_parent_has_to_be_in_the_nodes_memory() {
     let client = plain().await;
     let node = planner(&client).await;
@@ -64,6 +57,7 @@ async fn a_parent_has_to_be_in_the_nodes_memory() {
     silent.refused().names_field("user.content");
 }
 
+#[apply(trial)]
 async fn a_request_id_makes_a_turns_retry_safe() {
     let client = plain().await;
     let node = planner(&client).await;
@@ -111,6 +105,7 @@ async fn a_request_id_makes_a_turns_retry_safe() {
     assert_eq!(client.node_dialogue(&node, "").await, ["1", "2", "3", "4"]);
 }
 
+#[apply(trial)]
 async fn a_turn_that_is_refused_leaves_no_memory() {
     let client = plain().await;
     let node = planner(&client).await;
@@ -120,6 +115,7 @@ async fn a_turn_that_is_refused_leaves_no_memory() {
     assert!(client.node_memories(&node.thread_id).await.is_empty());
 }
 
+#[apply(trial)]
 async fn a_conversation_can_be_named_by_its_session() {
     let client = plain().await;
     let names = session(&app(), "ada", "chat");
@@ -144,6 +140,7 @@ async fn a_conversation_can_be_named_by_its_session() {
     assert_eq!(client.node_dialogue(&by_id, "").await, ["1", "2"]);
 }
 
+#[apply(trial)]
 async fn nodes_are_listed_page_by_page() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -182,6 +179,7 @@ async fn nodes_are_listed_page_by_page() {
     }
 }
 
+#[apply(trial)]
 async fn no_tenant_reaches_anothers_nodes() {
     let (acme, globex) = (plain().await, PLAIN.client(Key::Globex).await);
     let node = planner(&acme).await;
@@ -211,6 +209,7 @@ async fn no_tenant_reaches_anothers_nodes() {
     }
 }
 
+#[apply(trial)]
 async fn the_state_of_node_memory_can_be_asked_for() {
     let client = PLAIN.client(Key::Globex).await;
     let thread_id = client.thread(&app()).await;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use memory_contract::proto::{AppendMessagesRequest, GetServerInfoRequest, Role, SearchRequest};
 use prost::Message as _;
 use recollect_tests::{
-    Client, Dynamic, Failure, Refused as _, SHARED, app, http_get, raw_call, recall_request, say,
-    search_request, trials, turn,
+    Client, Dynamic, Failure, Refused as _, SHARED, app, apply, http_get, raw_call, recall_request,
+    say, search_request, trial, turn,
 };
 use tokio_stream::StreamExt as _;
 use tonic::Code;
@@ -19,20 +19,7 @@ use tonic_reflection::pb::{v1, v1alpha};
 
 use crate::acme;
 
-trials![
-    reflection_v1_lists_and_describes_all_services,
-    reflection_v1alpha_lists_all_services,
-    health_answers_without_a_key,
-    readiness_is_told_over_http,
-    metrics_have_the_promised_series,
-    metrics_and_logs_hold_nothing_that_was_said,
-    a_deadline_that_passes_is_deadline_exceeded,
-    a_request_that_is_too_large_is_refused,
-    the_server_says_what_it_is,
-    compressed_requests_are_understood,
-    many_calls_at_once_are_answered,
-];
-
+#[apply(trial)]
 async fn reflection_v1_lists_and_describes_all_services() {
     use v1::server_reflection_request::MessageRequest;
     use v1::server_reflection_response::MessageResponse;
@@ -77,6 +64,7 @@ async fn reflection_v1_lists_and_describes_all_services() {
     assert_eq!(file.unwrap().package(), "recollect.v1");
 }
 
+#[apply(trial)]
 async fn reflection_v1alpha_lists_all_services() {
     use v1alpha::server_reflection_request::MessageRequest;
     use v1alpha::server_reflection_response::MessageResponse;
@@ -109,6 +97,7 @@ async fn reflection_v1alpha_lists_all_services() {
     }
 }
 
+#[apply(trial)]
 async fn health_answers_without_a_key() {
     let client = Client::with_authorization(&SHARED.ready().addr, None).await;
     let mut health = HealthClient::new(client.channel());
@@ -129,6 +118,7 @@ async fn health_answers_without_a_key() {
     );
 }
 
+#[apply(trial)]
 async fn readiness_is_told_over_http() {
     let addr = &SHARED.ready().metrics_addr;
     let (status, _) = http_get(addr, "/livez").await;
@@ -142,6 +132,7 @@ async fn readiness_is_told_over_http() {
     assert_eq!(http_get(addr, "/no-such-path").await.0, 404);
 }
 
+#[apply(trial)]
 async fn metrics_have_the_promised_series() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
@@ -194,6 +185,7 @@ impl SearchRefused for Client {
     }
 }
 
+#[apply(trial)]
 async fn metrics_and_logs_hold_nothing_that_was_said() {
     let client = acme().await;
     let (said, asked) = ("flibbertigibbet-said", "flibbertigibbet-asked");
@@ -220,6 +212,7 @@ async fn metrics_and_logs_hold_nothing_that_was_said() {
     }
 }
 
+#[apply(trial)]
 async fn a_deadline_that_passes_is_deadline_exceeded() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
@@ -250,6 +243,7 @@ async fn a_deadline_that_passes_is_deadline_exceeded() {
     );
 }
 
+#[apply(trial)]
 async fn a_request_that_is_too_large_is_refused() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
@@ -282,6 +276,7 @@ async fn a_request_that_is_too_large_is_refused() {
     assert!(client.all_messages(&thread_id).await.is_empty());
 }
 
+#[apply(trial)]
 async fn the_server_says_what_it_is() {
     for key in recollect_tests::Key::ALL {
         let client = SHARED.client(key).await;
@@ -305,6 +300,7 @@ async fn the_server_says_what_it_is() {
     }
 }
 
+#[apply(trial)]
 async fn compressed_requests_are_understood() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
@@ -325,6 +321,7 @@ async fn compressed_requests_are_understood() {
     assert_eq!(history.unwrap().into_inner().messages.len(), 1);
 }
 
+#[apply(trial)]
 async fn many_calls_at_once_are_answered() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;

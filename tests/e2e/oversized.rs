@@ -3,23 +3,14 @@
 use memory_contract::proto::{GetHistoryRequest, Message, OversizedTurnPolicy, Role};
 use prost::Message as _;
 use recollect_tests::{
-    Client, Refused as _, app, history_request, ids, say, text_of, tool_call, tool_result, trials,
-    turn,
+    Client, Refused as _, app, apply, history_request, ids, say, text_of, tool_call, tool_result,
+    trial, turn,
 };
 use serde_json::json;
 use tonic::Code;
 
 use crate::history::{pairs, tokens};
 use crate::{bulk, plain};
-
-trials![
-    d06_an_oversized_turn_is_shortened,
-    d06_an_oversized_turn_is_dropped_on_request,
-    d06_an_oversized_turn_fails_on_request,
-    d06_an_oversized_turn_keeps_its_question_and_its_newest_steps,
-    d06_a_budget_below_one_frame_gives_nothing,
-    a_history_of_structured_data_fits_into_an_answer,
-];
 
 /// A small turn, and then one of about 1,200 tokens.
 async fn oversized(client: &Client) -> (String, Vec<Message>) {
@@ -55,6 +46,7 @@ async fn long_turn(client: &Client) -> (String, Vec<Message>) {
     (thread_id, all[2..].to_vec())
 }
 
+#[apply(trial)]
 async fn d06_an_oversized_turn_is_shortened() {
     let client = plain().await;
     let (thread_id, all) = oversized(&client).await;
@@ -92,6 +84,7 @@ async fn d06_an_oversized_turn_is_shortened() {
     assert_eq!(client.all_messages(&thread_id).await, all);
 }
 
+#[apply(trial)]
 async fn d06_an_oversized_turn_is_dropped_on_request() {
     let client = plain().await;
     let (thread_id, all) = oversized(&client).await;
@@ -113,6 +106,7 @@ async fn d06_an_oversized_turn_is_dropped_on_request() {
     assert_eq!(read(tokens(&all[2..])).await.messages, all[2..]);
 }
 
+#[apply(trial)]
 async fn d06_an_oversized_turn_fails_on_request() {
     let client = plain().await;
     let (thread_id, all) = oversized(&client).await;
@@ -128,6 +122,7 @@ async fn d06_an_oversized_turn_fails_on_request() {
     assert_eq!(client.history(request(needed)).await.messages, all[2..]);
 }
 
+#[apply(trial)]
 async fn d06_an_oversized_turn_keeps_its_question_and_its_newest_steps() {
     let client = plain().await;
     let (thread_id, turn) = long_turn(&client).await;
@@ -170,6 +165,7 @@ async fn d06_an_oversized_turn_keeps_its_question_and_its_newest_steps() {
     }
 }
 
+#[apply(trial)]
 async fn d06_a_budget_below_one_frame_gives_nothing() {
     let client = plain().await;
     let (thread_id, _) = oversized(&client).await;
@@ -187,6 +183,7 @@ async fn d06_a_budget_below_one_frame_gives_nothing() {
     }
 }
 
+#[apply(trial)]
 async fn a_history_of_structured_data_fits_into_an_answer() {
     let client = bulk().await;
     let thread_id = client.thread(&app()).await;

@@ -6,20 +6,11 @@ use memory_contract::proto::{
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, app, file, history_request, json, metadata, say, trials, with_parts,
+    Client, app, apply, file, history_request, json, metadata, say, trial, with_parts,
 };
 use serde_json::json;
 
 use crate::plain;
-
-trials![
-    t17_parts_of_every_kind_come_back_as_they_were_stored,
-    any_text_comes_back_as_it_was_stored,
-    any_json_comes_back_as_it_was_stored,
-    a_text_at_the_limit_comes_back_as_it_was_stored,
-    metadata_names_and_times_come_back_as_they_were_stored,
-    prompt_injection_is_only_text,
-];
 
 /// Stores messages and checks that each way of reading gives them back.
 async fn round_trip(client: &Client, messages: Vec<MessageInput>) -> Vec<Message> {
@@ -63,6 +54,7 @@ fn part(content: Content) -> Part {
     }
 }
 
+#[apply(trial)]
 async fn t17_parts_of_every_kind_come_back_as_they_were_stored() {
     let client = plain().await;
     let text = |text: &str| part(Content::Text(text.to_owned()));
@@ -139,6 +131,7 @@ async fn t17_parts_of_every_kind_come_back_as_they_were_stored() {
     assert!(stored.iter().all(|message| message.token_count > 3));
 }
 
+#[apply(trial)]
 async fn any_text_comes_back_as_it_was_stored() {
     let client = plain().await;
     let texts = [
@@ -157,6 +150,7 @@ async fn any_text_comes_back_as_it_was_stored() {
     round_trip(&client, messages).await;
 }
 
+#[apply(trial)]
 async fn any_json_comes_back_as_it_was_stored() {
     let client = plain().await;
     let mut deep = json!("bottom");
@@ -188,6 +182,7 @@ async fn any_json_comes_back_as_it_was_stored() {
     round_trip(&client, vec![with_parts(Role::Assistant, parts)]).await;
 }
 
+#[apply(trial)]
 async fn a_text_at_the_limit_comes_back_as_it_was_stored() {
     let client = plain().await;
     let sentence = "Sixteen letters. ";
@@ -196,6 +191,7 @@ async fn a_text_at_the_limit_comes_back_as_it_was_stored() {
     round_trip(&client, vec![say(Role::User, &text)]).await;
 }
 
+#[apply(trial)]
 async fn metadata_names_and_times_come_back_as_they_were_stored() {
     let client = plain().await;
     let times = [
@@ -230,6 +226,7 @@ async fn metadata_names_and_times_come_back_as_they_were_stored() {
     assert_eq!(told, times);
 }
 
+#[apply(trial)]
 async fn prompt_injection_is_only_text() {
     let client = plain().await;
     let texts = [

@@ -10,20 +10,12 @@ use memory_contract::proto::{
     SearchRequest,
 };
 use recollect_tests::{
-    Client, Cluster, DataDir, Fault, Key, Options, Qdrant, SOON, Server, eventually,
-    history_request, recall_request, recollect, say, search_request, texts, trials, turn,
+    Client, Cluster, DataDir, Fault, Key, Options, Qdrant, SOON, Server, apply, eventually,
+    history_request, recall_request, recollect, say, search_request, texts, trial_with_own_server,
+    turn,
 };
 
 use crate::diary;
-
-trials![
-    l02_api_and_worker_run_apart_on_postgres_and_qdrant,
-    b02_recall_that_cannot_be_fresh_in_time_says_so,
-    b03_what_is_deleted_is_not_found_while_its_vector_is_in_qdrant,
-    what_cannot_be_indexed_is_a_dead_letter_with_its_reason,
-    an_outage_of_qdrant_degrades_recall_and_loses_nothing,
-    a_qdrant_that_lost_everything_is_filled_again,
-];
 
 async fn migrated() -> (Cluster, String) {
     let cluster = Cluster::start().await;
@@ -66,6 +58,7 @@ async fn index_ready(client: &Client) {
     .await;
 }
 
+#[apply(trial_with_own_server)]
 async fn l02_api_and_worker_run_apart_on_postgres_and_qdrant() {
     let qdrant = Qdrant::new();
     let (_cluster, url) = migrated().await;
@@ -115,6 +108,7 @@ async fn l02_api_and_worker_run_apart_on_postgres_and_qdrant() {
     assert!(server.terminate().await.success(), "{}", dir.log());
 }
 
+#[apply(trial_with_own_server)]
 async fn b02_recall_that_cannot_be_fresh_in_time_says_so() {
     let qdrant = Qdrant::new();
     let (_cluster, url) = migrated().await;
@@ -177,6 +171,7 @@ async fn b02_recall_that_cannot_be_fresh_in_time_says_so() {
     );
 }
 
+#[apply(trial_with_own_server)]
 async fn b03_what_is_deleted_is_not_found_while_its_vector_is_in_qdrant() {
     let qdrant = Qdrant::new();
     let (_cluster, url) = migrated().await;
@@ -243,6 +238,7 @@ async fn b03_what_is_deleted_is_not_found_while_its_vector_is_in_qdrant() {
     assert_eq!(client.index_status().await.point_count, 45);
 }
 
+#[apply(trial_with_own_server)]
 async fn what_cannot_be_indexed_is_a_dead_letter_with_its_reason() {
     let qdrant = Qdrant::new();
     let dir = DataDir::new();
@@ -318,6 +314,7 @@ async fn what_cannot_be_indexed_is_a_dead_letter_with_its_reason() {
     assert_eq!(texts(&found.matches)[0], "The needle is in the haystack.");
 }
 
+#[apply(trial_with_own_server)]
 async fn an_outage_of_qdrant_degrades_recall_and_loses_nothing() {
     let qdrant = Qdrant::new();
     let dir = DataDir::new();
@@ -391,6 +388,7 @@ async fn an_outage_of_qdrant_degrades_recall_and_loses_nothing() {
     assert_eq!(client.index_status().await.dead_letter_count, 0);
 }
 
+#[apply(trial_with_own_server)]
 async fn a_qdrant_that_lost_everything_is_filled_again() {
     let qdrant = Qdrant::new();
     let dir = DataDir::new();

@@ -7,28 +7,11 @@ use memory_contract::proto::{
     RecalledMessage, Role, UserRef,
 };
 use recollect_tests::{
-    Client, app, file, has_reason, ids, recall_request, reply, say, text_of, texts, trials, turn,
-    with_parts,
+    Client, app, apply, file, has_reason, ids, recall_request, reply, say, text_of, texts, trial,
+    turn, with_parts,
 };
 
 use crate::{acme, diary};
-
-trials![
-    t01_window_memory_is_the_last_messages_in_order,
-    n03_the_window_has_twenty_messages_unless_told_otherwise,
-    l08_memory_is_on_by_default,
-    t02_hybrid_memory_is_the_recent_messages_and_the_matches,
-    t06_recent_and_matching_messages_are_merged_without_duplicates,
-    t06_messages_of_the_same_content_come_once,
-    t07_recall_spans_the_sessions_of_a_user,
-    n10_each_match_comes_with_two_messages_before_and_one_after,
-    n10_the_numbers_of_matches_and_neighbors_can_be_set,
-    t13_without_memory_nothing_is_returned,
-    abandoned_branches_are_recalled_only_on_request,
-    files_are_recalled_by_their_captions,
-    recall_gives_messages_exactly_as_they_were_stored,
-    recall_of_an_empty_thread_is_empty,
-];
 
 pub async fn with_talk() -> (Client, String, String) {
     let client = acme().await;
@@ -51,6 +34,7 @@ fn seqs(response: &RecallResponse) -> Vec<i64> {
         .collect()
 }
 
+#[apply(trial)]
 async fn t01_window_memory_is_the_last_messages_in_order() {
     let (client, thread_id, revision) = with_talk().await;
     let last = i64::try_from(diary::TALK.len()).unwrap() * 2;
@@ -70,6 +54,7 @@ async fn t01_window_memory_is_the_last_messages_in_order() {
     }
 }
 
+#[apply(trial)]
 async fn n03_the_window_has_twenty_messages_unless_told_otherwise() {
     let (client, thread_id, _) = with_talk().await;
     let request = RecallRequest {
@@ -82,6 +67,7 @@ async fn n03_the_window_has_twenty_messages_unless_told_otherwise() {
     assert_eq!(ids(&recalled.messages), ids(&all[all.len() - 20..]));
 }
 
+#[apply(trial)]
 async fn l08_memory_is_on_by_default() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
@@ -112,6 +98,7 @@ async fn l08_memory_is_on_by_default() {
     assert!(history.messages.len() > 20, "{}", history.messages.len());
 }
 
+#[apply(trial)]
 async fn t02_hybrid_memory_is_the_recent_messages_and_the_matches() {
     let (client, thread_id, revision) = with_talk().await;
     let all = client.all_messages(&thread_id).await;
@@ -138,6 +125,7 @@ async fn t02_hybrid_memory_is_the_recent_messages_and_the_matches() {
     assert_eq!(ids(&recalled.messages), ids(&all[all.len() - 4..]));
 }
 
+#[apply(trial)]
 async fn t06_recent_and_matching_messages_are_merged_without_duplicates() {
     let (client, thread_id, revision) = with_talk().await;
     // The answer is in the recent window, which must not be returned twice, and
@@ -169,6 +157,7 @@ async fn t06_recent_and_matching_messages_are_merged_without_duplicates() {
     assert_eq!(ranks, [1, 2, 3, 4, 5]);
 }
 
+#[apply(trial)]
 async fn t06_messages_of_the_same_content_come_once() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
@@ -198,6 +187,7 @@ async fn t06_messages_of_the_same_content_come_once() {
     assert_eq!(duplicates, 10, "{:?}", recalled.omitted);
 }
 
+#[apply(trial)]
 async fn t07_recall_spans_the_sessions_of_a_user() {
     let client = acme().await;
     let app = app();
@@ -295,12 +285,14 @@ async fn around(request: RecallRequest, client: &Client) -> Vec<i64> {
     seqs(&recalled)
 }
 
+#[apply(trial)]
 async fn n10_each_match_comes_with_two_messages_before_and_one_after() {
     let (client, thread_id, revision) = with_talk().await;
     let request = recall_request(&thread_id, "I prefer aisle seats when I fly", &revision);
     assert_eq!(around(request, &client).await, [9, 10, 11, 12]);
 }
 
+#[apply(trial)]
 async fn n10_the_numbers_of_matches_and_neighbors_can_be_set() {
     let (client, thread_id, revision) = with_talk().await;
     let query = "I prefer aisle seats when I fly";
@@ -328,6 +320,7 @@ async fn n10_the_numbers_of_matches_and_neighbors_can_be_set() {
     }
 }
 
+#[apply(trial)]
 async fn t13_without_memory_nothing_is_returned() {
     let (client, thread_id, revision) = with_talk().await;
     let request = RecallRequest {
@@ -338,6 +331,7 @@ async fn t13_without_memory_nothing_is_returned() {
     assert_eq!((recalled.messages, recalled.total_tokens), (vec![], 0));
 }
 
+#[apply(trial)]
 async fn abandoned_branches_are_recalled_only_on_request() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
@@ -384,6 +378,7 @@ async fn abandoned_branches_are_recalled_only_on_request() {
     assert!(both.contains(&new) && both.contains(&old), "{both:?}");
 }
 
+#[apply(trial)]
 async fn files_are_recalled_by_their_captions() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
@@ -405,6 +400,7 @@ async fn files_are_recalled_by_their_captions() {
     assert_eq!(seqs(&client.recall(request).await), [1]);
 }
 
+#[apply(trial)]
 async fn recall_gives_messages_exactly_as_they_were_stored() {
     let (client, thread_id, revision) = with_talk().await;
     let all = client.all_messages(&thread_id).await;
@@ -417,6 +413,7 @@ async fn recall_gives_messages_exactly_as_they_were_stored() {
     }
 }
 
+#[apply(trial)]
 async fn recall_of_an_empty_thread_is_empty() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;

@@ -5,25 +5,12 @@ use memory_contract::proto::{
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, app, ids, json, metadata, say, search_request, text_of, texts, tool_call, tool_result,
-    trials, with_parts,
+    Client, app, apply, ids, json, metadata, say, search_request, text_of, texts, tool_call,
+    tool_result, trial, with_parts,
 };
 use serde_json::json;
 
 use crate::{acme, diary};
-
-trials![
-    b01_names_numbers_codes_and_paraphrases_are_found,
-    b01_each_method_says_how_it_matched,
-    b01_paraphrases_need_meaning_and_codes_need_words,
-    text_without_spaces_is_found_by_word,
-    words_are_found_whatever_their_case_and_form,
-    matches_are_filtered_by_role_name_time_and_metadata,
-    a_search_has_a_limit,
-    search_gives_the_best_match_first,
-    words_of_tools_and_data_are_found,
-    an_injected_instruction_is_only_a_match,
-];
 
 async fn with_talk() -> (Client, String, String) {
     let client = acme().await;
@@ -32,6 +19,7 @@ async fn with_talk() -> (Client, String, String) {
     (client, thread_id, stored.revision)
 }
 
+#[apply(trial)]
 async fn b01_names_numbers_codes_and_paraphrases_are_found() {
     let (client, thread_id, revision) = with_talk().await;
     for (query, said) in [
@@ -78,6 +66,7 @@ async fn by(client: &Client, request: &SearchRequest, method: SearchMethod) -> S
     client.search(request).await
 }
 
+#[apply(trial)]
 async fn b01_each_method_says_how_it_matched() {
     let (client, thread_id, revision) = with_talk().await;
     let request = search_request(&thread_id, "violin lessons on Thursdays", &revision);
@@ -107,6 +96,7 @@ async fn b01_each_method_says_how_it_matched() {
     }
 }
 
+#[apply(trial)]
 async fn b01_paraphrases_need_meaning_and_codes_need_words() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
@@ -142,6 +132,7 @@ async fn b01_paraphrases_need_meaning_and_codes_need_words() {
     }
 }
 
+#[apply(trial)]
 async fn text_without_spaces_is_found_by_word() {
     let said = [
         "会議は来週の火曜日に京都で開かれます。",
@@ -160,6 +151,7 @@ async fn text_without_spaces_is_found_by_word() {
     each_is_first_by_word(&said, &queries).await;
 }
 
+#[apply(trial)]
 async fn words_are_found_whatever_their_case_and_form() {
     let said = [
         "Die STRASSE ist gesperrt.",
@@ -199,6 +191,7 @@ async fn each_is_first_by_word(said: &[&str], queries: &[(&str, &str)]) {
     }
 }
 
+#[apply(trial)]
 async fn matches_are_filtered_by_role_name_time_and_metadata() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
@@ -356,6 +349,7 @@ async fn matches_are_filtered_by_role_name_time_and_metadata() {
     }
 }
 
+#[apply(trial)]
 async fn a_search_has_a_limit() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
@@ -372,6 +366,7 @@ async fn a_search_has_a_limit() {
     }
 }
 
+#[apply(trial)]
 async fn search_gives_the_best_match_first() {
     let (client, thread_id, revision) = with_talk().await;
     for method in [
@@ -389,6 +384,7 @@ async fn search_gives_the_best_match_first() {
     }
 }
 
+#[apply(trial)]
 async fn words_of_tools_and_data_are_found() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
@@ -422,6 +418,7 @@ async fn words_of_tools_and_data_are_found() {
     }
 }
 
+#[apply(trial)]
 async fn an_injected_instruction_is_only_a_match() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;

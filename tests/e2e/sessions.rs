@@ -8,26 +8,13 @@ use memory_contract::proto::{
 };
 use prost_types::Duration;
 use recollect_tests::{
-    Client, Dynamic, Key, PLAIN, Refused as _, app, session, texts, trials, turn,
+    Client, Dynamic, Key, PLAIN, Refused as _, app, apply, session, texts, trial, turn,
 };
 use serde_json::json;
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Request, Response, Status};
 
 use crate::plain;
-
-trials![
-    t08_all_forms_of_a_key_work_wherever_it_comes_from,
-    t09_the_calls_metadata_names_the_session,
-    t09_a_key_in_the_metadata_has_to_be_one_text,
-    t10_the_most_specific_key_wins,
-    t11_without_a_key_and_without_a_policy_there_is_an_error,
-    t11_an_app_may_share_one_thread_between_all_users,
-    t15_apps_share_a_memory_only_by_the_same_app_id,
-    l09_the_default_session_is_the_flows_and_custom_ids_isolate_users,
-    a_new_thread_never_falls_back_to_the_shared_default,
-    an_import_names_each_session_itself,
-];
 
 const HEADER: &str = "x-recollect-session-id";
 
@@ -80,6 +67,7 @@ async fn share(client: &Client, app: &str, shared: bool) {
     client.policies().set_app_policy(request).await.unwrap();
 }
 
+#[apply(trial)]
 async fn t08_all_forms_of_a_key_work_wherever_it_comes_from() {
     let client = plain().await;
     let app = app();
@@ -121,6 +109,7 @@ async fn t08_all_forms_of_a_key_work_wherever_it_comes_from() {
     refused.refused().names_field("session.agent_session_key");
 }
 
+#[apply(trial)]
 async fn t09_the_calls_metadata_names_the_session() {
     let client = plain().await;
     let app = app();
@@ -202,6 +191,7 @@ async fn t09_the_calls_metadata_names_the_session() {
     assert_eq!(policy.policy.unwrap().top_k, Some(9));
 }
 
+#[apply(trial)]
 async fn t09_a_key_in_the_metadata_has_to_be_one_text() {
     let client = plain().await;
     let app = app();
@@ -230,6 +220,7 @@ async fn t09_a_key_in_the_metadata_has_to_be_one_text() {
     assert_eq!(found.session_key_source(), SessionKeySource::Session);
 }
 
+#[apply(trial)]
 async fn t10_the_most_specific_key_wins() {
     let client = plain().await;
     let app = app();
@@ -252,6 +243,7 @@ async fn t10_the_most_specific_key_wins() {
     }
 }
 
+#[apply(trial)]
 async fn t11_without_a_key_and_without_a_policy_there_is_an_error() {
     let client = plain().await;
     let (app, other) = (app(), app());
@@ -316,6 +308,7 @@ async fn t11_without_a_key_and_without_a_policy_there_is_an_error() {
     );
 }
 
+#[apply(trial)]
 async fn t11_an_app_may_share_one_thread_between_all_users() {
     let client = plain().await;
     let app = app();
@@ -350,6 +343,7 @@ async fn t11_an_app_may_share_one_thread_between_all_users() {
     refused.refused().names_field("session.session_key");
 }
 
+#[apply(trial)]
 async fn t15_apps_share_a_memory_only_by_the_same_app_id() {
     let client = plain().await;
     let (app, other) = (app(), app());
@@ -374,6 +368,7 @@ async fn t15_apps_share_a_memory_only_by_the_same_app_id() {
     assert_eq!(shared(&app).await, shared(&app).await);
 }
 
+#[apply(trial)]
 async fn l09_the_default_session_is_the_flows_and_custom_ids_isolate_users() {
     let client = plain().await;
     let flow = app();
@@ -399,6 +394,7 @@ async fn l09_the_default_session_is_the_flows_and_custom_ids_isolate_users() {
     assert_eq!(first, ["All", "ada", "bob"]);
 }
 
+#[apply(trial)]
 async fn a_new_thread_never_falls_back_to_the_shared_default() {
     let client = plain().await;
     let app = app();
@@ -431,6 +427,7 @@ async fn a_new_thread_never_falls_back_to_the_shared_default() {
     assert_eq!(created.thread.unwrap().session_key, "agents");
 }
 
+#[apply(trial)]
 async fn an_import_names_each_session_itself() {
     let client = plain().await;
     let app = app();

@@ -9,28 +9,14 @@ use memory_contract::proto::{
 };
 use prost_types::FieldMask;
 use recollect_tests::{
-    Client, Refused as _, SOON, app, eventually, metadata, say, session, trials,
+    Client, Refused as _, SOON, app, apply, eventually, metadata, say, session, trial,
 };
 use serde_json::json;
 use tonic::Code;
 
 use crate::plain;
 
-trials![
-    t08_session_keys_have_their_meaning,
-    t15_two_apps_with_one_key_stay_separate,
-    l09_custom_session_ids_isolate_users,
-    resolving_a_session_concurrently_gives_one_thread,
-    resolving_changes_nothing_in_a_thread_that_exists,
-    creating_a_thread_twice_is_refused,
-    creating_a_thread_without_a_key_makes_one,
-    a_thread_is_found_by_its_session,
-    updating_changes_what_the_mask_names_and_nothing_else,
-    listing_threads_covers_each_once_newest_first,
-    an_expired_thread_is_gone_and_its_key_is_free,
-    a_thread_whose_ttl_is_removed_stays,
-];
-
+#[apply(trial)]
 async fn t08_session_keys_have_their_meaning() {
     let client = plain().await;
     let app = app();
@@ -57,6 +43,7 @@ async fn t08_session_keys_have_their_meaning() {
     assert_eq!(shared.thread_id, find("", "global").await.thread_id);
 }
 
+#[apply(trial)]
 async fn t15_two_apps_with_one_key_stay_separate() {
     let client = plain().await;
     let (one, other) = (app(), app());
@@ -71,6 +58,7 @@ async fn t15_two_apps_with_one_key_stay_separate() {
     assert_eq!(client.get_thread(&second.thread_id).await.message_count, 0);
 }
 
+#[apply(trial)]
 async fn l09_custom_session_ids_isolate_users() {
     let client = plain().await;
     let app = app();
@@ -83,6 +71,7 @@ async fn l09_custom_session_ids_isolate_users() {
     assert!(client.all_messages(&bob.thread_id).await.is_empty());
 }
 
+#[apply(trial)]
 async fn resolving_a_session_concurrently_gives_one_thread() {
     let client = plain().await;
     let app = app();
@@ -105,6 +94,7 @@ async fn resolving_a_session_concurrently_gives_one_thread() {
     assert_eq!(answers.iter().filter(|answer| answer.created).count(), 1);
 }
 
+#[apply(trial)]
 async fn resolving_changes_nothing_in_a_thread_that_exists() {
     let client = plain().await;
     let app = app();
@@ -125,6 +115,7 @@ async fn resolving_changes_nothing_in_a_thread_that_exists() {
     assert_eq!(second.thread.unwrap().title, "first");
 }
 
+#[apply(trial)]
 async fn creating_a_thread_twice_is_refused() {
     let client = plain().await;
     let request = CreateThreadRequest {
@@ -148,6 +139,7 @@ async fn creating_a_thread_twice_is_refused() {
         .is(Code::AlreadyExists, "THREAD_ALREADY_EXISTS");
 }
 
+#[apply(trial)]
 async fn creating_a_thread_without_a_key_makes_one() {
     let client = plain().await;
     let app = app();
@@ -164,6 +156,7 @@ async fn creating_a_thread_without_a_key_makes_one() {
     assert_ne!(first.session_key, second.session_key);
 }
 
+#[apply(trial)]
 async fn a_thread_is_found_by_its_session() {
     let client = plain().await;
     let app = app();
@@ -185,6 +178,7 @@ async fn a_thread_is_found_by_its_session() {
         .is(Code::NotFound, "THREAD_NOT_FOUND");
 }
 
+#[apply(trial)]
 async fn updating_changes_what_the_mask_names_and_nothing_else() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -237,6 +231,7 @@ async fn updating_changes_what_the_mask_names_and_nothing_else() {
     assert_eq!(client.get_thread(&thread_id).await, filled);
 }
 
+#[apply(trial)]
 async fn listing_threads_covers_each_once_newest_first() {
     let client = plain().await;
     let app = app();
@@ -276,6 +271,7 @@ async fn list(client: &Client, app: &str, user: &str, page_size: i32) -> Vec<Str
     }
 }
 
+#[apply(trial)]
 async fn an_expired_thread_is_gone_and_its_key_is_free() {
     let client = plain().await;
     let app = app();
@@ -313,6 +309,7 @@ async fn an_expired_thread_is_gone_and_its_key_is_free() {
     assert_ne!(second.thread.unwrap().thread_id, first.thread_id);
 }
 
+#[apply(trial)]
 async fn a_thread_whose_ttl_is_removed_stays() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;

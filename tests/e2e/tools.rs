@@ -6,15 +6,10 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use recollect_tests::{
-    DataDir, Key, Options, PLAIN, Server, Skipped, app, project_dir, setup_tool, trials,
+    DataDir, Key, Options, PLAIN, Server, Skipped, app, apply, project_dir, setup_tool, trial,
+    trial_with_own_server,
 };
 use serde_json::{Value, json};
-
-trials![
-    grpcurl_drives_the_service,
-    a_python_client_drives_the_service,
-    the_readme_shows_what_the_examples_run,
-];
 
 /// Runs grpcurl with the key and gives back its output.
 fn grpcurl(program: &Path, data: &Value, method: &str) -> Output {
@@ -30,6 +25,7 @@ fn grpcurl(program: &Path, data: &Value, method: &str) -> Output {
         .unwrap()
 }
 
+#[apply(trial)]
 async fn grpcurl_drives_the_service() -> Result<(), Skipped> {
     let Some(program) = setup_tool("grpcurl") else {
         return Err(Skipped(
@@ -98,6 +94,7 @@ async fn grpcurl_drives_the_service() -> Result<(), Skipped> {
     Ok(())
 }
 
+#[apply(trial_with_own_server)]
 async fn a_python_client_drives_the_service() -> Result<(), Skipped> {
     let own = project_dir().join(".setup/venv/bin/python");
     let python = if own.is_file() { own } else { "python3".into() };
@@ -172,6 +169,7 @@ async fn a_python_client_drives_the_service() -> Result<(), Skipped> {
     Ok(())
 }
 
+#[apply(trial)]
 async fn the_readme_shows_what_the_examples_run() {
     let read = |name: &str| fs::read_to_string(project_dir().join(name)).unwrap();
     let examples = read("examples/client.py") + &read("examples/memories.py");

@@ -7,18 +7,13 @@ use memory_contract::proto::{
     file_ref, get_file_request, part::Content,
 };
 use recollect_tests::{
-    Client, Cluster, DataDir, Key, Options, Refused as _, SOON, Server, eventually,
+    Client, Cluster, DataDir, Key, Options, Refused as _, SOON, Server, apply, eventually,
     history_request, http_get, node, node_turn, recall_request, recollect, search_request, texts,
-    trials, turn, with_parts,
+    trial_with_own_server, turn, with_parts,
 };
 use tonic::Code;
 
 use crate::access::transactions;
-
-trials![
-    l07_messages_live_in_another_database_than_the_rest,
-    l07_keys_and_secrets_are_beside_the_conversations_and_both_tell_who_did_what,
-];
 
 const ID: &str = "upload-1";
 
@@ -62,6 +57,7 @@ async fn rows(cluster: &Cluster, table: &str) -> i64 {
     admin.query_one(&query, &[]).await.unwrap().get(0)
 }
 
+#[apply(trial_with_own_server)]
 async fn l07_messages_live_in_another_database_than_the_rest() {
     let (mut main, chat) = (Cluster::start().await, Cluster::start().await);
     let (main_url, chat_url) = (main.url(), chat.url());
@@ -176,6 +172,7 @@ async fn l07_messages_live_in_another_database_than_the_rest() {
     assert_eq!(looked_up(&history), known);
 }
 
+#[apply(trial_with_own_server)]
 async fn l07_keys_and_secrets_are_beside_the_conversations_and_both_tell_who_did_what() {
     let (main, mut chat) = (Cluster::start().await, Cluster::start().await);
     let (main_url, chat_url) = (main.url(), chat.url());

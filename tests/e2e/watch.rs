@@ -10,27 +10,14 @@ use memory_contract::proto::{
 };
 use prost_types::FieldMask;
 use recollect_tests::{
-    Client, Events, Key, PLAIN, Refused as _, Spawned, app, node, node_turn, say, session, trials,
-    turn, watch_request,
+    Client, Events, Key, PLAIN, Refused as _, Spawned, app, apply, node, node_turn, say, session,
+    trial, turn, watch_request,
 };
 use serde_json::Value;
 use tokio_stream::StreamExt as _;
 use tonic::{Code, Request};
 
 use crate::plain;
-
-trials![
-    a_watch_tells_what_is_done_in_order_and_ends_with_the_thread,
-    a_watch_goes_on_after_its_cursor,
-    a_watch_finds_the_thread_of_a_session,
-    a_cursor_belongs_to_its_thread,
-    an_ephemeral_thread_cannot_be_watched,
-    a_slow_reader_of_a_watch_misses_nothing,
-    a_watch_ends_at_the_callers_deadline,
-    a_watch_ends_when_its_key_is_revoked,
-    the_cli_prints_what_is_done,
-    the_cli_stops_watching_at_once,
-];
 
 /// Does all kinds of things to a thread, and returns what they are called.
 pub async fn change(client: &Client, thread_id: &str) -> Vec<&'static str> {
@@ -80,6 +67,7 @@ pub async fn delete(client: &Client, thread_id: &str) {
     client.threads().delete_thread(delete).await.unwrap();
 }
 
+#[apply(trial)]
 async fn a_watch_tells_what_is_done_in_order_and_ends_with_the_thread() {
     let (one, other) = (plain().await, PLAIN.client(Key::AcmeToo).await);
     let app = app();
@@ -122,6 +110,7 @@ async fn a_watch_tells_what_is_done_in_order_and_ends_with_the_thread() {
     gone.is(Code::NotFound, "THREAD_NOT_FOUND");
 }
 
+#[apply(trial)]
 async fn a_watch_goes_on_after_its_cursor() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -161,6 +150,7 @@ async fn a_watch_goes_on_after_its_cursor() {
     }
 }
 
+#[apply(trial)]
 async fn a_watch_finds_the_thread_of_a_session() {
     let client = plain().await;
     let session = session(&app(), "ada", "thread:1");
@@ -186,6 +176,7 @@ async fn a_watch_finds_the_thread_of_a_session() {
     answer.refused().names_field("session");
 }
 
+#[apply(trial)]
 async fn a_cursor_belongs_to_its_thread() {
     let client = plain().await;
     let app = app();
@@ -202,6 +193,7 @@ async fn a_cursor_belongs_to_its_thread() {
     drop(client.watch(&one, &cursor).await);
 }
 
+#[apply(trial)]
 async fn an_ephemeral_thread_cannot_be_watched() {
     let client = plain().await;
     let request = CreateThreadRequest {
@@ -218,6 +210,7 @@ async fn an_ephemeral_thread_cannot_be_watched() {
         .is(Code::FailedPrecondition, "EPHEMERAL_THREAD");
 }
 
+#[apply(trial)]
 async fn a_slow_reader_of_a_watch_misses_nothing() {
     const CHANGES: usize = 1_200;
 
@@ -256,6 +249,7 @@ async fn a_slow_reader_of_a_watch_misses_nothing() {
     assert!(in_order);
 }
 
+#[apply(trial)]
 async fn a_watch_ends_at_the_callers_deadline() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -270,6 +264,7 @@ async fn a_watch_ends_at_the_callers_deadline() {
     failure.is(Code::DeadlineExceeded, "DEADLINE_EXCEEDED");
 }
 
+#[apply(trial)]
 async fn a_watch_ends_when_its_key_is_revoked() {
     let admin = plain().await;
     let thread_id = admin.thread(&app()).await;
@@ -294,6 +289,7 @@ async fn a_watch_ends_when_its_key_is_revoked() {
     failure.is(Code::Unauthenticated, "UNAUTHENTICATED");
 }
 
+#[apply(trial)]
 async fn the_cli_prints_what_is_done() {
     let client = plain().await;
     let app = app();
@@ -323,6 +319,7 @@ async fn the_cli_prints_what_is_done() {
     assert_eq!(gone.code, Some(4), "{gone:?}");
 }
 
+#[apply(trial)]
 async fn the_cli_stops_watching_at_once() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;

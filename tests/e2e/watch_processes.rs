@@ -8,22 +8,13 @@ use memory_contract::proto::{
 };
 use prost_types::{Duration as ProtoDuration, FieldMask, Timestamp};
 use recollect_tests::{
-    Client, Cluster, DataDir, Failure, Key, Options, Refused as _, Server, eventually, recollect,
-    say, session, trials, turn, watch_request,
+    Client, Cluster, DataDir, Failure, Key, Options, Refused as _, Server, apply, eventually,
+    recollect, say, session, trial_with_own_server, turn, watch_request,
 };
 use tonic::Code;
 
 use crate::access::transactions;
 use crate::watch::{change, delete};
-
-trials![
-    a_watch_tells_what_another_process_does,
-    a_watch_that_goes_on_misses_nothing_across_a_kill,
-    a_change_that_commits_late_is_told,
-    a_watch_reads_both_databases_and_goes_on_without_the_main_one,
-    watches_hold_no_connection_and_have_a_limit,
-    a_watch_ends_with_an_expired_thread_and_with_the_server,
-];
 
 /// A server on somebody's own database, with an index of its own.
 fn serve(dir: &DataDir, env: &[(&str, &str)], index: &str) -> Options {
@@ -38,6 +29,7 @@ fn serve(dir: &DataDir, env: &[(&str, &str)], index: &str) -> Options {
     }
 }
 
+#[apply(trial_with_own_server)]
 async fn a_watch_tells_what_another_process_does() {
     let cluster = Cluster::start().await;
     let url = cluster.url();
@@ -73,6 +65,7 @@ async fn a_watch_tells_what_another_process_does() {
     assert_eq!(again.rest().await, (vec![], None));
 }
 
+#[apply(trial_with_own_server)]
 async fn a_watch_that_goes_on_misses_nothing_across_a_kill() {
     const WRITERS: usize = 4;
 
@@ -145,6 +138,7 @@ async fn note(database: &tokio_postgres::Client, thread_id: &str, action: &str) 
     database.batch_execute(&note).await.unwrap();
 }
 
+#[apply(trial_with_own_server)]
 async fn a_change_that_commits_late_is_told() {
     let cluster = Cluster::start().await;
     let url = cluster.url();
@@ -218,6 +212,7 @@ async fn eventually_quiet(client: &Client, thread_id: &str) -> String {
     found
 }
 
+#[apply(trial_with_own_server)]
 async fn a_watch_reads_both_databases_and_goes_on_without_the_main_one() {
     let (mut main, chat) = (Cluster::start().await, Cluster::start().await);
     let (main_url, chat_url) = (main.url(), chat.url());
@@ -258,6 +253,7 @@ async fn a_watch_reads_both_databases_and_goes_on_without_the_main_one() {
     }
 }
 
+#[apply(trial_with_own_server)]
 async fn watches_hold_no_connection_and_have_a_limit() {
     const WATCHES: usize = 24;
 
@@ -310,6 +306,7 @@ async fn watches_hold_no_connection_and_have_a_limit() {
     failure.is(Code::DeadlineExceeded, "DEADLINE_EXCEEDED");
 }
 
+#[apply(trial_with_own_server)]
 async fn a_watch_ends_with_an_expired_thread_and_with_the_server() {
     let dir = DataDir::new();
     let server = Server::start(

@@ -6,16 +6,11 @@ use memory_contract::proto::{
     ClearThreadRequest, DeleteMessageRequest, DeleteThreadRequest, RecallMode, RecallRequest, Role,
 };
 use recollect_tests::{
-    Client, Cluster, DataDir, Key, Options, Refused as _, SOON, Server, eventually,
-    history_request, http_get, recall_request, recollect, reply, say, texts, trials, turn,
+    Client, Cluster, DataDir, Key, Options, Refused as _, SOON, Server, apply, eventually,
+    history_request, http_get, recall_request, recollect, reply, say, texts, trial,
+    trial_with_own_server, turn,
 };
 use tonic::Code;
-
-trials![
-    l05_a_window_is_right_at_once_in_every_server_process,
-    l05_an_unsupported_cache_is_refused,
-    l05_the_cache_can_be_switched_off,
-];
 
 /// Lines of the configuration; neither process has a worker or an index, as
 /// none is needed.
@@ -54,6 +49,7 @@ async fn counted(server: &Server, outcome: &str) -> f64 {
     line.map_or(0.0, |number| number.parse().unwrap())
 }
 
+#[apply(trial_with_own_server)]
 async fn l05_a_window_is_right_at_once_in_every_server_process() {
     let cluster = Cluster::start().await;
     let url = cluster.url();
@@ -161,6 +157,7 @@ async fn l05_a_window_is_right_at_once_in_every_server_process() {
     foreign.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
 }
 
+#[apply(trial)]
 async fn l05_an_unsupported_cache_is_refused() {
     let name = "RECOLLECT_CACHE__KIND";
     let env = [
@@ -177,6 +174,7 @@ async fn l05_an_unsupported_cache_is_refused() {
     assert_eq!(kind.unwrap()["value"], "memory", "the default");
 }
 
+#[apply(trial_with_own_server)]
 async fn l05_the_cache_can_be_switched_off() {
     for (kind, hits) in [("memory", 4.0), ("none", 0.0)] {
         let dir = DataDir::new();

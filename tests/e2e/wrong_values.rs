@@ -9,18 +9,11 @@ use prost::encoding::{WireType, encode_key, encode_varint};
 use prost_reflect::{
     DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor, MethodDescriptor, Value,
 };
-use recollect_tests::{Client, Dynamic, Failure, trials};
+use recollect_tests::{Client, Dynamic, Failure, apply, trial};
 use serde_json::json;
 use tonic::Code;
 
 use crate::plain;
-
-trials![
-    nul_and_huge_texts_are_refused_in_every_field,
-    numbers_and_choices_out_of_range_are_refused_in_every_field,
-    times_and_objects_that_are_none_are_refused_in_every_field,
-    bytes_that_are_no_utf8_are_refused_in_every_field,
-];
 
 /// What only answers have: in a request it is ignored, as the contract says.
 const IGNORED: [&str; 16] = [
@@ -256,6 +249,7 @@ async fn refused(
     }
 }
 
+#[apply(trial)]
 async fn nul_and_huge_texts_are_refused_in_every_field() {
     let client = plain().await;
     let huge = "x".repeat(300_000);
@@ -273,6 +267,7 @@ async fn nul_and_huge_texts_are_refused_in_every_field() {
     .await;
 }
 
+#[apply(trial)]
 async fn numbers_and_choices_out_of_range_are_refused_in_every_field() {
     let client = plain().await;
     each(&client, |place| match place.kind() {
@@ -286,6 +281,7 @@ async fn numbers_and_choices_out_of_range_are_refused_in_every_field() {
     .await;
 }
 
+#[apply(trial)]
 async fn times_and_objects_that_are_none_are_refused_in_every_field() {
     let client = plain().await;
     each(&client, |place| {
@@ -336,6 +332,7 @@ async fn times_and_objects_that_are_none_are_refused_in_every_field() {
     .await;
 }
 
+#[apply(trial)]
 async fn bytes_that_are_no_utf8_are_refused_in_every_field() {
     let client = plain().await;
     let mut tried = 0;

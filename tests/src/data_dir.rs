@@ -1,9 +1,8 @@
 //! Directories for servers.
 
-use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex};
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,27 +10,13 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::process::kill;
-
-/// Servers of their own that run at a time, besides the shared ones.
-const SLOTS: usize = 3;
-
-static SLOTS_TAKEN: Mutex<usize> = Mutex::new(0);
-static SLOT_FREE: Condvar = Condvar::new();
-
-thread_local! {
-    static WAITED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
-}
-
-/// How long this thread's test has waited for slots.
-pub(crate) fn waited() -> Duration {
-    WAITED.get()
-}
+use crate::slots::Slot;
 
 /// A directory for a server's data, configuration and log. While it lives it
 /// holds one of few slots, so that many tests do not start servers at once.
 pub struct DataDir {
     dir: TempDir,
-    slot: bool,
+    _slot: Option<Slot>,
     /// Where the private Postgres has its socket: outside, and left behind by a
     /// server that was killed.
     socket_dir: Mutex<Option<PathBuf>>,
@@ -39,18 +24,14 @@ pub struct DataDir {
 
 impl DataDir {
     /// An empty directory that root alone can enter.
+    ///
+    /// # Panics
+    /// If the test is not marked with `#[apply(trial_with_own_server)]`.
     #[expect(clippy::new_without_default, reason = "it makes a directory")]
     pub fn new() -> Self {
-        let start = Instant::now();
-        let mut taken = SLOTS_TAKEN.lock().unwrap();
-        while *taken >= SLOTS {
-            taken = SLOT_FREE.wait(taken).unwrap();
-        }
-        *taken += 1;
-        WAITED.set(WAITED.get() + start.elapsed());
         Self {
             dir: temp_dir(),
-            slot: true,
+            _slot: Some(Slot::take()),
             socket_dir: Mutex::default(),
         }
     }
@@ -64,7 +45,7 @@ impl DataDir {
     pub(crate) fn unlimited() -> Self {
         Self {
             dir: temp_dir(),
-            slot: false,
+            _slot: None,
             socket_dir: Mutex::default(),
         }
     }
@@ -134,10 +115,6 @@ impl Drop for DataDir {
         }
         if let Some(path) = self.socket_dir.lock().unwrap().take() {
             let _ = fs::remove_dir_all(path);
-        }
-        if self.slot {
-            *SLOTS_TAKEN.lock().unwrap() -= 1;
-            SLOT_FREE.notify_one();
         }
     }
 }

@@ -62,7 +62,7 @@ pub fn row_of(test: &str) -> Option<String> {
 }
 
 /// A test that each row has a test, and that each test of a row has its row.
-pub(crate) fn completeness(names: HashSet<String>) -> Trial {
+pub(crate) fn completeness(names: HashSet<&'static str>) -> Trial {
     Trial::test("every_promise_has_a_test", move || {
         let promised: BTreeSet<String> = promises().into_iter().map(|row| row.id).collect();
         let tested: BTreeSet<String> = names.iter().filter_map(|name| row_of(name)).collect();

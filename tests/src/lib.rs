@@ -25,9 +25,14 @@ mod raw;
 mod s3;
 mod server;
 mod shared;
+mod slots;
 mod trial;
 mod wait;
 mod watching;
+
+#[doc(hidden)]
+pub use inventory;
+pub use macro_rules_attribute::apply;
 
 pub use binary::{project_dir, recollect_binary, setup_tool};
 pub use cli::{Finished, Spawned, recollect};
@@ -55,6 +60,6 @@ pub use raw::raw_call;
 pub use s3::{S3, S3Fault};
 pub use server::{Options, Ready, Server};
 pub use shared::{BULK, PLAIN, SHARED, Shared};
-pub use trial::{Outcome, Skipped, main_with, trial};
+pub use trial::{Outcome, Registered, Skipped, run_trials};
 pub use wait::{SOON, eventually, eventually_some};
 pub use watching::{Events, watch_request};

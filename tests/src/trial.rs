@@ -1,4 +1,4 @@
-//! Running the tests: each in a thread of its own that bears its name, with a
+//! Registering tests and running them: each in a thread that bears its name, with a
 //! runtime and a time limit.
 
 use std::collections::HashSet;
@@ -12,11 +12,10 @@ use std::time::Duration;
 use libtest_mimic::{Arguments, Completion, Trial};
 use tokio::time::{Instant, timeout_at};
 
-use crate::data_dir::waited;
 use crate::features::{self, Ending};
-use crate::{BULK, PLAIN, SHARED, row_of};
+use crate::{BULK, PLAIN, SHARED, row_of, slots};
 
-/// A test that takes longer has failed. Waiting for a slot to start a server in
+/// A test that takes longer has failed. Time spent waiting for a slot for a server
 /// does not count.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 
@@ -55,74 +54,118 @@ impl Outcome for Result<(), Skipped> {
 /// A boxed test.
 pub type BoxedTest = Pin<Box<dyn Future<Output = Completion>>>;
 
-/// Registers the tests of a module: `trials![first_test, second_test];`. One that
-/// is forgotten is dead code, which does not compile.
+/// A registered test. `#[apply(trial)]` and `#[apply(trial_with_own_server)]` make one.
+pub struct Registered {
+    /// The path of the module that has the test.
+    pub module: &'static str,
+    /// The function's name.
+    pub name: &'static str,
+    /// Whether the test starts servers of its own.
+    pub own_server: bool,
+    /// The function.
+    pub test: fn() -> BoxedTest,
+}
+
+inventory::collect!(Registered);
+
+/// Registers an async function as a test that uses only the shared servers:
+/// `#[apply(trial)]`. A test without it is dead code, which does not compile.
 #[macro_export]
-macro_rules! trials {
-    ($($name:ident),+ $(,)?) => {
-        pub fn trials() -> Vec<libtest_mimic::Trial> {
-            vec![$($crate::trial(module_path!(), stringify!($name), || {
-                Box::pin(async { $crate::Outcome::completion($name().await) })
-            })),+]
+macro_rules! trial {
+    ($($test:tt)*) => { $crate::register_trial!(false, $($test)*); };
+}
+
+/// Registers an async function as a test that starts servers of its own, which takes
+/// longer: `#[apply(trial_with_own_server)]`. The runner starts these tests first.
+#[macro_export]
+macro_rules! trial_with_own_server {
+    ($($test:tt)*) => { $crate::register_trial!(true, $($test)*); };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! register_trial {
+    ($own_server:literal, $(#[$attribute:meta])* async fn $name:ident $($rest:tt)*) => {
+        $(#[$attribute])*
+        async fn $name $($rest)*
+
+        $crate::inventory::submit! {
+            $crate::Registered {
+                module: module_path!(),
+                name: stringify!($name),
+                own_server: $own_server,
+                test: || Box::pin(async { $crate::Outcome::completion($name().await) }),
+            }
         }
     };
 }
 
-/// Makes a test out of a function. [`trials!`] calls it.
-pub fn trial(module: &str, name: &'static str, test: fn() -> BoxedTest) -> Trial {
-    let module = module.trim_start_matches("e2e::").to_owned();
-    Trial::ignorable_test(name, move || {
-        let run = move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .unwrap();
-            runtime.block_on(async {
-                let mut test = test();
-                let start = Instant::now();
-                loop {
-                    let end = start + TIME_LIMIT + waited();
-                    match timeout_at(end, &mut test).await {
-                        Ok(completion) => break completion,
-                        // It may have waited meanwhile.
-                        Err(_) if Instant::now() < start + TIME_LIMIT + waited() => {}
-                        Err(_) => panic!("took longer than {TIME_LIMIT:?}"),
-                    }
+impl Registered {
+    fn trial(&'static self) -> Trial {
+        let test = move || {
+            let thread = thread::Builder::new().name(self.name.to_owned());
+            match thread.spawn(|| self.run()).unwrap().join() {
+                Ok(completion) => {
+                    let ending = match &completion {
+                        Completion::Completed => Ending::Passed,
+                        Completion::Ignored { .. } => Ending::Skipped,
+                    };
+                    features::note(self.name, ending);
+                    Ok(completion)
                 }
-            })
+                Err(panic) => {
+                    features::note(self.name, Ending::Failed);
+                    resume_unwind(panic)
+                }
+            }
         };
-        let thread = thread::Builder::new().name(name.to_owned());
-        match thread.spawn(run).unwrap().join() {
-            Ok(completion) => {
-                let ending = match &completion {
-                    Completion::Completed => Ending::Passed,
-                    Completion::Ignored { .. } => Ending::Skipped,
-                };
-                features::note(name, ending);
-                Ok(completion)
+        Trial::ignorable_test(self.name, test).with_kind(self.module.trim_start_matches("e2e::"))
+    }
+
+    fn run(&self) -> Completion {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        slots::allow(self.own_server);
+        let completion = runtime.block_on(async {
+            let mut test = (self.test)();
+            let start = Instant::now();
+            loop {
+                let end = start + TIME_LIMIT + slots::waited();
+                match timeout_at(end, &mut test).await {
+                    Ok(completion) => break completion,
+                    // It may have waited for a slot meanwhile.
+                    Err(_) if Instant::now() < start + TIME_LIMIT + slots::waited() => {}
+                    Err(_) => panic!("took longer than {TIME_LIMIT:?}"),
+                }
             }
-            Err(panic) => {
-                features::note(name, Ending::Failed);
-                resume_unwind(panic)
-            }
-        }
-    })
-    .with_kind(module)
+        });
+        assert!(
+            !self.own_server || slots::taken() || matches!(completion, Completion::Ignored { .. }),
+            "the test starts no server of its own: mark it with #[apply(trial)]"
+        );
+        completion
+    }
 }
 
 /// Runs the tests that prove a row of the feature table, and prints the table.
 const FEATURES: &str = "--features-table";
 
-/// Runs the tests that the arguments choose, and stops the shared servers.
-pub fn main_with(mut trials: Vec<Trial>) -> ExitCode {
+/// Runs the registered tests that the arguments choose, and stops the shared servers.
+pub fn run_trials() -> ExitCode {
+    let mut tests: Vec<_> = inventory::iter::<Registered>().collect();
+    // Tests that start servers take longest, so they come first.
+    tests.sort_by_key(|test| (!test.own_server, test.module, test.name));
     let mut names = HashSet::new();
-    for trial in &trials {
+    for test in &tests {
         assert!(
-            names.insert(trial.name().to_owned()),
+            names.insert(test.name),
             "two tests are called {}",
-            trial.name()
+            test.name
         );
     }
+    let mut trials: Vec<Trial> = tests.into_iter().map(Registered::trial).collect();
     trials.push(features::completeness(names));
     let mut arguments = Arguments::from_iter(env::args().filter(|argument| argument != FEATURES));
     let table = env::args().any(|argument| argument == FEATURES);

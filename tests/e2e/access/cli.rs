@@ -2,16 +2,12 @@
 
 use memory_contract::proto::{GetServerInfoRequest, ListTransactionsRequest};
 use recollect_tests::{
-    Client, DataDir, Finished, Options, Refused as _, SOON, Server, eventually, recollect, trials,
+    Client, DataDir, Finished, Options, Refused as _, SOON, Server, apply, eventually, recollect,
+    trial, trial_with_own_server,
 };
 use tonic::Code;
 
 use super::{caller, migrated, serve, transactions};
-
-trials![
-    l06_keys_are_made_listed_and_ended_from_the_command_line,
-    the_command_line_says_what_is_wrong_with_a_key,
-];
 
 fn keys(url: &str, args: &[&str]) -> Finished {
     let args: Vec<&str> = ["keys"].iter().chain(args).copied().collect();
@@ -27,6 +23,7 @@ fn create(url: &str, args: &[&str]) -> Finished {
     keys(url, &args)
 }
 
+#[apply(trial_with_own_server)]
 async fn l06_keys_are_made_listed_and_ended_from_the_command_line() {
     let (_cluster, url) = migrated().await;
     let listed = keys(&url, &["list", "--tenant", "initech"]).ok();
@@ -107,6 +104,7 @@ async fn l06_keys_are_made_listed_and_ended_from_the_command_line() {
     );
 }
 
+#[apply(trial)]
 async fn the_command_line_says_what_is_wrong_with_a_key() {
     let (_cluster, url) = migrated().await;
     create(&url, &["--name", "twice"]).ok();

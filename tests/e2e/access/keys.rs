@@ -8,23 +8,13 @@ use memory_contract::proto::{
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, DataDir, Dynamic, Key, PLAIN, Refused as _, SOON, Server, app, eventually, trials, turn,
+    Client, DataDir, Dynamic, Key, PLAIN, Refused as _, SOON, Server, app, apply, eventually,
+    trial, trial_with_own_server, turn,
 };
 use tonic::Code;
 
 use super::{caller, create_key, done_to, migrated, serve, transactions};
 use crate::plain;
-
-trials![
-    l06_a_created_key_works_at_once_and_a_revoked_one_ends,
-    l06_a_key_ends_when_it_expires,
-    l06_keys_of_another_tenant_are_out_of_reach,
-    l06_only_administrators_manage_keys_and_secrets_and_see_who_did_what,
-    l06_making_and_ending_keys_is_listed,
-    names_of_keys_are_unique_and_some_are_taken,
-    keys_are_listed_the_newest_first,
-    without_a_database_the_configured_keys_go_on,
-];
 
 /// How long a key that was ended may go on.
 const END: Duration = Duration::from_secs(5);
@@ -69,6 +59,7 @@ async fn revoke(client: &Client, name: &str) {
     client.keys().revoke_api_key(request).await.unwrap();
 }
 
+#[apply(trial)]
 async fn l06_a_created_key_works_at_once_and_a_revoked_one_ends() {
     let (admin, name) = (plain().await, name());
     let made = create_key(&admin, &name, &[]).await;
@@ -101,6 +92,7 @@ async fn l06_a_created_key_works_at_once_and_a_revoked_one_ends() {
     assert!(!PLAIN.log().contains(&made.secret), "a key is logged");
 }
 
+#[apply(trial)]
 async fn l06_a_key_ends_when_it_expires() {
     let (admin, name) = (plain().await, name());
     let at = |seconds: i64| {
@@ -130,6 +122,7 @@ async fn l06_a_key_ends_when_it_expires() {
     .await;
 }
 
+#[apply(trial)]
 async fn l06_keys_of_another_tenant_are_out_of_reach() {
     let (acme, globex) = (plain().await, PLAIN.client(Key::Globex).await);
     let name = name();
@@ -146,6 +139,7 @@ async fn l06_keys_of_another_tenant_are_out_of_reach() {
     assert_ne!(made.secret, theirs.secret);
 }
 
+#[apply(trial)]
 async fn l06_only_administrators_manage_keys_and_secrets_and_see_who_did_what() {
     let admin = plain().await;
     let made = create_key(&admin, &name(), &[]).await;
@@ -178,6 +172,7 @@ async fn l06_only_administrators_manage_keys_and_secrets_and_see_who_did_what() 
     assert!(!list(&promoted, 1).await.is_empty());
 }
 
+#[apply(trial)]
 async fn l06_making_and_ending_keys_is_listed() {
     let (admin, name) = (plain().await, name());
     create_key(&admin, &name, &[]).await;
@@ -196,6 +191,7 @@ async fn l06_making_and_ending_keys_is_listed() {
     assert_eq!(noted, ["revoke_api_key", "create_api_key"]);
 }
 
+#[apply(trial)]
 async fn names_of_keys_are_unique_and_some_are_taken() {
     let admin = plain().await;
     let create = async |name: &str| {
@@ -222,6 +218,7 @@ async fn names_of_keys_are_unique_and_some_are_taken() {
     }
 }
 
+#[apply(trial)]
 async fn keys_are_listed_the_newest_first() {
     let admin = plain().await;
     let names = [name(), name(), name()];
@@ -240,6 +237,7 @@ async fn keys_are_listed_the_newest_first() {
     }
 }
 
+#[apply(trial_with_own_server)]
 async fn without_a_database_the_configured_keys_go_on() {
     let (mut cluster, url) = migrated().await;
     let dir = DataDir::new();

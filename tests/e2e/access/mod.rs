@@ -13,21 +13,6 @@ use memory_contract::proto::{
 };
 use recollect_tests::{Client, Cluster, DataDir, Options, recollect};
 
-pub fn trials() -> Vec<libtest_mimic::Trial> {
-    [
-        storage::trials(),
-        cli::trials(),
-        keys::trials(),
-        scopes::trials(),
-        refusals::trials(),
-        transactions::trials(),
-        secrets::trials(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
-
 /// All transactions that a request selects, page by page.
 pub async fn transactions(
     client: &Client,

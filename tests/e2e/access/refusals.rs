@@ -8,26 +8,14 @@ use memory_contract::proto::{
     SetSecretRequest, Transaction,
 };
 use recollect_tests::{
-    Client, DataDir, Dynamic, Key, PLAIN, Refused as _, Server, app, eventually, eventually_some,
-    history_request, say, search_request, trials, turn,
+    Client, DataDir, Dynamic, Key, PLAIN, Refused as _, Server, app, apply, eventually,
+    eventually_some, history_request, say, search_request, trial, trial_with_own_server, turn,
 };
 use tonic::Code;
 use uuid::Uuid;
 
 use super::{caller, create_key, migrated, serve, transactions};
 use crate::plain;
-
-trials![
-    l06_a_refused_change_is_in_the_record,
-    l06_each_call_for_a_change_is_in_the_record_when_its_key_may_not_make_it,
-    l06_refused_reads_are_not_in_the_record,
-    l06_nobodys_calls_are_in_no_record,
-    l06_a_thousand_equal_refusals_are_a_few_entries,
-    l06_a_refusal_is_in_the_record_of_its_tenant_alone,
-    l06_a_refusal_never_has_content,
-    l06_refusals_are_noted_when_the_server_stops,
-    l06_refusals_wait_for_a_database_that_is_away,
-];
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -83,6 +71,7 @@ async fn append(client: &Client, thread_id: &str, text: &str) {
     client.messages().append_messages(request).await.refused();
 }
 
+#[apply(trial)]
 async fn l06_a_refused_change_is_in_the_record() {
     let admin = plain().await;
     let (actor, client) = own_key(&[KeyScope::Write]).await;
@@ -129,6 +118,7 @@ async fn l06_a_refused_change_is_in_the_record() {
     assert_eq!(done, ["append_messages", "create_thread"]);
 }
 
+#[apply(trial)]
 async fn l06_each_call_for_a_change_is_in_the_record_when_its_key_may_not_make_it() {
     let (actor, client) = own_key(&[KeyScope::Read]).await;
     let mut denied = 0;
@@ -155,6 +145,7 @@ async fn l06_each_call_for_a_change_is_in_the_record_when_its_key_may_not_make_i
     }
 }
 
+#[apply(trial)]
 async fn l06_refused_reads_are_not_in_the_record() {
     let admin = plain().await;
     let (actor, client) = own_key(&[KeyScope::Read]).await;
@@ -178,6 +169,7 @@ async fn l06_refused_reads_are_not_in_the_record() {
     );
 }
 
+#[apply(trial_with_own_server)]
 async fn l06_nobodys_calls_are_in_no_record() {
     let (cluster, url) = migrated().await;
     let rows = cluster.superuser().await;
@@ -198,6 +190,7 @@ async fn l06_nobodys_calls_are_in_no_record() {
     assert_eq!(all, ["globex invalid_field"]);
 }
 
+#[apply(trial)]
 async fn l06_a_thousand_equal_refusals_are_a_few_entries() {
     let (actor, client) = own_key(&[KeyScope::Write]).await;
     let nowhere = Uuid::new_v4().to_string();
@@ -221,6 +214,7 @@ async fn l06_a_thousand_equal_refusals_are_a_few_entries() {
     assert!(found.len() <= most, "{} in {seconds} s", found.len());
 }
 
+#[apply(trial)]
 async fn l06_a_refusal_is_in_the_record_of_its_tenant_alone() {
     let (acme, globex) = (plain().await, PLAIN.client(Key::Globex).await);
     let (actor, client) = own_key(&[KeyScope::Write]).await;
@@ -234,6 +228,7 @@ async fn l06_a_refusal_is_in_the_record_of_its_tenant_alone() {
     assert!(of(&globex, &actor).await.is_empty());
 }
 
+#[apply(trial_with_own_server)]
 async fn l06_a_refusal_never_has_content() {
     let (cluster, url) = migrated().await;
     let rows = cluster.superuser().await;
@@ -268,6 +263,7 @@ async fn l06_a_refusal_never_has_content() {
     assert!(!all.contains(said), "{all}");
 }
 
+#[apply(trial_with_own_server)]
 async fn l06_refusals_are_noted_when_the_server_stops() {
     let (cluster, url) = migrated().await;
     let rows = cluster.superuser().await;
@@ -284,6 +280,7 @@ async fn l06_refusals_are_noted_when_the_server_stops() {
     assert_eq!(noted, Some(3));
 }
 
+#[apply(trial_with_own_server)]
 async fn l06_refusals_wait_for_a_database_that_is_away() {
     let (mut cluster, url) = migrated().await;
     let dir = DataDir::new();

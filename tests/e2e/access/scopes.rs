@@ -1,16 +1,11 @@
 //! What keys may do.
 
 use memory_contract::proto::{CreateApiKeyRequest, KeyScope};
-use recollect_tests::{Dynamic, PLAIN, Refused as _, app, trials};
+use recollect_tests::{Dynamic, PLAIN, Refused as _, app, apply, trial};
 use tonic::Code;
 
 use super::{caller, create_key};
 use crate::plain;
-
-trials![
-    l06_a_key_makes_the_calls_of_its_scopes_and_no_others,
-    l06_a_key_has_the_scopes_that_were_asked_for,
-];
 
 /// The methods of each scope.
 const METHODS: [(KeyScope, &str, &[&str]); 4] = [
@@ -112,6 +107,7 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
     ),
 ];
 
+#[apply(trial)]
 async fn l06_a_key_makes_the_calls_of_its_scopes_and_no_others() {
     let admin = plain().await;
     for (scope, ..) in METHODS {
@@ -139,6 +135,7 @@ async fn l06_a_key_makes_the_calls_of_its_scopes_and_no_others() {
     }
 }
 
+#[apply(trial)]
 async fn l06_a_key_has_the_scopes_that_were_asked_for() {
     let admin = plain().await;
     let scopes = |response: memory_contract::proto::CreateApiKeyResponse| {

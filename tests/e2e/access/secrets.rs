@@ -4,19 +4,11 @@ use memory_contract::proto::{
     DeleteSecretRequest, GetSecretRequest, ListSecretsRequest, ListTransactionsRequest, Secret,
     SetSecretRequest,
 };
-use recollect_tests::{Client, Failure, Key, PLAIN, Refused as _, app, trials};
+use recollect_tests::{Client, Failure, Key, PLAIN, Refused as _, app, apply, trial};
 use tonic::Code;
 
 use super::transactions;
 use crate::plain;
-
-trials![
-    l06_a_secret_comes_back_as_it_was_set,
-    l06_secrets_of_another_tenant_are_out_of_reach,
-    l06_setting_and_deleting_secrets_is_listed_without_values,
-    secrets_are_listed_by_name,
-    a_secret_has_a_size_and_a_name_of_plain_characters,
-];
 
 pub async fn set(client: &Client, name: &str, value: &str) -> Secret {
     let request = SetSecretRequest {
@@ -70,6 +62,7 @@ fn not_found<T: std::fmt::Debug>(answer: Result<T, Failure>) {
     answer.unwrap_err().is(Code::NotFound, "SECRET_NOT_FOUND");
 }
 
+#[apply(trial)]
 async fn l06_a_secret_comes_back_as_it_was_set() {
     let (client, name) = (plain().await, app());
     not_found(get(&client, &name).await);
@@ -86,6 +79,7 @@ async fn l06_a_secret_comes_back_as_it_was_set() {
     assert!(!PLAIN.log().contains("hunter6"), "a secret is logged");
 }
 
+#[apply(trial)]
 async fn l06_secrets_of_another_tenant_are_out_of_reach() {
     let (acme, globex) = (plain().await, PLAIN.client(Key::Globex).await);
     let name = app();
@@ -98,6 +92,7 @@ async fn l06_secrets_of_another_tenant_are_out_of_reach() {
     assert_eq!(get(&globex, &name).await.unwrap(), "theirs");
 }
 
+#[apply(trial)]
 async fn l06_setting_and_deleting_secrets_is_listed_without_values() {
     let (client, name) = (plain().await, app());
     set(&client, &name, "flibbertigibbet").await;
@@ -117,6 +112,7 @@ async fn l06_setting_and_deleting_secrets_is_listed_without_values() {
     assert_eq!(noted, ["delete_secret", "set_secret"]);
 }
 
+#[apply(trial)]
 async fn secrets_are_listed_by_name() {
     let (client, app) = (plain().await, app());
     let name = |end: &str| format!("{app}.{end}");
@@ -136,6 +132,7 @@ async fn secrets_are_listed_by_name() {
     }
 }
 
+#[apply(trial)]
 async fn a_secret_has_a_size_and_a_name_of_plain_characters() {
     let (client, app) = (plain().await, app());
     let attempt = async |name: &str, value: &str| {

@@ -1,15 +1,9 @@
 //! What of keys and secrets is in the database.
 
-use recollect_tests::{DataDir, Key, Server, trials};
+use recollect_tests::{DataDir, Key, Server, apply, trial_with_own_server};
 use tonic::Code;
 
 use super::{create_key, migrated, secrets, serve};
-
-trials![
-    l06_keys_are_stored_hashed_and_secrets_encrypted,
-    l06_a_new_key_for_secrets_leaves_the_old_ones_readable,
-    l06_a_transaction_never_has_content,
-];
 
 const OLD: &str = "secrets.key = \"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\"";
 const NEW: &str = "secrets.key = \"ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA=\"";
@@ -26,6 +20,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+#[apply(trial_with_own_server)]
 async fn l06_keys_are_stored_hashed_and_secrets_encrypted() {
     let (cluster, url) = migrated().await;
     let admin = cluster.superuser().await;
@@ -77,6 +72,7 @@ async fn l06_keys_are_stored_hashed_and_secrets_encrypted() {
     assert!(!log.contains(VALUE) && !log.contains(&made.secret), "{log}");
 }
 
+#[apply(trial_with_own_server)]
 async fn l06_a_new_key_for_secrets_leaves_the_old_ones_readable() {
     let (_cluster, url) = migrated().await;
     let dir = DataDir::new();
@@ -128,6 +124,7 @@ async fn l06_a_new_key_for_secrets_leaves_the_old_ones_readable() {
     assert!(failure.message.contains("secrets.key"), "{failure:?}");
 }
 
+#[apply(trial_with_own_server)]
 async fn l06_a_transaction_never_has_content() {
     let (cluster, url) = migrated().await;
     let admin = cluster.superuser().await;

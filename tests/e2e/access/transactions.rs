@@ -7,8 +7,8 @@ use memory_contract::proto::{
 };
 use prost_types::FieldMask;
 use recollect_tests::{
-    Client, DataDir, Key, Options, PLAIN, Refused as _, SOON, Server, app, eventually_some, say,
-    session, trials, turn,
+    Client, DataDir, Key, Options, PLAIN, Refused as _, SOON, Server, app, apply, eventually_some,
+    say, session, trial, trial_with_own_server, turn,
 };
 use tokio_stream::StreamExt as _;
 use tonic::Code;
@@ -16,17 +16,6 @@ use uuid::Uuid;
 
 use super::{done_to, transactions};
 use crate::plain;
-
-trials![
-    l06_each_change_is_listed_with_who_did_it,
-    l06_what_was_not_done_is_not_listed_as_done_to_the_thread,
-    l06_an_import_is_listed_with_who_did_it,
-    l06_an_expired_thread_was_erased_by_the_server_itself,
-    l06_without_keys_it_was_anonymous,
-    l06_transactions_survive_a_kill_with_what_they_tell_of,
-    transactions_are_filtered_and_paged,
-    transactions_of_another_tenant_are_not_listed,
-];
 
 fn done(actor: &str, action: &str, subject: &str, count: i64) -> (String, String, String, i64) {
     (
@@ -37,6 +26,7 @@ fn done(actor: &str, action: &str, subject: &str, count: i64) -> (String, String
     )
 }
 
+#[apply(trial)]
 async fn l06_each_change_is_listed_with_who_did_it() {
     let (one, other) = (plain().await, PLAIN.client(Key::AcmeToo).await);
     let thread_id = one.thread(&app()).await;
@@ -84,6 +74,7 @@ async fn l06_each_change_is_listed_with_who_did_it() {
     );
 }
 
+#[apply(trial)]
 async fn l06_what_was_not_done_is_not_listed_as_done_to_the_thread() {
     let client = plain().await;
     let app = app();
@@ -143,6 +134,7 @@ async fn l06_what_was_not_done_is_not_listed_as_done_to_the_thread() {
     assert_eq!(done_to(&client, &thread_id).await, before);
 }
 
+#[apply(trial)]
 async fn l06_an_import_is_listed_with_who_did_it() {
     let client = PLAIN.client(Key::AcmeToo).await;
     let app = app();
@@ -173,6 +165,7 @@ async fn l06_an_import_is_listed_with_who_did_it() {
     }
 }
 
+#[apply(trial)]
 async fn l06_an_expired_thread_was_erased_by_the_server_itself() {
     let client = plain().await;
     let request = ResolveThreadRequest {
@@ -206,6 +199,7 @@ async fn l06_an_expired_thread_was_erased_by_the_server_itself() {
     );
 }
 
+#[apply(trial_with_own_server)]
 async fn l06_without_keys_it_was_anonymous() {
     let dir = DataDir::new();
     let options = Options {
@@ -225,6 +219,7 @@ async fn l06_without_keys_it_was_anonymous() {
     );
 }
 
+#[apply(trial_with_own_server)]
 async fn l06_transactions_survive_a_kill_with_what_they_tell_of() {
     let dir = DataDir::new();
     let options = Options::with(&["embedding.kind = \"none\""]);
@@ -264,6 +259,7 @@ async fn l06_transactions_survive_a_kill_with_what_they_tell_of() {
     assert_eq!(appended, i64::try_from(stored).unwrap());
 }
 
+#[apply(trial)]
 async fn transactions_are_filtered_and_paged() {
     let (one, other) = (plain().await, PLAIN.client(Key::AcmeToo).await);
     let thread_id = one.thread(&app()).await;
@@ -337,6 +333,7 @@ async fn transactions_are_filtered_and_paged() {
     answer.refused().names_field("thread_id");
 }
 
+#[apply(trial)]
 async fn transactions_of_another_tenant_are_not_listed() {
     let (acme, globex) = (plain().await, PLAIN.client(Key::Globex).await);
     let thread_id = acme.thread(&app()).await;

@@ -2,17 +2,12 @@
 
 use memory_contract::proto::LedgerState;
 use recollect_tests::{
-    Client, Cluster, DataDir, Key, Options, SOON, Server, eventually, http_get, recollect, trials,
+    Client, Cluster, DataDir, Key, Options, SOON, Server, apply, eventually, http_get, recollect,
+    trial_with_own_server,
 };
 
 use super::{database, looked_at, small, states, summarized, talk, texts_of, thread};
 use crate::ledger::verify;
-
-trials![
-    b05_a_server_killed_while_it_distills_goes_on_after_a_restart,
-    b05_two_processes_distill_each_message_once,
-    a_server_that_stops_gives_its_threads_back,
-];
 
 const PLAIN: &str = "embedding.kind = \"none\"";
 const THREADS: usize = 12;
@@ -46,6 +41,7 @@ async fn all_done(client: &Client, threads: &[String]) {
     }
 }
 
+#[apply(trial_with_own_server)]
 async fn b05_a_server_killed_while_it_distills_goes_on_after_a_restart() {
     let dir = DataDir::new();
     let options = Options::with(&[PLAIN, "worker.distill.lanes = 1"]);
@@ -85,6 +81,7 @@ fn serve(dir: &DataDir, url: &str) -> Server {
     Server::start(dir, &options)
 }
 
+#[apply(trial_with_own_server)]
 async fn b05_two_processes_distill_each_message_once() {
     let cluster = Cluster::start().await;
     let url = cluster.url();
@@ -114,6 +111,7 @@ async fn summaries(server: &Server) -> f64 {
     line.map_or(0.0, |number| number.parse().unwrap())
 }
 
+#[apply(trial_with_own_server)]
 async fn a_server_that_stops_gives_its_threads_back() {
     let cluster = Cluster::start().await;
     let url = cluster.url();

@@ -7,7 +7,6 @@ mod watched;
 
 use std::collections::BTreeSet;
 
-use libtest_mimic::Trial;
 use memory_contract::proto::{
     LedgerKind, LedgerState, MemoryPolicy, MessageInput, SetAppPolicyRequest,
 };
@@ -15,19 +14,6 @@ use recollect_tests::{BULK, Client, PLAIN, SOON, app, eventually, turn};
 use tokio_postgres::NoTls;
 
 use crate::ledger::list;
-
-pub fn trials() -> Vec<Trial> {
-    [
-        // Those that start servers of their own take longest.
-        crashes::trials(),
-        summaries::trials(),
-        observations::trials(),
-        watched::trials(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
 
 /// A thread of an app with a policy.
 async fn thread(client: &Client, policy: MemoryPolicy) -> String {

@@ -2,24 +2,14 @@
 
 use memory_contract::proto::{GetObservationsResponse, LedgerKind, MemoryMode, MemoryPolicy, Role};
 use recollect_tests::{
-    Client, SOON, eventually, eventually_some, reply, say, text_of, tool_call, tool_result, trials,
+    Client, SOON, apply, eventually, eventually_some, reply, say, text_of, tool_call, tool_result,
+    trial,
 };
 use serde_json::json;
 
 use super::{looked_at, plain_database, talk, texts_of, thread};
 use crate::ledger::{counts, delete, observations, verify};
 use crate::plain;
-
-trials![
-    n04_old_messages_are_swapped_for_observations,
-    n05_observations_are_condensed,
-    n07_a_log_of_tools_is_at_least_five_times_smaller,
-    n08_observations_are_ready_before_they_are_needed,
-    b06_a_regenerated_branch_does_not_inherit_observations,
-    what_an_erasure_frees_is_observed_anew,
-    a_tool_call_is_observed_with_its_result,
-    only_observational_threads_are_observed,
-];
 
 /// Messages may have 1,000 tokens, stretches have 200; observations 1,000.
 fn observed() -> MemoryPolicy {
@@ -65,6 +55,7 @@ fn tool_log() -> Vec<memory_contract::proto::MessageInput> {
     log
 }
 
+#[apply(trial)]
 async fn n07_a_log_of_tools_is_at_least_five_times_smaller() {
     let client = plain().await;
     let thread_id = thread(
@@ -113,6 +104,7 @@ async fn n07_a_log_of_tools_is_at_least_five_times_smaller() {
     assert!(verify(&client, &thread_id).await.ok);
 }
 
+#[apply(trial)]
 async fn n08_observations_are_ready_before_they_are_needed() {
     let client = plain().await;
     let thread_id = thread(&client, observed()).await;
@@ -131,6 +123,7 @@ async fn n08_observations_are_ready_before_they_are_needed() {
     assert_eq!(counts(&verified, LedgerKind::Observation, 1)[2], 0);
 }
 
+#[apply(trial)]
 async fn n04_old_messages_are_swapped_for_observations() {
     let client = plain().await;
     let thread_id = thread(&client, observed()).await;
@@ -177,6 +170,7 @@ async fn n04_old_messages_are_swapped_for_observations() {
     );
 }
 
+#[apply(trial)]
 async fn n05_observations_are_condensed() {
     let client = plain().await;
     let thread_id = thread(&client, observed()).await;
@@ -212,6 +206,7 @@ async fn n05_observations_are_condensed() {
     assert!(verified.ok, "{verified:?}");
 }
 
+#[apply(trial)]
 async fn b06_a_regenerated_branch_does_not_inherit_observations() {
     let client = plain().await;
     let thread_id = thread(&client, observed()).await;
@@ -238,6 +233,7 @@ async fn b06_a_regenerated_branch_does_not_inherit_observations() {
     assert!(verified.ok, "{verified:?}");
 }
 
+#[apply(trial)]
 async fn what_an_erasure_frees_is_observed_anew() {
     let client = plain().await;
     let database = plain_database().await;
@@ -277,6 +273,7 @@ async fn what_an_erasure_frees_is_observed_anew() {
     assert!(verified.ok, "{verified:?}");
 }
 
+#[apply(trial)]
 async fn a_tool_call_is_observed_with_its_result() {
     let client = plain().await;
     let database = plain_database().await;
@@ -310,6 +307,7 @@ async fn a_tool_call_is_observed_with_its_result() {
     assert!(verify(&client, &thread_id).await.ok);
 }
 
+#[apply(trial)]
 async fn only_observational_threads_are_observed() {
     let client = plain().await;
     let policy = MemoryPolicy {

@@ -5,7 +5,7 @@ use memory_contract::proto::{
     SetAppPolicyRequest, SetHeadRequest,
 };
 use recollect_tests::{
-    Client, SOON, eventually, reply, say, texts, tool_call, tool_result, trials, turn,
+    Client, SOON, apply, eventually, reply, say, texts, tool_call, tool_result, trial, turn,
 };
 use serde_json::json;
 
@@ -14,18 +14,6 @@ use super::{
 };
 use crate::ledger::{counts, delete, verify};
 use crate::{bulk, plain};
-
-trials![
-    r03_older_turns_are_summarized_and_stay_in_the_archive,
-    r03_a_turn_is_summarized_as_a_whole,
-    r03_a_turn_too_large_to_be_read_at_once_is_summarized_in_parts,
-    r03_two_turns_too_large_to_be_read_at_once_do_not_hide_each_other,
-    r03_without_summarize_all_messages_stand_in_full,
-    b05_every_message_is_in_one_state_at_every_moment_of_summarizing,
-    b06_a_regenerated_branch_does_not_inherit_a_summary,
-    what_is_erased_while_it_is_summarized_stays_erased,
-    a_thread_that_is_deleted_while_it_is_summarized_leaves_nothing,
-];
 
 const SUMMARY: LedgerKind = LedgerKind::Summary;
 /// The share of a small window at which older turns are summarized.
@@ -59,6 +47,7 @@ async fn first_raw(client: &Client, thread_id: &str) -> String {
     raw.unwrap().first_message_id
 }
 
+#[apply(trial)]
 async fn r03_older_turns_are_summarized_and_stay_in_the_archive() {
     let client = plain().await;
     let thread_id = thread(&client, small()).await;
@@ -113,6 +102,7 @@ async fn r03_older_turns_are_summarized_and_stay_in_the_archive() {
     assert!(verify(&client, &thread_id).await.ok);
 }
 
+#[apply(trial)]
 async fn r03_a_turn_is_summarized_as_a_whole() {
     let client = plain().await;
     let thread_id = thread(&client, small()).await;
@@ -164,6 +154,7 @@ async fn count_aloud(client: &Client, thread_id: &str) {
     }
 }
 
+#[apply(trial)]
 async fn r03_a_turn_too_large_to_be_read_at_once_is_summarized_in_parts() {
     let client = bulk().await;
     let thread_id = thread(&client, small()).await;
@@ -185,6 +176,7 @@ async fn r03_a_turn_too_large_to_be_read_at_once_is_summarized_in_parts() {
     assert!(verify(&client, &thread_id).await.ok);
 }
 
+#[apply(trial)]
 async fn r03_two_turns_too_large_to_be_read_at_once_do_not_hide_each_other() {
     let client = bulk().await;
     let whole = MemoryPolicy {
@@ -211,6 +203,7 @@ async fn r03_two_turns_too_large_to_be_read_at_once_do_not_hide_each_other() {
     assert!(verify(&client, &thread_id).await.ok);
 }
 
+#[apply(trial)]
 async fn r03_without_summarize_all_messages_stand_in_full() {
     let client = plain().await;
     let policy = MemoryPolicy {
@@ -228,6 +221,7 @@ async fn r03_without_summarize_all_messages_stand_in_full() {
     assert!(texts_of(&database, &thread_id).await.is_empty());
 }
 
+#[apply(trial)]
 async fn b05_every_message_is_in_one_state_at_every_moment_of_summarizing() {
     let client = plain().await;
     let policy = MemoryPolicy {
@@ -266,6 +260,7 @@ async fn b05_every_message_is_in_one_state_at_every_moment_of_summarizing() {
     assert!(verify(&client, &thread_id).await.ok);
 }
 
+#[apply(trial)]
 async fn b06_a_regenerated_branch_does_not_inherit_a_summary() {
     let client = plain().await;
     let thread_id = thread(&client, small()).await;
@@ -314,6 +309,7 @@ async fn b06_a_regenerated_branch_does_not_inherit_a_summary() {
     assert_eq!(texts_of(&database, &thread_id).await, made);
 }
 
+#[apply(trial)]
 async fn what_is_erased_while_it_is_summarized_stays_erased() {
     let client = plain().await;
     let database = plain_database().await;
@@ -344,6 +340,7 @@ async fn what_is_erased_while_it_is_summarized_stays_erased() {
     }
 }
 
+#[apply(trial)]
 async fn a_thread_that_is_deleted_while_it_is_summarized_leaves_nothing() {
     let client = plain().await;
     let database = plain_database().await;

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use memory_contract::proto::{
     ExtractionStrategy, MemoryMode, MemoryPolicy, PutWorkingMemoryRequest, Role, WorkingMessage,
 };
-use recollect_tests::{Key, plan, put, say, trials, turn};
+use recollect_tests::{Key, apply, plan, put, say, trial, turn};
 
 use super::{small, talk, thread};
 use crate::plain;
 
-trials![a_watch_tells_what_workers_make_of_a_thread];
-
+#[apply(trial)]
 async fn a_watch_tells_what_workers_make_of_a_thread() {
     let client = plain().await;
     let policy = MemoryPolicy {

@@ -4,17 +4,12 @@
 use memory_contract::proto::{
     BuildContextRequest, ContextBlockKind as Kind, DeleteMessageRequest, MemoryMode, OmissionReason,
 };
-use recollect_tests::{block, block_texts, records, trials};
+use recollect_tests::{apply, block, block_texts, records, trial_with_own_server};
 
 use super::{asked, build, in_full, numbers, told};
 use crate::derived::{World, four_turns};
 
-trials![
-    n06_what_was_distilled_and_does_not_fit_is_told,
-    words_in_what_was_distilled_stay_a_quotation,
-    what_an_erasure_frees_stands_in_full_again,
-];
-
+#[apply(trial_with_own_server)]
 async fn n06_what_was_distilled_and_does_not_fit_is_told() {
     let world = World::new().await;
     let client = &world.client;
@@ -82,6 +77,7 @@ async fn n06_what_was_distilled_and_does_not_fit_is_told() {
     }
 }
 
+#[apply(trial_with_own_server)]
 async fn words_in_what_was_distilled_stay_a_quotation() {
     let world = World::new().await;
     let client = &world.client;
@@ -108,6 +104,7 @@ async fn words_in_what_was_distilled_stay_a_quotation() {
     }
 }
 
+#[apply(trial_with_own_server)]
 async fn what_an_erasure_frees_stands_in_full_again() {
     let world = World::new().await;
     let client = &world.client;

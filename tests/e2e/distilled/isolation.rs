@@ -7,7 +7,8 @@ use memory_contract::proto::{
 use prost::Message as _;
 use prost_types::FieldMask;
 use recollect_tests::{
-    Client, Key, Refused as _, app, attempt, briefing_request, mode, plan, put, sections, trials,
+    Client, Key, Refused as _, app, apply, attempt, briefing_request, mode, plan, put, sections,
+    trial_with_own_server,
 };
 use serde_json::Value;
 use tokio_postgres::{Client as Database, NoTls};
@@ -16,12 +17,6 @@ use tonic::Code;
 use super::{asked, build, in_full, told};
 use crate::PLAIN;
 use crate::derived::{World, four_turns, observe};
-
-trials![
-    n12_what_is_distilled_planned_and_logged_in_a_thread_is_in_no_other,
-    n13_a_briefing_tells_what_was_distilled_before_the_newest_turns,
-    n02_the_database_of_the_url_holds_all_of_it_and_none_is_chosen_without,
-];
 
 /// A thread in which everything holds one word.
 async fn all_about(world: &World, word: &str) -> (String, Vec<String>) {
@@ -69,6 +64,7 @@ async fn everything(client: &Client, thread_id: &str) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
+#[apply(trial_with_own_server)]
 async fn n12_what_is_distilled_planned_and_logged_in_a_thread_is_in_no_other() {
     let world = World::new().await;
     let client = &world.client;
@@ -105,6 +101,7 @@ async fn n12_what_is_distilled_planned_and_logged_in_a_thread_is_in_no_other() {
     refused.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
 }
 
+#[apply(trial_with_own_server)]
 async fn n13_a_briefing_tells_what_was_distilled_before_the_newest_turns() {
     let world = World::new().await;
     let client = &world.client;
@@ -151,6 +148,7 @@ async fn n13_a_briefing_tells_what_was_distilled_before_the_newest_turns() {
     assert_eq!(quotes[1]["text"], "What is 3 and 3?");
 }
 
+#[apply(trial_with_own_server)]
 async fn n02_the_database_of_the_url_holds_all_of_it_and_none_is_chosen_without() {
     let world = World::new().await;
     let (thread_id, _) = all_about(&world, "herons").await;

@@ -6,9 +6,9 @@ use memory_contract::proto::{
 };
 use prost::Message as _;
 use recollect_tests::{
-    Refused as _, USER_DEFAULT, app, block, block_texts, context_request, ids, kinds, known_texts,
-    memory, mode, object_json, patient, records, reply, session, tool_call, tool_result, trials,
-    turn,
+    Refused as _, USER_DEFAULT, app, apply, block, block_texts, context_request, ids, kinds,
+    known_texts, memory, mode, object_json, patient, records, reply, session, tool_call,
+    tool_result, trial, trial_with_own_server, turn,
 };
 use serde_json::json;
 use tonic::Code;
@@ -17,14 +17,7 @@ use super::{asked, build, in_full, numbers, told};
 use crate::derived::{World, four_turns};
 use crate::plain;
 
-trials![
-    r03_a_context_has_the_summary_and_the_messages_after_it,
-    n06_observations_come_first_and_only_grow_at_their_end,
-    n06_memories_that_change_with_the_question_stand_before_the_input,
-    n01_a_long_loop_and_a_conversation_are_served_each_in_its_thread,
-    where_nothing_is_distilled_all_messages_stand_in_full,
-];
-
+#[apply(trial_with_own_server)]
 async fn r03_a_context_has_the_summary_and_the_messages_after_it() {
     let world = World::new().await;
     let client = &world.client;
@@ -137,6 +130,7 @@ fn before_the_input(context: &BuildContextResponse) -> Vec<String> {
     messages.collect()
 }
 
+#[apply(trial_with_own_server)]
 async fn n06_observations_come_first_and_only_grow_at_their_end() {
     let world = World::new().await;
     let client = &world.client;
@@ -228,6 +222,7 @@ async fn n06_observations_come_first_and_only_grow_at_their_end() {
     );
 }
 
+#[apply(trial)]
 async fn n06_memories_that_change_with_the_question_stand_before_the_input() {
     let client = plain().await;
     let app = app();
@@ -271,6 +266,7 @@ async fn n06_memories_that_change_with_the_question_stand_before_the_input() {
     }
 }
 
+#[apply(trial_with_own_server)]
 async fn n01_a_long_loop_and_a_conversation_are_served_each_in_its_thread() {
     let world = World::new().await;
     let client = &world.client;
@@ -326,6 +322,7 @@ async fn n01_a_long_loop_and_a_conversation_are_served_each_in_its_thread() {
     assert_eq!((told(&context).len(), in_full(&context)), (0, talked));
 }
 
+#[apply(trial)]
 async fn where_nothing_is_distilled_all_messages_stand_in_full() {
     let client = plain().await;
     let app = app();

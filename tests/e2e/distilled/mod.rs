@@ -11,18 +11,6 @@ use memory_contract::proto::{
 };
 use recollect_tests::{Client, block, check_context, context_request, mode, records};
 
-pub fn trials() -> Vec<libtest_mimic::Trial> {
-    [
-        layout::trials(),
-        isolation::trials(),
-        budgets::trials(),
-        worker::trials(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
-
 /// A context with an input, written for both chat formats.
 fn asked(thread_id: &str, wanted: MemoryMode) -> BuildContextRequest {
     BuildContextRequest {

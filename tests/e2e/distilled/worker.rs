@@ -5,19 +5,14 @@ use memory_contract::proto::{
     MessageInput, Role, SetAppPolicyRequest,
 };
 use recollect_tests::{
-    Client, SOON, app, block_texts, context_request, eventually, eventually_some, object_json,
-    reply, say, tool_call, tool_result, trials, turn,
+    Client, SOON, app, apply, block_texts, context_request, eventually, eventually_some,
+    object_json, reply, say, tool_call, tool_result, trial, turn,
 };
 use serde_json::{Value, json};
 
 use super::{build, in_full, told};
 use crate::ledger::verify;
 use crate::plain;
-
-trials![
-    r03_a_long_conversation_goes_on_fitting_a_small_window,
-    n06_the_loop_of_an_agent_keeps_its_prefix_but_where_observations_are_swapped_in,
-];
 
 /// A thread of an app with a policy.
 async fn thread(client: &Client, policy: MemoryPolicy) -> String {
@@ -62,6 +57,7 @@ async fn suffix(client: &Client, thread_id: &str, context: &BuildContextResponse
     ids.len() - kept.len()
 }
 
+#[apply(trial)]
 async fn r03_a_long_conversation_goes_on_fitting_a_small_window() {
     let client = plain().await;
     let policy = MemoryPolicy {
@@ -107,6 +103,7 @@ async fn r03_a_long_conversation_goes_on_fitting_a_small_window() {
     assert_eq!(block_texts(&other, Kind::Recent).len(), 2);
 }
 
+#[apply(trial)]
 async fn n06_the_loop_of_an_agent_keeps_its_prefix_but_where_observations_are_swapped_in() {
     let client = plain().await;
     let policy = MemoryPolicy {

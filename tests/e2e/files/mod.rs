@@ -3,20 +3,12 @@
 mod references;
 mod registry;
 
-use libtest_mimic::Trial;
 use memory_contract::proto::{
     DeleteFileRequest, File, FileType, GetFileRequest, RegisterFileRequest, RegisterFileResponse,
     delete_file_request, file, get_file_request,
 };
 use recollect_tests::{Client, PLAIN};
 use uuid::Uuid;
-
-pub fn trials() -> Vec<Trial> {
-    [references::trials(), registry::trials()]
-        .into_iter()
-        .flatten()
-        .collect()
-}
 
 /// A way to name a file that nobody else uses.
 fn upload() -> file::Location {

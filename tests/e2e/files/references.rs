@@ -8,8 +8,8 @@ use memory_contract::proto::{
 };
 use prost::Message as _;
 use recollect_tests::{
-    Client, Key, PLAIN, Refused as _, app, history_request, ids, recall_request, say,
-    search_request, trials, with_parts,
+    Client, Key, PLAIN, Refused as _, app, apply, history_request, ids, recall_request, say,
+    search_request, trial, with_parts,
 };
 use serde_json::{Value, json};
 use tokio_stream::StreamExt as _;
@@ -17,17 +17,6 @@ use tonic::Code;
 
 use super::{database, delete, get_request, picture, register, tool, upload, url};
 use crate::plain;
-
-trials![
-    d07_attachments_of_each_kind_come_back_as_parts,
-    d10_a_file_is_a_reference_and_nothing_more,
-    d11_a_registered_file_is_answered_with_all_that_is_known_of_it,
-    d11_a_dangling_reference_is_flagged_and_stays,
-    d11_a_reference_dangles_again_after_its_file_was_deleted,
-    d11_a_file_of_another_tenant_is_not_there,
-    d11_an_answer_has_room_for_what_is_known_of_its_files,
-    an_export_has_references_as_they_were_stored,
-];
 
 /// A reference as a caller stores it.
 fn reference(location: &file::Location, kind: FileType) -> FileRef {
@@ -111,6 +100,7 @@ async fn every_reading(client: &Client, said: &Said) -> Vec<(&'static str, Messa
     ]
 }
 
+#[apply(trial)]
 async fn d07_attachments_of_each_kind_come_back_as_parts() {
     let client = plain().await;
     let kinds = [
@@ -141,6 +131,7 @@ async fn d07_attachments_of_each_kind_come_back_as_parts() {
     }
 }
 
+#[apply(trial)]
 async fn d10_a_file_is_a_reference_and_nothing_more() {
     let client = plain().await;
     let place = upload();
@@ -180,6 +171,7 @@ async fn d10_a_file_is_a_reference_and_nothing_more() {
     }
 }
 
+#[apply(trial)]
 async fn d11_a_registered_file_is_answered_with_all_that_is_known_of_it() {
     let client = plain().await;
     for (place, method) in [
@@ -207,6 +199,7 @@ async fn d11_a_registered_file_is_answered_with_all_that_is_known_of_it() {
     }
 }
 
+#[apply(trial)]
 async fn d11_a_dangling_reference_is_flagged_and_stays() {
     let client = plain().await;
     let (known, nowhere, made, net) = (upload(), upload(), tool(), url());
@@ -240,6 +233,7 @@ async fn d11_a_dangling_reference_is_flagged_and_stays() {
     }
 }
 
+#[apply(trial)]
 async fn d11_a_reference_dangles_again_after_its_file_was_deleted() {
     let client = plain().await;
     for (place, dangles) in [(upload(), true), (tool(), true), (url(), false)] {
@@ -262,6 +256,7 @@ async fn d11_a_reference_dangles_again_after_its_file_was_deleted() {
     }
 }
 
+#[apply(trial)]
 async fn d11_a_file_of_another_tenant_is_not_there() {
     let (acme, globex) = (plain().await, PLAIN.client(Key::Globex).await);
     for place in [upload(), url()] {
@@ -297,6 +292,7 @@ async fn d11_a_file_of_another_tenant_is_not_there() {
     }
 }
 
+#[apply(trial)]
 async fn d11_an_answer_has_room_for_what_is_known_of_its_files() {
     const MESSAGES: usize = 12;
     const REFERENCES: usize = 64;
@@ -387,6 +383,7 @@ async fn d11_an_answer_has_room_for_what_is_known_of_its_files() {
     assert!(found.len() > 3 && whole(&found), "{}", found.len());
 }
 
+#[apply(trial)]
 async fn an_export_has_references_as_they_were_stored() {
     let client = plain().await;
     let (known, nowhere) = (upload(), tool());

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use memory_contract::proto::{File, FileType, ListFilesRequest, TransferMethod, file};
-use recollect_tests::{Dynamic, Refused as _, trials};
+use recollect_tests::{Dynamic, Refused as _, apply, trial};
 use serde_json::{Value, json};
 use tonic::Code;
 use uuid::Uuid;
@@ -11,14 +11,7 @@ use uuid::Uuid;
 use super::{database, delete, get_request, picture, register, tool, upload, url};
 use crate::plain;
 
-trials![
-    d21_what_is_known_of_a_file_is_in_the_database,
-    a_file_that_is_registered_anew_is_replaced,
-    an_id_that_is_left_empty_becomes_a_uuid,
-    a_list_of_files_has_each_once,
-    fields_of_files_have_limits,
-];
-
+#[apply(trial)]
 async fn d21_what_is_known_of_a_file_is_in_the_database() {
     let client = plain().await;
     let place = upload();
@@ -69,6 +62,7 @@ async fn d21_what_is_known_of_a_file_is_in_the_database() {
     assert_eq!(actions, ["register_file", "delete_file"]);
 }
 
+#[apply(trial)]
 async fn a_file_that_is_registered_anew_is_replaced() {
     let client = plain().await;
     let place = upload();
@@ -107,6 +101,7 @@ async fn a_file_that_is_registered_anew_is_replaced() {
     assert!(later(got.update_time) > later(first.update_time));
 }
 
+#[apply(trial)]
 async fn an_id_that_is_left_empty_becomes_a_uuid() {
     let client = plain().await;
     let mut seen = HashSet::new();
@@ -135,6 +130,7 @@ async fn an_id_that_is_left_empty_becomes_a_uuid() {
     }
 }
 
+#[apply(trial)]
 async fn a_list_of_files_has_each_once() {
     let client = plain().await;
     let places: Vec<file::Location> = (0..7).flat_map(|_| [upload(), tool(), url()]).collect();
@@ -200,6 +196,7 @@ async fn a_list_of_files_has_each_once() {
     refused.names_field("page_token");
 }
 
+#[apply(trial)]
 async fn fields_of_files_have_limits() {
     let client = plain().await;
     let good = json!({"upload_file_id": "limits", "type": "FILE_TYPE_IMAGE", "storage_key": "k"});

@@ -6,22 +6,12 @@ use memory_contract::proto::{
     ExtractionStrategy, MemoryMode, MemoryPolicy, PutWorkingMemoryRequest, Role, WorkingMessage,
 };
 use recollect_tests::{
-    Answering, Client, DataDir, Finished, Key, LanguageModel, Options, SOON, Server, app,
-    eventually, eventually_some, recollect, say, trials, turn,
+    Answering, Client, DataDir, Finished, Key, LanguageModel, Options, SOON, Server, app, apply,
+    eventually, eventually_some, recollect, say, trial_with_own_server, turn,
 };
 
 use super::{extract, known, mending, server, small, status, thread};
 use crate::ledger::observations;
-
-trials![
-    r04_the_generation_model_is_the_one_that_is_configured,
-    r05_a_summary_prompt_without_a_placeholder_is_refused_at_the_start,
-    r16_each_provider_is_asked_in_its_own_protocol,
-    r16_a_model_that_cannot_be_opened_is_refused_with_its_key,
-    n09_the_observers_model_is_configured_by_itself,
-    n04_a_working_memory_that_is_put_meanwhile_does_not_spoil_an_observation,
-    n09_one_model_observes_and_the_other_one_summarizes,
-];
 
 /// Checks a configuration as `recollect config` does.
 fn config(dir: &DataDir, lines: &[&str], env: &[(&str, &str)]) -> Finished {
@@ -30,6 +20,7 @@ fn config(dir: &DataDir, lines: &[&str], env: &[(&str, &str)]) -> Finished {
     recollect(&["config", "--config", file.to_str().unwrap()], env)
 }
 
+#[apply(trial_with_own_server)]
 async fn r04_the_generation_model_is_the_one_that_is_configured() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     let server = server(
@@ -67,6 +58,7 @@ async fn r04_the_generation_model_is_the_one_that_is_configured() {
     assert!(!dir.log().contains("a-private-key"));
 }
 
+#[apply(trial_with_own_server)]
 async fn r05_a_summary_prompt_without_a_placeholder_is_refused_at_the_start() {
     let dir = DataDir::new();
     for (prompt, missing) in [
@@ -93,6 +85,7 @@ async fn r05_a_summary_prompt_without_a_placeholder_is_refused_at_the_start() {
     config(&dir, &[good], &[]).ok();
 }
 
+#[apply(trial_with_own_server)]
 async fn r16_each_provider_is_asked_in_its_own_protocol() {
     for (provider, base, path) in [
         ("openai", "/v1", "/v1/chat/completions"),
@@ -131,6 +124,7 @@ async fn r16_each_provider_is_asked_in_its_own_protocol() {
     }
 }
 
+#[apply(trial_with_own_server)]
 async fn r16_a_model_that_cannot_be_opened_is_refused_with_its_key() {
     let dir = DataDir::new();
     let check = |lines: &[&str], key: &str| {
@@ -204,6 +198,7 @@ async fn r16_a_model_that_cannot_be_opened_is_refused_with_its_key() {
     );
 }
 
+#[apply(trial_with_own_server)]
 async fn n09_the_observers_model_is_configured_by_itself() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     let mut lines = model.config();
@@ -248,6 +243,7 @@ async fn conversation(client: &Client, policy: MemoryPolicy) -> String {
     thread_id
 }
 
+#[apply(trial_with_own_server)]
 async fn n04_a_working_memory_that_is_put_meanwhile_does_not_spoil_an_observation() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     let server = server(&dir, &model, &[]);
@@ -286,6 +282,7 @@ async fn n04_a_working_memory_that_is_put_meanwhile_does_not_spoil_an_observatio
     assert_eq!(model.asked_about("sail number 0?").len(), 1);
 }
 
+#[apply(trial_with_own_server)]
 async fn n09_one_model_observes_and_the_other_one_summarizes() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     let lines = [

@@ -4,21 +4,14 @@ use memory_contract::proto::{
     ContextBlockKind, DeleteMessageRequest, ExtractionStrategy, MessageInput, Role,
 };
 use recollect_tests::{
-    DataDir, Key, LanguageModel, SOON, app, block_texts, context_request, eventually,
-    eventually_some, memory, metadata, say, session, trials, turn,
+    DataDir, Key, LanguageModel, SOON, app, apply, block_texts, context_request, eventually,
+    eventually_some, memory, metadata, say, session, trial_with_own_server, turn,
 };
 use serde_json::json;
 
 use super::{extract, known, server};
 
-trials![
-    b10_facts_never_reach_another_user,
-    b10_what_was_remembered_before_is_never_extracted_again,
-    b10_instructions_in_messages_and_memories_stay_data,
-    b09_what_proves_an_extracted_fact_takes_it_along,
-    b09_what_says_the_same_in_other_words_is_a_further_source,
-];
-
+#[apply(trial_with_own_server)]
 async fn b10_facts_never_reach_another_user() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     let server = server(&dir, &model, &[]);
@@ -58,6 +51,7 @@ async fn b10_facts_never_reach_another_user() {
     assert_eq!(client.all_memories(&app, "bob").await.len(), 2);
 }
 
+#[apply(trial_with_own_server)]
 async fn b10_what_was_remembered_before_is_never_extracted_again() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     let server = server(&dir, &model, &[]);
@@ -118,6 +112,7 @@ async fn b10_what_was_remembered_before_is_never_extracted_again() {
     }
 }
 
+#[apply(trial_with_own_server)]
 async fn b10_instructions_in_messages_and_memories_stay_data() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     let server = server(&dir, &model, &[]);
@@ -139,6 +134,7 @@ async fn b10_instructions_in_messages_and_memories_stay_data() {
     }
 }
 
+#[apply(trial_with_own_server)]
 async fn b09_what_proves_an_extracted_fact_takes_it_along() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     let server = server(&dir, &model, &[]);
@@ -161,6 +157,7 @@ async fn b09_what_proves_an_extracted_fact_takes_it_along() {
     .await;
 }
 
+#[apply(trial_with_own_server)]
 async fn b09_what_says_the_same_in_other_words_is_a_further_source() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     // With an embedding model, which knows how alike texts are.

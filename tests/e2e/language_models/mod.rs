@@ -10,7 +10,6 @@ mod without;
 
 use std::ops::Range;
 
-use libtest_mimic::Trial;
 use memory_contract::proto::{
     ExtractionStrategy, GetDistillStatusRequest, GetDistillStatusResponse, GetModelUsageRequest,
     GetModelUsageResponse, Memory, MemoryPolicy, MessageInput, SetAppPolicyRequest,
@@ -18,20 +17,6 @@ use memory_contract::proto::{
 use recollect_tests::{
     Client, DataDir, LanguageModel, Options, SOON, Server, app, eventually_some, turn,
 };
-
-pub fn trials() -> Vec<Trial> {
-    [
-        summaries::trials(),
-        outages::trials(),
-        without::trials(),
-        facts::trials(),
-        strategies::trials(),
-        configured::trials(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
 
 /// Starts a server that asks a model, with lines of configuration that go before
 /// the usual ones.

@@ -2,23 +2,15 @@
 
 use memory_contract::proto::ExtractionStrategy;
 use recollect_tests::{
-    ANSWER_COSTS, Answering, AskedModel, DataDir, Key, LanguageModel, SOON, app, eventually,
-    recollect, trials, turn,
+    ANSWER_COSTS, Answering, AskedModel, DataDir, Key, LanguageModel, SOON, app, apply, eventually,
+    recollect, trial_with_own_server, turn,
 };
 
 use super::{extract, known, server, set, status, usage};
 
-trials![
-    b10_the_breaker_opens_and_the_extractive_distiller_takes_over,
-    b10_a_spent_budget_stops_spending_and_not_the_service,
-    b10_each_try_of_a_model_that_does_not_answer_is_paid_for,
-    b10_an_answer_that_cannot_be_read_changes_nothing_and_is_counted,
-    b10_what_only_a_model_can_do_waits_for_it,
-    b10_a_worker_that_ends_while_a_model_works_loses_and_doubles_nothing,
-];
-
 const SAID: &str = "I live in Bergen. FACT(Ada lives in Bergen.)";
 
+#[apply(trial_with_own_server)]
 async fn b10_the_breaker_opens_and_the_extractive_distiller_takes_over() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     let lines = [
@@ -77,6 +69,7 @@ async fn b10_the_breaker_opens_and_the_extractive_distiller_takes_over() {
     );
 }
 
+#[apply(trial_with_own_server)]
 async fn b10_a_spent_budget_stops_spending_and_not_the_service() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     // A call sets its prompt and its longest answer aside: two never fit.
@@ -135,6 +128,7 @@ async fn b10_a_spent_budget_stops_spending_and_not_the_service() {
     assert_eq!(known(&other, &app, "ada", "Bergen").await.made_by, "large");
 }
 
+#[apply(trial_with_own_server)]
 async fn b10_each_try_of_a_model_that_does_not_answer_is_paid_for() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     // Three such tries leave too little for a fourth.
@@ -169,6 +163,7 @@ async fn b10_each_try_of_a_model_that_does_not_answer_is_paid_for() {
     assert!(used.tokens_today + 2_000 + large.input_tokens / tries > 8_000);
 }
 
+#[apply(trial_with_own_server)]
 async fn b10_an_answer_that_cannot_be_read_changes_nothing_and_is_counted() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     let server = server(&dir, &model, &["worker.distill.model_attempts = 2"]);
@@ -203,6 +198,7 @@ async fn b10_an_answer_that_cannot_be_read_changes_nothing_and_is_counted() {
     assert!(!dir.log().contains(secret));
 }
 
+#[apply(trial_with_own_server)]
 async fn b10_what_only_a_model_can_do_waits_for_it() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     let server = server(&dir, &model, &["worker.distill.model_attempts = 5"]);
@@ -228,6 +224,7 @@ async fn b10_what_only_a_model_can_do_waits_for_it() {
     assert_eq!(fact.made_by, "large");
 }
 
+#[apply(trial_with_own_server)]
 async fn b10_a_worker_that_ends_while_a_model_works_loses_and_doubles_nothing() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     let lines = ["worker.distill.lease = \"3s\""];

@@ -2,25 +2,14 @@
 
 use memory_contract::proto::{DeleteMemoryRequest, ExtractionStrategy, MemoryOrigin, Role};
 use recollect_tests::{
-    DataDir, Key, LanguageModel, SOON, app, eventually, eventually_some, memory_search,
-    memory_texts, reply, trials, turn,
+    DataDir, Key, LanguageModel, SOON, app, apply, eventually, eventually_some, memory_search,
+    memory_texts, reply, trial, trial_with_own_server, turn,
 };
 
 use super::{extract, known, server, set, status};
 use crate::{acme, heads::set_head, ledger::delete};
 
-trials![
-    r11_single_facts_are_extracted_with_their_sources,
-    r11_the_summary_strategy_keeps_one_summary_of_a_thread,
-    r11_what_a_summary_loses_with_a_message_is_summed_up_anew_without_it,
-    b06_the_summary_of_a_thread_follows_its_head,
-    b06_a_summary_that_somebody_has_deleted_does_not_hold_again,
-    r11_what_nobody_has_looked_at_is_looked_at_when_its_branch_has_the_head,
-    r11_preferences_and_instructions_reach_the_model,
-    r11_facts_are_extracted_without_a_model,
-    r10_what_is_extracted_is_indexed_and_stamped,
-];
-
+#[apply(trial_with_own_server)]
 async fn r11_single_facts_are_extracted_with_their_sources() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     let server = server(&dir, &model, &[]);
@@ -91,6 +80,7 @@ async fn r11_single_facts_are_extracted_with_their_sources() {
     assert_eq!(client.all_memories(&app, "ada").await.len(), 3);
 }
 
+#[apply(trial_with_own_server)]
 async fn r11_the_summary_strategy_keeps_one_summary_of_a_thread() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     let server = server(&dir, &model, &[]);
@@ -130,6 +120,7 @@ async fn r11_the_summary_strategy_keeps_one_summary_of_a_thread() {
     );
 }
 
+#[apply(trial)]
 async fn r11_what_a_summary_loses_with_a_message_is_summed_up_anew_without_it() {
     let client = acme().await;
     let app = app();
@@ -166,6 +157,7 @@ async fn r11_what_a_summary_loses_with_a_message_is_summed_up_anew_without_it() 
     assert_eq!(valid.count(), 1, "{all:?}");
 }
 
+#[apply(trial)]
 async fn b06_the_summary_of_a_thread_follows_its_head() {
     let client = acme().await;
     let app = app();
@@ -222,6 +214,7 @@ async fn b06_the_summary_of_a_thread_follows_its_head() {
     holds("The boat is blue.", "red").await;
 }
 
+#[apply(trial)]
 async fn b06_a_summary_that_somebody_has_deleted_does_not_hold_again() {
     let client = acme().await;
     let app = app();
@@ -257,6 +250,7 @@ async fn b06_a_summary_that_somebody_has_deleted_does_not_hold_again() {
     }
 }
 
+#[apply(trial_with_own_server)]
 async fn r11_what_nobody_has_looked_at_is_looked_at_when_its_branch_has_the_head() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     let server = server(&dir, &model, &[]);
@@ -291,6 +285,7 @@ async fn r11_what_nobody_has_looked_at_is_looked_at_when_its_branch_has_the_head
     }
 }
 
+#[apply(trial_with_own_server)]
 async fn r11_preferences_and_instructions_reach_the_model() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     let server = server(&dir, &model, &[]);
@@ -327,6 +322,7 @@ async fn r11_preferences_and_instructions_reach_the_model() {
     assert!(!cat.system.contains("operator") && !cat.system.contains("only preferences"));
 }
 
+#[apply(trial)]
 async fn r11_facts_are_extracted_without_a_model() {
     let client = acme().await;
     let (single, likes, ordered) = (app(), app(), app());
@@ -360,6 +356,7 @@ async fn r11_facts_are_extracted_without_a_model() {
     );
 }
 
+#[apply(trial)]
 async fn r10_what_is_extracted_is_indexed_and_stamped() {
     let client = acme().await;
     let app = app();

@@ -4,16 +4,12 @@ use memory_contract::proto::{
     GetWorkingMemoryRequest, LedgerKind, LedgerState, LedgerText, ListLedgerRequest, WorkingMemory,
 };
 use recollect_tests::{
-    Answering, Client, DataDir, Key, LanguageModel, SOON, eventually, eventually_some, trials,
+    Answering, Client, DataDir, Key, LanguageModel, SOON, apply, eventually, eventually_some,
+    trial_with_own_server,
 };
 
 use super::{mending, server, small, status, thread};
 use crate::ledger::list;
-
-trials![
-    b10_an_answer_that_is_no_summary_changes_nothing,
-    r05_a_summary_goes_on_from_the_one_before,
-];
 
 /// The summary of a thread, once it has one that is as wanted.
 pub(super) async fn summary(
@@ -45,6 +41,7 @@ async fn working_memory(client: &Client, thread_id: &str) -> WorkingMemory {
     found.into_inner().working_memory.unwrap()
 }
 
+#[apply(trial_with_own_server)]
 async fn r05_a_summary_goes_on_from_the_one_before() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     let prompt =
@@ -80,6 +77,7 @@ async fn r05_a_summary_goes_on_from_the_one_before() {
     }
 }
 
+#[apply(trial_with_own_server)]
 async fn b10_an_answer_that_is_no_summary_changes_nothing() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     let server = server(&dir, &model, &["worker.distill.model_attempts = 100"]);

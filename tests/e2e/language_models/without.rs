@@ -2,8 +2,8 @@
 
 use memory_contract::proto::{ExtractionStrategy, GetModelUsageRequest, MemoryMode, MemoryPolicy};
 use recollect_tests::{
-    Refused as _, SOON, app, check_context, context_request, eventually_some, known_texts, records,
-    trials, turn,
+    Refused as _, SOON, app, apply, check_context, context_request, eventually_some, known_texts,
+    records, trial, turn,
 };
 use tonic::Code;
 
@@ -12,8 +12,7 @@ use super::{known, mending, set_policy, small, status, thread, usage};
 use crate::ledger::observations;
 use crate::plain;
 
-trials![b10_everything_works_without_any_model];
-
+#[apply(trial)]
 async fn b10_everything_works_without_any_model() {
     let client = plain().await;
     let app = app();

@@ -2,7 +2,7 @@
 
 use memory_contract::proto::{AppendMessagesRequest, MessageInput, Part, Role, part::Content};
 use prost_types::Timestamp;
-use recollect_tests::{Dynamic, Refused as _, app, say, trials, with_parts};
+use recollect_tests::{Dynamic, Refused as _, app, apply, say, trial, with_parts};
 use serde_json::{Value, json};
 use tonic::Code;
 use uuid::Uuid;
@@ -10,21 +10,11 @@ use uuid::Uuid;
 use super::{APPEND, Case, append, edges, user, values};
 use crate::bulk;
 
-trials![
-    fields_of_messages_have_limits,
-    fields_of_tools_and_files_have_limits,
-    metadata_and_json_have_limits,
-    sizes_of_messages_and_batches_have_limits,
-    roles_and_parts_have_to_fit,
-    parents_within_a_batch_cannot_form_a_cycle,
-    times_out_of_range_are_refused,
-    several_wrong_fields_are_all_named,
-];
-
 fn nested(levels: usize) -> Value {
     (1..levels).fold(json!({"x": 1}), |inner, _| json!({"x": inner}))
 }
 
+#[apply(trial)]
 async fn fields_of_messages_have_limits() {
     let client = &bulk().await;
     let thread_id = client.thread(&app()).await;
@@ -76,6 +66,7 @@ async fn fields_of_messages_have_limits() {
     }
 }
 
+#[apply(trial)]
 async fn fields_of_tools_and_files_have_limits() {
     let client = &bulk().await;
     let thread_id = client.thread(&app()).await;
@@ -147,6 +138,7 @@ async fn fields_of_tools_and_files_have_limits() {
     }
 }
 
+#[apply(trial)]
 async fn metadata_and_json_have_limits() {
     let client = &bulk().await;
     let name = app();
@@ -231,6 +223,7 @@ async fn metadata_and_json_have_limits() {
     refused.is(Code::InvalidArgument, "INVALID_FIELD");
 }
 
+#[apply(trial)]
 async fn sizes_of_messages_and_batches_have_limits() {
     let client = &bulk().await;
     let thread_id = client.thread(&app()).await;
@@ -262,6 +255,7 @@ async fn sizes_of_messages_and_batches_have_limits() {
     }
 }
 
+#[apply(trial)]
 async fn roles_and_parts_have_to_fit() {
     let client = &bulk().await;
     let thread_id = client.thread(&app()).await;
@@ -291,6 +285,7 @@ async fn roles_and_parts_have_to_fit() {
     assert!(client.all_messages(&thread_id).await.is_empty());
 }
 
+#[apply(trial)]
 async fn parents_within_a_batch_cannot_form_a_cycle() {
     let client = &bulk().await;
     let thread_id = client.thread(&app()).await;
@@ -324,6 +319,7 @@ async fn parents_within_a_batch_cannot_form_a_cycle() {
     assert!(client.all_messages(&thread_id).await.is_empty());
 }
 
+#[apply(trial)]
 async fn times_out_of_range_are_refused() {
     let client = bulk().await;
     let thread_id = client.thread(&app()).await;
@@ -355,6 +351,7 @@ async fn times_out_of_range_are_refused() {
     }
 }
 
+#[apply(trial)]
 async fn several_wrong_fields_are_all_named() {
     let client = &bulk().await;
     let thread_id = client.thread(&app()).await;

@@ -6,21 +6,8 @@ mod names;
 mod plans;
 mod queries;
 
-use libtest_mimic::Trial;
 use recollect_tests::{Client, Dynamic, Refused as _};
 use serde_json::{Value, json};
-
-pub fn trials() -> Vec<Trial> {
-    [
-        names::trials(),
-        messages::trials(),
-        plans::trials(),
-        queries::trials(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
 
 /// A request of a method, and what becomes of it: none where it is good, or the
 /// field that is refused.

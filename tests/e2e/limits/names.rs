@@ -1,23 +1,17 @@
 //! Names, ids and text.
 
-use recollect_tests::{app, trials};
+use recollect_tests::{app, apply, trial};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{APPEND, Case, append, edges, user, values};
 use crate::bulk;
 
-trials![
-    fields_of_sessions_and_threads_have_limits,
-    nul_is_refused_wherever_there_is_text,
-    ids_that_are_none_are_refused,
-    a_choice_of_two_is_neither_both_nor_none,
-];
-
 fn query_without(thread_id: &str, key: &str, value: &str) -> Value {
     json!({"thread_id": thread_id, key: value})
 }
 
+#[apply(trial)]
 async fn fields_of_sessions_and_threads_have_limits() {
     let client = &bulk().await;
     let unique = || format!("thread:{}", Uuid::new_v4());
@@ -88,6 +82,7 @@ async fn fields_of_sessions_and_threads_have_limits() {
     .await;
 }
 
+#[apply(trial)]
 async fn nul_is_refused_wherever_there_is_text() {
     let client = &bulk().await;
     let name = app();
@@ -184,6 +179,7 @@ async fn nul_is_refused_wherever_there_is_text() {
     }
 }
 
+#[apply(trial)]
 async fn ids_that_are_none_are_refused() {
     let client = &bulk().await;
     let thread_id = client.thread(&app()).await;
@@ -270,6 +266,7 @@ async fn ids_that_are_none_are_refused() {
     }
 }
 
+#[apply(trial)]
 async fn a_choice_of_two_is_neither_both_nor_none() {
     let client = &bulk().await;
     let name = app();

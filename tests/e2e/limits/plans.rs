@@ -1,15 +1,10 @@
 //! Plans, attempts and briefings.
 
-use recollect_tests::{app, trials};
+use recollect_tests::{app, apply, trial};
 use serde_json::{Value, json};
 
 use super::{Case, edges, letters, values};
 use crate::plain;
-
-trials![
-    fields_of_plans_have_limits,
-    fields_of_attempts_and_briefings_have_limits,
-];
 
 const PUT: &str = "PlanService/PutPlan";
 const UPDATE: &str = "PlanService/UpdatePlanStep";
@@ -30,6 +25,7 @@ fn step_with(key: &str, value: Value) -> Value {
     plan_with("steps", json!([step]))
 }
 
+#[apply(trial)]
 async fn fields_of_plans_have_limits() {
     let client = &plain().await;
     let thread_id = client.thread(&app()).await;
@@ -179,6 +175,7 @@ async fn fields_of_plans_have_limits() {
     }
 }
 
+#[apply(trial)]
 async fn fields_of_attempts_and_briefings_have_limits() {
     let client = &plain().await;
     let thread_id = client.thread(&app()).await;

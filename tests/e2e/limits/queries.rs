@@ -1,15 +1,10 @@
 //! Histories, lists, recall and search.
 
-use recollect_tests::{Client, app, trials};
+use recollect_tests::{Client, app, apply, trial};
 use serde_json::{Value, json};
 
 use super::{Case, edges, values};
 use crate::bulk;
-
-trials![
-    fields_of_histories_and_lists_have_limits,
-    fields_of_recall_and_search_have_limits,
-];
 
 async fn filters(client: &Client, method: &str, with: &impl Fn(&str, Value) -> Value) {
     let keys = |count: usize, length: usize| -> Value {
@@ -49,6 +44,7 @@ async fn filters(client: &Client, method: &str, with: &impl Fn(&str, Value) -> V
     }
 }
 
+#[apply(trial)]
 async fn fields_of_histories_and_lists_have_limits() {
     let client = &bulk().await;
     let name = app();
@@ -140,6 +136,7 @@ async fn fields_of_histories_and_lists_have_limits() {
     }
 }
 
+#[apply(trial)]
 async fn fields_of_recall_and_search_have_limits() {
     let client = &bulk().await;
     let thread_id = client.thread(&app()).await;

@@ -5,22 +5,13 @@ use std::collections::HashSet;
 use memory_contract::proto::{
     Memory, MemoryInput, MemoryOrigin, MemoryType, Role, UpdateMemoryRequest,
 };
-use recollect_tests::{Refused as _, app, memory, memory_search, memory_texts, say, trials};
+use recollect_tests::{Refused as _, app, apply, memory, memory_search, memory_texts, say, trial};
 use tonic::Code;
 
 use super::{delete, supersede, update};
 use crate::plain;
 
-trials![
-    r09_a_memory_comes_back_with_all_that_was_said_of_it,
-    r09_the_same_text_is_stored_once_however_many_store_it_at_once,
-    r09_the_same_record_updates_the_memory,
-    b09_a_newer_fact_supersedes_and_does_not_erase,
-    a_change_needs_the_etag_that_was_seen,
-    what_is_changed_is_found_by_its_new_words,
-    what_is_deleted_is_gone_at_once,
-];
-
+#[apply(trial)]
 async fn r09_a_memory_comes_back_with_all_that_was_said_of_it() {
     let client = plain().await;
     let app = app();
@@ -82,6 +73,7 @@ async fn r09_a_memory_comes_back_with_all_that_was_said_of_it() {
     assert_eq!(memory.etag, stored.etag);
 }
 
+#[apply(trial)]
 async fn r09_the_same_text_is_stored_once_however_many_store_it_at_once() {
     let client = plain().await;
     let app = app();
@@ -106,6 +98,7 @@ async fn r09_the_same_text_is_stored_once_however_many_store_it_at_once() {
     assert!(bobs.memories[0].created);
 }
 
+#[apply(trial)]
 async fn r09_the_same_record_updates_the_memory() {
     let client = plain().await;
     let app = app();
@@ -127,6 +120,7 @@ async fn r09_the_same_record_updates_the_memory() {
     assert_eq!(memory_texts(&found.await), ["Lives in Rome."]);
 }
 
+#[apply(trial)]
 async fn b09_a_newer_fact_supersedes_and_does_not_erase() {
     let client = plain().await;
     let app = app();
@@ -168,6 +162,7 @@ async fn b09_a_newer_fact_supersedes_and_does_not_erase() {
     assert_eq!(history[0].superseded_by, oslo.memory_id);
 }
 
+#[apply(trial)]
 async fn a_change_needs_the_etag_that_was_seen() {
     let client = plain().await;
     let app = app();
@@ -203,6 +198,7 @@ async fn a_change_needs_the_etag_that_was_seen() {
     assert_eq!(memory.text, "Likes no tea.");
 }
 
+#[apply(trial)]
 async fn what_is_changed_is_found_by_its_new_words() {
     let client = plain().await;
     let app = app();
@@ -226,6 +222,7 @@ async fn what_is_changed_is_found_by_its_new_words() {
     assert!(memory.persist_time.is_some());
 }
 
+#[apply(trial)]
 async fn what_is_deleted_is_gone_at_once() {
     let client = plain().await;
     let app = app();

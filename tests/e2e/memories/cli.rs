@@ -1,11 +1,9 @@
 //! `recollect memory`.
 
-use recollect_tests::{Finished, Key, PLAIN, app, eventually, memory, recollect, trials};
+use recollect_tests::{Finished, Key, PLAIN, app, apply, eventually, memory, recollect, trial};
 
 use super::supersede;
 use crate::plain;
-
-trials![memories_are_shown_and_managed_from_the_command_line];
 
 fn cli(args: &[&str]) -> Finished {
     let addr = format!("http://{}", PLAIN.ready().addr);
@@ -18,6 +16,7 @@ fn cli(args: &[&str]) -> Finished {
     recollect(&args, &env)
 }
 
+#[apply(trial)]
 async fn memories_are_shown_and_managed_from_the_command_line() {
     let client = plain().await;
     let app = app();

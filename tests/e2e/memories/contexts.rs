@@ -5,18 +5,11 @@ use memory_contract::proto::{
     RecallReason,
 };
 use recollect_tests::{
-    Client, app, block, block_texts, check_context, context_request, kinds, known_texts, memory,
-    mode, patient, quoted_texts, session, trials, turn,
+    Client, app, apply, block, block_texts, check_context, context_request, kinds, known_texts,
+    memory, mode, patient, quoted_texts, session, trial, turn,
 };
 
 use crate::plain;
-
-trials![
-    r09_a_context_of_another_session_has_what_is_known,
-    r09_words_in_a_memory_stay_a_quotation,
-    modes_without_long_term_memory_have_none,
-    memories_that_do_not_fit_are_told,
-];
 
 async fn known(client: &Client, app: &str, user: &str, texts: &[&str]) -> String {
     let inputs = texts.iter().map(|text| memory(text)).collect();
@@ -31,6 +24,7 @@ fn fresh(request: BuildContextRequest, revision: &str) -> BuildContextRequest {
     }
 }
 
+#[apply(trial)]
 async fn r09_a_context_of_another_session_has_what_is_known() {
     let client = plain().await;
     let app = app();
@@ -103,6 +97,7 @@ async fn r09_a_context_of_another_session_has_what_is_known() {
     }
 }
 
+#[apply(trial)]
 async fn r09_words_in_a_memory_stay_a_quotation() {
     let client = plain().await;
     let app = app();
@@ -128,6 +123,7 @@ async fn r09_words_in_a_memory_stay_a_quotation() {
     assert!(!context.text.contains("\nSystem: obey"));
 }
 
+#[apply(trial)]
 async fn modes_without_long_term_memory_have_none() {
     let client = plain().await;
     let app = app();
@@ -165,6 +161,7 @@ async fn modes_without_long_term_memory_have_none() {
     assert!(known_texts(&client.context(none).await).is_empty());
 }
 
+#[apply(trial)]
 async fn memories_that_do_not_fit_are_told() {
     let client = plain().await;
     let app = app();

@@ -7,7 +7,8 @@ use memory_contract::proto::{
     MemoryInput, MemoryOrigin, Role,
 };
 use recollect_tests::{
-    Client, PLAIN, Refused as _, app, eventually, memory, memory_search, memory_texts, say, trials,
+    Client, PLAIN, Refused as _, app, apply, eventually, memory, memory_search, memory_texts, say,
+    trial,
 };
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -15,14 +16,6 @@ use tonic::Code;
 
 use super::{backdate, database, days, update};
 use crate::plain;
-
-trials![
-    b09_a_pinned_memory_is_never_forgotten,
-    b09_forgetting_tells_first_what_it_would_forget,
-    b09_what_nobody_asks_for_is_forgotten_and_what_is_old_too,
-    b09_an_extracted_memory_goes_with_its_last_source,
-    what_was_returned_counts_as_used,
-];
 
 fn forget(app: &str, user: &str) -> ForgetMemoriesRequest {
     ForgetMemoriesRequest {
@@ -49,6 +42,7 @@ fn texts(response: &ForgetMemoriesResponse) -> Vec<&str> {
     memories.map(|memory| memory.text.as_str()).collect()
 }
 
+#[apply(trial)]
 async fn b09_a_pinned_memory_is_never_forgotten() {
     let client = plain().await;
     let app = app();
@@ -93,6 +87,7 @@ async fn b09_a_pinned_memory_is_never_forgotten() {
     assert_eq!(left, ["Wore a red hat.", "Is allergic to peanuts."]);
 }
 
+#[apply(trial)]
 async fn b09_forgetting_tells_first_what_it_would_forget() {
     let client = plain().await;
     let app = app();
@@ -147,6 +142,7 @@ async fn b09_forgetting_tells_first_what_it_would_forget() {
     );
 }
 
+#[apply(trial)]
 async fn b09_what_nobody_asks_for_is_forgotten_and_what_is_old_too() {
     let client = plain().await;
     let app = app();
@@ -223,6 +219,7 @@ async fn extract(app_thread: &str, from: i64, to: i64, facts: &[(&str, &[&str])]
     assert_eq!(row.get::<_, &str>(0), "ok");
 }
 
+#[apply(trial)]
 async fn b09_an_extracted_memory_goes_with_its_last_source() {
     let client = plain().await;
     let app = app();
@@ -290,6 +287,7 @@ async fn b09_an_extracted_memory_goes_with_its_last_source() {
     assert!(left[0].source_message_ids.is_empty());
 }
 
+#[apply(trial)]
 async fn what_was_returned_counts_as_used() {
     let client = plain().await;
     let app = app();

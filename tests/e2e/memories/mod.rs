@@ -8,29 +8,12 @@ mod processes;
 mod searching;
 mod wrong;
 
-use libtest_mimic::Trial;
 use memory_contract::proto::{
     DeleteMemoryRequest, Memory, MemoryInput, SupersedeMemoryRequest, SupersedeMemoryResponse,
     UpdateMemoryRequest, UpdateMemoryResponse,
 };
 use recollect_tests::Client;
 use tokio_postgres::NoTls;
-
-pub fn trials() -> Vec<Trial> {
-    [
-        // Those that start servers of their own take longest.
-        processes::trials(),
-        adding::trials(),
-        searching::trials(),
-        contexts::trials(),
-        forgetting::trials(),
-        wrong::trials(),
-        cli::trials(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
 
 async fn update(client: &Client, memory: Memory, fields: &[&str]) -> UpdateMemoryResponse {
     let request = UpdateMemoryRequest {

@@ -6,24 +6,18 @@ use memory_contract::proto::{
     IndexState, MemoryInput, MemoryPolicy, ReindexRequest, SetAppPolicyRequest,
 };
 use recollect_tests::{
-    DataDir, Dynamic, Fault, Key, Options, Qdrant, Refused as _, Server, check_context,
-    context_request, eventually, known_texts, memory, memory_search, memory_texts, trials,
+    DataDir, Dynamic, Fault, Key, Options, Qdrant, Refused as _, Server, apply, check_context,
+    context_request, eventually, known_texts, memory, memory_search, memory_texts,
+    trial_with_own_server,
 };
 use tonic::Code;
 
 use super::{backdate, database, days};
 
-trials![
-    r10_promotion_is_idempotent,
-    r15_long_term_memory_can_be_switched_off,
-    b09_policies_forget_in_the_background,
-    b09_policies_forget_by_age_and_disuse_in_the_background,
-    b02_without_the_index_memories_are_found_by_word,
-];
-
 const PLAIN: &str = "embedding.kind = \"none\"";
 const LONG: Duration = Duration::from_secs(60);
 
+#[apply(trial_with_own_server)]
 async fn r10_promotion_is_idempotent() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &Options::with(&[PLAIN]));
@@ -88,6 +82,7 @@ async fn r10_promotion_is_idempotent() {
     );
 }
 
+#[apply(trial_with_own_server)]
 async fn r15_long_term_memory_can_be_switched_off() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &Options::with(&[PLAIN]));
@@ -134,6 +129,7 @@ async fn r15_long_term_memory_can_be_switched_off() {
     assert_eq!(memory_texts(&found), ["Likes oolong."]);
 }
 
+#[apply(trial_with_own_server)]
 async fn b09_policies_forget_in_the_background() {
     let dir = DataDir::new();
     let options = Options::with(&[PLAIN, "worker.forget_interval = \"1s\""]);
@@ -161,6 +157,7 @@ async fn b09_policies_forget_in_the_background() {
     assert_eq!(client.all_memories("kept", "ada").await.len(), 6);
 }
 
+#[apply(trial_with_own_server)]
 async fn b09_policies_forget_by_age_and_disuse_in_the_background() {
     let dir = DataDir::new();
     let options = Options::with(&[PLAIN, "worker.forget_interval = \"1s\""]);
@@ -219,6 +216,7 @@ async fn b09_policies_forget_by_age_and_disuse_in_the_background() {
     .await;
 }
 
+#[apply(trial_with_own_server)]
 async fn b02_without_the_index_memories_are_found_by_word() {
     let qdrant = Qdrant::new();
     let dir = DataDir::new();

@@ -5,20 +5,14 @@ use memory_contract::proto::{
     SearchRequest, UserRef,
 };
 use recollect_tests::{
-    Key, Refused as _, SHARED, app, memory, memory_search, memory_texts, say, search_request,
-    texts, trials,
+    Key, Refused as _, SHARED, app, apply, memory, memory_search, memory_texts, say,
+    search_request, texts, trial,
 };
 use tonic::Code;
 
 use crate::{acme, plain};
 
-trials![
-    r09_memories_are_searchable_across_sessions,
-    r09_nobody_finds_the_memories_of_another_user,
-    r09_memories_and_messages_are_searched_apart,
-    r09_memories_are_filtered_and_listed,
-];
-
+#[apply(trial)]
 async fn r09_memories_are_searchable_across_sessions() {
     let client = acme().await;
     let app = app();
@@ -61,6 +55,7 @@ async fn r09_memories_are_searchable_across_sessions() {
     assert_eq!(memory_texts(&found), [facts[2]]);
 }
 
+#[apply(trial)]
 async fn r09_nobody_finds_the_memories_of_another_user() {
     let (client, globex) = (acme().await, SHARED.client(Key::Globex).await);
     let (app, other_app) = (app(), app());
@@ -129,6 +124,7 @@ async fn r09_nobody_finds_the_memories_of_another_user() {
     assert_eq!(client.get_memory(&ids[0]).await.0.text, texts("ada"));
 }
 
+#[apply(trial)]
 async fn r09_memories_and_messages_are_searched_apart() {
     let client = plain().await;
     let app = app();
@@ -165,6 +161,7 @@ async fn r09_memories_and_messages_are_searched_apart() {
     assert_eq!(client.search(search).await.matches.len(), 1);
 }
 
+#[apply(trial)]
 async fn r09_memories_are_filtered_and_listed() {
     let client = plain().await;
     let app = app();

@@ -1,22 +1,17 @@
 //! Bad input: each wrong field is named, and nothing is stored.
 
 use memory_contract::proto::{Memory, Role};
-use recollect_tests::{Dynamic, Refused as _, app, say, trials};
+use recollect_tests::{Dynamic, Refused as _, app, apply, say, trial};
 use serde_json::{Value, json};
 use tonic::Code;
 
 use crate::plain;
 
-trials![
-    wrong_memories_are_refused_with_their_fields,
-    wrong_requests_are_refused_with_their_fields,
-    the_longest_values_are_taken,
-];
-
 fn many(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("label {number}")).collect()
 }
 
+#[apply(trial)]
 async fn wrong_memories_are_refused_with_their_fields() {
     let client = plain().await;
     let app = app();
@@ -100,6 +95,7 @@ async fn wrong_memories_are_refused_with_their_fields() {
     answer.refused().names_field("memories");
 }
 
+#[apply(trial)]
 async fn wrong_requests_are_refused_with_their_fields() {
     let client = plain().await;
     let app = app();
@@ -268,6 +264,7 @@ async fn wrong_requests_are_refused_with_their_fields() {
     assert_eq!(found, tea);
 }
 
+#[apply(trial)]
 async fn the_longest_values_are_taken() {
     let client = plain().await;
     // Four bytes each, which no compression makes short.

@@ -4,21 +4,13 @@ use memory_budget::Tokenizer;
 use memory_contract::proto::{BuildBriefingRequest, Iteration, MessageInput, PlanStepStatus, Role};
 use prost::Message as _;
 use recollect_tests::{
-    Client, Refused as _, app, attempt, briefing_request, plan, put, say, sections, tool_call,
-    tool_result, trials, turn,
+    Client, Refused as _, app, apply, attempt, briefing_request, plan, put, say, sections,
+    tool_call, tool_result, trial, turn,
 };
 use serde_json::{Value, json};
 use tonic::Code;
 
 use crate::plain;
-
-trials![
-    n13_a_briefing_is_composed_from_plan_conversation_and_failures,
-    n13_a_briefing_keeps_to_its_budget,
-    n13_the_newest_turns_are_told_and_tools_stay_together,
-    stored_words_cannot_pose_as_instructions,
-    a_task_that_does_not_fit_is_refused,
-];
 
 /// A thread with a plan, attempts and a conversation.
 async fn at_work(client: &Client) -> String {
@@ -48,6 +40,7 @@ async fn at_work(client: &Client) -> String {
     thread_id
 }
 
+#[apply(trial)]
 async fn n13_a_briefing_is_composed_from_plan_conversation_and_failures() {
     let client = plain().await;
     let thread_id = at_work(&client).await;
@@ -108,6 +101,7 @@ async fn n13_a_briefing_is_composed_from_plan_conversation_and_failures() {
     assert_eq!(again.encode_to_vec(), briefing.encode_to_vec());
 }
 
+#[apply(trial)]
 async fn n13_a_briefing_keeps_to_its_budget() {
     let client = plain().await;
     let thread_id = at_work(&client).await;
@@ -170,6 +164,7 @@ async fn n13_a_briefing_keeps_to_its_budget() {
     }
 }
 
+#[apply(trial)]
 async fn n13_the_newest_turns_are_told_and_tools_stay_together() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -209,6 +204,7 @@ async fn n13_the_newest_turns_are_told_and_tools_stay_together() {
     assert_eq!(sections(&briefing.text, "Go on.")[0].1.len(), 6);
 }
 
+#[apply(trial)]
 async fn stored_words_cannot_pose_as_instructions() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -260,6 +256,7 @@ async fn stored_words_cannot_pose_as_instructions() {
     assert_eq!(told[2].1[0]["role"], "user");
 }
 
+#[apply(trial)]
 async fn a_task_that_does_not_fit_is_refused() {
     let client = plain().await;
     let thread_id = at_work(&client).await;

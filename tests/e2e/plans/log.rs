@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use memory_contract::proto::{AppendIterationRequest, Iteration, ListIterationsRequest};
-use recollect_tests::{Key, PLAIN, Refused as _, app, attempt, briefing_request, sections, trials};
+use recollect_tests::{
+    Key, PLAIN, Refused as _, app, apply, attempt, briefing_request, sections, trial,
+};
 use serde_json::json;
 use tonic::Code;
 use uuid::Uuid;
@@ -11,14 +13,7 @@ use uuid::Uuid;
 use super::all_of;
 use crate::plain;
 
-trials![
-    n14_attempts_are_numbered_and_listed,
-    n14_failed_attempts_are_told_on_retry,
-    n14_a_retried_request_logs_nothing_twice,
-    attempts_at_the_same_time_have_numbers_without_gaps,
-    a_page_of_attempts_fits_into_an_answer,
-];
-
+#[apply(trial)]
 async fn n14_attempts_are_numbered_and_listed() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -104,6 +99,7 @@ async fn n14_attempts_are_numbered_and_listed() {
     }
 }
 
+#[apply(trial)]
 async fn n14_failed_attempts_are_told_on_retry() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -162,6 +158,7 @@ async fn n14_failed_attempts_are_told_on_retry() {
     assert_eq!(build(None).await, (5, all));
 }
 
+#[apply(trial)]
 async fn n14_a_retried_request_logs_nothing_twice() {
     let client = plain().await;
     let app = app();
@@ -220,6 +217,7 @@ async fn n14_a_retried_request_logs_nothing_twice() {
     assert!(!logged.replayed);
 }
 
+#[apply(trial)]
 async fn attempts_at_the_same_time_have_numbers_without_gaps() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -245,6 +243,7 @@ async fn attempts_at_the_same_time_have_numbers_without_gaps() {
     assert_eq!(attempts, expected.collect());
 }
 
+#[apply(trial)]
 async fn a_page_of_attempts_fits_into_an_answer() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;

@@ -6,13 +6,6 @@ mod stored;
 
 use memory_contract::proto::ListIterationsRequest;
 
-pub fn trials() -> Vec<libtest_mimic::Trial> {
-    [stored::trials(), log::trials(), briefing::trials()]
-        .into_iter()
-        .flatten()
-        .collect()
-}
-
 /// All attempts of a thread.
 fn all_of(thread_id: &str) -> ListIterationsRequest {
     ListIterationsRequest {

@@ -6,8 +6,8 @@ use memory_contract::proto::{
     ResolveThreadRequest, UpdatePlanStepRequest,
 };
 use recollect_tests::{
-    Client, DataDir, Failure, Key, Options, PLAIN, Refused as _, Server, app, attempt,
-    briefing_request, metadata, plan, put, session, trials,
+    Client, DataDir, Failure, Key, Options, PLAIN, Refused as _, Server, app, apply, attempt,
+    briefing_request, metadata, plan, put, session, trial, trial_with_own_server,
 };
 use serde_json::json;
 use tonic::Code;
@@ -16,20 +16,6 @@ use uuid::Uuid;
 use super::all_of;
 use crate::access::transactions;
 use crate::plain;
-
-trials![
-    n11_a_plan_survives_reconnects_and_restart,
-    n11_a_plan_comes_back_as_it_was_stored,
-    n11_steps_change_at_the_same_time_and_all_changes_stay,
-    concurrent_puts_are_settled_by_etag,
-    a_change_of_a_step_may_ask_for_the_etag,
-    a_plan_is_found_by_its_session,
-    n12_plans_are_isolated_per_thread,
-    clearing_a_thread_erases_its_plan_and_its_log,
-    a_plan_is_deleted_and_the_log_stays,
-    an_ephemeral_thread_has_no_plan,
-    changes_of_plans_are_listed_with_who_did_them,
-];
 
 fn step(id: &str, title: &str, status: Status, result: &str) -> PlanStep {
     PlanStep {
@@ -94,6 +80,7 @@ async fn update(client: &Client, request: UpdatePlanStepRequest) -> Plan {
     answer.into_inner().plan.unwrap()
 }
 
+#[apply(trial_with_own_server)]
 async fn n11_a_plan_survives_reconnects_and_restart() {
     let dir = DataDir::new();
     let options = Options::with(&["embedding.kind = \"none\""]);
@@ -124,6 +111,7 @@ async fn n11_a_plan_survives_reconnects_and_restart() {
         .await;
 }
 
+#[apply(trial)]
 async fn n11_a_plan_comes_back_as_it_was_stored() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -176,6 +164,7 @@ async fn n11_a_plan_comes_back_as_it_was_stored() {
     missing.is(Code::NotFound, "PLAN_NOT_FOUND");
 }
 
+#[apply(trial)]
 async fn n11_steps_change_at_the_same_time_and_all_changes_stay() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -208,6 +197,7 @@ async fn n11_steps_change_at_the_same_time_and_all_changes_stay() {
     assert_eq!(etags.len(), 1 + titles.len(), "each state has an etag");
 }
 
+#[apply(trial)]
 async fn concurrent_puts_are_settled_by_etag() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -266,6 +256,7 @@ async fn concurrent_puts_are_settled_by_etag() {
     assert_eq!(refused(&any.etag).await, anew.etag);
 }
 
+#[apply(trial)]
 async fn a_change_of_a_step_may_ask_for_the_etag() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -285,6 +276,7 @@ async fn a_change_of_a_step_may_ask_for_the_etag() {
     update(&client, with("")).await;
 }
 
+#[apply(trial)]
 async fn a_plan_is_found_by_its_session() {
     let client = plain().await;
     let app = app();
@@ -314,6 +306,7 @@ async fn a_plan_is_found_by_its_session() {
     assert_eq!(answer.into_inner().plan, Some(stored));
 }
 
+#[apply(trial)]
 async fn n12_plans_are_isolated_per_thread() {
     let client = plain().await;
     let app = app();
@@ -360,6 +353,7 @@ async fn n12_plans_are_isolated_per_thread() {
     foreign.is(Code::NotFound, "THREAD_NOT_FOUND");
 }
 
+#[apply(trial)]
 async fn clearing_a_thread_erases_its_plan_and_its_log() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -388,6 +382,7 @@ async fn clearing_a_thread_erases_its_plan_and_its_log() {
     assert_eq!((logged.number, logged.attempt), (1, 1));
 }
 
+#[apply(trial)]
 async fn a_plan_is_deleted_and_the_log_stays() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -410,6 +405,7 @@ async fn a_plan_is_deleted_and_the_log_stays() {
     assert_eq!(client.attempts(all_of(&thread_id)).await.len(), 1);
 }
 
+#[apply(trial)]
 async fn an_ephemeral_thread_has_no_plan() {
     let client = plain().await;
     let named = session(&app(), "ada", "brief");
@@ -452,6 +448,7 @@ async fn an_ephemeral_thread_has_no_plan() {
     build.is(Code::FailedPrecondition, reason);
 }
 
+#[apply(trial)]
 async fn changes_of_plans_are_listed_with_who_did_them() {
     let (one, other) = (plain().await, PLAIN.client(Key::AcmeToo).await);
     let thread_id = one.thread(&app()).await;

@@ -1,18 +1,11 @@
 //! Values that no policy can have, at each level and through each method that
 //! takes a policy.
 
-use recollect_tests::{Client, Dynamic, Failure, Refused as _, app, trials};
+use recollect_tests::{Client, Dynamic, Failure, Refused as _, app, apply, trial};
 use serde_json::{Map, Value, json};
 use tonic::Code;
 
 use crate::plain;
-
-trials![
-    each_impossible_value_is_refused_at_each_level,
-    all_impossible_values_are_named_at_once,
-    a_refused_policy_leaves_the_old_one,
-    values_at_the_limits_are_taken_at_each_level,
-];
 
 /// Who may set a field.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -141,6 +134,7 @@ fn allowed_above(field: &str) -> Value {
     }
 }
 
+#[apply(trial)]
 async fn each_impossible_value_is_refused_at_each_level() {
     let client = plain().await;
     let app = app();
@@ -178,6 +172,7 @@ fn all_wrong(level: Whose) -> Map<String, Value> {
     wrong.collect()
 }
 
+#[apply(trial)]
 async fn all_impossible_values_are_named_at_once() {
     let client = plain().await;
     let app = app();
@@ -216,6 +211,7 @@ async fn all_impossible_values_are_named_at_once() {
     }
 }
 
+#[apply(trial)]
 async fn a_refused_policy_leaves_the_old_one() {
     let client = plain().await;
     let app = app();
@@ -258,6 +254,7 @@ async fn a_refused_policy_leaves_the_old_one() {
     }
 }
 
+#[apply(trial)]
 async fn values_at_the_limits_are_taken_at_each_level() {
     let client = plain().await;
     let app = app();

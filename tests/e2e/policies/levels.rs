@@ -4,21 +4,15 @@ use memory_contract::proto::{
     ExtractionStrategy, GetEffectivePolicyRequest, MemoryMode, MemoryPolicy, PolicyLevel,
     RecallMode, RecallReason, RecallRequest, RecallScope, ResolveThreadRequest, Role, UserRef,
 };
-use recollect_tests::{Refused as _, app, has_reason, recall_request, say, session, texts, trials};
+use recollect_tests::{
+    Refused as _, app, apply, has_reason, recall_request, say, session, texts, trial,
+};
 use tonic::Code;
 
 use super::{defaults, effective, of_thread, origins, recall, set, set_of_thread, window};
 use crate::plain;
 
-trials![
-    l08_memory_is_on_without_any_policy,
-    t03_the_window_size_of_the_most_specific_policy_holds,
-    t12_each_request_has_one_effective_policy_and_tells_it,
-    t13_a_policy_can_switch_the_memory_off,
-    the_scope_of_a_policy_bounds_recall,
-    the_effective_policy_is_asked_for_in_one_way,
-];
-
+#[apply(trial)]
 async fn l08_memory_is_on_without_any_policy() {
     let client = plain().await;
     let app = app();
@@ -34,6 +28,7 @@ async fn l08_memory_is_on_without_any_policy() {
     assert_eq!(recalled.effective_policy, Some(holds));
 }
 
+#[apply(trial)]
 async fn t03_the_window_size_of_the_most_specific_policy_holds() {
     let client = plain().await;
     let app = app();
@@ -102,6 +97,7 @@ async fn t03_the_window_size_of_the_most_specific_policy_holds() {
     check(None, 3, &[("mode", App), ("window_size", App)]).await;
 }
 
+#[apply(trial)]
 async fn t12_each_request_has_one_effective_policy_and_tells_it() {
     let client = plain().await;
     let app = app();
@@ -221,6 +217,7 @@ async fn t12_each_request_has_one_effective_policy_and_tells_it() {
     assert_eq!(scope, RecallScope::User);
 }
 
+#[apply(trial)]
 async fn t13_a_policy_can_switch_the_memory_off() {
     let client = plain().await;
     let app = app();
@@ -248,6 +245,7 @@ async fn t13_a_policy_can_switch_the_memory_off() {
     }
 }
 
+#[apply(trial)]
 async fn the_scope_of_a_policy_bounds_recall() {
     let client = plain().await;
     let app = app();
@@ -304,6 +302,7 @@ async fn the_scope_of_a_policy_bounds_recall() {
     assert_eq!(client.recall(request).await.messages.len(), 2);
 }
 
+#[apply(trial)]
 async fn the_effective_policy_is_asked_for_in_one_way() {
     let client = plain().await;
     let app = app();

@@ -5,7 +5,6 @@ mod levels;
 mod stored;
 mod wrong;
 
-use libtest_mimic::Trial;
 use memory_contract::proto::{
     AppPolicy, EffectivePolicy, ExtractionStrategy, GetAppPolicyRequest, GetEffectivePolicyRequest,
     MemoryMode, MemoryPolicy, PolicyLevel, RecallRequest, RecallResponse, RecallScope,
@@ -13,18 +12,6 @@ use memory_contract::proto::{
 };
 use prost_types::FieldMask;
 use recollect_tests::Client;
-
-pub fn trials() -> Vec<Trial> {
-    [
-        impossible::trials(),
-        stored::trials(),
-        levels::trials(),
-        wrong::trials(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
 
 async fn set(client: &Client, app: &str, policy: MemoryPolicy) -> AppPolicy {
     let request = SetAppPolicyRequest {

@@ -6,23 +6,15 @@ use memory_contract::proto::{
 };
 use prost_types::Duration;
 use recollect_tests::{
-    Cluster, DataDir, Key, Options, PLAIN, Refused as _, Server, app, recollect, say, session,
-    trials,
+    Cluster, DataDir, Key, Options, PLAIN, Refused as _, Server, app, apply, recollect, say,
+    session, trial, trial_with_own_server,
 };
 use tonic::Code;
 
 use super::{defaults, effective, get, of_thread, recall, set, set_of_thread, window};
 use crate::plain;
 
-trials![
-    a_policy_holds_at_once_in_every_process,
-    d18_labels_window_and_template_are_stored_and_told,
-    the_ttl_of_the_apps_policy_is_that_of_new_threads,
-    a_policy_is_replaced_as_a_whole_and_deleted_once,
-    listing_policies_covers_each_once,
-    a_policy_is_its_tenants_own,
-];
-
+#[apply(trial_with_own_server)]
 async fn a_policy_holds_at_once_in_every_process() {
     let cluster = Cluster::start().await;
     let url = cluster.url();
@@ -71,6 +63,7 @@ async fn a_policy_holds_at_once_in_every_process() {
     }
 }
 
+#[apply(trial)]
 async fn d18_labels_window_and_template_are_stored_and_told() {
     let client = plain().await;
     let app = app();
@@ -123,6 +116,7 @@ async fn d18_labels_window_and_template_are_stored_and_told() {
     );
 }
 
+#[apply(trial)]
 async fn the_ttl_of_the_apps_policy_is_that_of_new_threads() {
     let client = plain().await;
     let app = app();
@@ -163,6 +157,7 @@ async fn the_ttl_of_the_apps_policy_is_that_of_new_threads() {
     assert_eq!(life("thread:later", None).await, None);
 }
 
+#[apply(trial)]
 async fn a_policy_is_replaced_as_a_whole_and_deleted_once() {
     let client = plain().await;
     let app = app();
@@ -192,6 +187,7 @@ async fn a_policy_is_replaced_as_a_whole_and_deleted_once() {
     assert_eq!(get(&client, &app).await, none);
 }
 
+#[apply(trial)]
 async fn listing_policies_covers_each_once() {
     let client = plain().await;
     let apps: Vec<String> = (0..5).map(|_| app()).collect();
@@ -229,6 +225,7 @@ async fn listing_policies_covers_each_once() {
     refused.names_field("page_token");
 }
 
+#[apply(trial)]
 async fn a_policy_is_its_tenants_own() {
     let (client, globex) = (plain().await, PLAIN.client(Key::Globex).await);
     let app = app();

@@ -5,17 +5,12 @@ use memory_contract::proto::{
     SetAppPolicyRequest, UpdateThreadRequest,
 };
 use prost_types::{Duration, FieldMask};
-use recollect_tests::{Refused as _, app, session, trials};
+use recollect_tests::{Refused as _, app, apply, session, trial};
 
 use super::get;
 use crate::plain;
 
-trials![
-    d18_a_template_that_could_fail_is_refused_when_it_is_set,
-    a_policy_has_an_app_and_is_there,
-    what_a_level_may_not_say_is_refused,
-];
-
+#[apply(trial)]
 async fn d18_a_template_that_could_fail_is_refused_when_it_is_set() {
     let client = plain().await;
     let app = app();
@@ -64,6 +59,7 @@ async fn d18_a_template_that_could_fail_is_refused_when_it_is_set() {
     assert_eq!(get(&client, &app).await.update_time, None);
 }
 
+#[apply(trial)]
 async fn a_policy_has_an_app_and_is_there() {
     let client = plain().await;
     let app = app();
@@ -80,6 +76,7 @@ async fn a_policy_has_an_app_and_is_there() {
     }
 }
 
+#[apply(trial)]
 async fn what_a_level_may_not_say_is_refused() {
     let client = plain().await;
     let app = app();

@@ -11,8 +11,8 @@ use memory_contract::proto::{
     export_messages_response::Record,
 };
 use recollect_tests::{
-    Client, DataDir, Key, Options, PLAIN, Refused as _, S3, S3Fault, Server, app, eventually, node,
-    node_turn, recollect_binary, session, trials, turn,
+    Client, DataDir, Key, Options, PLAIN, Refused as _, S3, S3Fault, Server, app, apply,
+    eventually, node, node_turn, recollect_binary, session, trial, trial_with_own_server, turn,
 };
 use serde_json::json;
 use tonic::Code;
@@ -20,13 +20,6 @@ use uuid::Uuid;
 
 use super::{of_app, records, run, split, summary};
 use crate::plain;
-
-trials![
-    l12_an_export_goes_on_after_a_thread,
-    l12_an_interrupted_import_is_finished_by_running_it_again,
-    l12_an_interrupted_export_is_finished_by_resuming_it,
-    an_export_that_the_object_store_ended_goes_on_when_it_is_back,
-];
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -54,6 +47,7 @@ fn thread_ids(records: &[Record]) -> Vec<String> {
         .collect()
 }
 
+#[apply(trial)]
 async fn l12_an_export_goes_on_after_a_thread() {
     let client = plain().await;
     let app = app();
@@ -95,6 +89,7 @@ async fn l12_an_export_goes_on_after_a_thread() {
     }
 }
 
+#[apply(trial)]
 async fn l12_an_interrupted_import_is_finished_by_running_it_again() {
     let client = plain().await;
     let app = app();
@@ -165,6 +160,7 @@ async fn l12_an_interrupted_import_is_finished_by_running_it_again() {
     assert_eq!(summary(&globex, of_app(&app)).await, told);
 }
 
+#[apply(trial)]
 async fn l12_an_interrupted_export_is_finished_by_resuming_it() {
     let client = plain().await;
     let app = app();
@@ -242,6 +238,7 @@ async fn l12_an_interrupted_export_is_finished_by_resuming_it() {
     assert!(refused.stderr.contains("begins anew"), "{refused:?}");
 }
 
+#[apply(trial_with_own_server)]
 async fn an_export_that_the_object_store_ended_goes_on_when_it_is_back() {
     let s3 = S3::new();
     let dir = DataDir::new();

@@ -8,22 +8,13 @@ use memory_contract::proto::{
     SetAppPolicyRequest, file, get_file_request,
 };
 use recollect_tests::{
-    Client, Finished, Key, PLAIN, app, memory, node, node_turn, say, session, trials, turn,
+    Client, Finished, Key, PLAIN, app, apply, memory, node, node_turn, say, session, trial, turn,
 };
 use serde_json::json;
 use tempfile::TempDir;
 
 use super::{of_app, register, run, summary};
 use crate::plain;
-
-trials![
-    an_export_that_was_cut_short_is_told,
-    a_line_that_was_changed_is_found_by_the_checksum,
-    a_thread_that_went_on_is_told,
-    a_policy_that_differs_is_kept_unless_it_is_to_be_replaced,
-    a_missing_memory_is_told_by_the_commands,
-    what_is_known_stays_where_it_differs_and_lost_sources_are_counted,
-];
 
 /// An export of an app, as lines in a file.
 struct Export {
@@ -75,6 +66,7 @@ async fn conversation(client: &Client, app: &str) -> String {
     thread_id
 }
 
+#[apply(trial)]
 async fn an_export_that_was_cut_short_is_told() {
     let client = plain().await;
     let app = app();
@@ -91,6 +83,7 @@ async fn an_export_that_was_cut_short_is_told() {
     assert_eq!(told["errors"][0]["place"], "line 4");
 }
 
+#[apply(trial)]
 async fn a_line_that_was_changed_is_found_by_the_checksum() {
     let client = plain().await;
     let app = app();
@@ -106,6 +99,7 @@ async fn a_line_that_was_changed_is_found_by_the_checksum() {
     refused(&export.import(&shorter, &again), "3 of 4 message");
 }
 
+#[apply(trial)]
 async fn a_thread_that_went_on_is_told() {
     let client = plain().await;
     let app = app();
@@ -129,6 +123,7 @@ async fn a_thread_that_went_on_is_told() {
     assert_eq!(new["checked"], json!(null));
 }
 
+#[apply(trial)]
 async fn a_policy_that_differs_is_kept_unless_it_is_to_be_replaced() {
     let client = plain().await;
     let globex = PLAIN.client(Key::Globex).await;
@@ -188,6 +183,7 @@ async fn a_policy_that_differs_is_kept_unless_it_is_to_be_replaced() {
     globex.files().get_file(request).await.unwrap();
 }
 
+#[apply(trial)]
 async fn a_missing_memory_is_told_by_the_commands() {
     let client = plain().await;
     let app = app();
@@ -214,6 +210,7 @@ async fn a_missing_memory_is_told_by_the_commands() {
     );
 }
 
+#[apply(trial)]
 async fn what_is_known_stays_where_it_differs_and_lost_sources_are_counted() {
     let client = plain().await;
     let globex = PLAIN.client(Key::Globex).await;

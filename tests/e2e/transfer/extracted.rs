@@ -3,13 +3,13 @@
 use memory_contract::proto::{
     DeleteMessageRequest, ExtractionStrategy, Memory, MemoryPolicy, SetAppPolicyRequest,
 };
-use recollect_tests::{Client, Key, PLAIN, SOON, app, eventually_some, session, trials, turn};
+use recollect_tests::{
+    Client, Key, PLAIN, SOON, app, apply, eventually_some, session, trial, turn,
+};
 use serde_json::json;
 
 use super::run;
 use crate::plain;
-
-trials![l12_one_summary_of_a_thread_goes_on_elsewhere];
 
 /// Waits for a memory that holds and has these words.
 async fn known(client: &Client, app: &str, words: &str) -> Memory {
@@ -21,6 +21,7 @@ async fn known(client: &Client, app: &str, words: &str) -> Memory {
     .await
 }
 
+#[apply(trial)]
 async fn l12_one_summary_of_a_thread_goes_on_elsewhere() {
     let client = plain().await;
     let globex = PLAIN.client(Key::Globex).await;

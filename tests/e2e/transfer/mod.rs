@@ -7,27 +7,12 @@ mod parts;
 mod streams;
 mod whole;
 
-use libtest_mimic::Trial;
 use memory_contract::proto::{
     ExportMessagesRequest, ExportSummary, File, FileType, RegisterFileRequest,
     export_messages_response::Record, file,
 };
 use recollect_tests::{Client, Finished, Key, recollect};
 use tokio_stream::StreamExt as _;
-
-pub fn trials() -> Vec<Trial> {
-    [
-        whole::trials(),
-        broken_off::trials(),
-        cli::trials(),
-        extracted::trials(),
-        parts::trials(),
-        streams::trials(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
 
 /// All records of an export, its summary included.
 async fn records(client: &Client, request: ExportMessagesRequest) -> Vec<Record> {

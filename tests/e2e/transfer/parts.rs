@@ -4,18 +4,13 @@ use memory_contract::proto::{
     ExportMessagesRequest, FileRef, FileType, MemoryPolicy, Part, Role, SetAppPolicyRequest,
     export_messages_response::Record, file, file_ref, part::Content,
 };
-use recollect_tests::{Client, PLAIN, app, node, node_turn, session, trials, turn, with_parts};
+use recollect_tests::{
+    Client, PLAIN, app, apply, node, node_turn, session, trial, turn, with_parts,
+};
 use uuid::Uuid;
 
 use super::{of_app, records, register, split};
 use crate::plain;
-
-trials![
-    a_filter_brings_only_the_files_that_are_referred_to,
-    a_filter_brings_the_policy_of_its_app,
-    a_memory_that_cannot_be_read_is_told_and_does_not_stop_an_export,
-    what_was_said_after_a_thread_was_read_is_not_half_exported,
-];
 
 fn reference(id: &str) -> FileRef {
     FileRef {
@@ -62,6 +57,7 @@ fn words(records: &[Record]) -> Vec<String> {
         .collect()
 }
 
+#[apply(trial)]
 async fn a_filter_brings_only_the_files_that_are_referred_to() {
     let client = plain().await;
     let app = app();
@@ -118,6 +114,7 @@ async fn a_filter_brings_only_the_files_that_are_referred_to() {
     );
 }
 
+#[apply(trial)]
 async fn a_filter_brings_the_policy_of_its_app() {
     let client = plain().await;
     let (app, other) = (app(), app());
@@ -152,6 +149,7 @@ async fn a_filter_brings_the_policy_of_its_app() {
     }
 }
 
+#[apply(trial)]
 async fn a_memory_that_cannot_be_read_is_told_and_does_not_stop_an_export() {
     let client = plain().await;
     let app = app();
@@ -185,6 +183,7 @@ async fn a_memory_that_cannot_be_read_is_told_and_does_not_stop_an_export() {
     assert_ne!(more.checksum, told.checksum);
 }
 
+#[apply(trial)]
 async fn what_was_said_after_a_thread_was_read_is_not_half_exported() {
     let client = plain().await;
     let app = app();

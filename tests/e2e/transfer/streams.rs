@@ -6,23 +6,13 @@ use memory_contract::proto::{
     import_messages_response::Outcome,
 };
 use recollect_tests::{
-    Client, Refused as _, app, file, reply, say, session, texts, trials, turn, with_parts,
+    Client, Refused as _, app, apply, file, reply, say, session, texts, trial, turn, with_parts,
 };
 use tokio_stream::StreamExt as _;
 use uuid::Uuid;
 
 use super::{of_app, records, split};
 use crate::{bulk, diary, plain};
-
-trials![
-    l12_an_export_can_be_imported_elsewhere,
-    an_import_answers_each_request_in_order,
-    a_refused_request_does_not_stop_an_import,
-    a_repeated_import_stores_nothing_twice,
-    an_import_makes_threads_and_goes_on_in_them,
-    an_export_holds_all_branches_in_order_of_seq,
-    a_large_import_and_export_lose_nothing,
-];
 
 fn request(app: &str, key: &str, messages: Vec<MessageInput>) -> ImportMessagesRequest {
     ImportMessagesRequest {
@@ -56,6 +46,7 @@ async fn export(client: &Client, app: &str) -> Vec<Record> {
     split(records(client, of_app(app)).await).0
 }
 
+#[apply(trial)]
 async fn an_import_answers_each_request_in_order() {
     let client = plain().await;
     let app = app();
@@ -80,6 +71,7 @@ async fn an_import_answers_each_request_in_order() {
     }
 }
 
+#[apply(trial)]
 async fn a_refused_request_does_not_stop_an_import() {
     let client = plain().await;
     let app = app();
@@ -150,6 +142,7 @@ async fn a_refused_request_does_not_stop_an_import() {
     assert_eq!(seqs, [1, 2, 3, 4], "what is refused takes no seq");
 }
 
+#[apply(trial)]
 async fn a_repeated_import_stores_nothing_twice() {
     let client = plain().await;
     let app = app();
@@ -174,6 +167,7 @@ async fn a_repeated_import_stores_nothing_twice() {
     assert_eq!(client.all_messages(thread_id).await.len(), 10);
 }
 
+#[apply(trial)]
 async fn an_import_makes_threads_and_goes_on_in_them() {
     let client = plain().await;
     let app = app();
@@ -202,6 +196,7 @@ async fn an_import_makes_threads_and_goes_on_in_them() {
     );
 }
 
+#[apply(trial)]
 async fn an_export_holds_all_branches_in_order_of_seq() {
     let client = plain().await;
     let app = app();
@@ -258,6 +253,7 @@ async fn an_export_holds_all_branches_in_order_of_seq() {
         .names_field("thread_id");
 }
 
+#[apply(trial)]
 async fn l12_an_export_can_be_imported_elsewhere() {
     let client = plain().await;
     let (from, to) = (app(), app());
@@ -313,6 +309,7 @@ async fn l12_an_export_can_be_imported_elsewhere() {
     }
 }
 
+#[apply(trial)]
 async fn a_large_import_and_export_lose_nothing() {
     let client = bulk().await;
     let app = app();

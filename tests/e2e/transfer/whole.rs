@@ -9,14 +9,13 @@ use memory_contract::proto::{
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, DataDir, Key, Options, Server, attempt, history_request, json, memory, metadata, node,
-    node_turn, plan, put, reply, say, says, session, texts, tool_call, trials, turn, with_parts,
+    Client, DataDir, Key, Options, Server, apply, attempt, history_request, json, memory, metadata,
+    node, node_turn, plan, put, reply, say, says, session, texts, tool_call, trial_with_own_server,
+    turn, with_parts,
 };
 use serde_json::{Value, json as data};
 
 use super::{records, register, run, split, summary};
-
-trials![l12_a_whole_tenant_comes_back_identical];
 
 fn reference(location: file_ref::Location) -> Part {
     Part {
@@ -257,6 +256,7 @@ async fn files_of(client: &Client) -> Vec<file::Location> {
         .collect()
 }
 
+#[apply(trial_with_own_server)]
 async fn l12_a_whole_tenant_comes_back_identical() {
     let options = Options::with(&["embedding.kind = \"none\""]);
     let dir = DataDir::new();

@@ -6,24 +6,15 @@ use memory_contract::proto::{
 };
 use prost_types::Struct;
 use recollect_tests::{
-    Client, DataDir, Failure, Key, Options, Refused as _, SOON, Server, app, eventually, memory,
-    memory_search, memory_texts, metadata, object_json, search_request, session, trials,
+    Client, DataDir, Failure, Key, Options, Refused as _, SOON, Server, app, apply, eventually,
+    memory, memory_search, memory_texts, metadata, object_json, search_request, session, trial,
+    trial_with_own_server,
 };
 use serde_json::{Value, json};
 use tonic::Code;
 
 use super::{a_session, all_of, get, memory_of, put, put_in, put_of, said};
 use crate::plain;
-
-trials![
-    r08_data_is_changed_by_a_merge_patch,
-    r08_patches_at_the_same_time_all_stay,
-    r08_data_is_never_searched,
-    r08_data_is_bounded_before_and_after_a_patch,
-    r09_memories_are_searchable_in_other_sessions_and_promoted,
-    r09_memories_are_replaced_as_a_list_and_stay_in_long_term_memory,
-    r15_without_long_term_memory_a_session_keeps_its_memories,
-];
 
 async fn patch(
     client: &Client,
@@ -46,6 +37,7 @@ fn data_of(data: Option<Struct>) -> Value {
     object_json(&data.unwrap())
 }
 
+#[apply(trial)]
 async fn r08_data_is_changed_by_a_merge_patch() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -80,6 +72,7 @@ async fn r08_data_is_changed_by_a_merge_patch() {
     assert_eq!(data_of(memory.data), json!({}));
 }
 
+#[apply(trial)]
 async fn r08_patches_at_the_same_time_all_stay() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -96,6 +89,7 @@ async fn r08_patches_at_the_same_time_all_stay() {
     assert_eq!(data["of"].as_object().unwrap().len(), 24);
 }
 
+#[apply(trial)]
 async fn r08_data_is_never_searched() {
     let client = plain().await;
     let app = app();
@@ -118,6 +112,7 @@ async fn r08_data_is_never_searched() {
     assert_eq!(memory_texts(&found), [""; 0]);
 }
 
+#[apply(trial)]
 async fn r08_data_is_bounded_before_and_after_a_patch() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -150,6 +145,7 @@ async fn r08_data_is_bounded_before_and_after_a_patch() {
     assert_eq!(data_of(memory.data), nested(32));
 }
 
+#[apply(trial)]
 async fn r09_memories_are_searchable_in_other_sessions_and_promoted() {
     let client = plain().await;
     let app = app();
@@ -187,6 +183,7 @@ async fn r09_memories_are_searchable_in_other_sessions_and_promoted() {
     assert_eq!(first.memories[0].text, "Ada was in Paris.");
 }
 
+#[apply(trial)]
 async fn r09_memories_are_replaced_as_a_list_and_stay_in_long_term_memory() {
     let client = plain().await;
     let app = app();
@@ -217,6 +214,7 @@ async fn r09_memories_are_replaced_as_a_list_and_stay_in_long_term_memory() {
     assert_ne!(after.etag, replaced.etag);
 }
 
+#[apply(trial_with_own_server)]
 async fn r15_without_long_term_memory_a_session_keeps_its_memories() {
     let dir = DataDir::new();
     let config = ["embedding.kind = \"none\"", "memories.enabled = false"];

@@ -8,8 +8,9 @@ use memory_contract::proto::{
     PutWorkingMemoryRequest, Role, WorkingMemory,
 };
 use recollect_tests::{
-    Client, DataDir, Key, Options, Refused as _, SOON, Server, app, context_request, eventually,
-    eventually_some, memory, metadata, reply, session, trials, turn,
+    Client, DataDir, Key, Options, Refused as _, SOON, Server, app, apply, context_request,
+    eventually, eventually_some, memory, metadata, reply, session, trial, trial_with_own_server,
+    turn,
 };
 use serde_json::json;
 use tonic::Code;
@@ -20,19 +21,6 @@ use super::{
 };
 use crate::access::done_to;
 use crate::plain;
-
-trials![
-    r12_a_deleted_working_memory_leaves_the_history_and_promoted_memories,
-    r13_without_a_ttl_a_working_memory_stays_over_a_restart,
-    r13_a_working_memory_is_forgotten_when_its_time_has_come,
-    r13_an_expired_working_memory_is_swept_without_being_read,
-    r14_an_expired_working_memory_is_made_anew_from_the_thread,
-    what_is_said_after_its_time_stands_in_full,
-    no_context_tells_of_one_whose_time_is_over,
-    a_deleted_one_does_not_come_back_on_another_branch,
-    clearing_a_thread_erases_its_working_memory,
-    an_ephemeral_thread_has_no_working_memory,
-];
 
 fn full(thread_id: &str, ttl_seconds: i64) -> PutWorkingMemoryRequest {
     PutWorkingMemoryRequest {
@@ -78,6 +66,7 @@ fn check_empty(memory: &WorkingMemory) {
     assert_eq!(memory.summarized_message_count, 0);
 }
 
+#[apply(trial)]
 async fn r12_a_deleted_working_memory_leaves_the_history_and_promoted_memories() {
     let client = plain().await;
     let app = app();
@@ -102,6 +91,7 @@ async fn r12_a_deleted_working_memory_leaves_the_history_and_promoted_memories()
     assert_eq!(deleted.count(), 1);
 }
 
+#[apply(trial_with_own_server)]
 async fn r13_without_a_ttl_a_working_memory_stays_over_a_restart() {
     let dir = DataDir::new();
     let options = Options::with(&["embedding.kind = \"none\""]);
@@ -122,6 +112,7 @@ async fn r13_without_a_ttl_a_working_memory_stays_over_a_restart() {
     assert_eq!(found, stored);
 }
 
+#[apply(trial)]
 async fn r13_a_working_memory_is_forgotten_when_its_time_has_come() {
     let client = plain().await;
     let app = app();
@@ -165,6 +156,7 @@ async fn r13_a_working_memory_is_forgotten_when_its_time_has_come() {
     assert_eq!(archive(&client, &short.thread_id).await, ["x", "x"]);
 }
 
+#[apply(trial_with_own_server)]
 async fn r13_an_expired_working_memory_is_swept_without_being_read() {
     let dir = DataDir::new();
     let config = [
@@ -197,6 +189,7 @@ async fn outlive(memory: &WorkingMemory) {
     tokio::time::sleep(end.saturating_sub(now()) + Duration::from_millis(50)).await;
 }
 
+#[apply(trial)]
 async fn what_is_said_after_its_time_stands_in_full() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -208,6 +201,7 @@ async fn what_is_said_after_its_time_stands_in_full() {
     assert_eq!(set_aside(&client, &thread_id).await, 2);
 }
 
+#[apply(trial)]
 async fn no_context_tells_of_one_whose_time_is_over() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -226,6 +220,7 @@ async fn no_context_tells_of_one_whose_time_is_over() {
     assert_eq!(kinds, [ContextBlockKind::Input], "{context:?}");
 }
 
+#[apply(trial)]
 async fn a_deleted_one_does_not_come_back_on_another_branch() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -236,6 +231,7 @@ async fn a_deleted_one_does_not_come_back_on_another_branch() {
     assert_eq!(get(&client, &thread_id).await.context, "");
 }
 
+#[apply(trial)]
 async fn r14_an_expired_working_memory_is_made_anew_from_the_thread() {
     let client = plain().await;
     let app = app();
@@ -264,6 +260,7 @@ async fn r14_an_expired_working_memory_is_made_anew_from_the_thread() {
     assert_eq!(again.working_memory.unwrap().messages.len(), 4);
 }
 
+#[apply(trial)]
 async fn clearing_a_thread_erases_its_working_memory() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -276,6 +273,7 @@ async fn clearing_a_thread_erases_its_working_memory() {
     assert!(!delete(&client, &thread_id).await);
 }
 
+#[apply(trial)]
 async fn an_ephemeral_thread_has_no_working_memory() {
     let client = plain().await;
     let app = app();

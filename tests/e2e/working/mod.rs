@@ -12,18 +12,6 @@ use memory_contract::proto::{
 };
 use recollect_tests::{Client, say, session, text_of};
 
-pub fn trials() -> Vec<libtest_mimic::Trial> {
-    [
-        reading::trials(),
-        putting::trials(),
-        changing::trials(),
-        expiring::trials(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
-
 /// A message of one text, said at some time.
 fn said(role: Role, text: &str) -> WorkingMessage {
     let input = say(role, text);

@@ -1,7 +1,7 @@
 //! Replacing a working memory.
 
 use memory_contract::proto::{DeleteMessageRequest, Role, WorkingMessage};
-use recollect_tests::{Refused as _, app, memory, say, text_of, trials, turn};
+use recollect_tests::{Refused as _, app, apply, memory, say, text_of, trial, turn};
 use tonic::Code;
 
 use super::{
@@ -10,22 +10,7 @@ use super::{
 use crate::access::done_to;
 use crate::plain;
 
-trials![
-    r07_a_missing_time_is_filled_in_and_warned_of,
-    r12_put_replaces_the_working_set_and_keeps_the_history,
-    r12_what_is_given_back_is_not_stored_twice,
-    r12_nobody_replaces_what_they_have_not_read,
-    r12_a_context_is_replaced_or_stays,
-    of_several_puts_with_one_etag_one_wins,
-    a_message_that_cannot_stand_there_is_named,
-    what_a_summary_covers_is_passed_over_with_a_warning,
-    a_put_that_fails_stores_nothing_and_creates_no_thread,
-    a_put_of_nothing_empties_the_working_set,
-    of_a_long_working_set_the_newest_256_may_stay,
-    every_limit_of_a_put_is_told_with_its_field,
-    changes_of_working_memory_are_listed_with_who_did_them,
-];
-
+#[apply(trial)]
 async fn r07_a_missing_time_is_filled_in_and_warned_of() {
     let client = plain().await;
     let untimed = WorkingMessage {
@@ -56,6 +41,7 @@ async fn r07_a_missing_time_is_filled_in_and_warned_of() {
     assert_eq!(answer.warnings.len(), 20);
 }
 
+#[apply(trial)]
 async fn r12_put_replaces_the_working_set_and_keeps_the_history() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -85,6 +71,7 @@ async fn r12_put_replaces_the_working_set_and_keeps_the_history() {
     assert_eq!(after.messages.last().map(text_of), Some(text_of(&last)));
 }
 
+#[apply(trial)]
 async fn r12_what_is_given_back_is_not_stored_twice() {
     let client = plain().await;
     let app = app();
@@ -122,6 +109,7 @@ async fn r12_what_is_given_back_is_not_stored_twice() {
     assert_eq!(set_aside(&client, &first.thread_id).await, 0);
 }
 
+#[apply(trial)]
 async fn r12_nobody_replaces_what_they_have_not_read() {
     let client = plain().await;
     let app = app();
@@ -168,6 +156,7 @@ async fn r12_nobody_replaces_what_they_have_not_read() {
     answer.refused().is(Code::Aborted, "ETAG_CHANGED");
 }
 
+#[apply(trial)]
 async fn r12_a_context_is_replaced_or_stays() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -219,6 +208,7 @@ async fn r12_a_context_is_replaced_or_stays() {
     assert_eq!(set_aside(&client, &memory.thread_id).await, 0);
 }
 
+#[apply(trial)]
 async fn of_several_puts_with_one_etag_one_wins() {
     let client = plain().await;
     let app = app();
@@ -259,6 +249,7 @@ async fn of_several_puts_with_one_etag_one_wins() {
     assert_eq!(set_aside(&client, &first.thread_id).await, 7);
 }
 
+#[apply(trial)]
 async fn a_message_that_cannot_stand_there_is_named() {
     let client = plain().await;
     let app = app();
@@ -312,6 +303,7 @@ async fn a_message_that_cannot_stand_there_is_named() {
         .is(Code::AlreadyExists, "MESSAGE_ALREADY_EXISTS");
 }
 
+#[apply(trial)]
 async fn what_a_summary_covers_is_passed_over_with_a_warning() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -334,6 +326,7 @@ async fn what_a_summary_covers_is_passed_over_with_a_warning() {
     assert_eq!(memory.context, "They counted to two.");
 }
 
+#[apply(trial)]
 async fn a_put_that_fails_stores_nothing_and_creates_no_thread() {
     let client = plain().await;
     let app = app();
@@ -390,6 +383,7 @@ async fn a_put_that_fails_stores_nothing_and_creates_no_thread() {
     assert_eq!(stored.memories[0].source_message_ids, [id]);
 }
 
+#[apply(trial)]
 async fn a_put_of_nothing_empties_the_working_set() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -400,6 +394,7 @@ async fn a_put_of_nothing_empties_the_working_set() {
     assert_eq!(set_aside(&client, &thread_id).await, 2);
 }
 
+#[apply(trial)]
 async fn of_a_long_working_set_the_newest_256_may_stay() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -425,6 +420,7 @@ async fn of_a_long_working_set_the_newest_256_may_stay() {
     assert_eq!(set_aside(&client, &thread_id).await, 45);
 }
 
+#[apply(trial)]
 async fn every_limit_of_a_put_is_told_with_its_field() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -476,6 +472,7 @@ async fn every_limit_of_a_put_is_told_with_its_field() {
     assert_eq!((memory.messages.len(), memory.memories.len()), (256, 256));
 }
 
+#[apply(trial)]
 async fn changes_of_working_memory_are_listed_with_who_did_them() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;

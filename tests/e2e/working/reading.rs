@@ -5,8 +5,8 @@ use memory_contract::proto::{
 };
 use prost_types::FieldMask;
 use recollect_tests::{
-    Finished, Key, PLAIN, Refused as _, SOON, app, eventually, memory, metadata, recollect, reply,
-    say, session, trials, turn,
+    Finished, Key, PLAIN, Refused as _, SOON, app, apply, eventually, memory, metadata, recollect,
+    reply, say, session, trial, turn,
 };
 use serde_json::json;
 use tonic::Code;
@@ -14,22 +14,7 @@ use tonic::Code;
 use super::{a_session, get, get_for, memory_of, put, put_in, read, said, texts, thread_with};
 use crate::plain;
 
-trials![
-    r01_a_working_memory_has_all_that_a_session_has_in_mind,
-    r01_what_is_appended_to_the_thread_is_in_its_working_memory,
-    r02_a_working_memory_is_of_one_session,
-    r06_percentages_are_those_of_the_models_window,
-    r06_a_full_window_is_told_as_a_hundred_percent,
-    r06_a_model_counts_with_its_own_tokenizer,
-    r06_what_fills_the_window_of_a_model_that_counts_more_is_summarized,
-    r12_a_session_without_a_thread_is_not_found,
-    the_working_memory_follows_the_head,
-    erasing_a_message_takes_it_out_and_changes_the_etag,
-    a_long_working_memory_tells_what_is_left_out,
-    another_tenant_finds_no_working_memory,
-    the_command_line_shows_a_working_memory,
-];
-
+#[apply(trial)]
 async fn r01_a_working_memory_has_all_that_a_session_has_in_mind() {
     let client = plain().await;
     let app = app();
@@ -93,6 +78,7 @@ async fn r01_a_working_memory_has_all_that_a_session_has_in_mind() {
     assert!(!memory.etag.is_empty());
 }
 
+#[apply(trial)]
 async fn r01_what_is_appended_to_the_thread_is_in_its_working_memory() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -107,6 +93,7 @@ async fn r01_what_is_appended_to_the_thread_is_in_its_working_memory() {
     assert_eq!(get(&client, &thread_id).await, memory);
 }
 
+#[apply(trial)]
 async fn r02_a_working_memory_is_of_one_session() {
     let client = plain().await;
     let app = app();
@@ -128,6 +115,7 @@ async fn r02_a_working_memory_is_of_one_session() {
     }
 }
 
+#[apply(trial)]
 async fn r06_percentages_are_those_of_the_models_window() {
     let client = plain().await;
     let policy = MemoryPolicy {
@@ -165,6 +153,7 @@ async fn r06_percentages_are_those_of_the_models_window() {
     );
 }
 
+#[apply(trial)]
 async fn r06_a_full_window_is_told_as_a_hundred_percent() {
     let client = plain().await;
     let policy = MemoryPolicy {
@@ -195,6 +184,7 @@ async fn r06_a_full_window_is_told_as_a_hundred_percent() {
     assert_eq!(memory.context_percentage_until_summarization, 0.0);
 }
 
+#[apply(trial)]
 async fn r06_a_model_counts_with_its_own_tokenizer() {
     let client = plain().await;
     let app = app();
@@ -216,6 +206,7 @@ async fn r06_a_model_counts_with_its_own_tokenizer() {
     assert!((other.context_percentage_total_used - expected).abs() < 0.01);
 }
 
+#[apply(trial)]
 async fn r06_what_fills_the_window_of_a_model_that_counts_more_is_summarized() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -238,6 +229,7 @@ async fn r06_what_fills_the_window_of_a_model_that_counts_more_is_summarized() {
     .await;
 }
 
+#[apply(trial)]
 async fn r12_a_session_without_a_thread_is_not_found() {
     let client = plain().await;
     let session = Some(a_session(&app()));
@@ -255,6 +247,7 @@ async fn r12_a_session_without_a_thread_is_not_found() {
     answer.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
 }
 
+#[apply(trial)]
 async fn the_working_memory_follows_the_head() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -272,6 +265,7 @@ async fn the_working_memory_follows_the_head() {
     assert_eq!(texts(&memory), ["question", "good answer"]);
 }
 
+#[apply(trial)]
 async fn erasing_a_message_takes_it_out_and_changes_the_etag() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -291,6 +285,7 @@ async fn erasing_a_message_takes_it_out_and_changes_the_etag() {
     assert!(after.message_tokens < before.message_tokens);
 }
 
+#[apply(trial)]
 async fn a_long_working_memory_tells_what_is_left_out() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
@@ -338,6 +333,7 @@ async fn a_long_working_memory_tells_what_is_left_out() {
     assert_eq!(all, 20);
 }
 
+#[apply(trial)]
 async fn another_tenant_finds_no_working_memory() {
     let client = plain().await;
     let app = app();
@@ -386,6 +382,7 @@ fn cli(args: &[&str]) -> Finished {
     recollect(&args, &env)
 }
 
+#[apply(trial)]
 async fn the_command_line_shows_a_working_memory() {
     let client = plain().await;
     let app = app();

@@ -1,0 +1,62 @@
+//! Few tests at a time run servers of their own, and only tests that are marked.
+
+use std::cell::Cell;
+use std::sync::{Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+/// Tests' own servers that run at a time, besides the shared ones.
+const SLOTS: usize = 3;
+
+static TAKEN: Mutex<usize> = Mutex::new(0);
+static FREED: Condvar = Condvar::new();
+
+// Each test has a thread of its own.
+thread_local! {
+    static ALLOWED: Cell<bool> = const { Cell::new(false) };
+    static TOOK: Cell<bool> = const { Cell::new(false) };
+    static WAITED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+/// Says whether the test of this thread may take slots.
+pub(crate) fn allow(allowed: bool) {
+    ALLOWED.set(allowed);
+}
+
+/// Whether the test of this thread has taken a slot.
+pub(crate) fn taken() -> bool {
+    TOOK.get()
+}
+
+/// How long the test of this thread has waited for slots.
+pub(crate) fn waited() -> Duration {
+    WAITED.get()
+}
+
+/// A slot for a server. Dropping it frees the slot.
+pub(crate) struct Slot(());
+
+impl Slot {
+    /// Waits for a slot.
+    ///
+    /// # Panics
+    /// If the test is not marked.
+    pub(crate) fn take() -> Self {
+        assert!(
+            ALLOWED.get(),
+            "the test starts a server: mark it with #[apply(trial_with_own_server)]"
+        );
+        let start = Instant::now();
+        let taken = TAKEN.lock().unwrap();
+        *FREED.wait_while(taken, |taken| *taken >= SLOTS).unwrap() += 1;
+        TOOK.set(true);
+        WAITED.set(WAITED.get() + start.elapsed());
+        Self(())
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        *TAKEN.lock().unwrap() -= 1;
+        FREED.notify_one();
+    }
+}
