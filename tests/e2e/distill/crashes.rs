@@ -6,8 +6,8 @@ use recollect_tests::{
     trial_with_own_server,
 };
 
+use super::ledger::verify;
 use super::{database, looked_at, small, states, summarized, talk, texts_of, thread};
-use crate::ledger::verify;
 
 const PLAIN: &str = "embedding.kind = \"none\"";
 const THREADS: usize = 12;

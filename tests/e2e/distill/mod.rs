@@ -1,9 +1,13 @@
-//! What workers make of messages in the background.
+//! Workers derive summaries and observations in the background, every message is in
+//! one state of the ledger, and contexts hold the derived text.
 
+mod contexts;
 mod crashes;
+pub mod ledger;
 mod observations;
 mod summaries;
 mod watched;
+mod world;
 
 use std::collections::BTreeSet;
 
@@ -13,7 +17,7 @@ use memory_contract::proto::{
 use recollect_tests::{BULK, Client, PLAIN, SOON, app, eventually, turn};
 use tokio_postgres::NoTls;
 
-use crate::ledger::list;
+use self::ledger::list;
 
 /// A thread of an app with a policy.
 async fn thread(client: &Client, policy: MemoryPolicy) -> String {

@@ -7,8 +7,8 @@ use recollect_tests::{
 };
 use serde_json::json;
 
+use super::ledger::{counts, delete, observations, verify};
 use super::{looked_at, plain_database, talk, texts_of, thread};
-use crate::ledger::{counts, delete, observations, verify};
 use crate::plain;
 
 /// Messages may have 1,000 tokens, stretches have 200; observations 1,000.

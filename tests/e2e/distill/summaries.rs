@@ -9,10 +9,10 @@ use recollect_tests::{
 };
 use serde_json::json;
 
+use super::ledger::{counts, delete, verify};
 use super::{
     bulk_database, looked_at, plain_database, small, states, summarized, talk, texts_of, thread,
 };
-use crate::ledger::{counts, delete, verify};
 use crate::{bulk, plain};
 
 const SUMMARY: LedgerKind = LedgerKind::Summary;

@@ -11,7 +11,7 @@ use recollect_tests::{
 };
 
 use super::{extract, known, mending, server, small, status, thread};
-use crate::ledger::observations;
+use crate::distill::ledger::observations;
 
 /// Checks a configuration as `recollect config` does.
 fn config(dir: &DataDir, lines: &[&str], env: &[(&str, &str)]) -> Finished {

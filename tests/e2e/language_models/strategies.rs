@@ -7,7 +7,9 @@ use recollect_tests::{
 };
 
 use super::{extract, known, server, set, status};
-use crate::{acme, heads::set_head, ledger::delete};
+use crate::acme;
+use crate::branches::heads::set_head;
+use crate::distill::ledger::delete;
 
 #[apply(trial_with_own_server)]
 async fn r11_single_facts_are_extracted_with_their_sources() {

@@ -9,7 +9,7 @@ use recollect_tests::{
 };
 
 use super::{mending, server, small, status, thread};
-use crate::ledger::list;
+use crate::distill::ledger::list;
 
 /// The summary of a thread, once it has one that is as wanted.
 pub(super) async fn summary(

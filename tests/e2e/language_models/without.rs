@@ -9,7 +9,7 @@ use tonic::Code;
 
 use super::summaries::summary;
 use super::{known, mending, set_policy, small, status, thread, usage};
-use crate::ledger::observations;
+use crate::distill::ledger::observations;
 use crate::plain;
 
 #[apply(trial)]

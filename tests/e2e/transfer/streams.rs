@@ -12,7 +12,8 @@ use tokio_stream::StreamExt as _;
 use uuid::Uuid;
 
 use super::{of_app, records, split};
-use crate::{bulk, diary, plain};
+use crate::recall::diary;
+use crate::{bulk, plain};
 
 fn request(app: &str, key: &str, messages: Vec<MessageInput>) -> ImportMessagesRequest {
     ImportMessagesRequest {

@@ -1,0 +1,8 @@
+//! A context holds what its policy selects, in a fixed order, within its budget.
+
+pub mod budgets;
+mod chat_rules;
+mod formats;
+mod modes;
+mod prompt;
+mod recalled;

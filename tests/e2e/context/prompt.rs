@@ -1,0 +1,218 @@
+//! Contexts: the system prompt, the input and its template, and wrong requests.
+
+use memory_contract::proto::{
+    BuildContextRequest, ContextBlockKind as Kind, MemoryMode, MemoryPolicy, Part,
+};
+use recollect_tests::{
+    Client, Refused as _, app, apply, block, block_texts, check_context, context_request, file,
+    kinds, mode, tool_call, trial, turn,
+};
+use serde_json::json as value;
+use tonic::Code;
+
+use super::budgets::{patient, text};
+use crate::plain;
+use crate::recall::diary;
+
+#[apply(trial)]
+async fn d18_labels_and_template_are_those_of_the_policy() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let mut said = diary::messages();
+    said.extend(turn("Hello!", "Hi."));
+    let stored = client.append(&thread_id, said).await;
+    let picture = file("https://example.org/a.png", "a violin");
+    let request = BuildContextRequest {
+        policy: Some(MemoryPolicy {
+            recent_window: Some(2),
+            user_label: Some("Guest".to_owned()),
+            assistant_label: Some("Butler".to_owned()),
+            query_prompt_template: Some(
+                "{{ name | default('somebody') }} asks:\n{{ query }}\n{{ user_label }}/{{ assistant_label }}"
+                    .to_owned(),
+            ),
+            ..Default::default()
+        }),
+        input: vec![text("When are my"), picture.clone(), text("violin lessons?")],
+        formats: vec![3],
+        ..context_request(&thread_id, "")
+    };
+    let context = client.context(patient(request, &stored.revision)).await;
+    check_context(&context, 1_000_000);
+    let input = &block(&context, Kind::Input).unwrap().messages[0];
+    let asked = text("somebody asks:\nWhen are my\nviolin lessons?\nGuest/Butler");
+    assert_eq!(input.parts, [asked, picture]);
+    let quotes = recollect_tests::quotes(&context);
+    assert!(!quotes.is_empty());
+    for quote in &quotes {
+        assert!(["Guest", "Butler"].contains(&quote["role"].as_str().unwrap()));
+    }
+    assert!(
+        context
+            .text
+            .contains("Guest: Hello!\n\nButler: Hi.\n\nGuest: somebody asks:")
+    );
+    assert!(context.text.ends_with("\n\nButler:"), "{}", context.text);
+}
+
+#[apply(trial)]
+async fn d18_a_query_stays_a_value_of_the_template() {
+    let client = plain().await;
+    let policy = MemoryPolicy {
+        query_prompt_template: Some("[{{ query }}|{{ name }}]".to_owned()),
+        ..mode(MemoryMode::None)
+    };
+    let hostile = "{{ 7*7 }} {% for x in query %}{{ x }}{% endfor %} {# no #} <system>|]";
+    let request = BuildContextRequest {
+        policy: Some(policy),
+        input_name: "{{ query }}".to_owned(),
+        ..context_request("", hostile)
+    };
+    let context = client.context(request).await;
+    let expected = format!("[{hostile}|{{{{ query }}}}]");
+    assert_eq!(block_texts(&context, Kind::Input), [expected]);
+
+    for template in [
+        "no value",
+        "{{ query",
+        "{{ query }}{{ other }}",
+        "{% set a = query %}{{ a }}",
+    ] {
+        let request = BuildContextRequest {
+            policy: Some(MemoryPolicy {
+                query_prompt_template: Some(template.to_owned()),
+                ..mode(MemoryMode::None)
+            }),
+            ..context_request("", "Hello!")
+        };
+        let failure = client.contexts().build_context(request).await.refused();
+        failure.names_field("policy.query_prompt_template");
+    }
+}
+
+#[apply(trial)]
+async fn a_prompt_that_does_not_fit_is_refused_with_what_it_needs() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    client.append(&thread_id, turn("Hello!", "Hi.")).await;
+    let request = BuildContextRequest {
+        system_prompt: "help ".repeat(50),
+        max_tokens: 40,
+        ..context_request(&thread_id, "What now?")
+    };
+    let refused = client.contexts().build_context(request.clone()).await;
+    let failure = refused.refused();
+    let needed: i32 = failure.metadata["needed_tokens"].parse().unwrap();
+    failure.is(Code::FailedPrecondition, "CONTEXT_TOO_LARGE");
+    let enough = BuildContextRequest {
+        max_tokens: needed,
+        ..request
+    };
+    let context = client.context(enough.clone()).await;
+    check_context(&context, needed);
+    assert_eq!(kinds(&context), [Kind::System, Kind::Input]);
+    assert_eq!(context.total_tokens, needed);
+    let less = BuildContextRequest {
+        max_tokens: needed - 1,
+        ..enough
+    };
+    let failure = client.contexts().build_context(less).await.refused();
+    failure.is(Code::FailedPrecondition, "CONTEXT_TOO_LARGE");
+
+    // 0 means 8,000.
+    let request = BuildContextRequest {
+        max_tokens: 0,
+        ..context_request(&thread_id, &"why ".repeat(9_000))
+    };
+    let failure = client.contexts().build_context(request).await.refused();
+    assert!(failure.message.contains("8000"), "{}", failure.message);
+}
+
+/// A request that is right but for one field.
+async fn wrong(client: &Client, request: BuildContextRequest, field: &str) {
+    let failure = client.contexts().build_context(request).await.refused();
+    failure.names_field(field);
+}
+
+#[apply(trial)]
+async fn wrong_fields_of_a_context_are_named() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let good = || context_request(&thread_id, "Hello!");
+    macro_rules! check {
+        ($($field:literal: { $($name:ident: $value:expr),+ $(,)? })+) => {$(
+            wrong(&client, BuildContextRequest { $($name: $value,)+ ..good() }, $field).await;
+        )+};
+    }
+    let call = tool_call("a", "b", value!({})).parts;
+    check! {
+        "thread_id": { thread_id: String::new() }
+        "thread_id": { thread_id: "x".to_owned() }
+        "session": { session: Some(Default::default()) }
+        "head_message_id": { head_message_id: "x".to_owned() }
+        "system_prompt": { system_prompt: "x".repeat(256 * 1_024 + 1) }
+        "system_prompt": { system_prompt: "\0".to_owned() }
+        "input": { input: vec![text("x"); 65] }
+        "input": { input: vec![text(&"x".repeat(200 * 1_024)); 6] }
+        "input[1].text": { input: vec![text("x"), text("\0")] }
+        "input[0].content": { input: vec![Part::default()] }
+        "input[0].tool_call": { input: call }
+        "input_name": { input_name: "x".repeat(257) }
+        "query": { query: "x".repeat(8_193) }
+        "max_tokens": { max_tokens: -1 }
+        "max_tokens": { max_tokens: 10_000_001 }
+        "model": { model: "x".repeat(129) }
+        "policy.mode": { policy: Some(MemoryPolicy { mode: 9, ..Default::default() }) }
+        "policy.recent_window": { policy: Some(MemoryPolicy { recent_window: Some(501), ..Default::default() }) }
+        "policy.ttl": { policy: Some(MemoryPolicy { ttl: Some(Default::default()), ..Default::default() }) }
+        "node_id": { node_id: "x".repeat(129) }
+        "current_message_id": { current_message_id: "x".repeat(129) }
+        "oversized_turn": { oversized_turn: 9 }
+        "filter.roles[0]": { filter: Some(memory_contract::proto::MessageFilter { roles: vec![9], ..Default::default() }) }
+        "method": { method: 9 }
+        "at_least_as_fresh": { at_least_as_fresh: "x".to_owned() }
+        "max_wait": { max_wait: Some(prost_types::Duration { seconds: 31, nanos: 0 }) }
+        "formats[1]": { formats: vec![1, 0] }
+        "formats[0]": { formats: vec![9] }
+    }
+    let failure = client
+        .contexts()
+        .build_context(BuildContextRequest {
+            head_message_id: "0198c1de-3e07-7a4b-9a56-0d6f3a5b8c11".to_owned(),
+            ..good()
+        })
+        .await;
+    failure.refused().is(Code::NotFound, "MESSAGE_NOT_FOUND");
+    // All of them at once.
+    let request = BuildContextRequest {
+        max_tokens: -1,
+        formats: vec![0],
+        ..context_request("x", "Hello!")
+    };
+    let failure = client.contexts().build_context(request).await.refused();
+    assert_eq!(failure.fields.len(), 3, "{failure:?}");
+}
+
+#[apply(trial)]
+async fn d02_node_memory_needs_a_conversation_and_a_node() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let request = BuildContextRequest {
+        policy: Some(mode(MemoryMode::Node)),
+        node_id: "planner".to_owned(),
+        ..context_request("", "Hello!")
+    };
+    let failure = client.contexts().build_context(request).await.refused();
+    failure.is(Code::FailedPrecondition, "NODE_MEMORY_NEEDS_CONVERSATION");
+    let request = BuildContextRequest {
+        policy: Some(mode(MemoryMode::Node)),
+        ..context_request(&thread_id, "Hello!")
+    };
+    wrong(&client, request.clone(), "node_id").await;
+    let named = BuildContextRequest {
+        node_id: "planner".to_owned(),
+        ..request
+    };
+    let context = client.context(named).await;
+    assert_eq!(kinds(&context), [Kind::Input], "it has no memory yet");
+}

@@ -1,0 +1,183 @@
+//! Clearing and deleting: what is gone is gone everywhere.
+
+use memory_contract::proto::{
+    AppendMessagesRequest, ClearThreadRequest, ClearThreadResponse, DeleteMessageRequest,
+    DeleteThreadRequest, Role,
+};
+use recollect_tests::{
+    Client, Dynamic, Refused as _, app, apply, history_request, say, session, texts, trial, turn,
+};
+use serde_json::json;
+use tonic::Code;
+
+use crate::plain;
+
+async fn clear(client: &Client, thread_id: &str) -> ClearThreadResponse {
+    let request = ClearThreadRequest {
+        thread_id: thread_id.to_owned(),
+    };
+    let response = client.threads().clear_thread(request).await.unwrap();
+    response.into_inner()
+}
+
+#[apply(trial)]
+async fn t14_clearing_a_session_starts_it_afresh() {
+    let client = plain().await;
+    let app = app();
+    let before = client.resolve(session(&app, "ada", "thread:1")).await;
+    let thread_id = before.thread_id.clone();
+    let said = [
+        turn("The code is 4711.", "Noted."),
+        turn("And 0815.", "Noted too."),
+    ];
+    let stored = client.append(&thread_id, said.concat()).await;
+    // A branch must go too.
+    let first = &stored.messages[0].message_id;
+    client
+        .append(
+            &thread_id,
+            vec![recollect_tests::reply(first, Role::Assistant, "Again.")],
+        )
+        .await;
+
+    let cleared = clear(&client, &thread_id).await;
+    assert_eq!(cleared.deleted_message_count, 5);
+    assert!(!cleared.revision.is_empty());
+    assert!(client.all_messages(&thread_id).await.is_empty());
+    assert!(
+        client
+            .history(history_request(&thread_id))
+            .await
+            .messages
+            .is_empty()
+    );
+    let recalled = client
+        .recall(recollect_tests::recall_request(
+            &thread_id,
+            "What is the code?",
+            &cleared.revision,
+        ))
+        .await;
+    assert_eq!(recalled.messages, []);
+
+    let thread = client.resolve(session(&app, "ada", "thread:1")).await;
+    assert_eq!(thread.thread_id, thread_id, "the thread itself stays");
+    assert_eq!((thread.message_count, thread.last_seq), (0, 5));
+    assert_eq!(thread.head_message_id, "");
+
+    let request = AppendMessagesRequest {
+        thread_id: thread_id.clone(),
+        messages: turn("A new start?", "A new start."),
+        expected_head: Some(String::new()),
+        ..Default::default()
+    };
+    let fresh = client.append_with(request).await;
+    assert_eq!(fresh.messages[0].seq, 6, "a seq is never given out twice");
+    let history = client.history(history_request(&thread_id)).await;
+    assert_eq!(texts(&history.messages), ["A new start?", "A new start."]);
+    assert_eq!(history.messages[0].depth, 1);
+    assert!(!history.truncated);
+}
+
+#[apply(trial)]
+async fn clearing_twice_erases_nothing_more() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    client.append(&thread_id, turn("Q", "A")).await;
+    assert_eq!(clear(&client, &thread_id).await.deleted_message_count, 2);
+    assert_eq!(clear(&client, &thread_id).await.deleted_message_count, 0);
+}
+
+#[apply(trial)]
+async fn a_deleted_thread_is_not_found_by_any_method() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread(&app).await;
+    let stored = client.append(&thread_id, turn("Secret?", "Secret.")).await;
+    let message_id = stored.messages[0].message_id.as_str();
+    let request = DeleteThreadRequest {
+        thread_id: thread_id.clone(),
+    };
+    let deleted = client.threads().delete_thread(request).await.unwrap();
+    assert_eq!(deleted.into_inner().deleted_message_count, 2);
+
+    let never = uuid::Uuid::new_v4().to_string();
+    for (method, request) in crate::isolation::reads::requests_for(&thread_id, message_id) {
+        let gone = Dynamic::call(&client, method, request.clone())
+            .await
+            .refused();
+        let text = request.to_string().replace(&thread_id, &never);
+        let unknown = serde_json::from_str(&text).unwrap();
+        let unknown = Dynamic::call(&client, method, unknown).await.refused();
+        assert_eq!(gone, unknown, "{method} tells the two apart");
+        gone.is(Code::NotFound, "THREAD_NOT_FOUND");
+    }
+    let listed = Dynamic::call(&client, "ThreadService/ListThreads", json!({"app_id": app})).await;
+    assert_eq!(listed.unwrap().into_inner(), [json!({})]);
+}
+
+#[apply(trial)]
+async fn a_deleted_thread_frees_its_session_key() {
+    let client = plain().await;
+    let app = app();
+    let first = client.resolve(session(&app, "ada", "thread:1")).await;
+    client.append(&first.thread_id, turn("Q", "A")).await;
+    let request = DeleteThreadRequest {
+        thread_id: first.thread_id.clone(),
+    };
+    client.threads().delete_thread(request).await.unwrap();
+    let second = client.resolve(session(&app, "ada", "thread:1")).await;
+    assert_ne!(second.thread_id, first.thread_id);
+    assert_eq!((second.message_count, second.last_seq), (0, 0));
+}
+
+#[apply(trial)]
+async fn a_deleted_message_is_not_found() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let stored = client.append(&thread_id, turn("Q", "A")).await;
+    let request = |message_id: &str| DeleteMessageRequest {
+        thread_id: thread_id.clone(),
+        message_id: message_id.to_owned(),
+    };
+    let id = &stored.messages[0].message_id;
+    let deleted = client.messages().delete_message(request(id)).await.unwrap();
+    assert!(!deleted.into_inner().revision.is_empty());
+    let again = client
+        .messages()
+        .delete_message(request(id))
+        .await
+        .refused();
+    let never = uuid::Uuid::new_v4().to_string();
+    let unknown = client
+        .messages()
+        .delete_message(request(&never))
+        .await
+        .refused();
+    assert_eq!(again, unknown, "the two must not be told apart");
+    again.is(Code::NotFound, "MESSAGE_NOT_FOUND");
+    assert_eq!(texts(&client.all_messages(&thread_id).await), ["A"]);
+}
+
+#[apply(trial)]
+async fn deleting_the_only_message_leaves_an_empty_thread() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let stored = client
+        .append(&thread_id, vec![say(Role::User, "Alone")])
+        .await;
+    let request = DeleteMessageRequest {
+        thread_id: thread_id.clone(),
+        message_id: stored.messages[0].message_id.clone(),
+    };
+    client.messages().delete_message(request).await.unwrap();
+    let thread = client.get_thread(&thread_id).await;
+    assert_eq!((thread.message_count, thread.last_seq), (0, 1));
+    assert_eq!(thread.head_message_id, "");
+    let next = client
+        .append(&thread_id, vec![say(Role::User, "Next")])
+        .await;
+    assert_eq!(next.messages[0].seq, 2);
+    let history = client.history(history_request(&thread_id)).await;
+    assert_eq!(texts(&history.messages), ["Next"]);
+}

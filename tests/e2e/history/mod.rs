@@ -1,0 +1,4 @@
+//! History is exact, and is cut to its budget in whole turns.
+
+pub mod budgets;
+mod oversized_turns;

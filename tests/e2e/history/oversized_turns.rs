@@ -1,0 +1,206 @@
+//! A newest turn that alone is larger than the budget.
+
+use memory_contract::proto::{GetHistoryRequest, Message, OversizedTurnPolicy, Role};
+use prost::Message as _;
+use recollect_tests::{
+    Client, Refused as _, app, apply, history_request, ids, say, text_of, tool_call, tool_result,
+    trial, turn,
+};
+use serde_json::json;
+use tonic::Code;
+
+use super::budgets::{pairs, tokens};
+use crate::{bulk, plain};
+
+/// A small turn, and then one of about 1,200 tokens.
+async fn oversized(client: &Client) -> (String, Vec<Message>) {
+    let thread_id = client.thread(&app()).await;
+    client.append(&thread_id, turn("Small?", "Small.")).await;
+    let said = vec![
+        say(Role::User, &"A long question about the sea. ".repeat(100)),
+        tool_call("call-1", "lookup", json!({"subject": "sea"})),
+        tool_result("call-1", &"The sea is deep and wide. ".repeat(60)),
+        say(Role::Assistant, &"An answer about the sea. ".repeat(40)),
+    ];
+    client.append(&thread_id, said).await;
+    let all = client.all_messages(&thread_id).await;
+    (thread_id, all)
+}
+
+/// A turn of a question, many steps of a call and its result, and an answer.
+async fn long_turn(client: &Client) -> (String, Vec<Message>) {
+    let thread_id = client.thread(&app()).await;
+    client.append(&thread_id, turn("Small?", "Small.")).await;
+    let mut said = vec![say(Role::User, "Find the cheapest train.")];
+    for step in 0..30 {
+        let id = format!("call-{step}");
+        said.push(tool_call(&id, "trains", json!({"hour": step})));
+        said.push(tool_result(
+            &id,
+            &format!("At {step} it costs {} crowns.", step * 7),
+        ));
+    }
+    said.push(say(Role::Assistant, "The one at midnight."));
+    client.append(&thread_id, said).await;
+    let all = client.all_messages(&thread_id).await;
+    (thread_id, all[2..].to_vec())
+}
+
+#[apply(trial)]
+async fn d06_an_oversized_turn_is_shortened() {
+    let client = plain().await;
+    let (thread_id, all) = oversized(&client).await;
+    for max_tokens in [100, 300, 700] {
+        for policy in [
+            OversizedTurnPolicy::Unspecified,
+            OversizedTurnPolicy::TruncateContent,
+        ] {
+            let request = GetHistoryRequest {
+                max_tokens,
+                oversized_turn: policy.into(),
+                ..history_request(&thread_id)
+            };
+            let history = client.history(request).await;
+            assert!(history.truncated && history.content_truncated);
+            assert!(
+                history.total_tokens <= max_tokens,
+                "{}",
+                history.total_tokens
+            );
+            assert!(
+                history.total_tokens > max_tokens * 3 / 4,
+                "{} of {max_tokens} tokens used",
+                history.total_tokens
+            );
+            assert_eq!(ids(&history.messages), ids(&all[2..]));
+            pairs(&history.messages);
+            for (short, long) in history.messages.iter().zip(&all[2..]) {
+                assert!(text_of(long).starts_with(&text_of(short)));
+                assert_eq!(short.parts.len(), long.parts.len());
+            }
+        }
+    }
+    // What is stored stays as it was.
+    assert_eq!(client.all_messages(&thread_id).await, all);
+}
+
+#[apply(trial)]
+async fn d06_an_oversized_turn_is_dropped_on_request() {
+    let client = plain().await;
+    let (thread_id, all) = oversized(&client).await;
+    let read = async |max_tokens| {
+        let request = GetHistoryRequest {
+            max_tokens,
+            oversized_turn: OversizedTurnPolicy::Drop.into(),
+            ..history_request(&thread_id)
+        };
+        client.history(request).await
+    };
+    let dropped = read(100).await;
+    assert!(
+        dropped.messages.is_empty(),
+        "an older turn must not stand for the newest"
+    );
+    assert!(dropped.truncated && !dropped.content_truncated);
+    assert_eq!(dropped.total_tokens, 0);
+    assert_eq!(read(tokens(&all[2..])).await.messages, all[2..]);
+}
+
+#[apply(trial)]
+async fn d06_an_oversized_turn_fails_on_request() {
+    let client = plain().await;
+    let (thread_id, all) = oversized(&client).await;
+    let request = |max_tokens| GetHistoryRequest {
+        max_tokens,
+        oversized_turn: OversizedTurnPolicy::Fail.into(),
+        ..history_request(&thread_id)
+    };
+    let failure = client.messages().get_history(request(100)).await.refused();
+    let failure = failure.is(Code::FailedPrecondition, "TURN_TOO_LARGE");
+    let needed: i32 = failure.metadata["needed_tokens"].parse().unwrap();
+    assert_eq!(needed, tokens(&all[2..]));
+    assert_eq!(client.history(request(needed)).await.messages, all[2..]);
+}
+
+#[apply(trial)]
+async fn d06_an_oversized_turn_keeps_its_question_and_its_newest_steps() {
+    let client = plain().await;
+    let (thread_id, turn) = long_turn(&client).await;
+    let read = async |max_tokens, message_limit| {
+        let request = GetHistoryRequest {
+            max_tokens,
+            message_limit,
+            ..history_request(&thread_id)
+        };
+        let history = client.history(request).await;
+        assert!(history.truncated);
+        assert!(history.total_tokens <= max_tokens);
+        let kept = ids(&history.messages);
+        assert_eq!(kept[0], turn[0].message_id, "the question is kept");
+        let newest = &turn[turn.len() + 1 - kept.len()..];
+        assert_eq!(kept[1..], ids(newest), "the newest steps are kept");
+        pairs(&history.messages);
+        history
+    };
+    let whole = tokens(&turn);
+    let mut lengths = Vec::new();
+    for max_tokens in (10..whole).step_by(23) {
+        lengths.push(read(max_tokens, 500).await.messages.len());
+    }
+    assert!(
+        lengths.is_sorted(),
+        "a larger budget keeps no less: {lengths:?}"
+    );
+    lengths.dedup();
+    assert!(
+        lengths.len() > 5,
+        "the budgets cut in too few places: {lengths:?}"
+    );
+
+    // The answer is a step of one message, the others are of two.
+    for (message_limit, kept) in [(1, 1), (2, 2), (3, 2), (4, 4), (5, 4), (61, 60)] {
+        let history = read(1_000_000, message_limit).await;
+        assert_eq!(history.messages.len(), kept, "of at most {message_limit}");
+        assert!(!history.content_truncated);
+    }
+}
+
+#[apply(trial)]
+async fn d06_a_budget_below_one_frame_gives_nothing() {
+    let client = plain().await;
+    let (thread_id, _) = oversized(&client).await;
+    for max_tokens in [1, 2] {
+        let request = GetHistoryRequest {
+            max_tokens,
+            ..history_request(&thread_id)
+        };
+        let history = client.history(request).await;
+        assert!(
+            history.messages.is_empty() && history.truncated,
+            "at {max_tokens}: {history:?}"
+        );
+        assert_eq!(history.total_tokens, 0);
+    }
+}
+
+#[apply(trial)]
+async fn a_history_of_structured_data_fits_into_an_answer() {
+    let client = bulk().await;
+    let thread_id = client.thread(&app()).await;
+    for _ in 0..20 {
+        let rows = json!({"rows": ["x ".repeat(120_000)]});
+        let said = vec![say(Role::User, "Look."), tool_call("c", "table", rows)];
+        client.append(&thread_id, said).await;
+    }
+    let request = GetHistoryRequest {
+        max_tokens: 10_000_000,
+        ..history_request(&thread_id)
+    };
+    let history = client.history(request).await;
+    assert!(history.truncated);
+    assert!(
+        history.encoded_len() <= 3_670_016,
+        "{}",
+        history.encoded_len()
+    );
+}

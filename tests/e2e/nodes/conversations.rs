@@ -1,0 +1,351 @@
+//! Memories of nodes beside what else there is: conversations, files, policies,
+//! contexts.
+
+use memory_contract::proto::{
+    AddNodeTurnRequest, BuildContextRequest, ContextBlockKind as Kind, DeleteAppPolicyRequest,
+    File, FileRef, FileType, GetNodeHistoryRequest, MemoryMode, MemoryPolicy, NodeMessageInput,
+    NodeRef, RegisterFileRequest, ResolveThreadRequest, SetAppPolicyRequest, UpdateThreadRequest,
+    file, file_ref, part::Content,
+};
+use prost::Message as _;
+use prost_types::{Duration, FieldMask};
+use recollect_tests::{
+    Client, Refused as _, SOON, app, apply, block, block_texts, check_context, context_request,
+    eventually, history_request, kinds, mode, node, node_turn, says, session, texts, trial, turn,
+};
+use tonic::Code;
+use uuid::Uuid;
+
+use super::dialogue::ask;
+use crate::plain;
+
+/// The most that an answer has of messages.
+const ANSWER_BYTES: usize = 3_670_016;
+
+#[apply(trial)]
+async fn d01_conversations_and_nodes_have_memories_of_their_own() {
+    let client = plain().await;
+    let (first_app, other_app) = (app(), app());
+    let mut expected = Vec::new();
+    // The same name of a node in two apps, and in two conversations of one.
+    for (app, text) in [(&first_app, "a"), (&first_app, "b"), (&other_app, "c")] {
+        let thread_id = client.thread(app).await;
+        let said = [format!("{text} asked"), format!("{text} answered")];
+        client.append(&thread_id, turn(&said[0], &said[1])).await;
+        for name in ["planner", "writer"] {
+            let node = node(&thread_id, name);
+            let said = [format!("{name} {text} asked"), format!("{text} {name}")];
+            client.add_turn(node_turn(&node, &said[0], &said[1])).await;
+            let key = client.flush_node(&node).await.object_key;
+            assert_eq!(
+                key,
+                format!("acme/node_memory/{app}/{thread_id}/{name}.json")
+            );
+            expected.push((node, said));
+        }
+        let history = client.history(history_request(&thread_id)).await;
+        assert_eq!(texts(&history.messages), said);
+    }
+    for (node, said) in &expected {
+        assert_eq!(client.node_dialogue(node, "").await, *said);
+        let stored = client.all_messages(&node.thread_id).await;
+        assert_eq!(stored.len(), 2, "nothing of a node is in the conversation");
+    }
+    // One is cleared, and the others stay.
+    let ((cleared, _), others) = expected.split_first().unwrap();
+    assert_eq!(client.clear_node(cleared).await, 2);
+    assert!(client.node_dialogue(cleared, "").await.is_empty());
+    assert_eq!(client.all_messages(&cleared.thread_id).await.len(), 2);
+    for (node, said) in others {
+        assert_eq!(client.node_dialogue(node, "").await, *said);
+    }
+}
+
+fn reference(location: file_ref::Location) -> FileRef {
+    FileRef {
+        r#type: FileType::Image.into(),
+        location: Some(location),
+        ..Default::default()
+    }
+}
+
+/// A picture that is registered, and how a message refers to it.
+async fn registered(client: &Client) -> (File, FileRef) {
+    let id = format!("upload-{}", Uuid::new_v4());
+    let picture = File {
+        location: Some(file::Location::UploadFileId(id.clone())),
+        r#type: FileType::Image.into(),
+        storage_key: "uploads/2026/heron.png".to_owned(),
+        name: "heron.png".to_owned(),
+        mime_type: "image/png".to_owned(),
+        size_bytes: 52_100,
+        ..Default::default()
+    };
+    let request = RegisterFileRequest {
+        file: Some(picture),
+    };
+    let answer = client.files().register_file(request).await.unwrap();
+    let stored = answer.into_inner().file.unwrap();
+    (stored, reference(file_ref::Location::UploadFileId(id)))
+}
+
+/// A turn with files on both sides.
+fn pictured(node: &NodeRef, asked: &[FileRef], answered: &[FileRef]) -> AddNodeTurnRequest {
+    let with = |text: &str, files: &[FileRef]| NodeMessageInput {
+        files: files.to_vec(),
+        ..says(text)
+    };
+    AddNodeTurnRequest {
+        node: Some(node.clone()),
+        user: Some(with("What is this?", asked)),
+        assistant: Some(with("A heron.", answered)),
+        ..Default::default()
+    }
+}
+
+#[apply(trial)]
+async fn d11_the_files_of_a_node_come_back_with_what_is_known_of_them() {
+    let client = plain().await;
+    let node = node(&client.thread(&app()).await, "planner");
+    let (picture, known) = registered(&client).await;
+    let nobody = format!("tool-{}", Uuid::new_v4());
+    let lost = reference(file_ref::Location::ToolFileId(nobody.clone()));
+    let address = "https://example.org/heron.png".to_owned();
+    let remote = reference(file_ref::Location::Url(address));
+    let asked = [lost, known.clone()];
+    client
+        .add_turn(pictured(&node, &asked, std::slice::from_ref(&remote)))
+        .await;
+    for flushed in [false, true] {
+        if flushed {
+            client.flush_node(&node).await;
+        }
+        let history = client.node_history(ask(&node, "")).await;
+        let [user, assistant] = history.messages.as_slice() else {
+            panic!("{history:?}");
+        };
+        let [lost, found] = user.files.as_slice() else {
+            panic!("{user:?}");
+        };
+        assert!(lost.dangling && lost.file.is_none(), "{lost:?}");
+        assert_eq!(lost.location, asked[0].location, "it is not dropped");
+        assert!(!found.dangling);
+        assert_eq!(found.file.as_ref(), Some(&picture));
+        let remote = &assistant.files[0];
+        assert!(!remote.dangling && remote.file.is_none(), "{remote:?}");
+    }
+    // What is known is looked up by each reading.
+    let late = File {
+        location: Some(file::Location::ToolFileId(nobody)),
+        ..picture
+    };
+    let request = RegisterFileRequest { file: Some(late) };
+    client.files().register_file(request).await.unwrap();
+    let history = client.node_history(ask(&node, "")).await;
+    let found = &history.messages[0].files[0];
+    assert!(!found.dangling);
+    assert_eq!(
+        found.file.as_ref().unwrap().storage_key,
+        "uploads/2026/heron.png"
+    );
+}
+
+#[apply(trial)]
+async fn d11_a_node_with_many_files_keeps_its_older_turns() {
+    const TURNS: usize = 5;
+    const FILES: usize = 64;
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    let node = node(&thread_id, "planner");
+    let id = format!("upload-{}", Uuid::new_v4());
+    let files = vec![reference(file_ref::Location::UploadFileId(id.clone())); FILES];
+    for _ in 0..TURNS {
+        client.add_turn(pictured(&node, &files, &files)).await;
+    }
+    let ask_all = GetNodeHistoryRequest {
+        max_tokens: 10_000_000,
+        ..ask(&node, "")
+    };
+    let build = BuildContextRequest {
+        policy: Some(mode(MemoryMode::Node)),
+        node_id: node.node_id.clone(),
+        max_tokens: 10_000_000,
+        ..context_request(&thread_id, "And now?")
+    };
+    // Nothing is known of the files, so they take little of an answer.
+    let history = client.node_history(ask_all.clone()).await;
+    assert_eq!(history.messages.len(), 2 * TURNS);
+    assert!(!history.truncated);
+    let references = history.messages.iter().flat_map(|message| &message.files);
+    assert!(references.clone().all(|reference| reference.dangling));
+    assert_eq!(references.count(), 2 * TURNS * FILES);
+    let context = client.context(build.clone()).await;
+    let block_of = |context| block(context, Kind::Node).unwrap().clone();
+    assert_eq!(block_of(&context).messages.len(), 2 * TURNS);
+    assert!(!block_of(&context).truncated);
+
+    // With all that can be known of each, one answer cannot hold them. A letter of
+    // four bytes, so that it has 6.6 KiB.
+    let file = File {
+        location: Some(file::Location::UploadFileId(id)),
+        r#type: FileType::Image.into(),
+        storage_key: "𝒶".repeat(1_024),
+        name: "𝒷".repeat(512),
+        mime_type: "𝒸".repeat(128),
+        ..Default::default()
+    };
+    let request = RegisterFileRequest { file: Some(file) };
+    client.files().register_file(request).await.unwrap();
+    let history = client.node_history(ask_all).await;
+    assert!(history.encoded_len() <= ANSWER_BYTES);
+    assert!(history.truncated && !history.messages.is_empty());
+    let mut references = history.messages.iter().flat_map(|message| &message.files);
+    assert!(references.all(|reference| reference.file.is_some()));
+    let context = client.context(build).await;
+    assert!(context.encoded_len() <= ANSWER_BYTES);
+    let node = block_of(&context);
+    assert!(node.truncated && !node.messages.is_empty());
+    let mut parts = node.messages.iter().flat_map(|message| &message.parts);
+    assert!(parts.all(|part| match &part.content {
+        Some(Content::File(file)) => file.file.is_some() && !file.dangling,
+        _ => true,
+    }));
+}
+
+#[apply(trial)]
+async fn d19_a_context_with_a_nodes_pictures_is_the_same_after_a_flush() {
+    let client = plain().await;
+    let thread_id = client.thread(&app()).await;
+    client.append(&thread_id, turn("elsewhere", "said")).await;
+    let node = node(&thread_id, "planner");
+    let (picture, known) = registered(&client).await;
+    let request = BuildContextRequest {
+        system_prompt: "Be brief.".to_owned(),
+        policy: Some(mode(MemoryMode::Node)),
+        node_id: node.node_id.clone(),
+        ..context_request(&thread_id, "And now?")
+    };
+    let context = client.context(request.clone()).await;
+    assert_eq!(kinds(&context), [Kind::System, Kind::Input]);
+
+    // After the model has answered: appended, and flushed.
+    let added = client.add_turn(pictured(&node, &[known], &[])).await;
+    let waiting = client.context(request.clone()).await;
+    client.flush_node(&node).await;
+    let context = client.context(request.clone()).await;
+    assert_eq!(waiting, context, "a flush changes nothing");
+    check_context(&context, 1_000_000);
+    assert_eq!(kinds(&context), [Kind::System, Kind::Node, Kind::Input]);
+    let said = &block(&context, Kind::Node).unwrap().messages;
+    assert_eq!(said[0].message_id, added.user_message_id);
+    assert_eq!(said[1].message_id, added.assistant_message_id);
+    let [text, file] = said[0].parts.as_slice() else {
+        panic!("{said:?}");
+    };
+    assert_eq!(
+        text.content,
+        Some(Content::Text("What is this?".to_owned()))
+    );
+    let Some(Content::File(file)) = &file.content else {
+        panic!("{file:?}");
+    };
+    assert_eq!(file.file.as_ref(), Some(&picture));
+    assert_eq!(block_texts(&context, Kind::Input), ["And now?"]);
+
+    client
+        .add_turn(node_turn(&node, "Once more?", "Yes."))
+        .await;
+    let context = client.context(request.clone()).await;
+    let said = block_texts(&context, Kind::Node);
+    assert_eq!(said[2..], ["Once more?", "Yes."]);
+    let back = BuildContextRequest {
+        current_message_id: added.assistant_message_id,
+        ..request
+    };
+    let context = client.context(back).await;
+    assert_eq!(block_texts(&context, Kind::Node), said[..2]);
+}
+
+#[apply(trial)]
+async fn an_ephemeral_conversation_has_no_memory_of_nodes() {
+    let client = plain().await;
+    let request = ResolveThreadRequest {
+        session: Some(session(&app(), "ada", "brief")),
+        ephemeral: true,
+        ..Default::default()
+    };
+    let answer = client.threads().resolve_thread(request).await.unwrap();
+    let thread_id = answer.into_inner().thread.unwrap().thread_id;
+    let node = node(&thread_id, "planner");
+    let add = node_turn(&node, "Q", "A");
+    let add = client.nodes().add_node_turn(add).await.refused();
+    add.is(Code::FailedPrecondition, "EPHEMERAL_THREAD");
+    let read = client.nodes().get_node_history(ask(&node, "")).await;
+    let read = read.refused();
+    read.is(Code::FailedPrecondition, "EPHEMERAL_THREAD");
+    let build = BuildContextRequest {
+        policy: Some(mode(MemoryMode::Node)),
+        node_id: node.node_id,
+        ..context_request(&thread_id, "Hello!")
+    };
+    let build = client.contexts().build_context(build).await.refused();
+    build.is(Code::FailedPrecondition, "EPHEMERAL_THREAD");
+}
+
+fn node_ttl(seconds: i64) -> Option<MemoryPolicy> {
+    Some(MemoryPolicy {
+        node_ttl: Some(Duration { seconds, nanos: 0 }),
+        ..Default::default()
+    })
+}
+
+async fn set_of_thread(client: &Client, node: &NodeRef, policy: Option<MemoryPolicy>) {
+    let request = UpdateThreadRequest {
+        thread_id: node.thread_id.clone(),
+        policy,
+        update_mask: Some(FieldMask {
+            paths: vec!["policy".to_owned()],
+        }),
+        ..Default::default()
+    };
+    client.threads().update_thread(request).await.unwrap();
+}
+
+/// The seconds from the last turn to the end of the only memory.
+async fn life(client: &Client, node: &NodeRef) -> Option<i64> {
+    client.add_turn(node_turn(node, "Q", "A")).await;
+    let memory = client.node_memories(&node.thread_id).await.remove(0);
+    let expires = memory.expire_time?.seconds;
+    // To ten seconds: both are taken one after the other.
+    Some((expires - memory.update_time.unwrap().seconds) / 10 * 10)
+}
+
+#[apply(trial)]
+async fn a_nodes_memory_ends_by_the_policy_that_was_set() {
+    let client = plain().await;
+    let app = app();
+    let node = node(&client.thread(&app).await, "planner");
+    assert_eq!(life(&client, &node).await, None);
+    let of_app = SetAppPolicyRequest {
+        app_id: app.clone(),
+        policy: node_ttl(3_605),
+    };
+    client.policies().set_app_policy(of_app).await.unwrap();
+    assert_eq!(life(&client, &node).await, Some(3_600));
+    set_of_thread(&client, &node, node_ttl(7_205)).await;
+    assert_eq!(life(&client, &node).await, Some(7_200));
+    set_of_thread(&client, &node, None).await;
+    let delete = DeleteAppPolicyRequest { app_id: app };
+    client.policies().delete_app_policy(delete).await.unwrap();
+    assert_eq!(life(&client, &node).await, None);
+
+    set_of_thread(&client, &node, node_ttl(1)).await;
+    client.add_turn(node_turn(&node, "Q", "A")).await;
+    eventually("the memory has ended", SOON, async || {
+        client.node_dialogue(&node, "").await.is_empty()
+    })
+    .await;
+    assert!(client.node_memories(&node.thread_id).await.is_empty());
+    client.add_turn(node_turn(&node, "new", "memory")).await;
+    assert_eq!(client.clear_node(&node).await, 2, "it begins anew");
+}

@@ -1,0 +1,283 @@
+//! Memories of nodes while object storage is out of reach: every turn that was
+//! acknowledged is in the object afterwards, once and in order.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use memory_contract::proto::{
+    BuildContextRequest, GetNodeMemoryStatusRequest, GetNodeMemoryStatusResponse, MemoryMode,
+    NodeMemory, NodeRef,
+};
+use recollect_tests::{
+    Client, DataDir, Key, Options, Refused as _, S3, S3Fault, SOON, Server, apply, context_request,
+    eventually, mode, node_turn, trial_with_own_server,
+};
+use serde_json::Value;
+use tonic::{Code, Request};
+
+use super::objects::{ask, flush, planner};
+
+/// What an answer may take where object storage may take a second for each step.
+const IN_TIME: Duration = Duration::from_secs(25);
+
+/// A server whose worker flushes at once.
+fn quick(more: &[String]) -> Options {
+    let mut options = Options::with(&[
+        "embedding.kind = \"none\"",
+        "objects.timeout = \"1s\"",
+        "worker.nodes.flush_after = \"50ms\"",
+        "worker.nodes.interval = \"50ms\"",
+    ]);
+    options.config.extend(more.iter().cloned());
+    options
+}
+
+fn of_node(node: &NodeRef) -> BuildContextRequest {
+    BuildContextRequest {
+        policy: Some(mode(MemoryMode::Node)),
+        node_id: node.node_id.clone(),
+        ..context_request(&node.thread_id, "And now?")
+    }
+}
+
+async fn status(client: &Client) -> GetNodeMemoryStatusResponse {
+    let request = GetNodeMemoryStatusRequest {};
+    let status = client.admin().get_node_memory_status(request).await;
+    status.unwrap().into_inner()
+}
+
+async fn memory(client: &Client, node: &NodeRef) -> NodeMemory {
+    client.node_memories(&node.thread_id).await.remove(0)
+}
+
+/// A call that needs the object: it says that it is not there, and when to come
+/// back, within a time.
+macro_rules! refused_within {
+    ($limit:expr, $client:ident.$service:ident().$method:ident($request:expr)) => {{
+        let start = Instant::now();
+        let failure = $client.$service().$method($request).await.refused();
+        let failure = failure.is(Code::Unavailable, "OBJECT_STORE_UNAVAILABLE");
+        assert!(failure.retry.is_some(), "{failure:?}");
+        assert!(!failure.message.contains("127.0.0.1"), "{failure:?}");
+        assert!(start.elapsed() < $limit, "{:?}", start.elapsed());
+    }};
+}
+
+/// Adds turns while the store is out of reach, and looks at what is told.
+async fn outage(client: &Client, node: &NodeRef) {
+    for number in 1..=3 {
+        let turn = node_turn(node, &format!("q{number}"), &format!("a{number}"));
+        client.add_turn(turn).await;
+    }
+    refused_within!(IN_TIME, client.nodes().flush_node_memory(flush(node)));
+    refused_within!(IN_TIME, client.nodes().get_node_history(ask(node)));
+    refused_within!(IN_TIME, client.contexts().build_context(of_node(node)));
+    client.add_turn(node_turn(node, "q4", "a4")).await;
+    // The worker has tried too, and says why it could not.
+    eventually("the failure is told", SOON, async || {
+        let memory = memory(client, node).await;
+        let status = status(client).await;
+        assert_eq!(memory.waiting_turn_count, 4);
+        assert_eq!(memory.message_count, 10);
+        memory.last_error.contains("object storage")
+            && status.waiting_turn_count == 4
+            && status.failing_node_count == 1
+            && status
+                .lag
+                .is_some_and(|lag| lag.seconds > 0 || lag.nanos > 0)
+            && status.last_error == memory.last_error
+    })
+    .await;
+    let told = memory(client, node).await.last_error;
+    assert!(!told.contains("127.0.0.1") && !told.contains('/'), "{told}");
+}
+
+const SAID: [&str; 10] = ["q0", "a0", "q1", "a1", "q2", "a2", "q3", "a3", "q4", "a4"];
+
+/// Nothing waits any more, and the object has every turn once and in order.
+async fn made_up(client: &Client, node: &NodeRef, object: impl Fn() -> Option<Vec<u8>>) {
+    eventually("every turn is flushed", SOON, async || {
+        memory(client, node).await.waiting_turn_count == 0
+    })
+    .await;
+    let object: Value = serde_json::from_slice(&object().unwrap()).unwrap();
+    let said: Vec<&str> = object["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["content"].as_str().unwrap())
+        .collect();
+    assert_eq!(said, SAID);
+    assert_eq!(client.node_dialogue(node, "").await, SAID);
+    let memory = memory(client, node).await;
+    assert_eq!((memory.message_count, memory.last_error.as_str()), (10, ""));
+    let status = status(client).await;
+    assert_eq!(
+        (status.waiting_turn_count, status.failing_node_count),
+        (0, 0)
+    );
+    assert_eq!(status.last_error, "");
+}
+
+/// An outage of a store that speaks S3, and what the worker makes of it.
+async fn through(begin: impl FnOnce(&mut S3), end: impl FnOnce(&mut S3)) {
+    let mut s3 = S3::new();
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &quick(&s3.config()));
+    let client = server.client(Key::Acme).await;
+    let node = planner(&client, "app").await;
+    client.add_turn(node_turn(&node, "q0", "a0")).await;
+    client.flush_node(&node).await;
+    let key = memory(&client, &node).await.object_key;
+    begin(&mut s3);
+    outage(&client, &node).await;
+    end(&mut s3);
+    made_up(&client, &node, || s3.object(&key)).await;
+}
+
+#[apply(trial_with_own_server)]
+async fn d14_no_turn_is_lost_while_the_store_refuses() {
+    through(
+        |s3| s3.set_fault(S3Fault::Forbidden),
+        |s3| s3.set_fault(S3Fault::None),
+    )
+    .await;
+}
+
+#[apply(trial_with_own_server)]
+async fn d14_no_turn_is_lost_while_the_store_fails() {
+    through(
+        |s3| s3.set_fault(S3Fault::Failing),
+        |s3| s3.set_fault(S3Fault::None),
+    )
+    .await;
+}
+
+#[apply(trial_with_own_server)]
+async fn d14_no_turn_is_lost_while_the_store_hangs() {
+    // What hung is carried out after all, late.
+    through(
+        |s3| s3.set_fault(S3Fault::Hanging),
+        |s3| s3.set_fault(S3Fault::None),
+    )
+    .await;
+}
+
+#[apply(trial_with_own_server)]
+async fn d14_no_turn_is_lost_while_nobody_listens() {
+    through(S3::stop, S3::restart).await;
+}
+
+#[apply(trial_with_own_server)]
+async fn d14_no_turn_is_lost_while_the_directory_is_gone() {
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &quick(&[]));
+    let client = server.client(Key::Acme).await;
+    let node = planner(&client, "app").await;
+    client.add_turn(node_turn(&node, "q0", "a0")).await;
+    let key = client.flush_node(&node).await.object_key;
+    // Who is root may write anywhere, but not into a file as into a directory.
+    let (objects, away) = (dir.data().join("objects"), dir.path().join("away"));
+    fs::rename(&objects, &away).unwrap();
+    fs::write(&objects, "").unwrap();
+    outage(&client, &node).await;
+    fs::remove_file(&objects).unwrap();
+    fs::rename(&away, &objects).unwrap();
+    made_up(&client, &node, || fs::read(objects.join(&key)).ok()).await;
+}
+
+#[apply(trial_with_own_server)]
+async fn d14_a_flush_by_hand_makes_up_for_an_outage() {
+    let s3 = S3::new();
+    let dir = DataDir::new();
+    let mut options = quick(&s3.config());
+    // No worker takes part.
+    options.config.retain(|line| !line.contains("worker.nodes"));
+    options
+        .config
+        .push("worker.nodes.flush_after = \"1h\"".to_owned());
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    let node = planner(&client, "app").await;
+    client.add_turn(node_turn(&node, "q0", "a0")).await;
+    let key = client.flush_node(&node).await.object_key;
+    s3.set_fault(S3Fault::Hanging);
+    outage(&client, &node).await;
+    s3.set_fault(S3Fault::None);
+    assert_eq!(client.flush_node(&node).await.flushed_turn_count, 4);
+    made_up(&client, &node, || s3.object(&key)).await;
+}
+
+#[apply(trial_with_own_server)]
+async fn a_worker_waits_longer_after_each_failure() {
+    let s3 = S3::new();
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &quick(&s3.config()));
+    let client = server.client(Key::Acme).await;
+    let node = planner(&client, "app").await;
+    // One that is refused is not asked again by the client itself: a request is
+    // a try.
+    s3.set_fault(S3Fault::Forbidden);
+    let tries = async |count: usize| {
+        eventually("the worker has tried", SOON, async || {
+            s3.requests() >= count
+        })
+        .await;
+        Instant::now()
+    };
+    client.add_turn(node_turn(&node, "q0", "a0")).await;
+    let first = tries(1).await;
+    let third = tries(3).await;
+    let fourth = tries(4).await;
+    assert!(
+        third - first >= Duration::from_millis(2_500),
+        "{:?}",
+        third - first
+    );
+    assert!(
+        fourth - third >= Duration::from_millis(3_500),
+        "{:?}",
+        fourth - third
+    );
+}
+
+fn hurried<T>(request: T) -> Request<T> {
+    let mut request = Request::new(request);
+    let timeout = "3S".parse().unwrap();
+    request.metadata_mut().insert("grpc-timeout", timeout);
+    request
+}
+
+#[apply(trial_with_own_server)]
+async fn a_callers_deadline_holds_while_the_store_hangs() {
+    let s3 = S3::new();
+    let dir = DataDir::new();
+    let mut options = quick(&s3.config());
+    options
+        .config
+        .retain(|line| !line.contains("objects.timeout"));
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    let node = planner(&client, "app").await;
+    client.add_turn(node_turn(&node, "q0", "a0")).await;
+    client.flush_node(&node).await;
+    client.add_turn(node_turn(&node, "q1", "a1")).await;
+    s3.set_fault(S3Fault::Hanging);
+    // Object storage has ten seconds for a step, and the caller has three.
+    let limit = Duration::from_secs(4);
+    refused_within!(
+        limit,
+        client.nodes().flush_node_memory(hurried(flush(&node)))
+    );
+    refused_within!(limit, client.nodes().get_node_history(hurried(ask(&node))));
+    refused_within!(
+        limit,
+        client.contexts().build_context(hurried(of_node(&node)))
+    );
+    s3.set_fault(S3Fault::None);
+    client.flush_node(&node).await;
+    assert_eq!(
+        client.node_dialogue(&node, "").await,
+        ["q0", "a0", "q1", "a1"]
+    );
+}

@@ -1,0 +1,336 @@
+//! Memories of nodes in servers of their own: crashes, several processes, stores
+//! that are out of reach.
+
+use std::collections::HashSet;
+use std::fs;
+
+use memory_contract::proto::{DeleteThreadRequest, GetNodeMemoryStatusRequest, NodeRef};
+use recollect_tests::{
+    Cluster, DataDir, Failure, Key, Options, Refused as _, SOON, Server, apply, eventually,
+    node_turn, recollect, trial_with_own_server, turn,
+};
+use tonic::Code;
+
+use super::objects::{ask, flush, planner, read};
+
+/// A server whose worker does everything at once.
+fn quick() -> Options {
+    Options::with(&[
+        "embedding.kind = \"none\"",
+        "worker.nodes.flush_after = \"50ms\"",
+        "worker.nodes.interval = \"50ms\"",
+        "worker.expiry_interval = \"1s\"",
+    ])
+}
+
+#[apply(trial_with_own_server)]
+async fn d14_an_acknowledged_turn_survives_a_crash_before_its_flush() {
+    let dir = DataDir::new();
+    let options = Options::with(&["embedding.kind = \"none\""]);
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    let node = planner(&client, "app").await;
+    client.add_turn(node_turn(&node, "1", "2")).await;
+    client.flush_node(&node).await;
+    client.add_turn(node_turn(&node, "3", "4")).await;
+    server.kill();
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    let expected = ["1", "2", "3", "4"];
+    assert_eq!(client.node_dialogue(&node, "").await, expected);
+    let flushed = client.flush_node(&node).await;
+    assert_eq!(flushed.flushed_turn_count, 1);
+    assert_eq!(client.node_dialogue(&node, "").await, expected);
+}
+
+#[apply(trial_with_own_server)]
+async fn d14_a_forgotten_turn_is_flushed_and_what_is_deleted_leaves_no_object() {
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &quick());
+    let client = server.client(Key::Acme).await;
+    let (node, other) = (planner(&client, "app").await, planner(&client, "app").await);
+    for node in [&node, &other] {
+        client.add_turn(node_turn(node, "1", "2")).await;
+    }
+    let objects = dir.data().join("objects");
+    let key = |node: &NodeRef| format!("acme/node_memory/app/{}/planner.json", node.thread_id);
+    eventually("the turns are flushed", SOON, async || {
+        let memories = client.node_memories(&node.thread_id).await;
+        objects.join(key(&other)).is_file() && memories[0].waiting_turn_count == 0
+    })
+    .await;
+    let written = read(&objects.join(key(&node)));
+    assert_eq!(written["messages"][1]["content"], "2");
+    assert_eq!(client.node_dialogue(&node, "").await, ["1", "2"]);
+
+    let request = DeleteThreadRequest {
+        thread_id: node.thread_id.clone(),
+    };
+    client.threads().delete_thread(request).await.unwrap();
+    let history = client.nodes().get_node_history(ask(&node)).await;
+    history.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    eventually("its object is erased", SOON, async || {
+        !objects.join(key(&node)).exists()
+    })
+    .await;
+    assert!(
+        objects.join(key(&other)).is_file(),
+        "another thread's stays"
+    );
+    eventually("nothing is left to do", SOON, async || {
+        let request = GetNodeMemoryStatusRequest {};
+        let status = client.admin().get_node_memory_status(request).await;
+        status.unwrap().into_inner().pending_deletion_count == 0
+    })
+    .await;
+}
+
+#[apply(trial_with_own_server)]
+async fn d15_a_memory_can_be_cleared_while_the_objects_are_out_of_reach() {
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &quick());
+    let client = server.client(Key::Acme).await;
+    let node = planner(&client, "app").await;
+    client.add_turn(node_turn(&node, "1", "2")).await;
+    let key = client.flush_node(&node).await.object_key;
+    // A file is where the directory was.
+    let (objects, away) = (dir.data().join("objects"), dir.path().join("away"));
+    fs::rename(&objects, &away).unwrap();
+    fs::write(&objects, "").unwrap();
+
+    let reason = "OBJECT_STORE_UNAVAILABLE";
+    let history = client.nodes().get_node_history(ask(&node)).await;
+    let failure = history.refused().is(Code::Unavailable, reason);
+    assert!(failure.retry.is_some(), "{failure:?}");
+    // Turns are taken, and wait.
+    client.add_turn(node_turn(&node, "3", "4")).await;
+    let failed = client.nodes().flush_node_memory(flush(&node)).await;
+    failed.refused().is(Code::Unavailable, reason);
+    let memory = &client.node_memories(&node.thread_id).await[0];
+    assert_eq!(memory.waiting_turn_count, 1);
+    assert!(memory.last_error.contains("object storage"), "{memory:?}");
+
+    assert_eq!(client.clear_node(&node).await, 4);
+    assert!(client.node_dialogue(&node, "").await.is_empty());
+    client.add_turn(node_turn(&node, "5", "6")).await;
+    assert_eq!(client.node_dialogue(&node, "").await, ["5", "6"]);
+    assert_eq!(client.clear_node(&node).await, 2);
+
+    fs::remove_file(&objects).unwrap();
+    fs::rename(&away, &objects).unwrap();
+    assert!(client.node_dialogue(&node, "").await.is_empty());
+    eventually("the old object is erased", SOON, async || {
+        !objects.join(&key).exists()
+    })
+    .await;
+}
+
+/// A Postgres with the schema, and its URL.
+async fn migrated() -> (Cluster, String) {
+    let cluster = Cluster::start().await;
+    let url = cluster.url();
+    recollect(&["migrate"], &[("DATABASE_URL", &url)]).ok();
+    (cluster, url)
+}
+
+/// A server that serves and does no work.
+fn serve(dir: &DataDir, url: &str) -> Options {
+    let objects = dir.path().join("objects");
+    Options {
+        command: "serve",
+        env: vec![("DATABASE_URL".to_owned(), url.to_owned())],
+        args: vec!["--no-worker".to_owned()],
+        ..Options::with(&[
+            "embedding.kind = \"none\"",
+            "index.url = \"http://127.0.0.1:1\"",
+            &format!("objects.url = \"file://{}\"", objects.display()),
+        ])
+    }
+}
+
+#[apply(trial_with_own_server)]
+async fn d22_writers_in_two_processes_never_lose_a_turn() {
+    const WRITERS: usize = 8;
+    const TURNS: usize = 12;
+
+    let (_cluster, url) = migrated().await;
+    let dir = DataDir::new();
+    let servers = [
+        Server::start(&dir, &serve(&dir, &url)),
+        Server::start(&dir, &serve(&dir, &url)),
+    ];
+    let first = servers[0].client(Key::Acme).await;
+    let node = planner(&first, "app").await;
+    let writers = (0..WRITERS).map(|writer| {
+        let (server, node) = (&servers[writer % 2], &node);
+        async move {
+            let client = server.client(Key::Acme).await;
+            for number in 0..TURNS {
+                let name = format!("w{writer}n{number}");
+                client.add_turn(node_turn(node, &name, &name)).await;
+                client.flush_node(node).await;
+            }
+        }
+    });
+    futures::future::join_all(writers).await;
+    let dialogue = first.node_dialogue(&node, "").await;
+    let distinct: HashSet<&String> = dialogue.iter().collect();
+    assert_eq!(distinct.len(), WRITERS * TURNS);
+    assert_eq!(dialogue.len(), 2 * WRITERS * TURNS, "each is there once");
+    // Each writer's turns are in their order.
+    for writer in 0..WRITERS {
+        let own: Vec<&String> = dialogue
+            .iter()
+            .step_by(2)
+            .filter(|text| text.starts_with(&format!("w{writer}n")))
+            .collect();
+        let expected: Vec<String> = (0..TURNS).map(|n| format!("w{writer}n{n}")).collect();
+        assert_eq!(own, expected.iter().collect::<Vec<_>>());
+    }
+    let memory = &first.node_memories(&node.thread_id).await[0];
+    assert_eq!(memory.waiting_turn_count, 0);
+    let key = dir.path().join("objects").join(&memory.object_key);
+    assert!(memory.size_bytes > 0 && key.is_file());
+}
+
+#[apply(trial_with_own_server)]
+async fn d21_a_flushed_message_is_in_no_table() {
+    let (cluster, url) = migrated().await;
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &serve(&dir, &url));
+    let client = server.client(Key::Acme).await;
+    let node = planner(&client, "app").await;
+    client
+        .add_turn(node_turn(&node, "xyzzy asked", "xyzzy answered"))
+        .await;
+    let admin = cluster.superuser().await;
+    let tables = "SELECT relname::text FROM pg_class \
+                  WHERE relnamespace = 'recollect'::regnamespace AND relkind = 'r'";
+    let tables = admin.query(tables, &[]).await.unwrap();
+    let holding = async || {
+        let mut holding = Vec::new();
+        for table in &tables {
+            let name: String = table.get(0);
+            let count =
+                format!("SELECT count(*) FROM recollect.{name} t WHERE t::text LIKE '%xyzzy%'");
+            let count: i64 = admin.query_one(&count, &[]).await.unwrap().get(0);
+            if count > 0 {
+                holding.push(name);
+            }
+        }
+        holding
+    };
+    assert_eq!(holding().await, ["node_turns"]);
+    client.flush_node(&node).await;
+    assert!(holding().await.is_empty());
+    assert_eq!(
+        client.node_dialogue(&node, "").await,
+        ["xyzzy asked", "xyzzy answered"]
+    );
+
+    // Who did it is noted, once for each change.
+    let actions = "SELECT action, actor, subject FROM recollect.transactions \
+                   WHERE action LIKE '%node%' ORDER BY id";
+    let actions = admin.query(actions, &[]).await.unwrap();
+    let actions: Vec<(String, String)> =
+        actions.iter().map(|row| (row.get(0), row.get(2))).collect();
+    let expected = ["add_node_turn", "flush_node_memory"];
+    assert_eq!(
+        actions,
+        expected.map(|a| (a.to_owned(), "planner".to_owned()))
+    );
+
+    // A memory ends with its time, object and all.
+    let policy =
+        "UPDATE recollect.threads SET policy = '{\"node_ttl\": {\"secs\": 2, \"nanos\": 0}}'";
+    admin.batch_execute(policy).await.unwrap();
+    client.add_turn(node_turn(&node, "more", "more")).await;
+    client.flush_node(&node).await;
+    let memory = client.node_memories(&node.thread_id).await.remove(0);
+    assert!(memory.expire_time.is_some());
+    let object = dir.path().join("objects").join(&memory.object_key);
+    assert!(object.is_file());
+    drop(server);
+    let mut options = Options {
+        env: vec![("DATABASE_URL".to_owned(), url.clone())],
+        ..quick()
+    };
+    let objects = dir.path().join("objects");
+    options
+        .config
+        .push(format!("objects.url = \"file://{}\"", objects.display()));
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    eventually("the memory has ended", SOON, async || {
+        client.node_dialogue(&node, "").await.is_empty() && !object.exists()
+    })
+    .await;
+    assert!(client.node_memories(&node.thread_id).await.is_empty());
+}
+
+#[apply(trial_with_own_server)]
+async fn a_memory_has_a_largest_size() {
+    let dir = DataDir::new();
+    let server = Server::start(
+        &dir,
+        &Options::with(&[
+            "embedding.kind = \"none\"",
+            "objects.max_object_bytes = 5000",
+        ]),
+    );
+    let client = server.client(Key::Acme).await;
+    let node = planner(&client, "app").await;
+    let text = "x".repeat(600);
+    let mut stored = 0;
+    let failure = loop {
+        match client
+            .nodes()
+            .add_node_turn(node_turn(&node, &text, &text))
+            .await
+        {
+            Ok(_) => stored += 1,
+            Err(status) => break Failure::from(status),
+        }
+        if stored == 2 {
+            client.flush_node(&node).await;
+        }
+        assert!(stored < 10);
+    };
+    failure.is(Code::FailedPrecondition, "NODE_MEMORY_FULL");
+    assert_eq!(stored, 3);
+    client.flush_node(&node).await;
+    assert_eq!(client.node_dialogue(&node, "").await.len(), 6);
+    assert!(client.node_memories(&node.thread_id).await[0].size_bytes <= 5_000);
+    client.clear_node(&node).await;
+    client.add_turn(node_turn(&node, &text, &text)).await;
+}
+
+#[apply(trial_with_own_server)]
+async fn without_object_storage_everything_else_works() {
+    let (_cluster, url) = migrated().await;
+    let dir = DataDir::new();
+    let mut options = serve(&dir, &url);
+    options.config.retain(|line| !line.starts_with("objects."));
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    let node = planner(&client, "app").await;
+    client.append(&node.thread_id, turn("Q", "A")).await;
+    assert_eq!(client.all_messages(&node.thread_id).await.len(), 2);
+    let refused = [
+        client
+            .nodes()
+            .add_node_turn(node_turn(&node, "1", "2"))
+            .await
+            .refused(),
+        client.nodes().get_node_history(ask(&node)).await.refused(),
+        client
+            .nodes()
+            .flush_node_memory(flush(&node))
+            .await
+            .refused(),
+    ];
+    for failure in refused {
+        let failure = failure.is(Code::Unavailable, "OBJECT_STORE_UNAVAILABLE");
+        assert!(failure.message.contains("objects.url"), "{failure:?}");
+    }
+}

@@ -1,0 +1,331 @@
+//! Reading one's own writes, and never reading what is gone.
+
+use std::time::{Duration, Instant};
+
+use memory_contract::proto::{
+    ClearThreadRequest, DeleteMessageRequest, DeleteThreadRequest, RecallRequest, RecallScope,
+    Role, SearchMethod, SearchRequest,
+};
+use recollect_tests::{
+    Client, Key, Refused as _, SHARED, SOON, Server, app, apply, eventually, ids, recall_request,
+    say, search_request, texts, trial, trial_with_own_server, turn,
+};
+
+use super::diary;
+use crate::acme;
+
+#[apply(trial)]
+async fn b02_recall_sees_what_was_appended_just_before() {
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    diary::store(&client, &thread_id).await;
+    for number in 0..5 {
+        let text = format!("The password of door {number} is swordfish{number}.");
+        let stored = client
+            .append(&thread_id, vec![say(Role::User, &text)])
+            .await;
+        // Pushed out of the recent window, it can only come from the index.
+        let last = client
+            .append(&thread_id, [turn("a", "b"), turn("c", "d")].concat())
+            .await;
+        assert_ne!(stored.revision, last.revision);
+        let query = format!("swordfish{number}");
+        let recalled = client
+            .recall(recall_request(&thread_id, &query, &stored.revision))
+            .await;
+        assert_eq!(recalled.degradations, []);
+        assert!(texts(&recalled.messages).contains(&text), "{recalled:?}");
+        let mut search = search_request(&thread_id, &query, &stored.revision);
+        search.method = SearchMethod::Dense.into();
+        search.limit = 100;
+        assert!(texts(&client.search(search).await.matches).contains(&text));
+    }
+}
+
+#[apply(trial)]
+async fn b02_many_writers_read_their_own_writes() {
+    let client = acme().await;
+    let app = app();
+    let tasks = (0..6).map(|writer| {
+        let (client, app) = (client.clone(), app.clone());
+        async move {
+            let thread_id = client.thread_of(&app, &format!("user-{writer}")).await;
+            for number in 0..6 {
+                let word = format!("gizmo{writer}x{number}");
+                let text = format!("Remember {word}, please.");
+                let stored = client
+                    .append(&thread_id, vec![say(Role::User, &text)])
+                    .await;
+                let found = client
+                    .search(search_request(&thread_id, &word, &stored.revision))
+                    .await;
+                assert_eq!(found.degradations, []);
+                assert_eq!(texts(&found.matches)[0], text);
+            }
+        }
+    });
+    futures::future::join_all(tasks).await;
+}
+
+#[apply(trial)]
+async fn b02_a_revision_of_another_tenant_means_nothing() {
+    let (acme, globex) = (acme().await, SHARED.client(Key::Globex).await);
+    let app = app();
+    let theirs = acme.thread(&app).await;
+    let revision = acme.append(&theirs, turn("Q", "A")).await.revision;
+    let own = globex.thread(&app).await;
+    let stored = globex
+        .append(&own, vec![say(Role::User, "The lamp is green.")])
+        .await;
+    globex
+        .search(search_request(&own, "lamp", &stored.revision))
+        .await;
+    let start = Instant::now();
+    let found = globex.search(search_request(&own, "lamp", &revision)).await;
+    assert_eq!(found.degradations, []);
+    assert_eq!(texts(&found.matches), ["The lamp is green."]);
+    assert!(
+        start.elapsed() < Duration::from_secs(10),
+        "there is nothing to wait for"
+    );
+
+    let request = search_request(&own, "lamp", "no-such-token");
+    let refused = globex.recalls().search(request).await.refused();
+    refused.names_field("at_least_as_fresh");
+}
+
+/// Every way to look for something, at once and with whatever the index holds.
+async fn look_everywhere(client: &Client, thread_id: &str, query: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for scope in [RecallScope::Thread, RecallScope::User, RecallScope::App] {
+        for method in [
+            SearchMethod::Hybrid,
+            SearchMethod::Dense,
+            SearchMethod::Lexical,
+        ] {
+            let search = SearchRequest {
+                scope: scope.into(),
+                method: method.into(),
+                limit: 100,
+                all_branches: true,
+                ..search_request(thread_id, query, "")
+            };
+            found.extend(texts(&client.search(search).await.matches));
+        }
+        let recall = RecallRequest {
+            scope: scope.into(),
+            top_k: Some(100),
+            all_branches: true,
+            explain: true,
+            ..recall_request(thread_id, query, "")
+        };
+        found.extend(texts(&client.recall(recall).await.messages));
+    }
+    found
+}
+
+const SECRET: &str = "The treasure is under the oak.";
+
+async fn with_secret() -> (Client, String, String, String) {
+    let client = acme().await;
+    let app = app();
+    let thread_id = client.thread(&app).await;
+    let other = client.thread(&app).await;
+    let stored = client
+        .append(&thread_id, turn(SECRET, "I keep it to myself."))
+        .await;
+    let talk = diary::store(&client, &other).await;
+    // It is in the index now, and found.
+    let search = search_request(&thread_id, "treasure oak", &stored.revision);
+    assert!(texts(&client.search(search).await.matches).contains(&SECRET.to_owned()));
+    client
+        .search(search_request(&other, "oak", &talk.revision))
+        .await;
+    let id = stored.messages[0].message_id.clone();
+    (client, thread_id, other, id)
+}
+
+#[apply(trial)]
+async fn b03_what_is_deleted_is_not_found_at_once() {
+    let (client, thread_id, other, message_id) = with_secret().await;
+    let request = DeleteMessageRequest {
+        thread_id: thread_id.clone(),
+        message_id,
+    };
+    client.messages().delete_message(request).await.unwrap();
+    for place in [&thread_id, &other] {
+        let found = look_everywhere(&client, place, "treasure under the oak").await;
+        assert!(!found.contains(&SECRET.to_owned()));
+    }
+    let request = DeleteThreadRequest { thread_id };
+    client.threads().delete_thread(request).await.unwrap();
+    let found = look_everywhere(&client, &other, "I keep it to myself").await;
+    assert!(!found.contains(&"I keep it to myself.".to_owned()));
+}
+
+#[apply(trial)]
+async fn b03_what_is_cleared_is_not_found_at_once() {
+    let (client, thread_id, other, _) = with_secret().await;
+    let request = ClearThreadRequest {
+        thread_id: thread_id.clone(),
+    };
+    client.threads().clear_thread(request).await.unwrap();
+    for place in [&thread_id, &other] {
+        let found = look_everywhere(&client, place, "treasure under the oak").await;
+        assert!(!found.contains(&SECRET.to_owned()));
+    }
+}
+
+#[apply(trial)]
+async fn b03_what_is_expired_is_not_found_while_its_vector_lives() {
+    let client = acme().await;
+    let app = app();
+    let other = client.thread(&app).await;
+    diary::store(&client, &other).await;
+    let brief = client.thread(&app).await;
+    let stored = client.append(&brief, vec![say(Role::User, SECRET)]).await;
+    let search = SearchRequest {
+        scope: RecallScope::User.into(),
+        ..search_request(&other, "treasure oak", &stored.revision)
+    };
+    assert!(texts(&client.search(search.clone()).await.matches).contains(&SECRET.to_owned()));
+    client.expire(&brief).await;
+    let get = memory_contract::proto::GetThreadRequest {
+        thread_id: brief,
+        session: None,
+    };
+    eventually("the thread expires", SOON, async || {
+        client.threads().get_thread(get.clone()).await.is_err()
+    })
+    .await;
+    // The sweep that erases it runs once a minute, so its vector is there still.
+    let found = look_everywhere(&client, &other, "treasure under the oak").await;
+    assert!(!found.contains(&SECRET.to_owned()));
+}
+
+#[apply(trial_with_own_server)]
+async fn the_index_forgets_what_was_erased() {
+    // A tenant's point count is of all its tests, so this needs its own server.
+    let dir = recollect_tests::DataDir::new();
+    let server = Server::start(
+        &dir,
+        &recollect_tests::Options::with(&[
+            "embedding.kind = \"none\"",
+            "worker.expiry_interval = \"1s\"",
+        ]),
+    );
+    let client = server.client(Key::Acme).await;
+    let (one, two, three) = (
+        client.thread("app").await,
+        client.thread("app").await,
+        client.thread("app").await,
+    );
+    let mut last = String::new();
+    let mut first = Vec::new();
+    for thread_id in [&one, &two, &three] {
+        let stored = diary::store(&client, thread_id).await;
+        client
+            .search(search_request(thread_id, "dog", &stored.revision))
+            .await;
+        last = stored.revision;
+        first.push(stored.messages[0].message_id.clone());
+    }
+    assert!(!last.is_empty());
+    let each = i64::try_from(diary::TALK.len()).unwrap() * 2;
+    let points = async |expected: i64| {
+        eventually(&format!("{expected} points"), SOON, async || {
+            client.index_status().await.point_count == expected
+        })
+        .await;
+    };
+    points(each * 3).await;
+
+    let request = DeleteMessageRequest {
+        thread_id: one.clone(),
+        message_id: first[0].clone(),
+    };
+    let deleted = client
+        .messages()
+        .delete_message(request)
+        .await
+        .unwrap()
+        .into_inner();
+    let found = client
+        .search(search_request(&one, "slept badly", &deleted.revision))
+        .await;
+    assert_eq!(found.degradations, [], "the deletion reached the index");
+    points(each * 3 - 1).await;
+
+    let request = ClearThreadRequest { thread_id: one };
+    client.threads().clear_thread(request).await.unwrap();
+    points(each * 2).await;
+    let request = DeleteThreadRequest { thread_id: two };
+    client.threads().delete_thread(request).await.unwrap();
+    points(each).await;
+
+    // An expired thread is erased by itself.
+    client.expire(&three).await;
+    points(0).await;
+    eventually("nothing is pending", SOON, async || {
+        client.index_status().await.pending_count == 0
+    })
+    .await;
+}
+
+#[apply(trial)]
+async fn the_index_status_tells_how_far_it_is() {
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    let stored = diary::store(&client, &thread_id).await;
+    client
+        .search(search_request(&thread_id, "dog", &stored.revision))
+        .await;
+    let status = client.index_status().await;
+    assert_eq!(status.state(), memory_contract::proto::IndexState::Ready);
+    assert!(status.point_count >= 44, "{status:?}");
+    assert!(!status.collection.is_empty());
+    assert_eq!(
+        (status.dead_letter_count, status.last_error.as_str()),
+        (0, "")
+    );
+    eventually("nothing is pending", SOON, async || {
+        let status = client.index_status().await;
+        status.pending_count == 0 && status.lag.unwrap_or_default().seconds == 0
+    })
+    .await;
+}
+
+#[apply(trial)]
+async fn reindexing_changes_nothing_that_is_found() {
+    let client = acme().await;
+    let thread_id = client.thread(&app()).await;
+    let stored = diary::store(&client, &thread_id).await;
+    let request = search_request(&thread_id, "What is the name of the dog?", &stored.revision);
+    let before = client.search(request.clone()).await.matches;
+    let reindex = memory_contract::proto::ReindexRequest {
+        thread_id: thread_id.clone(),
+        dead_letters_only: false,
+    };
+    let queued = client.admin().reindex(reindex).await.unwrap().into_inner();
+    assert_eq!(queued.queued_count, 44);
+    // What is appended after it comes after it in the queue as well.
+    let after = client
+        .append(&thread_id, vec![say(Role::User, "Done?")])
+        .await;
+    let request = SearchRequest {
+        at_least_as_fresh: after.revision,
+        ..request
+    };
+    let again = client.search(request).await;
+    assert_eq!(again.degradations, []);
+    let again: Vec<String> = ids(&again.matches);
+    let kept = ids(&before)
+        .into_iter()
+        .filter(|id| again.contains(id))
+        .count();
+    assert!(
+        kept + 1 >= before.len(),
+        "{kept} of {} found again",
+        before.len()
+    );
+}

@@ -1,0 +1,8 @@
+//! Recall and search find what belongs to the caller, and say why and how fresh it is.
+
+pub mod diary;
+mod explanations;
+mod freshness;
+mod matches;
+mod qdrant;
+mod search;

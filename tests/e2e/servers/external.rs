@@ -1,0 +1,347 @@
+//! Somebody's own Postgres by URL: `migrate`, `serve`, `worker`, the pool.
+
+use std::time::{Duration, Instant};
+
+use recollect_tests::{
+    Client, Cluster, DataDir, Failure, Key, Options, Refused as _, SOON, Server, apply, eventually,
+    history_request, http_get, recollect, search_request, texts, trial, trial_with_own_server,
+    turn,
+};
+use serde_json::Value;
+use tonic::Code;
+
+use crate::recall::diary;
+
+async fn migrated() -> (Cluster, String) {
+    let cluster = Cluster::start().await;
+    let url = cluster.url();
+    recollect(&["migrate"], &[("DATABASE_URL", &url)]).ok();
+    (cluster, url)
+}
+
+fn serve(dir: &DataDir, url: &str, lines: &[&str]) -> Options {
+    let mut options = Options {
+        command: "serve",
+        env: vec![("DATABASE_URL".to_owned(), url.to_owned())],
+        ..Options::with(lines)
+    };
+    options.config.push(format!(
+        "index.path = \"{}\"",
+        dir.path().join("index").display()
+    ));
+    options
+}
+
+#[apply(trial_with_own_server)]
+async fn l02_one_url_switches_to_external_postgres() {
+    let (cluster, url) = migrated().await;
+    // Once more changes nothing.
+    recollect(&["migrate"], &[("DATABASE_URL", &url)]).ok();
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &serve(&dir, &url, &[]));
+    let client = server.client(Key::Acme).await;
+    let thread_id = client.thread("app").await;
+    let stored = diary::store(&client, &thread_id).await;
+    let query = search_request(&thread_id, "What pet do we have?", &stored.revision);
+    let found = client.search(query).await;
+    assert_eq!(found.degradations, []);
+    let found = texts(&found.matches);
+    assert!(found.contains(&"We adopted a greyhound, he is called Biscuit.".to_owned()));
+    let (status, body) = http_get(&server.ready().metrics_addr, "/readyz").await;
+    assert_eq!(status, 200, "{body}");
+
+    // It is all in that database, under forced row-level security.
+    let admin = cluster.superuser().await;
+    let count = "SELECT count(*) FROM recollect.messages";
+    let rows: i64 = admin.query_one(count, &[]).await.unwrap().get(0);
+    assert_eq!(rows, 44);
+    // All tables but that of the migrations.
+    let forced = "SELECT relname, relrowsecurity AND relforcerowsecurity FROM pg_class \
+                  WHERE relnamespace = 'recollect'::regnamespace AND relkind IN ('r', 'p') \
+                  AND relname <> 'schema_history'";
+    let forced = admin.query(forced, &[]).await.unwrap();
+    assert!(forced.len() >= 5, "{forced:?}");
+    for table in forced {
+        let (name, forced): (String, bool) = (table.get(0), table.get(1));
+        assert!(forced, "row-level security is not forced on {name}");
+    }
+    let owned = "SELECT count(*) FROM pg_class WHERE relowner IN \
+                 (SELECT oid FROM pg_roles WHERE rolname IN ('recollect_service', 'recollect_worker'))";
+    let owned: i64 = admin.query_one(owned, &[]).await.unwrap().get(0);
+    assert_eq!(owned, 0, "the service's roles own nothing");
+    admin
+        .batch_execute("SET ROLE recollect_service")
+        .await
+        .unwrap();
+    let seen: i64 = admin.query_one(count, &[]).await.unwrap().get(0);
+    assert_eq!(seen, 0, "without a tenant nothing is seen");
+    admin
+        .batch_execute("SELECT set_config('recollect.tenant', 'globex', false)")
+        .await
+        .unwrap();
+    let seen: i64 = admin.query_one(count, &[]).await.unwrap().get(0);
+    assert_eq!(seen, 0, "another tenant sees nothing");
+
+    let messages = client.all_messages(&thread_id).await;
+    assert!(server.terminate().await.success(), "{}", dir.log());
+    let server = Server::start(&dir, &serve(&dir, &url, &[]));
+    let client = server.client(Key::Acme).await;
+    assert_eq!(client.all_messages(&thread_id).await, messages);
+}
+
+fn setting(rows: &[Value], key: &str) -> (String, String) {
+    let row = rows.iter().find(|row| row["key"] == key);
+    let row = row.unwrap_or_else(|| panic!("there is no {key}"));
+    let value = row["value"]
+        .as_str()
+        .map_or_else(|| row["value"].to_string(), str::to_owned);
+    (value, row["source"].to_string())
+}
+
+#[apply(trial)]
+async fn l03_the_pool_has_the_documented_settings() {
+    let rows = recollect(&["config", "--json"], &[]).ok().json_lines();
+    for (key, expected) in [
+        ("database.pool_size", "20"),
+        ("database.max_overflow", "30"),
+        ("database.pool_timeout", "30s"),
+        ("database.pre_ping", "true"),
+        ("database.recycle", "30m"),
+        ("database.echo", "false"),
+        ("database.connect_timeout", "20s"),
+    ] {
+        let (value, source) = setting(&rows, key);
+        assert_eq!(value, expected, "{key}");
+        assert!(source.to_lowercase().contains("default"), "{key}: {source}");
+    }
+    let name = "RECOLLECT_DATABASE__POOL_SIZE";
+    let rows = recollect(&["config", "--json"], &[(name, "7")])
+        .ok()
+        .json_lines();
+    let (value, source) = setting(&rows, "database.pool_size");
+    assert_eq!(value, "7");
+    assert!(source.contains(name), "{source}");
+}
+
+async fn connections(cluster: &Cluster) -> i64 {
+    let admin = cluster.superuser().await;
+    let query = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'recollect_owner'";
+    admin.query_one(query, &[]).await.unwrap().get(0)
+}
+
+async fn histories(client: &Client, thread_id: &str, count: usize) -> Vec<Result<(), Failure>> {
+    let calls = (0..count).map(|_| {
+        let (mut messages, request) = (client.messages(), history_request(thread_id));
+        async move {
+            messages
+                .get_history(request)
+                .await
+                .map(|_| ())
+                .map_err(Failure::from)
+        }
+    });
+    futures::future::join_all(calls).await
+}
+
+#[apply(trial_with_own_server)]
+async fn l03_the_pool_has_a_limit_and_a_timeout() {
+    let (cluster, url) = migrated().await;
+    let dir = DataDir::new();
+    let mut options = serve(
+        &dir,
+        &url,
+        &[
+            "database.pool_size = 2",
+            "database.max_overflow = 1",
+            "database.pool_timeout = \"1s\"",
+            "server.call_timeout = \"4s\"",
+            "embedding.kind = \"none\"",
+        ],
+    );
+    // The worker has connections of its own, so it stays out of the count; an
+    // index beside it has to be a Qdrant, and none is needed here.
+    options.args.push("--no-worker".to_owned());
+    options
+        .config
+        .push("index.url = \"http://127.0.0.1:1\"".to_owned());
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    let thread_id = client.thread("app").await;
+    client.append(&thread_id, turn("Q", "A")).await;
+
+    let mut admin = cluster.superuser().await;
+    let lock = admin.transaction().await.unwrap();
+    lock.batch_execute("LOCK TABLE recollect.messages IN ACCESS EXCLUSIVE MODE")
+        .await
+        .unwrap();
+    let start = Instant::now();
+    let answers = histories(&client, &thread_id, 12).await;
+    assert!(start.elapsed() < Duration::from_secs(20));
+    assert!(
+        connections(&cluster).await <= 3,
+        "pool_size and max_overflow are a limit"
+    );
+    let mut starved = 0;
+    for answer in answers {
+        let failure = answer.expect_err("the table is locked");
+        if failure.code == Code::DeadlineExceeded {
+            // It had a connection, and waited for the lock until the server's
+            // own limit for a call.
+            failure.is(Code::DeadlineExceeded, "DEADLINE_EXCEEDED");
+        } else {
+            let failure = failure.is(Code::Unavailable, "DATABASE_UNAVAILABLE");
+            assert!(failure.retry.is_some(), "says when to come back");
+            starved += 1;
+        }
+    }
+    assert!(starved >= 9, "{starved} of 12 found no connection in time");
+    lock.rollback().await.unwrap();
+    eventually("the pool has recovered", SOON, async || {
+        histories(&client, &thread_id, 12)
+            .await
+            .iter()
+            .all(Result::is_ok)
+    })
+    .await;
+}
+
+#[apply(trial_with_own_server)]
+async fn l03_dead_connections_are_found_before_use() {
+    let (cluster, url) = migrated().await;
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &serve(&dir, &url, &["embedding.kind = \"none\""]));
+    let client = server.client(Key::Acme).await;
+    let thread_id = client.thread("app").await;
+    client.append(&thread_id, turn("Q", "A")).await;
+    for answer in histories(&client, &thread_id, 20).await {
+        answer.unwrap();
+    }
+    let admin = cluster.superuser().await;
+    let end = "SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity \
+               WHERE usename = 'recollect_owner'";
+    let ended = admin.query(end, &[]).await.unwrap();
+    let ended: Vec<i32> = ended.iter().map(|row| row.get(0)).collect();
+    assert!(ended.len() > 1, "the pool keeps its connections");
+    // Every one: a connection that is about to end may still take a call.
+    eventually("they are gone", SOON, async || {
+        let left = "SELECT count(*) FROM pg_stat_activity WHERE pid = ANY ($1)";
+        let left: i64 = admin.query_one(left, &[&ended]).await.unwrap().get(0);
+        left == 0
+    })
+    .await;
+    // One that was used in the last second is not tested: it is as good as in use.
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    for answer in histories(&client, &thread_id, 20).await {
+        answer.expect("a dead connection must never reach a caller");
+    }
+}
+
+#[apply(trial_with_own_server)]
+async fn l04_connecting_has_a_timeout() {
+    // Connections are taken by the kernel, and nobody ever answers.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("postgres://u:p@{}/d", silent.local_addr().unwrap());
+    let dir = DataDir::new();
+    let start = Instant::now();
+    let options = serve(
+        &dir,
+        &url,
+        &[
+            "database.connect_timeout = \"1s\"",
+            "database.pool_timeout = \"2s\"",
+            "embedding.kind = \"none\"",
+        ],
+    );
+    let Err(problem) = Server::try_start(&dir, &options) else {
+        panic!("it is ready without a database");
+    };
+    let took = start.elapsed();
+    assert!((1..15).contains(&took.as_secs()), "{took:?}: {problem}");
+    assert!(
+        problem.contains("ended") && problem.contains("database"),
+        "{problem}"
+    );
+}
+
+#[apply(trial_with_own_server)]
+async fn a_database_that_crashes_comes_back_without_a_restart() {
+    let (mut cluster, url) = migrated().await;
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &serve(&dir, &url, &["embedding.kind = \"none\""]));
+    let client = server.client(Key::Acme).await;
+    let thread_id = client.thread("app").await;
+    client.append(&thread_id, turn("Before?", "Before.")).await;
+    cluster.crash();
+    let request = history_request(&thread_id);
+    let failure = client.messages().get_history(request).await.refused();
+    let failure = failure.is(Code::Unavailable, "DATABASE_UNAVAILABLE");
+    assert!(
+        failure.retry.is_some_and(|delay| !delay.is_zero()),
+        "says when to come back"
+    );
+    assert!(
+        !failure.message.contains("127.0.0.1"),
+        "no word of what is inside: {failure:?}"
+    );
+    eventually("it is said to be not ready", SOON, async || {
+        http_get(&server.ready().metrics_addr, "/readyz").await.0 == 503
+    })
+    .await;
+    assert_eq!(
+        http_get(&server.ready().metrics_addr, "/livez").await.0,
+        200
+    );
+
+    cluster.restart().await;
+    let mut revision = String::new();
+    eventually("calls are answered again", SOON, async || {
+        let request = memory_contract::proto::AppendMessagesRequest {
+            thread_id: thread_id.clone(),
+            messages: turn("After?", "After."),
+            request_id: "0198c1de-3e07-7a4b-9a56-0d6f3a5b8c11".to_owned(),
+            expected_head: None,
+        };
+        match client.messages().append_messages(request).await {
+            Ok(answer) => {
+                revision = answer.into_inner().revision;
+                true
+            }
+            Err(_) => false,
+        }
+    })
+    .await;
+    let history = client.history(history_request(&thread_id)).await;
+    assert_eq!(
+        texts(&history.messages),
+        ["Before?", "Before.", "After?", "After."]
+    );
+    // The worker has come back too.
+    let found = client
+        .search(search_request(&thread_id, "after", &revision))
+        .await;
+    assert_eq!(found.degradations, []);
+    eventually("it is ready", SOON, async || {
+        http_get(&server.ready().metrics_addr, "/readyz").await.0 == 200
+    })
+    .await;
+}
+
+#[apply(trial)]
+async fn a_password_is_never_shown() {
+    let url = "postgres://memory:open-sesame@127.0.0.1:1/memories";
+    let env = [
+        ("DATABASE_URL", url),
+        ("RECOLLECT_INDEX__API_KEY", "open-sesame"),
+    ];
+    for args in [
+        &["config"][..],
+        &["config", "--json"],
+        &["migrate"],
+        &["doctor"],
+    ] {
+        let said = recollect(args, &env);
+        let all = format!("{}{}", said.stdout, said.stderr);
+        assert!(!all.contains("open-sesame"), "{args:?}: {all}");
+        assert!(!all.is_empty(), "{args:?}");
+    }
+}

@@ -1,0 +1,9 @@
+//! Servers start, stop, fail and recover without losing what they have acknowledged.
+
+mod crash;
+mod degraded;
+mod embedded;
+mod external;
+mod operations;
+mod two_databases;
+mod windows;
