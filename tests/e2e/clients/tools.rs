@@ -5,9 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use prost_reflect::DynamicMessage;
 use recollect_tests::{
-    DataDir, Key, Options, PLAIN, Server, Skipped, app, apply, project_dir, setup_tool, trial,
-    trial_with_own_server,
+    DataDir, Dynamic, Key, Options, PLAIN, Server, Skipped, app, apply, project_dir, setup_tool,
+    trial, trial_with_own_server,
 };
 use serde_json::{Value, json};
 
@@ -42,7 +43,7 @@ async fn grpcurl_drives_the_service() -> Result<(), Skipped> {
         .output()
         .unwrap();
     let names = String::from_utf8(list.stdout).unwrap();
-    for service in recollect_tests::Dynamic::services() {
+    for service in Dynamic::services() {
         assert!(
             names.lines().any(|name| name == service),
             "{service}: {names}"
@@ -115,7 +116,7 @@ async fn a_python_client_drives_the_service() -> Result<(), Skipped> {
                 .to_owned(),
         ));
     }
-    // As the README tells: the stubs are generated from proto/.
+    // The stubs are generated from proto/, as the README describes.
     let (proto, out) = (
         project_dir().join("proto"),
         dir.path().display().to_string(),
@@ -171,17 +172,42 @@ async fn a_python_client_drives_the_service() -> Result<(), Skipped> {
 
 #[apply(trial)]
 async fn the_readme_shows_what_the_examples_run() {
-    let read = |name: &str| fs::read_to_string(project_dir().join(name)).unwrap();
-    let examples = read("examples/client.py") + &read("examples/memories.py");
-    let readme = read("README.md");
-    let blocks: Vec<&str> = readme
-        .split("```python\n")
+    let read = |path: &Path| fs::read_to_string(path).unwrap();
+    let root = project_dir();
+    let examples =
+        read(&root.join("examples/client.py")) + &read(&root.join("examples/memories.py"));
+    let mut pages = vec![root.join("README.md")];
+    let entries = fs::read_dir(root.join("docs/memory")).unwrap();
+    pages.extend(entries.map(|entry| entry.unwrap().path()));
+    assert!(pages.len() >= 10, "{pages:?}");
+    for page in pages {
+        let (name, text) = (page.display(), read(&page));
+        let python = blocks(&text, "python");
+        assert!(!python.is_empty(), "{name} has no Python");
+        for block in python {
+            assert!(examples.contains(block), "{name}: no example has:\n{block}");
+        }
+        let commands: Vec<&str> = blocks(&text, "sh")
+            .into_iter()
+            .flat_map(|block| block.split("grpcurl -plaintext -d '").skip(1))
+            .collect();
+        assert!(!commands.is_empty(), "{name} has no grpcurl");
+        for command in commands {
+            let (request, rest) = command.split_once("' ").unwrap();
+            let method = rest.split_whitespace().last().unwrap();
+            let method = Dynamic::method(method.strip_prefix("recollect.v1.").unwrap());
+            let request: Value = serde_json::from_str(request).unwrap();
+            DynamicMessage::deserialize(method.input(), &request)
+                .unwrap_or_else(|error| panic!("{name}: {error}: {request}"));
+        }
+    }
+}
+
+/// The fenced blocks of a page in a language.
+fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
+    page.split(&format!("```{language}\n"))
         .skip(1)
         .filter_map(|rest| rest.split_once("```"))
         .map(|(block, _)| block.trim())
-        .collect();
-    assert!(blocks.len() >= 6, "{} blocks", blocks.len());
-    for block in blocks {
-        assert!(examples.contains(block), "no example has:\n{block}");
-    }
+        .collect()
 }
