@@ -59,7 +59,7 @@ fn ledger_request(thread_id: &str, kind: LedgerKind, head: &str) -> ListLedgerRe
 
 /// State, number, messages of each stretch.
 fn stretches(listed: &ListLedgerResponse) -> Vec<(LedgerState, i64, i64)> {
-    let stretches = listed.stretches.iter();
+    let stretches = listed.ranges.iter();
     stretches
         .map(|one| (one.state(), one.number, one.message_count))
         .collect()
@@ -511,7 +511,7 @@ async fn a_ledger_can_be_read_from_any_message() {
     let listed = client.ledgers().list_ledger(request).await.unwrap();
     let listed = listed.into_inner();
     assert_eq!(stretches(&listed), [(LedgerState::Raw, 0, 3)]);
-    let stretch = &listed.stretches[0];
+    let stretch = &listed.ranges[0];
     assert_eq!(
         (&stretch.first_message_id, &stretch.last_message_id),
         (&ids[0], &ids[2])
@@ -538,8 +538,8 @@ async fn a_ledger_can_be_read_from_any_message() {
     let request = ledger_request(&long, kind, "");
     let listed = client.ledgers().list_ledger(request).await.unwrap();
     let listed = listed.into_inner();
-    assert_eq!((listed.stretches.len(), listed.truncated), (1_000, true));
-    assert_eq!(listed.stretches[999].last_message_id, all[2_033]);
+    assert_eq!((listed.ranges.len(), listed.truncated), (1_000, true));
+    assert_eq!(listed.ranges[999].last_message_id, all[2_033]);
     delete(&client, &thread_id, &ids[2]).await;
     let request = ledger_request(&thread_id, kind, &ids[2]);
     let answer = client.ledgers().list_ledger(request).await;

@@ -40,7 +40,7 @@ async fn first_raw(client: &Client, thread_id: &str) -> String {
         ..Default::default()
     };
     let listed = client.ledgers().list_ledger(request).await.unwrap();
-    let stretches = listed.into_inner().stretches;
+    let stretches = listed.into_inner().ranges;
     let raw = stretches
         .into_iter()
         .find(|one| one.state() == LedgerState::Raw);

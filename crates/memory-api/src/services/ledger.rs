@@ -100,7 +100,7 @@ impl Ledgers {
         let mut stretches = tokio::task::spawn_blocking(stretches).await?;
         let excess = stretches.len().saturating_sub(limits::LEDGER_STRETCHES);
         Ok(ListLedgerResponse {
-            stretches: stretches.drain(excess..).map(stretch).collect(),
+            ranges: stretches.drain(excess..).map(stretch).collect(),
             truncated: excess > 0,
             texts: state.map_or_else(Vec::new, |state| texts_of(&state, kind)),
         })
@@ -189,7 +189,7 @@ fn fault(fault: LedgerFault) -> proto::LedgerFault {
     }
 }
 
-fn stretch(stretch: LedgerStretch) -> proto::LedgerStretch {
+fn stretch(stretch: LedgerStretch) -> proto::LedgerRange {
     let LedgerStretch {
         state,
         number,
@@ -205,7 +205,7 @@ fn stretch(stretch: LedgerStretch) -> proto::LedgerStretch {
         LedgerState::Erased => proto::LedgerState::Erased,
         LedgerState::SetAside => proto::LedgerState::SetAside,
     };
-    proto::LedgerStretch {
+    proto::LedgerRange {
         state: state.into(),
         first_message_id: first.to_string(),
         last_message_id: last.to_string(),

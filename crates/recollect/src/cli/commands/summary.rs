@@ -44,7 +44,7 @@ pub async fn run(args: SummaryArgs) -> Result<(), Failure> {
         "First!",
         "Last!",
     ]);
-    for one in &found.stretches {
+    for one in &found.ranges {
         let number = match one.number {
             0 => String::new(),
             number => number.to_string(),
@@ -64,7 +64,7 @@ pub async fn run(args: SummaryArgs) -> Result<(), Failure> {
     }
     table.print()?;
     let sum = |wanted: LedgerState| -> i64 {
-        let those = found.stretches.iter().filter(|one| one.state() == wanted);
+        let those = found.ranges.iter().filter(|one| one.state() == wanted);
         those.map(|one| one.message_count).sum()
     };
     println!(
