@@ -10,6 +10,7 @@ use memory_store::{Keyring, StoreError};
 use secrecy::ExposeSecret;
 use tracing_subscriber::EnvFilter;
 
+use super::load::plain_duration;
 use super::{Config, ConfigError};
 use crate::process::Roles;
 
@@ -399,14 +400,13 @@ pub(super) fn span(
     if range.contains(&value) {
         return Ok(());
     }
-    let shown = humantime::format_duration;
     Err(wrong(
         key,
         format!(
             "must be {} to {}, is {}",
-            shown(*range.start()),
-            shown(*range.end()),
-            shown(value)
+            plain_duration(*range.start()),
+            plain_duration(*range.end()),
+            plain_duration(value)
         ),
     ))
 }

@@ -364,6 +364,24 @@ fn secrets_are_never_shown() {
 }
 
 #[test]
+fn durations_are_shown_in_their_largest_whole_unit() {
+    let check = |value: &str, shown: &str| {
+        let file = format!("[database]\ntransaction_retention = '{value}'");
+        let rows = load(&file, &[]).unwrap().effective();
+        let key = "database.transaction_retention";
+        let row = rows.iter().find(|row| row.key == key).unwrap();
+        assert_eq!(row.value, shown);
+    };
+    check("90d", "90d");
+    check("2days", "2d");
+    check("1day 12h", "36h");
+    check("1day 1500ms", "86401500ms");
+    check("1day 1us", "1day 1us");
+    let refused = error("[database]\nrequest_retention = '400d'", &[]);
+    assert!(refused.contains("must be 1d to 365d, is 400d"), "{refused}");
+}
+
+#[test]
 fn the_user_in_a_url_is_never_shown() {
     let check = |url: &str, shown: &str| {
         let file = format!("[index]\nurl = '{url}'\n[telemetry]\notlp_endpoint = '{url}'");
