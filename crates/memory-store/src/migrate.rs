@@ -1,26 +1,32 @@
-//! The schema.
+//! Bringing a database to this release's schema and functions.
 
-use std::time::Duration;
+use std::{sync::LazyLock, time::Duration};
 
-use refinery::error::Kind;
+use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
-use tokio_postgres::{Client, Connection, NoTls, config::SslMode, error::SqlState};
+use tokio_postgres::{
+    Client, Connection, NoTls, Row, Transaction, config::SslMode, error::SqlState, types::ToSql,
+};
 
 use crate::{
     StoreConfig, StoreError,
     config::Database,
     pool::{Pool, parse_url, tls},
-    query::query,
+    query::{Params, query},
     rows::{column, only},
     sqlstate,
 };
 
-mod embedded {
-    refinery::embed_migrations!("migrations");
+include!(concat!(env!("OUT_DIR"), "/sql.rs"));
+
+/// A file of `schema/` or `functions/`.
+struct SqlFile {
+    /// Relative to this crate, such as `schema/001_roles.sql`.
+    path: &'static str,
+    sql: &'static str,
 }
 
-const HISTORY_TABLE: &str = "recollect.schema_history";
-/// The key of the lock under which migrations run: "recollec" as bytes.
+/// The key of the advisory lock under which migrations run: "recollec" as bytes.
 const LOCK: i64 = i64::from_be_bytes(*b"recollec");
 /// How long a migration waits for another one, and each of its statements for
 /// the tables it changes. `options=-c lock_timeout=…` in the URL is stronger.
@@ -31,18 +37,19 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(180);
 pub struct MigrationReport {
     /// The key of the database's URL: `url` or `chat_url`.
     pub key: &'static str,
-    /// The names of the migrations applied now, in order; empty where the
-    /// schema was up to date.
+    /// The schema files applied now, in order, then `functions` where those were
+    /// applied; empty where the database was up to date.
     pub applied: Vec<String>,
-    /// The version of the schema afterwards.
+    /// The version of the schema afterwards: the number of its last file.
     pub version: u32,
 }
 
-/// Brings the configured database, or both of them, to this release's schema,
-/// and reports of each. Of the settings it takes `url`, `chat_url` and
-/// `connect_timeout`. The URL's user owns the schema, and has to be able to
-/// create roles unless the roles exist. Safe to call concurrently: one caller
-/// migrates, the others wait, for three minutes at most, and find it done.
+/// Brings the configured database, or both of them, to this release's schema and
+/// functions, each in one transaction. Uses `url`, `chat_url` and `connect_timeout` of
+/// the settings. The URL's user owns the schema, and has to be able to create roles
+/// unless the roles exist. Safe to call concurrently: one caller migrates, the others
+/// wait, for three minutes at most, and find it done. A database with a newer schema is
+/// left alone.
 ///
 /// # Errors
 /// `Config` for a wrong URL, `Unavailable` while Postgres does not answer,
@@ -60,52 +67,122 @@ async fn migrate_one(
     database: Database,
 ) -> Result<MigrationReport, StoreError> {
     let mut client = connect(config, database).await?;
-    // refinery takes no lock of its own. This one ends with the connection.
-    run(&client, "SELECT pg_advisory_lock($1)", LOCK).await?;
-    client
-        .batch_execute("CREATE SCHEMA IF NOT EXISTS recollect")
+    let transaction = client
+        .transaction()
         .await
-        .map_err(|error| failed("the schema `recollect` cannot be created; its owner, or a user with the right to create in the database, has to migrate", error))?;
-
-    let mut runner = embedded::migrations::runner();
-    runner.set_migration_table_name(HISTORY_TABLE);
-    let report = runner.run_async(&mut client).await.map_err(explain)?;
-    run(&client, "SELECT pg_advisory_unlock($1)", LOCK).await?;
-    let applied = report
-        .applied_migrations()
-        .iter()
-        .map(|migration| migration.to_string())
-        .collect();
-    Ok(MigrationReport {
+        .map_err(|error| sqlstate::query_error("BEGIN", error))?;
+    lock(&transaction).await?;
+    let found = Found::read(&transaction).await?;
+    let mut report = MigrationReport {
         key: database.key(),
-        applied,
-        version: latest(),
-    })
+        applied: Vec::new(),
+        version: latest().max(found.version()),
+    };
+    if found.version() > latest() || found.release.as_deref() == Some(release()) {
+        return Ok(report);
+    }
+    for (number, file) in (1..).zip(SCHEMA).skip(found.files.len()) {
+        apply(&transaction, file).await?;
+        let insert =
+            "INSERT INTO recollect.schema_files (number, name, sha256) VALUES ($1, $2, $3)";
+        let row: [&(dyn ToSql + Sync); 3] = [&number, &file.path, &sha256([file])];
+        execute(&transaction, file.path, insert, &row).await?;
+        report.applied.push(file.path.to_owned());
+    }
+    // Functions may call each other, so a body may name one that comes later.
+    let unchecked = "SET LOCAL check_function_bodies = off";
+    execute(&transaction, "functions", unchecked, &[]).await?;
+    for file in FUNCTIONS {
+        apply(&transaction, file).await?;
+    }
+    let insert = "INSERT INTO recollect.schema_releases (sha256) VALUES ($1)";
+    execute(&transaction, "functions", insert, &[&release()]).await?;
+    transaction
+        .commit()
+        .await
+        .map_err(|error| sqlstate::query_error("COMMIT", error))?;
+    report.applied.push("functions".to_owned());
+    Ok(report)
 }
 
-/// Checks that the schema is at least the one that this release was built for.
-/// Migrations only expand, so a newer one will do.
+/// What was applied to a database.
+#[derive(Default)]
+struct Found {
+    /// The SHA-256 of each schema file, by number from 1.
+    files: Vec<String>,
+    /// The SHA-256 of schema and functions together.
+    release: Option<String>,
+}
+
+impl Found {
+    /// # Errors
+    /// `Migration` where what was applied is not the beginning of this release's schema.
+    async fn read(transaction: &Transaction<'_>) -> Result<Self, StoreError> {
+        let tables = "SELECT to_regclass('recollect.schema_files') IS NOT NULL, \
+                      to_regclass('recollect.schema_history') IS NOT NULL";
+        let row = query(transaction, tables).await?.into_iter().next();
+        let (exists, refinery) = match &row {
+            Some(row) => (column(row, 0)?, column(row, 1)?),
+            None => (false, false),
+        };
+        if refinery {
+            return Err(diverged("it was made by a build before the first release"));
+        }
+        if !exists {
+            return Ok(Self::default());
+        }
+        let files = "SELECT f.sha256 FROM recollect.schema_files f ORDER BY f.number";
+        let releases =
+            "SELECT r.sha256 FROM recollect.schema_releases r ORDER BY r.id DESC LIMIT 1";
+        let texts = |rows: Vec<Row>| rows.iter().map(|row| column(row, 0)).collect();
+        let files: Vec<String> = texts(query(transaction, files).await?)?;
+        let releases: Vec<String> = texts(query(transaction, releases).await?)?;
+        if let Some((file, _)) = SCHEMA
+            .iter()
+            .zip(&files)
+            .find(|(file, applied)| sha256([*file]) != **applied)
+        {
+            let path = file.path;
+            return Err(diverged(&format!(
+                "{path} has changed since it was applied; a change belongs into a new file"
+            )));
+        }
+        let release = releases.into_iter().next();
+        Ok(Self { files, release })
+    }
+
+    fn version(&self) -> u32 {
+        u32::try_from(self.files.len()).unwrap_or(u32::MAX)
+    }
+}
+
+/// Checks that the database is at least as new as this release: its schema is newer, or
+/// this release's schema and functions were applied at some time.
 pub(crate) async fn check(pool: &Pool) -> Result<(), StoreError> {
-    let found = match pool.call(query!("schema/version"), &[]).await {
-        Ok(rows) => column::<i32>(&only(rows)?, 0)?.unsigned_abs(),
+    let (found, applied) = match pool.call(query!("schema/state"), &[&release()]).await {
+        Ok(rows) => {
+            let row = only(rows)?;
+            (column::<i32>(&row, 0)?.unsigned_abs(), column(&row, 1)?)
+        }
         // There is no such schema, or no such table in it.
         Err(StoreError::Query { source, .. })
             if source
                 .code()
                 .is_some_and(|code| ["3F000", "42P01", "42501"].contains(&code.code())) =>
         {
-            0
+            (0, false)
         }
         Err(error) => return Err(error),
     };
-    let needed = latest();
-    if found >= needed {
+    if applied || found > latest() {
         return Ok(());
     }
     Err(StoreError::Migration {
         why: format!(
-            "the database at {} has a schema of version {found}, and this release needs {needed}; run the migration first",
-            pool.database.key()
+            "the database at {} has a schema of version {found} that lacks changes of this release, \
+             whose version is {}; run `recollect migrate` first",
+            pool.database.key(),
+            latest(),
         ),
         source: None,
     })
@@ -113,13 +190,22 @@ pub(crate) async fn check(pool: &Pool) -> Result<(), StoreError> {
 
 /// The version of this release's schema.
 fn latest() -> u32 {
-    let runner = embedded::migrations::runner();
-    runner
-        .get_migrations()
-        .iter()
-        .map(|migration| migration.version().unsigned_abs())
-        .max()
-        .unwrap_or_default()
+    u32::try_from(SCHEMA.len()).unwrap_or(u32::MAX)
+}
+
+/// The SHA-256 of this release's schema and functions.
+fn release() -> &'static str {
+    static RELEASE: LazyLock<String> = LazyLock::new(|| sha256(SCHEMA.iter().chain(FUNCTIONS)));
+    &RELEASE
+}
+
+/// The hexadecimal SHA-256 of the texts of files.
+fn sha256<'a>(files: impl IntoIterator<Item = &'a SqlFile>) -> String {
+    let digest = files
+        .into_iter()
+        .fold(Sha256::new(), |digest, file| digest.chain_update(file.sql))
+        .finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Connects within the configured time, the handshake included.
@@ -160,48 +246,70 @@ where
     Ok(client)
 }
 
-async fn run(client: &Client, sql: &str, lock: i64) -> Result<(), StoreError> {
-    match client.execute(sql, &[&lock]).await {
+/// Waits until no other migration runs.
+async fn lock(transaction: &Transaction<'_>) -> Result<(), StoreError> {
+    let sql = "SELECT pg_advisory_xact_lock($1)";
+    match transaction.execute(sql, &[&LOCK]).await {
         Ok(_) => Ok(()),
-        Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => Err(failed(
-            "another migration holds the lock and did not end in time; wait for it and migrate again, or look for its connection in pg_stat_activity",
-            error,
-        )),
+        Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+            Err(StoreError::Migration {
+                why: "another migration holds the lock and did not end in time; wait for it and \
+                      migrate again, or look for its connection in pg_stat_activity"
+                    .to_owned(),
+                source: Some(error.into()),
+            })
+        }
         Err(error) => Err(sqlstate::query_error("schema/lock", error)),
     }
 }
 
-fn failed(why: &str, error: tokio_postgres::Error) -> StoreError {
-    StoreError::Migration {
-        why: why.to_owned(),
-        source: Some(error.into()),
-    }
+async fn query(transaction: &Transaction<'_>, sql: &str) -> Result<Vec<Row>, StoreError> {
+    let rows = transaction.query(sql, &[]).await;
+    rows.map_err(|error| failed("the history of the schema", error))
 }
 
-/// Takes what Postgres says, hint included, out of refinery's error.
-fn explain(error: refinery::Error) -> StoreError {
-    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);
-    let mut why = match error.kind() {
-        Kind::DivergentVersion(applied, _) => format!(
-            "its migration {applied} is not one of this release: another build of Recollect \
-             made it. Export with that build and import into a new database, or start afresh"
-        ),
-        _ => error.to_string(),
-    };
-    while let Some(cause) = source {
-        if let Some(database) = cause
-            .downcast_ref::<tokio_postgres::Error>()
-            .and_then(|error| error.as_db_error())
-        {
-            why = database.message().to_owned();
-            if let Some(hint) = database.hint() {
-                why = format!("{why}. {hint}");
-            }
+async fn apply(transaction: &Transaction<'_>, file: &SqlFile) -> Result<(), StoreError> {
+    let done = transaction.batch_execute(file.sql).await;
+    done.map_err(|error| failed(file.path, error))
+}
+
+async fn execute(
+    transaction: &Transaction<'_>,
+    path: &str,
+    sql: &str,
+    params: Params<'_>,
+) -> Result<(), StoreError> {
+    let done = transaction.execute(sql, params).await;
+    done.map(drop).map_err(|error| failed(path, error))
+}
+
+/// The error of a file, with Postgres's hint.
+fn failed(path: &str, error: tokio_postgres::Error) -> StoreError {
+    let mut why = format!("{path}: {error}");
+    if let Some(database) = error.as_db_error() {
+        why = format!("{path}: {}", database.message());
+        match database.hint() {
+            Some(hint) => why = format!("{why}. {hint}"),
+            None if *database.code() == SqlState::INSUFFICIENT_PRIVILEGE => why.push_str(
+                ". The owner of the schema `recollect`, or a user with the right to create it in \
+                 the database, has to migrate",
+            ),
+            None => {}
         }
-        source = cause.source();
     }
     StoreError::Migration {
         why,
         source: Some(error.into()),
+    }
+}
+
+/// The database has a schema that this release cannot be applied to.
+fn diverged(why: &str) -> StoreError {
+    StoreError::Migration {
+        why: format!(
+            "its schema is not that of this release: {why}. Migrate with the build that made it, \
+             or export with that build and import into a new database"
+        ),
+        source: None,
     }
 }

@@ -31,7 +31,7 @@ const FLUSH: Duration = Duration::from_secs(5);
 const SERVICE: &str = "recollect";
 /// Dependencies that say at `info` what is of no use to an operator. A
 /// configured directive for the same target wins.
-const QUIET: &str = "refinery_core=warn,qdrant_edge=error";
+const QUIET: &str = "qdrant_edge=error";
 
 /// Keeps traces flowing; dropped, it sends what is left.
 #[derive(Debug)]

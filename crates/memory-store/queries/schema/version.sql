@@ -1,1 +1,1 @@
-SELECT COALESCE(max(h.version), 0), current_setting('server_version') FROM recollect.schema_history h
+SELECT COALESCE(max(f.number), 0), current_setting('server_version') FROM recollect.schema_files f

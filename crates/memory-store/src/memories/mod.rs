@@ -77,7 +77,7 @@ fn micros(time: time::OffsetDateTime) -> i64 {
     i64::try_from(time.unix_timestamp_nanos() / 1_000).unwrap_or_default()
 }
 
-/// A memory as the functions of `V15__memories.sql` take it.
+/// A memory as `put_memory` takes it.
 pub(crate) struct Item<'a> {
     id: MemoryId,
     record: &'a str,

@@ -116,7 +116,7 @@ impl Store {
     }
 }
 
-/// A memory as `import_memories` of `V15__memories.sql` takes it.
+/// A memory as `import_memories` takes it.
 fn stored(memory: &Memory) -> Value {
     let item = Item {
         sources: memory.sources.iter().map(|id| id.uuid()).collect(),

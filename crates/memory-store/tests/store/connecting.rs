@@ -39,7 +39,7 @@ async fn a_database_is_migrated_once_however_many_try() {
 async fn a_schema_of_another_build_is_left_alone_with_a_word_on_what_to_do() {
     let world = World::new().await;
     let owner = world.owner().await;
-    let change = "UPDATE recollect.schema_history SET checksum = '1' WHERE version = 2";
+    let change = "UPDATE recollect.schema_files SET sha256 = '1' WHERE number = 2";
     assert_eq!(owner.execute(change, &[]).await.unwrap(), 1);
     let error = memory_store::migrate(&config(&world.url))
         .await
@@ -48,7 +48,7 @@ async fn a_schema_of_another_build_is_left_alone_with_a_word_on_what_to_do() {
         panic!("{error:?}");
     };
     assert!(
-        why.contains("V2__tables") && why.contains("Export"),
+        why.contains("schema/002_conversations.sql") && why.contains("export"),
         "{why}"
     );
 }

@@ -90,7 +90,7 @@ async fn check_database(url: &SecretString, checks: &Checks) -> Vec<Finding> {
             ),
         },
     );
-    let version = ask("SELECT coalesce(max(version), 0)::text FROM recollect.schema_history").await;
+    let version = ask("SELECT coalesce(max(number), 0)::text FROM recollect.schema_files").await;
     findings.push(match version {
         Some(version) => Finding::ok(checks.schema, format!("version {version}")),
         None => Finding::fail(checks.schema, "it is not there", "Run `recollect migrate`."),

@@ -32,11 +32,11 @@ pub async fn run(file: Option<PathBuf>) -> Result<(), Failure> {
             println!("{whose}applied {name}");
         }
         let version = report.version;
-        let count = match report.applied.len() {
-            1 => "1 migration was".to_owned(),
-            count => format!("{count} migrations were"),
+        let what = match report.applied.is_empty() {
+            true => "nothing had to be applied",
+            false => "it is up to date now",
         };
-        println!("{whose}The schema is at version {version}; {count} applied now.");
+        println!("{whose}The schema is at version {version}; {what}.");
     }
     Ok(())
 }

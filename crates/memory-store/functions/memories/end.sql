@@ -1,0 +1,20 @@
+-- Ends the validity of memories of a user that another one takes the place of,
+-- and returns which did. What began to hold after p_since stays: it is newer.
+CREATE OR REPLACE FUNCTION recollect.end_memories(
+    p_tenant text, p_app text, p_user text, p_memories uuid[], p_by uuid, p_pinned_too boolean,
+    p_since timestamptz DEFAULT 'infinity'
+)
+RETURNS SETOF recollect.memories
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    UPDATE recollect.memories m
+    SET valid_until = clock_timestamp(), superseded_by = p_by, version = version + 1,
+        updated_at = clock_timestamp()
+    WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (p_memories) AND m.app_id = p_app AND m.user_id = p_user
+        AND m.valid_until IS NULL AND m.memory_id IS DISTINCT FROM p_by AND (p_pinned_too OR NOT m.pinned)
+        AND m.valid_from <= p_since
+    RETURNING m.*;
+END;
+$$;

@@ -1,0 +1,13 @@
+-- Tells the index of a memory.
+CREATE OR REPLACE FUNCTION recollect.queue_memory(p_tenant text, p_app text, p_user text, p_memory uuid, p_op text)
+RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_revision bigint;
+BEGIN
+    INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op, kind)
+    VALUES (p_tenant, recollect.memory_queue(p_tenant, p_app, p_user), p_memory, 0, p_op, 'memory')
+    RETURNING id INTO v_revision;
+    RETURN v_revision;
+END;
+$$;

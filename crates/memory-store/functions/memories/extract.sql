@@ -1,0 +1,107 @@
+-- Stores what was extracted from the messages of a path that nobody had looked at,
+-- up to the one with seq p_to, once: nobody may have looked since p_generation, and
+-- what p_built_on tells of memories ({id, text}) must still be so.
+--
+-- An element of p_facts is that of put_memory, with the ids of the memories that
+-- it supersedes. Sources that cannot be read any more are dropped; a fact without
+-- any is, too.
+CREATE OR REPLACE FUNCTION recollect.extract_memories(
+    p_tenant text, p_actor text, p_thread uuid, p_generation bigint, p_to bigint, p_facts jsonb, p_made_by text,
+    p_strategy text, p_built_on jsonb,
+    -- ok, thread_not_found, or moved (somebody has looked or erased a message since,
+    -- there is no such message, or a memory is not as it was).
+    OUT status text, OUT stored bigint, OUT known bigint, OUT dropped bigint, OUT superseded bigint,
+    OUT queue uuid, OUT revision bigint
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_thread record;
+    v_scope text;
+    v_fact jsonb;
+    v_sources text[];
+    v_first text;
+    v_ended uuid[];
+    v_put record;
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
+    SELECT t.app_id, t.user_id, t.scope, t.extract_generation INTO v_thread
+    FROM recollect.threads t
+    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
+        AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
+    FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        status := 'thread_not_found';
+        RETURN;
+    END IF;
+    PERFORM recollect.lock_memories(p_tenant, v_thread.app_id, v_thread.user_id);
+    IF v_thread.extract_generation <> p_generation
+        OR EXISTS (
+            SELECT FROM jsonb_to_recordset(p_built_on) AS told (id uuid, text text)
+            WHERE NOT EXISTS (
+                SELECT FROM recollect.memories m
+                WHERE m.tenant_id = p_tenant AND m.memory_id = told.id AND m.text = told.text
+                    AND m.valid_until IS NULL)
+                OR recollect.is_astray(p_tenant, p_thread, told.id, p_to))
+        OR NOT recollect.mark_extracted(p_tenant, p_thread, p_to)
+    THEN
+        status := 'moved';
+        RETURN;
+    END IF;
+    status := 'ok';
+    queue := recollect.memory_queue(p_tenant, v_thread.app_id, v_thread.user_id);
+    SELECT l.lexeme INTO STRICT v_scope
+    FROM unnest(tsvector_to_array(v_thread.scope)) AS l (lexeme)
+    WHERE l.lexeme LIKE '~u%';
+    stored := 0;
+    known := 0;
+    dropped := 0;
+    superseded := 0;
+    FOR v_fact IN SELECT f.value FROM jsonb_array_elements(p_facts) WITH ORDINALITY AS f (value, place) ORDER BY f.place LOOP
+        SELECT COALESCE(array_agg(s.id ORDER BY s.place), '{}') INTO v_sources
+        FROM jsonb_array_elements_text(v_fact -> 'sources') WITH ORDINALITY AS s (id, place)
+        JOIN recollect.messages m
+            ON m.tenant_id = p_tenant AND m.message_id = s.id::uuid AND m.thread_id = p_thread
+            AND m.deleted_at IS NULL;
+        IF v_sources = '{}' THEN
+            dropped := dropped + 1;
+            CONTINUE;
+        END IF;
+        IF p_strategy = 'summary' THEN
+            -- The first message that is in it stays known: the last sources are kept.
+            SELECT m.message_id::text INTO v_first
+            FROM (
+                SELECT u.id::uuid AS id FROM unnest(v_sources) AS u (id)
+                UNION ALL
+                SELECT s.message_id
+                FROM jsonb_to_recordset(p_built_on) AS told (id uuid)
+                JOIN recollect.memory_sources s
+                    ON s.tenant_id = p_tenant AND s.memory_id = told.id AND s.thread_id = p_thread
+            ) AS source
+            JOIN recollect.messages m ON m.tenant_id = p_tenant AND m.message_id = source.id
+            ORDER BY m.depth, m.seq
+            LIMIT 1;
+            v_sources := array_remove(v_sources, v_first) || v_first;
+        END IF;
+        SELECT * INTO v_put
+        FROM recollect.put_memory(
+            p_tenant, v_thread.app_id, v_thread.user_id, v_scope,
+            v_fact || jsonb_build_object('sources', to_jsonb(v_sources)),
+            'extracted', p_thread, p_made_by, p_strategy) AS p;
+        stored := stored + v_put.created::integer;
+        known := known + (NOT v_put.created)::integer;
+        SELECT COALESCE(array_agg(e.memory_id), '{}') INTO v_ended
+        FROM recollect.end_memories(
+            p_tenant, v_thread.app_id, v_thread.user_id, recollect.texts_of(v_fact -> 'supersedes')::uuid[],
+            (v_put.memory).memory_id, false, (v_put.memory).valid_from) AS e;
+        superseded := superseded + cardinality(v_ended);
+        SELECT GREATEST(revision, v_put.revision,
+            max(recollect.queue_memory(p_tenant, v_thread.app_id, v_thread.user_id, u.id, 'upsert')))
+        INTO revision
+        FROM unnest(v_ended) AS u (id);
+    END LOOP;
+    IF stored + superseded > 0 THEN
+        PERFORM recollect.note(p_tenant, 'extract_memories', p_thread, '', stored);
+    END IF;
+END;
+$$;

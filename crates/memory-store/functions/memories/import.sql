@@ -1,0 +1,94 @@
+-- Stores memories of one user as they were elsewhere, with their ids, times and
+-- links: all or none. What is there already, by its id, or by its text or its
+-- record where it holds, stays as it is.
+--
+-- An element of p_items is that of put_memory, with origin, thread, made_by, strategy
+-- and superseded_by, and valid_from, valid_until, created and used in microseconds
+-- since 1970; the latter and those that end in by, until and thread may be null.
+CREATE OR REPLACE FUNCTION recollect.import_memories(
+    p_tenant text, p_actor text, p_app text, p_user text, p_scope text, p_items jsonb
+)
+RETURNS TABLE (
+    created boolean,
+    -- Sources that are no messages of the app and user here.
+    missing integer, revision bigint, memory recollect.memories, sources uuid[]
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_item jsonb;
+    v_record text;
+    v_hash bytea;
+    v_sources uuid[];
+    v_stored bigint := 0;
+    v_id uuid;
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
+    PERFORM recollect.lock_memories(p_tenant, p_app, p_user);
+    FOR v_item IN SELECT i.value FROM jsonb_array_elements(p_items) WITH ORDINALITY AS i (value, place) ORDER BY i.place LOOP
+        v_record := v_item ->> 'record';
+        v_hash := decode(v_item ->> 'hash', 'hex');
+        SELECT COALESCE(array_agg(m.message_id ORDER BY s.place), '{}') INTO v_sources
+        FROM jsonb_array_elements_text(v_item -> 'sources') WITH ORDINALITY AS s (id, place)
+        JOIN recollect.messages m
+            ON m.tenant_id = p_tenant AND m.message_id = s.id::uuid AND m.deleted_at IS NULL
+        JOIN recollect.threads t
+            ON t.tenant_id = p_tenant AND t.thread_id = m.thread_id AND t.app_id = p_app AND t.user_id = p_user
+            AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp());
+        missing := jsonb_array_length(v_item -> 'sources') - cardinality(v_sources);
+        revision := NULL;
+        SELECT m.* INTO memory FROM recollect.memories m
+        WHERE m.tenant_id = p_tenant AND m.memory_id = (v_item ->> 'id')::uuid;
+        created := NOT FOUND;
+        v_id := (v_item ->> 'id')::uuid;
+        IF NOT created AND (memory.app_id, memory.user_id) <> (p_app, p_user) THEN
+            -- Somebody else's has this id, and is none of this user's business.
+            created := true;
+            v_id := gen_random_uuid();
+        END IF;
+        IF created AND v_item ->> 'valid_until' IS NULL THEN
+            SELECT m.* INTO memory FROM recollect.memories m
+            WHERE m.tenant_id = p_tenant AND m.app_id = p_app AND m.user_id = p_user AND m.valid_until IS NULL
+                AND (m.content_hash = v_hash OR (v_record <> '' AND m.record_id = v_record))
+            ORDER BY m.content_hash = v_hash DESC
+            LIMIT 1;
+            created := NOT FOUND;
+        END IF;
+        IF created THEN
+            INSERT INTO recollect.memories
+                (tenant_id, memory_id, app_id, user_id, text, words, type, topics, entities, event_time, origin,
+                 record_id, thread_id, content_hash, pinned, valid_from, valid_until, superseded_by, made_by,
+                 strategy, last_used_on, created_at, updated_at)
+            SELECT p_tenant, v_id, p_app, p_user, v_item ->> 'text',
+                strip(to_tsvector('pg_catalog.english', v_item ->> 'words')) || array_to_tsvector(ARRAY[p_scope]),
+                v_item ->> 'type', recollect.texts_of(v_item -> 'topics'), recollect.texts_of(v_item -> 'entities'),
+                recollect.time_of((v_item ->> 'event')::bigint), v_item ->> 'origin', v_record,
+                (SELECT t.thread_id FROM recollect.threads t
+                 WHERE t.tenant_id = p_tenant AND t.thread_id = (v_item ->> 'thread')::uuid
+                     AND t.app_id = p_app AND t.user_id = p_user),
+                v_hash, (v_item ->> 'pinned')::boolean, recollect.time_of((v_item ->> 'valid_from')::bigint),
+                recollect.time_of((v_item ->> 'valid_until')::bigint),
+                (SELECT by.id FROM (SELECT (v_item ->> 'superseded_by')::uuid AS id) AS by
+                 WHERE by.id <> v_id AND NOT EXISTS (
+                     SELECT FROM recollect.memories o
+                     WHERE o.tenant_id = p_tenant AND o.memory_id = by.id
+                         AND (o.app_id, o.user_id) <> (p_app, p_user))),
+                v_item ->> 'made_by', v_item ->> 'strategy',
+                (recollect.time_of((v_item ->> 'used')::bigint) AT TIME ZONE 'UTC')::date,
+                recollect.time_of((v_item ->> 'created')::bigint), clock_timestamp()
+            RETURNING * INTO memory;
+            PERFORM recollect.add_sources(p_tenant, memory.memory_id, v_sources);
+            revision := recollect.queue_memory(p_tenant, p_app, p_user, memory.memory_id, 'upsert');
+            v_stored := v_stored + 1;
+        ELSIF memory.persisted_at IS NULL THEN
+            revision := recollect.queued_revision(
+                p_tenant, memory.app_id, memory.user_id, ARRAY[memory.memory_id]);
+        END IF;
+        sources := recollect.sources_of(p_tenant, memory.memory_id);
+        RETURN NEXT;
+    END LOOP;
+    IF v_stored > 0 THEN
+        PERFORM recollect.note(p_tenant, 'import_memories', NULL, p_app, v_stored);
+    END IF;
+END;
+$$;

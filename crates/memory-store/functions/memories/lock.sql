@@ -1,0 +1,10 @@
+-- Lets whoever writes memories of one user wait for each other. So nothing is
+-- stored twice, and two that change several rows cannot wait in a circle.
+CREATE OR REPLACE FUNCTION recollect.lock_memories(p_tenant text, p_app text, p_user text)
+RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended(
+        'memories' || chr(1) || p_tenant || chr(1) || p_app || chr(1) || p_user, 0));
+END;
+$$;

@@ -1,0 +1,118 @@
+-- Stores one memory of a user, or finds it by its record or its text. The caller
+-- holds lock_memories.
+--
+-- p_item has id, record, text, words, hash (hexadecimal), type, topics, entities,
+-- event (microseconds since 1970, or null), sources and pinned.
+CREATE OR REPLACE FUNCTION recollect.put_memory(
+    p_tenant text, p_app text, p_user text, p_scope text, p_item jsonb, p_origin text, p_thread uuid,
+    p_made_by text, p_strategy text,
+    -- The number of the change for the index; null: nothing changed.
+    OUT created boolean, OUT revision bigint, OUT memory recollect.memories
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_record text := p_item ->> 'record';
+    v_hash bytea := decode(p_item ->> 'hash', 'hex');
+    v_sources uuid[] := recollect.texts_of(p_item -> 'sources')::uuid[];
+    v_topics text[] := recollect.texts_of(p_item -> 'topics');
+    v_entities text[] := recollect.texts_of(p_item -> 'entities');
+    v_event timestamptz := recollect.time_of((p_item ->> 'event')::bigint);
+    v_words tsvector := strip(to_tsvector('pg_catalog.english', p_item ->> 'words'))
+        || array_to_tsvector(ARRAY[p_scope]);
+    v_thread uuid := COALESCE(p_thread, (
+        SELECT m.thread_id FROM recollect.messages m
+        WHERE m.tenant_id = p_tenant AND m.message_id = v_sources[1]));
+    v_known recollect.memories;
+    v_same recollect.memories;
+    -- Whether the record says something else now.
+    v_anew boolean := false;
+BEGIN
+    -- Again where somebody erases meanwhile what was found.
+    LOOP
+        created := false;
+        v_anew := false;
+        v_known := NULL;
+        IF v_record <> '' THEN
+            SELECT m.* INTO v_known FROM recollect.memories m
+            WHERE m.tenant_id = p_tenant AND m.app_id = p_app AND m.user_id = p_user AND m.record_id = v_record
+                AND m.valid_until IS NULL;
+        END IF;
+        SELECT m.* INTO v_same FROM recollect.memories m
+        WHERE m.tenant_id = p_tenant AND m.app_id = p_app AND m.user_id = p_user AND m.content_hash = v_hash
+            AND m.valid_until IS NULL;
+
+        IF v_known.memory_id IS NOT NULL AND v_same.memory_id IS DISTINCT FROM v_known.memory_id
+            AND v_same.memory_id IS NOT NULL
+        THEN
+            -- What the record says now is known under another one.
+            UPDATE recollect.memories
+            SET valid_until = clock_timestamp(), superseded_by = v_same.memory_id, version = version + 1,
+                updated_at = clock_timestamp()
+            WHERE tenant_id = p_tenant AND memory_id = v_known.memory_id;
+            revision := recollect.queue_memory(p_tenant, p_app, p_user, v_known.memory_id, 'upsert');
+            v_known := NULL;
+        END IF;
+        IF v_record <> '' AND v_known.memory_id IS NULL AND v_same.record_id = '' THEN
+            -- What is known becomes the record's.
+            v_known := v_same;
+        END IF;
+
+        IF v_known.memory_id IS NOT NULL THEN
+            memory := v_known;
+            v_anew := v_known.content_hash <> v_hash;
+            IF (v_known.record_id, v_known.text, v_known.type, v_known.topics, v_known.entities, v_known.pinned)
+                    IS DISTINCT FROM
+                    (v_record, p_item ->> 'text', p_item ->> 'type', v_topics, v_entities,
+                     (p_item ->> 'pinned')::boolean)
+                OR v_known.event_time IS DISTINCT FROM v_event
+                OR (v_known.origin = 'extracted' AND p_origin <> 'extracted')
+            THEN
+                UPDATE recollect.memories
+                SET text = p_item ->> 'text', words = v_words, content_hash = v_hash, type = p_item ->> 'type',
+                    topics = v_topics, entities = v_entities, event_time = v_event, record_id = v_record,
+                    pinned = (p_item ->> 'pinned')::boolean,
+                    thread_id = CASE WHEN v_anew THEN COALESCE(v_thread, thread_id) ELSE thread_id END,
+                    valid_from = CASE WHEN v_anew THEN recollect.held_since(p_tenant, v_sources) ELSE valid_from END,
+                    origin = CASE WHEN origin = 'extracted' THEN p_origin ELSE origin END,
+                    strategy = CASE WHEN p_origin = 'extracted' THEN strategy ELSE '' END,
+                    version = version + 1, persisted_at = NULL, updated_at = clock_timestamp()
+                WHERE tenant_id = p_tenant AND memory_id = v_known.memory_id
+                RETURNING * INTO memory;
+                revision := recollect.queue_memory(p_tenant, p_app, p_user, v_known.memory_id, 'upsert');
+            END IF;
+        ELSIF v_same.memory_id IS NOT NULL THEN
+            memory := v_same;
+            -- What a caller has put stays also when the sources go.
+            IF v_same.origin = 'extracted' AND p_origin <> 'extracted' THEN
+                UPDATE recollect.memories
+                SET origin = p_origin, strategy = '', version = version + 1, updated_at = clock_timestamp()
+                WHERE tenant_id = p_tenant AND memory_id = v_same.memory_id
+                RETURNING * INTO memory;
+                revision := recollect.queue_memory(p_tenant, p_app, p_user, v_same.memory_id, 'upsert');
+            END IF;
+        ELSE
+            created := true;
+            INSERT INTO recollect.memories
+                (tenant_id, memory_id, app_id, user_id, text, words, type, topics, entities, event_time, origin,
+                 record_id, thread_id, content_hash, pinned, valid_from, made_by, strategy)
+            SELECT p_tenant, (p_item ->> 'id')::uuid, p_app, p_user, p_item ->> 'text', v_words, p_item ->> 'type',
+                v_topics, v_entities, v_event, p_origin, v_record,
+                v_thread, v_hash, (p_item ->> 'pinned')::boolean,
+                recollect.held_since(p_tenant, v_sources), p_made_by, p_strategy
+            RETURNING * INTO memory;
+            revision := recollect.queue_memory(p_tenant, p_app, p_user, memory.memory_id, 'upsert');
+        END IF;
+        EXIT WHEN memory.memory_id IS NOT NULL;
+    END LOOP;
+
+    IF v_anew AND cardinality(v_sources) > 0 THEN
+        -- They prove what it said before.
+        DELETE FROM recollect.memory_sources s WHERE s.tenant_id = p_tenant AND s.memory_id = memory.memory_id;
+    END IF;
+    -- More proof for what is known. What a caller has put keeps the caller's.
+    IF created OR p_origin = 'extracted' AND memory.origin = 'extracted' OR v_known.memory_id IS NOT NULL THEN
+        PERFORM recollect.add_sources(p_tenant, memory.memory_id, v_sources);
+    END IF;
+END;
+$$;

@@ -1,0 +1,78 @@
+-- Puts a newer memory in the place of an older one. Done again, it tells the same.
+CREATE OR REPLACE FUNCTION recollect.supersede_memory(
+    p_tenant text, p_actor text, p_memory uuid, p_scope text, p_item jsonb
+)
+-- The newer one, then the older one.
+RETURNS TABLE (
+    -- ok, memory_not_found, changed (another one took its place already),
+    -- same_text, or source_not_found (source: which one, from 0).
+    status text, source integer, revision bigint, memory recollect.memories, sources uuid[]
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_old recollect.memories;
+    v_new recollect.memories;
+    v_hash bytea := decode(p_item ->> 'hash', 'hex');
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
+    PERFORM recollect.lock_memories(p_tenant, m.app_id, m.user_id)
+    FROM recollect.memories m
+    WHERE m.tenant_id = p_tenant AND m.memory_id = p_memory;
+    SELECT m.* INTO v_old FROM recollect.memories m
+    WHERE m.tenant_id = p_tenant AND m.memory_id = p_memory
+    FOR UPDATE;
+    status := CASE
+        WHEN NOT FOUND THEN 'memory_not_found'
+        WHEN v_old.content_hash = v_hash THEN 'same_text'
+        ELSE 'ok'
+    END;
+    IF status = 'ok' AND v_old.valid_until IS NOT NULL THEN
+        SELECT m.* INTO v_new FROM recollect.memories m
+        WHERE m.tenant_id = p_tenant AND m.memory_id = v_old.superseded_by AND m.content_hash = v_hash;
+        status := CASE WHEN FOUND THEN 'replayed' ELSE 'changed' END;
+    END IF;
+    IF status = 'ok' THEN
+        SELECT s.place - 1 INTO source
+        FROM jsonb_array_elements_text(p_item -> 'sources') WITH ORDINALITY AS s (id, place)
+        WHERE NOT EXISTS (
+            SELECT FROM recollect.messages m
+            JOIN recollect.threads t ON t.tenant_id = p_tenant AND t.thread_id = m.thread_id
+            WHERE m.tenant_id = p_tenant AND m.message_id = s.id::uuid AND m.deleted_at IS NULL
+                AND t.app_id = v_old.app_id AND t.user_id = v_old.user_id
+                AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp()))
+        ORDER BY 1
+        LIMIT 1;
+        IF FOUND THEN
+            status := 'source_not_found';
+        END IF;
+    END IF;
+    IF status NOT IN ('ok', 'replayed') THEN
+        RETURN NEXT;
+        RETURN;
+    END IF;
+    IF status = 'ok' THEN
+        -- First, so that the newer one may have the older one's record.
+        SELECT e.* INTO v_old
+        FROM recollect.end_memories(p_tenant, v_old.app_id, v_old.user_id, ARRAY[p_memory], NULL, true) AS e;
+        SELECT (p.memory).* INTO v_new
+        FROM recollect.put_memory(p_tenant, v_old.app_id, v_old.user_id, p_scope, p_item, 'caller', NULL, '', '') AS p;
+        UPDATE recollect.memories
+        SET superseded_by = v_new.memory_id
+        WHERE tenant_id = p_tenant AND memory_id = p_memory
+        RETURNING * INTO v_old;
+        revision := recollect.queue_memory(p_tenant, v_old.app_id, v_old.user_id, p_memory, 'upsert');
+        PERFORM recollect.note(p_tenant, 'supersede_memory', v_old.thread_id, p_memory::text, 1);
+    ELSE
+        revision := recollect.queued_revision(
+            p_tenant, v_old.app_id, v_old.user_id, ARRAY[p_memory, v_new.memory_id]);
+    END IF;
+    status := 'ok';
+    memory := v_new;
+    sources := recollect.sources_of(p_tenant, v_new.memory_id);
+    RETURN NEXT;
+    memory := v_old;
+    sources := recollect.sources_of(p_tenant, p_memory);
+    RETURN NEXT;
+END;
+$$;

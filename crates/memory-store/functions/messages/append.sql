@@ -1,0 +1,239 @@
+-- Appends messages to a thread: all or none, in one call.
+--
+-- It answers with a status instead of raising, and needs nothing but its
+-- arguments, so that several appends may share one transaction. Appends to one
+-- thread queue at its row; every statement after that lock sees what the one
+-- before has committed.
+--
+-- p_parents is null where every message follows the one before it. Otherwise an
+-- element is null for that, the nil UUID for a root, or a message's id.
+CREATE OR REPLACE FUNCTION recollect.append(
+    p_tenant text, p_actor text, p_thread uuid, p_ids uuid[], p_parents uuid[], p_roles text[], p_names text[],
+    p_parts json[], p_metadata jsonb[], p_tokens integer[], p_words text[], p_said timestamptz[],
+    p_request uuid, p_hash bytea, p_check_head boolean, p_expected_head uuid, p_imported boolean,
+    -- ok, replayed, request_reused, thread_not_found, head_moved (fault_id: the
+    -- head), parent_not_found (fault_index: the message, from 0) or
+    -- message_exists (fault_id: the message).
+    OUT status text, OUT fault_index integer, OUT fault_id uuid,
+    -- On ok and replayed.
+    OUT message_ids uuid[], OUT first_seq bigint, OUT branches integer[], OUT tokens integer[],
+    OUT revision bigint
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    c_root CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
+    v_thread record;
+    v_request record;
+    v_now timestamptz;
+    v_count integer := cardinality(p_ids);
+    v_stored integer;
+    v_branch_count integer;
+    -- What the next message follows, where that stands, and whether it is the
+    -- end of its branch.
+    v_id uuid;
+    v_branch integer;
+    v_depth integer;
+    v_path bigint;
+    v_tip boolean;
+    v_parent uuid;
+    v_at integer;
+    v_parents uuid[] := '{}';
+    v_branches integer[] := '{}';
+    v_depths integer[] := '{}';
+    v_paths bigint[] := '{}';
+    -- The branches that start here.
+    v_new integer[] := '{}';
+    v_new_parents integer[] := '{}';
+    v_new_forks uuid[] := '{}';
+    v_new_depths integer[] := '{}';
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true);
+    PERFORM set_config('recollect.actor', p_actor, true);
+
+    SELECT t.last_seq, t.head_id, t.head_seq, t.head_branch, t.head_depth, t.path_tokens, t.branch_count, t.scope,
+        t.distill_at
+    INTO v_thread
+    FROM recollect.threads t
+    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
+        AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
+    FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        status := 'thread_not_found';
+        RETURN;
+    END IF;
+
+    IF p_request IS NOT NULL THEN
+        SELECT r.content_hash, r.message_ids, r.first_seq, r.branches, r.tokens, r.revision
+        INTO v_request
+        FROM recollect.requests r
+        WHERE r.tenant_id = p_tenant AND r.request_id = p_request;
+        IF FOUND THEN
+            IF v_request.content_hash IS DISTINCT FROM p_hash THEN
+                status := 'request_reused';
+                RETURN;
+            END IF;
+            status := 'replayed';
+            message_ids := v_request.message_ids;
+            first_seq := v_request.first_seq;
+            branches := v_request.branches;
+            tokens := v_request.tokens;
+            revision := v_request.revision;
+            RETURN;
+        END IF;
+    END IF;
+
+    IF p_check_head AND v_thread.head_id IS DISTINCT FROM p_expected_head THEN
+        status := 'head_moved';
+        fault_id := v_thread.head_id;
+        RETURN;
+    END IF;
+
+    -- Find each message's place in the tree.
+    v_branch_count := v_thread.branch_count;
+    v_id := v_thread.head_id;
+    v_branch := v_thread.head_branch;
+    v_depth := v_thread.head_depth;
+    v_path := v_thread.path_tokens;
+    -- A head that was not appended last is what a deletion left.
+    v_tip := v_thread.head_seq = v_thread.last_seq
+        OR recollect.is_tip(p_tenant, p_thread, v_branch, v_depth);
+    FOR i IN 1..v_count LOOP
+        v_parent := p_parents[i];
+        IF v_parent = c_root THEN
+            v_id := NULL;
+        ELSIF v_parent IS NOT NULL THEN
+            v_id := v_parent;
+            v_at := array_position(p_ids[1:i - 1], v_parent);
+            IF v_at IS NOT NULL THEN
+                v_branch := v_branches[v_at];
+                v_depth := v_depths[v_at];
+                v_path := v_paths[v_at];
+                v_tip := true;
+            ELSE
+                SELECT m.branch, m.depth, m.path_tokens INTO v_branch, v_depth, v_path
+                FROM recollect.messages m
+                WHERE m.tenant_id = p_tenant AND m.message_id = v_parent
+                    AND m.thread_id = p_thread AND m.deleted_at IS NULL;
+                IF NOT FOUND THEN
+                    status := 'parent_not_found';
+                    fault_index := i - 1;
+                    RETURN;
+                END IF;
+                v_tip := recollect.is_tip(p_tenant, p_thread, v_branch, v_depth);
+            END IF;
+            -- An earlier message of this append may have come after it.
+            v_tip := v_tip AND NOT EXISTS (
+                SELECT FROM unnest(v_branches, v_depths) AS placed (branch, depth)
+                WHERE placed.branch = v_branch AND placed.depth = v_depth + 1);
+        END IF;
+
+        IF v_id IS NULL THEN
+            v_branch_count := v_branch_count + 1;
+            v_new := v_new || v_branch_count;
+            v_new_parents := v_new_parents || NULL::integer;
+            v_new_forks := v_new_forks || NULL::uuid;
+            v_new_depths := v_new_depths || 0;
+            v_branch := v_branch_count;
+            v_depth := 0;
+            v_path := 0;
+        ELSIF NOT v_tip THEN
+            v_branch_count := v_branch_count + 1;
+            v_new := v_new || v_branch_count;
+            v_new_parents := v_new_parents || v_branch;
+            v_new_forks := v_new_forks || v_id;
+            v_new_depths := v_new_depths || v_depth;
+            v_branch := v_branch_count;
+        END IF;
+        v_depth := v_depth + 1;
+        v_path := v_path + p_tokens[i];
+        v_parents := v_parents || v_id;
+        v_branches := v_branches || v_branch;
+        v_depths := v_depths || v_depth;
+        v_paths := v_paths || v_path;
+        v_id := p_ids[i];
+        v_tip := true;
+    END LOOP;
+
+    v_now := clock_timestamp();
+    INSERT INTO recollect.messages
+        (tenant_id, thread_id, seq, message_id, parent_id, branch, depth, role, name, parts, metadata,
+         tokens, path_tokens, bytes, said_at, appended_at, imported, words)
+    SELECT p_tenant, p_thread, v_thread.last_seq + u.place, u.message_id, u.parent_id, u.branch, u.depth,
+        u.role, u.name, u.parts, u.metadata, u.tokens, u.path_tokens,
+        octet_length(u.parts::text) + octet_length(u.metadata::text),
+        COALESCE(u.said_at, v_now), v_now, p_imported,
+        strip(to_tsvector('pg_catalog.english', u.words)) || v_thread.scope
+    FROM unnest(p_ids, v_parents, v_branches, v_depths, p_roles, p_names, p_parts, p_metadata, p_tokens, v_paths,
+                p_said, p_words) WITH ORDINALITY
+        AS u (message_id, parent_id, branch, depth, role, name, parts, metadata, tokens, path_tokens,
+              said_at, words, place)
+    ON CONFLICT (tenant_id, message_id) DO NOTHING;
+    GET DIAGNOSTICS v_stored = ROW_COUNT;
+    IF v_stored < v_count THEN
+        DELETE FROM recollect.messages
+        WHERE tenant_id = p_tenant AND thread_id = p_thread AND seq > v_thread.last_seq;
+        status := 'message_exists';
+        fault_id := COALESCE(
+            (SELECT m.message_id FROM recollect.messages m
+             WHERE m.tenant_id = p_tenant AND m.message_id = ANY (p_ids) LIMIT 1),
+            (SELECT u.id FROM unnest(p_ids) AS u (id) GROUP BY u.id HAVING count(*) > 1 LIMIT 1),
+            p_ids[1]);
+        RETURN;
+    END IF;
+
+    WITH queued AS (
+        INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op)
+        SELECT p_tenant, p_thread, u.id, v_thread.last_seq + u.place, 'upsert'
+        FROM unnest(p_ids) WITH ORDINALITY AS u (id, place)
+        ORDER BY u.place
+        RETURNING id
+    )
+    SELECT max(queued.id) INTO revision FROM queued;
+
+    IF p_request IS NOT NULL THEN
+        -- Two calls with one request id and one thread met at the thread's
+        -- row. Calls for two threads meet here, and the second one is a reuse.
+        INSERT INTO recollect.requests
+            (tenant_id, request_id, thread_id, content_hash, message_ids, first_seq, branches, tokens, revision)
+        VALUES
+            (p_tenant, p_request, p_thread, p_hash, p_ids, v_thread.last_seq + 1, v_branches, p_tokens, revision)
+        ON CONFLICT (tenant_id, request_id) DO NOTHING;
+        IF NOT FOUND THEN
+            DELETE FROM recollect.messages
+            WHERE tenant_id = p_tenant AND thread_id = p_thread AND seq > v_thread.last_seq;
+            DELETE FROM recollect.outbox
+            WHERE tenant_id = p_tenant AND thread_id = p_thread AND id <= revision
+                AND message_id = ANY (p_ids) AND seq > v_thread.last_seq;
+            revision := NULL;
+            status := 'request_reused';
+            RETURN;
+        END IF;
+    END IF;
+
+    IF v_branch_count > v_thread.branch_count THEN
+        INSERT INTO recollect.branches (tenant_id, thread_id, branch, parent_branch, fork_id, fork_depth, created_at)
+        SELECT p_tenant, p_thread, n.branch, n.parent_branch, n.fork_id, n.fork_depth, v_now
+        FROM unnest(v_new, v_new_parents, v_new_forks, v_new_depths) AS n (branch, parent_branch, fork_id, fork_depth);
+    END IF;
+
+    UPDATE recollect.threads
+    SET last_seq = last_seq + v_count, head_id = v_id, head_seq = last_seq + v_count, head_branch = v_branch,
+        head_depth = v_depth, path_tokens = v_path, branch_count = v_branch_count,
+        message_count = message_count + v_count, updated_at = v_now
+    WHERE tenant_id = p_tenant AND thread_id = p_thread;
+
+    -- The path has grown enough for a worker to look, or it is another one.
+    IF v_path >= v_thread.distill_at OR v_branch <> v_thread.head_branch THEN
+        PERFORM recollect.want_distill(p_tenant, p_thread);
+    END IF;
+
+    PERFORM recollect.note(p_tenant, 'append_messages', p_thread, '', v_count);
+
+    status := 'ok';
+    message_ids := p_ids;
+    first_seq := v_thread.last_seq + 1;
+    branches := v_branches;
+    tokens := p_tokens;
+END;
+$$;

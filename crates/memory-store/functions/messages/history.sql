@@ -1,0 +1,109 @@
+-- Reads back from a head along its parents, the newest first. After the
+-- messages comes one row without any, which has the status (ok,
+-- thread_not_found, message_not_found, unchanged) and tells whether older
+-- messages remain.
+--
+-- It also has what the path to the thread's head depends on: seqs given out,
+-- messages left, and the head. While all three stay, so does the path, because
+-- messages only ever come, with a seq, and go. They are read before the
+-- messages: these are never older than they say. Where they are what the caller
+-- knows already (p_known_…), nothing else is read: the status is unchanged.
+--
+-- It stops after p_max_rows messages or p_max_bytes of content, or, once their
+-- tokens exceed p_max_tokens, at the start of the turn that it is in: only a
+-- whole turn can be judged. Each branch on the path is a backward scan of one index, so the
+-- cost is that of what is returned.
+CREATE OR REPLACE FUNCTION recollect.history(
+    p_tenant text, p_thread uuid, p_head uuid, p_max_tokens bigint, p_max_rows integer,
+    p_max_bytes bigint,
+    p_known_seq bigint DEFAULT NULL, p_known_count bigint DEFAULT NULL, p_known_head uuid DEFAULT NULL
+)
+RETURNS TABLE (
+    status text, older boolean,
+    message_id uuid, parent_id uuid, seq bigint, branch integer, depth integer, role text, name text,
+    parts json, metadata jsonb, tokens integer, said_at timestamptz,
+    last_seq bigint, message_count bigint, head_id uuid
+)
+LANGUAGE plpgsql
+-- The index gives the order. A plan that sorts would read the whole branch,
+-- and statistics that lag behind a young table could suggest one.
+SET enable_sort = off SET enable_bitmapscan = off SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_thread record;
+    v_branch integer;
+    v_depth integer;
+    v_rows integer := 0;
+    v_tokens bigint := 0;
+    v_bytes bigint := 0;
+    v_size integer;
+    v_last_role text := '';
+    v_older boolean := false;
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true);
+    SELECT t.last_seq, t.message_count, t.head_id, t.head_branch, t.head_depth INTO v_thread
+    FROM recollect.threads t
+    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
+        AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp());
+    IF NOT FOUND THEN
+        status := 'thread_not_found';
+        RETURN NEXT;
+        RETURN;
+    END IF;
+    IF v_thread.last_seq = p_known_seq AND v_thread.message_count = p_known_count
+        AND v_thread.head_id IS NOT DISTINCT FROM p_known_head
+    THEN
+        status := 'unchanged';
+        RETURN NEXT;
+        RETURN;
+    END IF;
+    v_branch := v_thread.head_branch;
+    v_depth := v_thread.head_depth;
+    IF p_head IS NOT NULL THEN
+        SELECT m.branch, m.depth INTO v_branch, v_depth
+        FROM recollect.messages m
+        WHERE m.tenant_id = p_tenant AND m.message_id = p_head
+            AND m.thread_id = p_thread AND m.deleted_at IS NULL;
+        IF NOT FOUND THEN
+            status := 'message_not_found';
+            RETURN NEXT;
+            RETURN;
+        END IF;
+    END IF;
+
+    <<path>>
+    WHILE v_branch > 0 LOOP
+        FOR message_id, parent_id, seq, branch, depth, role, name, parts, metadata, tokens, said_at, v_size IN
+            SELECT m.message_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
+                m.parts, m.metadata, m.tokens, m.said_at, m.bytes
+            FROM recollect.messages m
+            WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread
+                AND m.branch = v_branch AND m.depth <= v_depth AND m.deleted_at IS NULL
+            ORDER BY m.depth DESC
+            LIMIT p_max_rows - v_rows + 1
+        LOOP
+            IF v_rows = p_max_rows OR v_bytes > p_max_bytes OR (v_tokens > p_max_tokens AND v_last_role = 'user') THEN
+                v_older := true;
+                EXIT path;
+            END IF;
+            RETURN NEXT;
+            v_rows := v_rows + 1;
+            v_tokens := v_tokens + tokens;
+            v_bytes := v_bytes + v_size;
+            v_last_role := role;
+        END LOOP;
+        SELECT COALESCE(b.parent_branch, 0), b.fork_depth INTO STRICT v_branch, v_depth
+        FROM recollect.branches b
+        WHERE b.tenant_id = p_tenant AND b.thread_id = p_thread AND b.branch = v_branch;
+    END LOOP;
+
+    message_id := NULL;
+    status := 'ok';
+    older := v_older;
+    last_seq := v_thread.last_seq;
+    message_count := v_thread.message_count;
+    head_id := v_thread.head_id;
+    RETURN NEXT;
+END;
+$$;

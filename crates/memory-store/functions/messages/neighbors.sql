@@ -1,0 +1,106 @@
+-- Reads the messages around each anchor: before it along its parents; after it
+-- along the active path where it lies on that, or else along its own branch.
+-- p_head stands for the head of its thread; null: each thread's own.
+CREATE OR REPLACE FUNCTION recollect.neighbors(
+    p_tenant text, p_anchors uuid[], p_app text, p_user text, p_thread uuid, p_head uuid,
+    p_before integer, p_after integer
+)
+RETURNS TABLE (
+    anchor_id uuid, distance integer, ordinal bigint, thread_id uuid,
+    message_id uuid, parent_id uuid, seq bigint, branch integer, depth integer, role text, name text,
+    parts json, metadata jsonb, tokens integer, said_at timestamptz
+)
+LANGUAGE plpgsql
+SET enable_sort = off SET enable_bitmapscan = off SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_anchor record;
+    v_branch integer;
+    v_depth integer;
+    v_active boolean;
+    v_branches integer[];
+    v_depths integer[];
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true);
+    FOR v_anchor IN
+        SELECT m.message_id, m.thread_id, m.branch, m.depth, t.ordinal,
+            COALESCE(h.branch, t.head_branch) AS head_branch, COALESCE(h.depth, t.head_depth) AS head_depth
+        FROM unnest(p_anchors) AS a (id)
+        JOIN recollect.messages m
+            ON m.tenant_id = p_tenant AND m.message_id = a.id AND m.deleted_at IS NULL
+        JOIN recollect.threads t
+            ON t.tenant_id = p_tenant AND t.thread_id = m.thread_id
+        LEFT JOIN recollect.messages h
+            ON h.tenant_id = p_tenant AND h.message_id = p_head AND h.thread_id = m.thread_id
+        WHERE (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
+            AND (p_app IS NULL OR t.app_id = p_app)
+            AND (p_user IS NULL OR t.user_id = p_user)
+            AND (p_thread IS NULL OR t.thread_id = p_thread)
+    LOOP
+        anchor_id := v_anchor.message_id;
+        ordinal := v_anchor.ordinal;
+        thread_id := v_anchor.thread_id;
+
+        distance := 0;
+        v_branch := v_anchor.branch;
+        v_depth := v_anchor.depth - 1;
+        WHILE v_branch > 0 AND -distance < p_before LOOP
+            FOR message_id, parent_id, seq, branch, depth, role, name, parts, metadata, tokens, said_at IN
+                SELECT m.message_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
+                    m.parts, m.metadata, m.tokens, m.said_at
+                FROM recollect.messages m
+                WHERE m.tenant_id = p_tenant AND m.thread_id = v_anchor.thread_id
+                    AND m.branch = v_branch AND m.depth <= v_depth AND m.deleted_at IS NULL
+                ORDER BY m.depth DESC
+                LIMIT p_before + distance
+            LOOP
+                distance := distance - 1;
+                RETURN NEXT;
+            END LOOP;
+            SELECT COALESCE(b.parent_branch, 0), LEAST(b.fork_depth, v_depth) INTO STRICT v_branch, v_depth
+            FROM recollect.branches b
+            WHERE b.tenant_id = p_tenant AND b.thread_id = v_anchor.thread_id AND b.branch = v_branch;
+        END LOOP;
+        CONTINUE WHEN p_after <= 0;
+
+        -- The active path from the head down to the anchor's branch. A branch
+        -- has a higher number than the one that it left.
+        v_branches := '{}';
+        v_depths := '{}';
+        v_branch := v_anchor.head_branch;
+        v_depth := v_anchor.head_depth;
+        WHILE v_branch >= v_anchor.branch AND v_depth > v_anchor.depth LOOP
+            v_branches := v_branch || v_branches;
+            v_depths := v_depth || v_depths;
+            EXIT WHEN v_branch = v_anchor.branch;
+            SELECT COALESCE(b.parent_branch, 0), b.fork_depth INTO STRICT v_branch, v_depth
+            FROM recollect.branches b
+            WHERE b.tenant_id = p_tenant AND b.thread_id = v_anchor.thread_id AND b.branch = v_branch;
+        END LOOP;
+        v_active := v_branch = v_anchor.branch AND v_depth >= v_anchor.depth;
+        IF NOT v_active THEN
+            v_branches := ARRAY[v_anchor.branch];
+            v_depths := ARRAY[2147483647];
+        END IF;
+
+        distance := 0;
+        FOR i IN 1..cardinality(v_branches) LOOP
+            EXIT WHEN distance >= p_after;
+            FOR message_id, parent_id, seq, branch, depth, role, name, parts, metadata, tokens, said_at IN
+                SELECT m.message_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
+                    m.parts, m.metadata, m.tokens, m.said_at
+                FROM recollect.messages m
+                WHERE m.tenant_id = p_tenant AND m.thread_id = v_anchor.thread_id
+                    AND m.branch = v_branches[i] AND m.depth > v_anchor.depth AND m.depth <= v_depths[i]
+                    AND m.deleted_at IS NULL
+                ORDER BY m.depth
+                LIMIT p_after - distance
+            LOOP
+                distance := distance + 1;
+                RETURN NEXT;
+            END LOOP;
+        END LOOP;
+    END LOOP;
+END;
+$$;

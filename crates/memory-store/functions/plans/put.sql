@@ -1,0 +1,41 @@
+-- Stores the plan of a thread in place of the one before.
+CREATE OR REPLACE FUNCTION recollect.put_plan(
+    p_tenant text, p_actor text, p_thread uuid,
+    -- The etag of the plan that is to be replaced; empty: there is to be none;
+    -- null: whatever there is.
+    p_etag text,
+    p_goal text, p_phase text, p_iterations integer, p_steps jsonb, p_data json,
+    -- ok, thread_not_found or etag_changed (the plan is the one that there is).
+    OUT status text, OUT plan recollect.plans
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_now timestamptz;
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
+    IF NOT recollect.lock_for_plan(p_tenant, p_thread) THEN
+        status := 'thread_not_found';
+        RETURN;
+    END IF;
+    IF p_etag IS NOT NULL THEN
+        SELECT p.* INTO plan FROM recollect.plans p
+        WHERE p.tenant_id = p_tenant AND p.thread_id = p_thread;
+        IF COALESCE(plan.version::text, '') <> p_etag THEN
+            status := 'etag_changed';
+            RETURN;
+        END IF;
+    END IF;
+    v_now := clock_timestamp();
+    INSERT INTO recollect.plans AS p
+        (tenant_id, thread_id, goal, current_phase, iteration_count, steps, data, created_at, updated_at)
+    VALUES (p_tenant, p_thread, p_goal, p_phase, p_iterations, p_steps, p_data, v_now, v_now)
+    ON CONFLICT (tenant_id, thread_id) DO UPDATE
+    SET version = EXCLUDED.version, goal = EXCLUDED.goal, current_phase = EXCLUDED.current_phase,
+        iteration_count = EXCLUDED.iteration_count, steps = EXCLUDED.steps, data = EXCLUDED.data,
+        updated_at = EXCLUDED.updated_at
+    RETURNING p.* INTO plan;
+    PERFORM recollect.note(p_tenant, 'put_plan', p_thread, '', 1);
+    status := 'ok';
+END;
+$$;

@@ -1,0 +1,48 @@
+-- Changes one step of a plan, and what else is not null.
+CREATE OR REPLACE FUNCTION recollect.update_plan_step(
+    p_tenant text, p_actor text, p_thread uuid,
+    -- The plan's etag; null: not checked.
+    p_etag text,
+    p_step text, p_status text, p_result text, p_phase text,
+    -- ok, thread_not_found, plan_not_found, etag_changed (the plan is the one
+    -- that there is) or step_not_found.
+    OUT status text, OUT plan recollect.plans
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_place integer;
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
+    IF NOT recollect.lock_for_plan(p_tenant, p_thread) THEN
+        status := 'thread_not_found';
+        RETURN;
+    END IF;
+    SELECT p.* INTO plan FROM recollect.plans p
+    WHERE p.tenant_id = p_tenant AND p.thread_id = p_thread;
+    IF NOT FOUND THEN
+        status := 'plan_not_found';
+        RETURN;
+    END IF;
+    IF plan.version::text <> p_etag THEN
+        status := 'etag_changed';
+        RETURN;
+    END IF;
+    SELECT s.place - 1 INTO v_place
+    FROM jsonb_array_elements(plan.steps) WITH ORDINALITY AS s (step, place)
+    WHERE s.step ->> 'step_id' = p_step;
+    IF NOT FOUND THEN
+        status := 'step_not_found';
+        RETURN;
+    END IF;
+    UPDATE recollect.plans p
+    SET steps = jsonb_set(p.steps, ARRAY[v_place::text], (p.steps -> v_place)
+            || jsonb_strip_nulls(jsonb_build_object('status', p_status, 'result', p_result))),
+        current_phase = COALESCE(p_phase, p.current_phase),
+        version = gen_random_uuid(), updated_at = clock_timestamp()
+    WHERE p.tenant_id = p_tenant AND p.thread_id = p_thread
+    RETURNING p.* INTO plan;
+    PERFORM recollect.note(p_tenant, 'update_plan_step', p_thread, p_step, 1);
+    status := 'ok';
+END;
+$$;

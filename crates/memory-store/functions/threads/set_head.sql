@@ -1,0 +1,49 @@
+-- Makes a message the head of its thread. What is appended next goes on from
+-- there.
+CREATE OR REPLACE FUNCTION recollect.set_head(
+    p_tenant text, p_actor text, p_thread uuid, p_head uuid, p_check_head boolean, p_expected_head uuid,
+    -- ok, thread_not_found, message_not_found or head_moved (the thread has
+    -- the head).
+    OUT status text, OUT thread recollect.threads
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_head record;
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
+    SELECT t.* INTO thread FROM recollect.threads t
+    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
+        AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
+    FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        status := 'thread_not_found';
+        RETURN;
+    END IF;
+    IF p_check_head AND thread.head_id IS DISTINCT FROM p_expected_head THEN
+        status := 'head_moved';
+        RETURN;
+    END IF;
+    SELECT m.seq, m.branch, m.depth, m.path_tokens INTO v_head
+    FROM recollect.messages m
+    WHERE m.tenant_id = p_tenant AND m.message_id = p_head
+        AND m.thread_id = p_thread AND m.deleted_at IS NULL;
+    IF NOT FOUND THEN
+        status := 'message_not_found';
+        RETURN;
+    END IF;
+
+    status := 'ok';
+    IF thread.head_id = p_head THEN
+        RETURN;
+    END IF;
+    UPDATE recollect.threads
+    SET head_id = p_head, head_seq = v_head.seq, head_branch = v_head.branch, head_depth = v_head.depth,
+        path_tokens = v_head.path_tokens, distill_at = 0, updated_at = clock_timestamp()
+    WHERE tenant_id = p_tenant AND thread_id = p_thread
+    RETURNING * INTO thread;
+    -- Nobody has looked at this path yet, or not lately.
+    PERFORM recollect.want_distill(p_tenant, p_thread);
+    PERFORM recollect.note(p_tenant, 'set_head', p_thread, p_head::text, 1);
+END;
+$$;

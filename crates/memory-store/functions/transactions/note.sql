@@ -1,0 +1,18 @@
+-- Notes a change. The actor is the transaction's setting recollect.actor. Not in
+-- SQL, whose plan Postgres would make anew for every call.
+CREATE OR REPLACE FUNCTION recollect.note(
+    p_tenant text, p_action text, p_thread uuid, p_subject text, p_count bigint
+)
+RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    LOOP
+        INSERT INTO recollect.transactions (tenant_id, actor, action, thread_id, subject, item_count)
+        VALUES (p_tenant, COALESCE(NULLIF(current_setting('recollect.actor', true), ''), 'worker'),
+                p_action, p_thread, COALESCE(p_subject, ''), p_count)
+        ON CONFLICT DO NOTHING;
+        -- A number that is taken must not undo the change: the next one will do.
+        EXIT WHEN FOUND;
+    END LOOP;
+END;
+$$;

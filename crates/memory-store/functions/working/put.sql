@@ -1,0 +1,109 @@
+-- Replaces the working memory of a thread: all of it or nothing, because it is
+-- one statement, and what cannot be stored is told before anything is.
+CREATE OR REPLACE FUNCTION recollect.put_working_memory(
+    p_tenant text, p_actor text, p_thread uuid,
+    -- The state that the rest was made for.
+    p_etag text,
+    -- Messages of the working set before this depth leave it.
+    p_keep_from integer,
+    -- What is appended, as recollect.append takes it; may be nothing.
+    p_ids uuid[], p_roles text[], p_names text[], p_parts json[], p_metadata jsonb[], p_tokens integer[],
+    p_words text[], p_said timestamptz[],
+    -- Null: it stays.
+    p_context text, p_context_tokens integer,
+    -- Elements are those of put_memory.
+    p_items jsonb, p_scope text,
+    -- Null: it lives for good.
+    p_data json, p_ttl_seconds double precision,
+    p_model text, p_window integer,
+    -- ok, thread_not_found, changed, message_exists (fault_id) or
+    -- source_not_found (item and source: which one, from 0).
+    OUT status text, OUT fault_id uuid, OUT item integer, OUT source integer,
+    -- Of the messages; null: none was appended.
+    OUT revision bigint
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    v_state record;
+    v_thread record;
+    v_appended record;
+    v_item record;
+    v_put record;
+    v_changes bigint := 0;
+BEGIN
+    IF NOT recollect.lock_working_memory(p_tenant, p_actor, p_thread) THEN
+        status := 'thread_not_found';
+        RETURN;
+    END IF;
+    SELECT s.* INTO v_state FROM recollect.working_state(p_tenant, p_thread) s;
+    IF v_state.expired OR v_state.etag <> p_etag THEN
+        status := 'changed';
+        RETURN;
+    END IF;
+    SELECT t.app_id, t.user_id INTO STRICT v_thread
+    FROM recollect.threads t
+    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread;
+    SELECT i.place - 1, s.place - 1 INTO item, source
+    FROM jsonb_array_elements(p_items) WITH ORDINALITY AS i (value, place)
+    CROSS JOIN LATERAL jsonb_array_elements_text(i.value -> 'sources') WITH ORDINALITY AS s (id, place)
+    WHERE NOT s.id::uuid = ANY (p_ids)
+        AND NOT EXISTS (
+            SELECT FROM recollect.messages m
+            JOIN recollect.threads t ON t.tenant_id = p_tenant AND t.thread_id = m.thread_id
+            WHERE m.tenant_id = p_tenant AND m.message_id = s.id::uuid AND m.deleted_at IS NULL
+                AND t.app_id = v_thread.app_id AND t.user_id = v_thread.user_id
+                AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp()))
+    ORDER BY 1, 2
+    LIMIT 1;
+    IF FOUND THEN
+        status := 'source_not_found';
+        RETURN;
+    END IF;
+
+    IF cardinality(p_ids) > 0 THEN
+        SELECT a.* INTO v_appended
+        FROM recollect.append(
+            p_tenant, p_actor, p_thread, p_ids, NULL, p_roles, p_names, p_parts, p_metadata, p_tokens, p_words, p_said,
+            NULL, NULL, false, NULL, false) AS a;
+        IF v_appended.status <> 'ok' THEN
+            -- It has undone what it did.
+            status := v_appended.status;
+            fault_id := v_appended.fault_id;
+            RETURN;
+        END IF;
+        revision := v_appended.revision;
+    END IF;
+    PERFORM recollect.set_aside(
+        p_tenant, p_actor, p_thread, LEAST(p_keep_from, v_state.head_depth + 1), p_context, p_context_tokens, 'caller');
+
+    DELETE FROM recollect.working_records WHERE tenant_id = p_tenant AND thread_id = p_thread;
+    IF jsonb_array_length(p_items) > 0 THEN
+        PERFORM recollect.lock_memories(p_tenant, v_thread.app_id, v_thread.user_id);
+    END IF;
+    FOR v_item IN
+        SELECT i.value, i.place FROM jsonb_array_elements(p_items) WITH ORDINALITY AS i (value, place) ORDER BY i.place
+    LOOP
+        SELECT p.* INTO v_put
+        FROM recollect.put_memory(
+            p_tenant, v_thread.app_id, v_thread.user_id, p_scope, v_item.value, 'working_memory', p_thread, '', '') AS p;
+        v_changes := v_changes + (v_put.revision IS NOT NULL)::integer;
+        INSERT INTO recollect.working_records (tenant_id, thread_id, position, memory_id)
+        VALUES (p_tenant, p_thread, v_item.place, (v_put.memory).memory_id)
+        -- Two of them say the same.
+        ON CONFLICT DO NOTHING;
+    END LOOP;
+    IF v_changes > 0 THEN
+        PERFORM recollect.note(p_tenant, 'add_memories', p_thread, v_thread.app_id, v_changes);
+    END IF;
+
+    INSERT INTO recollect.working_memories AS w (tenant_id, thread_id, data, expires_at)
+    VALUES (p_tenant, p_thread, p_data, clock_timestamp() + make_interval(secs => p_ttl_seconds))
+    ON CONFLICT (tenant_id, thread_id) DO UPDATE
+    SET data = EXCLUDED.data, version = EXCLUDED.version, rebuilt = false, expires_at = EXCLUDED.expires_at,
+        updated_at = clock_timestamp();
+    PERFORM recollect.name_model(p_tenant, p_thread, p_model, p_window);
+    PERFORM recollect.note(p_tenant, 'put_working_memory', p_thread, '', COALESCE(cardinality(p_ids), 0));
+    status := 'ok';
+END;
+$$;

@@ -1,0 +1,175 @@
+-- Every key starts with the tenant, so that the tables can be partitioned and
+-- distributed by it. For the same reason there are no foreign keys: the
+-- functions that erase keep the tables in step.
+
+CREATE TABLE recollect.threads (
+    tenant_id text NOT NULL,
+    thread_id uuid NOT NULL,
+    -- The order of creation.
+    ordinal bigint GENERATED ALWAYS AS IDENTITY,
+    app_id text NOT NULL,
+    -- Empty where nobody is known.
+    user_id text NOT NULL,
+    session_key text NOT NULL,
+    -- SHA-256 of app, user and session key: together they may be longer than
+    -- an index entry may be.
+    session_digest bytea NOT NULL,
+    title text NOT NULL,
+    metadata jsonb NOT NULL,
+    -- The lexemes by which text search finds the thread, its user and its app.
+    scope tsvector NOT NULL,
+    -- The seq given out last. It never falls.
+    last_seq bigint NOT NULL DEFAULT 0,
+    -- The head: the message appended last, or what a deletion left of it.
+    head_id uuid,
+    head_seq bigint NOT NULL DEFAULT 0,
+    head_branch integer NOT NULL DEFAULT 0,
+    head_depth integer NOT NULL DEFAULT 0,
+    -- Tokens from the root to the head.
+    path_tokens bigint NOT NULL DEFAULT 0,
+    branch_count integer NOT NULL DEFAULT 0,
+    message_count bigint NOT NULL DEFAULT 0,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    expires_at timestamptz,
+    -- What the thread sets otherwise than its app.
+    policy jsonb NOT NULL DEFAULT '{}',
+    -- Each rises with each change of its kind of derived text and with each erasure:
+    -- who has read an older one has seen what is no longer so.
+    summary_generation bigint NOT NULL DEFAULT 0,
+    observation_generation bigint NOT NULL DEFAULT 0,
+    -- The numbers given out last. They never fall.
+    last_summary bigint NOT NULL DEFAULT 0,
+    last_observation bigint NOT NULL DEFAULT 0,
+    -- Tokens from the root to the head at which a worker looks again.
+    distill_at bigint NOT NULL DEFAULT 0,
+    -- Rises whenever messages have been looked at for facts.
+    extract_generation bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (tenant_id, thread_id),
+    UNIQUE (tenant_id, session_digest)
+    -- Every append updates the row and no indexed column: room on the page
+    -- keeps the update within it.
+) WITH (fillfactor = 70);
+
+CREATE INDEX threads_by_ordinal ON recollect.threads (tenant_id, ordinal);
+CREATE INDEX threads_by_app ON recollect.threads (tenant_id, app_id, ordinal);
+CREATE INDEX threads_by_user ON recollect.threads (tenant_id, user_id, ordinal);
+CREATE INDEX threads_by_expiry ON recollect.threads (expires_at) WHERE expires_at IS NOT NULL;
+
+-- A maximal linear run of messages; a row is written when the branch starts.
+CREATE TABLE recollect.branches (
+    tenant_id text NOT NULL,
+    thread_id uuid NOT NULL,
+    branch integer NOT NULL,
+    -- Null for a branch that starts with a root.
+    parent_branch integer,
+    fork_id uuid,
+    -- The depth of the message that it forks at; 0 for a root.
+    fork_depth integer NOT NULL,
+    -- The branch's messages up to this seq were looked at for facts. Of a path they
+    -- are always the beginning.
+    extract_seq bigint NOT NULL DEFAULT 0,
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (tenant_id, thread_id, branch)
+);
+
+-- The thread does not come second: without statistics Postgres would take this
+-- index for the primary key's lookups, and read all branches of the thread.
+CREATE INDEX branches_by_parent ON recollect.branches (tenant_id, parent_branch, thread_id, fork_depth);
+
+CREATE TABLE recollect.messages (
+    tenant_id text NOT NULL,
+    thread_id uuid NOT NULL,
+    seq bigint NOT NULL,
+    message_id uuid NOT NULL,
+    parent_id uuid,
+    branch integer NOT NULL,
+    -- Messages from the root to this one, itself included.
+    depth integer NOT NULL,
+    role text NOT NULL CHECK (role IN ('user', 'assistant', 'system', 'tool')),
+    name text NOT NULL,
+    -- Not jsonb: parts are given back as they came and are never searched
+    -- into, and text is cheaper to take in and to give out.
+    parts json NOT NULL,
+    metadata jsonb NOT NULL,
+    tokens integer NOT NULL,
+    -- Tokens from the root to this message when it was appended.
+    path_tokens bigint NOT NULL,
+    -- Bytes of parts and metadata, by which pages are bounded.
+    bytes integer NOT NULL,
+    said_at timestamptz NOT NULL,
+    appended_at timestamptz NOT NULL,
+    -- No facts are taken out of it.
+    imported boolean NOT NULL,
+    words tsvector,
+    -- A deleted message stays as an empty row: it keeps its seq and its place
+    -- in the tree for those that follow it.
+    deleted_at timestamptz,
+    PRIMARY KEY (tenant_id, thread_id, seq),
+    UNIQUE (tenant_id, message_id)
+);
+
+-- The way from a head to its root. A deleted message is not on it: where nothing
+-- hangs on it, the next message may take its place.
+CREATE UNIQUE INDEX messages_by_path ON recollect.messages (tenant_id, thread_id, branch, depth)
+    WHERE deleted_at IS NULL;
+
+CREATE INDEX messages_by_words ON recollect.messages USING gin (words);
+
+-- What the index has yet to learn.
+CREATE TABLE recollect.outbox (
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    tenant_id text NOT NULL,
+    thread_id uuid NOT NULL,
+    -- Null for a purge.
+    message_id uuid,
+    -- The message's seq; a purge forgets all messages up to it.
+    seq bigint NOT NULL,
+    op text NOT NULL CHECK (op IN ('upsert', 'delete', 'purge')),
+    attempts integer NOT NULL DEFAULT 0,
+    -- Not to be claimed before; the end of the lease while there is one.
+    available_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    lease_id uuid,
+    last_error text,
+    -- Given up then, and as which one of all.
+    dead_at timestamptz,
+    dead_order bigint,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- What message_id is the id of. For a memory, thread_id is the queue of its user
+    -- (see memories/queue.sql).
+    kind text NOT NULL DEFAULT 'message' CHECK (kind IN ('message', 'memory')),
+    PRIMARY KEY (tenant_id, thread_id, id),
+    CHECK ((message_id IS NULL) = (op = 'purge'))
+    -- A queue: rows live briefly, so vacuum has to come often.
+) WITH (
+    fillfactor = 70,
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 2000,
+    autovacuum_vacuum_insert_scale_factor = 0,
+    autovacuum_vacuum_insert_threshold = 20000,
+    autovacuum_analyze_scale_factor = 0,
+    autovacuum_analyze_threshold = 5000,
+    autovacuum_vacuum_cost_delay = 0
+);
+
+CREATE INDEX outbox_live ON recollect.outbox (id) WHERE dead_at IS NULL;
+CREATE INDEX outbox_dead ON recollect.outbox (tenant_id, dead_order) WHERE dead_at IS NOT NULL;
+CREATE SEQUENCE recollect.dead_letters;
+
+-- The first answers to request ids.
+CREATE TABLE recollect.requests (
+    tenant_id text NOT NULL,
+    request_id uuid NOT NULL,
+    thread_id uuid NOT NULL,
+    content_hash bytea NOT NULL,
+    message_ids uuid[] NOT NULL,
+    first_seq bigint NOT NULL,
+    branches integer[] NOT NULL,
+    tokens integer[] NOT NULL,
+    revision bigint NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (tenant_id, request_id)
+);
+
+CREATE INDEX requests_by_thread ON recollect.requests (tenant_id, thread_id);
+CREATE INDEX requests_by_age ON recollect.requests USING brin (created_at);

@@ -1,0 +1,166 @@
+-- Memories of nodes. Their messages are in object storage; here are the turns
+-- that wait to be folded into an object, and what has to be known without
+-- reading it.
+CREATE TABLE recollect.node_memories (
+    tenant_id text NOT NULL,
+    thread_id uuid NOT NULL,
+    node_id text NOT NULL,
+    -- The order of first use. A memory that was cleared and used again has
+    -- another one.
+    ordinal bigint GENERATED ALWAYS AS IDENTITY,
+    object_key text NOT NULL,
+    -- Whether what is under the key belongs to this memory. Otherwise it is
+    -- stale, whatever it is.
+    has_object boolean NOT NULL DEFAULT false,
+    -- The version that was written last.
+    etag text NOT NULL DEFAULT '',
+    -- The object's JSON, before compression.
+    size_bytes bigint NOT NULL DEFAULT 0,
+    last_message_id text,
+    message_count bigint NOT NULL DEFAULT 0,
+    waiting_count bigint NOT NULL DEFAULT 0,
+    waiting_bytes bigint NOT NULL DEFAULT 0,
+    -- When the oldest waiting turn was added.
+    waiting_since timestamptz,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    flushed_at timestamptz,
+    expires_at timestamptz,
+    -- What kept the last flush from succeeding, and how often in a row.
+    last_error text NOT NULL DEFAULT '',
+    failed_at timestamptz,
+    failures integer NOT NULL DEFAULT 0,
+    -- When a worker tries again.
+    retry_at timestamptz,
+    PRIMARY KEY (tenant_id, thread_id, node_id)
+) WITH (fillfactor = 70);
+
+CREATE INDEX node_memories_by_ordinal ON recollect.node_memories (tenant_id, thread_id, ordinal);
+CREATE INDEX node_memories_waiting ON recollect.node_memories (waiting_since) WHERE waiting_since IS NOT NULL;
+CREATE INDEX node_memories_by_expiry ON recollect.node_memories (expires_at) WHERE expires_at IS NOT NULL;
+
+-- Turns that are in no object yet.
+CREATE TABLE recollect.node_turns (
+    tenant_id text NOT NULL,
+    thread_id uuid NOT NULL,
+    node_id text NOT NULL,
+    -- The order of adding, within the node.
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    -- What the user's message follows; null at a root.
+    parent_id text,
+    -- Both messages.
+    messages json NOT NULL,
+    bytes integer NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (tenant_id, thread_id, node_id, id)
+) WITH (
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 2000
+);
+
+-- The ids of all messages of a node's memory, without what they say.
+CREATE TABLE recollect.node_messages (
+    tenant_id text NOT NULL,
+    thread_id uuid NOT NULL,
+    node_id text NOT NULL,
+    message_id text NOT NULL,
+    parent_id text,
+    role text NOT NULL,
+    -- The id as that of a message of the thread, where it may be one.
+    thread_message_id uuid,
+    PRIMARY KEY (tenant_id, thread_id, node_id, message_id)
+);
+
+CREATE INDEX node_messages_by_parent ON recollect.node_messages (tenant_id, thread_id, node_id, parent_id);
+
+-- The first answers to request ids.
+CREATE TABLE recollect.node_requests (
+    tenant_id text NOT NULL,
+    request_id uuid NOT NULL,
+    thread_id uuid NOT NULL,
+    node_id text NOT NULL,
+    content_hash bytea NOT NULL,
+    user_message_id text NOT NULL,
+    assistant_message_id text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (tenant_id, request_id)
+);
+
+CREATE INDEX node_requests_by_node ON recollect.node_requests (tenant_id, thread_id, node_id);
+CREATE INDEX node_requests_by_age ON recollect.node_requests USING brin (created_at);
+
+-- Copies of objects that could not be read.
+CREATE TABLE recollect.node_copies (
+    tenant_id text NOT NULL,
+    thread_id uuid NOT NULL,
+    node_id text NOT NULL,
+    object_key text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (tenant_id, thread_id, node_id, object_key)
+);
+
+-- Objects to erase. Nothing of them can be read any more.
+CREATE TABLE recollect.object_deletions (
+    tenant_id text NOT NULL,
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    thread_id uuid NOT NULL,
+    node_id text NOT NULL,
+    object_key text NOT NULL,
+    attempts integer NOT NULL DEFAULT 0,
+    last_error text NOT NULL DEFAULT '',
+    -- Not to be claimed before; the end of the lease while there is one.
+    available_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (tenant_id, id)
+);
+
+CREATE INDEX object_deletions_by_time ON recollect.object_deletions (available_at);
+CREATE INDEX object_deletions_by_node ON recollect.object_deletions (tenant_id, thread_id, node_id);
+
+-- What agents mean to do in a thread, and what they have tried. Whoever changes
+-- either waits at the thread's row, as appends do.
+
+CREATE TABLE recollect.plans (
+    tenant_id text NOT NULL,
+    thread_id uuid NOT NULL,
+    -- The plan's etag: another one after each change. It is drawn at random, so
+    -- that a plan that was erased and made anew has none that somebody has seen.
+    version uuid NOT NULL DEFAULT gen_random_uuid(),
+    goal text NOT NULL,
+    current_phase text NOT NULL,
+    iteration_count integer NOT NULL CHECK (iteration_count >= 0),
+    -- In order; each has step_id, title, status and result.
+    steps jsonb NOT NULL,
+    -- Not jsonb: it comes back as it went in, and is never searched into.
+    data json NOT NULL,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    PRIMARY KEY (tenant_id, thread_id)
+);
+
+CREATE TABLE recollect.iterations (
+    tenant_id text NOT NULL,
+    thread_id uuid NOT NULL,
+    -- From 1, without gaps.
+    number bigint NOT NULL,
+    task text NOT NULL,
+    -- From 1 within the task, without gaps.
+    attempt integer NOT NULL,
+    action text NOT NULL,
+    result text NOT NULL,
+    -- Empty where nothing went wrong.
+    error text NOT NULL,
+    diagnosis text NOT NULL,
+    fix text NOT NULL,
+    -- Bytes of all texts, by which pages are bounded.
+    bytes integer NOT NULL,
+    -- The request that it came with, as long as the entry stays.
+    request_id uuid,
+    content_hash bytea,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (tenant_id, thread_id, number)
+);
+
+CREATE INDEX iterations_by_task ON recollect.iterations (tenant_id, thread_id, task, attempt);
+CREATE UNIQUE INDEX iterations_by_request ON recollect.iterations (tenant_id, request_id)
+    WHERE request_id IS NOT NULL;
