@@ -81,7 +81,7 @@ async fn migrate_one(
     if found.version() > latest() || found.release.as_deref() == Some(release()) {
         return Ok(report);
     }
-    for (number, file) in (1..).zip(SCHEMA).skip(found.files.len()) {
+    for (number, file) in (1_i32..).zip(SCHEMA).skip(found.files.len()) {
         apply(&transaction, file).await?;
         let insert =
             "INSERT INTO recollect.schema_files (number, name, sha256) VALUES ($1, $2, $3)";
@@ -134,9 +134,8 @@ impl Found {
         let files = "SELECT f.sha256 FROM recollect.schema_files f ORDER BY f.number";
         let releases =
             "SELECT r.sha256 FROM recollect.schema_releases r ORDER BY r.id DESC LIMIT 1";
-        let texts = |rows: Vec<Row>| rows.iter().map(|row| column(row, 0)).collect();
-        let files: Vec<String> = texts(query(transaction, files).await?)?;
-        let releases: Vec<String> = texts(query(transaction, releases).await?)?;
+        let files = texts(&query(transaction, files).await?)?;
+        let releases = texts(&query(transaction, releases).await?)?;
         if let Some((file, _)) = SCHEMA
             .iter()
             .zip(&files)
@@ -266,6 +265,11 @@ async fn lock(transaction: &Transaction<'_>) -> Result<(), StoreError> {
 async fn query(transaction: &Transaction<'_>, sql: &str) -> Result<Vec<Row>, StoreError> {
     let rows = transaction.query(sql, &[]).await;
     rows.map_err(|error| failed("the history of the schema", error))
+}
+
+/// The first column of rows.
+fn texts(rows: &[Row]) -> Result<Vec<String>, StoreError> {
+    rows.iter().map(|row| column(row, 0)).collect()
 }
 
 async fn apply(transaction: &Transaction<'_>, file: &SqlFile) -> Result<(), StoreError> {
