@@ -1,24 +1,10 @@
-//! What can be set, with units and defaults. The binary composes it.
+//! Configuration of this crate, with units and defaults.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize, Serializer};
-
-/// Everything that recall needs to know.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct RecallConfig {
-    /// The embedding model.
-    pub embedder: EmbedderConfig,
-    /// The index.
-    pub index: IndexConfig,
-    /// The worker that fills the index.
-    pub indexer: IndexerConfig,
-    /// How a query is answered.
-    pub search: SearchConfig,
-}
 
 /// Where the embedding model comes from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,20 +52,17 @@ pub struct EmbedderConfig {
     /// Where models of a hub are kept. Default: unset, which means
     /// `hub` in the directory of [`default_model_dir`]'s cache.
     pub hub_cache_dir: Option<PathBuf>,
-    /// The longest text that the model reads, in its own tokens; the rest of a
-    /// longer one is not embedded. Default: 256.
+    /// Tokens of a text that the model reads; the rest is not embedded. Default: 256.
     pub max_length: usize,
     /// Threads of ONNX Runtime for one query. Default: 1.
     pub query_threads: usize,
     /// Threads of ONNX Runtime for a batch of documents. Default: 1.
     pub document_threads: usize,
-    /// Documents in one inference: a small batch keeps a query from waiting.
-    /// Default: 8.
+    /// Documents in one inference. A small batch delays queries less. Default: 8.
     pub batch_size: usize,
-    /// Queries that may wait; more are refused at once. Default: 256.
+    /// Queries that may wait; further ones fail at once. Default: 256.
     pub query_queue: usize,
-    /// The longest that a query's embedding may take, waiting included.
-    /// Default: 2s.
+    /// Timeout of embedding a query, including its wait. Default: 2s.
     #[serde(with = "humantime_serde")]
     pub query_timeout: Duration,
 }
@@ -107,11 +90,10 @@ impl Default for EmbedderConfig {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BackendChoice {
-    /// Qdrant where `url` is set, the embedded engine otherwise.
+    /// Qdrant if `url` is set, the embedded engine otherwise.
     #[default]
     Auto,
-    /// The embedded engine: points live in `path`, and this process alone has
-    /// them.
+    /// The embedded engine, whose directory `path` belongs to this process alone.
     Edge,
     /// A Qdrant cluster.
     Qdrant,
@@ -134,19 +116,19 @@ pub struct IndexConfig {
     /// The alias that points to the live collection, and the first part of the
     /// collections' names. Default: `recollect`.
     pub alias: String,
-    /// The longest that connecting to Qdrant may take. Default: 2s.
+    /// Timeout of connecting to Qdrant. Default: 2s.
     #[serde(with = "humantime_serde")]
     pub connect_timeout: Duration,
-    /// The longest that a search may take before recall goes on without it.
+    /// Timeout of a search in Qdrant, after which recall falls back to Postgres.
     /// Default: 1s.
     #[serde(with = "humantime_serde")]
     pub search_timeout: Duration,
-    /// The longest that a write may take. Default: 30s.
+    /// Timeout of a write to Qdrant. Default: 30s.
     #[serde(with = "humantime_serde")]
     pub write_timeout: Duration,
     /// Shards of a new Qdrant collection. Default: 1.
     pub shards: u32,
-    /// Copies of each shard of a new Qdrant collection. Default: 1.
+    /// Replicas of each shard of a new Qdrant collection. Default: 1.
     pub replicas: u32,
 }
 
@@ -167,29 +149,29 @@ impl Default for IndexConfig {
     }
 }
 
-/// The worker that carries changes into the index.
+/// The indexer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct IndexerConfig {
     /// Changes claimed at a time. Default: 64.
     pub batch_size: usize,
-    /// Batches under way at a time: while one is written, another is embedded.
+    /// Batches in progress at a time, so that one is embedded while another is written.
     /// Default: 2.
     pub lanes: usize,
-    /// How long claimed changes stay with one worker; when it dies, another
-    /// takes them over after this. Default: 60s.
+    /// Lease on claimed changes, after which another worker may claim those of a dead
+    /// one. Default: 60s.
     #[serde(with = "humantime_serde")]
     pub lease: Duration,
-    /// The pause of an idle worker that nobody wakes. Default: 500ms.
+    /// Interval between two polls of an idle worker. Default: 500ms.
     #[serde(with = "humantime_serde")]
     pub poll_interval: Duration,
-    /// Tries before a change is given up as a dead letter. Default: 8.
+    /// Attempts before a change becomes a dead letter. Default: 8.
     pub max_attempts: u32,
-    /// The pause before the second try; each further one doubles it, with up to
-    /// a quarter of chance on top. Default: 500ms.
+    /// Pause before the second attempt, doubled for each further one, plus up to 25 %
+    /// jitter. Default: 500ms.
     #[serde(with = "humantime_serde")]
     pub retry_base: Duration,
-    /// The longest pause between two tries. Default: 60s.
+    /// Longest pause between two attempts. Default: 60s.
     #[serde(with = "humantime_serde")]
     pub retry_max: Duration,
 }
@@ -212,7 +194,7 @@ impl Default for IndexerConfig {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SearchConfig {
-    /// Candidates that each of the two searches brings. Default: 200.
+    /// Candidates of each of the two searches. Default: 200.
     pub candidates: usize,
 }
 
@@ -222,18 +204,18 @@ impl Default for SearchConfig {
     }
 }
 
-/// The version of ONNX Runtime that the set-up fetches.
+/// Version of ONNX Runtime that `scripts/setup` installs.
 const RUNTIME_VERSION: &str = "1.31.1";
 
-/// Where the set-up puts a model's files: `models/NAME` in Recollect's cache
-/// directory, which is `RECOLLECT_CACHE_DIR`, or else `recollect` in
-/// `XDG_CACHE_HOME` or in `~/.cache`, on every system. `None` where there is no
-/// home directory.
+/// The directory in which `scripts/setup` puts a model's files: `models/NAME` in
+/// Recollect's cache directory. That is `RECOLLECT_CACHE_DIR`, or else `recollect` in
+/// `XDG_CACHE_HOME` or in `~/.cache`, on every system. `None` without a home directory.
 pub fn default_model_dir(model: &str) -> Option<PathBuf> {
     Some(cache_dir()?.join("models").join(model))
 }
 
-/// Where the set-up puts ONNX Runtime. `None` where there is no home directory.
+/// The path at which `scripts/setup` puts ONNX Runtime. `None` without a home
+/// directory.
 pub fn default_runtime_library() -> Option<PathBuf> {
     let file = format!(
         "{}onnxruntime{}",
@@ -259,7 +241,8 @@ fn cache_dir() -> Option<PathBuf> {
     Some(base?.join("recollect"))
 }
 
-/// The path in a variable; an empty one counts as unset, as in a shell's `:-`.
+/// The path in an environment variable; an empty one counts as unset, as in a shell's
+/// `:-`.
 fn set(variable: &str) -> Option<PathBuf> {
     let value = std::env::var_os(variable)?;
     (!value.is_empty()).then(|| PathBuf::from(value))

@@ -1,4 +1,4 @@
-//! What can go wrong. A message never holds what a person said.
+//! Errors of the crate. No message contains message text or a query.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,42 +13,42 @@ type Source = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecallError {
-    /// The store failed, or refused.
+    /// The store failed or refused.
     #[error("the store failed")]
     Store(#[from] StoreError),
     /// The index does not answer.
     #[error("the index ({backend}) does not answer")]
     IndexUnavailable {
-        /// Which index.
+        /// The index.
         backend: Backend,
-        /// What it met.
+        /// The cause.
         #[source]
         source: Source,
     },
-    /// The index took too long.
+    /// The index did not answer in time.
     #[error("the index ({backend}) did not answer within {} ms", after.as_millis())]
     IndexTimeout {
-        /// Which index.
+        /// The index.
         backend: Backend,
-        /// The limit.
+        /// The time limit.
         after: Duration,
     },
-    /// The index has lost its collection: it has to be prepared anew.
+    /// The index has lost its collection and has to be prepared again.
     #[error("the index ({backend}) has lost the collection {collection}")]
     IndexLost {
-        /// Which index.
+        /// The index.
         backend: Backend,
         /// The collection.
         collection: String,
     },
-    /// The index refused an operation: a defect, or an index of another make.
+    /// The index refused an operation, because of a defect or an incompatible index.
     #[error("the index ({backend}) refused to {operation}")]
     IndexRefused {
-        /// Which index.
+        /// The index.
         backend: Backend,
-        /// What it was asked to do.
+        /// The operation, as an infinitive.
         operation: &'static str,
-        /// Why.
+        /// The cause.
         #[source]
         source: Source,
     },
@@ -57,24 +57,24 @@ pub enum RecallError {
     IndexDirectory {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: Source,
     },
-    /// A vector does not have the size that the index was made for.
+    /// A vector has other dimensions than the index.
     #[error("the index holds vectors of {expected} numbers, not of {found}")]
     Dimensions {
-        /// The index's size.
+        /// Dimensions of the index; 0 for one without dense vectors.
         expected: usize,
-        /// The vector's size.
+        /// Dimensions of the vector; 0 for a missing one.
         found: usize,
     },
-    /// A file of the model, or ONNX Runtime, is not there.
+    /// A file of the model or of ONNX Runtime is missing.
     #[error("{what} is missing: {}", path.display())]
     ModelMissing {
-        /// What is missing.
+        /// The kind of file.
         what: &'static str,
-        /// Where it was looked for.
+        /// The expected path.
         path: PathBuf,
     },
     /// The model cannot be loaded.
@@ -82,37 +82,37 @@ pub enum RecallError {
     ModelBroken {
         /// The model.
         model: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: Source,
     },
-    /// A text could not be embedded.
+    /// An inference failed.
     #[error("the embedding model {model} failed")]
     EmbeddingFailed {
         /// The model.
         model: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: Source,
     },
-    /// Too many queries wait for the model.
+    /// The queue of the embedding model is full.
     #[error("too many queries wait for the embedding model")]
     EmbedderBusy,
-    /// The model took too long.
+    /// A query was not embedded in time.
     #[error("the query was not embedded within {} ms", after.as_millis())]
     EmbedderTimeout {
-        /// The limit.
+        /// The time limit.
         after: Duration,
     },
-    /// The model's threads have stopped.
+    /// The embedding model's threads have ended, or it was never loaded.
     #[error("the embedder has stopped")]
     EmbedderStopped,
-    /// A configuration value cannot be used.
+    /// A configuration value is missing or invalid.
     #[error("{key}: {problem}")]
     Config {
         /// The key, such as `index.url`.
         key: &'static str,
-        /// What is wrong with its value.
+        /// The problem with its value.
         problem: String,
     },
 }

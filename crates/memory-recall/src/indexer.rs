@@ -1,4 +1,4 @@
-//! The worker that carries changes from the outbox into the index.
+//! The worker that applies the changes in the outbox to the index.
 
 mod carry;
 
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use memory_contract::TenantId;
-use memory_store::{Failure, Job, LeaseId};
+use memory_store::{Failure, Job, LeaseId, Outbox, Store};
 use time::OffsetDateTime;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -17,60 +17,86 @@ use crate::config::IndexerConfig;
 use crate::embed::Embedder;
 use crate::error::RecallError;
 use crate::index::{Backend, Index, IndexState, Prepared};
-use crate::source::Outbox;
 
-/// The worker: claim, load, embed, write, recheck, acknowledge. Several may run
-/// at once, in several processes.
+/// Indexes changes: claims a batch from the outbox, loads and embeds what it is about,
+/// writes the index, rechecks, acknowledges. Several indexers may run at once, in one or
+/// several processes.
 pub struct Indexer {
-    outbox: Arc<dyn Outbox>,
+    store: Store,
+    outbox: Outbox,
     index: Arc<dyn Index>,
     embedder: Option<Embedder>,
     config: IndexerConfig,
     wake: Arc<Notify>,
     status: watch::Sender<IndexerStatus>,
-    /// Since when the index is being rebuilt, as far as this worker knows.
+    /// When a rebuild of the index began, as far as this worker knows; `None` outside a
+    /// rebuild.
     rebuilding: Mutex<Option<Instant>>,
-    /// The error of the store, the index or the model that lasts, in words.
+    /// Text of the last logged error of the store, the index or the model as a whole,
+    /// until a batch succeeds.
     outage: Mutex<Option<String>>,
 }
 
-/// Wakes the worker, waits for it, and looks at it. Cheap to clone.
+/// Wakes an [`Indexer`], waits for its progress and reads its status. Clones share it.
 #[derive(Clone)]
 pub struct IndexerHandle {
     wake: Arc<Notify>,
     status: watch::Receiver<IndexerStatus>,
 }
 
-/// What the worker has done since it was started.
+/// Progress of an [`Indexer`] since its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexerStatus {
-    /// Changes acknowledged.
+    /// Changes indexed and acknowledged.
     pub acknowledged: u64,
-    /// The error met last.
+    /// The most recent error; it stays after a recovery.
     pub last_error: Option<LastError>,
 }
 
-/// An error and when it was met.
+/// An error of an [`Indexer`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastError {
-    /// The error in words, its causes included.
+    /// The error's text with its causes. No message content.
     pub message: String,
-    /// When it was met.
+    /// When it occurred.
     pub time: OffsetDateTime,
 }
 
-/// How often an idle worker looks whether the index still has its collection.
-const LOOK: Duration = Duration::from_secs(2);
+/// Minimum time between two checks of an idle worker that the index still has its
+/// collection.
+const COLLECTION_CHECK_INTERVAL: Duration = Duration::from_secs(2);
+
+pub(crate) fn describe_metrics() {
+    metrics::describe_counter!(
+        "recollect_indexed_total",
+        "Changes written into the index and acknowledged."
+    );
+    metrics::describe_counter!(
+        "recollect_dead_letters_total",
+        "Changes that could not be indexed and were given up."
+    );
+    metrics::describe_histogram!(
+        "recollect_index_batch_seconds",
+        metrics::Unit::Seconds,
+        "Duration of indexing one batch of changes: loading, embedding, writing, rechecking."
+    );
+}
+
+/// Tenants listed in one query.
+const TENANTS_PAGE: u32 = 100;
 
 impl Indexer {
-    /// A worker that has yet to [`Indexer::run`].
+    /// Creates an indexer; [`Indexer::run`] starts it. `store` and `outbox` are of the
+    /// same database.
     pub fn new(
-        outbox: Arc<dyn Outbox>,
+        store: Store,
+        outbox: Outbox,
         index: Arc<dyn Index>,
         embedder: Option<Embedder>,
         config: IndexerConfig,
     ) -> Self {
         Self {
+            store,
             outbox,
             index,
             embedder,
@@ -82,7 +108,7 @@ impl Indexer {
         }
     }
 
-    /// Wakes this worker, waits for it and looks at it.
+    /// A handle to this indexer.
     pub fn handle(&self) -> IndexerHandle {
         IndexerHandle {
             wake: Arc::clone(&self.wake),
@@ -90,9 +116,9 @@ impl Indexer {
         }
     }
 
-    /// Prepares the index, then works until it is told to stop; the batches at
-    /// hand are finished first. A store or an index that does not answer is
-    /// tried again for as long as it takes, and costs no change one of its tries.
+    /// Prepares the index, then indexes changes until `stop` is cancelled and the claimed
+    /// batches are finished. While the store or the index does not answer, it retries
+    /// with growing pauses; changes lose no attempt by that.
     pub async fn run(self, stop: CancellationToken) {
         let mut failures = 0;
         while !stop.is_cancelled() {
@@ -112,19 +138,20 @@ impl Indexer {
         }
     }
 
-    /// Carries out batches until it is told to stop, or the index is lost.
+    /// Indexes batches until `lost` is cancelled, which it does itself if the index has
+    /// to be prepared anew.
     async fn lane(&self, lost: &CancellationToken) {
         let mut failures = 0;
-        let mut looked = Instant::now();
+        let mut checked = Instant::now();
         while !lost.is_cancelled() {
             match self.round().await {
                 Ok(0) => {
                     failures = 0;
                     tokio::select! {
                         () = self.wake.notified() => {}
-                        // Only after a pause, so that preparing cannot spin.
+                        // Only after a pause, so that `run` does not prepare in a busy loop.
                         () = self.pause(lost, self.config.poll_interval) => {
-                            if self.is_unavailable(&mut looked).await {
+                            if self.is_unavailable(&mut checked).await {
                                 lost.cancel();
                             }
                         }
@@ -143,26 +170,26 @@ impl Indexer {
         }
     }
 
-    /// Whether the index does not answer, or has lost its collection, which only
-    /// its status tells where nobody writes: then it has to be prepared anew.
-    async fn is_unavailable(&self, looked: &mut Instant) -> bool {
+    /// Whether the index does not answer or has lost its collection and has to be
+    /// prepared anew. Without writes only the status reveals a lost collection.
+    async fn is_unavailable(&self, checked: &mut Instant) -> bool {
         if self.index.last_state() == IndexState::Unavailable {
             return true;
         }
-        if self.index.backend() == Backend::Edge || looked.elapsed() < LOOK {
+        if self.index.backend() == Backend::Edge || checked.elapsed() < COLLECTION_CHECK_INTERVAL {
             return false;
         }
-        *looked = Instant::now();
-        let nobody = TenantId::new("");
-        self.index.status(&nobody).await.state == IndexState::Unavailable
+        *checked = Instant::now();
+        let any_tenant = TenantId::new("");
+        self.index.status(&any_tenant).await.state == IndexState::Unavailable
     }
 
     async fn pause(&self, stop: &CancellationToken, pause: Duration) {
-        // Over early when it is told to stop.
+        // A cancelled `stop` ends the pause early.
         let _ = tokio::time::timeout(pause, stop.cancelled()).await;
     }
 
-    /// Carries out one batch, and tells how many changes were in it.
+    /// Indexes one batch and returns the number of changes in it.
     async fn round(&self) -> Result<usize, RecallError> {
         let batch = u32::try_from(self.config.batch_size).unwrap_or(u32::MAX);
         let claim = self.outbox.claim(batch, self.config.lease).await?;
@@ -174,29 +201,28 @@ impl Indexer {
         let count = claim.jobs.len();
         let oldest = claim.jobs.first().cloned();
         if count >= self.config.batch_size {
-            // There is more to do than for one lane.
+            // A full batch suggests that more changes wait.
             self.wake.notify_one();
         }
-        let jobs = self.bury(claim.lease, claim.jobs).await?;
+        let jobs = self.give_up_worn(claim.lease, claim.jobs).await?;
         if !jobs.is_empty() {
             self.work(claim.lease, &jobs).await?;
         }
         metrics::histogram!("recollect_index_batch_seconds")
             .record(started.elapsed().as_secs_f64());
-        // Only now: an error here must not keep what was claimed.
+        // Last, because an error here must not keep the claim.
         self.end_rebuilding(oldest.as_ref()).await?;
         Ok(count)
     }
 
-    /// Makes the index ready, and queues every message where it has none yet. A
-    /// worker that dies in between leaves the index unmarked, so that the next
-    /// one queues again.
+    /// Prepares the index, and queues every message and memory if it is new. A worker
+    /// that dies in between leaves the index unmarked, so the next one queues again.
     async fn prepare(&self) -> Result<(), RecallError> {
         match self.index.prepare().await? {
             Prepared::Whole => self.set_rebuilding(None),
             Prepared::Rebuilding => self.set_rebuilding(Some(Instant::now())),
             Prepared::New => {
-                let queued = self.outbox.enqueue_everything().await?;
+                let queued = self.enqueue_everything().await?;
                 let rebuilding = queued > 0;
                 self.index.mark_rebuilding(rebuilding).await?;
                 self.set_rebuilding(rebuilding.then(Instant::now));
@@ -211,8 +237,26 @@ impl Indexer {
         Ok(())
     }
 
-    /// The index is whole again once nothing waits that was queued before the
-    /// rebuilding began. `oldest` is the oldest change that was just claimed.
+    /// Queues every message and memory of every tenant once more. Returns how many were
+    /// queued.
+    async fn enqueue_everything(&self) -> Result<u64, RecallError> {
+        let mut queued = 0;
+        let mut after = None;
+        loop {
+            let tenants = self.outbox.tenants(after.as_ref(), TENANTS_PAGE).await?;
+            for tenant in &tenants {
+                let count = self.store.enqueue_all(tenant, None).await?;
+                queued += u64::try_from(count).unwrap_or_default();
+            }
+            match tenants.into_iter().next_back() {
+                Some(last) => after = Some(last),
+                None => return Ok(queued),
+            }
+        }
+    }
+
+    /// Ends a rebuild once no change waits that was queued before it began. `oldest` is
+    /// the oldest change of the batch just claimed.
     async fn end_rebuilding(&self, oldest: Option<&Job>) -> Result<(), RecallError> {
         let since = *self
             .rebuilding
@@ -227,7 +271,7 @@ impl Indexer {
         if stats.pending == 0 || stats.lag < since.elapsed() {
             self.index.mark_rebuilding(false).await?;
             self.set_rebuilding(None);
-            tracing::info!("the index is whole");
+            tracing::info!("the index is complete");
         }
         Ok(())
     }
@@ -239,9 +283,9 @@ impl Indexer {
             .unwrap_or_else(PoisonError::into_inner) = since;
     }
 
-    /// Gives up the jobs that were claimed too often, as those are that kill
-    /// their worker, and returns the others.
-    async fn bury(&self, lease: LeaseId, jobs: Vec<Job>) -> Result<Vec<Job>, RecallError> {
+    /// Gives up the jobs whose attempts were exceeded without a recorded failure, as
+    /// happens if a job kills its worker, and returns the others.
+    async fn give_up_worn(&self, lease: LeaseId, jobs: Vec<Job>) -> Result<Vec<Job>, RecallError> {
         let max = self.max_attempts();
         let (worn, jobs): (Vec<Job>, Vec<Job>) =
             jobs.into_iter().partition(|job| job.attempts > max);
@@ -253,13 +297,13 @@ impl Indexer {
         Ok(jobs)
     }
 
-    /// Carries out jobs together; if the index refuses one of them, each by
-    /// itself, so that it alone fails.
+    /// Indexes jobs together; if that is refused, one by one, so that only the refused
+    /// ones fail.
     async fn work(&self, lease: LeaseId, jobs: &[Job]) -> Result<(), RecallError> {
         let ids = |jobs: &[Job]| jobs.iter().map(|job| job.id).collect::<Vec<_>>();
-        match self.carry_out(jobs).await {
+        match self.apply(jobs).await {
             Ok(()) => return self.acknowledge(lease, &ids(jobs)).await,
-            Err(error) if passing(&error) => {
+            Err(error) if is_outage(&error) => {
                 self.outbox.release(lease, &ids(jobs)).await?;
                 return Err(error);
             }
@@ -267,9 +311,9 @@ impl Indexer {
             Err(_) => {}
         }
         for (place, job) in jobs.iter().enumerate() {
-            match self.carry_out(std::slice::from_ref(job)).await {
+            match self.apply(std::slice::from_ref(job)).await {
                 Ok(()) => self.acknowledge(lease, &[job.id]).await?,
-                Err(error) if passing(&error) => {
+                Err(error) if is_outage(&error) => {
                     self.outbox.release(lease, &ids(&jobs[place..])).await?;
                     return Err(error);
                 }
@@ -298,7 +342,7 @@ impl Indexer {
         self.give_back(lease, job, chain(error)).await
     }
 
-    /// Gives a job back for a later try, or gives it up after the last one.
+    /// Returns a job for a later attempt, or gives it up after the last one.
     async fn give_back(&self, lease: LeaseId, job: &Job, error: String) -> Result<(), RecallError> {
         let failure = Failure {
             id: job.id,
@@ -315,7 +359,7 @@ impl Indexer {
             );
             metrics::counter!("recollect_dead_letters_total").increment(given_up);
         }
-        // Whoever waits for the index learns that this will not come.
+        // Wakes queries that wait for this change.
         self.status.send_modify(|_| {});
         Ok(())
     }
@@ -331,24 +375,23 @@ impl Indexer {
             .send_modify(|status| status.last_error = Some(last));
     }
 
-    /// Logs an error of one change each time; one of the store, the index or the
-    /// model as a whole only where it is another than before.
+    /// Logs an error. An outage is logged once until its text changes or it ends.
     fn log(&self, error: &RecallError, message: &str) {
-        if passing(error) {
+        if is_outage(error) {
             let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
             if outage.as_deref() == Some(message) {
                 return;
             }
             *outage = Some(message.to_owned());
         }
-        tracing::warn!(error = message, "indexing met an error");
+        tracing::warn!(error = message, "indexing failed");
     }
 
-    /// The store, the index and the model have worked.
+    /// Ends an outage.
     fn recovered(&self) {
         let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
         if outage.take().is_some() {
-            tracing::info!("indexing works again");
+            tracing::info!("indexing has recovered");
         }
     }
 
@@ -356,8 +399,9 @@ impl Indexer {
         i32::try_from(self.config.max_attempts).unwrap_or(i32::MAX)
     }
 
-    /// The pause after so many failures: doubled each time, with up to a quarter
-    /// of chance on top, so that workers do not come back all at once.
+    /// The pause after `failures` failures in a row: `retry_base` doubled for each after
+    /// the first, at most `retry_max`, plus up to 25 % jitter against synchronized
+    /// retries.
     fn backoff(&self, failures: u32) -> Duration {
         let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
         let pause = self
@@ -365,40 +409,39 @@ impl Indexer {
             .retry_base
             .saturating_mul(doubled)
             .min(self.config.retry_max);
-        let chance = (Uuid::new_v4().as_u128() % 1_000) as u32;
-        pause + pause / 4 * chance / 1_000
+        let jitter = (Uuid::new_v4().as_u128() % 1_000) as u32;
+        pause + pause / 4 * jitter / 1_000
     }
 }
 
 impl IndexerHandle {
-    /// Tells the worker that there is something to do.
+    /// Ends the pause of an idle worker.
     pub fn wake(&self) {
         self.wake.notify_one();
     }
 
-    /// What the worker has done.
+    /// Progress since the start.
     pub fn status(&self) -> IndexerStatus {
         self.status.borrow().clone()
     }
 
-    /// Waits until the worker has done something more, but no longer than
-    /// `limit`.
-    pub(crate) async fn moved(&mut self, limit: Duration) {
-        let moved = tokio::time::timeout(limit, self.status.changed()).await;
-        if let Ok(Err(_)) = moved {
-            // The worker is gone; somebody else may do its work.
+    /// Waits until the worker has acknowledged or given up more changes, at most `limit`.
+    pub(crate) async fn progress(&mut self, limit: Duration) {
+        let changed = tokio::time::timeout(limit, self.status.changed()).await;
+        if let Ok(Err(_)) = changed {
+            // The worker has ended; another process may index the change.
             tokio::time::sleep(limit).await;
         }
     }
 }
 
-/// Whether an error is about the store, the index or the model as a whole, and
-/// not about a change.
-fn passing(error: &RecallError) -> bool {
+/// Whether an error concerns the store, the index or the model as a whole rather than
+/// one change.
+fn is_outage(error: &RecallError) -> bool {
     matches!(error, RecallError::Store(_)) || error.retryable()
 }
 
-/// An error with its causes.
+/// An error's text with its causes.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -9,14 +9,13 @@ mod merge;
 mod query;
 mod rank;
 mod recall;
-mod source;
 #[cfg(feature = "test-server")]
 pub mod testing;
 mod text;
 
 pub use config::{
     BackendChoice, EmbedderConfig, EmbedderKind, IndexConfig, IndexerConfig, ModelPrecision,
-    RecallConfig, SearchConfig, default_model_dir, default_runtime_library,
+    SearchConfig, default_model_dir, default_runtime_library,
 };
 pub use embed::{Embedder, EmbeddingModel};
 pub use error::RecallError;
@@ -27,9 +26,14 @@ pub use index::{
 };
 pub use indexer::{Indexer, IndexerHandle, IndexerStatus, LastError};
 pub use query::{
-    Degradation, DegradationReason, Found, FoundMemories, FoundMemory, MemoryQuery, Method, Mode,
-    Omission, OmissionReason, Reason, RecallQuery, Recalled, RecalledMessage, Scope, SearchQuery,
-    Target,
+    Degradation, DegradationReason, Found, FoundMemories, FoundMemory, MemoryQuery, Method,
+    Omission, OmissionReason, Reason, RecallQuery, Recalled, RecalledMessage,
 };
 pub use recall::{Ranking, Recall};
-pub use source::{Outbox, Source, StoreOutbox};
+
+/// Describes this crate's metrics to the global recorder.
+pub fn describe_metrics() {
+    embed::describe_metrics();
+    indexer::describe_metrics();
+    recall::describe_metrics();
+}

@@ -1,4 +1,4 @@
-//! Window, matches and neighbors become one answer. Pure.
+//! Merges window, matches and neighbors into one answer. Pure.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,27 +9,27 @@ use memory_store::{Hydrated, Neighbor};
 use crate::query::{Omission, OmissionReason, Reason, RecalledMessage};
 use crate::rank::Ranked;
 
-/// A message that was chosen as a match.
+/// A message that was selected as a match.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Match {
     pub(crate) found: Hydrated,
     pub(crate) ranked: Ranked,
 }
 
-/// What an answer is put together from.
+/// The parts of an answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pieces {
-    /// The recent window, in the order in which it was said, with its thread's
-    /// place in the order of creation.
+    /// The recent window, in order of seq.
     pub(crate) window: Vec<Message>,
+    /// Place of the window's thread in the order of creation of threads.
     pub(crate) window_ordinal: i64,
-    /// The matches, the best first.
+    /// The matches, best first.
     pub(crate) matches: Vec<Match>,
-    /// The messages beside them.
+    /// The neighbors of the matches.
     pub(crate) neighbors: Vec<Neighbor>,
 }
 
-/// What was put together.
+/// A merged answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Merged {
     pub(crate) messages: Vec<RecalledMessage>,
@@ -37,7 +37,7 @@ pub(crate) struct Merged {
     pub(crate) omitted: Vec<Omission>,
 }
 
-/// Who said what: two messages with the same are one to a model.
+/// Role, name and content of a message. Messages with equal content are duplicates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Content {
     role: Role,
@@ -59,10 +59,10 @@ impl Content {
     }
 }
 
-/// Puts the pieces together: by id and by content without duplicates, within the
-/// budget, in the order in which the messages were said. What matters most is
-/// taken first: the window, the newest first; the matches, the best first; then
-/// the neighbors, those of better matches and nearer ones first.
+/// Merges the pieces: without duplicates by id and content, within the budget, ordered
+/// by thread and seq. The budget is spent in this order: the window, newest first; the
+/// matches, best first; the neighbors, those of better matches and then nearer ones
+/// first.
 pub(crate) fn merge(pieces: Pieces, max_tokens: Option<usize>, tokenizer: Tokenizer) -> Merged {
     let mut entries = Entries::default();
     for message in pieces.window.into_iter().rev() {
@@ -101,7 +101,7 @@ pub(crate) fn merge(pieces: Pieces, max_tokens: Option<usize>, tokenizer: Tokeni
     entries.cut(max_tokens, tokenizer)
 }
 
-/// The bytes that an answer has left.
+/// The bytes that are left of [`limits::ANSWER_BYTES`].
 pub(crate) struct Room(usize);
 
 impl Room {
@@ -109,16 +109,16 @@ impl Room {
         Self(limits::ANSWER_BYTES)
     }
 
-    /// Whether the message still fits; then it takes its bytes.
+    /// Takes the bytes of a message; false if it does not fit.
     pub(crate) fn take(&mut self, message: &Message) -> bool {
-        // What is known of its files is looked up only when the answer stands.
+        // At most, because what is known of its files is added later.
         let left = self.0.checked_sub(message_bytes_at_most(message));
         self.0 = left.unwrap_or(self.0);
         left.is_some()
     }
 }
 
-/// The answer under way, the most important message first.
+/// The answer under construction, in the order in which the budget is spent.
 #[derive(Default)]
 struct Entries {
     list: Vec<(RecalledMessage, i64)>,
@@ -128,8 +128,8 @@ struct Entries {
 }
 
 impl Entries {
-    /// Adds a message, or a reason to one that is there. `None`: another message
-    /// says the same. The window stays as it was said, repetitions included.
+    /// Adds a message, or a reason to one that is present; `None` for a duplicate of
+    /// another message. The window keeps its duplicates.
     fn add(
         &mut self,
         message: Message,
@@ -198,11 +198,11 @@ impl Entries {
             .iter()
             .map(|&place| self.list[place].0.message.id)
             .collect();
-        // Neighbors make nothing clear about a match that is not there.
+        // Drop the neighbors of omitted matches.
         for (place, (entry, _)) in self.list.iter_mut().enumerate() {
-            let stood = !entry.neighbor_of.is_empty();
+            let was_neighbor = !entry.neighbor_of.is_empty();
             entry.neighbor_of.retain(|anchor| !gone.contains(anchor));
-            if stood && entry.neighbor_of.is_empty() {
+            if was_neighbor && entry.neighbor_of.is_empty() {
                 entry.reasons.retain(|reason| *reason != Reason::Neighbor);
                 if entry.reasons.is_empty() && kept.remove(&place) {
                     total -= sizes[place];
@@ -210,15 +210,15 @@ impl Entries {
             }
         }
         let mut messages = Vec::with_capacity(kept.len());
-        let mut left = Vec::new();
+        let mut omitted = Vec::new();
         for (place, (entry, ordinal)) in self.list.drain(..).enumerate() {
             if kept.contains(&place) {
                 messages.push((entry, ordinal));
             } else {
-                left.push((entry.message.id, entry.score));
+                omitted.push((entry.message.id, entry.score));
             }
         }
-        for (message, score) in left {
+        for (message, score) in omitted {
             self.leave_out(message, OmissionReason::Budget, score);
         }
         messages.sort_by_key(|(entry, ordinal)| (*ordinal, entry.message.seq));
@@ -250,7 +250,7 @@ mod tests {
 
     use super::*;
 
-    /// One thread of messages; every seventh says the same.
+    /// A message of one thread; every seventh has the same content.
     fn message(seq: u8) -> Message {
         Message {
             id: Uuid::from_u128(u128::from(seq)).into(),
@@ -379,7 +379,7 @@ mod tests {
             all.extend(pieces.matches.iter().map(|one| one.ranked.id));
             let neighbors = pieces.neighbors.clone();
             let merged = merge(pieces, budget, Tokenizer::O200kBase);
-            // Neighbors of a match that another message stands for are no pieces.
+            // Neighbors of a match that is a duplicate are dropped.
             let stood_for = |anchor: MessageId| {
                 let twin = |one: &Omission| one.message == anchor && one.reason == OmissionReason::Duplicate;
                 merged.omitted.iter().any(twin)

@@ -1,51 +1,12 @@
-//! What is asked, and what is answered.
+//! Queries and their answers.
 
 use std::time::Duration;
 
 use memory_budget::Tokenizer;
 use memory_contract::{
-    AppId, Memory, MemoryFilter, MemoryOwner, Message, MessageFilter, MessageId, ThreadId, UserId,
-    limits,
+    Memory, MemoryFilter, MemoryOwner, Message, MessageFilter, MessageId, ThreadId, limits,
 };
-
-/// Whose memory is asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// A conversation at hand.
-    Thread(ThreadId),
-    /// A user of an app, without a conversation at hand. The user may be empty
-    /// only under [`Scope::App`].
-    User {
-        /// The app.
-        app: AppId,
-        /// The user.
-        user: UserId,
-    },
-}
-
-/// Whose messages a search may find.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// The thread's.
-    Thread,
-    /// Those of all threads of the user in the app. For a thread without a user
-    /// that is the thread alone.
-    User,
-    /// Those of all threads of the app.
-    App,
-}
-
-/// What recall draws from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// Nothing.
-    None,
-    /// The recent window; the index is never touched.
-    Window,
-    /// The recent window and the best matches.
-    #[default]
-    Hybrid,
-}
+use memory_store::{Revision, Scope};
 
 /// How messages are matched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -59,57 +20,59 @@ pub enum Method {
     Lexical,
 }
 
-/// A question to the memory. Every limit has been checked.
+/// What to recall, from where, and how much of it. Callers validate the limits of
+/// `memory_contract::limits` before.
 #[derive(Clone, Debug)]
 pub struct RecallQuery {
-    /// Whose memory is asked.
-    pub target: Target,
-    /// Whose messages the search may find.
+    /// The conversation whose recent window is returned and whose ephemeral messages
+    /// may be found; `None` without one.
+    pub thread: Option<ThreadId>,
+    /// Which messages the search may find.
     pub scope: Scope,
-    /// What stands for the head of the conversation at hand: what was said after
-    /// it, or on another branch, is not on the active one.
+    /// Read the thread as if this message were its head: later messages and those on
+    /// other branches are inactive. `None` means the stored head.
     pub head: Option<MessageId>,
-    /// What to look for; empty: only the recent window.
+    /// The text to search for; blank means no search.
     pub query: String,
-    /// What recall draws from.
-    pub mode: Mode,
-    /// Newest messages of the active branch to return.
+    /// Newest messages of the active branch to return; 0 for none.
     pub recent_window: usize,
-    /// Best matches to return.
+    /// Best matches to return; 0 means no search.
     pub top_k: usize,
     /// Messages to return before each match.
     pub neighbors_before: usize,
     /// Messages to return after each match.
     pub neighbors_after: usize,
-    /// Keeps some of the matches.
+    /// Restricts the matches, not the window and the neighbors.
     pub filter: MessageFilter,
-    /// The budget for everything returned, in tokens; `None` for no budget.
+    /// Budget for all returned messages together, in tokens of `tokenizer`; `None`
+    /// for no budget.
     pub max_tokens: Option<usize>,
-    /// What counts the tokens.
+    /// Counts the tokens of `max_tokens` and [`Recalled::total_tokens`].
     pub tokenizer: Tokenizer,
-    /// Drops matches whose score is lower: 0.0 to 1.0.
+    /// Drops matches with a lower score. Range 0.0 to 1.0.
     pub min_score: f32,
     /// How messages are matched.
     pub method: Method,
-    /// The revision token that the search has to see; empty: none.
-    pub at_least_as_fresh: String,
-    /// How long to wait for it.
+    /// Write that the index must have seen before it is searched; `None` for no wait.
+    pub at_least_as_fresh: Option<Revision>,
+    /// Longest wait for that write. After it the index is searched as it is, and
+    /// Postgres by word for the rest.
     pub max_wait: Duration,
-    /// Also finds messages on branches other than the active one.
+    /// Also returns matches on inactive branches.
     pub all_branches: bool,
     /// Fills [`Recalled::omitted`].
     pub explain: bool,
 }
 
 impl RecallQuery {
-    /// A question with the defaults of the contract.
-    pub fn new(target: Target, scope: Scope, query: impl Into<String>) -> Self {
+    /// A query with the defaults of `memory_contract::limits`: no filter, no budget,
+    /// no freshness requirement, active branches only.
+    pub fn new(thread: Option<ThreadId>, scope: Scope, query: impl Into<String>) -> Self {
         Self {
-            target,
+            thread,
             scope,
             head: None,
             query: query.into(),
-            mode: Mode::Hybrid,
             recent_window: limits::RECENT_WINDOW as usize,
             top_k: limits::TOP_K as usize,
             neighbors_before: limits::NEIGHBORS_BEFORE as usize,
@@ -119,123 +82,104 @@ impl RecallQuery {
             tokenizer: Tokenizer::O200kBase,
             min_score: 0.0,
             method: Method::Hybrid,
-            at_least_as_fresh: String::new(),
-            max_wait: Duration::from_secs(2),
+            at_least_as_fresh: None,
+            max_wait: limits::DEFAULT_WAIT,
             all_branches: false,
             explain: false,
         }
     }
+
+    /// Whether the query asks for matches at all.
+    pub(crate) fn searches(&self) -> bool {
+        self.top_k > 0 && !self.query.trim().is_empty()
+    }
 }
 
-/// A search among the long-term memories of one user. Every limit has been checked.
+/// A search among the long-term memories of one user. Callers validate the limits of
+/// `memory_contract::limits` before.
 #[derive(Clone, Debug)]
 pub struct MemoryQuery {
-    /// Whose memories may be found.
+    /// The user whose memories may be found; those of no other are.
     pub owner: MemoryOwner,
-    /// What to look for.
+    /// The text to search for; blank finds nothing.
     pub query: String,
-    /// The most memories to return.
+    /// Most memories to return.
     pub limit: usize,
-    /// Keeps some of them.
+    /// Restricts the memories.
     pub filter: MemoryFilter,
-    /// How they are matched.
+    /// How memories are matched.
     pub method: Method,
-    /// Drops memories whose score is lower: 0.0 to 1.0.
+    /// Drops memories with a lower score. Range 0.0 to 1.0.
     pub min_score: f32,
-    /// The revision token that the search has to see; empty: none.
-    pub at_least_as_fresh: String,
-    /// How long to wait for it.
+    /// Write that the index must have seen before it is searched; `None` for no wait.
+    pub at_least_as_fresh: Option<Revision>,
+    /// Longest wait for that write.
     pub max_wait: Duration,
 }
 
-/// A memory that matches.
+/// A memory that matches a query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FoundMemory {
     /// The memory.
     pub memory: Memory,
-    /// The match's strength, 0.0 to 1.0.
+    /// Combined score of both searches. Range 0.0 to 1.0.
     pub score: f32,
-    /// The cosine similarity of memory and query, if the search by meaning found
-    /// it.
+    /// Cosine similarity of memory and query; `None` if the dense search did not find it.
     pub dense_score: Option<f32>,
-    /// The BM25 score, if the search by word found it.
+    /// BM25 score; `None` if the lexical search did not find it.
     pub lexical_score: Option<f32>,
 }
 
-/// What a search among memories found.
+/// The answer to a [`MemoryQuery`].
 #[derive(Clone, Debug, Default)]
 pub struct FoundMemories {
-    /// The best first.
+    /// Best match first.
     pub memories: Vec<FoundMemory>,
-    /// In which ways the answer is less than was asked for.
+    /// Why the answer may lack matches; empty for a complete answer.
     pub degradations: Vec<Degradation>,
 }
 
-/// A search for the best matches alone. Every limit has been checked.
-#[derive(Clone, Debug)]
-pub struct SearchQuery {
-    /// Whose memory is asked.
-    pub target: Target,
-    /// Whose messages the search may find.
-    pub scope: Scope,
-    /// What to look for.
-    pub query: String,
-    /// The most matches to return.
-    pub limit: usize,
-    /// Keeps some of the matches.
-    pub filter: MessageFilter,
-    /// How messages are matched.
-    pub method: Method,
-    /// Drops matches whose score is lower: 0.0 to 1.0.
-    pub min_score: f32,
-    /// The revision token that the search has to see; empty: none.
-    pub at_least_as_fresh: String,
-    /// How long to wait for it.
-    pub max_wait: Duration,
-    /// Also finds messages on branches other than the active one.
-    pub all_branches: bool,
-}
-
-/// What was recalled.
+/// The answer to a [`RecallQuery`].
 #[derive(Clone, Debug, Default)]
 pub struct Recalled {
-    /// In the order in which they were said: by the creation of their threads,
-    /// then by seq.
+    /// Window, matches and neighbors, ordered by creation of their threads, then by
+    /// seq.
     pub messages: Vec<RecalledMessage>,
-    /// The size of all messages together, in tokens of the query's tokenizer.
+    /// Size of all messages together, in tokens of the query's tokenizer.
     pub total_tokens: usize,
-    /// In which ways the answer is less than was asked for.
+    /// Why the answer may lack matches; empty for a complete answer.
     pub degradations: Vec<Degradation>,
-    /// Candidates left out, where the query asked for an explanation.
+    /// Candidates that were left out, at most `limits::OMITTED`; empty unless the query
+    /// sets `explain`.
     pub omitted: Vec<Omission>,
 }
 
-/// What a search found.
+/// The answer to a search for matches alone.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// The best matches, the best first.
+    /// Best match first.
     pub matches: Vec<RecalledMessage>,
-    /// In which ways the answer is less than was asked for.
+    /// Why the answer may lack matches; empty for a complete answer.
     pub degradations: Vec<Degradation>,
 }
 
-/// A message and why it is there.
+/// A returned message and the reasons for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecalledMessage {
     /// The message, exactly as it was stored.
     pub message: Message,
-    /// All the reasons for which it is there.
+    /// Every reason that applies, at least one.
     pub reasons: Vec<Reason>,
-    /// Its place among the matches, from 1; 0: it is not a match.
+    /// Rank among the matches, from 1; 0 if the message is not a match.
     pub rank: u32,
-    /// The match's strength, 0.0 to 1.0.
+    /// Combined score of both searches. Range 0.0 to 1.0; 0 if it is not a match.
     pub score: f32,
-    /// The cosine similarity of message and query, if the search by meaning
-    /// found it.
+    /// Cosine similarity of message and query; `None` if the dense search did not find
+    /// it.
     pub dense_score: Option<f32>,
-    /// The BM25 score, if the search by word found it.
+    /// BM25 score; `None` if the lexical search did not find it.
     pub lexical_score: Option<f32>,
-    /// The matches beside which it stands.
+    /// The matches that this message is a neighbor of.
     pub neighbor_of: Vec<MessageId>,
 }
 
@@ -246,7 +190,7 @@ pub enum Reason {
     Recent,
     /// It matches the query.
     Match,
-    /// It stands beside a match.
+    /// It is a neighbor of a match.
     Neighbor,
 }
 
@@ -257,46 +201,46 @@ pub struct Omission {
     pub message: MessageId,
     /// Why it was left out.
     pub reason: OmissionReason,
-    /// Its score; 0 where it is not a match.
+    /// Its score. Range 0.0 to 1.0; 0 for a candidate that is not a match.
     pub score: f32,
 }
 
 /// Why a candidate was left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OmissionReason {
-    /// It did not fit into the budget.
+    /// It exceeds the token or byte budget.
     Budget,
-    /// A message with the same speaker and content is returned already.
+    /// A message with the same role, name and content is returned.
     Duplicate,
-    /// Its score is below the least asked for.
+    /// Its score is below `min_score`.
     Threshold,
-    /// Enough better matches were found.
+    /// `top_k` better matches were found.
     Rank,
-    /// It is on a branch that is not active.
+    /// It is on an inactive branch.
     Branch,
 }
 
-/// One way in which an answer is less than was asked for.
+/// One reason why an answer may lack matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Degradation {
-    /// Its kind.
+    /// The kind of degradation.
     pub reason: DegradationReason,
-    /// What is missing and what was done instead, in words for the caller.
+    /// Explains to the caller what is missing and what replaced it.
     pub message: String,
 }
 
 /// A kind of degradation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DegradationReason {
-    /// The index did not answer; matches come from the store, by word alone.
+    /// The index failed; matches come from Postgres, by word alone.
     IndexUnavailable,
     /// The query could not be embedded; matches are by word alone.
     EmbedderUnavailable,
-    /// The index did not reach the revision in time; the newest messages were
-    /// matched by word in the store.
+    /// The index did not reach the revision within the wait; Postgres was searched by
+    /// word as well.
     IndexLagging,
-    /// A message of the thread could not be indexed.
+    /// A change up to the revision was given up as a dead letter.
     NotIndexed,
-    /// The index was lost and is being rebuilt.
+    /// The index is being rebuilt; Postgres was searched by word as well.
     IndexRebuilding,
 }

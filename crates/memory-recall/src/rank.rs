@@ -1,5 +1,5 @@
-//! Two candidate lists become one ranking. Pure; the constants were chosen by
-//! measurement on long real conversations (docs/benchmarks.md).
+//! Ranks the candidates of both searches. Pure. The constants were tuned on long real
+//! conversations (docs/benchmarks.md).
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -11,35 +11,38 @@ use uuid::Uuid;
 use crate::index::{Candidate, Candidates};
 use crate::query::Method;
 
-/// How much the meaning counts; the words have the rest.
-const MEANING: f64 = 0.45;
-const WORDS: f64 = 1.0 - MEANING;
-/// How much of its successor's strength a message gets: an answer lifts its
-/// question.
-const SUCCESSOR: f64 = 0.2;
-/// The most that a thread with many candidates lifts each of them.
-const THREAD: f64 = 0.1;
-/// What the one speaker named in the query gets.
-const SPEAKER: f64 = 0.15;
-/// What is left of a message that asks instead of telling.
-const QUESTION: f64 = 0.85;
-/// What is left of a message that says little.
-const SHORT: f64 = 0.85;
-/// The best that a message can get.
-const BEST: f64 = (MEANING + WORDS) * (1.0 + SUCCESSOR) + THREAD + SPEAKER;
+/// Weight of the dense score.
+const DENSE_WEIGHT: f64 = 0.45;
+/// Weight of the lexical score.
+const LEXICAL_WEIGHT: f64 = 1.0 - DENSE_WEIGHT;
+/// Share of the next message's score that is added to a message, so that an answer
+/// lifts its question.
+const SUCCESSOR_SHARE: f64 = 0.2;
+/// Bonus of the candidates of the thread with the most evidence; other threads get a
+/// proportional share.
+const THREAD_BONUS: f64 = 0.1;
+/// Bonus of messages by the speaker named in the query.
+const SPEAKER_BONUS: f64 = 0.15;
+/// Factor for questions.
+const QUESTION_FACTOR: f64 = 0.85;
+/// Factor for short messages.
+const SHORT_FACTOR: f64 = 0.85;
+/// Highest possible sum, which is scaled to 1.0.
+const MAX_SCORE: f64 =
+    (DENSE_WEIGHT + LEXICAL_WEIGHT) * (1.0 + SUCCESSOR_SHARE) + THREAD_BONUS + SPEAKER_BONUS;
 
-/// A candidate with its place in the ranking: a message, or a memory.
+/// A candidate with its combined score.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ranked<I = MessageId> {
     pub(crate) id: I,
-    /// 0.0 to 1.0.
+    /// Range 0.0 to 1.0.
     pub(crate) score: f32,
     pub(crate) dense: Option<f32>,
     pub(crate) lexical: Option<f32>,
 }
 
-/// Ranks the candidates, the best first. `speaker` is the one speaker that the
-/// query names.
+/// Ranks messages, best first. `speaker` is the name of the speaker in the query, if it
+/// has exactly one.
 pub(crate) fn rank(found: Candidates, method: Method, speaker: Option<&str>) -> Vec<Ranked> {
     match method {
         Method::Hybrid => hybrid(found, speaker),
@@ -48,13 +51,12 @@ pub(crate) fn rank(found: Candidates, method: Method, speaker: Option<&str>) -> 
     }
 }
 
-/// Ranks memories, the best first: each stands by itself, so nothing but meaning
-/// and words counts.
+/// Ranks memories, best first, by the weighted sum alone.
 pub(crate) fn rank_memories(found: Candidates, method: Method) -> Vec<Ranked<MemoryId>> {
     match method {
         Method::Hybrid => {
             let mut evidence = fuse(found);
-            // So that the order does not hang on the last bits of a sum.
+            // Rounded, so that the order does not depend on floating-point error.
             let rounded = |fused: f64| (fused * 1e9).round() / 1e9;
             evidence.sort_by(|one, other| {
                 rounded(other.fused)
@@ -76,15 +78,15 @@ pub(crate) fn rank_memories(found: Candidates, method: Method) -> Vec<Ranked<Mem
     }
 }
 
-/// Puts what the store found by word among the rest: each by its share of the
-/// best score, as words count in [`rank`].
+/// Inserts matches by word from Postgres that are not ranked yet. Their scores are
+/// normalized by the best and weighted like the lexical score in [`rank`].
 pub(crate) fn add_text_matches(ranked: &mut Vec<Ranked>, matches: &[(MessageId, f32)]) {
-    add_matches(ranked, matches, WORDS / BEST);
+    add_matches(ranked, matches, LEXICAL_WEIGHT / MAX_SCORE);
 }
 
 /// As [`add_text_matches`], for [`rank_memories`].
 pub(crate) fn add_memory_matches(ranked: &mut Vec<Ranked<MemoryId>>, matches: &[(MemoryId, f32)]) {
-    add_matches(ranked, matches, WORDS);
+    add_matches(ranked, matches, LEXICAL_WEIGHT);
 }
 
 fn add_matches<I: Copy + Eq + Hash>(ranked: &mut Vec<Ranked<I>>, matches: &[(I, f32)], words: f64) {
@@ -108,7 +110,7 @@ fn add_matches<I: Copy + Eq + Hash>(ranked: &mut Vec<Ranked<I>>, matches: &[(I, 
     ranked.sort_by(|left, right| right.score.total_cmp(&left.score));
 }
 
-/// What is known of a candidate.
+/// A candidate with its scores.
 struct Evidence {
     candidate: Candidate,
     dense: Option<f32>,
@@ -118,8 +120,7 @@ struct Evidence {
 
 fn hybrid(found: Candidates, speaker: Option<&str>) -> Vec<Ranked> {
     let evidence = fuse(found);
-    // A message of another branch that was said next is no successor; the one
-    // of this branch is.
+    // The next message is looked up on the same branch.
     let places: HashMap<(ThreadId, i32, i32), usize> = evidence
         .iter()
         .enumerate()
@@ -144,7 +145,7 @@ fn hybrid(found: Candidates, speaker: Option<&str>) -> Vec<Ranked> {
                 ..
             } = one.candidate;
             let successor = places.get(&(thread, branch, depth.saturating_add(1)));
-            one.fused + successor.map_or(0.0, |&place| SUCCESSOR * evidence[place].fused)
+            one.fused + successor.map_or(0.0, |&place| SUCCESSOR_SHARE * evidence[place].fused)
         })
         .collect();
     let mut threads: HashMap<ThreadId, f64> = HashMap::new();
@@ -158,18 +159,18 @@ fn hybrid(found: Candidates, speaker: Option<&str>) -> Vec<Ranked> {
         .map(|(one, mut score)| {
             let candidate = &one.candidate;
             if strongest > 0.0 {
-                score += THREAD * threads[&candidate.thread].sqrt() / strongest;
+                score += THREAD_BONUS * threads[&candidate.thread].sqrt() / strongest;
             }
             if speaker.is_some_and(|speaker| *speaker == *candidate.name) {
-                score += SPEAKER;
+                score += SPEAKER_BONUS;
             }
             if candidate.question {
-                score *= QUESTION;
+                score *= QUESTION_FACTOR;
             }
             if candidate.short {
-                score *= SHORT;
+                score *= SHORT_FACTOR;
             }
-            // So that the order does not hang on the last bits of a sum.
+            // Rounded, so that the order does not depend on floating-point error.
             ((score * 1e9).round() / 1e9, one)
         })
         .collect();
@@ -182,14 +183,15 @@ fn hybrid(found: Candidates, speaker: Option<&str>) -> Vec<Ranked> {
         .into_iter()
         .map(|(score, one)| Ranked {
             id: one.candidate.id.into(),
-            score: (score / BEST).clamp(0.0, 1.0) as f32,
+            score: (score / MAX_SCORE).clamp(0.0, 1.0) as f32,
             dense: one.dense,
             lexical: one.lexical,
         })
         .collect()
 }
 
-/// The weighted sum of both scores, each brought to 0.0 to 1.0.
+/// Weighted sum of both scores, each normalized within its list: dense by minimum and
+/// maximum, lexical by the maximum.
 fn fuse(found: Candidates) -> Vec<Evidence> {
     let scores = |list: &[Candidate]| {
         list.iter()
@@ -213,7 +215,7 @@ fn fuse(found: Candidates) -> Vec<Evidence> {
         evidence.push(Evidence {
             dense: Some(candidate.score),
             lexical: None,
-            fused: MEANING * share,
+            fused: DENSE_WEIGHT * share,
             candidate,
         });
     }
@@ -223,7 +225,7 @@ fn fuse(found: Candidates) -> Vec<Evidence> {
         } else {
             0.0
         };
-        let fused = WORDS * share;
+        let fused = LEXICAL_WEIGHT * share;
         match places.get(&candidate.id) {
             Some(&place) => {
                 evidence[place].lexical = Some(candidate.score);

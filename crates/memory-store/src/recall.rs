@@ -1,7 +1,8 @@
 //! What recall reads: always from the database, always under the tenant.
 
 use memory_contract::{
-    AppId, Message, MessageFilter, MessageId, TenantId, Thread, ThreadId, UserId,
+    AppId, MemoryScope, Message, MessageFilter, MessageId, Session, TenantId, Thread, ThreadId,
+    UserId,
 };
 
 use uuid::Uuid;
@@ -14,19 +15,19 @@ use crate::{
     words,
 };
 
-/// Whose messages may be found.
+/// The messages that a search may find. The tenant always bounds it as well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Those of one thread.
+    /// Messages of one thread.
     Thread(ThreadId),
-    /// Those of one user of an app.
+    /// Messages in all threads of one user of an app.
     User {
         /// The app.
         app: AppId,
         /// The user; never empty.
         user: UserId,
     },
-    /// Those of an app, whoever the user.
+    /// Messages in all threads of an app.
     App(AppId),
 }
 
@@ -87,6 +88,19 @@ pub struct Freshness {
 }
 
 impl Scope {
+    /// The scope of a search from a thread. A thread without a user is alone in the
+    /// scope of its user.
+    pub fn of_thread(thread: ThreadId, session: &Session, scope: MemoryScope) -> Self {
+        match scope {
+            MemoryScope::App => Self::App(session.app.clone()),
+            MemoryScope::User if !session.user.is_empty() => Self::User {
+                app: session.app.clone(),
+                user: session.user.clone(),
+            },
+            MemoryScope::User | MemoryScope::Thread => Self::Thread(thread),
+        }
+    }
+
     /// The scope as bounds of a query: app, user, thread; `None` does not bound.
     fn bounds(&self) -> (Option<&str>, Option<&str>, Option<Uuid>) {
         match self {

@@ -138,6 +138,7 @@ pub fn recorder() -> Result<PrometheusHandle, TelemetryError> {
         .and_then(PrometheusBuilder::install_recorder)
         .map_err(TelemetryError::Metrics)?;
     describe();
+    memory_recall::describe_metrics();
     Ok(RECORDER.get_or_init(|| handle).clone())
 }
 
@@ -266,31 +267,6 @@ fn describe() {
     describe_counter!(
         "recollect_refusals_dropped_total",
         "Refused changes that are missing in the record of who did what."
-    );
-    describe_counter!("recollect_indexed_total", "Changes carried into the index.");
-    describe_counter!(
-        "recollect_dead_letters_total",
-        "Changes given up since the start."
-    );
-    describe_histogram!(
-        "recollect_index_batch_seconds",
-        Unit::Seconds,
-        "Time to carry a batch of changes into the index."
-    );
-    describe_histogram!(
-        "recollect_index_search_seconds",
-        Unit::Seconds,
-        "Time of the index's part of a search."
-    );
-    describe_histogram!(
-        "recollect_embed_seconds",
-        Unit::Seconds,
-        "Time of an inference by kind: query or document."
-    );
-    describe_histogram!(
-        "recollect_embed_batch_size",
-        Unit::Count,
-        "Texts in an inference by kind."
     );
     describe_histogram!(
         "recollect_job_seconds",

@@ -1,4 +1,4 @@
-//! Recall and search.
+//! The recall service.
 
 use std::time::{Duration, Instant};
 
@@ -6,25 +6,25 @@ use memory_contract::proto::recall_service_server::RecallService;
 use memory_contract::proto::{
     RecallRequest, RecallResponse, RecalledMessage, SearchRequest, SearchResponse,
 };
-use memory_contract::{EffectivePolicy, MemoryPolicy, TenantId};
-use memory_recall::{Recall, Target};
-use memory_store::{Policies, Store};
+use memory_contract::{MemoryPolicy, MemoryScope, TenantId};
+use memory_recall::Recall;
+use memory_store::{Policies, Scope, Store};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::files::{annotate, references};
-use super::recall_convert::{degradation, recalled_message, recalled_response, search_query};
-use super::recall_request::{RecallWanted, recall_request};
+use super::recall_convert::{degradation, recalled_message, recalled_response};
+use super::recall_request::{recall_call, search_query};
 use crate::error::ApiError;
 use crate::layers::{remaining, tenant_of};
 
-/// What is left of a call's time for the answer, after waiting for the index: at
-/// least this, or half of a time that is shorter than twice this.
-const ANSWERING: Duration = Duration::from_millis(500);
-/// The same as a part of the call's time, where that is longer: whoever waits long
-/// waits for a busy machine.
-const ANSWERING_PART: u32 = 10;
+/// Least part of a call's time that waiting leaves for the answer; half of the time if
+/// that is less.
+const MIN_ANSWER_TIME: Duration = Duration::from_millis(500);
+/// The same as a divisor of the call's time, if that leaves more: a long wait suggests a
+/// busy machine.
+const ANSWER_TIME_DIVISOR: u32 = 10;
 
-/// Answers questions to the memory.
+/// Implements `RecallService`.
 #[derive(Clone)]
 pub(crate) struct Recalls {
     pub(crate) store: Store,
@@ -55,35 +55,27 @@ impl Recalls {
     ) -> Result<RecallResponse, ApiError> {
         let tenant = tenant_of(&request)?;
         let patience = patience(&request);
-        let wanted = recall_request(request.into_inner())?;
-        let effective = self.policy_of(&tenant, &wanted).await?;
-        let mut query = wanted.query(&effective);
+        let call = recall_call(request.into_inner())?;
+        // Policies are not cached: another process may have changed them.
+        let (session, thread, app) = match (call.thread(), call.app()) {
+            (Some(thread), _) => {
+                let Policies { thread, app } = self.store.policies(&tenant, thread).await?;
+                (Some(thread.session), thread.policy, app)
+            }
+            (None, Some(app)) => {
+                let app = self.store.app_policy(&tenant, app).await?.policy;
+                (None, MemoryPolicy::default(), app)
+            }
+            (None, None) => Default::default(),
+        };
+        let effective = call.effective(&app, &thread);
+        let mut query = call.under(&effective, session.as_ref());
         query.max_wait = wait_until(patience, query.max_wait);
         let tokenizer = query.tokenizer;
-        let recalled = self.recall.recall(&tenant, query).await?;
+        let recalled = self.recall.recall(&tenant, &query).await?;
         let mut response = recalled_response(recalled, tokenizer, effective);
         self.annotate(&tenant, &mut response.messages).await?;
         Ok(response)
-    }
-
-    /// The policy that holds, read just now: it may have been changed through
-    /// another process.
-    async fn policy_of(
-        &self,
-        tenant: &TenantId,
-        wanted: &RecallWanted,
-    ) -> Result<EffectivePolicy, ApiError> {
-        let (app, thread) = match wanted.target() {
-            Target::Thread(thread) => {
-                let Policies { thread, app } = self.store.policies(tenant, *thread).await?;
-                (app, thread.policy)
-            }
-            Target::User { app, user: _ } => {
-                let app = self.store.app_policy(tenant, app).await?.policy;
-                (app, MemoryPolicy::default())
-            }
-        };
-        Ok(wanted.effective(&app, &thread))
     }
 
     async fn answer_search(
@@ -92,9 +84,24 @@ impl Recalls {
     ) -> Result<SearchResponse, ApiError> {
         let tenant = tenant_of(&request)?;
         let patience = patience(&request);
-        let mut query = search_query(request.into_inner())?;
-        query.max_wait = wait_until(patience, query.max_wait);
-        let found = self.recall.search(&tenant, query).await?;
+        let (mut query, scope) = search_query(request.into_inner())?;
+        let found = match (query.thread, scope) {
+            (Some(thread), MemoryScope::Thread) => {
+                query.max_wait = wait_until(patience, query.max_wait);
+                let exists =
+                    async { Ok::<_, ApiError>(self.store.get_thread(&tenant, thread).await?) };
+                let search = async { Ok::<_, ApiError>(self.recall.search(&tenant, query).await?) };
+                tokio::try_join!(exists, search)?.1
+            }
+            (thread, scope) => {
+                if let Some(thread) = thread {
+                    let session = self.store.get_thread(&tenant, thread).await?.session;
+                    query.scope = Scope::of_thread(thread, &session, scope);
+                }
+                query.max_wait = wait_until(patience, query.max_wait);
+                self.recall.search(&tenant, query).await?
+            }
+        };
         let mut matches: Vec<_> = found.matches.into_iter().map(recalled_message).collect();
         self.annotate(&tenant, &mut matches).await?;
         Ok(SearchResponse {
@@ -103,7 +110,7 @@ impl Recalls {
         })
     }
 
-    /// Looks up the files of what was found; recall has kept room for them.
+    /// Adds what is known of the referenced files. Recall has reserved bytes for it.
     async fn annotate(
         &self,
         tenant: &TenantId,
@@ -114,15 +121,16 @@ impl Recalls {
     }
 }
 
-/// Until when a call can wait for the index and still answer in time. It is a
-/// moment, because what is done before the waiting takes its time too.
+/// The moment until which a call may wait and still answer before its deadline.
 pub(super) fn patience<T>(request: &Request<T>) -> Instant {
     let left = remaining(request, Duration::from_secs(3_600));
-    let answering = ANSWERING.max(left / ANSWERING_PART).min(left / 2);
+    let answering = MIN_ANSWER_TIME
+        .max(left / ANSWER_TIME_DIVISOR)
+        .min(left / 2);
     Instant::now() + left.saturating_sub(answering)
 }
 
-/// How much of a wait is left until then.
+/// The wait, shortened to end at `until`.
 pub(super) fn wait_until(until: Instant, max_wait: Duration) -> Duration {
     max_wait.min(until.saturating_duration_since(Instant::now()))
 }

@@ -1,73 +1,17 @@
-//! Recall's requests and answers: between the wire and `memory-recall`.
+//! Converts between recall on the wire and `memory-recall`.
 
 use std::time::Duration;
 
 use memory_budget::Tokenizer;
-use memory_contract::proto::{self, RecallResponse, SearchMethod, SearchRequest, UserRef};
-use memory_contract::{
-    AppId, EffectivePolicy, Invalid, InvalidFields, MemoryScope, UserId, check, duration_in,
-    filter_from, limits, optional_float, scope_from,
-};
+use memory_contract::proto::{self, RecallResponse, SearchMethod};
+use memory_contract::{EffectivePolicy, Invalid, duration_in, limits};
 use memory_recall::{
     Degradation, DegradationReason, Method, Omission, OmissionReason, Reason, Recalled,
-    RecalledMessage, SearchQuery, Target,
+    RecalledMessage,
 };
 use memory_store::Revision;
 use prost_types::Duration as ProtoDuration;
 
-use super::fields::Fields;
-use super::recall_request;
-use super::threads::thread_id_from;
-
-/// Reads a search.
-pub(super) fn search_query(request: SearchRequest) -> Result<SearchQuery, InvalidFields> {
-    let SearchRequest {
-        thread_id,
-        user,
-        scope,
-        query,
-        limit,
-        filter,
-        method,
-        min_score,
-        at_least_as_fresh,
-        max_wait,
-        all_branches,
-    } = request;
-    let mut fields = Fields::default();
-    let whose = target(&mut fields, &thread_id, user, scope);
-    let query = fields.take(check::required_text("query", query, limits::QUERY_CHARS));
-    let limit = fields.take(check::size(
-        "limit",
-        limit,
-        limits::SEARCH_LIMIT,
-        limits::TOP_K_MAX,
-    ));
-    let filter = fields.take(filter_from(filter));
-    let method = fields.take(method_from(method));
-    let min_score = fields.take(optional_float("min_score", min_score, 0.0, 1.0));
-    let at_least_as_fresh = fields.take(revision_from(at_least_as_fresh));
-    let max_wait = fields.take(wait_from(max_wait));
-    let (target, scope) = fields.all(whose)?;
-    let scope = scope.unwrap_or(match target {
-        Target::Thread(_) => MemoryScope::Thread,
-        Target::User { .. } => MemoryScope::User,
-    });
-    Ok(SearchQuery {
-        target,
-        scope: recall_request::scope(scope),
-        query,
-        limit,
-        filter,
-        method,
-        min_score: min_score.unwrap_or_default(),
-        at_least_as_fresh,
-        max_wait: max_wait.unwrap_or(limits::DEFAULT_WAIT),
-        all_branches,
-    })
-}
-
-/// Sends what was recalled.
 pub(super) fn recalled_response(
     recalled: Recalled,
     tokenizer: Tokenizer,
@@ -84,16 +28,11 @@ pub(super) fn recalled_response(
         total_tokens: i32::try_from(total_tokens).unwrap_or(i32::MAX),
         tokenizer: tokenizer.name().to_owned(),
         degradations: degradations.into_iter().map(degradation).collect(),
-        omitted: omitted
-            .into_iter()
-            .take(limits::OMITTED)
-            .map(omission)
-            .collect(),
+        omitted: omitted.into_iter().map(omission).collect(),
         effective_policy: Some(effective.into()),
     }
 }
 
-/// Sends a message and why it is there.
 pub(super) fn recalled_message(recalled: RecalledMessage) -> proto::RecalledMessage {
     let RecalledMessage {
         message,
@@ -115,7 +54,6 @@ pub(super) fn recalled_message(recalled: RecalledMessage) -> proto::RecalledMess
     }
 }
 
-/// Sends why a message is there.
 pub(super) fn reason(reason: Reason) -> i32 {
     match reason {
         Reason::Recent => proto::RecallReason::Recent,
@@ -125,7 +63,6 @@ pub(super) fn reason(reason: Reason) -> i32 {
     .into()
 }
 
-/// Sends a degradation.
 pub(super) fn degradation(degradation: Degradation) -> proto::Degradation {
     let Degradation { reason, message } = degradation;
     let reason = match reason {
@@ -141,7 +78,6 @@ pub(super) fn degradation(degradation: Degradation) -> proto::Degradation {
     }
 }
 
-/// Sends what was left out.
 pub(super) fn omission(omission: Omission) -> proto::OmittedMessage {
     let Omission {
         message,
@@ -162,53 +98,6 @@ pub(super) fn omission(omission: Omission) -> proto::OmittedMessage {
     }
 }
 
-/// Whose memory, and how much of it: a thread or a user, just one of the two. A
-/// user without a scope stands for all threads of the user.
-pub(super) fn target(
-    fields: &mut Fields,
-    thread_id: &str,
-    user: Option<UserRef>,
-    scope: i32,
-) -> Option<(Target, Option<MemoryScope>)> {
-    let scope = fields.get(scope_from("scope", scope))?;
-    match (thread_id.is_empty(), user) {
-        (false, None) => {
-            let thread = fields.get(thread_id_from(thread_id))?;
-            Some((Target::Thread(thread), scope))
-        }
-        (true, Some(UserRef { app_id, user_id })) => {
-            let app = check::required_text("user.app_id", app_id, limits::APP_ID_CHARS);
-            let user = match scope {
-                Some(MemoryScope::App) => {
-                    check::text("user.user_id", user_id, limits::USER_ID_CHARS)
-                }
-                Some(MemoryScope::User | MemoryScope::Thread) | None => {
-                    check::required_text("user.user_id", user_id, limits::USER_ID_CHARS)
-                }
-            };
-            if scope == Some(MemoryScope::Thread) {
-                fields.take(Err::<(), _>(Invalid::new(
-                    "scope",
-                    "RECALL_SCOPE_THREAD needs thread_id instead of user",
-                )));
-            }
-            let (app, user) = (fields.get(app)?, fields.get(user)?);
-            Some((
-                Target::User {
-                    app: AppId::new(app),
-                    user: UserId::new(user),
-                },
-                scope,
-            ))
-        }
-        (true, None) => fields.get(Err(Invalid::new("thread_id", "is required, or else user"))),
-        (false, Some(_)) => fields.get(Err(Invalid::new(
-            "user",
-            "must not be given together with thread_id",
-        ))),
-    }
-}
-
 pub(super) fn method_from(method: i32) -> Result<Method, Invalid> {
     match SearchMethod::try_from(method) {
         Ok(SearchMethod::Unspecified | SearchMethod::Hybrid) => Ok(Method::Hybrid),
@@ -221,16 +110,18 @@ pub(super) fn method_from(method: i32) -> Result<Method, Invalid> {
     }
 }
 
+/// The longest wait for `at_least_as_fresh`: 0 to [`limits::MAX_WAIT`].
 pub(super) fn wait_from(wait: Option<ProtoDuration>) -> Result<Option<Duration>, Invalid> {
     duration_in("max_wait", wait, Duration::ZERO, limits::MAX_WAIT)
 }
 
-pub(super) fn revision_from(token: String) -> Result<String, Invalid> {
+/// The revision that `at_least_as_fresh` names; `None` for an empty token.
+pub(super) fn revision_from(token: String) -> Result<Option<Revision>, Invalid> {
     if token.is_empty() {
-        return Ok(token);
+        return Ok(None);
     }
-    match token.parse::<Revision>() {
-        Ok(_) => Ok(token),
-        Err(error) => Err(Invalid::new("at_least_as_fresh", error.to_string())),
-    }
+    let revision = token.parse::<Revision>();
+    revision
+        .map(Some)
+        .map_err(|error| Invalid::new("at_least_as_fresh", error.to_string()))
 }

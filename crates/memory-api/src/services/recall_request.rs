@@ -1,40 +1,35 @@
-//! A recall as it was asked for, and the question that a policy makes of it.
+//! Validates recall and search requests.
 
-use std::time::Duration;
-
-use memory_budget::Tokenizer;
-use memory_contract::proto::{RecallMode, RecallRequest};
+use memory_contract::proto::{RecallMode, RecallRequest, SearchRequest, UserRef};
 use memory_contract::{
-    EffectivePolicy, Invalid, InvalidFields, MemoryMode, MemoryPolicy, MemoryScope, MessageFilter,
-    check, filter_from, limits, optional_float,
+    AppId, EffectivePolicy, Invalid, InvalidFields, MemoryMode, MemoryPolicy, MemoryScope, Session,
+    ThreadId, UserId, check, filter_from, limits, optional_float, scope_from,
 };
-use memory_recall::{Method, Mode, RecallQuery, Scope, Target};
+use memory_recall::RecallQuery;
+use memory_store::Scope;
 
 use super::fields::Fields;
 use super::history::tokenizer_from;
-use super::recall_convert::{method_from, revision_from, target, wait_from};
+use super::recall_convert::{method_from, revision_from, wait_from};
+use super::threads::thread_id_from;
 
-/// A recall as it was asked for. Every limit has been checked.
+/// A validated recall request, before the policy fills in what it leaves open.
 #[derive(Debug)]
-pub(super) struct RecallWanted {
-    target: Target,
-    /// What the request says of the policy, but for `recent_window`.
+pub(super) struct RecallCall {
+    /// Its scope is the narrowest, its numbers are defaults: [`RecallCall::under`] sets
+    /// them.
+    query: RecallQuery,
+    /// The request's own values of policy fields, except `recent_window`.
     policy: MemoryPolicy,
-    /// It stands for one of two fields of a policy, as the mode decides.
+    /// Overrides `window_size` or `recent_window` of the policy, depending on the mode.
     recent_window: Option<u32>,
-    query: String,
-    filter: MessageFilter,
-    max_tokens: Option<usize>,
-    tokenizer: Tokenizer,
-    method: Method,
-    at_least_as_fresh: String,
-    max_wait: Duration,
-    all_branches: bool,
-    explain: bool,
 }
 
-/// Reads a recall.
-pub(super) fn recall_request(request: RecallRequest) -> Result<RecallWanted, InvalidFields> {
+/// Validates a recall request.
+///
+/// # Errors
+/// Every wrong field at once.
+pub(super) fn recall_call(request: RecallRequest) -> Result<RecallCall, InvalidFields> {
     let RecallRequest {
         thread_id,
         user,
@@ -56,7 +51,7 @@ pub(super) fn recall_request(request: RecallRequest) -> Result<RecallWanted, Inv
         explain,
     } = request;
     let mut fields = Fields::default();
-    let whose = target(&mut fields, &thread_id, user, scope);
+    let target = target(&mut fields, &thread_id, user, scope);
     let mode = fields.take(mode_from(mode));
     let neighbors = limits::NEIGHBORS_MAX;
     let mut number = |field: &str, value: Option<i32>, max: i32| {
@@ -77,41 +72,101 @@ pub(super) fn recall_request(request: RecallRequest) -> Result<RecallWanted, Inv
     let method = fields.take(method_from(method));
     let at_least_as_fresh = fields.take(revision_from(at_least_as_fresh));
     let max_wait = fields.take(wait_from(max_wait));
-    let (target, scope) = fields.all(whose)?;
-    Ok(RecallWanted {
+    let Target {
+        thread,
+        scope,
+        breadth,
+    } = fields.all(target)?;
+    Ok(RecallCall {
         policy: MemoryPolicy {
             mode,
             top_k,
             neighbors_before,
             neighbors_after,
             min_score,
-            scope: scope.or(match target {
-                Target::Thread(_) => None,
-                Target::User { .. } => Some(MemoryScope::User),
-            }),
+            scope: breadth,
             ..MemoryPolicy::default()
         },
-        target,
         recent_window,
-        query,
-        filter,
-        max_tokens: max_tokens.filter(|max| *max > 0).map(count),
-        tokenizer,
-        method,
-        at_least_as_fresh,
-        max_wait: max_wait.unwrap_or(limits::DEFAULT_WAIT),
-        all_branches,
-        explain,
+        query: RecallQuery {
+            filter,
+            max_tokens: max_tokens.filter(|max| *max > 0).map(count),
+            tokenizer,
+            method,
+            at_least_as_fresh,
+            max_wait: max_wait.unwrap_or(limits::DEFAULT_WAIT),
+            all_branches,
+            explain,
+            ..RecallQuery::new(thread, scope, query)
+        },
     })
 }
 
-impl RecallWanted {
-    /// Whose memory is asked.
-    pub(super) fn target(&self) -> &Target {
-        &self.target
+/// Validates a search request. Returns the query, and how far it goes beyond its
+/// thread, which the thread's owner decides: see [`Scope::of_thread`].
+///
+/// # Errors
+/// Every wrong field at once.
+pub(super) fn search_query(
+    request: SearchRequest,
+) -> Result<(RecallQuery, MemoryScope), InvalidFields> {
+    let SearchRequest {
+        thread_id,
+        user,
+        scope,
+        query,
+        limit,
+        filter,
+        method,
+        min_score,
+        at_least_as_fresh,
+        max_wait,
+        all_branches,
+    } = request;
+    let mut fields = Fields::default();
+    let target = target(&mut fields, &thread_id, user, scope);
+    let query = fields.take(check::required_text("query", query, limits::QUERY_CHARS));
+    let (default, max) = (limits::SEARCH_LIMIT, limits::TOP_K_MAX);
+    let top_k = fields.take(check::size("limit", limit, default, max));
+    let filter = fields.take(filter_from(filter));
+    let method = fields.take(method_from(method));
+    let min_score = fields.take(optional_float("min_score", min_score, 0.0, 1.0));
+    let at_least_as_fresh = fields.take(revision_from(at_least_as_fresh));
+    let max_wait = fields.take(wait_from(max_wait));
+    let Target {
+        thread,
+        scope,
+        breadth,
+    } = fields.all(target)?;
+    let query = RecallQuery {
+        top_k,
+        filter,
+        method,
+        min_score: min_score.unwrap_or_default(),
+        at_least_as_fresh,
+        max_wait: max_wait.unwrap_or(limits::DEFAULT_WAIT),
+        all_branches,
+        ..RecallQuery::new(thread, scope, query)
+    };
+    Ok((query, breadth.unwrap_or(MemoryScope::Thread)))
+}
+
+impl RecallCall {
+    /// The conversation at hand.
+    pub(super) fn thread(&self) -> Option<ThreadId> {
+        self.query.thread
     }
 
-    /// The policy that holds. The request's own fields count as its policy.
+    /// The app of a request that names a user; `None` for a request that names a
+    /// thread.
+    pub(super) fn app(&self) -> Option<&AppId> {
+        match &self.query.scope {
+            Scope::User { app, .. } | Scope::App(app) => Some(app),
+            Scope::Thread(_) => None,
+        }
+    }
+
+    /// The policy that holds. The request's own fields are its most specific level.
     pub(super) fn effective(&self, app: &MemoryPolicy, thread: &MemoryPolicy) -> EffectivePolicy {
         let effective = EffectivePolicy::of(app, thread, &self.policy);
         let Some(size) = self.recent_window else {
@@ -120,7 +175,7 @@ impl RecallWanted {
         let mut request = self.policy.clone();
         if effective.mode() == MemoryMode::Window {
             request.window_size = Some(size);
-            // A size that is asked for bounds.
+            // An explicit size implies a bounded window.
             request.window_enabled = effective.window().is_none().then_some(true);
         } else {
             request.recent_window = Some(size);
@@ -128,62 +183,100 @@ impl RecallWanted {
         EffectivePolicy::of(app, thread, &request)
     }
 
-    /// The question under a policy.
-    pub(super) fn query(self, effective: &EffectivePolicy) -> RecallQuery {
-        let Self {
-            target,
-            policy: _,
-            recent_window: _,
-            query,
-            filter,
-            max_tokens,
-            tokenizer,
-            method,
-            at_least_as_fresh,
-            max_wait,
-            all_branches,
-            explain,
-        } = self;
+    /// The query under a policy, from the conversation of `session` if the request names
+    /// a thread.
+    pub(super) fn under(
+        self,
+        effective: &EffectivePolicy,
+        session: Option<&Session>,
+    ) -> RecallQuery {
+        let mut query = self.query;
+        if let (Some(thread), Some(session)) = (query.thread, session) {
+            query.scope = Scope::of_thread(thread, session, effective.scope());
+        }
         let policy = effective.policy();
-        let (mode, recent_window) = match effective.mode() {
+        let or = |value: Option<u32>, default: usize| value.map_or(default, count);
+        let (recent_window, top_k) = match effective.mode() {
             // A node's memory is not the conversation's.
-            MemoryMode::None | MemoryMode::Node => (Mode::None, Some(0)),
+            MemoryMode::None | MemoryMode::Node => (0, 0),
             MemoryMode::Window => {
                 let unbounded = limits::WINDOW_MAX.unsigned_abs();
-                (Mode::Window, effective.window().or(Some(unbounded)))
+                (count(effective.window().unwrap_or(unbounded)), 0)
             }
-            MemoryMode::Hybrid | MemoryMode::Working | MemoryMode::Observational => {
-                (Mode::Hybrid, policy.recent_window)
-            }
+            MemoryMode::Hybrid | MemoryMode::Working | MemoryMode::Observational => (
+                or(policy.recent_window, query.recent_window),
+                or(policy.top_k, query.top_k),
+            ),
         };
-        let defaults = RecallQuery::new(target, scope(effective.scope()), query);
-        let or = |value: Option<u32>, default: usize| value.map_or(default, count);
         RecallQuery {
-            mode,
-            recent_window: or(recent_window, defaults.recent_window),
-            top_k: or(policy.top_k, defaults.top_k),
-            neighbors_before: or(policy.neighbors_before, defaults.neighbors_before),
-            neighbors_after: or(policy.neighbors_after, defaults.neighbors_after),
-            min_score: policy.min_score.unwrap_or(defaults.min_score),
-            filter,
-            max_tokens,
-            tokenizer,
-            method,
-            at_least_as_fresh,
-            max_wait,
-            all_branches,
-            explain,
-            ..defaults
+            recent_window,
+            top_k,
+            neighbors_before: or(policy.neighbors_before, query.neighbors_before),
+            neighbors_after: or(policy.neighbors_after, query.neighbors_after),
+            min_score: policy.min_score.unwrap_or(query.min_score),
+            ..query
         }
     }
 }
 
-/// A scope as recall knows it.
-pub(super) fn scope(scope: MemoryScope) -> Scope {
-    match scope {
-        MemoryScope::Thread => Scope::Thread,
-        MemoryScope::User => Scope::User,
-        MemoryScope::App => Scope::App,
+/// The thread or the user that a request names.
+struct Target {
+    thread: Option<ThreadId>,
+    /// The thread alone, or the user's or the app's messages.
+    scope: Scope,
+    /// The scope by name; always set for a user.
+    breadth: Option<MemoryScope>,
+}
+
+/// Reads the thread or the user, exactly one of which a request names. A user without
+/// a scope stands for all of the user's threads.
+fn target(
+    fields: &mut Fields,
+    thread_id: &str,
+    user: Option<UserRef>,
+    scope: i32,
+) -> Option<Target> {
+    let breadth = fields.get(scope_from("scope", scope))?;
+    match (thread_id.is_empty(), user) {
+        (false, None) => {
+            let thread = fields.get(thread_id_from(thread_id))?;
+            Some(Target {
+                thread: Some(thread),
+                scope: Scope::Thread(thread),
+                breadth,
+            })
+        }
+        (true, Some(UserRef { app_id, user_id })) => {
+            let breadth = breadth.unwrap_or(MemoryScope::User);
+            let app = check::required_text("user.app_id", app_id, limits::APP_ID_CHARS);
+            let user = match breadth {
+                MemoryScope::App => check::text("user.user_id", user_id, limits::USER_ID_CHARS),
+                MemoryScope::User | MemoryScope::Thread => {
+                    check::required_text("user.user_id", user_id, limits::USER_ID_CHARS)
+                }
+            };
+            if breadth == MemoryScope::Thread {
+                fields.take(Err::<(), _>(Invalid::new(
+                    "scope",
+                    "RECALL_SCOPE_THREAD needs thread_id instead of user",
+                )));
+            }
+            let (app, user) = (fields.get(app), fields.get(user));
+            let (app, user) = (AppId::new(app?), UserId::new(user?));
+            Some(Target {
+                thread: None,
+                scope: match breadth {
+                    MemoryScope::App => Scope::App(app),
+                    MemoryScope::User | MemoryScope::Thread => Scope::User { app, user },
+                },
+                breadth: Some(breadth),
+            })
+        }
+        (true, None) => fields.get(Err(Invalid::new("thread_id", "is required, or else user"))),
+        (false, Some(_)) => fields.get(Err(Invalid::new(
+            "user",
+            "must not be given together with thread_id",
+        ))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Text to vectors.
+//! Embedding texts.
 
 mod model;
 mod worker;
@@ -11,20 +11,21 @@ use tokio::sync::{mpsc, oneshot};
 use crate::config::EmbedderConfig;
 use crate::error::RecallError;
 use model::Model;
+pub(crate) use worker::describe_metrics;
 use worker::{Documents, Job, Queries};
 
-/// What a model is called, and the size of its vectors.
+/// The identity of an embedding model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmbeddingModel {
-    /// The name, the precision included, such as `all-minilm-l6-v2-int8`.
+    /// Name with the precision, such as `all-minilm-l6-v2-int8`.
     pub name: String,
-    /// Numbers in a vector.
+    /// Dimensions of its vectors.
     pub dimensions: usize,
 }
 
-/// The embedding model on threads of its own: queries on one, documents on
-/// another with a lower priority, so that a query never waits behind indexing.
-/// Cheap to clone; the threads end with the last clone.
+/// An embedding model on two threads: one for queries, one of lower priority for
+/// documents, so that a query never waits behind indexing. Clones share the threads,
+/// which end with the last clone.
 #[derive(Clone)]
 pub struct Embedder {
     shared: Arc<Shared>,
@@ -37,18 +38,17 @@ struct Shared {
     query_timeout: Duration,
 }
 
-/// Batches of documents that may wait. Each indexer waits for one at a time.
+/// Batches of documents that may wait; a further caller waits for room.
 const DOCUMENT_QUEUE: usize = 16;
 
 impl Embedder {
-    /// Loads the model and starts its threads. `None` where the configuration
-    /// wants no model. It blocks while the model is loaded (some tenths of a
-    /// second, or a download): call it from a blocking task.
+    /// Loads the model and starts its threads; `None` for
+    /// [`crate::EmbedderKind::None`]. Blocks while the model loads (tenths of a second,
+    /// or a download), so call it from a blocking task.
     ///
     /// # Errors
-    /// [`RecallError::ModelMissing`] where a file is not there,
-    /// [`RecallError::ModelBroken`] where it cannot be loaded,
-    /// [`RecallError::Config`] where a value cannot be used.
+    /// [`RecallError::ModelMissing`] for a missing file, [`RecallError::ModelBroken`] for
+    /// a model that cannot be loaded, [`RecallError::Config`] for an invalid setting.
     pub fn start(config: &EmbedderConfig) -> Result<Option<Self>, RecallError> {
         check(config)?;
         let Some(model) = Model::locate(config)? else {
@@ -56,7 +56,7 @@ impl Embedder {
         };
         let (queries, query_jobs) = mpsc::channel(config.query_queue);
         let (documents, document_jobs) = mpsc::channel(DOCUMENT_QUEUE);
-        // The runtime is loaded by the first, so one after the other.
+        // One after the other, because the first loads the runtime.
         let dimensions = worker::start(
             Queries {
                 model: model.clone(),
@@ -85,12 +85,12 @@ impl Embedder {
         }))
     }
 
-    /// Which model it is.
+    /// The model.
     pub fn model(&self) -> &EmbeddingModel {
         &self.shared.model
     }
 
-    /// The vector of a query, of length 1.
+    /// Embeds a query as a vector of length 1.
     ///
     /// # Errors
     /// [`RecallError::EmbedderBusy`] when too many queries wait,
@@ -116,7 +116,7 @@ impl Embedder {
         }
     }
 
-    /// The vectors of documents, in their order, each of length 1.
+    /// Embeds documents as vectors of length 1, in their order.
     ///
     /// # Errors
     /// [`RecallError::EmbedderStopped`], [`RecallError::EmbeddingFailed`].

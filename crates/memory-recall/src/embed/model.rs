@@ -17,10 +17,10 @@ use crate::config::{
 };
 use crate::error::RecallError;
 
-/// ONNX Runtime is loaded once for the whole process.
+/// ONNX Runtime is loaded once in a process.
 static RUNTIME: OnceLock<Environment> = OnceLock::new();
 
-/// Where everything is that a model is loaded from.
+/// The files of a model.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
     pub(super) name: String,
@@ -42,7 +42,7 @@ enum ModelSource {
     },
 }
 
-/// The files that a local model needs beside the graph.
+/// The files of a local model besides its graph.
 const FILES: [&str; 4] = [
     "tokenizer.json",
     "config.json",
@@ -50,12 +50,11 @@ const FILES: [&str; 4] = [
     "tokenizer_config.json",
 ];
 
-/// More than almost any token has.
+/// Upper bound of the bytes in nearly every token.
 const BYTES_PER_TOKEN: usize = 32;
 
 impl Model {
-    /// Finds out where the model is, and that it is there. `None`: no model is
-    /// wanted.
+    /// Locates the model's files; `None` for [`EmbedderKind::None`].
     pub(super) fn locate(config: &EmbedderConfig) -> Result<Option<Self>, RecallError> {
         let source = match config.kind {
             EmbedderKind::None => return Ok(None),
@@ -81,11 +80,10 @@ impl Model {
         }))
     }
 
-    /// Loads the model for inferences on this many threads. The caller's own
-    /// thread is one of them.
+    /// Loads the model for inference on this many threads, the calling one included.
     pub(super) fn load(&self, threads: usize) -> Result<TextEmbedding, RecallError> {
         let environment = self.environment()?;
-        // Waiting threads that spin would take the other core from everybody.
+        // Spinning threads would occupy a core while they wait.
         let spin = ("session.intra_op.allow_spinning", "0");
         match &self.source {
             ModelSource::Local {
@@ -128,8 +126,8 @@ impl Model {
         .map_err(|source| self.broken(source))
     }
 
-    /// The beginning of a text, which is all that the model reads: a long one
-    /// would be taken apart whole before most of it is thrown away.
+    /// The beginning of a text, which is all that the model reads. It saves tokenizing
+    /// the rest of a long text.
     pub(super) fn clip<'a>(&self, text: &'a str) -> &'a str {
         let bytes = self.max_length.saturating_mul(BYTES_PER_TOKEN);
         &text[..text.floor_char_boundary(bytes)]

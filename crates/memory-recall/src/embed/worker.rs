@@ -1,4 +1,4 @@
-//! The model's threads.
+//! The threads of the embedding model.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc as std_mpsc;
@@ -11,23 +11,23 @@ use tokio::sync::{mpsc, oneshot};
 use super::model::Model;
 use crate::error::RecallError;
 
-/// How much documents give way to everything else on the machine.
+/// Nice value of the document thread.
 const NICE: i32 = 10;
 
-/// Something to embed, and who waits for it.
+/// A request to a thread.
 pub(super) struct Job<I, O> {
     pub(super) input: I,
     pub(super) reply: oneshot::Sender<Result<O, RecallError>>,
 }
 
-/// A thread's work.
+/// The work of one thread.
 pub(super) trait Work: Send + 'static {
     type Input: Send;
     type Output: Send;
     const NAME: &'static str;
     fn model(&self) -> &Model;
     fn threads(&self) -> usize;
-    fn settle(&self) {}
+    fn lower_priority(&self) {}
     fn embed(
         &self,
         model: &mut TextEmbedding,
@@ -35,15 +35,15 @@ pub(super) trait Work: Send + 'static {
     ) -> Result<Self::Output, RecallError>;
 }
 
-/// Single queries, as they come. A quantized vector depends a little on its
-/// batch, so a query is always a batch of its own.
+/// Embeds queries one at a time. Vectors of a quantized model depend slightly on the
+/// batch, so a query is always its own batch.
 pub(super) struct Queries {
     pub(super) model: Model,
     pub(super) threads: usize,
 }
 
-/// Documents in batches of like length, because all of a batch cost as much as
-/// its longest.
+/// Embeds documents in batches of similar length, because each text costs as much as
+/// the longest in its batch.
 pub(super) struct Documents {
     pub(super) model: Model,
     pub(super) threads: usize,
@@ -65,7 +65,7 @@ impl Work for Queries {
 
     fn embed(&self, model: &mut TextEmbedding, text: String) -> Result<Vec<f32>, RecallError> {
         let mut vectors = infer(&self.model, model, &[text.as_str()], "query")?;
-        vectors.pop().ok_or_else(|| nothing(&self.model))
+        vectors.pop().ok_or_else(|| no_vector(&self.model))
     }
 }
 
@@ -82,11 +82,12 @@ impl Work for Documents {
         self.threads
     }
 
-    /// Called before the model is loaded: its own threads inherit the priority.
-    fn settle(&self) {
-        // On Linux "this process" is this thread alone.
+    /// Called before the model is loaded, because the model's own threads inherit the
+    /// priority.
+    fn lower_priority(&self) {
+        // On Linux this sets the priority of the calling thread alone.
         if let Err(error) = rustix::process::setpriority_process(None, NICE) {
-            tracing::debug!(%error, "indexing runs with the usual priority");
+            tracing::debug!(%error, "lowering the priority of indexing failed");
         }
     }
 
@@ -102,7 +103,7 @@ impl Work for Documents {
             let batch: Vec<&str> = places.iter().map(|&place| texts[place].as_str()).collect();
             let found = infer(&self.model, model, &batch, "document")?;
             if found.len() != places.len() {
-                return Err(nothing(&self.model));
+                return Err(no_vector(&self.model));
             }
             for (&place, vector) in places.iter().zip(found) {
                 vectors[place] = vector;
@@ -112,8 +113,21 @@ impl Work for Documents {
     }
 }
 
-/// Starts a thread with a model, waits until it is loaded, and tells the size of
-/// its vectors.
+pub(crate) fn describe_metrics() {
+    metrics::describe_histogram!(
+        "recollect_embed_seconds",
+        metrics::Unit::Seconds,
+        "Duration of one inference of the embedding model, by kind: query, document or warm_up."
+    );
+    metrics::describe_histogram!(
+        "recollect_embed_batch_size",
+        metrics::Unit::Count,
+        "Texts in one inference of the embedding model, by kind: query, document or warm_up."
+    );
+}
+
+/// Starts a thread, waits until it has loaded the model, and returns the dimensions of
+/// the vectors.
 pub(super) fn start<W: Work>(
     work: W,
     mut jobs: mpsc::Receiver<Job<W::Input, W::Output>>,
@@ -123,7 +137,7 @@ pub(super) fn start<W: Work>(
     thread::Builder::new()
         .name(W::NAME.to_owned())
         .spawn(move || {
-            work.settle();
+            work.lower_priority();
             let mut model = match load(&work) {
                 Ok((model, dimensions)) => {
                     let _ = ready.send(Ok(dimensions));
@@ -135,7 +149,7 @@ pub(super) fn start<W: Work>(
                 }
             };
             while let Some(Job { input, reply }) = jobs.blocking_recv() {
-                // Whoever asked may have given up meanwhile.
+                // The caller may have timed out.
                 if !reply.is_closed() {
                     let _ = reply.send(work.embed(&mut model, input));
                 }
@@ -148,14 +162,14 @@ pub(super) fn start<W: Work>(
     loaded.recv().map_err(|_| RecallError::EmbedderStopped)?
 }
 
-/// Loads the model and tries it: a first inference is slower than all others.
+/// Loads the model and runs a first inference, which is the slowest.
 fn load<W: Work>(work: &W) -> Result<(TextEmbedding, usize), RecallError> {
     let started = Instant::now();
     let mut model = work.model().load(work.threads())?;
     let vectors = infer(work.model(), &mut model, &["The first words."], "warm_up")?;
     let dimensions = vectors.first().map_or(0, Vec::len);
     if dimensions == 0 {
-        return Err(nothing(work.model()));
+        return Err(no_vector(work.model()));
     }
     tracing::debug!(
         model = work.model().name,
@@ -174,8 +188,8 @@ fn infer(
 ) -> Result<Vec<Vec<f32>>, RecallError> {
     let started = Instant::now();
     let texts: Vec<&str> = texts.iter().map(|text| model.clip(text)).collect();
-    // The size is given, so that a quantized model takes it too.
-    let vectors = survive(&model.name, || {
+    // fastembed embeds with a dynamically quantized model only in one batch.
+    let vectors = catch_panic(&model.name, || {
         let found = session.embed(&texts, Some(texts.len()));
         found.map_err(|source| RecallError::EmbeddingFailed {
             model: model.name.clone(),
@@ -188,14 +202,14 @@ fn infer(
     Ok(vectors)
 }
 
-/// Runs an inference; one that panics fails alone, and the thread lives on.
-fn survive<T>(
+/// Runs an inference. A panic fails this inference alone.
+fn catch_panic<T>(
     model: &str,
     inference: impl FnOnce() -> Result<T, RecallError>,
 ) -> Result<T, RecallError> {
-    // A session keeps nothing of an inference, so none is left half done.
+    // A session keeps no state between inferences.
     catch_unwind(AssertUnwindSafe(inference)).unwrap_or_else(|_| {
-        // What it panicked with may hold what a person said.
+        // The panic message may contain message text, so it is dropped.
         Err(RecallError::EmbeddingFailed {
             model: model.to_owned(),
             source: "it panicked".into(),
@@ -203,10 +217,10 @@ fn survive<T>(
     })
 }
 
-fn nothing(model: &Model) -> RecallError {
+fn no_vector(model: &Model) -> RecallError {
     RecallError::EmbeddingFailed {
         model: model.name.clone(),
-        source: "it gave no vector".into(),
+        source: "it returned no vector".into(),
     }
 }
 
@@ -216,9 +230,9 @@ mod tests {
 
     #[test]
     fn an_inference_that_panics_fails_alone() {
-        let error = survive::<()>("small", || panic!("a secret")).unwrap_err();
+        let error = catch_panic::<()>("small", || panic!("a secret")).unwrap_err();
         assert!(matches!(&error, RecallError::EmbeddingFailed { model, .. } if model == "small"));
         assert!(!format!("{error:?}").contains("secret"));
-        assert_eq!(survive("small", || Ok(1)).unwrap(), 1);
+        assert_eq!(catch_panic("small", || Ok(1)).unwrap(), 1);
     }
 }

@@ -1,4 +1,5 @@
-//! The one place where filters are made. A tenant is always in them.
+//! Selections of points. Both backends build their filters from these alone, and a
+//! selection always has a tenant.
 
 use memory_contract::{MemoryFilter, MemoryOwner, MessageFilter, TenantId, ThreadId};
 use memory_store::Scope;
@@ -9,8 +10,8 @@ use uuid::Uuid;
 
 use super::Subject;
 
-/// Names of payload fields. What a caller names lies under [`field::META`], as
-/// values and never as names, so it cannot stand in for one of ours.
+/// Names of payload fields. Keys of metadata are part of the values of [`field::META`],
+/// never field names, so they cannot shadow a field.
 pub(crate) mod field {
     pub(crate) const TENANT: &str = "tenant";
     pub(crate) const APP: &str = "app";
@@ -30,7 +31,7 @@ pub(crate) mod field {
     pub(crate) const META: &str = "meta";
 }
 
-/// What a point stands for, as the payload tells.
+/// The kind of a point, in its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Message,
@@ -46,8 +47,8 @@ impl Kind {
     }
 }
 
-/// What of a memory is kept as tags, beside a message's metadata: the kind of the
-/// point keeps the two apart.
+/// Keys of a memory's tags in [`field::META`]. The kind of the point separates them
+/// from metadata.
 pub(crate) mod label {
     pub(crate) const TYPE: &str = "type";
     pub(crate) const TOPIC: &str = "topic";
@@ -56,24 +57,24 @@ pub(crate) mod label {
     pub(crate) const HOLDS: &str = "holds";
 }
 
-/// Which points of one tenant are meant.
+/// The points of one tenant that meet conditions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selection {
     tenant: TenantId,
     conditions: Vec<Condition>,
 }
 
-/// A condition that a point has to meet, next to belonging to the tenant.
+/// A condition on a payload field.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Condition {
     /// The field has one of these values.
     AnyOf(&'static str, Vec<String>),
-    /// The field's whole number is at least the first and below the second.
+    /// The field's integer is at least the first and below the second number.
     Between(&'static str, Option<i64>, Option<i64>),
 }
 
 impl Selection {
-    /// All points of a tenant, whatever they stand for.
+    /// All points of a tenant, of every kind.
     pub fn tenant(tenant: &TenantId) -> Self {
         Self {
             tenant: tenant.clone(),
@@ -81,7 +82,7 @@ impl Selection {
         }
     }
 
-    /// The messages of a tenant within a scope that a filter keeps.
+    /// The messages in a scope that pass a filter.
     pub fn new(tenant: &TenantId, scope: &Scope, filter: &MessageFilter) -> Self {
         let mut selection = Self::of(tenant, Kind::Message);
         match scope {
@@ -121,8 +122,8 @@ impl Selection {
         selection
     }
 
-    /// The memories of one user of a tenant that a filter keeps. An empty user is
-    /// one of its own.
+    /// The memories of one user that pass a filter. The empty user has memories of its
+    /// own.
     pub fn memories(tenant: &TenantId, owner: &MemoryOwner, filter: &MemoryFilter) -> Self {
         let MemoryFilter {
             kind,
@@ -157,7 +158,7 @@ impl Selection {
         selection
     }
 
-    /// The messages of a thread up to a seq, itself included.
+    /// The messages of a thread up to a seq, inclusive.
     pub(crate) fn purge(tenant: &TenantId, thread: ThreadId, up_to_seq: i64) -> Self {
         let mut selection = Self::of(tenant, Kind::Message);
         selection.is(field::THREAD, thread.to_string());
@@ -169,24 +170,24 @@ impl Selection {
         selection
     }
 
-    /// Whose points are meant.
+    /// The tenant.
     pub(crate) fn tenant_id(&self) -> &TenantId {
         &self.tenant
     }
 
-    /// What the points have to meet next to belonging to the tenant.
+    /// The conditions, all of which a point of the tenant has to meet.
     pub(crate) fn conditions(&self) -> &[Condition] {
         &self.conditions
     }
 
-    /// All points of a tenant that stand for one kind of thing.
+    /// All points of one kind.
     fn of(tenant: &TenantId, kind: Kind) -> Self {
         let mut selection = Self::tenant(tenant);
         selection.is(field::KIND, kind.as_str());
         selection
     }
 
-    /// Keeps the memories that have any of these labels; none keep all.
+    /// Requires one of these labels, unless there are none.
     fn any<'a>(&mut self, name: &str, labels: impl IntoIterator<Item = &'a str>) {
         let tags: Vec<String> = labels.into_iter().map(|text| labeled(name, text)).collect();
         if !tags.is_empty() {
@@ -200,9 +201,9 @@ impl Selection {
     }
 }
 
-/// The point of a message or a memory. A message's id is unique within its tenant
-/// only, and a caller may choose it, so it cannot be the point's id itself: one
-/// tenant could overwrite another's point, or a message a memory's.
+/// The id of a subject's point: a hash of tenant, kind and id. Callers may choose
+/// message ids, which are unique within one tenant only; as point ids they would let
+/// one tenant overwrite another's point.
 pub(crate) fn point_id(tenant: &TenantId, subject: Subject) -> Uuid {
     let (kind, id) = match subject {
         Subject::Message(id) => (Kind::Message, id.uuid()),
@@ -223,14 +224,14 @@ pub(crate) fn labeled(name: &str, text: &str) -> String {
     tag(name, &Value::String(text.to_owned())).unwrap_or_default()
 }
 
-/// Microseconds since 1970.
+/// Microseconds since the Unix epoch.
 pub(crate) fn micros(time: OffsetDateTime) -> i64 {
     i64::try_from(time.unix_timestamp_nanos() / 1_000).unwrap_or(i64::MAX)
 }
 
-/// One entry of metadata as a keyword, so that any key can be filtered by
-/// through one payload index. `None` for what cannot be filtered by: fractions,
-/// lists, objects, nulls.
+/// An entry of metadata as the keyword `key=value`, so that one payload index serves
+/// every key. `None` for fractions, lists, objects and nulls, which cannot be filtered
+/// by.
 pub(crate) fn tag(key: &str, value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => Value::String(text.clone()).to_string(),
@@ -248,7 +249,7 @@ pub(crate) fn tag(key: &str, value: &Value) -> Option<String> {
     ))
 }
 
-/// Longer values are indexed by their hash.
+/// Values of more bytes are replaced by their hash.
 const TAG_BYTES: usize = 256;
 
 fn whole(number: &serde_json::Number) -> Option<i64> {

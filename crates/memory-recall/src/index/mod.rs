@@ -1,4 +1,4 @@
-//! The index: points go in, candidates come out. Two backends, one trait.
+//! The vector index: one trait, two backends.
 
 mod edge;
 mod filter;
@@ -30,79 +30,76 @@ pub use qdrant::QdrantIndex;
 pub use schema::IndexSchema;
 pub use unavailable::UnavailableIndex;
 
-/// A vector index with points of all tenants. Every method may be called at any
+/// A vector index with the points of all tenants. Every method may be called at any
 /// time and from any task.
 #[async_trait]
 pub trait Index: Send + Sync + 'static {
-    /// Which backend it is.
+    /// The backend.
     fn backend(&self) -> Backend;
 
-    /// What the index was made for.
+    /// The model and text recipe of the points.
     fn schema(&self) -> &IndexSchema;
 
-    /// Makes the collection, its payload indexes and the alias where they are
-    /// missing, and tells whether the points have to be brought again because
-    /// the collection is new or was lost. Idempotent.
+    /// Creates what is missing of the collection, its payload indexes and the alias.
+    /// Returns whether the points have to be written again because the collection is
+    /// new or was lost. Idempotent.
     ///
     /// # Errors
     /// [`RecallError::IndexUnavailable`], [`RecallError::IndexTimeout`],
     /// [`RecallError::IndexRefused`].
     async fn prepare(&self) -> Result<Prepared, RecallError>;
 
-    /// Carries out changes, in order. When it returns, they are durable and
-    /// every later search sees them. After an error some of them may have been
-    /// carried out: each is idempotent.
+    /// Applies changes in order. When it returns, they are durable and visible to every
+    /// later search. After an error some may have been applied; each is idempotent.
     ///
     /// # Errors
     /// As [`Index::prepare`], and [`RecallError::Dimensions`].
     async fn apply(&self, changes: Vec<Change>) -> Result<(), RecallError>;
 
-    /// Finds candidates by meaning, by word, or both, in one request.
+    /// Finds candidates by dense vector, by sparse vector, or by both in one request.
     ///
     /// # Errors
     /// As [`Index::apply`].
     async fn search(&self, search: Search) -> Result<Candidates, RecallError>;
 
-    /// The speakers' names among the selected points, the most frequent first,
-    /// at most `limit`.
+    /// The speakers' names of the selected points, the most frequent first, at most
+    /// `limit`. Counts may be approximate.
     ///
     /// # Errors
     /// As [`Index::prepare`].
     async fn names(&self, selection: &Selection, limit: usize) -> Result<Vec<String>, RecallError>;
 
-    /// Marks the index as one that is being rebuilt, or as whole again. Until
-    /// the first mark [`Index::prepare`] calls it new. The mark outlives this
-    /// process.
+    /// Marks the index as being rebuilt or as complete. Until the first mark
+    /// [`Index::prepare`] returns [`Prepared::New`]. The mark is durable.
     ///
     /// # Errors
     /// As [`Index::prepare`].
     async fn mark_rebuilding(&self, rebuilding: bool) -> Result<(), RecallError>;
 
-    /// What the index can do at the moment, and how many points the tenant has.
-    /// It never fails: an index that does not answer is
-    /// [`IndexState::Unavailable`].
+    /// Asks the index for its state and the number of the tenant's points. An index
+    /// that does not answer is [`IndexState::Unavailable`], not an error.
     async fn status(&self, tenant: &TenantId) -> IndexStatus;
 
-    /// What the index could do when it was last asked, without asking it.
+    /// The state as of the last answer, without asking the index.
     fn last_state(&self) -> IndexState;
 
-    /// What keeps the index from answering and will not mend by itself, in
-    /// words, with what to do; `None` where nothing does.
+    /// A permanent problem that keeps the index from answering, with its remedy, in
+    /// words; `None` without one.
     fn flaw(&self) -> Option<&str> {
         None
     }
 
-    /// Writes out what is left to write, and stops. Later calls fail.
+    /// Writes what is left to write, and closes the index. Later calls fail.
     async fn stop(&self);
 }
 
-/// Opens the index that the configuration names. It does not talk to it yet:
-/// [`Index::prepare`] does.
+/// Opens the configured index without contacting or loading it; [`Index::prepare`] does
+/// that.
 ///
 /// # Errors
-/// [`RecallError::Config`] where the configuration lacks what the backend needs,
-/// [`RecallError::IndexDirectory`] where the embedded engine's directory cannot
-/// be made or is in use.
+/// [`RecallError::Config`] if the backend's settings are missing or invalid,
+/// [`RecallError::IndexDirectory`] if the embedded engine's directory cannot be created
+/// or is in use.
 pub fn open_index(
     config: &IndexConfig,
     schema: IndexSchema,
@@ -119,7 +116,7 @@ pub fn open_index(
     }
 }
 
-/// Which index it is.
+/// A kind of index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Backend {
     /// The embedded engine.
@@ -129,7 +126,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// `qdrant-edge` or `qdrant`.
+    /// Its name: `qdrant-edge` or `qdrant`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Edge => "qdrant-edge",
@@ -144,23 +141,23 @@ impl fmt::Display for Backend {
     }
 }
 
-/// What [`Index::prepare`] met.
+/// The result of [`Index::prepare`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prepared {
-    /// The collection is there and whole.
+    /// The collection is complete.
     Whole,
-    /// The collection is there, and its rebuilding has not ended.
+    /// A rebuild of the collection has not ended.
     Rebuilding,
-    /// The collection is new, or was lost: every message has to be queued.
+    /// The collection is new or was lost; every message and memory has to be queued.
     New,
 }
 
-/// One message in the index.
+/// The point of a message.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// The message, which is the point's id too.
+    /// The message. With the tenant it determines the point's id.
     pub message: MessageId,
-    /// Whose it is.
+    /// The tenant.
     pub tenant: TenantId,
     /// The app of its thread.
     pub app: AppId,
@@ -168,61 +165,60 @@ pub struct Point {
     pub user: UserId,
     /// Its thread.
     pub thread: ThreadId,
-    /// Its place in the thread.
+    /// Its place in the thread, from 1.
     pub seq: i64,
     /// Its branch.
     pub branch: i32,
-    /// Messages from the root to it.
+    /// Messages on the path from the root to it, itself included.
     pub depth: i32,
-    /// Whether it asks.
+    /// Whether it ends with a question mark.
     pub question: bool,
-    /// Whether it says little.
+    /// Whether its text is short (under 60 characters).
     pub short: bool,
-    /// Who speaks.
+    /// The speaker's role.
     pub role: Role,
     /// The speaker's name; may be empty.
     pub name: String,
-    /// When it was said.
+    /// Its creation time.
     pub said: OffsetDateTime,
-    /// The caller's own data; strings, whole numbers and booleans can be
-    /// filtered by.
+    /// The caller's metadata. Strings, whole numbers and booleans can be filtered by.
     pub metadata: Map<String, Value>,
-    /// What it means; `None` in an index without a model.
+    /// Dense vector of length 1; `None` in an index without a model.
     pub dense: Option<Vec<f32>>,
-    /// Its words.
+    /// BM25 weights of its words.
     pub lexical: LexicalVector,
 }
 
-/// One memory in the index.
+/// The point of a long-term memory.
 #[derive(Clone, Debug)]
 pub struct MemoryPoint {
-    /// The memory, which is the point's id too.
+    /// The memory. With the tenant it determines the point's id.
     pub memory: MemoryId,
-    /// Whose tenant's it is.
+    /// The tenant.
     pub tenant: TenantId,
-    /// Whose it is.
+    /// The user of an app that it belongs to.
     pub owner: MemoryOwner,
-    /// What kind of thing it is.
+    /// Semantic or episodic.
     pub kind: MemoryType,
-    /// What it is about.
+    /// Its topics.
     pub topics: Vec<String>,
-    /// Whom and what it names.
+    /// The people and things that it names.
     pub entities: Vec<String>,
-    /// Where it comes from.
+    /// Who stored it.
     pub origin: MemoryOrigin,
-    /// The thread that it came from.
+    /// The thread that it was extracted from, if any.
     pub thread: Option<ThreadId>,
-    /// Whether nothing has taken its place.
+    /// Whether it is valid, that is, not superseded.
     pub holds: bool,
-    /// When it was stored.
+    /// Its creation time.
     pub created: OffsetDateTime,
-    /// What it means; `None` in an index without a model.
+    /// Dense vector of length 1; `None` in an index without a model.
     pub dense: Option<Vec<f32>>,
-    /// Its words.
+    /// BM25 weights of its words.
     pub lexical: LexicalVector,
 }
 
-/// What a point stands for.
+/// The message or memory of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// A message.
@@ -234,24 +230,24 @@ pub enum Subject {
 /// A change of the index.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// Adds a message, or overwrites it.
+    /// Adds or overwrites a message.
     Upsert(Box<Point>),
-    /// Adds a memory, or overwrites it.
+    /// Adds or overwrites a memory.
     UpsertMemory(Box<MemoryPoint>),
-    /// Forgets a message or a memory.
+    /// Deletes a message or a memory.
     Delete {
-        /// Whose it is.
+        /// The tenant.
         tenant: TenantId,
-        /// What is to be forgotten.
+        /// What to delete.
         subject: Subject,
     },
-    /// Forgets the messages of a thread up to a seq, itself included.
+    /// Deletes the messages of a thread up to a seq.
     Purge {
-        /// Whose it is.
+        /// The tenant.
         tenant: TenantId,
         /// The thread.
         thread: ThreadId,
-        /// The last seq to forget.
+        /// The last seq to delete, inclusive.
         up_to_seq: i64,
     },
 }
@@ -259,84 +255,83 @@ pub enum Change {
 /// A search for candidates.
 #[derive(Clone, Debug)]
 pub struct Search {
-    /// Which points may be found.
+    /// The points that may be found.
     pub selection: Selection,
-    /// The query's meaning; `None`: no search by meaning.
+    /// The query's dense vector; `None` for no dense search.
     pub dense: Option<Vec<f32>>,
-    /// The query's words; `None`: no search by word.
+    /// The query's words; `None` for no lexical search.
     pub lexical: Option<LexicalVector>,
-    /// Candidates of each kind.
+    /// Most candidates of each of the two searches.
     pub limit: usize,
 }
 
-/// What a search found, best first in each list.
+/// The result of a search. Each list is ordered best first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Candidates {
-    /// By meaning, with the cosine similarity.
+    /// Dense candidates; the score is the cosine similarity.
     pub dense: Vec<Candidate>,
-    /// By word, with the BM25 score.
+    /// Lexical candidates; the score is the BM25 score, above 0.
     pub lexical: Vec<Candidate>,
 }
 
-/// A message or a memory that a search found, with what the ranking needs to know
-/// of it. A selection has points of one kind; of a memory only the id counts.
+/// A found message or memory with the fields that the ranking needs. For a memory only
+/// `id` and `score` are meaningful.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     /// The id of the message or the memory.
     pub id: Uuid,
     /// Its thread.
     pub thread: ThreadId,
-    /// Its place in the thread.
+    /// Its place in the thread, from 1.
     pub seq: i64,
     /// Its branch.
     pub branch: i32,
-    /// Messages from the root to it.
+    /// Messages on the path from the root to it, itself included.
     pub depth: i32,
     /// The speaker's name; may be empty.
     pub name: Arc<str>,
-    /// Whether it asks.
+    /// Whether it ends with a question mark.
     pub question: bool,
-    /// Whether it says little.
+    /// Whether its text is short (under 60 characters).
     pub short: bool,
-    /// How well it fits.
+    /// Score within its list.
     pub score: f32,
 }
 
-/// The words of a text as a sparse vector: hashes of the words, ascending, and a
-/// weight for each.
+/// The words of a text as a sparse vector.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LexicalVector {
-    /// Hashes of the words.
+    /// FNV-1a hashes of the words, ascending and distinct.
     pub indices: Vec<u32>,
-    /// Their weights.
+    /// The weight of each word, in the same order.
     pub values: Vec<f32>,
 }
 
 impl LexicalVector {
-    /// The words of a query in which nobody's name is known.
+    /// The words of a query, each with weight 1.
     pub fn of_query(query: &str) -> Self {
         crate::text::lexical_query(query, &[])
     }
 }
 
-/// What the index can do at the moment.
+/// The state of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexState {
-    /// It answers.
+    /// It answers, and its points are complete.
     Ready,
-    /// It was lost and is being rebuilt; it answers with what it has.
+    /// It is being rebuilt, and answers from the points that it has.
     Rebuilding,
     /// It does not answer.
     Unavailable,
 }
 
-/// How the index is doing.
+/// The status of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexStatus {
-    /// What it can do.
+    /// Its state.
     pub state: IndexState,
-    /// The versioned collection behind the alias.
+    /// The name of the versioned collection.
     pub collection: String,
-    /// The tenant's points; 0 where the index does not answer.
+    /// The tenant's points; 0 if the index does not answer.
     pub points: u64,
 }

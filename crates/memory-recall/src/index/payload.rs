@@ -1,14 +1,13 @@
-//! What a point carries besides its vectors. Both backends write and read it as
-//! JSON.
+//! The payload of points, which both backends write and read as JSON.
 
 use memory_contract::{TenantId, ThreadId};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::filter::{Kind, field, label, labeled, micros, point_id, tag};
-use super::{Candidate, LexicalVector, MemoryPoint, Point, Subject};
+use super::filter::{Kind, Selection, field, label, labeled, micros, point_id, tag};
+use super::{Candidate, Change, LexicalVector, MemoryPoint, Point, Subject};
 
-/// The fields that a candidate is read from.
+/// The payload fields of a [`Candidate`].
 pub(crate) const CANDIDATE: [&str; 9] = [
     field::MESSAGE,
     field::MEMORY,
@@ -24,16 +23,15 @@ pub(crate) const CANDIDATE: [&str; 9] = [
 /// How a field is indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldIndex {
-    /// Text, compared as a whole, by which points of one tenant are kept
-    /// together.
+    /// A keyword that groups the points of one tenant in storage.
     Tenant,
-    /// Text, compared as a whole.
+    /// A keyword.
     Keyword,
-    /// A whole number, compared by range.
+    /// An integer with range conditions.
     Integer,
 }
 
-/// The fields that are filtered by.
+/// The payload fields that selections filter by.
 pub(crate) const INDEXES: [(&str, FieldIndex); 10] = [
     (field::TENANT, FieldIndex::Tenant),
     (field::KIND, FieldIndex::Keyword),
@@ -47,15 +45,56 @@ pub(crate) const INDEXES: [(&str, FieldIndex); 10] = [
     (field::SAID, FieldIndex::Integer),
 ];
 
-/// A point as both backends write it.
+/// A point in the form that both backends write.
 pub(crate) struct Entry {
-    /// The point's id.
+    /// See [`point_id`].
     pub(crate) id: Uuid,
-    /// What [`candidate`] would read from the payload.
+    /// What [`candidate`] reads from `payload`.
     pub(crate) candidate: Candidate,
     pub(crate) payload: Map<String, Value>,
     pub(crate) dense: Option<Vec<f32>>,
     pub(crate) lexical: LexicalVector,
+}
+
+/// A run of changes that one request to an index carries out.
+pub(crate) enum Batch {
+    Upsert(Vec<Entry>),
+    Delete(Vec<Uuid>),
+    /// Deletes the selected points.
+    Purge(Selection),
+}
+
+/// Groups adjacent changes of a kind, in order.
+pub(crate) fn batches(changes: Vec<Change>) -> Vec<Batch> {
+    let mut batches = Vec::new();
+    for change in changes {
+        let entry: Entry = match change {
+            Change::Upsert(point) => (*point).into(),
+            Change::UpsertMemory(point) => (*point).into(),
+            Change::Delete { tenant, subject } => {
+                let id = point_id(&tenant, subject);
+                match batches.last_mut() {
+                    Some(Batch::Delete(ids)) => ids.push(id),
+                    _ => batches.push(Batch::Delete(vec![id])),
+                }
+                continue;
+            }
+            Change::Purge {
+                tenant,
+                thread,
+                up_to_seq,
+            } => {
+                let selection = Selection::purge(&tenant, thread, up_to_seq);
+                batches.push(Batch::Purge(selection));
+                continue;
+            }
+        };
+        match batches.last_mut() {
+            Some(Batch::Upsert(entries)) => entries.push(entry),
+            _ => batches.push(Batch::Upsert(vec![entry])),
+        }
+    }
+    batches
 }
 
 impl From<Point> for Entry {
@@ -82,7 +121,6 @@ impl From<MemoryPoint> for Entry {
     }
 }
 
-/// The payload of a memory's point.
 fn memory_payload(point: &MemoryPoint) -> Map<String, Value> {
     let MemoryPoint {
         memory,
@@ -136,7 +174,6 @@ fn common(tenant: &TenantId, app: &str, user: &str, kind: Kind) -> Map<String, V
         .collect()
 }
 
-/// The payload of a message's point.
 fn payload(point: &Point) -> Map<String, Value> {
     let Point {
         message,
@@ -199,7 +236,7 @@ fn candidate_of(point: &Point) -> Candidate {
     }
 }
 
-/// Reads a candidate; `None` where the point is not one of ours.
+/// Reads a candidate from a payload; `None` for a payload of another form.
 pub(crate) fn candidate(payload: &Map<String, Value>, score: f32) -> Option<Candidate> {
     let text = |field: &str| payload.get(field).and_then(Value::as_str);
     let number = |field: &str| payload.get(field).and_then(Value::as_i64);
@@ -225,7 +262,7 @@ pub(crate) fn candidate(payload: &Map<String, Value>, score: f32) -> Option<Cand
     })
 }
 
-/// Memories have no place in a thread.
+/// A candidate of a memory, which has no place in a thread.
 fn of_memory(id: Uuid, score: f32) -> Candidate {
     Candidate {
         id,

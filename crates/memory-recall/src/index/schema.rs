@@ -1,16 +1,16 @@
-//! What an index was made for.
+//! The model and text recipe of an index.
 
 use crate::embed::EmbeddingModel;
 use crate::error::RecallError;
 use crate::text;
 
-/// The dense vector's name.
+/// Name of the dense vector.
 pub(crate) const DENSE: &str = "dense";
-/// The sparse vector's name.
+/// Name of the sparse vector.
 pub(crate) const LEXICAL: &str = "lexical";
 
-/// What an index was made for: points of another model, or of another text
-/// recipe, cannot be compared with its own, so they get another collection.
+/// The model and text recipe of the points in an index. Points of different models or
+/// recipes cannot be compared, so each combination has a collection of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexSchema {
     collection: String,
@@ -18,7 +18,7 @@ pub struct IndexSchema {
 }
 
 impl IndexSchema {
-    /// For this model, or for words alone.
+    /// The schema for a model; for lexical search alone without one.
     pub fn new(alias: &str, model: Option<&EmbeddingModel>) -> Self {
         let name = model.map_or("lexical", |model| model.name.as_str());
         let name: String = name
@@ -43,18 +43,18 @@ impl IndexSchema {
         &self.collection
     }
 
-    /// Numbers in a dense vector; `None`: the index has words alone.
+    /// Dimensions of the dense vectors; `None` for an index without them.
     pub fn dimensions(&self) -> Option<usize> {
         self.dimensions
     }
 
-    /// Whether a query's vector is of the index's kind; none always is.
+    /// Checks the dimensions of a query's vector, if it has one.
     pub(crate) fn check_query(&self, dense: Option<&[f32]>) -> Result<(), RecallError> {
         dense.map_or(Ok(()), |dense| self.check(dense.len()))
     }
 
-    /// Whether a point's vector is of the index's kind; none is, in an index
-    /// with words alone.
+    /// Checks the dimensions of a point's vector: present exactly if the index has
+    /// dense vectors.
     pub(crate) fn check_point(&self, dense: Option<&[f32]>) -> Result<(), RecallError> {
         self.check(dense.map_or(0, <[f32]>::len))
     }

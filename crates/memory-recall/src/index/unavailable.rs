@@ -1,4 +1,4 @@
-//! The index that is not there.
+//! A stand-in for an index that cannot be used.
 
 use async_trait::async_trait;
 use memory_contract::TenantId;
@@ -9,8 +9,9 @@ use super::{
 };
 use crate::error::RecallError;
 
-/// Stands in for an index whose embedding model is missing, so that the service
-/// can serve what does not need it: recall falls back to the store.
+/// Stands in for an index whose embedding model is missing. Every operation fails with
+/// [`RecallError::EmbedderStopped`], so recall falls back to Postgres, and the server
+/// can serve the rest.
 pub struct UnavailableIndex {
     backend: Backend,
     schema: IndexSchema,
@@ -18,8 +19,8 @@ pub struct UnavailableIndex {
 }
 
 impl UnavailableIndex {
-    /// Stands in for an index of this backend. `flaw` says what is missing, and
-    /// what to do.
+    /// A stand-in for an index of this backend. `flaw` names the problem and its
+    /// remedy.
     pub fn new(backend: Backend, flaw: impl Into<String>) -> Self {
         Self {
             backend,

@@ -1,4 +1,4 @@
-//! From changes of the store to changes of the index.
+//! From changes in the outbox to changes of the index.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,32 +10,32 @@ use crate::error::RecallError;
 use crate::index::{Change, MemoryPoint, Point, Subject};
 use crate::text;
 
-/// Rounds of rechecking: a message may be erased and appended again while its
-/// change is carried out.
+/// Rounds of writing and rechecking: a message may be erased and appended again while
+/// its change is applied.
 const RECHECKS: usize = 3;
 
-/// What jobs of one tenant are about.
+/// The messages and memories of one tenant that jobs are about.
 #[derive(Default)]
-struct Wanted {
+struct Affected {
     messages: Vec<MessageId>,
     memories: Vec<MemoryId>,
 }
 
-/// What could be read and is in the index now.
+/// What could be read and has been written into the index.
 #[derive(Default)]
-struct Learnt<'a> {
+struct Indexed<'a> {
     subjects: HashSet<(&'a TenantId, Subject)>,
-    /// Memories, with the state in which they were read.
+    /// The version in which each memory was read.
     memories: HashMap<&'a TenantId, HashMap<MemoryId, i64>>,
 }
 
-/// What is read of a message or a memory.
-enum Record {
+/// A loaded message or memory.
+enum Loaded {
     Message(Box<IndexRecord>),
     Memory(Box<MemoryRecord>),
 }
 
-impl Wanted {
+impl Affected {
     fn is_empty(&self) -> bool {
         self.messages.is_empty() && self.memories.is_empty()
     }
@@ -47,25 +47,28 @@ impl Wanted {
 }
 
 impl Indexer {
-    /// Brings the index in line with the store for what the jobs are about, and
-    /// looks again afterwards: what was erased meanwhile must not come back with an
-    /// embedding that was on its way. Memories that the index has learnt are
-    /// stamped, before their jobs are acknowledged: a worker that dies in between
-    /// does both again.
-    pub(super) async fn carry_out(&self, jobs: &[Job]) -> Result<(), RecallError> {
-        let mut wanted: HashMap<&TenantId, Wanted> = HashMap::new();
+    /// Brings the index in line with the store for the jobs' messages and memories, then
+    /// rechecks them, so that an embedding in progress does not bring back an erased
+    /// message. Notes the indexed memories as persisted before their jobs are
+    /// acknowledged; both are idempotent.
+    pub(super) async fn apply(&self, jobs: &[Job]) -> Result<(), RecallError> {
+        let mut affected: HashMap<&TenantId, Affected> = HashMap::new();
         let mut changes = Vec::new();
         for job in jobs {
             match job.kind {
                 JobKind::Upsert(message) | JobKind::Delete(message) => {
-                    wanted
+                    affected
                         .entry(&job.tenant)
                         .or_default()
                         .messages
                         .push(message);
                 }
                 JobKind::UpsertMemory(memory) | JobKind::DeleteMemory(memory) => {
-                    wanted.entry(&job.tenant).or_default().memories.push(memory);
+                    affected
+                        .entry(&job.tenant)
+                        .or_default()
+                        .memories
+                        .push(memory);
                 }
                 JobKind::Purge => changes.push(Change::Purge {
                     tenant: job.tenant.clone(),
@@ -75,73 +78,73 @@ impl Indexer {
             }
         }
         for _ in 0..RECHECKS {
-            let learnt = self.sync(&wanted, changes).await?;
+            let indexed = self.sync(&affected, changes).await?;
             changes = Vec::new();
-            wanted = self.moved(wanted, &learnt).await?;
-            for (tenant, memories) in learnt.memories {
+            affected = self.changed_since(affected, &indexed).await?;
+            for (tenant, memories) in indexed.memories {
                 let memories: Vec<(MemoryId, i64)> = memories.into_iter().collect();
-                self.outbox.memories_persisted(tenant, &memories).await?;
+                self.store.memories_persisted(tenant, &memories).await?;
             }
-            if wanted.is_empty() {
+            if affected.is_empty() {
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    /// What can be read now and could not then, or the other way round.
-    async fn moved<'a>(
+    /// Keeps what has become readable or unreadable since it was indexed.
+    async fn changed_since<'a>(
         &self,
-        wanted: HashMap<&'a TenantId, Wanted>,
-        learnt: &Learnt<'a>,
-    ) -> Result<HashMap<&'a TenantId, Wanted>, RecallError> {
-        let mut moved = HashMap::new();
-        for (tenant, mut wanted) in wanted {
-            let was = |subject| learnt.subjects.contains(&(tenant, subject));
-            if !wanted.messages.is_empty() {
-                let now = self.outbox.readable(tenant, &wanted.messages).await?;
-                wanted
+        affected: HashMap<&'a TenantId, Affected>,
+        indexed: &Indexed<'a>,
+    ) -> Result<HashMap<&'a TenantId, Affected>, RecallError> {
+        let mut changed = HashMap::new();
+        for (tenant, mut affected) in affected {
+            let was = |subject| indexed.subjects.contains(&(tenant, subject));
+            if !affected.messages.is_empty() {
+                let now = self.store.readable(tenant, &affected.messages).await?;
+                affected
                     .messages
                     .retain(|id| now.contains(id) != was(Subject::Message(*id)));
             }
-            if !wanted.memories.is_empty() {
+            if !affected.memories.is_empty() {
                 let now = self
-                    .outbox
-                    .present_memories(tenant, &wanted.memories)
+                    .store
+                    .present_memories(tenant, &affected.memories)
                     .await?;
-                wanted
+                affected
                     .memories
                     .retain(|id| now.contains(id) != was(Subject::Memory(*id)));
             }
-            if !wanted.is_empty() {
-                moved.insert(tenant, wanted);
+            if !affected.is_empty() {
+                changed.insert(tenant, affected);
             }
         }
-        Ok(moved)
+        Ok(changed)
     }
 
-    /// Indexes those that can be read, forgets the others, and tells which could
-    /// be read.
+    /// Writes what can be read into the index and deletes the rest from it. Returns what
+    /// could be read.
     async fn sync<'a>(
         &self,
-        wanted: &HashMap<&'a TenantId, Wanted>,
+        affected: &HashMap<&'a TenantId, Affected>,
         mut changes: Vec<Change>,
-    ) -> Result<Learnt<'a>, RecallError> {
-        let mut learnt = Learnt::default();
+    ) -> Result<Indexed<'a>, RecallError> {
+        let mut indexed = Indexed::default();
         let mut records = Vec::new();
-        for (&tenant, wanted) in wanted {
-            for record in self.read(tenant, wanted).await? {
-                learnt.subjects.insert((tenant, record.subject()));
-                if let Record::Memory(memory) = &record {
-                    let versions = learnt.memories.entry(tenant).or_default();
+        for (&tenant, affected) in affected {
+            for record in self.read(tenant, affected).await? {
+                indexed.subjects.insert((tenant, record.subject()));
+                if let Loaded::Memory(memory) = &record {
+                    let versions = indexed.memories.entry(tenant).or_default();
                     versions.insert(memory.id, memory.version);
                 }
                 records.push((tenant, record));
             }
             changes.extend(
-                wanted
+                affected
                     .subjects()
-                    .filter(|subject| !learnt.subjects.contains(&(tenant, *subject)))
+                    .filter(|subject| !indexed.subjects.contains(&(tenant, *subject)))
                     .map(|subject| Change::Delete {
                         tenant: tenant.clone(),
                         subject,
@@ -162,24 +165,31 @@ impl Indexer {
                 .map(|(tenant, record)| record.change(tenant, vectors.next())),
         );
         self.index.apply(changes).await?;
-        Ok(learnt)
+        Ok(indexed)
     }
 
-    async fn read(&self, tenant: &TenantId, wanted: &Wanted) -> Result<Vec<Record>, RecallError> {
+    async fn read(
+        &self,
+        tenant: &TenantId,
+        affected: &Affected,
+    ) -> Result<Vec<Loaded>, RecallError> {
         let mut records = Vec::new();
-        if !wanted.messages.is_empty() {
-            let found = self.outbox.records(tenant, &wanted.messages).await?;
-            records.extend(found.into_iter().map(Box::new).map(Record::Message));
+        if !affected.messages.is_empty() {
+            let found = self.store.index_records(tenant, &affected.messages).await?;
+            records.extend(found.into_iter().map(Box::new).map(Loaded::Message));
         }
-        if !wanted.memories.is_empty() {
-            let found = self.outbox.memory_records(tenant, &wanted.memories).await?;
-            records.extend(found.into_iter().map(Box::new).map(Record::Memory));
+        if !affected.memories.is_empty() {
+            let found = self
+                .store
+                .memory_records(tenant, &affected.memories)
+                .await?;
+            records.extend(found.into_iter().map(Box::new).map(Loaded::Memory));
         }
         Ok(records)
     }
 }
 
-impl Record {
+impl Loaded {
     fn subject(&self) -> Subject {
         match self {
             Self::Message(record) => Subject::Message(record.message.id),

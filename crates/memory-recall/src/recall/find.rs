@@ -1,131 +1,141 @@
-//! From a query to a ranking.
+//! From a query to ranked candidates.
 
-use std::str::FromStr;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use memory_contract::{MessageFilter, MessageId, TenantId, ThreadId};
-use memory_store::{Revision, Scope as Bounds};
+use memory_contract::{MessageId, TenantId};
+use memory_store::{Revision, Scope};
 
 use super::Shared;
 use crate::error::RecallError;
 use crate::index::{Candidates, IndexState, Search, Selection};
-use crate::query::{Degradation, DegradationReason, MemoryQuery, Method, RecallQuery, SearchQuery};
+use crate::query::{Degradation, DegradationReason, MemoryQuery, Method, RecallQuery};
 use crate::rank::{self, Ranked};
 use crate::text;
 
-/// What a search has to know.
-pub(super) struct Question {
-    pub(super) text: String,
+/// The part of a query that is put to the index, for messages and memories alike.
+pub(super) struct Question<'a> {
+    text: &'a str,
     method: Method,
-    filter: MessageFilter,
-    revision: Option<Revision>,
+    at_least_as_fresh: Option<Revision>,
     max_wait: Duration,
 }
 
-/// A ranking, and in which ways it is less than was asked for.
+/// Ranked candidates that have not been read yet.
 #[derive(Default)]
-pub(super) struct Finding {
+pub struct Ranking {
     pub(super) ranked: Vec<Ranked>,
     pub(super) degradations: Vec<Degradation>,
 }
 
-/// What the index answered.
+/// The index's answer to a question.
 pub(super) struct Asked {
     pub(super) found: Result<Candidates, RecallError>,
-    /// How the candidates are to be ranked.
+    /// How the candidates are to be ranked: not by meaning if embedding failed.
     pub(super) method: Method,
     /// Whether the index has not reached the revision.
     pub(super) lagging: bool,
     pub(super) degradations: Vec<Degradation>,
 }
 
-/// The pause between two looks at how far the index is, when nobody tells.
-const LOOK: Duration = Duration::from_millis(20);
-/// The pause between two looks at the state of an index that others rebuild.
-const STATE_LOOK: Duration = Duration::from_secs(10);
-/// Matches by word that the store is asked for.
+/// Interval between two checks whether the index has reached a revision, if no
+/// indexer in this process reports its progress.
+const FRESHNESS_POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// The same with an indexer, whose progress ends the wait earlier. It is finite
+/// because another process may index the change.
+const INDEXER_POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Minimum time between two reads of the index's status by queries.
+const STATE_CHECK_INTERVAL: Duration = Duration::from_secs(10);
+/// Matches that one search by word in Postgres returns at most.
 pub(super) const TEXT_MATCHES: u32 = 100;
 
-impl Question {
-    pub(super) fn of_recall(query: &RecallQuery) -> Result<Self, RecallError> {
-        Ok(Self {
-            text: query.query.clone(),
-            method: query.method,
-            filter: query.filter.clone(),
-            revision: revision(&query.at_least_as_fresh)?,
-            max_wait: query.max_wait,
-        })
-    }
+pub(crate) fn describe_metrics() {
+    metrics::describe_histogram!(
+        "recollect_index_search_seconds",
+        metrics::Unit::Seconds,
+        "Duration of one search of the index, without embedding the query and reading the matches."
+    );
+}
 
-    pub(super) fn of_memories(query: &MemoryQuery) -> Result<Self, RecallError> {
-        Ok(Self {
-            text: query.query.clone(),
-            method: query.method,
-            filter: MessageFilter::default(),
-            revision: revision(&query.at_least_as_fresh)?,
-            max_wait: query.max_wait,
-        })
+impl RecallQuery {
+    fn question(&self) -> Question<'_> {
+        Question {
+            text: &self.query,
+            method: self.method,
+            at_least_as_fresh: self.at_least_as_fresh,
+            max_wait: self.max_wait,
+        }
     }
+}
 
-    pub(super) fn of_search(query: &SearchQuery) -> Result<Self, RecallError> {
-        Ok(Self {
-            text: query.query.clone(),
-            method: query.method,
-            filter: query.filter.clone(),
-            revision: revision(&query.at_least_as_fresh)?,
-            max_wait: query.max_wait,
-        })
+impl MemoryQuery {
+    pub(super) fn question(&self) -> Question<'_> {
+        Question {
+            text: &self.query,
+            method: self.method,
+            at_least_as_fresh: self.at_least_as_fresh,
+            max_wait: self.max_wait,
+        }
     }
 }
 
 impl Shared {
-    /// Embeds the query, waits for the index where it has to, searches and
-    /// ranks. The store answers by word for what the index cannot.
+    /// Searches the index and ranks the candidates. Adds matches by word from Postgres
+    /// if the index is unavailable, lagging or being rebuilt, and for an ephemeral
+    /// thread, which the index never has.
     pub(super) async fn find(
         &self,
         tenant: &TenantId,
-        bounds: &Bounds,
-        question: &Question,
-    ) -> Result<Finding, RecallError> {
-        if let Bounds::Thread(thread) = bounds
-            && self.source.is_ephemeral(tenant, *thread)
+        query: &RecallQuery,
+    ) -> Result<Ranking, RecallError> {
+        let scope = &query.scope;
+        let mut ranking = Ranking::default();
+        if let Scope::Thread(thread) = scope
+            && self.store.is_ephemeral(tenant, *thread)
         {
-            return self.find_in_memory(tenant, bounds, question).await;
+            // Word search is all that an ephemeral thread promises, so this is not
+            // a degradation.
+            self.add_text_matches(tenant, query, scope, false, &mut ranking)
+                .await?;
+            return Ok(ranking);
         }
-        let names = self.names.within(tenant, bounds).await;
-        let selection = Selection::new(tenant, bounds, &question.filter);
+        let names = self.names.within(tenant, scope).await;
+        let selection = Selection::new(tenant, scope, &query.filter);
         let Asked {
             found,
             method,
             lagging,
             degradations,
-        } = self.ask(tenant, selection, question, &names).await?;
-        let mut finding = Finding {
-            degradations,
-            ..Finding::default()
-        };
+        } = self
+            .ask(tenant, selection, &query.question(), &names)
+            .await?;
+        ranking.degradations = degradations;
         let index_answers = found.is_ok();
-        if let Some(degradation) = self.shortfall(&found, lagging) {
-            finding.degradations.push(degradation);
-            finding.ranked = rank_all(found.unwrap_or_default(), method, &question.text, &names);
-            self.add_text_matches(tenant, bounds, question, index_answers, &mut finding)
+        let shortfall = self.shortfall(&found, lagging);
+        ranking.ranked = rank_all(found.unwrap_or_default(), method, &query.query, &names);
+        if let Some(degradation) = shortfall {
+            ranking.degradations.push(degradation);
+            self.add_text_matches(tenant, query, scope, index_answers, &mut ranking)
                 .await?;
-        } else {
-            finding.ranked = rank_all(found.unwrap_or_default(), method, &question.text, &names);
         }
-        Ok(finding)
+        if let Some(thread) = self.ephemeral_thread(tenant, query) {
+            let scope = Scope::Thread(thread);
+            self.add_text_matches(tenant, query, &scope, true, &mut ranking)
+                .await?;
+        }
+        Ok(ranking)
     }
 
-    /// Asks the index: embeds the query, and waits for the index where it has to.
+    /// Embeds the question while waiting for the index to reach the revision, then
+    /// searches the index.
     pub(super) async fn ask(
         &self,
         tenant: &TenantId,
         selection: Selection,
-        question: &Question,
+        question: &Question<'_>,
         names: &Arc<Vec<String>>,
     ) -> Result<Asked, RecallError> {
-        self.look_at_state(tenant);
+        self.refresh_state(tenant);
         let mut degradations = Vec::new();
         let (embedded, reached) =
             tokio::join!(self.embed(question, names), self.wait(tenant, question));
@@ -134,7 +144,7 @@ impl Shared {
             Ok(dense) => (dense, question.method),
             Err(degradation) => {
                 degradations.push(degradation);
-                // Words are what is left, whatever was asked for.
+                // Only the lexical search is left, even for `Dense`.
                 let hybrid = question.method == Method::Hybrid;
                 (
                     None,
@@ -146,7 +156,7 @@ impl Shared {
                 )
             }
         };
-        let lexical = (method != Method::Dense).then(|| text::lexical_query(&question.text, names));
+        let lexical = (method != Method::Dense).then(|| text::lexical_query(question.text, names));
         let search = Search {
             selection,
             dense,
@@ -168,43 +178,12 @@ impl Shared {
         })
     }
 
-    /// A thread that the index does not know is matched by word alone, whatever
-    /// was asked for; that is all it promises, so nothing is degraded.
-    async fn find_in_memory(
-        &self,
-        tenant: &TenantId,
-        bounds: &Bounds,
-        question: &Question,
-    ) -> Result<Finding, RecallError> {
-        let mut finding = Finding::default();
-        self.add_text_matches(tenant, bounds, question, false, &mut finding)
-            .await?;
-        Ok(finding)
-    }
-
-    /// Adds what the conversation at hand has, where the index does not know it.
-    pub(super) async fn add_own_matches(
-        &self,
-        tenant: &TenantId,
-        own: Option<ThreadId>,
-        question: &Question,
-        finding: &mut Finding,
-    ) -> Result<(), RecallError> {
-        match own {
-            Some(thread) => {
-                let bounds = Bounds::Thread(thread);
-                self.add_text_matches(tenant, &bounds, question, true, finding)
-                    .await
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// The query's vector, without the names of speakers in it. `None`: none is
-    /// asked for, or the service runs without a model.
+    /// Embeds the question without the speakers' names in it, which would attract
+    /// messages that merely greet them. `None` for a lexical question or without a
+    /// model.
     async fn embed(
         &self,
-        question: &Question,
+        question: &Question<'_>,
         names: &Arc<Vec<String>>,
     ) -> Result<Option<Vec<f32>>, Degradation> {
         let unavailable = |message: &str| Degradation {
@@ -222,23 +201,27 @@ impl Shared {
         if question.method == Method::Lexical {
             return Ok(None);
         }
-        let text = text::without_names(&question.text, names);
+        let text = text::without_names(question.text, names);
         let vector = self.inferences.query(embedder, &text).await;
         vector.map(Some).map_err(|error| {
-            tracing::warn!(%error, "a query was not embedded");
+            tracing::warn!(%error, "embedding a query failed");
             unavailable("the query could not be embedded; matches are by word alone")
         })
     }
 
-    /// Waits until the index has seen the revision, but no longer than allowed.
-    async fn wait(&self, tenant: &TenantId, question: &Question) -> Result<Reached, RecallError> {
-        let Some(revision) = &question.revision else {
+    /// Waits until the index has reached the revision, at most `max_wait`.
+    async fn wait(
+        &self,
+        tenant: &TenantId,
+        question: &Question<'_>,
+    ) -> Result<Reached, RecallError> {
+        let Some(revision) = question.at_least_as_fresh else {
             return Ok(Reached::default());
         };
         let deadline = Instant::now() + question.max_wait;
         let mut indexer = self.indexer.clone();
         loop {
-            let freshness = self.source.freshness(tenant, revision).await?;
+            let freshness = self.store.freshness(tenant, &revision).await?;
             let given_up = freshness.dead_letters > 0;
             if !freshness.pending {
                 return Ok(Reached {
@@ -254,14 +237,13 @@ impl Shared {
                 });
             }
             match &mut indexer {
-                // Another process may do the work as well.
-                Some(indexer) => indexer.moved(left.min(LOOK * 5)).await,
-                None => tokio::time::sleep(left.min(LOOK)).await,
+                Some(indexer) => indexer.progress(left.min(INDEXER_POLL_INTERVAL)).await,
+                None => tokio::time::sleep(left.min(FRESHNESS_POLL_INTERVAL)).await,
             }
         }
     }
 
-    /// Why the index's answer is not enough, if it is not.
+    /// Why the index's answer may lack matches that Postgres has; `None` if complete.
     pub(super) fn shortfall(
         &self,
         found: &Result<Candidates, RecallError>,
@@ -273,7 +255,7 @@ impl Shared {
                 "the embedding model is missing or cannot be loaded (`scripts/setup model` makes it on the server); matches come from the database, by word alone",
             ),
             Err(error) => {
-                tracing::warn!(%error, "the index was not searched");
+                tracing::warn!(%error, "searching the index failed");
                 let message =
                     "the index does not answer; matches come from the database, by word alone";
                 (DegradationReason::IndexUnavailable, message)
@@ -294,28 +276,24 @@ impl Shared {
         })
     }
 
+    /// Searches Postgres by word. If the index answered, an outage of Postgres costs
+    /// these matches alone.
     async fn add_text_matches(
         &self,
         tenant: &TenantId,
-        bounds: &Bounds,
-        question: &Question,
+        query: &RecallQuery,
+        scope: &Scope,
         index_answers: bool,
-        finding: &mut Finding,
+        ranking: &mut Ranking,
     ) -> Result<(), RecallError> {
         let searched = self
-            .source
-            .search_text(
-                tenant,
-                bounds,
-                &question.text,
-                &question.filter,
-                TEXT_MATCHES,
-            )
+            .store
+            .search_text(tenant, scope, &query.query, &query.filter, TEXT_MATCHES)
             .await;
         let matches = match searched {
             Ok(matches) => matches,
             Err(error) if index_answers && error.retryable() => {
-                tracing::warn!(%error, "the database was not searched by word");
+                tracing::warn!(%error, "searching the database by word failed");
                 return Ok(());
             }
             Err(error) => return Err(error.into()),
@@ -324,27 +302,32 @@ impl Shared {
             .into_iter()
             .map(|found| (found.id, found.score))
             .collect();
-        rank::add_text_matches(&mut finding.ranked, &matches);
+        rank::add_text_matches(&mut ranking.ranked, &matches);
         Ok(())
     }
 
-    /// Asks the index now and then what it can do, beside the queries: another
-    /// process may rebuild it.
-    fn look_at_state(&self, tenant: &TenantId) {
-        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
-        if looked.is_some_and(|looked| looked.elapsed() < STATE_LOOK) {
+    /// Reads the index's status in the background, at most once in
+    /// [`STATE_CHECK_INTERVAL`]: another process may be rebuilding the index.
+    fn refresh_state(&self, tenant: &TenantId) {
+        let mut checked = self
+            .state_checked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if checked.is_some_and(|checked| checked.elapsed() < STATE_CHECK_INTERVAL) {
             return;
         }
-        *looked = Some(Instant::now());
+        *checked = Some(Instant::now());
         let (index, tenant) = (Arc::clone(&self.index), tenant.clone());
         tokio::spawn(async move { index.status(&tenant).await });
     }
 }
 
-/// How far the index is.
+/// Result of waiting for a revision.
 #[derive(Default)]
 struct Reached {
+    /// The index had not reached it when the wait ended.
     lagging: bool,
+    /// A change up to it is a dead letter.
     given_up: bool,
 }
 
@@ -359,19 +342,8 @@ fn rank_all(found: Candidates, method: Method, query: &str, names: &[String]) ->
 fn not_indexed() -> Degradation {
     Degradation {
         reason: DegradationReason::NotIndexed,
-        message: "a change that was to be seen could not be indexed; ListDeadLetters tells which"
-            .to_owned(),
+        message:
+            "a change that the query has to see could not be indexed; ListDeadLetters lists it"
+                .to_owned(),
     }
-}
-
-fn revision(token: &str) -> Result<Option<Revision>, RecallError> {
-    if token.is_empty() {
-        return Ok(None);
-    }
-    Revision::from_str(token)
-        .map(Some)
-        .map_err(|error| RecallError::Config {
-            key: "at_least_as_fresh",
-            problem: error.to_string(),
-        })
 }

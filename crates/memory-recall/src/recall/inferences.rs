@@ -1,4 +1,4 @@
-//! Queries under way at the embedding model.
+//! Shares concurrent embeddings of the same query.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -8,16 +8,16 @@ use tokio::sync::OnceCell;
 use crate::embed::Embedder;
 use crate::error::RecallError;
 
-/// Lets those who ask for the vector of one text at the same time share one
-/// inference: a context is searched for in messages and memories at once, and the
-/// model takes one query after the other.
+/// Lets concurrent callers with the same text share one inference. A context searches
+/// messages and memories at the same time, and the model embeds one query after the
+/// other.
 #[derive(Default)]
 pub(super) struct Inferences {
     running: Mutex<HashMap<String, Weak<OnceCell<Vec<f32>>>>>,
 }
 
 impl Inferences {
-    /// The vector of a query.
+    /// Embeds a query.
     pub(super) async fn query(
         &self,
         embedder: &Embedder,

@@ -6,21 +6,21 @@ use std::sync::Arc;
 use memory_contract::{Memory, MemoryId, TenantId};
 
 use super::Shared;
-use super::find::{Asked, Question, TEXT_MATCHES};
+use super::find::{Asked, TEXT_MATCHES};
 use crate::error::RecallError;
 use crate::index::Selection;
 use crate::query::{FoundMemories, FoundMemory, MemoryQuery};
 use crate::rank::{self, Ranked};
 
-/// Candidates read beyond those wanted, because some fall away: erased ones, and
-/// those that hold no more.
+/// Candidates read in the first round beyond `limit`, to replace those that were erased
+/// or superseded.
 const SPARE: usize = 8;
-/// The most candidates read at a time.
-const AT_ONCE: usize = 200;
+/// Most candidates read in one round.
+const MAX_BATCH: usize = 200;
 
 impl Shared {
-    /// Finds memories of one user. The store answers by word for what the index
-    /// cannot, and everything is read from the store just now.
+    /// Finds memories of one user. Postgres is searched by word as well where the index
+    /// falls short. Every memory is read from Postgres before it is returned.
     pub(super) async fn memories(
         &self,
         tenant: &TenantId,
@@ -29,16 +29,15 @@ impl Shared {
         if query.limit == 0 || query.query.trim().is_empty() {
             return Ok(FoundMemories::default());
         }
-        let question = Question::of_memories(query)?;
         let selection = Selection::memories(tenant, &query.owner, &query.filter);
-        // Nobody speaks in a memory: a name in the query is a word like others.
+        // Memories have no speakers, so names in the query are ordinary words.
         let Asked {
             found,
             method,
             lagging,
             mut degradations,
         } = self
-            .ask(tenant, selection, &question, &Arc::default())
+            .ask(tenant, selection, &query.question(), &Arc::default())
             .await?;
         let index_answers = found.is_ok();
         let shortfall = self.shortfall(&found, lagging);
@@ -69,7 +68,7 @@ impl Shared {
             ..
         } = query;
         let searched = self
-            .source
+            .store
             .search_memories(tenant, owner, query, filter, TEXT_MATCHES);
         match searched.await {
             Ok(matches) => Ok(matches
@@ -77,14 +76,15 @@ impl Shared {
                 .map(|found| (found.id, found.score))
                 .collect()),
             Err(error) if index_answers && error.retryable() => {
-                tracing::warn!(%error, "the database was not searched by word");
+                tracing::warn!(%error, "searching the database by word failed");
                 Ok(Vec::new())
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Takes the best candidates that may be read.
+    /// Reads candidates, best first, until `limit` readable ones are found. The batches
+    /// grow twofold.
     async fn read_memories(
         &self,
         tenant: &TenantId,
@@ -98,7 +98,7 @@ impl Shared {
             let part = std::mem::replace(&mut rest, later);
             let ids: Vec<MemoryId> = part.iter().map(|one| one.id).collect();
             let found = self
-                .source
+                .store
                 .hydrate_memories(tenant, &query.owner, &query.filter, &ids)
                 .await?;
             let mut found: HashMap<MemoryId, Memory> = found
@@ -113,7 +113,7 @@ impl Shared {
                     lexical_score: ranked.lexical,
                 })
             }));
-            next = next.saturating_mul(2).min(AT_ONCE);
+            next = next.saturating_mul(2).min(MAX_BATCH);
         }
         taken.truncate(query.limit);
         Ok(taken)

@@ -1,4 +1,5 @@
-//! Recall itself.
+//! Answers queries: reads the window, searches the index, ranks, reads the best
+//! candidates from the store, and merges.
 
 mod find;
 mod inferences;
@@ -6,59 +7,50 @@ mod memories;
 mod names;
 mod select;
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use memory_contract::{Message, MessageId, TenantId, Thread, ThreadId};
-use memory_store::{Recent, Scope as Bounds};
+use memory_contract::{Message, MessageId, TenantId, ThreadId, limits};
+use memory_store::{Recent, Scope, Store};
 
 use crate::config::SearchConfig;
 use crate::embed::Embedder;
 use crate::error::RecallError;
 use crate::index::Index;
 use crate::indexer::IndexerHandle;
-use crate::merge::{Match, Merged, Pieces, Room, merge};
+use crate::merge::{Match, Pieces, Room, merge};
 use crate::query::{
-    Degradation, Found, FoundMemories, MemoryQuery, Mode, Reason, RecallQuery, Recalled,
-    RecalledMessage, Scope, SearchQuery, Target,
+    Found, FoundMemories, MemoryQuery, Reason, RecallQuery, Recalled, RecalledMessage,
 };
-use crate::source::Source;
-use find::{Finding, Question};
+pub use find::Ranking;
+pub(crate) use find::describe_metrics;
 use inferences::Inferences;
 use names::Names;
-use select::Wanted;
 
-/// Candidates in order, which are yet to be read.
-pub struct Ranking {
-    bounds: Bounds,
-    finding: Finding,
-}
-
-/// Answers questions to the memory. Cheap to clone.
+/// Answers recall, search and memory queries. Clones share one state.
 #[derive(Clone)]
 pub struct Recall {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    source: Arc<dyn Source>,
+    store: Store,
     index: Arc<dyn Index>,
     embedder: Option<Embedder>,
     inferences: Inferences,
     indexer: Option<IndexerHandle>,
     config: SearchConfig,
     names: Names,
-    owners: Owners,
-    looked: Mutex<Option<Instant>>,
+    state_checked: Mutex<Option<Instant>>,
 }
 
 impl Recall {
     /// Recall over a store and an index. Without an embedder it matches by word
-    /// alone. With the handle of an indexer in the same process a wait for
-    /// `at_least_as_fresh` ends as soon as the index is there.
+    /// alone. With the handle of an indexer in the same process, a wait for
+    /// `at_least_as_fresh` ends as soon as that indexer has acknowledged the write.
     pub fn new(
-        source: Arc<dyn Source>,
+        store: Store,
         index: Arc<dyn Index>,
         embedder: Option<Embedder>,
         indexer: Option<IndexerHandle>,
@@ -66,37 +58,39 @@ impl Recall {
     ) -> Self {
         let shared = Shared {
             names: Names::new(Arc::clone(&index)),
-            source,
+            store,
             index,
             embedder,
             inferences: Inferences::default(),
             indexer,
             config,
-            owners: Owners::default(),
-            looked: Mutex::default(),
+            state_checked: Mutex::default(),
         };
         Self {
             shared: Arc::new(shared),
         }
     }
 
-    /// The recent window merged with the best matches and the messages around
-    /// them.
+    /// Returns the recent window merged with the best matches and their neighbors. A
+    /// query without a window and without a search reads nothing.
     ///
     /// # Errors
-    /// [`RecallError::Store`] alone: a thread that is not there, a database that
-    /// does not answer; and [`RecallError::Config`] for a wrong revision token.
-    /// An index or a model that fails shows in [`Recalled::degradations`].
+    /// [`RecallError::Store`] alone: the thread of the window does not exist, or the
+    /// database failed. A failing index or model is reported in
+    /// [`Recalled::degradations`].
     pub async fn recall(
         &self,
         tenant: &TenantId,
-        query: RecallQuery,
+        query: &RecallQuery,
     ) -> Result<Recalled, RecallError> {
-        self.shared.recall(tenant, query).await
+        let shared = &self.shared;
+        let (pieces, ranking) =
+            tokio::try_join!(shared.window(tenant, query), shared.rank(tenant, query))?;
+        shared.assemble(tenant, query, ranking, pieces).await
     }
 
-    /// Ranks what might match, for [`Recall::beside`]. It needs no window, so a
-    /// caller that shows other messages can read them in the meantime.
+    /// Ranks the candidates of a query for [`Recall::complete_with_window`]. It reads no window,
+    /// so the caller can read the messages that it shows at the same time.
     ///
     /// # Errors
     /// As [`Recall::recall`].
@@ -108,14 +102,13 @@ impl Recall {
         self.shared.rank(tenant, query).await
     }
 
-    /// The best matches and the messages around them, beside messages that the
-    /// caller shows anyway: those take the place of the recent window, whatever
-    /// the query says of one. They come first into the budget and come back
-    /// with [`Reason::Recent`].
+    /// Returns the best matches and their neighbors together with `shown`: messages
+    /// that the caller shows anyway. They replace the recent window, come first into
+    /// the budget, are no matches, and come back with [`Reason::Recent`].
     ///
     /// # Errors
     /// As [`Recall::recall`].
-    pub async fn beside(
+    pub async fn complete_with_window(
         &self,
         tenant: &TenantId,
         query: &RecallQuery,
@@ -126,14 +119,24 @@ impl Recall {
             window: shown,
             ..Pieces::default()
         };
-        let Ranking { bounds, finding } = ranking;
-        self.shared
-            .put_together(tenant, query, &bounds, finding, pieces)
-            .await
+        self.shared.assemble(tenant, query, ranking, pieces).await
     }
 
-    /// The best matches among the long-term memories of one user, and of nobody
-    /// else. Those that are returned count as used.
+    /// Returns the best matches alone, without window and neighbors: at most
+    /// `query.top_k`, the best first.
+    ///
+    /// # Errors
+    /// As [`Recall::recall`]. Whether `query.thread` exists is not checked.
+    pub async fn search(
+        &self,
+        tenant: &TenantId,
+        query: RecallQuery,
+    ) -> Result<Found, RecallError> {
+        self.shared.search(tenant, query).await
+    }
+
+    /// Returns the best matches among the long-term memories of one user, and notes
+    /// that they were used.
     ///
     /// # Errors
     /// As [`Recall::recall`].
@@ -143,13 +146,12 @@ impl Recall {
         query: &MemoryQuery,
     ) -> Result<FoundMemories, RecallError> {
         let found = self.shared.memories(tenant, query).await?;
-        let used: Vec<_> = found.memories.iter().map(|found| &found.memory).collect();
-        self.shared.source.memories_used(tenant, &used);
+        let used = found.memories.iter().map(|found| &found.memory);
+        self.shared.store.memories_used(tenant, used);
         Ok(found)
     }
 
-    /// As [`Recall::memories`], for whoever compares and does not use: what is
-    /// found does not count as used.
+    /// As [`Recall::memories`], but the memories found do not count as used.
     ///
     /// # Errors
     /// As [`Recall::recall`].
@@ -161,8 +163,8 @@ impl Recall {
         self.shared.memories(tenant, query).await
     }
 
-    /// The vectors of texts, in their order, at the low priority of indexing;
-    /// `None` without an embedding model.
+    /// Embeds texts at the low priority of indexing. Returns one vector a text, in
+    /// their order; `None` without an embedding model.
     ///
     /// # Errors
     /// [`RecallError::EmbedderStopped`], [`RecallError::EmbeddingFailed`].
@@ -172,149 +174,75 @@ impl Recall {
             None => Ok(None),
         }
     }
-
-    /// The best matches alone.
-    ///
-    /// # Errors
-    /// As [`Recall::recall`].
-    pub async fn search(
-        &self,
-        tenant: &TenantId,
-        query: SearchQuery,
-    ) -> Result<Found, RecallError> {
-        self.shared.search(tenant, query).await
-    }
 }
 
 impl Shared {
-    async fn recall(&self, tenant: &TenantId, query: RecallQuery) -> Result<Recalled, RecallError> {
-        if query.mode == Mode::None {
-            return Ok(Recalled::default());
-        }
-        let question = Question::of_recall(&query)?;
-        let window = self.window(tenant, &query.target, query.recent_window);
-        let searches =
-            query.mode == Mode::Hybrid && query.top_k > 0 && !question.text.trim().is_empty();
-        if !searches {
-            let pieces = pieces(window.await?);
-            return Ok(answer(
-                merge(pieces, query.max_tokens, query.tokenizer),
-                Vec::new(),
-                &query,
-            ));
-        }
-        let known = self.bounds(tenant, &query.target, query.scope);
-        let (window, bounds, mut finding) = match known {
-            Some(bounds) => {
-                let find = self.find(tenant, &bounds, &question);
-                let (window, finding) = tokio::try_join!(window, find)?;
-                (window, bounds, finding)
-            }
-            None => {
-                let window = window.await?;
-                let bounds = self.bounds_after(tenant, &query.target, query.scope, window.as_ref());
-                let finding = self.find(tenant, &bounds, &question).await?;
-                (window, bounds, finding)
-            }
-        };
-        let own = self.own(tenant, &query.target, &bounds);
-        self.add_own_matches(tenant, own, &question, &mut finding)
-            .await?;
-        let pieces = pieces(window);
-        self.put_together(tenant, &query, &bounds, finding, pieces)
-            .await
-    }
-
     async fn rank(&self, tenant: &TenantId, query: &RecallQuery) -> Result<Ranking, RecallError> {
-        let question = Question::of_recall(query)?;
-        let bounds = match self.bounds(tenant, &query.target, query.scope) {
-            Some(bounds) => bounds,
-            None => {
-                let thread = self.thread(tenant, &query.target).await?;
-                self.bounds_of(tenant, &query.target, query.scope, thread.as_ref())
-            }
-        };
-        let searches =
-            query.mode == Mode::Hybrid && query.top_k > 0 && !question.text.trim().is_empty();
-        let mut finding = Finding::default();
-        if searches {
-            finding = self.find(tenant, &bounds, &question).await?;
-            let own = self.own(tenant, &query.target, &bounds);
-            self.add_own_matches(tenant, own, &question, &mut finding)
-                .await?;
+        if !query.searches() {
+            return Ok(Ranking::default());
         }
-        Ok(Ranking { bounds, finding })
+        self.find(tenant, query).await
     }
 
-    /// Adds the best candidates to the pieces at hand and makes one answer.
-    async fn put_together(
+    /// Reads the recent window.
+    async fn window(&self, tenant: &TenantId, query: &RecallQuery) -> Result<Pieces, RecallError> {
+        let Some(thread) = query.thread.filter(|_| query.recent_window > 0) else {
+            return Ok(Pieces::default());
+        };
+        let size = u32::try_from(query.recent_window).unwrap_or(u32::MAX);
+        let Recent {
+            thread: _,
+            thread_ordinal,
+            messages,
+        } = self.store.recent(tenant, thread, size).await?;
+        Ok(Pieces {
+            window: messages,
+            window_ordinal: thread_ordinal,
+            ..Pieces::default()
+        })
+    }
+
+    /// Adds the best candidates to the window and merges both into one answer.
+    async fn assemble(
         &self,
         tenant: &TenantId,
         query: &RecallQuery,
-        bounds: &Bounds,
-        finding: Finding,
+        ranking: Ranking,
         mut pieces: Pieces,
     ) -> Result<Recalled, RecallError> {
-        let wanted = Wanted {
-            own: self.own(tenant, &query.target, bounds),
-            head: query.head,
-            count: query.top_k,
-            min_score: query.min_score,
-            all_branches: query.all_branches,
-            explain: query.explain,
-            beside: Some((query.neighbors_before, query.neighbors_after)),
-        };
         let selected = self
-            .select(tenant, bounds, finding.ranked, &pieces.window, &wanted)
+            .select(tenant, query, ranking.ranked, &pieces.window)
             .await?;
         pieces.matches = selected.matches;
         pieces.neighbors = selected.neighbors;
-        let mut merged = merge(pieces, query.max_tokens, query.tokenizer);
-        // A candidate of too low a rank may come back beside a better one.
-        let returned: HashSet<MessageId> = merged
-            .messages
-            .iter()
-            .map(|recalled| recalled.message.id)
-            .collect();
-        let left_out = selected.omitted.into_iter();
-        merged
-            .omitted
-            .extend(left_out.filter(|omission| !returned.contains(&omission.message)));
-        Ok(answer(merged, finding.degradations, query))
+        let merged = merge(pieces, query.max_tokens, query.tokenizer);
+        let mut omitted = Vec::new();
+        if query.explain {
+            // A candidate of too low a rank may be returned as a neighbor.
+            let returned: HashSet<MessageId> =
+                merged.messages.iter().map(|one| one.message.id).collect();
+            let unselected = selected.omitted.into_iter();
+            omitted = merged.omitted;
+            omitted.extend(unselected.filter(|one| !returned.contains(&one.message)));
+            omitted.truncate(limits::OMITTED);
+        }
+        Ok(Recalled {
+            messages: merged.messages,
+            total_tokens: merged.total_tokens,
+            degradations: ranking.degradations,
+            omitted,
+        })
     }
 
-    async fn search(&self, tenant: &TenantId, query: SearchQuery) -> Result<Found, RecallError> {
-        let question = Question::of_search(&query)?;
-        let known = self.bounds(tenant, &query.target, query.scope);
-        let thread = self.thread(tenant, &query.target);
-        let (bounds, mut finding) = match known {
-            Some(bounds) => {
-                let find = self.find(tenant, &bounds, &question);
-                let (_, finding) = tokio::try_join!(thread, find)?;
-                (bounds, finding)
-            }
-            None => {
-                let thread = thread.await?;
-                let bounds = self.bounds_of(tenant, &query.target, query.scope, thread.as_ref());
-                let finding = self.find(tenant, &bounds, &question).await?;
-                (bounds, finding)
-            }
-        };
-        let own = self.own(tenant, &query.target, &bounds);
-        self.add_own_matches(tenant, own, &question, &mut finding)
-            .await?;
-        let wanted = Wanted {
-            own,
-            head: None,
-            count: query.limit,
-            min_score: query.min_score,
-            all_branches: query.all_branches,
+    async fn search(&self, tenant: &TenantId, query: RecallQuery) -> Result<Found, RecallError> {
+        let query = RecallQuery {
+            neighbors_before: 0,
+            neighbors_after: 0,
             explain: false,
-            beside: None,
+            ..query
         };
-        let selected = self
-            .select(tenant, &bounds, finding.ranked, &[], &wanted)
-            .await?;
+        let ranking = self.find(tenant, &query).await?;
+        let selected = self.select(tenant, &query, ranking.ranked, &[]).await?;
         let mut room = Room::new();
         let fitting = selected.matches.into_iter();
         let matches = (1_u32..)
@@ -331,175 +259,18 @@ impl Shared {
             .collect();
         Ok(Found {
             matches,
-            degradations: finding.degradations,
+            degradations: ranking.degradations,
         })
     }
 
-    /// The recent window; `None` where there is no conversation at hand.
-    async fn window(
-        &self,
-        tenant: &TenantId,
-        target: &Target,
-        size: usize,
-    ) -> Result<Option<Recent>, RecallError> {
-        let Target::Thread(thread) = target else {
-            return Ok(None);
-        };
-        let size = u32::try_from(size).unwrap_or(u32::MAX);
-        Ok(Some(self.source.recent(tenant, *thread, size).await?))
-    }
-
-    async fn thread(
-        &self,
-        tenant: &TenantId,
-        target: &Target,
-    ) -> Result<Option<Thread>, RecallError> {
-        let Target::Thread(thread) = target else {
-            return Ok(None);
-        };
-        Ok(Some(self.source.thread(tenant, *thread).await?))
-    }
-
-    /// Whose messages may be found, if that is known without asking the store.
-    fn bounds(&self, tenant: &TenantId, target: &Target, scope: Scope) -> Option<Bounds> {
-        match (target, scope) {
-            (Target::Thread(thread), Scope::Thread) => Some(Bounds::Thread(*thread)),
-            (Target::Thread(thread), Scope::User | Scope::App) => self
-                .owners
-                .get(tenant, *thread)
-                .map(|owner| owner.bounds(*thread, scope)),
-            (Target::User { app, .. }, Scope::App) => Some(Bounds::App(app.clone())),
-            (Target::User { app, user }, Scope::Thread | Scope::User) => Some(Bounds::User {
-                app: app.clone(),
-                user: user.clone(),
-            }),
+    /// The query's thread, if it is ephemeral and the scope is wider: the index does
+    /// not have its messages, so the store is searched for them besides.
+    fn ephemeral_thread(&self, tenant: &TenantId, query: &RecallQuery) -> Option<ThreadId> {
+        match query.scope {
+            Scope::Thread(_) => None,
+            Scope::User { .. } | Scope::App(_) => query
+                .thread
+                .filter(|thread| self.store.is_ephemeral(tenant, *thread)),
         }
-    }
-
-    /// The conversation at hand, where it is in memory alone and the search goes
-    /// beyond it: nothing but a look into it finds what was said there.
-    fn own(&self, tenant: &TenantId, target: &Target, bounds: &Bounds) -> Option<ThreadId> {
-        match (target, bounds) {
-            (Target::Thread(thread), Bounds::User { .. } | Bounds::App(_)) => {
-                Some(*thread).filter(|thread| self.source.is_ephemeral(tenant, *thread))
-            }
-            (Target::Thread(_) | Target::User { .. }, _) => None,
-        }
-    }
-
-    fn bounds_after(
-        &self,
-        tenant: &TenantId,
-        target: &Target,
-        scope: Scope,
-        window: Option<&Recent>,
-    ) -> Bounds {
-        self.bounds_of(tenant, target, scope, window.map(|window| &window.thread))
-    }
-
-    fn bounds_of(
-        &self,
-        tenant: &TenantId,
-        target: &Target,
-        scope: Scope,
-        thread: Option<&Thread>,
-    ) -> Bounds {
-        match (target, thread) {
-            (Target::User { app, user }, _) => Bounds::User {
-                app: app.clone(),
-                user: user.clone(),
-            },
-            (Target::Thread(id), None) => Bounds::Thread(*id),
-            (Target::Thread(id), Some(thread)) => {
-                let owner = Owner::of(thread);
-                let bounds = owner.bounds(*id, scope);
-                self.owners.put(tenant, *id, owner);
-                bounds
-            }
-        }
-    }
-}
-
-fn pieces(window: Option<Recent>) -> Pieces {
-    match window {
-        Some(Recent {
-            thread: _,
-            thread_ordinal,
-            messages,
-        }) => Pieces {
-            window: messages,
-            window_ordinal: thread_ordinal,
-            ..Pieces::default()
-        },
-        None => Pieces::default(),
-    }
-}
-
-fn answer(merged: Merged, degradations: Vec<Degradation>, query: &RecallQuery) -> Recalled {
-    let mut omitted = if query.explain {
-        merged.omitted
-    } else {
-        Vec::new()
-    };
-    omitted.truncate(memory_contract::limits::OMITTED);
-    Recalled {
-        messages: merged.messages,
-        total_tokens: merged.total_tokens,
-        degradations,
-        omitted,
-    }
-}
-
-/// Which app and user threads belong to. That never changes, so it is asked for
-/// once; whether the thread is still there is asked each time.
-#[derive(Default)]
-struct Owners {
-    known: Mutex<HashMap<(TenantId, ThreadId), Owner>>,
-}
-
-#[derive(Clone)]
-struct Owner {
-    app: memory_contract::AppId,
-    user: memory_contract::UserId,
-}
-
-/// Threads kept in mind.
-const OWNERS: usize = 16_384;
-
-impl Owner {
-    fn of(thread: &Thread) -> Self {
-        Self {
-            app: thread.session.app.clone(),
-            user: thread.session.user.clone(),
-        }
-    }
-
-    /// Whose messages a search from this thread may find: without a user, the
-    /// thread's alone.
-    fn bounds(&self, thread: ThreadId, scope: Scope) -> Bounds {
-        match scope {
-            Scope::Thread => Bounds::Thread(thread),
-            Scope::User if self.user.is_empty() => Bounds::Thread(thread),
-            Scope::User => Bounds::User {
-                app: self.app.clone(),
-                user: self.user.clone(),
-            },
-            Scope::App => Bounds::App(self.app.clone()),
-        }
-    }
-}
-
-impl Owners {
-    fn get(&self, tenant: &TenantId, thread: ThreadId) -> Option<Owner> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(&(tenant.clone(), thread)).cloned()
-    }
-
-    fn put(&self, tenant: &TenantId, thread: ThreadId, owner: Owner) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= OWNERS {
-            known.clear();
-        }
-        known.insert((tenant.clone(), thread), owner);
     }
 }

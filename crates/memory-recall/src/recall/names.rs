@@ -1,27 +1,27 @@
-//! Who speaks in a scope.
+//! Speakers' names within a scope.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use memory_contract::{MessageFilter, TenantId};
-use memory_store::Scope as Bounds;
+use memory_store::Scope;
 
 use crate::index::{Index, Selection};
 
-/// Speakers that are looked for in a query.
-const SPEAKERS: usize = 64;
-/// How long names are good. Older ones are still used, while new ones are
-/// fetched.
-const FRESH: Duration = Duration::from_secs(10);
-/// How long it is good that there are none.
-const FRESH_NONE: Duration = Duration::from_millis(500);
-/// How long a query waits for names that nobody has asked for yet.
-const PATIENCE: Duration = Duration::from_millis(100);
-/// Scopes kept in mind.
-const SCOPES: usize = 4_096;
+/// Most frequent speakers of a scope that are recognized in a query.
+const MAX_SPEAKERS: usize = 64;
+/// How long a list of names is used without a refresh. An older one is still used
+/// while it is refreshed.
+const TTL: Duration = Duration::from_secs(10);
+/// The same for an empty list, which is refreshed before it is used again.
+const EMPTY_TTL: Duration = Duration::from_millis(500);
+/// How long a query waits for names that are not cached.
+const FETCH_TIMEOUT: Duration = Duration::from_millis(100);
+/// Cached scopes. The cache is emptied when it is full.
+const MAX_SCOPES: usize = 4_096;
 
-/// The speakers' names in each scope, as the index knows them.
+/// Caches the speakers' names of each scope, which the index counts.
 #[derive(Clone)]
 pub(super) struct Names {
     index: Arc<dyn Index>,
@@ -44,17 +44,17 @@ impl Names {
         }
     }
 
-    /// The names within the bounds. None where the index does not answer: the
-    /// ranking does without.
-    pub(super) async fn within(&self, tenant: &TenantId, bounds: &Bounds) -> Arc<Vec<String>> {
-        let key = (tenant.clone(), key(bounds));
+    /// The names within a scope; empty if the index does not answer, because the
+    /// ranking works without them.
+    pub(super) async fn within(&self, tenant: &TenantId, scope: &Scope) -> Arc<Vec<String>> {
+        let key = (tenant.clone(), key(scope));
         let now = Instant::now();
         let known = self.lock().get(&key).cloned();
         match known {
             Some(entry) if entry.until > now => entry.names,
             Some(entry) => {
-                // Nobody else needs to fetch them meanwhile.
-                let until = now + FRESH;
+                // One refresh at a time.
+                let until = now + TTL;
                 self.lock().insert(
                     key.clone(),
                     Entry {
@@ -62,32 +62,33 @@ impl Names {
                         until,
                     },
                 );
-                let (names, tenant, bounds) = (self.clone(), tenant.clone(), bounds.clone());
+                let (names, tenant, scope) = (self.clone(), tenant.clone(), scope.clone());
                 if entry.names.is_empty() {
-                    return names.fetch(key, &tenant, &bounds).await;
+                    return names.fetch(key, &tenant, &scope).await;
                 }
-                tokio::spawn(async move { names.fetch(key, &tenant, &bounds).await });
+                tokio::spawn(async move { names.fetch(key, &tenant, &scope).await });
                 entry.names
             }
-            None => self.fetch(key, tenant, bounds).await,
+            None => self.fetch(key, tenant, scope).await,
         }
     }
 
-    async fn fetch(&self, key: Key, tenant: &TenantId, bounds: &Bounds) -> Arc<Vec<String>> {
-        let selection = Selection::new(tenant, bounds, &MessageFilter::default());
-        let found = tokio::time::timeout(PATIENCE, self.index.names(&selection, SPEAKERS)).await;
+    async fn fetch(&self, key: Key, tenant: &TenantId, scope: &Scope) -> Arc<Vec<String>> {
+        let selection = Selection::new(tenant, scope, &MessageFilter::default());
+        let found =
+            tokio::time::timeout(FETCH_TIMEOUT, self.index.names(&selection, MAX_SPEAKERS)).await;
         let Ok(Ok(mut names)) = found else {
             return Arc::default();
         };
         names.retain(|name| !name.trim().is_empty());
-        let fresh = if names.is_empty() { FRESH_NONE } else { FRESH };
+        let fresh = if names.is_empty() { EMPTY_TTL } else { TTL };
         let entry = Entry {
             names: Arc::new(names),
             until: Instant::now() + fresh,
         };
         let names = Arc::clone(&entry.names);
         let mut known = self.lock();
-        if known.len() >= SCOPES {
+        if known.len() >= MAX_SCOPES {
             known.clear();
         }
         known.insert(key, entry);
@@ -99,11 +100,11 @@ impl Names {
     }
 }
 
-fn key(bounds: &Bounds) -> String {
-    match bounds {
-        Bounds::Thread(thread) => format!("thread {thread}"),
-        // An app's id has no NUL in it.
-        Bounds::User { app, user } => format!("user {app}\0{user}"),
-        Bounds::App(app) => format!("app {app}"),
+fn key(scope: &Scope) -> String {
+    match scope {
+        Scope::Thread(thread) => format!("thread {thread}"),
+        // An app id contains no NUL.
+        Scope::User { app, user } => format!("user {app}\0{user}"),
+        Scope::App(app) => format!("app {app}"),
     }
 }

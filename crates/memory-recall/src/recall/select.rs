@@ -1,34 +1,17 @@
-//! From a ranking to messages that may be shown.
+//! From ranked candidates to messages that may be returned.
 
 use std::collections::{HashMap, HashSet};
 
-use memory_contract::{Message, MessageId, TenantId, ThreadId, limits};
-use memory_store::{Hydrated, Neighbor, Scope as Bounds};
+use memory_contract::{Message, MessageId, TenantId, limits};
+use memory_store::{Hydrated, Neighbor, Scope};
 
 use super::Shared;
 use crate::error::RecallError;
 use crate::merge::{Content, Match};
-use crate::query::{Omission, OmissionReason};
+use crate::query::{Omission, OmissionReason, RecallQuery};
 use crate::rank::Ranked;
 
-/// What is wanted of a ranking.
-pub(super) struct Wanted {
-    /// A thread in memory alone whose messages may be found beside those within
-    /// the bounds.
-    pub(super) own: Option<ThreadId>,
-    /// What stands for the head of its thread.
-    pub(super) head: Option<MessageId>,
-    /// Matches at most.
-    pub(super) count: usize,
-    pub(super) min_score: f32,
-    pub(super) all_branches: bool,
-    /// Whether to tell what was left out.
-    pub(super) explain: bool,
-    /// Messages before and after each match.
-    pub(super) beside: Option<(usize, usize)>,
-}
-
-/// What was taken.
+/// The candidates that may be returned, their neighbors, and the rejected ones.
 #[derive(Default)]
 pub(super) struct Selected {
     pub(super) matches: Vec<Match>,
@@ -36,122 +19,125 @@ pub(super) struct Selected {
     pub(super) omitted: Vec<Omission>,
 }
 
-/// Candidates read beyond those wanted, because some fall away: erased ones,
-/// duplicates, other branches.
+/// Candidates read in the first round beyond `top_k`, to replace erased ones, duplicates
+/// and those on inactive branches.
 const SPARE: usize = 8;
 
 impl Shared {
-    /// Takes the best candidates that may be read, each content once. All are
-    /// read from the store just now: what the index found is no more than a
-    /// hint. The messages of the window are no candidates.
+    /// Reads candidates from the store, best first, until `query.top_k` of them may be
+    /// returned: readable in the scope, of sufficient score, on an allowed branch, and
+    /// not in the window. Of several with the same content the best is taken. Reads
+    /// their neighbors as well.
     pub(super) async fn select(
         &self,
         tenant: &TenantId,
-        bounds: &Bounds,
+        query: &RecallQuery,
         ranked: Vec<Ranked>,
         window: &[Message],
-        wanted: &Wanted,
     ) -> Result<Selected, RecallError> {
+        let scopes = self.scopes(tenant, query);
         let recent: HashSet<MessageId> = window.iter().map(|message| message.id).collect();
         let mut said: HashSet<Content> = window.iter().map(Content::of).collect();
         let mut selected = Selected::default();
         let mut rest = ranked;
         rest.retain(|one| !recent.contains(&one.id));
-        if !wanted.explain {
-            rest.retain(|one| one.score >= wanted.min_score);
+        if !query.explain {
+            rest.retain(|one| one.score >= query.min_score);
         }
-        let mut guessed: Option<HashSet<MessageId>> = None;
-        let mut take = if wanted.explain {
-            wanted.count + limits::OMITTED
+        let mut prefetched: Option<HashSet<MessageId>> = None;
+        let mut take = if query.explain {
+            query.top_k + limits::OMITTED
         } else {
-            wanted.count + SPARE
+            query.top_k + SPARE
         };
-        while selected.matches.len() < wanted.count && !rest.is_empty() {
+        while selected.matches.len() < query.top_k && !rest.is_empty() {
             let later = rest.split_off(rest.len().min(take));
             let part = std::mem::replace(&mut rest, later);
             let ids: Vec<MessageId> = part.iter().map(|one| one.id).collect();
-            let hydrate = self.hydrate(tenant, bounds, wanted, &ids);
-            let found = match (&guessed, wanted.beside) {
-                (None, Some(beside)) => {
-                    // The first are nearly always those that stay.
-                    let anchors = &ids[..ids.len().min(wanted.count)];
-                    let around = self.around(tenant, bounds, wanted, anchors, beside);
-                    let (found, neighbors) = tokio::try_join!(hydrate, around)?;
-                    selected.neighbors = neighbors;
-                    guessed = Some(anchors.iter().copied().collect());
-                    found
-                }
-                (Some(_), _) | (None, None) => hydrate.await?,
+            let hydrate = self.hydrate(tenant, &scopes, query, &ids);
+            let found = if prefetched.is_none() {
+                // The first `top_k` candidates are nearly always the matches.
+                let anchors = &ids[..ids.len().min(query.top_k)];
+                let neighbors = self.neighbors(tenant, &scopes, query, anchors);
+                let (found, neighbors) = tokio::try_join!(hydrate, neighbors)?;
+                selected.neighbors = neighbors;
+                prefetched = Some(anchors.iter().copied().collect());
+                found
+            } else {
+                hydrate.await?
             };
-            selected.sort_out(part, found, &mut said, wanted);
+            selected.sort_out(part, found, &mut said, query);
             take = take.saturating_mul(2).min(limits::OMITTED);
         }
-        if let (Some(guessed), Some(beside)) = (guessed, wanted.beside) {
-            let missing = selected.beyond(&guessed);
-            let more = self.around(tenant, bounds, wanted, &missing, beside);
-            selected.neighbors.extend(more.await?);
+        if let Some(prefetched) = prefetched {
+            let missing = selected.matches_beyond(&prefetched);
+            let more = self.neighbors(tenant, &scopes, query, &missing).await?;
+            selected.neighbors.extend(more);
         }
         Ok(selected)
+    }
+
+    /// The query's scope, and that of its thread if the index does not have it.
+    fn scopes(&self, tenant: &TenantId, query: &RecallQuery) -> Vec<Scope> {
+        let ephemeral = self.ephemeral_thread(tenant, query).map(Scope::Thread);
+        std::iter::once(query.scope.clone())
+            .chain(ephemeral)
+            .collect()
     }
 
     async fn hydrate(
         &self,
         tenant: &TenantId,
-        bounds: &Bounds,
-        wanted: &Wanted,
+        scopes: &[Scope],
+        query: &RecallQuery,
         ids: &[MessageId],
     ) -> Result<Vec<Hydrated>, RecallError> {
-        let (source, head) = (&self.source, wanted.head);
-        let mut found = source.hydrate(tenant, bounds, head, ids).await?;
-        if let Some(own) = wanted.own.map(Bounds::Thread) {
-            found.extend(source.hydrate(tenant, &own, head, ids).await?);
+        let mut found = Vec::new();
+        for scope in scopes {
+            found.extend(self.store.hydrate(tenant, scope, query.head, ids).await?);
         }
         Ok(found)
     }
 
-    async fn around(
+    async fn neighbors(
         &self,
         tenant: &TenantId,
-        bounds: &Bounds,
-        wanted: &Wanted,
+        scopes: &[Scope],
+        query: &RecallQuery,
         anchors: &[MessageId],
-        (before, after): (usize, usize),
     ) -> Result<Vec<Neighbor>, RecallError> {
-        if anchors.is_empty() || (before == 0 && after == 0) {
-            return Ok(Vec::new());
-        }
         let count = |count| u32::try_from(count).unwrap_or(u32::MAX);
-        let (before, after) = (count(before), count(after));
-        let (source, head) = (&self.source, wanted.head);
-        let mut found = source
-            .neighbors(tenant, bounds, head, anchors, before, after)
-            .await?;
-        if let Some(own) = wanted.own.map(Bounds::Thread) {
-            let beside = source.neighbors(tenant, &own, head, anchors, before, after);
-            found.extend(beside.await?);
+        let before = count(query.neighbors_before);
+        let after = count(query.neighbors_after);
+        let mut found = Vec::new();
+        for scope in scopes {
+            let neighbors = self
+                .store
+                .neighbors(tenant, scope, query.head, anchors, before, after);
+            found.extend(neighbors.await?);
         }
         Ok(found)
     }
 }
 
 impl Selected {
-    /// The matches whose neighbors were not guessed.
-    fn beyond(&self, guessed: &HashSet<MessageId>) -> Vec<MessageId> {
+    /// The matches whose neighbors were not prefetched.
+    fn matches_beyond(&self, prefetched: &HashSet<MessageId>) -> Vec<MessageId> {
         self.matches
             .iter()
             .map(|one| one.ranked.id)
-            .filter(|message| !guessed.contains(message))
+            .filter(|message| !prefetched.contains(message))
             .collect()
     }
 
-    /// Goes through candidates, the best first. One that cannot be read any more
-    /// is not even mentioned.
+    /// Accepts or rejects candidates, best first. One that cannot be read is not even
+    /// listed as omitted.
     fn sort_out(
         &mut self,
         part: Vec<Ranked>,
         found: Vec<Hydrated>,
         said: &mut HashSet<Content>,
-        wanted: &Wanted,
+        query: &RecallQuery,
     ) {
         let mut found: HashMap<MessageId, Hydrated> =
             found.into_iter().map(|one| (one.message.id, one)).collect();
@@ -159,11 +145,11 @@ impl Selected {
             let Some(found) = found.remove(&ranked.id) else {
                 continue;
             };
-            let reason = if ranked.score < wanted.min_score {
+            let reason = if ranked.score < query.min_score {
                 OmissionReason::Threshold
-            } else if !found.active && !wanted.all_branches {
+            } else if !found.active && !query.all_branches {
                 OmissionReason::Branch
-            } else if self.matches.len() >= wanted.count {
+            } else if self.matches.len() >= query.top_k {
                 OmissionReason::Rank
             } else if !said.insert(Content::of(&found.message)) {
                 OmissionReason::Duplicate

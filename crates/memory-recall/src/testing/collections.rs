@@ -1,4 +1,4 @@
-//! Collections and aliases.
+//! The collections service.
 
 use std::fs;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Between Qdrant's wire and the edge engine.
+//! Conversions between Qdrant's gRPC messages and the edge engine.
 
 use std::collections::HashMap;
 
@@ -111,7 +111,7 @@ fn vector(wire: WireVector) -> Result<Vector, Status> {
     }
 }
 
-/// The fields that clients before 1.16 fill, and newer ones for older servers.
+/// The fields that clients before 1.16 set, and newer ones for older servers.
 #[expect(deprecated, reason = "a server has to read what clients send")]
 fn old_vector(wire: WireVector) -> Result<Vector, Status> {
     match wire.indices {

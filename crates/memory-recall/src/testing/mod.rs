@@ -1,7 +1,6 @@
-//! For tests: a small server that speaks Qdrant's gRPC over edge shards, so that
-//! the real client path, faults included, can be tried where no Qdrant server
-//! can be installed. It does what [`QdrantIndex`](crate::QdrantIndex) asks for
-//! and refuses the rest.
+//! A test server that implements Qdrant's gRPC API over edge shards, so that tests
+//! cover the real client and its errors without an installed Qdrant. It implements the
+//! calls of [`QdrantIndex`](crate::QdrantIndex) and refuses the rest.
 
 mod collections;
 mod convert;
@@ -26,19 +25,19 @@ use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
 
-/// What the server does wrong.
+/// A fault of the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing.
+    /// No fault.
     #[default]
     None,
-    /// It answers each call with UNAVAILABLE.
+    /// Every call fails with UNAVAILABLE.
     Unavailable,
-    /// It waits before it answers.
+    /// Every answer is delayed.
     Slow(Duration),
-    /// It refuses to write anything, with INTERNAL.
+    /// Writes fail with INTERNAL.
     RefuseWrites,
-    /// It refuses to write points of this speaker, with INVALID_ARGUMENT.
+    /// Writes of points of this speaker fail with INVALID_ARGUMENT.
     RefuseSpeaker(String),
 }
 
@@ -58,7 +57,7 @@ impl TestQdrant {
         Self::start_at("127.0.0.1:0").await
     }
 
-    /// Starts a server at an address, such as that of one that was stopped.
+    /// Starts a server at an address, for example that of a stopped one.
     ///
     /// # Errors
     /// As [`TestQdrant::start`].
@@ -90,24 +89,24 @@ impl TestQdrant {
         format!("http://{}", self.address)
     }
 
-    /// Makes it do something wrong from now on.
+    /// Sets the fault of all further calls.
     pub fn set_fault(&self, fault: Fault) {
         self.state.lock().fault = fault;
     }
 
-    /// Loses all collections, as a server with an empty disk.
+    /// Deletes all collections and aliases, as if the disk were lost.
     pub fn lose_everything(&self) {
         let mut inner = self.state.lock();
         inner.collections.clear();
         inner.aliases.clear();
     }
 
-    /// The collections that it has.
+    /// The names of its collections.
     pub fn collections(&self) -> Vec<String> {
         self.state.lock().collections.keys().cloned().collect()
     }
 
-    /// The aliases that it has, and the collections that they point to.
+    /// Its aliases with their collections.
     pub fn aliases(&self) -> Vec<(String, String)> {
         self.state.lock().aliases.clone().into_iter().collect()
     }
@@ -117,7 +116,7 @@ impl Drop for TestQdrant {
     fn drop(&mut self) {
         self.task.abort();
         self.lose_everything();
-        // What stays is in the temporary directory.
+        // What cannot be removed stays in the temporary directory.
         let _ = std::fs::remove_dir_all(self.state.directory.as_path());
     }
 }
@@ -133,11 +132,11 @@ struct Inner {
     fault: Fault,
     collections: BTreeMap<String, Arc<EdgeShard>>,
     aliases: BTreeMap<String, String>,
-    /// Directories made so far.
+    /// Directories created so far.
     made: u64,
 }
 
-/// Tells the servers of one process apart.
+/// Number of the next server in this process.
 static SERVERS: AtomicU64 = AtomicU64::new(0);
 
 impl State {
@@ -154,7 +153,7 @@ impl State {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does what the fault asks for before a call is answered.
+    /// Applies the fault to a call.
     async fn meet<T>(&self, request: Request<T>) -> Result<T, Status> {
         let fault = self.lock().fault.clone();
         match fault {
@@ -188,8 +187,8 @@ impl Qdrant for State {
     }
 }
 
-/// Answers a call that the index never makes. Written as `async_trait` would
-/// have it, which does not look into macros.
+/// Refuses calls that the index never makes. Expands to the form that `async_trait`
+/// generates, because `async_trait` does not process macro calls.
 macro_rules! refused {
     ($($method:ident($request:ident) -> $response:ident)*) => {$(
         fn $method<'a, 'b>(

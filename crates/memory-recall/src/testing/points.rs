@@ -1,4 +1,4 @@
-//! Points.
+//! The points service.
 
 use std::time::Instant;
 
@@ -27,7 +27,7 @@ use super::{Fault, State, refused};
 use crate::index::path;
 
 impl State {
-    /// Writes points, unless it is told to refuse them.
+    /// Writes points, unless the fault refuses them.
     fn write(&self, shard: &EdgeShard, points: Vec<WirePoint>) -> Result<(), Status> {
         match &self.lock().fault {
             Fault::RefuseWrites => return Err(Status::internal("told to refuse")),

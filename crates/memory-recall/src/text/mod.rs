@@ -1,6 +1,6 @@
-//! The text recipe: what of a message is embedded, and which words it is found
-//! by. It was worked out on long real conversations; each constant was chosen by
-//! measurement there (docs/benchmarks.md has the effect of each).
+//! The text recipe: which text of a message is embedded, and which words it is found
+//! by. The constants were tuned on long real conversations; docs/benchmarks.md has the
+//! effect of each.
 
 mod names;
 mod words;
@@ -15,29 +15,29 @@ use crate::index::LexicalVector;
 pub(crate) use names::{named, without_names};
 pub(crate) use words::words;
 
-/// The recipe's version, part of the collection's name: change it with the
-/// recipe.
+/// The recipe's version, part of the collection's name. Change it with the recipe.
 pub(crate) const VERSION: &str = "r2";
 
-/// How much the words of the messages before count, the nearest first. A
-/// question and its answer share few words; so each is found by the other's.
+/// Weights of the words of the three messages before, nearest first. A question and its
+/// answer share few words, so the answer is found by the words of the question as well.
 pub(crate) const CONTEXT: [f64; 3] = [0.7, 0.5, 0.3];
 
-/// How much the day, month and year count in which the message was said.
+/// Weight of the words of the date of a message: day, month and year.
 const DATE: f64 = 1.0;
 
-/// BM25's saturation of a word's frequency.
+/// BM25's `k1`: saturation of the term frequency.
 const K1: f64 = 1.2;
-/// BM25's share of the length in the normalization.
+/// BM25's `b`: weight of the document length.
 const B: f64 = 0.75;
-/// BM25's usual length, in words. A constant, because the real mean moves with
-/// every append, and a vector is written once.
+/// BM25's average document length, in words. A constant, because the real average
+/// changes with every append, and a vector is written once.
 const USUAL_LENGTH: f64 = 32.0;
 
-/// Messages with fewer characters say little by themselves.
+/// Messages with fewer characters count as short.
 const SHORT_CHARS: usize = 60;
 
-/// What a message means: its text, or else what its files show.
+/// The text of a message that is embedded: what it says, or else captions and names of
+/// its files.
 pub(crate) fn meaning(message: &Message) -> String {
     let said = said(&message.parts);
     if said.trim().is_empty() {
@@ -47,19 +47,20 @@ pub(crate) fn meaning(message: &Message) -> String {
     }
 }
 
-/// Whether a message asks.
+/// Whether a message ends with a question mark.
 pub(crate) fn is_question(message: &Message) -> bool {
     said(&message.parts).trim_end().ends_with('?')
 }
 
-/// Whether a message says little.
+/// Whether a message has fewer than [`SHORT_CHARS`] characters.
 pub(crate) fn is_short(message: &Message) -> bool {
     said(&message.parts).chars().take(SHORT_CHARS).count() < SHORT_CHARS
 }
 
-/// The words of a message in its context, weighted by BM25 (Robertson and
-/// Zaragoza, 2009) without the inverse document frequency, which the index
-/// knows. `previous` are the messages before it, the nearest first.
+/// The words of a message and of the messages before it, weighted by BM25 (Robertson
+/// and Zaragoza, "The Probabilistic Relevance Framework", 2009) without the inverse
+/// document frequency, which the index adds. `previous` are the messages before it,
+/// nearest first.
 pub(crate) fn lexical_document(message: &Message, previous: &[Message]) -> LexicalVector {
     let mut frequencies: BTreeMap<u32, f64> = BTreeMap::new();
     count(message, 1.0, &mut frequencies);
@@ -69,9 +70,8 @@ pub(crate) fn lexical_document(message: &Message, previous: &[Message]) -> Lexic
     weighed(frequencies, Some(message.created))
 }
 
-/// The words of a memory: of its text, of what it is about and of whom it names,
-/// and the day on which it happened, where that is known. It stands by itself, so
-/// there is nothing before it.
+/// The words of a memory, weighted likewise: of its texts, and of the date of its event
+/// if it has one.
 pub(crate) fn lexical_memory<'a>(
     texts: impl IntoIterator<Item = &'a str>,
     event: Option<OffsetDateTime>,
@@ -85,7 +85,7 @@ pub(crate) fn lexical_memory<'a>(
     weighed(frequencies, event)
 }
 
-/// Words with their frequencies as BM25 weights. A day's words do not count in the
+/// Converts term frequencies to BM25 weights. The words of the date do not count in the
 /// length.
 fn weighed(mut frequencies: BTreeMap<u32, f64>, day: Option<OffsetDateTime>) -> LexicalVector {
     let length: f64 = frequencies.values().sum();
@@ -102,8 +102,8 @@ fn weighed(mut frequencies: BTreeMap<u32, f64>, day: Option<OffsetDateTime>) -> 
     LexicalVector { indices, values }
 }
 
-/// The words of a query, each once, without the words of the names in `names`:
-/// who is spoken of is no sign of what is said.
+/// The words of a query, each with weight 1, without the words of `names`: the named
+/// speaker seldom says the name.
 pub(crate) fn lexical_query(query: &str, names: &[String]) -> LexicalVector {
     let mut indices = Vec::new();
     words(query, |word| indices.push(hash(word)));
@@ -126,7 +126,7 @@ fn count(message: &Message, weight: f64, frequencies: &mut BTreeMap<u32, f64>) {
     }
 }
 
-/// Text, data, calls of tools and what they answered, one part a line.
+/// Text, JSON, tool calls and tool results, one part a line.
 fn said(parts: &[Part]) -> String {
     let mut text = String::new();
     for part in parts {
@@ -150,7 +150,7 @@ fn said(parts: &[Part]) -> String {
     text
 }
 
-/// Captions and names of files.
+/// Captions and names of files, one a line.
 fn shown(parts: &[Part]) -> String {
     let mut text = String::new();
     for part in parts {
@@ -177,8 +177,8 @@ fn date(time: OffsetDateTime) -> String {
     format!("{} {} {}", time.day(), time.month(), time.year())
 }
 
-/// FNV-1a, 32 bits (Fowler, Noll and Vo): stable for ever, and good enough that
-/// 100,000 words meet about once.
+/// FNV-1a with 32 bits (Fowler, Noll and Vo). It is stable, and 100,000 words collide
+/// about once.
 fn hash(word: &str) -> u32 {
     word.bytes().fold(0x811c_9dc5, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
@@ -235,8 +235,8 @@ mod tests {
 
     #[test]
     fn words_weigh_as_the_recipe_says() {
-        // Two words, and three of the date that do not count in the length:
-        // 2.2 / (1 + 1.2 * (0.25 + 0.75 * 2 / 32)).
+        // Two words, and three of the date that do not count in the length: 2.2 / (1 +
+        // 1.2 * (0.25 + 0.75 * 2 / 32)).
         let alone = lexical_document(&text("Hello world"), &[]);
         assert_eq!(alone.indices.len(), 5);
         assert!(alone.indices.is_sorted());
@@ -244,8 +244,8 @@ mod tests {
             let found = weight(&alone, word).unwrap();
             assert!((found - 1.622_12).abs() < 1e-4, "{word}: {found}");
         }
-        // Two words of its own, and 0.7, 0.5 and 0.3 of one each of the messages
-        // before; the fourth before is too far away.
+        // Two words of its own, and one of each of the three messages before with 0.7,
+        // 0.5 and 0.3; the fourth is too far away.
         let context = [text("cats"), text("birds"), text("dogs"), text("fish")];
         let answer = lexical_document(&text("yes dogs"), &context);
         let norm = 1.2 * (0.25 + 0.75 * 3.5 / 32.0);

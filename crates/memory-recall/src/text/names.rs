@@ -1,6 +1,6 @@
-//! Names of speakers in a question. A question about a person says the person's
-//! name; the messages that answer it are spoken by that person, who seldom says
-//! it. So the name tells who speaks, and disturbs the search by meaning.
+//! Speakers' names in a query. A question about a person contains the name; the
+//! messages that answer it are that person's, who seldom says the name. So a name
+//! identifies the speaker, and distracts the dense search.
 
 /// The names that occur in the text as whole words, exactly as written.
 pub(crate) fn named<'a>(text: &str, names: &'a [String]) -> Vec<&'a str> {
@@ -11,8 +11,8 @@ pub(crate) fn named<'a>(text: &str, names: &'a [String]) -> Vec<&'a str> {
         .collect()
 }
 
-/// The text without the names: each with a comma and space before it, and with
-/// the `'s` after it. The whole text, if nothing else is in it.
+/// Removes the names, with a preceding comma and a following `'s`. Returns the whole
+/// text if nothing else is in it.
 pub(crate) fn without_names(text: &str, names: &[String]) -> String {
     let mut rest = text.to_owned();
     for name in names {
@@ -42,7 +42,7 @@ pub(crate) fn without_names(text: &str, names: &[String]) -> String {
     }
 }
 
-/// Where the name occurs as a whole word.
+/// Byte offsets at which the name occurs as a whole word.
 fn occurrences<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = usize> + 'a {
     let matches = if name.is_empty() { "" } else { text };
     matches
@@ -56,7 +56,7 @@ fn occurrences<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = usize> 
         })
 }
 
-/// Whether a word begins or ends between two characters.
+/// Whether there is a word boundary between two characters.
 fn boundary(left: Option<char>, right: Option<char>) -> bool {
     let word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     word(left) != word(right)

@@ -1,4 +1,4 @@
-//! One tokenizer for documents and queries, whatever the backend.
+//! The tokenizer of documents and queries, for both backends.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -7,11 +7,11 @@ use std::sync::LazyLock;
 use qdrant_rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 
-/// Words that say nothing, one a line.
+/// Stop words, one a line.
 static STOP_WORDS: LazyLock<HashSet<&'static str>> =
     LazyLock::new(|| include_str!("../../data/stopwords.txt").lines().collect());
 
-/// Irregular forms that no stemmer knows: the form, a tab, what it is a form of.
+/// Irregular forms that the stemmer does not reduce: form, tab, base form.
 static IRREGULAR: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
     include_str!("../../data/irregular.tsv")
         .lines()
@@ -19,13 +19,13 @@ static IRREGULAR: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(
         .collect()
 });
 
-/// Gives each word of a text to `each`, in order: lower case, without stop
-/// words, reduced to its stem (Porter's English stemmer). A word is a run of
-/// letters and digits; scripts written without spaces (Chinese, Japanese,
-/// Korean, Thai and their neighbors) give single characters and pairs instead.
+/// Calls `each` with each word of a text, in order: in lower case, without stop words,
+/// reduced to its stem (Porter's English stemmer). A word is a run of letters and
+/// digits. Scripts written without spaces (such as Chinese, Japanese, Korean and Thai)
+/// yield single characters and pairs instead.
 pub(crate) fn words(text: &str, mut each: impl FnMut(&str)) {
     let stemmer = Stemmer::create(Algorithm::English);
-    // Wide digits, ligatures and composed letters become the usual ones.
+    // NFKC maps wide digits, ligatures and composed letters to the usual ones.
     let lower: String = if text.is_ascii() {
         text.to_ascii_lowercase()
     } else {
@@ -52,8 +52,7 @@ fn word(stemmer: &Stemmer, word: &str, each: &mut impl FnMut(&str)) {
     each(&stem);
 }
 
-/// A run with characters beyond ASCII: pieces in a script without spaces are
-/// taken apart, the rest are words.
+/// Splits a run with characters beyond ASCII into words and pieces of spaceless script.
 fn mixed(stemmer: &Stemmer, run: &str, each: &mut impl FnMut(&str)) {
     let mut rest = run;
     while let Some(first) = rest.chars().next() {
@@ -87,7 +86,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || is_mark(c)
 }
 
-/// Vowel signs of scripts whose letters carry them; they do not end a word.
+/// Combining vowel signs, which do not end a word.
 fn is_mark(c: char) -> bool {
     matches!(c, '\u{0300}'..='\u{036f}' | '\u{0e31}' | '\u{0e34}'..='\u{0e3a}' | '\u{0e47}'..='\u{0e4e}'
         | '\u{0900}'..='\u{0903}' | '\u{093a}'..='\u{094f}')

@@ -7,9 +7,10 @@
     reason = "a test that cannot go on fails"
 )]
 
+use memory_testing as cluster;
+
 mod access;
 mod appending;
-mod cluster;
 mod connecting;
 mod distill;
 mod distill_model;

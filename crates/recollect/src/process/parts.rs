@@ -8,7 +8,7 @@ use memory_budget::Tokenizer;
 use memory_distill::Distiller;
 use memory_recall::{
     Backend, Embedder, Index, IndexSchema, IndexState, Indexer, IndexerHandle, Recall, RecallError,
-    StoreOutbox, UnavailableIndex, open_index,
+    UnavailableIndex, open_index,
 };
 use memory_store::{
     Keyring, Objects, ObjectsConfig, Outbox, Secrets, Store, StoreConfig, StoreError, error_chain,
@@ -125,7 +125,8 @@ fn assemble(
 ) -> Result<Parts, ServerError> {
     let indexer = outbox.as_ref().filter(|_| works).map(|outbox| {
         Indexer::new(
-            Arc::new(StoreOutbox::new(outbox.clone(), store.clone())),
+            store.clone(),
+            outbox.clone(),
             Arc::clone(&index),
             embedder.clone(),
             config.worker.indexer.clone(),
@@ -133,7 +134,7 @@ fn assemble(
     });
     let indexer_handle = indexer.as_ref().map(Indexer::handle);
     let recall = Recall::new(
-        Arc::new(store.clone()),
+        store.clone(),
         Arc::clone(&index),
         embedder.clone(),
         indexer_handle.clone(),

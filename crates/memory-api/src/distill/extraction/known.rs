@@ -185,7 +185,7 @@ async fn search(
         filter: MemoryFilter::default(),
         method: Method::Hybrid,
         min_score: 0.0,
-        at_least_as_fresh: String::new(),
+        at_least_as_fresh: None,
         max_wait: Duration::ZERO,
     };
     let found = look.with.recall.compare_memories(look.tenant, &query);

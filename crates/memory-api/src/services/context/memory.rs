@@ -8,10 +8,8 @@ use memory_contract::{
     EffectivePolicy, MemoryMode, MemoryOwner, MemoryScope, Message, Role, Session, TenantId,
     ThreadId, limits,
 };
-use memory_recall::{
-    FoundMemories, FoundMemory, Mode, Recall, RecallQuery, Recalled, RecalledMessage, Scope, Target,
-};
-use memory_store::{HistoryQuery, Node, Store, StoreError};
+use memory_recall::{FoundMemories, FoundMemory, Recall, RecallQuery, Recalled, RecalledMessage};
+use memory_store::{HistoryQuery, Node, Scope, Store, StoreError};
 
 use super::distilled::Records;
 use super::remembered::{add_degradations, remembered};
@@ -47,6 +45,8 @@ pub(super) struct Reading<'a> {
     pub(super) recall: &'a Recall,
     pub(super) tenant: &'a TenantId,
     pub(super) thread: ThreadId,
+    /// Which messages a search may find.
+    pub(super) scope: Scope,
     /// Whose long-term memories there are.
     pub(super) owner: Option<&'a MemoryOwner>,
     pub(super) effective: &'a EffectivePolicy,
@@ -95,7 +95,9 @@ impl Reading<'_> {
                 let rank = async { Ok(self.recall.rank(self.tenant, &query).await?) };
                 let (recent, ranking) = tokio::try_join!(newest, rank)?;
                 let shown = recent.messages.clone();
-                let recalled = self.recall.beside(self.tenant, &query, ranking, shown);
+                let recalled =
+                    self.recall
+                        .complete_with_window(self.tenant, &query, ranking, shown);
                 Ok(memory(recent, recalled.await?))
             };
             let (memory, known) = tokio::try_join!(recalled, self.known(&query.query))?;
@@ -118,7 +120,9 @@ impl Reading<'_> {
         let query = self.query(question);
         let recalled = async {
             let ranking = self.recall.rank(self.tenant, &query).await?;
-            let recalled = self.recall.beside(self.tenant, &query, ranking, shown);
+            let recalled = self
+                .recall
+                .complete_with_window(self.tenant, &query, ranking, shown);
             Ok(recalled.await?)
         };
         let (recalled, known) = tokio::try_join!(recalled, self.known(&query.query))?;
@@ -186,13 +190,8 @@ impl Reading<'_> {
     }
 
     fn query(&self, text: String) -> RecallQuery {
-        let scope = match self.effective.scope() {
-            MemoryScope::Thread => Scope::Thread,
-            MemoryScope::User => Scope::User,
-            MemoryScope::App => Scope::App,
-        };
-        let target = Target::Thread(self.thread);
-        query(self.effective, self.wanted, target, scope, text)
+        let (thread, scope) = (Some(self.thread), self.scope.clone());
+        query(self.effective, self.wanted, thread, scope, text)
     }
 
     async fn newest(&self, message_limit: u32) -> Result<Cut, ApiError> {
@@ -311,38 +310,38 @@ pub(super) async fn of_others(
     wanted: &Wanted,
 ) -> Result<Memory, ApiError> {
     let scope = match effective.scope() {
-        MemoryScope::User if !session.user.is_empty() => Scope::User,
-        MemoryScope::App => Scope::App,
+        MemoryScope::User if !session.user.is_empty() => Scope::User {
+            app: session.app.clone(),
+            user: session.user.clone(),
+        },
+        MemoryScope::App => Scope::App(session.app.clone()),
         MemoryScope::User | MemoryScope::Thread => return Ok(Memory::default()),
     };
     if effective.mode() != MemoryMode::Hybrid {
         return Ok(Memory::default());
     }
-    let target = Target::User {
-        app: session.app.clone(),
-        user: session.user.clone(),
-    };
-    let query = query(effective, wanted, target, scope, wanted.query.clone());
+    let query = query(effective, wanted, None, scope, wanted.query.clone());
     let ranking = recall.rank(tenant, &query).await?;
-    let recalled = recall.beside(tenant, &query, ranking, Vec::new()).await?;
+    let recalled = recall
+        .complete_with_window(tenant, &query, ranking, Vec::new())
+        .await?;
     Ok(memory(Cut::default(), recalled))
 }
 
 fn query(
     effective: &EffectivePolicy,
     wanted: &Wanted,
-    target: Target,
+    thread: Option<ThreadId>,
     scope: Scope,
     text: String,
 ) -> RecallQuery {
     let policy = effective.policy();
     let number = |value: Option<u32>| value.unwrap_or_default() as usize;
     RecallQuery {
-        target,
+        thread,
         scope,
         head: wanted.head,
         query: text,
-        mode: Mode::Hybrid,
         recent_window: number(policy.recent_window),
         top_k: number(policy.top_k),
         neighbors_before: number(policy.neighbors_before),
@@ -353,7 +352,7 @@ fn query(
         tokenizer: wanted.tokenizer,
         min_score: policy.min_score.unwrap_or_default(),
         method: wanted.method,
-        at_least_as_fresh: wanted.at_least_as_fresh.clone(),
+        at_least_as_fresh: wanted.at_least_as_fresh,
         max_wait: wanted.wait_until.saturating_duration_since(Instant::now()),
         all_branches: wanted.all_branches,
         explain: true,

@@ -19,7 +19,7 @@ use memory_contract::{
     ThreadId, limits,
 };
 use memory_recall::Recall;
-use memory_store::{Store, waiting_until};
+use memory_store::{Scope, Store, waiting_until};
 use tonic::{Request, Response, Status, async_trait};
 
 pub(super) use self::render::words;
@@ -65,6 +65,7 @@ impl Contexts {
         wanted.wait_until = wanted.wait_until.min(patience);
         let Conversed {
             thread,
+            scope,
             owner,
             effective,
         } = self.policies(&tenant, &wanted).await?;
@@ -77,13 +78,14 @@ impl Contexts {
         }
         let prompt = prompt(&mut wanted, &effective).await?;
         let max_tokens = wanted.max_tokens - prompt.tokens;
-        let memory = match thread {
-            Some(thread) => {
+        let memory = match thread.zip(scope) {
+            Some((thread, scope)) => {
                 let reading = Reading {
                     store: &self.store,
                     recall: &self.recall,
                     tenant: &tenant,
                     thread,
+                    scope,
                     owner: owner.as_ref(),
                     effective: &effective,
                     wanted: &wanted,
@@ -129,11 +131,13 @@ impl Contexts {
         match &wanted.conversation {
             Some(Conversation::Thread(thread)) => {
                 let (policies, any) = self.store.policies_and_memories(tenant, *thread).await?;
-                let owner = any.then(|| MemoryOwner::of(&policies.thread.session));
+                let session = &policies.thread.session;
+                let effective = policies.effective(&wanted.policy);
                 Ok(Conversed {
                     thread: Some(*thread),
-                    owner,
-                    effective: policies.effective(&wanted.policy),
+                    scope: Some(Scope::of_thread(*thread, session, effective.scope())),
+                    owner: any.then(|| MemoryOwner::of(session)),
+                    effective,
                 })
             }
             Some(Conversation::Session(session)) => {
@@ -145,16 +149,19 @@ impl Contexts {
                     Some(thread) => (Some(thread.id), thread.policy),
                     None => (None, MemoryPolicy::default()),
                 };
+                let effective = EffectivePolicy::of(&app, &own, &wanted.policy);
                 Ok(Conversed {
                     thread,
+                    scope: thread.map(|id| Scope::of_thread(id, session, effective.scope())),
                     owner: any.then(|| MemoryOwner::of(session)),
-                    effective: EffectivePolicy::of(&app, &own, &wanted.policy),
+                    effective,
                 })
             }
             None => {
                 let none = MemoryPolicy::default();
                 Ok(Conversed {
                     thread: None,
+                    scope: None,
                     owner: None,
                     effective: EffectivePolicy::of(&none, &none, &wanted.policy),
                 })
@@ -166,6 +173,8 @@ impl Contexts {
 /// What is known of a conversation before anything of it is read.
 struct Conversed {
     thread: Option<ThreadId>,
+    /// Which messages a search may find, where there is a thread.
+    scope: Option<Scope>,
     owner: Option<MemoryOwner>,
     effective: EffectivePolicy,
 }

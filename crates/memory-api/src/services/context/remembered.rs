@@ -52,7 +52,7 @@ pub(super) async fn remembered(
         filter: MemoryFilter::default(),
         method: wanted.method,
         min_score: 0.0,
-        at_least_as_fresh: wanted.at_least_as_fresh.clone(),
+        at_least_as_fresh: wanted.at_least_as_fresh,
         max_wait: wanted.wait_until.saturating_duration_since(Instant::now()),
     };
     Ok(recall.memories(tenant, &query).await?)

@@ -9,7 +9,7 @@ use memory_contract::{
     check, filter_from, limits, text_of_parts, user_parts_from,
 };
 use memory_recall::Method;
-use memory_store::Store;
+use memory_store::{Revision, Store};
 use tonic::metadata::MetadataMap;
 
 use crate::error::ApiError;
@@ -38,7 +38,7 @@ pub(super) struct Wanted {
     pub(super) oversized_turn: OversizedTurn,
     pub(super) filter: MessageFilter,
     pub(super) method: Method,
-    pub(super) at_least_as_fresh: String,
+    pub(super) at_least_as_fresh: Option<Revision>,
     /// Until when the index is waited for.
     pub(super) wait_until: Instant,
     pub(super) all_branches: bool,

@@ -1,4 +1,4 @@
-//! The engine's panics and errors, as ours.
+//! Converts the engine's panics and errors.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -8,18 +8,15 @@ use qdrant_edge::{EdgeShard, OperationError};
 use crate::error::RecallError;
 use crate::index::Backend;
 
-/// Lets go of the engine. The last to do so flushes it, which panics where the
-/// disk fails; what counts has been flushed before.
+/// Drops a reference to the engine. Dropping the last one flushes, which panics on a
+/// disk error; acknowledged changes have been flushed before.
 pub(super) fn release(shard: Arc<EdgeShard>) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(shard))) {
-        tracing::warn!(
-            error = words_of(&*panic),
-            "the index was not closed properly"
-        );
+        tracing::warn!(error = panic_message(&*panic), "closing the index failed");
     }
 }
 
-/// Runs a step of the engine; a panic in it becomes an error.
+/// Runs an operation of the engine. A panic becomes [`RecallError::IndexRefused`].
 pub(super) fn guarded<T>(
     operation: &'static str,
     step: impl FnOnce() -> Result<T, OperationError>,
@@ -28,7 +25,7 @@ pub(super) fn guarded<T>(
         Ok(Ok(done)) => Ok(done),
         Ok(Err(error)) => Err(refused(operation, error)),
         Err(panic) => {
-            let source = format!("it stumbled: {}", words_of(&*panic)).into();
+            let source = format!("it panicked: {}", panic_message(&*panic)).into();
             Err(RecallError::IndexRefused {
                 backend: Backend::Edge,
                 operation,
@@ -69,7 +66,7 @@ pub(super) fn refused(operation: &'static str, error: OperationError) -> RecallE
     }
 }
 
-pub(super) fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+pub(super) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("for an unknown reason")

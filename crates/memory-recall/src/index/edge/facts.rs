@@ -1,5 +1,5 @@
-//! What the ranking needs to know of points, kept in memory: to read it from the
-//! embedded engine for hundreds of candidates costs more than to find them.
+//! A cache of candidates' payloads. Reading those of hundreds of candidates from the
+//! embedded engine takes longer than the search.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,11 +8,11 @@ use uuid::Uuid;
 
 use crate::index::Candidate;
 
-/// Points in each of the two halves; about 150 bytes each.
+/// Points in each of the two generations, about 150 bytes each.
 const HALF: usize = 50_000;
 
-/// The points written or found lately. When the younger half is full it becomes
-/// the older one, and what was not asked for since is forgotten.
+/// Recently written or found points, in two generations. A full younger generation
+/// replaces the older one; a hit moves a point to the younger.
 pub(super) struct Facts {
     halves: Mutex<Halves>,
     half: usize,
@@ -38,7 +38,7 @@ impl Facts {
         }
     }
 
-    /// What is known of the points; `None` for each that is not.
+    /// The cached candidates, in the order of the points; `None` for a miss.
     pub(super) fn get(&self, points: impl IntoIterator<Item = Uuid>) -> Vec<Option<Candidate>> {
         let mut halves = self.lock();
         points
@@ -54,7 +54,7 @@ impl Facts {
             .collect()
     }
 
-    /// Keeps in mind what a point was written or read with.
+    /// Caches points.
     pub(super) fn put(&self, points: impl IntoIterator<Item = (Uuid, Candidate)>) {
         let mut halves = self.lock();
         for (point, known) in points {

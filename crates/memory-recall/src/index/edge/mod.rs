@@ -1,4 +1,4 @@
-//! The embedded engine.
+//! The embedded index.
 
 mod engine;
 mod facts;
@@ -35,18 +35,18 @@ use writer::Writer;
 
 pub(crate) use reader::path;
 
-/// The mode of the index directory.
+/// Permissions of the index directory.
 const PRIVATE: u32 = 0o700;
 
-/// The index in this process, over qdrant-edge. Searches run beside each other
-/// and beside the one thread that writes.
+/// An index in this process, over qdrant-edge. Searches run concurrently with each
+/// other and with the one writer thread.
 pub struct EdgeIndex {
     schema: IndexSchema,
     commands: mpsc::UnboundedSender<Command>,
     shard: watch::Receiver<Option<Arc<EdgeShard>>>,
     facts: Arc<Facts>,
     state: AtomicU8,
-    /// Keeps other processes away from the directory.
+    /// Locks the directory against other processes.
     _lock: File,
 }
 
@@ -58,13 +58,13 @@ enum Command {
 }
 
 impl EdgeIndex {
-    /// Opens the index in the configured directory, which it keeps for itself.
-    /// Nothing is loaded yet: [`Index::prepare`] does that.
+    /// Locks the configured directory for this process. [`Index::prepare`] loads the
+    /// index.
     ///
     /// # Errors
-    /// [`RecallError::Config`] where no directory is configured,
-    /// [`RecallError::IndexDirectory`] where it cannot be made, or another
-    /// process has it.
+    /// [`RecallError::Config`] if no directory is configured,
+    /// [`RecallError::IndexDirectory`] if it cannot be created or another process uses
+    /// it.
     pub fn open(config: &IndexConfig, schema: IndexSchema) -> Result<Self, RecallError> {
         let Some(path) = config.path.clone() else {
             return Err(RecallError::Config {
@@ -105,7 +105,7 @@ impl EdgeIndex {
         answer.await.map_err(|_| not_prepared())
     }
 
-    /// Runs a read beside the async tasks.
+    /// Runs a read on the blocking pool.
     async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&EdgeShard) -> Result<T, RecallError> + Send + 'static,
@@ -259,13 +259,13 @@ impl Index for EdgeIndex {
     }
 }
 
-/// The writer's thread.
+/// The loop of the writer thread.
 fn write(
     mut writer: Writer,
     mut queue: mpsc::UnboundedReceiver<Command>,
     publish: watch::Sender<Option<Arc<EdgeShard>>>,
 ) {
-    // A caller that no longer waits for its answer is no matter.
+    // Failed replies are ignored: the caller no longer waits.
     let mut next = None;
     while let Some(command) = next.take().or_else(|| queue.blocking_recv()) {
         match command {
@@ -277,7 +277,7 @@ fn write(
                 let _ = reply.send(prepared);
             }
             Command::Apply(changes, reply) => {
-                // A flush costs more than the changes: one for all that wait.
+                // A flush costs more than the changes, so one covers all that wait.
                 let mut applied = vec![(writer.apply(changes), reply)];
                 while let Ok(command) = queue.try_recv() {
                     match command {
@@ -292,7 +292,7 @@ fn write(
                 }
                 acknowledge(applied, writer.flush());
                 if queue.is_empty() {
-                    writer.tidy();
+                    writer.optimize();
                 }
             }
             Command::Mark(rebuilding, reply) => {
@@ -310,11 +310,9 @@ fn write(
     writer.close();
 }
 
-/// Where the outcome of a change is waited for.
 type Reply = oneshot::Sender<Result<(), RecallError>>;
 
-/// Answers changes after the flush that covers them. If it failed, so have they
-/// all.
+/// Replies to changes after the flush that covers them. A failed flush fails them all.
 fn acknowledge(applied: Vec<(Result<(), RecallError>, Reply)>, flushed: Result<(), RecallError>) {
     let failure = flushed.err().map(|error| error.to_string());
     for (result, reply) in applied {
@@ -329,9 +327,8 @@ fn acknowledge(applied: Vec<(Result<(), RecallError>, Reply)>, flushed: Result<(
     }
 }
 
-/// Makes a directory that nobody else can look into. One that is there already
-/// becomes such a one: the points have the words of messages in them, and the
-/// directory above may be open to everybody.
+/// Creates a directory that only its owner can access, or restricts an existing one:
+/// the points contain hashed words and metadata of messages.
 fn private(directory: &Path) -> std::io::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
@@ -341,9 +338,9 @@ fn private(directory: &Path) -> std::io::Result<()> {
         return Ok(());
     }
     match fs::set_permissions(directory, Permissions::from_mode(PRIVATE)) {
-        // A volume that somebody else has mounted: theirs to close.
+        // A mounted volume of another owner, who has to restrict it.
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            tracing::warn!(directory = %directory.display(), "the index directory is open to other users");
+            tracing::warn!(directory = %directory.display(), "other users can access the index directory");
             Ok(())
         }
         done => done,

@@ -17,7 +17,7 @@ use crate::index::Candidate;
 use crate::index::filter::{Condition, Selection, field};
 use crate::index::payload::candidate;
 
-/// The filter of a selection.
+/// Converts a selection.
 pub(super) fn filter_of(selection: &Selection) -> Filter {
     let tenant = FieldCondition::new_match(
         path(field::TENANT),
@@ -50,7 +50,7 @@ pub(super) fn filter_of(selection: &Selection) -> Filter {
     }
 }
 
-/// A payload field's path. Our names need no parsing.
+/// The path of a payload field. The names contain nothing to parse.
 pub(crate) fn path(field: &str) -> JsonPath {
     JsonPath {
         first_key: field.to_owned(),
@@ -58,7 +58,7 @@ pub(crate) fn path(field: &str) -> JsonPath {
     }
 }
 
-/// The nearest points under one of the vectors.
+/// The `limit` nearest points by one of the vectors, best first.
 pub(super) fn list(
     shard: &EdgeShard,
     using: &str,
@@ -82,8 +82,8 @@ pub(super) fn list(
     guarded("search", || shard.search(request))
 }
 
-/// The points as candidates. Those that are not in mind are read; one that has
-/// been forgotten since the search is left out.
+/// Converts points to candidates, reading those that are not cached. Points deleted
+/// since the search are left out.
 pub(super) fn known(
     shard: &EdgeShard,
     facts: &Facts,

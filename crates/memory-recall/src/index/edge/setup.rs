@@ -1,4 +1,4 @@
-//! How the embedded engine is set up.
+//! Settings and maintenance of the embedded engine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,16 +15,16 @@ use crate::index::IndexSchema;
 use crate::index::payload::{FieldIndex, INDEXES};
 use crate::index::schema::{DENSE, LEXICAL};
 
-/// Kilobytes of vectors from which on a graph is built: about 13,000 messages
-/// under a model with 384 numbers.
+/// Size of the vectors from which an HNSW graph is built, in KB: about 13,000 messages
+/// with 384 dimensions.
 const GRAPH_FROM_KB: usize = 20_000;
 
-/// How the points are kept.
+/// The settings of the engine.
 pub(super) fn config(schema: &IndexSchema) -> EdgeConfig {
     let mut config = EdgeConfig::builder()
         .on_disk_payload(false)
-        // Each search has a tenant in it, so only graphs within the values of
-        // indexed fields are of use.
+        // Every search filters by tenant, so only graphs for each value of an indexed
+        // field are useful, not one over all points.
         .hnsw_config(HnswIndexConfig {
             m: 0,
             payload_m: Some(16),
@@ -49,8 +49,8 @@ pub(super) fn config(schema: &IndexSchema) -> EdgeConfig {
     config.build()
 }
 
-/// Removes what the engine's log has behind its newest closed part. The engine
-/// never reads it again and never removes it either.
+/// Deletes the closed segments of the engine's write-ahead log except the newest. The
+/// engine neither reads nor deletes them.
 pub(super) fn prune_log(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory.join("wal")) else {
         return;
@@ -67,13 +67,13 @@ pub(super) fn prune_log(directory: &Path) {
     closed.pop();
     for (_, path) in closed {
         if let Err(error) = fs::remove_file(&path) {
-            tracing::warn!(%error, "an old part of the index's log stays");
+            tracing::warn!(%error, "deleting an old segment of the index's log failed");
             return;
         }
     }
 }
 
-/// Makes the payload indexes that are missing.
+/// Creates the missing payload indexes.
 pub(super) fn index_fields(shard: &EdgeShard) -> Result<(), OperationError> {
     let present = shard.info().payload_schema;
     for (name, kind) in INDEXES {
@@ -86,8 +86,8 @@ pub(super) fn index_fields(shard: &EdgeShard) -> Result<(), OperationError> {
                 is_tenant: Some(true),
                 ..KeywordIndexParams::default()
             }),
-            // The tenant's graph serves them all; further graphs cost more than
-            // they bring.
+            // The tenant's graph serves these as well; more graphs cost more than they
+            // gain.
             FieldIndex::Keyword => PayloadSchemaParams::Keyword(KeywordIndexParams {
                 enable_hnsw: Some(false),
                 ..KeywordIndexParams::default()

@@ -1,7 +1,7 @@
-//! The one thread that changes the embedded engine. In qdrant-edge 0.7.2 a flush
-//! that meets an update panics, and what was not flushed is lost with the
-//! process; so one thread updates, flushes and optimizes, and a change counts as
-//! done only after its flush.
+//! Writing to the embedded engine, on one thread. In qdrant-edge 0.7.2 a flush
+//! concurrent with an update panics, and unflushed changes are lost with the process.
+//! So one thread updates, flushes and optimizes, and a change is acknowledged after its
+//! flush.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,25 +15,25 @@ use qdrant_edge::{
     UpdateOperation, Vector, Vectors,
 };
 
-use super::engine::{guarded, not_prepared, refused, release, words_of};
+use super::engine::{guarded, not_prepared, panic_message, refused, release};
 use super::facts::Facts;
 use super::reader::filter_of;
 use super::setup;
 use crate::error::RecallError;
-use crate::index::filter::{Selection, point_id};
-use crate::index::payload::Entry;
+use crate::index::payload::{Batch, Entry, batches};
 use crate::index::schema::{DENSE, LEXICAL};
 use crate::index::{Backend, Change, IndexSchema, Prepared};
 
-/// A file beside the points that tells whether they are all there.
+/// File with the mark of [`crate::Index::mark_rebuilding`].
 const STATE_FILE: &str = "recollect-state";
 const STATE_WHOLE: &str = "whole";
 const STATE_REBUILDING: &str = "rebuilding";
 
-/// Changes after which the points are put in order. Until then new points are
-/// compared one by one, which is fast enough for some thousands.
+/// Changes after which the engine is optimized. Until then new points are searched by
+/// brute force, which is fast enough for some thousands.
 const OPTIMIZE_AFTER: usize = 5_000;
-/// The engine on disk.
+
+/// The engine and its directory.
 pub(super) struct Writer {
     directory: PathBuf,
     schema: IndexSchema,
@@ -53,8 +53,8 @@ impl Writer {
         }
     }
 
-    /// Loads the points, or starts without any. What cannot be loaded is set
-    /// aside, for a person to look at.
+    /// Loads the engine, or creates it. A directory that cannot be loaded is renamed to
+    /// `*.broken-SECONDS` and replaced by an empty one.
     pub(super) fn prepare(&mut self) -> Result<(Arc<EdgeShard>, Prepared), RecallError> {
         if let Some(shard) = &self.shard {
             return Ok((Arc::clone(shard), self.state()));
@@ -68,7 +68,7 @@ impl Writer {
                     directory = %self.directory.display(),
                     aside = %aside.display(),
                     error,
-                    "the index directory is broken; it was set aside, and the index is rebuilt"
+                    "the index directory cannot be loaded; it was moved aside, and the index is rebuilt"
                 );
                 self.create()?
             }
@@ -78,47 +78,35 @@ impl Writer {
         Ok((shard, self.state()))
     }
 
-    /// Carries out the changes in order. They count only after
-    /// [`Writer::flush`].
+    /// Applies changes in order. They are durable after [`Writer::flush`].
     pub(super) fn apply(&mut self, changes: Vec<Change>) -> Result<(), RecallError> {
         let Some(shard) = self.shard.clone() else {
             return Err(not_prepared());
         };
         self.changes += changes.len();
-        let mut points = Vec::new();
-        let mut forgotten = Vec::new();
-        for change in changes {
-            match change {
-                Change::Upsert(point) => {
-                    forget(&shard, &mut forgotten)?;
-                    points.push(self.point((*point).into())?);
+        for batch in batches(changes) {
+            let operation = match batch {
+                Batch::Upsert(entries) => {
+                    let points: Result<Vec<_>, _> =
+                        entries.into_iter().map(|entry| self.point(entry)).collect();
+                    let points = points?.into_iter().map(Into::into).collect();
+                    PointOperations::UpsertPoints(PointInsertOperations::PointsList(points))
                 }
-                Change::UpsertMemory(point) => {
-                    forget(&shard, &mut forgotten)?;
-                    points.push(self.point((*point).into())?);
+                Batch::Delete(ids) => PointOperations::DeletePoints {
+                    ids: ids.into_iter().map(PointId::Uuid).collect(),
+                },
+                Batch::Purge(selection) => {
+                    PointOperations::DeletePointsByFilter(filter_of(&selection))
                 }
-                Change::Delete { tenant, subject } => {
-                    learn(&shard, &mut points)?;
-                    forgotten.push(PointId::Uuid(point_id(&tenant, subject)));
-                }
-                Change::Purge {
-                    tenant,
-                    thread,
-                    up_to_seq,
-                } => {
-                    learn(&shard, &mut points)?;
-                    forget(&shard, &mut forgotten)?;
-                    let selection = Selection::purge(&tenant, thread, up_to_seq);
-                    let filter = filter_of(&selection);
-                    update(&shard, PointOperations::DeletePointsByFilter(filter))?;
-                }
-            }
+            };
+            guarded("apply changes", || {
+                shard.update(UpdateOperation::PointOperation(operation))
+            })?;
         }
-        learn(&shard, &mut points)?;
-        forget(&shard, &mut forgotten)
+        Ok(())
     }
 
-    /// A point as the engine takes it. What the ranking needs is kept in mind.
+    /// Converts an entry for the engine and caches its candidate.
     fn point(&self, entry: Entry) -> Result<PointStruct, RecallError> {
         let Entry {
             id,
@@ -129,7 +117,7 @@ impl Writer {
         } = entry;
         self.schema.check_point(dense.as_deref())?;
         let sparse = Vector::new_sparse(lexical.indices, lexical.values)
-            .map_err(|source| refused("take words", source))?;
+            .map_err(|source| refused("accept a sparse vector", source))?;
         let mut vectors = vec![(LEXICAL, sparse)];
         if let Some(dense) = dense {
             vectors.push((DENSE, Vector::new_dense(dense)));
@@ -142,22 +130,22 @@ impl Writer {
         ))
     }
 
-    /// Makes everything durable that was carried out.
+    /// Makes all applied changes durable.
     pub(super) fn flush(&self) -> Result<(), RecallError> {
         let Some(shard) = &self.shard else {
             return Err(not_prepared());
         };
-        // It panics where the disk fails, which is not about any one change.
+        // It panics on a disk error, which concerns no single change.
         catch_unwind(AssertUnwindSafe(|| shard.flush())).map_err(|panic| {
             RecallError::IndexUnavailable {
                 backend: Backend::Edge,
-                source: words_of(&*panic).into(),
+                source: panic_message(&*panic).into(),
             }
         })
     }
 
-    /// Puts the points in order if there is enough to do.
-    pub(super) fn tidy(&mut self) {
+    /// Optimizes the engine after enough changes.
+    pub(super) fn optimize(&mut self) {
         let Some(shard) = &self.shard else { return };
         if self.changes < OPTIMIZE_AFTER {
             return;
@@ -168,9 +156,9 @@ impl Writer {
             Ok(optimized) => tracing::debug!(
                 optimized,
                 duration_ms = started.elapsed().as_millis() as u64,
-                "the index was put in order"
+                "the index was optimized"
             ),
-            Err(error) => tracing::warn!(%error, "the index could not be put in order"),
+            Err(error) => tracing::warn!(%error, "optimizing the index failed"),
         }
     }
 
@@ -186,7 +174,7 @@ impl Writer {
         written.map_err(|source| self.broken(source))
     }
 
-    /// Lets go of the points.
+    /// Closes the engine.
     pub(super) fn close(&mut self) {
         if let Some(shard) = self.shard.take() {
             release(shard);
@@ -204,7 +192,7 @@ impl Writer {
         }
     }
 
-    /// `None`: there is nothing to load.
+    /// Loads the engine; `None` if the directory has none.
     fn load(&self) -> Result<Option<EdgeShard>, String> {
         if !self.directory.join("segments").is_dir() {
             return Ok(None);
@@ -219,13 +207,13 @@ impl Writer {
         match loaded {
             Ok(Ok(shard)) => Ok(Some(shard)),
             Ok(Err(error)) => Err(OperationError::to_string(&error)),
-            Err(panic) => Err(words_of(&*panic)),
+            Err(panic) => Err(panic_message(&*panic)),
         }
     }
 
     fn create(&self) -> Result<EdgeShard, RecallError> {
         if self.directory.exists() {
-            // Started once and stopped before there was anything in it.
+            // Left by a process that ended before it created the engine.
             fs::remove_dir_all(&self.directory).map_err(|source| self.broken(source))?;
         }
         fs::create_dir_all(&self.directory).map_err(|source| self.broken(source))?;
@@ -264,33 +252,4 @@ impl Writer {
             source: source.into(),
         }
     }
-}
-
-fn learn(shard: &EdgeShard, points: &mut Vec<PointStruct>) -> Result<(), RecallError> {
-    if points.is_empty() {
-        return Ok(());
-    }
-    let points = points.drain(..).map(Into::into).collect();
-    update(
-        shard,
-        PointOperations::UpsertPoints(PointInsertOperations::PointsList(points)),
-    )
-}
-
-fn forget(shard: &EdgeShard, ids: &mut Vec<PointId>) -> Result<(), RecallError> {
-    if ids.is_empty() {
-        return Ok(());
-    }
-    update(
-        shard,
-        PointOperations::DeletePoints {
-            ids: std::mem::take(ids),
-        },
-    )
-}
-
-fn update(shard: &EdgeShard, operation: PointOperations) -> Result<(), RecallError> {
-    guarded("take changes", || {
-        shard.update(UpdateOperation::PointOperation(operation))
-    })
 }

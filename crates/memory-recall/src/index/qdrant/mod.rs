@@ -1,4 +1,4 @@
-//! A Qdrant cluster.
+//! The index in a Qdrant cluster.
 
 mod setup;
 mod wire;
@@ -26,7 +26,7 @@ use crate::config::IndexConfig;
 use crate::error::RecallError;
 use wire::{candidates, filter_of, operations};
 
-/// The index in a Qdrant cluster, over gRPC.
+/// An index in a Qdrant cluster, over gRPC.
 pub struct QdrantIndex {
     client: Qdrant,
     schema: IndexSchema,
@@ -35,10 +35,10 @@ pub struct QdrantIndex {
 }
 
 impl QdrantIndex {
-    /// Takes the configured address. The connection is made when it is needed.
+    /// Creates a client, which connects on first use.
     ///
     /// # Errors
-    /// [`RecallError::Config`] where there is no address, or it is none.
+    /// [`RecallError::Config`] if the address is missing or invalid.
     pub fn connect(config: &IndexConfig, schema: IndexSchema) -> Result<Self, RecallError> {
         let wrong = |problem: String| RecallError::Config {
             key: "index.url",
@@ -64,7 +64,7 @@ impl QdrantIndex {
         })
     }
 
-    /// Waits for an answer for a while, and keeps in mind whether one came.
+    /// Awaits an answer for at most `limit`, and records whether Qdrant answered.
     async fn ask<T>(
         &self,
         what: &'static str,
@@ -91,7 +91,7 @@ impl QdrantIndex {
     fn failed(&self, operation: &'static str, error: QdrantError) -> RecallError {
         let backend = Backend::Qdrant;
         let code = match &error {
-            // The client says this of its own where it cannot connect.
+            // The client's own message for a failed connection.
             QdrantError::ResponseError { status }
                 if status.message().starts_with("Failed to connect") =>
             {
@@ -133,7 +133,7 @@ impl QdrantIndex {
         }
     }
 
-    /// Keeps the mark of a rebuilding through an outage.
+    /// Records whether Qdrant answered. The rebuild flag survives an outage.
     fn answered(&self, answered: bool) {
         if answered {
             self.state.fetch_and(!SILENT, Ordering::Relaxed);
@@ -142,7 +142,7 @@ impl QdrantIndex {
         }
     }
 
-    fn know(&self, rebuilding: bool) {
+    fn set_rebuilding(&self, rebuilding: bool) {
         self.state
             .store(if rebuilding { REBUILDING } else { 0 }, Ordering::Relaxed);
     }
@@ -165,7 +165,7 @@ impl Index for QdrantIndex {
         self.index_fields().await?;
         self.point_alias(false).await?;
         let prepared = self.marked().await?;
-        self.know(prepared != Prepared::Whole);
+        self.set_rebuilding(prepared != Prepared::Whole);
         Ok(prepared)
     }
 
@@ -188,7 +188,7 @@ impl Index for QdrantIndex {
             timeout: None,
         };
         let applied = self.client.update_points_batch(request);
-        self.ask("take changes", self.config.write_timeout, applied)
+        self.ask("apply changes", self.config.write_timeout, applied)
             .await
             .map(drop)
     }
@@ -271,7 +271,7 @@ impl Index for QdrantIndex {
         if !rebuilding {
             self.point_alias(true).await?;
         }
-        self.know(rebuilding);
+        self.set_rebuilding(rebuilding);
         Ok(())
     }
 
@@ -286,11 +286,11 @@ impl Index for QdrantIndex {
                 self.client.count(request),
             )
             .await;
-        // Another process may have ended the rebuilding, or begun one.
+        // Another process may have ended or begun a rebuild.
         if counted.is_ok()
             && let Ok(prepared) = self.marked().await
         {
-            self.know(prepared != Prepared::Whole);
+            self.set_rebuilding(prepared != Prepared::Whole);
         }
         IndexStatus {
             state: if counted.is_ok() {
@@ -338,8 +338,7 @@ impl QdrantIndex {
     }
 }
 
-/// The client's error without the Debug forms that it puts into its texts: of a
-/// status's metadata, and of the transport error of a failed connection.
+/// The client's error without the Debug output of metadata and transport errors in it.
 fn short(error: &QdrantError) -> String {
     let (QdrantError::ResponseError { status }
     | QdrantError::ResourceExhaustedError { status, .. }) = error
@@ -356,9 +355,9 @@ fn short(error: &QdrantError) -> String {
     }
 }
 
-/// It is being rebuilt.
+/// Bit: the index is being rebuilt.
 const REBUILDING: u8 = 1;
-/// It did not answer when it was last asked.
+/// Bit: it did not answer the last request.
 const SILENT: u8 = 2;
-/// Nobody has asked yet.
+/// Before the first request.
 const UNKNOWN: u8 = SILENT;

@@ -1,4 +1,4 @@
-//! Collections, payload indexes, the alias, and the mark of a rebuilding.
+//! Collections, payload indexes, the alias, and the mark of a rebuild.
 
 use qdrant_client::Payload;
 use qdrant_client::qdrant::{
@@ -16,8 +16,7 @@ use crate::index::filter::field;
 use crate::index::payload::{FieldIndex, INDEXES};
 use crate::index::schema::{DENSE, LEXICAL};
 
-/// The point that tells whether the others are all there. It belongs to no
-/// tenant.
+/// The point with the mark of [`crate::Index::mark_rebuilding`]. It has no tenant.
 const STATE_POINT: Uuid = Uuid::from_u128(0x7265_636f_6c6c_8000_8000_0000_0000_0001);
 const STATE: &str = "state";
 const STATE_WHOLE: &str = "whole";
@@ -30,8 +29,8 @@ impl QdrantIndex {
             LEXICAL,
             SparseVectorParamsBuilder::default().modifier(Modifier::Idf),
         );
-        // Each search has a tenant in it, so a graph over all of them is of no
-        // use: one within each tenant's points.
+        // Every search filters by tenant, so a graph for each tenant is useful, not one
+        // over all points.
         let mut collection = CreateCollectionBuilder::new(self.schema.collection())
             .hnsw_config(HnswConfigDiffBuilder::default().m(0).payload_m(16))
             .sparse_vectors_config(sparse)
@@ -54,7 +53,7 @@ impl QdrantIndex {
             .await;
         match created {
             Ok(_) => Ok(()),
-            // Another worker was faster.
+            // Another worker created it first.
             Err(RecallError::IndexRefused { .. }) if self.exists().await? => Ok(()),
             Err(error) => Err(error),
         }
@@ -62,7 +61,7 @@ impl QdrantIndex {
 
     pub(super) async fn exists(&self) -> Result<bool, RecallError> {
         let exists = self.client.collection_exists(self.schema.collection());
-        self.ask("look for a collection", self.config.write_timeout, exists)
+        self.ask("check a collection", self.config.write_timeout, exists)
             .await
     }
 
@@ -74,7 +73,7 @@ impl QdrantIndex {
                     CreateFieldIndexCollectionBuilder::new(collection, name, FieldType::Keyword)
                         .field_index_params(KeywordIndexParamsBuilder::default().is_tenant(true))
                 }
-                // The tenant's graph serves them all.
+                // The tenant's graph serves these as well.
                 FieldIndex::Keyword => {
                     CreateFieldIndexCollectionBuilder::new(collection, name, FieldType::Keyword)
                         .field_index_params(KeywordIndexParamsBuilder::default().enable_hnsw(false))
@@ -93,8 +92,8 @@ impl QdrantIndex {
         Ok(())
     }
 
-    /// Lets the alias point to this collection: where there is none yet, or,
-    /// `over` another, once this one is whole.
+    /// Points the alias to this collection. An alias of another collection is moved
+    /// only if `over`, once this one is complete.
     pub(super) async fn point_alias(&self, over: bool) -> Result<(), RecallError> {
         let limit = self.config.write_timeout;
         let aliases = self
@@ -145,7 +144,7 @@ impl QdrantIndex {
         })
     }
 
-    /// Marks the collection as one that is being rebuilt, or as whole.
+    /// Marks the collection as being rebuilt or as complete.
     pub(super) async fn mark(&self, rebuilding: bool) -> Result<(), RecallError> {
         let state = if rebuilding {
             STATE_REBUILDING
@@ -156,7 +155,7 @@ impl QdrantIndex {
         let point = PointStruct::new(STATE_POINT.to_string(), NamedVectors::default(), payload);
         let request = UpsertPointsBuilder::new(self.schema.collection(), vec![point]).wait(true);
         let marked = self.client.upsert_points(request);
-        self.ask("take its state", self.config.write_timeout, marked)
+        self.ask("write its state", self.config.write_timeout, marked)
             .await
             .map(drop)
     }

@@ -1,19 +1,19 @@
-//! What is said to Qdrant, and what it answers.
+//! Conversions to and from Qdrant's gRPC messages.
 
 use qdrant_client::Payload;
 use qdrant_client::qdrant::{
-    Condition as QdrantCondition, Filter, NamedVectors, PointId, PointStruct, PointsIdsList,
-    PointsSelector, PointsUpdateOperation, Range, ScoredPoint, Vector, r#match::MatchValue,
+    Condition as QdrantCondition, Filter, NamedVectors, PointStruct, PointsIdsList, PointsSelector,
+    PointsUpdateOperation, Range, ScoredPoint, Vector, r#match::MatchValue,
     points_selector::PointsSelectorOneOf, points_update_operation as operation,
 };
 use serde_json::{Map, Value};
 
-use crate::index::filter::{Condition, Selection, field, point_id};
-use crate::index::payload::{Entry, candidate};
+use crate::index::filter::{Condition, Selection, field};
+use crate::index::payload::{Batch, Entry, batches, candidate};
 use crate::index::schema::{DENSE, LEXICAL};
 use crate::index::{Candidate, Change};
 
-/// The filter of a selection.
+/// Converts a selection.
 pub(super) fn filter_of(selection: &Selection) -> Filter {
     let tenant = QdrantCondition::matches(field::TENANT, keyword(selection.tenant_id().as_str()));
     let conditions = selection
@@ -37,69 +37,30 @@ pub(super) fn filter_of(selection: &Selection) -> Filter {
     Filter::must(std::iter::once(tenant).chain(conditions))
 }
 
-/// Text that is compared as a whole. The client by itself would take one with a
-/// space in it for words to be searched for.
+/// A match of the whole text. By default the client treats text with a space as a
+/// full-text query.
 fn keyword(text: &str) -> MatchValue {
     MatchValue::Keyword(text.to_owned())
 }
 
-/// The changes, in order, neighbors of a kind together.
+/// The changes as operations, in order.
 pub(super) fn operations(changes: Vec<Change>) -> Vec<PointsUpdateOperation> {
-    let mut operations = Vec::new();
-    let mut points = Vec::new();
-    let mut forgotten = Vec::new();
-    for change in changes {
-        match change {
-            Change::Upsert(point) => {
-                forget(&mut forgotten, &mut operations);
-                points.push(point_of((*point).into()));
-            }
-            Change::UpsertMemory(point) => {
-                forget(&mut forgotten, &mut operations);
-                points.push(point_of((*point).into()));
-            }
-            Change::Delete { tenant, subject } => {
-                learn(&mut points, &mut operations);
-                forgotten.push(point_id(&tenant, subject).to_string().into());
-            }
-            Change::Purge {
-                tenant,
-                thread,
-                up_to_seq,
-            } => {
-                learn(&mut points, &mut operations);
-                forget(&mut forgotten, &mut operations);
-                let filter = filter_of(&Selection::purge(&tenant, thread, up_to_seq));
-                operations.push(delete(PointsSelectorOneOf::Filter(filter)));
-            }
+    let operation = |batch| match batch {
+        Batch::Upsert(entries) => PointsUpdateOperation {
+            operation: Some(operation::Operation::Upsert(operation::PointStructList {
+                points: entries.into_iter().map(point_of).collect(),
+                shard_key_selector: None,
+                update_filter: None,
+                update_mode: None,
+            })),
+        },
+        Batch::Delete(ids) => {
+            let ids = ids.into_iter().map(|id| id.to_string().into()).collect();
+            delete(PointsSelectorOneOf::Points(PointsIdsList { ids }))
         }
-    }
-    learn(&mut points, &mut operations);
-    forget(&mut forgotten, &mut operations);
-    operations
-}
-
-fn learn(points: &mut Vec<PointStruct>, operations: &mut Vec<PointsUpdateOperation>) {
-    if points.is_empty() {
-        return;
-    }
-    let list = operation::PointStructList {
-        points: std::mem::take(points),
-        shard_key_selector: None,
-        update_filter: None,
-        update_mode: None,
+        Batch::Purge(selection) => delete(PointsSelectorOneOf::Filter(filter_of(&selection))),
     };
-    operations.push(PointsUpdateOperation {
-        operation: Some(operation::Operation::Upsert(list)),
-    });
-}
-
-fn forget(ids: &mut Vec<PointId>, operations: &mut Vec<PointsUpdateOperation>) {
-    if ids.is_empty() {
-        return;
-    }
-    let ids = std::mem::take(ids);
-    operations.push(delete(PointsSelectorOneOf::Points(PointsIdsList { ids })));
+    batches(changes).into_iter().map(operation).collect()
 }
 
 fn delete(which: PointsSelectorOneOf) -> PointsUpdateOperation {

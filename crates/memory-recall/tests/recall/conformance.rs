@@ -2,18 +2,10 @@
 //! Qdrant's client against the test server, and a real Qdrant where
 //! `QDRANT_URL` names one.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that fails may say so by panicking"
-)]
-
-mod common;
-
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::uuid;
 use memory_contract::{
     AppId, MemoryFilter, MemoryOrigin, MemoryOwner, MemoryType, MessageFilter, MessageId, Role,
     TenantId, ThreadId, UserId,
@@ -27,6 +19,11 @@ use memory_recall::{
 use memory_store::Scope;
 use serde_json::{Value, json};
 use time::{Duration as Span, OffsetDateTime};
+use uuid::Uuid;
+
+fn uuid(number: u128) -> Uuid {
+    Uuid::from_u128(number)
+}
 
 /// An index with nothing in it, and what it needs to live.
 struct Fresh {

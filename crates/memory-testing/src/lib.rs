@@ -1,5 +1,9 @@
-//! A private cluster in a temporary directory, started by the first test that
-//! needs it.
+#![doc = include_str!("../README.md")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::missing_panics_doc,
+    reason = "a test that cannot go on fails"
+)]
 
 use std::{
     fs,
@@ -13,23 +17,23 @@ use std::{
     time::Duration,
 };
 
+use memory_store::StoreConfig;
 use tempfile::TempDir;
 
-/// The database that the others are copied from: migrated once.
+/// The migrated database that the others are copies of.
 const TEMPLATE: &str = "template_recollect";
 
 struct Cluster {
     directory: TempDir,
-    /// Ends with this process: it watches the pipe to it.
-    _watched: Child,
+    /// Stops the cluster and removes its directory when the pipe from this process
+    /// closes, because a static is never dropped.
+    _guard: Child,
 }
 
 fn cluster() -> &'static Cluster {
     static CLUSTER: OnceLock<Cluster> = OnceLock::new();
     CLUSTER.get_or_init(|| {
-        // Everything that the binary leaves behind is in one directory; a
-        // static is never dropped, so the watcher below removes it.
-        let directory = tempfile::Builder::new().prefix("recollect-store-").tempdir_in("/tmp").unwrap();
+        let directory = tempfile::Builder::new().prefix("recollect-test-").tempdir_in("/tmp").unwrap();
         let data = directory.path().join("data");
         if is_root() {
             run(Command::new("chown").arg("nobody").arg(directory.path()));
@@ -53,25 +57,28 @@ fn cluster() -> &'static Cluster {
             data.display(),
             directory.path().display()
         );
-        let watched = unprivileged(Path::new("sh"))
+        let guard = unprivileged(Path::new("sh"))
             .args(["-c", &stop])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let cluster = Cluster { directory, _watched: watched };
+        let cluster = Cluster { directory, _guard: guard };
         sql(&cluster, "postgres", &format!("CREATE DATABASE {TEMPLATE}"));
         let template = cluster.url(TEMPLATE);
-        // In a thread of its own: this may be called from within a runtime.
+        // On another thread, because the caller may be inside a runtime.
         thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            let reports = runtime.block_on(memory_store::migrate(&crate::world::config(&template))).unwrap();
+            let reports = runtime.block_on(memory_store::migrate(&StoreConfig {
+                url: template.into(),
+                ..StoreConfig::default()
+            })).unwrap();
             assert!(!reports[0].applied.is_empty());
         })
         .join()
         .unwrap();
-        // A copy needs that nobody is connected to the original.
+        // Postgres copies a database only while it has no connections.
         thread::sleep(Duration::from_millis(100));
         cluster
     })
@@ -86,12 +93,33 @@ impl Cluster {
     }
 }
 
-/// The URL of a new database, migrated.
+/// Creates a migrated database. Returns its connection string.
 pub fn database() -> String {
     create(&format!("TEMPLATE {TEMPLATE}"))
 }
 
-/// The URL of a new database without a schema.
+/// Closes a database's connections and refuses new ones, or accepts them again: an
+/// outage of one test's database.
+pub fn set_available(url: &str, available: bool) {
+    let (_, database) = url.rsplit_once('=').unwrap();
+    let statement = format!("ALTER DATABASE {database} ALLOW_CONNECTIONS {available}");
+    sql(cluster(), "postgres", &statement);
+    if !available {
+        let statement = format!(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database}'"
+        );
+        sql(cluster(), "postgres", &statement);
+    }
+}
+
+/// Executes a statement in a database as the superuser.
+pub fn execute(url: &str, statement: &str) {
+    run(Command::new("psql")
+        .args(["-X", "-q", "-v", "ON_ERROR_STOP=1"])
+        .args(["-d", url, "-c", statement]));
+}
+
+/// Creates a database without a schema. Returns its connection string.
 pub fn empty_database() -> String {
     create("")
 }
@@ -108,16 +136,7 @@ fn create(how: &str) -> String {
 }
 
 fn sql(cluster: &Cluster, database: &str, statement: &str) {
-    run(Command::new("psql").args([
-        "-X",
-        "-q",
-        "-v",
-        "ON_ERROR_STOP=1",
-        "-d",
-        &cluster.url(database),
-        "-c",
-        statement,
-    ]));
+    execute(&cluster.url(database), statement);
 }
 
 fn run(command: &mut Command) {
@@ -129,7 +148,7 @@ fn run(command: &mut Command) {
     );
 }
 
-/// A program of Postgres: the newest version that is installed.
+/// Path of a Postgres program of the newest installed version.
 fn binary(name: &str) -> PathBuf {
     let mut versions: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
         .map(|entries| entries.map(|entry| entry.unwrap().path()).collect())

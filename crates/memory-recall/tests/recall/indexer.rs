@@ -1,0 +1,389 @@
+//! The indexer: the index has what the store has, whatever happens on the way.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::future::BoxFuture;
+use memory_contract::{AppId, MessageFilter, MessageId, NewMessage, Role, TenantId};
+use memory_recall::testing::{Fault, TestQdrant};
+use memory_recall::{
+    Backend, Candidates, Change, Index, IndexSchema, IndexState, IndexStatus, IndexerConfig,
+    LexicalVector, Prepared, RecallError, Search, Selection,
+};
+use memory_store::{DeadSubject, JobKind, Scope};
+
+use crate::world::{APP, Worker, World, client, edge, eventually, message, points, quick, tenant};
+
+fn work(world: &World, index: &Arc<dyn Index>) -> Worker {
+    Worker::start(world, index, None, quick())
+}
+
+/// Indexes one batch at a time.
+fn work_in_one_lane(world: &World, index: &Arc<dyn Index>) -> Worker {
+    let config = IndexerConfig {
+        lanes: 1,
+        ..quick()
+    };
+    Worker::start(world, index, None, config)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_said_is_indexed_and_everything_erased_is_forgotten() {
+    let world = World::new().await;
+    let (_directory, index) = edge();
+    let thread = world.thread("ada").await;
+    let other = world.thread("bo").await;
+    let said = world.say_each(thread, 30).await;
+    world
+        .say(other, Role::User, "a message of another thread")
+        .await;
+    let mut working = work(&world, &index);
+    eventually("the messages are indexed", async || {
+        world.pending().await == 0
+    })
+    .await;
+    assert_eq!(points(&*index).await, 31);
+    assert_eq!(working.handle.status().acknowledged, 31);
+    assert_eq!(working.handle.status().last_error, None);
+    eventually("the index is whole", async || {
+        index.last_state() == IndexState::Ready
+    })
+    .await;
+
+    world.erase(thread, said[3]).await;
+    working.handle.wake();
+    eventually("it is forgotten", async || points(&*index).await == 30).await;
+    world.store.clear_thread(&tenant(), thread).await.unwrap();
+    world.say(thread, Role::User, "a fresh start").await;
+    working.handle.wake();
+    eventually("they are forgotten", async || world.pending().await == 0).await;
+    assert_eq!(points(&*index).await, 2);
+    working.end().await;
+}
+
+/// An index with a hook before each write, which is given the number of writes so far.
+struct Hooked {
+    inner: Arc<dyn Index>,
+    writes: AtomicUsize,
+    before_write: Box<dyn Fn(usize) -> BoxFuture<'static, ()> + Send + Sync>,
+}
+
+impl Hooked {
+    fn new(
+        inner: Arc<dyn Index>,
+        before_write: impl Fn(usize) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            inner,
+            writes: AtomicUsize::new(0),
+            before_write: Box::new(before_write),
+        })
+    }
+
+    fn writes(&self) -> usize {
+        self.writes.load(Ordering::Relaxed)
+    }
+}
+
+#[async_trait]
+impl Index for Hooked {
+    fn backend(&self) -> Backend {
+        self.inner.backend()
+    }
+    fn schema(&self) -> &IndexSchema {
+        self.inner.schema()
+    }
+    async fn prepare(&self) -> Result<Prepared, RecallError> {
+        self.inner.prepare().await
+    }
+    async fn apply(&self, changes: Vec<Change>) -> Result<(), RecallError> {
+        let writes = self.writes.fetch_add(1, Ordering::Relaxed);
+        (self.before_write)(writes).await;
+        self.inner.apply(changes).await
+    }
+    async fn search(&self, search: Search) -> Result<Candidates, RecallError> {
+        self.inner.search(search).await
+    }
+    async fn names(&self, selection: &Selection, limit: usize) -> Result<Vec<String>, RecallError> {
+        self.inner.names(selection, limit).await
+    }
+    async fn mark_rebuilding(&self, rebuilding: bool) -> Result<(), RecallError> {
+        self.inner.mark_rebuilding(rebuilding).await
+    }
+    async fn status(&self, tenant: &TenantId) -> IndexStatus {
+        self.inner.status(tenant).await
+    }
+    fn last_state(&self) -> IndexState {
+        self.inner.last_state()
+    }
+    async fn stop(&self) {
+        self.inner.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_erased_while_it_is_embedded_does_not_come_back() {
+    let world = World::new().await;
+    let thread = world.thread("ada").await;
+    world.say(thread, Role::User, "it stays").await;
+    let erased = world.say(thread, Role::User, "it goes").await;
+    let (_directory, inner) = edge();
+    let other = world.clone();
+    let hooked = Hooked::new(inner, move |writes| {
+        let world = other.clone();
+        Box::pin(async move {
+            if writes > 0 {
+                return;
+            }
+            world.erase(thread, erased).await;
+            // Another worker carries out the deletion.
+            let lease = Duration::from_secs(60);
+            let claim = world.outbox.claim(10, lease).await.unwrap();
+            assert_eq!(claim.jobs.len(), 1);
+            assert_eq!(claim.jobs[0].kind, JobKind::Delete(erased));
+            let acknowledged = world.outbox.ack(claim.lease, &[claim.jobs[0].id]).await;
+            assert_eq!(acknowledged.unwrap(), 1);
+        })
+    });
+    let index: Arc<dyn Index> = Arc::clone(&hooked) as Arc<dyn Index>;
+    let mut working = work_in_one_lane(&world, &index);
+    eventually("all is done", async || world.pending().await == 0).await;
+    assert_eq!(hooked.writes(), 2);
+    assert_eq!(points(&*index).await, 1);
+    working.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_costs_no_message_a_try() {
+    let world = World::new().await;
+    let server = TestQdrant::start().await.unwrap();
+    server.set_fault(Fault::Unavailable);
+    let index = client(&server);
+    let thread = world.thread("ada").await;
+    world
+        .say(thread, Role::User, "before the outage ends")
+        .await;
+    let mut working = work(&world, &index);
+    eventually("the error is seen", async || {
+        working.handle.status().last_error.is_some()
+    })
+    .await;
+    server.set_fault(Fault::None);
+    eventually("it is indexed", async || world.pending().await == 0).await;
+    server.set_fault(Fault::Unavailable);
+    world
+        .say(thread, Role::User, "in the middle of another")
+        .await;
+    working.handle.wake();
+    // Long enough for more tries than a message has.
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    assert_eq!(world.pending().await, 1);
+    assert_eq!(world.dead_letters().await, []);
+    server.set_fault(Fault::None);
+    eventually("it is indexed too", async || world.pending().await == 0).await;
+    assert_eq!(points(&*index).await, 2);
+
+    world.set_available(false);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    world.set_available(true);
+    world
+        .say(thread, Role::User, "after the store came back")
+        .await;
+    eventually("the store is asked again", async || {
+        world.pending().await == 0
+    })
+    .await;
+    assert_eq!(world.dead_letters().await, []);
+    working.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_is_refused_is_given_up_alone_with_its_reason() {
+    let world = World::new().await;
+    let server = TestQdrant::start().await.unwrap();
+    server.set_fault(Fault::RefuseSpeaker("Mallory".to_owned()));
+    let index = client(&server);
+    let thread = world.thread("ada").await;
+    let mut refused = None;
+    for n in 0..6 {
+        let name = if n == 2 { "Mallory" } else { "Ada" };
+        let said = NewMessage {
+            name: name.to_owned(),
+            ..message(Role::User, "hello there")
+        };
+        let (id, _) = world.append(thread, said).await;
+        refused = refused.or((n == 2).then_some(id));
+    }
+    let mut working = work(&world, &index);
+    eventually("one is given up", async || {
+        world.dead_letters().await.len() == 1
+    })
+    .await;
+    eventually("the others are indexed", async || {
+        world.pending().await == 0
+    })
+    .await;
+    assert_eq!(points(&*index).await, 5);
+    let dead = world.dead_letters().await.remove(0);
+    assert_eq!(dead.subject, DeadSubject::Message(thread, refused.unwrap()));
+    assert_eq!(dead.attempts, 3);
+    let reason = dead.error;
+    assert!(
+        reason.contains("refused") && reason.contains("told to refuse this speaker"),
+        "{reason}"
+    );
+    assert!(!reason.contains("hello there"), "{reason}");
+    working.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_index_is_rebuilt_from_the_store() {
+    let world = World::new().await;
+    let server = TestQdrant::start().await.unwrap();
+    let index = client(&server);
+    let thread = world.thread("ada").await;
+    world.say_each(thread, 20).await;
+    let mut working = work(&world, &index);
+    eventually("all is indexed", async || world.pending().await == 0).await;
+    eventually("the index is whole", async || {
+        index.last_state() == IndexState::Ready
+    })
+    .await;
+    server.lose_everything();
+    world.say(thread, Role::User, "one more").await;
+    working.handle.wake();
+    eventually("all is there again", async || points(&*index).await == 21).await;
+    eventually("the index is whole again", async || {
+        index.last_state() == IndexState::Ready
+    })
+    .await;
+    assert_eq!(world.pending().await, 0);
+    assert_eq!(world.dead_letters().await, []);
+    working.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_is_lost_while_nobody_writes_is_rebuilt() {
+    let world = World::new().await;
+    let server = TestQdrant::start().await.unwrap();
+    let index = client(&server);
+    let thread = world.thread("ada").await;
+    world.say(thread, Role::User, "all that was said").await;
+    let mut working = work(&world, &index);
+    eventually("it is indexed", async || world.pending().await == 0).await;
+    server.lose_everything();
+    eventually("it is there again", async || points(&*index).await == 1).await;
+    working.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_kills_its_worker_is_given_up() {
+    let world = World::new().await;
+    let (_directory, index) = edge();
+    let thread = world.thread("ada").await;
+    let kills = world.say(thread, Role::User, "it kills").await;
+    for _ in 0..3 {
+        let lease = Duration::from_millis(1);
+        let claim = world.outbox.claim(10, lease).await.unwrap();
+        assert_eq!(claim.jobs.len(), 1);
+        tokio::time::sleep(lease * 5).await;
+    }
+    world.say(thread, Role::User, "it is harmless").await;
+    let mut working = work(&world, &index);
+    eventually("nothing is left", async || world.pending().await == 0).await;
+    let dead = world.dead_letters().await;
+    assert_eq!(dead.len(), 1);
+    assert_eq!(dead[0].subject, DeadSubject::Message(thread, kills));
+    assert_eq!(
+        dead[0].error,
+        "given up: its worker ended 3 times before it was done"
+    );
+    assert_eq!(points(&*index).await, 1);
+    working.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_begins_late_learns_what_was_acknowledged_elsewhere() {
+    let world = World::new().await;
+    let thread = world.thread("ada").await;
+    world.say_each(thread, 10).await;
+    for _ in 0..2 {
+        let (_directory, index) = edge();
+        let mut working = work(&world, &index);
+        eventually("all is indexed", async || points(&*index).await == 10).await;
+        working.end().await;
+        index.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_workers_share_the_work() {
+    let world = World::new().await;
+    let server = TestQdrant::start().await.unwrap();
+    let index = client(&server);
+    let thread = world.thread("ada").await;
+    world.say_each(thread, 100).await;
+    let workers = [work(&world, &index), work(&world, &client(&server))];
+    eventually("all is indexed", async || world.pending().await == 0).await;
+    assert_eq!(points(&*index).await, 100);
+    for mut worker in workers {
+        worker.end().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_is_told_to_stop_finishes_its_batch() {
+    let world = World::new().await;
+    let (_directory, inner) = edge();
+    let hooked = Hooked::new(inner, |_| {
+        // Long enough to be told to stop meanwhile.
+        Box::pin(tokio::time::sleep(Duration::from_millis(200)))
+    });
+    let index: Arc<dyn Index> = Arc::clone(&hooked) as Arc<dyn Index>;
+    let thread = world.thread("ada").await;
+    world.say_each(thread, 24).await;
+    let mut working = work_in_one_lane(&world, &index);
+    eventually("it is at work", async || hooked.writes() == 1).await;
+    working.end().await;
+    assert_eq!(hooked.writes(), 1);
+    assert_eq!(points(&*index).await, 8);
+    assert_eq!(world.pending().await, 16);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_of_the_messages_before_lead_to_a_message() {
+    let world = World::new().await;
+    let (_directory, index) = edge();
+    let thread = world.thread("ada").await;
+    world
+        .say(thread, Role::User, "What is your dog called?")
+        .await;
+    let answer = world
+        .say(thread, Role::Assistant, "Rufus, since he was a puppy.")
+        .await;
+    let mut working = work(&world, &index);
+    eventually("both are indexed", async || world.pending().await == 0).await;
+    // FNV-1a of `dog`.
+    let dog = "dog".bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
+    let scope = Scope::App(AppId::new(APP));
+    let found = index
+        .search(Search {
+            selection: Selection::new(&tenant(), &scope, &MessageFilter::default()),
+            dense: None,
+            lexical: Some(LexicalVector {
+                indices: vec![dog],
+                values: vec![1.0],
+            }),
+            limit: 10,
+        })
+        .await
+        .unwrap();
+    let ids: Vec<MessageId> = found.lexical.iter().map(|one| one.id.into()).collect();
+    assert_eq!(ids.len(), 2);
+    assert_eq!(ids[1], answer);
+    working.end().await;
+}

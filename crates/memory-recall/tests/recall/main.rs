@@ -1,0 +1,13 @@
+//! Recall and indexing over a real store and both index backends.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that fails may say so by panicking"
+)]
+
+mod conformance;
+mod embedder;
+mod indexer;
+mod memories;
+mod recall;
+mod world;
