@@ -10,14 +10,14 @@ use memory_contract::{
 };
 use memory_recall::testing::{Fault, TestQdrant};
 use memory_recall::{
-    Backend, DegradationReason, EdgeIndex, Index, IndexConfig, IndexSchema, Method, OmissionReason,
+    Backend, DegradationReason, EdgeIndex, IndexConfig, IndexSchema, Method, OmissionReason,
     Reason, Recall, RecallError, RecallQuery, Recalled, SearchConfig, UnavailableIndex,
 };
 use memory_store::{Scope, StoreError};
 
 use crate::embedder::model;
 use crate::world::{
-    APP, Service, TIMEOUT, World, client, degradations, eventually, ids, message, points, tenant,
+    APP, Service, TIMEOUT, World, client, degradations, ids, message, points, tenant,
 };
 
 fn of_user(user: &str, query: &str) -> RecallQuery {
@@ -38,6 +38,12 @@ impl World {
             .session;
         let scope = Scope::of_thread(thread, &session, scope);
         RecallQuery::new(Some(thread), scope, query)
+    }
+}
+
+impl Service {
+    async fn of_thread(&self, thread: ThreadId, scope: MemoryScope, query: &str) -> RecallQuery {
+        self.world.of_thread(thread, scope, query).await
     }
 }
 
@@ -73,7 +79,6 @@ async fn window_matches_and_neighbors_come_in_order_each_with_its_reason() {
     let recalled = service
         .ask(
             service
-                .world
                 .of_thread(thread, MemoryScope::User, "What is my dog called?")
                 .await,
         )
@@ -116,7 +121,6 @@ async fn numbers_count_as_asked() {
         neighbors_before: 0,
         neighbors_after: 1,
         ..service
-            .world
             .of_thread(thread, MemoryScope::Thread, "dog Rufus")
             .await
     };
@@ -157,7 +161,7 @@ async fn scopes_keep_users_apart() {
     let (_, bo) = service
         .conversation("bo", &["My code is pineapple cake."])
         .await;
-    let (nobody, alone) = service
+    let (userless, alone) = service
         .conversation("", &["A code without a user: pineapple."])
         .await;
     let ask = async |query: RecallQuery| -> HashSet<MessageId> {
@@ -178,16 +182,11 @@ async fn scopes_keep_users_apart() {
     };
     let question = "Which pineapple code?";
     assert_eq!(
-        ask(service
-            .world
-            .of_thread(ada, MemoryScope::Thread, question)
-            .await)
-        .await,
+        ask(service.of_thread(ada, MemoryScope::Thread, question).await).await,
         set(&[&own])
     );
     assert_eq!(
         ask(service
-            .world
             .of_thread(ada_too, MemoryScope::User, question)
             .await)
         .await,
@@ -195,26 +194,18 @@ async fn scopes_keep_users_apart() {
     );
     assert_eq!(
         ask(service
-            .world
-            .of_thread(nobody, MemoryScope::User, question)
+            .of_thread(userless, MemoryScope::User, question)
             .await)
         .await,
         set(&[&alone])
     );
     assert_eq!(
-        ask(service
-            .world
-            .of_thread(ada, MemoryScope::App, question)
-            .await)
-        .await,
+        ask(service.of_thread(ada, MemoryScope::App, question).await).await,
         set(&[&own, &own_too, &bo, &alone])
     );
     assert_eq!(ask(of_user("bo", question)).await, set(&[&bo]));
     let rival = TenantId::new("rival");
-    let query = service
-        .world
-        .of_thread(ada, MemoryScope::User, question)
-        .await;
+    let query = service.of_thread(ada, MemoryScope::User, question).await;
     let foreign = service.recall.recall(&rival, &query).await;
     assert!(
         matches!(foreign, Err(RecallError::Store(StoreError::ThreadNotFound))),
@@ -360,7 +351,6 @@ async fn matches_repeat_neither_the_window_nor_each_other() {
     let recalled = service
         .ask(
             service
-                .world
                 .of_thread(thread, MemoryScope::User, "Where is the key?")
                 .await,
         )
@@ -388,7 +378,6 @@ async fn filters_keep_some_of_the_matches_only() {
         neighbors_before: 1,
         neighbors_after: 0,
         ..service
-            .world
             .of_thread(thread, MemoryScope::Thread, "book a flat near a park")
             .await
     };
@@ -549,7 +538,6 @@ async fn a_recall_waits_for_the_revision_it_has_to_see() {
             neighbors_before: 0,
             neighbors_after: 0,
             ..service
-                .world
                 .of_thread(thread, MemoryScope::User, &format!("secret {n}{n}{n}"))
                 .await
         };
@@ -565,7 +553,6 @@ async fn an_index_that_is_down_degrades_and_never_fails_the_window() {
     let service = Service::over(client(&server), None).await;
     let (thread, said) = service.conversation("ada", &TRIP).await;
     let query = service
-        .world
         .of_thread(thread, MemoryScope::User, "my dog Rufus")
         .await;
     assert_eq!(degradations(&service.ask(query.clone()).await), []);
@@ -601,7 +588,6 @@ async fn an_index_that_is_down_degrades_and_never_fails_the_window() {
         max_wait: Duration::from_millis(50),
         recent_window: 0,
         ..service
-            .world
             .of_thread(thread, MemoryScope::User, "sister Bella")
             .await
     };
@@ -685,7 +671,6 @@ async fn a_message_that_could_not_be_indexed_is_told_of() {
         at_least_as_fresh: Some(revision),
         max_wait: TIMEOUT,
         ..service
-            .world
             .of_thread(thread, MemoryScope::Thread, "hello")
             .await
     };

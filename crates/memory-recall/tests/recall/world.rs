@@ -131,8 +131,8 @@ impl World {
     }
 
     pub async fn erase(&self, thread: ThreadId, message: MessageId) {
-        let erased = self.store.delete_message(&tenant(), thread, message);
-        erased.await.unwrap();
+        let erased = self.store.delete_message(&tenant(), thread, message).await;
+        erased.unwrap();
     }
 
     pub async fn remember(&self, user: &str, text: &str) -> MemoryId {
@@ -143,8 +143,9 @@ impl World {
         let (owner, origin) = (owner(user), MemoryOrigin::Caller);
         let added = self
             .store
-            .add_memories(&tenant(), &owner, &[memory], origin, None);
-        added.await.unwrap().memories[0].memory.id
+            .add_memories(&tenant(), &owner, &[memory], origin, None)
+            .await;
+        added.unwrap().memories[0].memory.id
     }
 
     /// Changes that wait for the index, those being indexed included.
