@@ -72,10 +72,7 @@ pub(crate) fn merge(pieces: Pieces, max_tokens: Option<usize>, tokenizer: Tokeni
     for (rank, Match { found, ranked }) in (1_u32..).zip(pieces.matches) {
         if let Some(entry) = entries.add(found.message, found.thread_ordinal, Reason::Match) {
             ranks.insert(ranked.id, rank);
-            entry.rank = rank;
-            entry.score = ranked.score;
-            entry.dense_score = ranked.dense;
-            entry.lexical_score = ranked.lexical;
+            entry.set_rank(rank, &ranked);
         }
     }
     let mut neighbors = pieces.neighbors;
@@ -146,7 +143,7 @@ impl Entries {
                     return None;
                 }
                 self.places.insert(id, self.list.len());
-                self.list.push((plain(message), ordinal));
+                self.list.push((RecalledMessage::new(message), ordinal));
                 self.list.len() - 1
             }
         };
@@ -230,15 +227,32 @@ impl Entries {
     }
 }
 
-fn plain(message: Message) -> RecalledMessage {
-    RecalledMessage {
-        message,
-        reasons: Vec::new(),
-        rank: 0,
-        score: 0.0,
-        dense_score: None,
-        lexical_score: None,
-        neighbor_of: Vec::new(),
+impl RecalledMessage {
+    fn new(message: Message) -> Self {
+        Self {
+            message,
+            reasons: Vec::new(),
+            rank: 0,
+            score: 0.0,
+            dense_score: None,
+            lexical_score: None,
+            neighbor_of: Vec::new(),
+        }
+    }
+
+    /// A match without other reasons.
+    pub(crate) fn of_match(rank: u32, found: Match) -> Self {
+        let mut message = Self::new(found.found.message);
+        message.reasons.push(Reason::Match);
+        message.set_rank(rank, &found.ranked);
+        message
+    }
+
+    fn set_rank(&mut self, rank: u32, ranked: &Ranked) {
+        self.rank = rank;
+        self.score = ranked.score;
+        self.dense_score = ranked.dense;
+        self.lexical_score = ranked.lexical;
     }
 }
 

@@ -1,4 +1,4 @@
-//! What recall reads: always from the database, always under the tenant.
+//! Reads for recall, search and indexing freshness.
 
 use memory_contract::{
     AppId, MemoryScope, Message, MessageFilter, MessageId, Session, TenantId, Thread, ThreadId,
@@ -31,59 +31,57 @@ pub enum Scope {
     App(AppId),
 }
 
-/// A thread and its newest messages.
+/// A thread and its recent window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recent {
     /// The thread.
     pub thread: Thread,
-    /// Its place in the order of creation of the threads.
+    /// Place of the thread in the order of creation of all threads.
     pub thread_ordinal: i64,
-    /// The newest messages of the active path, in the order in which they
-    /// were said.
+    /// The newest messages of the active path, in order of seq.
     pub messages: Vec<Message>,
 }
 
-/// A message that may be shown.
+/// A message that was read within a scope.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hydrated {
     /// The message.
     pub message: Message,
-    /// The place of its thread in the order of creation of the threads.
+    /// Place of its thread in the order of creation of all threads.
     pub thread_ordinal: i64,
-    /// Whether it lies on the path to its thread's head, or to the message that
-    /// stands for that.
+    /// Whether it is on the path to the head of its thread, or to the message given as
+    /// the head.
     pub active: bool,
 }
 
-/// A message beside an anchor.
+/// A message near an anchor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbor {
-    /// The message beside which it stands.
+    /// The anchor.
     pub anchor: MessageId,
-    /// How far: -1 is the message just before the anchor, 1 the one just
-    /// after it.
+    /// Distance in messages: -1 is the message before the anchor, 1 the one after it.
     pub offset: i32,
     /// The message.
     pub message: Message,
-    /// The place of its thread in the order of creation of the threads.
+    /// Place of its thread in the order of creation of all threads.
     pub thread_ordinal: i64,
 }
 
-/// A message that has words of a query.
+/// A message that contains words of a query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TextMatch {
     /// The message.
     pub id: MessageId,
-    /// How well it matches, above 0; comparable within one search.
+    /// Score above 0, comparable within one search.
     pub score: f32,
 }
 
-/// How far the index is with a thread.
+/// How far the index has processed the changes of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Freshness {
-    /// Whether it has yet to learn of the revision.
+    /// Whether a change up to the revision waits for the index.
     pub pending: bool,
-    /// Changes of the thread up to the revision that were given up.
+    /// Changes of the thread up to the revision that are dead letters.
     pub dead_letters: i64,
 }
 
@@ -101,7 +99,7 @@ impl Scope {
         }
     }
 
-    /// The scope as bounds of a query: app, user, thread; `None` does not bound.
+    /// The scope as query parameters: app, user, thread; `None` is not restricted.
     fn bounds(&self) -> (Option<&str>, Option<&str>, Option<Uuid>) {
         match self {
             Self::Thread(thread) => (None, None, Some(thread.uuid())),
@@ -112,8 +110,7 @@ impl Scope {
 }
 
 impl Store {
-    /// Reads a thread with the newest messages of its active path, at most
-    /// `limit`.
+    /// Reads a thread with the newest messages of its active path, at most `limit`.
     ///
     /// # Errors
     /// `ThreadNotFound`.
@@ -160,9 +157,8 @@ impl Store {
         })
     }
 
-    /// Reads messages by id. What is outside the scope, erased, expired or
-    /// unknown is left out. The order is undefined. `head` stands for the head
-    /// of its thread.
+    /// Reads messages by id, in undefined order. Leaves out those outside the scope,
+    /// erased, expired or unknown. `head` replaces the stored head of its thread.
     ///
     /// # Errors
     /// Only those of the database.
@@ -200,10 +196,10 @@ impl Store {
             .collect()
     }
 
-    /// Reads the readable messages around anchors: before, along the parents;
-    /// after, along the active path where the anchor lies on it, or else along
-    /// the anchor's branch. One query for all anchors; one outside the scope
-    /// has no neighbors. `head` stands for the head of its thread.
+    /// Reads the readable messages around anchors, in one query: before, along the
+    /// parents; after, along the active path if the anchor is on it, or else along the
+    /// anchor's branch. An anchor outside the scope has no neighbors. `head` replaces
+    /// the stored head of its thread.
     ///
     /// # Errors
     /// Only those of the database.
@@ -256,11 +252,10 @@ impl Store {
             .collect()
     }
 
-    /// Finds messages by word, the best first: what recall falls back to when
-    /// the index is down. English words match in all their forms, and the
-    /// commonest are ignored; text without spaces matches by pairs of
-    /// characters. A word that more than 5,000 messages of the scope have is
-    /// looked up in 5,000 of them.
+    /// Finds messages by word, best first; the fallback of recall without an index.
+    /// English words match in all their forms, and stop words are ignored; text without
+    /// spaces matches by pairs of characters. A word that more than 5,000 messages of
+    /// the scope contain is looked up in 5,000 of them.
     ///
     /// # Errors
     /// Only those of the database.
@@ -303,8 +298,8 @@ impl Store {
             .collect()
     }
 
-    /// Tells whether the index has reached a revision. The revision of a
-    /// foreign thread is fresh: there is nothing to wait for.
+    /// Whether the index has reached a revision. The revision of another tenant's
+    /// thread is fresh: there is nothing to wait for.
     ///
     /// # Errors
     /// Only those of the database.

@@ -19,10 +19,8 @@ use crate::embed::Embedder;
 use crate::error::RecallError;
 use crate::index::Index;
 use crate::indexer::IndexerHandle;
-use crate::merge::{Match, Pieces, Room, merge};
-use crate::query::{
-    Found, FoundMemories, MemoryQuery, Reason, RecallQuery, Recalled, RecalledMessage,
-};
+use crate::merge::{Pieces, Room, merge};
+use crate::query::{Found, FoundMemories, MemoryQuery, RecallQuery, Recalled, RecalledMessage};
 pub use find::Ranking;
 pub(crate) use find::describe_metrics;
 use inferences::Inferences;
@@ -104,7 +102,7 @@ impl Recall {
 
     /// Returns the best matches and their neighbors together with `shown`: messages
     /// that the caller shows anyway. They replace the recent window, come first into
-    /// the budget, are no matches, and come back with [`Reason::Recent`].
+    /// the budget, are no matches, and come back with [`crate::Reason::Recent`].
     ///
     /// # Errors
     /// As [`Recall::recall`].
@@ -247,15 +245,7 @@ impl Shared {
         let fitting = selected.matches.into_iter();
         let matches = (1_u32..)
             .zip(fitting.filter(|one| room.take(&one.found.message)))
-            .map(|(rank, Match { found, ranked })| RecalledMessage {
-                message: found.message,
-                reasons: vec![Reason::Match],
-                rank,
-                score: ranked.score,
-                dense_score: ranked.dense,
-                lexical_score: ranked.lexical,
-                neighbor_of: Vec::new(),
-            })
+            .map(|(rank, found)| RecalledMessage::of_match(rank, found))
             .collect();
         Ok(Found {
             matches,
