@@ -17,15 +17,15 @@ CREATE TABLE recollect.schema_releases (
     applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- The roles that the service works as. None can log in and none owns a table,
--- so row-level security binds all of them. They belong to the cluster, not to
--- the database: another database, or an administrator, may have made them.
+-- The roles that the service acts as. None can log in and none owns a table, so row-level
+-- security binds all of them. Roles belong to the cluster: another database, or an
+-- administrator, may have created them already.
 DO $$
 DECLARE
     v_role text;
     v_privilege text := 'MEMBER';
 BEGIN
-    -- Since 16, whoever creates a role is a member that may not become it.
+    -- Since version 16 the creator of a role is a member, but may not SET ROLE to it.
     IF current_setting('server_version_num')::integer >= 160000 THEN
         v_privilege := 'SET';
     END IF;
@@ -35,7 +35,7 @@ BEGIN
                 EXECUTE format('CREATE ROLE %I NOLOGIN', v_role);
             EXCEPTION
                 WHEN duplicate_object OR unique_violation THEN
-                    NULL; -- Another database of the cluster was quicker.
+                    NULL; -- Another migration of the cluster created it just now.
                 WHEN insufficient_privilege THEN
                     RAISE EXCEPTION 'the user "%" may not create the role "%"', current_user, v_role
                         USING ERRCODE = 'insufficient_privilege',

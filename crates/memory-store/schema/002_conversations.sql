@@ -8,17 +8,17 @@ CREATE TABLE recollect.threads (
     -- The order of creation.
     ordinal bigint GENERATED ALWAYS AS IDENTITY,
     app_id text NOT NULL,
-    -- Empty where nobody is known.
+    -- Empty: no user is known.
     user_id text NOT NULL,
     session_key text NOT NULL,
-    -- SHA-256 of app, user and session key: together they may be longer than
-    -- an index entry may be.
+    -- SHA-256 of app, user and session key, which together may be too long for an index
+    -- entry.
     session_digest bytea NOT NULL,
     title text NOT NULL,
     metadata jsonb NOT NULL,
     -- The lexemes by which text search finds the thread, its user and its app.
     scope tsvector NOT NULL,
-    -- The seq given out last. It never falls.
+    -- The last seq that was assigned. It never decreases.
     last_seq bigint NOT NULL DEFAULT 0,
     -- The head: the message appended last, or what a deletion left of it.
     head_id uuid,
@@ -32,18 +32,18 @@ CREATE TABLE recollect.threads (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     expires_at timestamptz,
-    -- What the thread sets otherwise than its app.
+    -- The policy fields that the thread overrides.
     policy jsonb NOT NULL DEFAULT '{}',
-    -- Each rises with each change of its kind of derived text and with each erasure:
-    -- who has read an older one has seen what is no longer so.
+    -- Each rises with each change of its kind of derived text and with each erasure: a
+    -- commit made under an older one is refused.
     summary_generation bigint NOT NULL DEFAULT 0,
     observation_generation bigint NOT NULL DEFAULT 0,
-    -- The numbers given out last. They never fall.
+    -- The last numbers that were assigned. They never decrease.
     last_summary bigint NOT NULL DEFAULT 0,
     last_observation bigint NOT NULL DEFAULT 0,
-    -- Tokens from the root to the head at which a worker looks again.
+    -- Tokens from the root to the head at which the thread is queued for distilling again.
     distill_at bigint NOT NULL DEFAULT 0,
-    -- Rises whenever messages have been looked at for facts.
+    -- Rises whenever facts were extracted from messages.
     extract_generation bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (tenant_id, thread_id),
     UNIQUE (tenant_id, session_digest)
@@ -66,15 +66,15 @@ CREATE TABLE recollect.branches (
     fork_id uuid,
     -- The depth of the message that it forks at; 0 for a root.
     fork_depth integer NOT NULL,
-    -- The branch's messages up to this seq were looked at for facts. Of a path they
-    -- are always the beginning.
+    -- Facts were extracted from the branch's messages up to this seq. On a path these are
+    -- always the first ones.
     extract_seq bigint NOT NULL DEFAULT 0,
     created_at timestamptz NOT NULL,
     PRIMARY KEY (tenant_id, thread_id, branch)
 );
 
--- The thread does not come second: without statistics Postgres would take this
--- index for the primary key's lookups, and read all branches of the thread.
+-- The thread does not come second: without statistics Postgres would use this index for
+-- lookups by primary key, and read all branches of the thread.
 CREATE INDEX branches_by_parent ON recollect.branches (tenant_id, parent_branch, thread_id, fork_depth);
 
 CREATE TABLE recollect.messages (
@@ -88,18 +88,18 @@ CREATE TABLE recollect.messages (
     depth integer NOT NULL,
     role text NOT NULL CHECK (role IN ('user', 'assistant', 'system', 'tool')),
     name text NOT NULL,
-    -- Not jsonb: parts are given back as they came and are never searched
-    -- into, and text is cheaper to take in and to give out.
+    -- Not jsonb: parts are returned as they were sent and never searched, and text is
+    -- cheaper to write and to read.
     parts json NOT NULL,
     metadata jsonb NOT NULL,
     tokens integer NOT NULL,
     -- Tokens from the root to this message when it was appended.
     path_tokens bigint NOT NULL,
-    -- Bytes of parts and metadata, by which pages are bounded.
+    -- Bytes of parts and metadata; pages are limited by them.
     bytes integer NOT NULL,
     said_at timestamptz NOT NULL,
     appended_at timestamptz NOT NULL,
-    -- No facts are taken out of it.
+    -- No facts are extracted from it.
     imported boolean NOT NULL,
     words tsvector,
     -- A deleted message stays as an empty row: it keeps its seq and its place
@@ -109,21 +109,21 @@ CREATE TABLE recollect.messages (
     UNIQUE (tenant_id, message_id)
 );
 
--- The way from a head to its root. A deleted message is not on it: where nothing
--- hangs on it, the next message may take its place.
+-- The path from a head to its root. A deleted message is not on it: where no message
+-- follows it, the next message may take its place.
 CREATE UNIQUE INDEX messages_by_path ON recollect.messages (tenant_id, thread_id, branch, depth)
     WHERE deleted_at IS NULL;
 
 CREATE INDEX messages_by_words ON recollect.messages USING gin (words);
 
--- What the index has yet to learn.
+-- Changes that are not yet in the index.
 CREATE TABLE recollect.outbox (
     id bigint GENERATED ALWAYS AS IDENTITY,
     tenant_id text NOT NULL,
     thread_id uuid NOT NULL,
     -- Null for a purge.
     message_id uuid,
-    -- The message's seq; a purge forgets all messages up to it.
+    -- The message's seq; a purge removes all messages up to it.
     seq bigint NOT NULL,
     op text NOT NULL CHECK (op IN ('upsert', 'delete', 'purge')),
     attempts integer NOT NULL DEFAULT 0,
@@ -131,7 +131,7 @@ CREATE TABLE recollect.outbox (
     available_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     lease_id uuid,
     last_error text,
-    -- Given up then, and as which one of all.
+    -- When it became a dead letter, and the order among dead letters.
     dead_at timestamptz,
     dead_order bigint,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -156,7 +156,7 @@ CREATE INDEX outbox_live ON recollect.outbox (id) WHERE dead_at IS NULL;
 CREATE INDEX outbox_dead ON recollect.outbox (tenant_id, dead_order) WHERE dead_at IS NOT NULL;
 CREATE SEQUENCE recollect.dead_letters;
 
--- The first answers to request ids.
+-- The first answer to each request id; retries get it again.
 CREATE TABLE recollect.requests (
     tenant_id text NOT NULL,
     request_id uuid NOT NULL,

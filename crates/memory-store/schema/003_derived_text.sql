@@ -1,16 +1,15 @@
--- Texts that stand for stretches of messages, and the threads that wait for
--- somebody to make them.
+-- Texts that stand for ranges of messages.
 --
--- A stretch is the messages on the path to (branch, to_depth) that are deeper
--- than after_depth. A text holds on each path that its end lies on, and on no
--- other: so another branch has only what covers messages that it shares.
+-- A range is the messages on the path to (branch, to_depth) with
+-- after_depth < depth ≤ to_depth. A text holds on each path that contains its end, and on
+-- no other: another branch has only texts of messages that it shares.
 CREATE TABLE recollect.distillates (
     tenant_id text NOT NULL,
     thread_id uuid NOT NULL,
     kind text NOT NULL CHECK (kind IN ('summary', 'observation')),
-    -- The order of making, from 1 for each thread and kind.
+    -- The order of creation, from 1 for each thread and kind.
     number bigint NOT NULL,
-    -- The last message, which can be read; 0 and 0 before the first one.
+    -- The end: the place of a readable message, or 0 and 0 before the first message.
     branch integer NOT NULL,
     after_depth integer NOT NULL,
     to_depth integer NOT NULL,
@@ -21,16 +20,15 @@ CREATE TABLE recollect.distillates (
     made_by text NOT NULL,
     -- Of a summary: the one that it follows. Null for the first one of a path.
     based_on bigint,
-    -- Of a summary: its text does not go on from that one's.
+    -- Of a summary: its text does not continue that one's.
     own_text boolean NOT NULL DEFAULT false,
-    -- Of a summary: the messages were taken out of the working memory, and the
-    -- text does not come from them.
+    -- Of a summary: the messages were set aside (taken out of the working memory), and the
+    -- text was not made of them.
     sets_aside boolean NOT NULL DEFAULT false,
-    -- Of an observation: it stands in the place of what it covers. Before, it is
-    -- only ready to.
+    -- Of an observation: it replaces the messages that it covers. Before, it is ready to.
     active boolean NOT NULL DEFAULT true,
-    -- Of a reflection: all that it stands for, reflections with what they stand
-    -- for. It covers no message itself.
+    -- Of a reflection: the numbers of all observations and reflections that it stands for,
+    -- directly or not. It covers no message itself.
     reflects bigint[],
     -- The readable messages that it stands for.
     message_count bigint NOT NULL,
@@ -41,18 +39,17 @@ CREATE TABLE recollect.distillates (
     PRIMARY KEY (tenant_id, thread_id, kind, number)
 );
 
--- Threads that a worker is to look at. A row for each, however often it is
--- wanted.
+-- Threads that a worker is to distill: one row each, however often it was requested.
 CREATE TABLE recollect.distill_jobs (
     tenant_id text NOT NULL,
     thread_id uuid NOT NULL,
-    -- Rises when it is wanted again while somebody works on it.
+    -- Rises when distilling is requested again while a worker has the lease.
     wanted bigint NOT NULL DEFAULT 1,
     attempts integer NOT NULL DEFAULT 0,
     -- Not to be claimed before; the end of the lease while there is one.
     available_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     lease_id uuid,
-    -- What kept the last try from succeeding, and since when none has.
+    -- Why the last attempt failed, and since when all have.
     last_error text NOT NULL DEFAULT '',
     failing_since timestamptz,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -65,21 +62,21 @@ CREATE TABLE recollect.distill_jobs (
 
 CREATE INDEX distill_jobs_by_time ON recollect.distill_jobs (available_at);
 
--- What a session has in mind beside its messages. A thread without a row has a
--- working memory all the same: the messages that no summary covers.
+-- The working memory of a thread beside its messages. A thread without a row has one all
+-- the same: the messages that no summary covers.
 CREATE TABLE recollect.working_memories (
     tenant_id text NOT NULL,
     thread_id uuid NOT NULL,
-    -- The model that was named last; empty: none was.
+    -- The model of the last request that named one; empty: none did.
     model text NOT NULL DEFAULT '',
-    -- Its window in tokens; null where that is not known.
+    -- Its window in tokens; null: unknown.
     context_window integer,
-    -- Not jsonb: it comes back as it went in, and is never searched into.
+    -- Not jsonb: it is returned as it was sent, and never searched.
     data json NOT NULL DEFAULT '{}',
-    -- Another one after each change of data and records, drawn at random, so that
-    -- one that was forgotten and made anew has none that somebody has seen.
+    -- Changes with data and records. Random, so that a working memory that was deleted and
+    -- created again never has a version that a caller has seen.
     version uuid NOT NULL DEFAULT gen_random_uuid(),
-    -- It had expired, and nobody has read it since.
+    -- It was rebuilt after it had expired, and has not been read since.
     rebuilt boolean NOT NULL DEFAULT false,
     -- Null: never.
     expires_at timestamptz,
@@ -91,8 +88,7 @@ CREATE TABLE recollect.working_memories (
 CREATE INDEX working_memories_by_expiry ON recollect.working_memories (expires_at)
     WHERE expires_at IS NOT NULL;
 
--- The memories that were put into it. Those that were erased since are not there
--- any more.
+-- The memories that were put into it, also those that were erased since.
 CREATE TABLE recollect.working_records (
     tenant_id text NOT NULL,
     thread_id uuid NOT NULL,

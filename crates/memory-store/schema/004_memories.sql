@@ -1,11 +1,11 @@
--- Long-term memories: what is worth knowing of a user beyond one session.
+-- Long-term memories: facts about a user that outlive a session.
 CREATE TABLE recollect.memories (
     tenant_id text NOT NULL,
     memory_id uuid NOT NULL,
     -- The order of creation.
     ordinal bigint GENERATED ALWAYS AS IDENTITY,
     app_id text NOT NULL,
-    -- Empty: it belongs to the app, and to no user.
+    -- Empty: the app's own memory, of no user.
     user_id text NOT NULL,
     text text NOT NULL,
     -- Of text, topics and entities, with the lexeme of app and user.
@@ -15,7 +15,7 @@ CREATE TABLE recollect.memories (
     entities text[] NOT NULL,
     event_time timestamptz,
     origin text NOT NULL CHECK (origin IN ('caller', 'working_memory', 'extracted')),
-    -- The caller's own id; empty: none.
+    -- The caller's id for it; empty: none.
     record_id text NOT NULL,
     -- The thread that it came from.
     thread_id uuid,
@@ -23,16 +23,16 @@ CREATE TABLE recollect.memories (
     content_hash bytea NOT NULL,
     pinned boolean NOT NULL,
     valid_from timestamptz NOT NULL,
-    -- When another one took its place; null: it holds.
+    -- When another memory superseded it; null: it holds.
     valid_until timestamptz,
     superseded_by uuid,
-    -- What extracted it; empty: nothing did.
+    -- What extracted it; empty: it was not extracted.
     made_by text NOT NULL,
-    -- By which strategy; empty: it was not extracted, or nobody knows.
+    -- The strategy that extracted it; empty: it was not extracted, or this is unknown.
     strategy text NOT NULL CHECK (strategy IN ('', 'discrete', 'summary', 'preferences', 'custom')),
     -- Rises with each change.
     version bigint NOT NULL DEFAULT 1,
-    -- When the index had learnt it as it is.
+    -- When the index had stored it as it is; null: not yet.
     persisted_at timestamptz,
     -- The day (UTC) on which it was last returned.
     last_used_on date,
@@ -44,7 +44,7 @@ CREATE TABLE recollect.memories (
 
 CREATE INDEX memories_by_owner ON recollect.memories (tenant_id, app_id, user_id, ordinal);
 CREATE INDEX memories_by_ordinal ON recollect.memories (tenant_id, ordinal);
--- Among those that hold, a user has each text and each record once.
+-- Among the memories that hold, a user has each text and each record once.
 CREATE UNIQUE INDEX memories_by_content ON recollect.memories (tenant_id, app_id, user_id, content_hash)
     WHERE valid_until IS NULL;
 CREATE UNIQUE INDEX memories_by_record ON recollect.memories (tenant_id, app_id, user_id, record_id)
@@ -54,7 +54,7 @@ CREATE INDEX memories_by_successor ON recollect.memories (tenant_id, superseded_
 CREATE INDEX memories_by_thread ON recollect.memories (tenant_id, thread_id) WHERE thread_id IS NOT NULL;
 CREATE INDEX memories_by_words ON recollect.memories USING gin (words);
 
--- The messages that memories were made of, as long as these can be read.
+-- The messages that memories were made of, as long as they are readable.
 CREATE TABLE recollect.memory_sources (
     tenant_id text NOT NULL,
     memory_id uuid NOT NULL,

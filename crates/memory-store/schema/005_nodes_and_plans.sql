@@ -1,20 +1,18 @@
--- Memories of nodes. Their messages are in object storage; here are the turns
--- that wait to be folded into an object, and what has to be known without
--- reading it.
+-- Memories of nodes. Their messages are in object storage; these tables have the turns
+-- that wait to be merged into an object, and what is needed without reading it.
 CREATE TABLE recollect.node_memories (
     tenant_id text NOT NULL,
     thread_id uuid NOT NULL,
     node_id text NOT NULL,
-    -- The order of first use. A memory that was cleared and used again has
+    -- The order of first use. A memory that is used again after it was cleared gets
     -- another one.
     ordinal bigint GENERATED ALWAYS AS IDENTITY,
     object_key text NOT NULL,
-    -- Whether what is under the key belongs to this memory. Otherwise it is
-    -- stale, whatever it is.
+    -- Whether the object under the key belongs to this memory. Otherwise it is stale.
     has_object boolean NOT NULL DEFAULT false,
-    -- The version that was written last.
+    -- The object's version after the last write.
     etag text NOT NULL DEFAULT '',
-    -- The object's JSON, before compression.
+    -- Bytes of the object's JSON before compression.
     size_bytes bigint NOT NULL DEFAULT 0,
     last_message_id text,
     message_count bigint NOT NULL DEFAULT 0,
@@ -26,7 +24,7 @@ CREATE TABLE recollect.node_memories (
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     flushed_at timestamptz,
     expires_at timestamptz,
-    -- What kept the last flush from succeeding, and how often in a row.
+    -- Why the last flush failed, and how many have in a row.
     last_error text NOT NULL DEFAULT '',
     failed_at timestamptz,
     failures integer NOT NULL DEFAULT 0,
@@ -39,14 +37,14 @@ CREATE INDEX node_memories_by_ordinal ON recollect.node_memories (tenant_id, thr
 CREATE INDEX node_memories_waiting ON recollect.node_memories (waiting_since) WHERE waiting_since IS NOT NULL;
 CREATE INDEX node_memories_by_expiry ON recollect.node_memories (expires_at) WHERE expires_at IS NOT NULL;
 
--- Turns that are in no object yet.
+-- Turns that are not in an object yet.
 CREATE TABLE recollect.node_turns (
     tenant_id text NOT NULL,
     thread_id uuid NOT NULL,
     node_id text NOT NULL,
     -- The order of adding, within the node.
     id bigint GENERATED ALWAYS AS IDENTITY,
-    -- What the user's message follows; null at a root.
+    -- The parent of the user's message; null at a root.
     parent_id text,
     -- Both messages.
     messages json NOT NULL,
@@ -58,7 +56,7 @@ CREATE TABLE recollect.node_turns (
     autovacuum_vacuum_threshold = 2000
 );
 
--- The ids of all messages of a node's memory, without what they say.
+-- The ids of all messages of a node's memory, without content.
 CREATE TABLE recollect.node_messages (
     tenant_id text NOT NULL,
     thread_id uuid NOT NULL,
@@ -66,14 +64,14 @@ CREATE TABLE recollect.node_messages (
     message_id text NOT NULL,
     parent_id text,
     role text NOT NULL,
-    -- The id as that of a message of the thread, where it may be one.
+    -- The same id as a UUID, where it may be that of a message of the thread.
     thread_message_id uuid,
     PRIMARY KEY (tenant_id, thread_id, node_id, message_id)
 );
 
 CREATE INDEX node_messages_by_parent ON recollect.node_messages (tenant_id, thread_id, node_id, parent_id);
 
--- The first answers to request ids.
+-- The first answer to each request id; retries get it again.
 CREATE TABLE recollect.node_requests (
     tenant_id text NOT NULL,
     request_id uuid NOT NULL,
@@ -99,7 +97,7 @@ CREATE TABLE recollect.node_copies (
     PRIMARY KEY (tenant_id, thread_id, node_id, object_key)
 );
 
--- Objects to erase. Nothing of them can be read any more.
+-- Objects to erase, which are no longer reachable.
 CREATE TABLE recollect.object_deletions (
     tenant_id text NOT NULL,
     id bigint GENERATED ALWAYS AS IDENTITY,
@@ -117,21 +115,21 @@ CREATE TABLE recollect.object_deletions (
 CREATE INDEX object_deletions_by_time ON recollect.object_deletions (available_at);
 CREATE INDEX object_deletions_by_node ON recollect.object_deletions (tenant_id, thread_id, node_id);
 
--- What agents mean to do in a thread, and what they have tried. Whoever changes
--- either waits at the thread's row, as appends do.
+-- The plan of a thread's agents, and the log of their attempts. Changes of either wait at
+-- the thread's row, as appends do.
 
 CREATE TABLE recollect.plans (
     tenant_id text NOT NULL,
     thread_id uuid NOT NULL,
-    -- The plan's etag: another one after each change. It is drawn at random, so
-    -- that a plan that was erased and made anew has none that somebody has seen.
+    -- The plan's etag. Random, so that a plan that was deleted and created again never has
+    -- one that a caller has seen.
     version uuid NOT NULL DEFAULT gen_random_uuid(),
     goal text NOT NULL,
     current_phase text NOT NULL,
     iteration_count integer NOT NULL CHECK (iteration_count >= 0),
     -- In order; each has step_id, title, status and result.
     steps jsonb NOT NULL,
-    -- Not jsonb: it comes back as it went in, and is never searched into.
+    -- Not jsonb: it is returned as it was sent, and never searched.
     data json NOT NULL,
     created_at timestamptz NOT NULL,
     updated_at timestamptz NOT NULL,
@@ -148,13 +146,13 @@ CREATE TABLE recollect.iterations (
     attempt integer NOT NULL,
     action text NOT NULL,
     result text NOT NULL,
-    -- Empty where nothing went wrong.
+    -- Empty: it succeeded.
     error text NOT NULL,
     diagnosis text NOT NULL,
     fix text NOT NULL,
-    -- Bytes of all texts, by which pages are bounded.
+    -- Bytes of all texts; pages are limited by them.
     bytes integer NOT NULL,
-    -- The request that it came with, as long as the entry stays.
+    -- The request id that it was sent with.
     request_id uuid,
     content_hash bytea,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),

@@ -135,6 +135,22 @@ fn create(how: &str) -> String {
     cluster().url(&name)
 }
 
+/// What a database consists of, without its rows: tables, columns, indexes, constraints,
+/// policies, grants, and functions with their bodies.
+pub fn catalog(url: &str) -> String {
+    let output = Command::new(binary("pg_dump"))
+        .args(["--schema-only", "--schema=recollect", "-d", url])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    // Without psql's commands, which have a random key.
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter(|line| !line.starts_with('\\'))
+        .map(|line| format!("{line}\n"))
+        .collect()
+}
+
 fn sql(cluster: &Cluster, database: &str, statement: &str) {
     execute(&cluster.url(database), statement);
 }

@@ -1,7 +1,6 @@
--- Whom a key stands for. It is asked before the tenant is known, so no policy
--- could let the service see the row: this one function runs as a role of its
--- own, which may read keys and nothing else, and tells of the one key whose
--- digest the caller has.
+-- Finds the tenant, name and scopes of a key by its digest. The tenant is not known before,
+-- so no policy could let the service see the row: this function runs as a role of its own,
+-- which may read keys and nothing else, and returns only the key with this digest.
 CREATE OR REPLACE FUNCTION recollect.authenticate(p_digest bytea)
 RETURNS TABLE (tenant_id text, name text, scopes text[])
 LANGUAGE sql STABLE SECURITY DEFINER

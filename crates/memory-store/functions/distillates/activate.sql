@@ -1,5 +1,5 @@
--- Puts observations, or reflections, in the place of what they stand for: all of
--- them or none. Reflections that were ready for the same are dropped.
+-- Activates observations or reflections, which then replace what they stand for: all of
+-- them or none. Reflections that were ready for the same observations are deleted.
 CREATE OR REPLACE FUNCTION recollect.activate_observations(
     p_tenant text, p_actor text, p_thread uuid, p_generation bigint, p_numbers bigint[],
     -- ok, thread_not_found, stale or misplaced.
@@ -38,10 +38,8 @@ BEGIN
             SELECT FROM recollect.distillates o
             WHERE o.tenant_id = p_tenant AND o.thread_id = p_thread AND o.kind = 'observation'
                 AND o.number = ANY (v_numbers) AND o.reflects && d.reflects);
-    UPDATE recollect.threads t
-    SET observation_generation = t.observation_generation + 1
-    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
-    RETURNING t.observation_generation INTO generation;
+    PERFORM recollect.raise_generations(p_tenant, p_thread, 'observation');
+    generation := p_generation + 1;
     number := v_item.last;
     PERFORM recollect.note(p_tenant, 'activate_observations', p_thread,
         array_to_string(v_numbers[1:20], ','), v_item.found);

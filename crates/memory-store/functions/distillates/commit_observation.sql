@@ -1,5 +1,5 @@
--- Stores an observation of messages that no other one covers on the path to its
--- end. Until it is activated, the messages still stand in full.
+-- Stores an observation of a range that no other observation overlaps on the path to its
+-- end. Until it is activated, the messages themselves are in the context.
 CREATE OR REPLACE FUNCTION recollect.commit_observation(
     p_tenant text, p_actor text, p_thread uuid, p_generation bigint,
     p_branch integer, p_after integer, p_to integer, p_text text, p_tokens integer, p_made_by text, p_active boolean,
@@ -21,21 +21,22 @@ BEGIN
             WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread
                 AND m.branch = p_branch AND m.depth = p_to AND m.deleted_at IS NULL)
         OR EXISTS (
-            SELECT FROM recollect.distillates d
-            WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'observation'
+            SELECT FROM recollect.path_arrays(p_tenant, p_thread, p_branch, p_to) p
+            JOIN recollect.distillates d
+                ON d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'observation'
                 AND d.reflects IS NULL AND d.to_depth > p_after AND d.after_depth < p_to
-                AND EXISTS (
-                    SELECT FROM recollect.path(p_tenant, p_thread, p_branch, p_to) way
-                    WHERE way.branch = d.branch AND way.depth >= d.to_depth))
+                AND recollect.is_on_path(p.branches, p.depths, d.branch, d.to_depth))
     THEN
         status := 'misplaced';
         RETURN;
     END IF;
-    SELECT s.* INTO v_size FROM recollect.measure_stretch(p_tenant, p_thread, p_branch, p_after, p_to) s;
+    SELECT s.* INTO v_size FROM recollect.measure_range(p_tenant, p_thread, p_branch, p_after, p_to) s;
+    PERFORM recollect.raise_generations(p_tenant, p_thread, 'observation');
+    generation := p_generation + 1;
     UPDATE recollect.threads t
-    SET observation_generation = t.observation_generation + 1, last_observation = t.last_observation + 1
+    SET last_observation = t.last_observation + 1
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
-    RETURNING t.last_observation, t.observation_generation INTO number, generation;
+    RETURNING t.last_observation INTO number;
     INSERT INTO recollect.distillates
         (tenant_id, thread_id, kind, number, branch, after_depth, to_depth, text, tokens, made_by, active,
          message_count, message_tokens, first_id, last_id)

@@ -1,5 +1,5 @@
--- Stores a reflection on observations that are active and that no other
--- reflection stands for on their path.
+-- Stores a reflection on observations that are active and that no other reflection
+-- stands for on their path.
 CREATE OR REPLACE FUNCTION recollect.commit_reflection(
     p_tenant text, p_actor text, p_thread uuid, p_generation bigint,
     p_reflects bigint[], p_text text, p_tokens integer, p_made_by text, p_active boolean,
@@ -33,14 +33,14 @@ BEGIN
         AND d.reflects IS NULL
     ORDER BY d.to_depth DESC, d.number DESC
     LIMIT 1;
-    SELECT count(*) AS found, bool_and(d.active AND EXISTS (
-            SELECT FROM recollect.path(p_tenant, p_thread, v_last.branch, v_last.to_depth) way
-            WHERE way.branch = d.branch AND way.depth >= d.to_depth)) AS placed,
+    SELECT count(*) AS found,
+        bool_and(d.active AND recollect.is_on_path(p.branches, p.depths, d.branch, d.to_depth)) AS placed,
         sum(d.message_count) FILTER (WHERE d.reflects IS NULL) AS message_count,
         sum(d.message_tokens) FILTER (WHERE d.reflects IS NULL) AS message_tokens,
         (array_agg(d.first_id ORDER BY d.to_depth) FILTER (WHERE d.reflects IS NULL))[1] AS first_id
     INTO v_size
-    FROM recollect.distillates d
+    FROM recollect.path_arrays(p_tenant, p_thread, v_last.branch, v_last.to_depth) p
+    CROSS JOIN recollect.distillates d
     WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'observation' AND d.number = ANY (v_all);
     IF p_text = '' OR v_last.branch IS NULL OR v_size.found < cardinality(v_all) OR NOT v_size.placed
         OR recollect.is_reflected(p_tenant, p_thread, v_last.branch, v_last.to_depth, v_all)
@@ -48,10 +48,12 @@ BEGIN
         status := 'misplaced';
         RETURN;
     END IF;
+    PERFORM recollect.raise_generations(p_tenant, p_thread, 'observation');
+    generation := p_generation + 1;
     UPDATE recollect.threads t
-    SET observation_generation = t.observation_generation + 1, last_observation = t.last_observation + 1
+    SET last_observation = t.last_observation + 1
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
-    RETURNING t.last_observation, t.observation_generation INTO number, generation;
+    RETURNING t.last_observation INTO number;
     IF p_active THEN
         DELETE FROM recollect.distillates d
         WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'observation' AND NOT d.active

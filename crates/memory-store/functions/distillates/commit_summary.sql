@@ -1,5 +1,5 @@
--- Stores a summary that follows what covers the path to its end now, and is based
--- on that.
+-- Stores a summary. It follows the summary that holds on the path to its end, and is
+-- based on that.
 CREATE OR REPLACE FUNCTION recollect.commit_summary(
     p_tenant text, p_actor text, p_thread uuid, p_generation bigint,
     p_branch integer, p_after integer, p_to integer, p_text text, p_tokens integer, p_made_by text,
@@ -18,13 +18,8 @@ BEGIN
         RETURN;
     END IF;
     SELECT d.number, d.to_depth INTO v_tip
-    FROM recollect.distillates d
-    WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'summary'
-        AND (d.branch = 0 OR EXISTS (
-            SELECT FROM recollect.path(p_tenant, p_thread, p_branch, p_to) way
-            WHERE way.branch = d.branch AND way.depth >= d.to_depth))
-    ORDER BY d.to_depth DESC, d.number DESC
-    LIMIT 1;
+    FROM recollect.path_arrays(p_tenant, p_thread, p_branch, p_to) p
+    CROSS JOIN LATERAL recollect.summary_on_path(p_tenant, p_thread, p.branches, p.depths) d;
     IF v_tip.number IS DISTINCT FROM p_based_on OR COALESCE(v_tip.to_depth, 0) <> p_after OR p_after > p_to
         OR (p_branch = 0) <> (p_to = 0)
         OR (p_text = '' AND p_after < p_to AND NOT p_sets_aside)
@@ -36,11 +31,13 @@ BEGIN
         status := 'misplaced';
         RETURN;
     END IF;
-    SELECT s.* INTO v_size FROM recollect.measure_stretch(p_tenant, p_thread, p_branch, p_after, p_to) s;
+    SELECT s.* INTO v_size FROM recollect.measure_range(p_tenant, p_thread, p_branch, p_after, p_to) s;
+    PERFORM recollect.raise_generations(p_tenant, p_thread, 'summary');
+    generation := p_generation + 1;
     UPDATE recollect.threads t
-    SET summary_generation = t.summary_generation + 1, last_summary = t.last_summary + 1
+    SET last_summary = t.last_summary + 1
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
-    RETURNING t.last_summary, t.summary_generation INTO number, generation;
+    RETURNING t.last_summary INTO number;
     INSERT INTO recollect.distillates
         (tenant_id, thread_id, kind, number, branch, after_depth, to_depth, text, tokens, made_by,
          based_on, own_text, sets_aside, message_count, message_tokens, first_id, last_id)

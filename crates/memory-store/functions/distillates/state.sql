@@ -1,22 +1,23 @@
--- What was derived from the messages on the path to a head, which of it counts,
--- and how much stands in full: all of one moment.
+-- Reads what was derived from the messages on the path to a head, which of it holds, and
+-- which messages are not covered, all of one moment.
 --
--- Two texts may overlap on a path, where one was made for another path that turns
--- off in between. Then the one that reaches deeper counts, and the other one is
--- `outreached`: so whoever comes back to a path finds it as they left it.
+-- Two texts may overlap on a path where one was made for another path that forks in
+-- between. The one that reaches deeper holds, and the other is `outreached`: a caller
+-- who returns to a path finds it as it was.
 CREATE OR REPLACE FUNCTION recollect.distill_state(
     p_tenant text, p_thread uuid, p_head uuid,
-    -- Whether what does not hold any more is wanted too.
+    -- Whether to return texts that no longer hold, too.
     p_replaced boolean,
     -- ok, thread_not_found or message_not_found.
     OUT status text, OUT summary_generation bigint, OUT observation_generation bigint,
     OUT head_id uuid, OUT branches integer[], OUT above integer[], OUT depths integer[],
-    -- Those with the standing holds or ready, and if they are wanted also those
-    -- with replaced or outreached.
+    -- Texts with the standing holds or ready, and with p_replaced also replaced or
+    -- outreached.
     OUT distillates json,
-    -- Readable messages that the context stands for, and those set aside.
+    -- Readable messages that the context stands for, and readable messages set
+    -- aside.
     OUT summarized_count bigint, OUT set_aside_count bigint,
-    -- What stands in full, for summaries and for observations: after_depth,
+    -- The ranges that no summary, and no active observation, covers: after_depth,
     -- to_depth, message_count, message_tokens.
     OUT raw_summary json, OUT raw_observations json,
     OUT path_tokens bigint, OUT distill_at bigint, OUT last_seq bigint, OUT last_error text
@@ -31,11 +32,10 @@ DECLARE
     v_valid bigint[];
     v_summaries bigint[];
     v_tip bigint;
-    v_next bigint;
-    v_chain bigint[] := '{}';
-    v_covered integer := 0;
-    -- The shallowest depth that an observation covers so far, and the
-    -- shallowest that one covers which is active.
+    v_chain bigint[];
+    v_covered integer;
+    -- The shallowest depth that an observation covers so far, and that an active one
+    -- covers.
     v_floor integer;
     v_raw_floor integer;
     v_active bigint[] := '{}';
@@ -76,32 +76,20 @@ BEGIN
     distill_at := v_thread.distill_at;
     last_seq := v_thread.last_seq;
     last_error := v_thread.last_error;
-    SELECT COALESCE(array_agg(p.branch ORDER BY p.place), '{}'), COALESCE(array_agg(p.above ORDER BY p.place), '{}'),
-        COALESCE(array_agg(p.depth ORDER BY p.place), '{}')
-    INTO branches, above, depths
-    FROM recollect.path(p_tenant, p_thread, v_branch, v_depth) WITH ORDINALITY AS p (branch, above, depth, place);
+    SELECT p.* INTO branches, above, depths FROM recollect.path_arrays(p_tenant, p_thread, v_branch, v_depth) p;
 
     v_summaries := ARRAY(
-        SELECT * FROM recollect.valid_distillates(p_tenant, p_thread, 'summary', branches, depths));
-    SELECT d.number, d.to_depth INTO v_tip, v_covered
-    FROM recollect.distillates d
-    WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'summary' AND d.number = ANY (v_summaries)
-    ORDER BY d.to_depth DESC, d.number DESC
-    LIMIT 1;
-    v_covered := COALESCE(v_covered, 0);
-    v_next := v_tip;
-    WHILE v_next IS NOT NULL LOOP
-        v_chain := v_chain || v_next;
-        SELECT d.based_on INTO v_next
-        FROM recollect.distillates d
-        WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'summary' AND d.number = v_next
-            -- Whatever the rows say, this comes to an end.
-            AND d.based_on < d.number;
-        EXIT WHEN NOT FOUND;
-    END LOOP;
+        SELECT * FROM recollect.distillates_on_path(p_tenant, p_thread, 'summary', branches, depths));
+    SELECT d.number, COALESCE(d.to_depth, 0) INTO v_tip, v_covered
+    FROM recollect.summary_on_path(p_tenant, p_thread, branches, depths) d;
+    SELECT COALESCE(array_agg(d.number), '{}'),
+        COALESCE(sum(d.message_count) FILTER (WHERE NOT d.sets_aside), 0),
+        COALESCE(sum(d.message_count) FILTER (WHERE d.sets_aside), 0)
+    INTO v_chain, summarized_count, set_aside_count
+    FROM recollect.summary_chain(p_tenant, p_thread, v_tip) d;
 
     v_valid := ARRAY(
-        SELECT * FROM recollect.valid_distillates(p_tenant, p_thread, 'observation', branches, depths));
+        SELECT * FROM recollect.distillates_on_path(p_tenant, p_thread, 'observation', branches, depths));
     v_floor := v_depth;
     v_raw_floor := v_depth;
     FOR v_item IN
@@ -136,7 +124,7 @@ BEGIN
         ORDER BY d.active DESC, d.to_depth DESC, d.number DESC
     LOOP
         CONTINUE WHEN v_item.number = ANY (v_hidden) OR v_item.reflects && v_hidden
-            -- What it stands for has to count itself.
+            -- What it stands for has to hold itself.
             OR EXISTS (
                 SELECT FROM recollect.distillates d
                 WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'observation'
@@ -175,22 +163,16 @@ BEGIN
         WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'observation' AND d.number = ANY (v_valid)
     ) AS s
     WHERE p_replaced OR s.standing IN ('holds', 'ready');
-    SELECT COALESCE(sum(d.message_count) FILTER (WHERE NOT d.sets_aside), 0),
-        COALESCE(sum(d.message_count) FILTER (WHERE d.sets_aside), 0)
-    INTO summarized_count, set_aside_count
-    FROM recollect.distillates d
-    WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'summary' AND d.number = ANY (v_chain);
-
     SELECT json_build_object('after_depth', v_covered, 'to_depth', v_depth,
         'message_count', z.message_count, 'message_tokens', z.message_tokens)
     INTO raw_summary
-    FROM recollect.stretch_size(p_tenant, p_thread, v_thread.last_seq = v_thread.message_count,
+    FROM recollect.range_size(p_tenant, p_thread, v_thread.last_seq = v_thread.message_count,
         branches, above, depths, v_covered, v_depth) z;
     SELECT COALESCE(json_agg(json_build_object('after_depth', gap.after_depth, 'to_depth', gap.to_depth,
         'message_count', z.message_count, 'message_tokens', z.message_tokens) ORDER BY gap.after_depth), '[]')
     INTO raw_observations
     FROM unnest(v_gap_after, v_gap_to) AS gap (after_depth, to_depth)
-    CROSS JOIN LATERAL recollect.stretch_size(p_tenant, p_thread, v_thread.last_seq = v_thread.message_count,
+    CROSS JOIN LATERAL recollect.range_size(p_tenant, p_thread, v_thread.last_seq = v_thread.message_count,
         branches, above, depths, gap.after_depth, gap.to_depth) z;
 END;
 $$;

@@ -11,8 +11,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_request record;
 BEGIN
-    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
-    IF NOT recollect.lock_for_plan(p_tenant, p_thread) THEN
+    IF NOT recollect.lock_thread(p_tenant, p_actor, p_thread) THEN
         status := 'thread_not_found';
         RETURN;
     END IF;

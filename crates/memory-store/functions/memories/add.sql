@@ -17,18 +17,8 @@ DECLARE
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
     PERFORM recollect.lock_memories(p_tenant, p_app, p_user);
-    SELECT i.place - 1, s.place - 1 INTO item, source
-    FROM jsonb_array_elements(p_items) WITH ORDINALITY AS i (value, place)
-    CROSS JOIN LATERAL jsonb_array_elements_text(i.value -> 'sources') WITH ORDINALITY AS s (id, place)
-    WHERE NOT EXISTS (
-        SELECT FROM recollect.messages m
-        JOIN recollect.threads t ON t.tenant_id = p_tenant AND t.thread_id = m.thread_id
-        WHERE m.tenant_id = p_tenant AND m.message_id = s.id::uuid AND m.deleted_at IS NULL
-            AND t.app_id = p_app AND t.user_id = p_user
-            AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp()))
-    ORDER BY 1, 2
-    LIMIT 1;
-    IF FOUND THEN
+    SELECT s.* INTO item, source FROM recollect.missing_source(p_tenant, p_app, p_user, p_items, '{}') AS s;
+    IF item IS NOT NULL THEN
         status := 'source_not_found';
         RETURN NEXT;
         RETURN;
@@ -49,7 +39,8 @@ BEGIN
         END IF;
         RETURN NEXT;
     END LOOP;
-    -- Whoever watches a thread learns of what came from it.
+    -- One record for each thread, so that those who watch a thread learn of its
+    -- memories.
     PERFORM recollect.note(p_tenant, 'add_memories', u.thread_id, p_app, u.changes)
     FROM (SELECT u.thread_id, count(*) AS changes
           FROM unnest(v_threads) AS u (thread_id) GROUP BY u.thread_id) AS u;

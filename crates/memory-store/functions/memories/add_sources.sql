@@ -1,4 +1,4 @@
--- Notes messages as sources of a memory, and keeps the 32 that were noted last.
+-- Adds messages to the sources of a memory, and keeps the 32 that were added last.
 CREATE OR REPLACE FUNCTION recollect.add_sources(p_tenant text, p_memory uuid, p_sources uuid[])
 RETURNS void
 LANGUAGE plpgsql AS $$

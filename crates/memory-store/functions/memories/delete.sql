@@ -8,9 +8,7 @@ DECLARE
     v_thread uuid;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
-    PERFORM recollect.lock_memories(p_tenant, m.app_id, m.user_id)
-    FROM recollect.memories m
-    WHERE m.tenant_id = p_tenant AND m.memory_id = p_memory;
+    PERFORM recollect.lock_memory_owner(p_tenant, p_memory);
     SELECT m.thread_id INTO v_thread FROM recollect.memories m
     WHERE m.tenant_id = p_tenant AND m.memory_id = p_memory;
     deleted := FOUND;

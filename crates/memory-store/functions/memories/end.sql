@@ -1,5 +1,5 @@
--- Ends the validity of memories of a user that another one takes the place of,
--- and returns which did. What began to hold after p_since stays: it is newer.
+-- Ends the validity of memories of a user that another memory supersedes, and returns
+-- them. Memories that began to hold after p_since are newer, and stay.
 CREATE OR REPLACE FUNCTION recollect.end_memories(
     p_tenant text, p_app text, p_user text, p_memories uuid[], p_by uuid, p_pinned_too boolean,
     p_since timestamptz DEFAULT 'infinity'

@@ -1,5 +1,5 @@
--- Tells the index of a memory.
-CREATE OR REPLACE FUNCTION recollect.queue_memory(p_tenant text, p_app text, p_user text, p_memory uuid, p_op text)
+-- Queues a change of a memory for the index. Returns its revision.
+CREATE OR REPLACE FUNCTION recollect.enqueue_memory(p_tenant text, p_app text, p_user text, p_memory uuid, p_op text)
 RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE

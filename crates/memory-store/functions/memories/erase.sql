@@ -1,16 +1,15 @@
--- Erases memories with their index entries. A chain of memories that superseded
--- each other closes over those that go. The caller holds lock_memories of whose
--- they are.
+-- Erases memories with their index entries. Chains of memories that superseded each
+-- other are joined where these are missing. The caller holds lock_memories of their
+-- owners.
 CREATE OR REPLACE FUNCTION recollect.erase_memories(
     p_tenant text, p_memories uuid[],
-    -- One user's queue, and the last change in it.
+    -- The queue of one of the users, and the revision of the last change in it.
     OUT queue uuid, OUT revision bigint
 )
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
-    -- In the order in which the indexer stamps them, so that neither waits for the
-    -- other.
+    -- In the order in which the indexer updates them, to avoid deadlocks.
     PERFORM FROM recollect.memories m
     WHERE m.tenant_id = p_tenant AND (m.memory_id = ANY (p_memories) OR m.superseded_by = ANY (p_memories))
     ORDER BY m.memory_id
@@ -28,7 +27,7 @@ BEGIN
     SET superseded_by = chain.superseded_by
     FROM chain
     WHERE m.tenant_id = p_tenant AND m.memory_id = chain.memory_id
-        -- The first one that stays, or none.
+        -- The first memory of the chain that stays, or none.
         AND (chain.superseded_by = ANY (p_memories)) IS NOT TRUE;
     DELETE FROM recollect.memory_sources s WHERE s.tenant_id = p_tenant AND s.memory_id = ANY (p_memories);
     WITH gone AS (

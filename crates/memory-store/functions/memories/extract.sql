@@ -1,15 +1,15 @@
--- Stores what was extracted from the messages of a path that nobody had looked at,
--- up to the one with seq p_to, once: nobody may have looked since p_generation, and
--- what p_built_on tells of memories ({id, text}) must still be so.
+-- Stores what was extracted from the messages of a path that facts had not been
+-- extracted from, up to the one with seq p_to, once: extract_generation must still be
+-- p_generation, and the memories in p_built_on ({id, text}) must still have these texts.
 --
--- An element of p_facts is that of put_memory, with the ids of the memories that
--- it supersedes. Sources that cannot be read any more are dropped; a fact without
--- any is, too.
+-- An element of p_facts is that of put_memory, with the ids of the memories that it
+-- supersedes. Sources that are not readable any more are dropped, and so is a fact
+-- without any.
 CREATE OR REPLACE FUNCTION recollect.extract_memories(
     p_tenant text, p_actor text, p_thread uuid, p_generation bigint, p_to bigint, p_facts jsonb, p_made_by text,
     p_strategy text, p_built_on jsonb,
-    -- ok, thread_not_found, or moved (somebody has looked or erased a message since,
-    -- there is no such message, or a memory is not as it was).
+    -- ok, thread_not_found, or moved (facts were extracted or a message was erased
+    -- since, there is no such message, or a memory has changed).
     OUT status text, OUT stored bigint, OUT known bigint, OUT dropped bigint, OUT superseded bigint,
     OUT queue uuid, OUT revision bigint
 )
@@ -42,7 +42,7 @@ BEGIN
                 SELECT FROM recollect.memories m
                 WHERE m.tenant_id = p_tenant AND m.memory_id = told.id AND m.text = told.text
                     AND m.valid_until IS NULL)
-                OR recollect.is_astray(p_tenant, p_thread, told.id, p_to))
+                OR recollect.is_off_path(p_tenant, p_thread, told.id, p_to))
         OR NOT recollect.mark_extracted(p_tenant, p_thread, p_to)
     THEN
         status := 'moved';
@@ -68,7 +68,8 @@ BEGIN
             CONTINUE;
         END IF;
         IF p_strategy = 'summary' THEN
-            -- The first message that is in it stays known: the last sources are kept.
+            -- The first message that a summary covers is added last, because
+            -- the last sources are kept.
             SELECT m.message_id::text INTO v_first
             FROM (
                 SELECT u.id::uuid AS id FROM unnest(v_sources) AS u (id)
@@ -92,11 +93,11 @@ BEGIN
         known := known + (NOT v_put.created)::integer;
         SELECT COALESCE(array_agg(e.memory_id), '{}') INTO v_ended
         FROM recollect.end_memories(
-            p_tenant, v_thread.app_id, v_thread.user_id, recollect.texts_of(v_fact -> 'supersedes')::uuid[],
+            p_tenant, v_thread.app_id, v_thread.user_id, recollect.json_to_texts(v_fact -> 'supersedes')::uuid[],
             (v_put.memory).memory_id, false, (v_put.memory).valid_from) AS e;
         superseded := superseded + cardinality(v_ended);
         SELECT GREATEST(revision, v_put.revision,
-            max(recollect.queue_memory(p_tenant, v_thread.app_id, v_thread.user_id, u.id, 'upsert')))
+            max(recollect.enqueue_memory(p_tenant, v_thread.app_id, v_thread.user_id, u.id, 'upsert')))
         INTO revision
         FROM unnest(v_ended) AS u (id);
     END LOOP;

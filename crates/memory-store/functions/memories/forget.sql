@@ -1,7 +1,7 @@
--- Forgets memories of an app by age, by time without use and by number, those
--- used longest ago first, at most p_limit of 256 users; or only tells which. Null
--- does not bound. After those that are told comes one row without a memory, which has the
--- numbers.
+-- Erases memories of an app by age, by time without use and by number, those used
+-- longest ago first, at most p_limit of 256 users; with p_dry_run it only returns them.
+-- Null does not limit. After the first p_told of them comes one row without a memory,
+-- which has the numbers.
 CREATE OR REPLACE FUNCTION recollect.forget_memories(
     p_tenant text, p_actor text, p_app text, p_user text, p_all_users boolean,
     p_max_age double precision, p_max_inactivity double precision, p_max_count integer,
@@ -26,13 +26,13 @@ BEGIN
     END IF;
     WITH own AS (
         SELECT m.memory_id, m.user_id, m.ordinal, m.pinned, m.created_at, m.valid_until IS NULL AS holds,
-            -- A day's use counts to the day's end.
+            -- Only the day of the last use is known: it counts to its end.
             COALESCE((m.last_used_on + 1)::timestamp AT TIME ZONE 'UTC', m.created_at) AS used_at
         FROM recollect.memories m
         WHERE m.tenant_id = p_tenant AND m.app_id = p_app AND (p_all_users OR m.user_id = p_user)
     ),
-    -- Pinned ones stay, so they take their places first; what holds no more has the
-    -- last ones.
+    -- Pinned memories stay, so they are placed first; those that no longer hold,
+    -- last.
     placed AS (
         SELECT own.memory_id,
             row_number() OVER (
@@ -52,7 +52,7 @@ BEGIN
         ORDER BY place
         LIMIT p_limit + 1
     ),
-    -- Each is locked, and the locks of a transaction are not unbounded.
+    -- Each user is locked, and the number of locks in a transaction is limited.
     users AS (
         SELECT chosen.user_id FROM chosen GROUP BY chosen.user_id ORDER BY min(chosen.place) LIMIT 256
     )
@@ -65,11 +65,11 @@ BEGIN
     more := more OR cardinality(v_memories) > p_limit;
     v_memories := v_memories[1:p_limit];
     IF NOT p_dry_run THEN
-        -- In order, so that two cannot wait in a circle.
+        -- In order, to avoid deadlocks.
         PERFORM recollect.lock_memories(p_tenant, p_app, u.user_id)
         FROM (SELECT u.user_id FROM unnest(v_users) AS u (user_id)
               WHERE u.user_id IS NOT NULL ORDER BY u.user_id OFFSET 0) AS u;
-        -- Somebody may have pinned or erased some meanwhile.
+        -- Some may have been pinned or erased meanwhile.
         SELECT COALESCE(array_agg(m.memory_id ORDER BY u.place), '{}') INTO v_memories
         FROM unnest(v_memories) WITH ORDINALITY AS u (id, place)
         JOIN recollect.memories m ON m.tenant_id = p_tenant AND m.memory_id = u.id AND NOT m.pinned;

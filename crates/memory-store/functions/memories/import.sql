@@ -1,16 +1,16 @@
--- Stores memories of one user as they were elsewhere, with their ids, times and
--- links: all or none. What is there already, by its id, or by its text or its
--- record where it holds, stays as it is.
+-- Stores memories of one user with their ids, times and links: all or none. A memory
+-- that exists already, by its id, or by its text or its record where it holds, stays as
+-- it is.
 --
 -- An element of p_items is that of put_memory, with origin, thread, made_by, strategy
--- and superseded_by, and valid_from, valid_until, created and used in microseconds
--- since 1970; the latter and those that end in by, until and thread may be null.
+-- and superseded_by, and with valid_from, valid_until, created and used in microseconds
+-- since 1970. thread, superseded_by, valid_until and used may be null.
 CREATE OR REPLACE FUNCTION recollect.import_memories(
     p_tenant text, p_actor text, p_app text, p_user text, p_scope text, p_items jsonb
 )
 RETURNS TABLE (
     created boolean,
-    -- Sources that are no messages of the app and user here.
+    -- How many sources are not messages of the app and user in this database.
     missing integer, revision bigint, memory recollect.memories, sources uuid[]
 )
 LANGUAGE plpgsql AS $$
@@ -42,7 +42,7 @@ BEGIN
         created := NOT FOUND;
         v_id := (v_item ->> 'id')::uuid;
         IF NOT created AND (memory.app_id, memory.user_id) <> (p_app, p_user) THEN
-            -- Somebody else's has this id, and is none of this user's business.
+            -- A memory of another user has this id.
             created := true;
             v_id := gen_random_uuid();
         END IF;
@@ -61,24 +61,24 @@ BEGIN
                  strategy, last_used_on, created_at, updated_at)
             SELECT p_tenant, v_id, p_app, p_user, v_item ->> 'text',
                 strip(to_tsvector('pg_catalog.english', v_item ->> 'words')) || array_to_tsvector(ARRAY[p_scope]),
-                v_item ->> 'type', recollect.texts_of(v_item -> 'topics'), recollect.texts_of(v_item -> 'entities'),
-                recollect.time_of((v_item ->> 'event')::bigint), v_item ->> 'origin', v_record,
+                v_item ->> 'type', recollect.json_to_texts(v_item -> 'topics'), recollect.json_to_texts(v_item -> 'entities'),
+                recollect.time_from_micros((v_item ->> 'event')::bigint), v_item ->> 'origin', v_record,
                 (SELECT t.thread_id FROM recollect.threads t
                  WHERE t.tenant_id = p_tenant AND t.thread_id = (v_item ->> 'thread')::uuid
                      AND t.app_id = p_app AND t.user_id = p_user),
-                v_hash, (v_item ->> 'pinned')::boolean, recollect.time_of((v_item ->> 'valid_from')::bigint),
-                recollect.time_of((v_item ->> 'valid_until')::bigint),
+                v_hash, (v_item ->> 'pinned')::boolean, recollect.time_from_micros((v_item ->> 'valid_from')::bigint),
+                recollect.time_from_micros((v_item ->> 'valid_until')::bigint),
                 (SELECT by.id FROM (SELECT (v_item ->> 'superseded_by')::uuid AS id) AS by
                  WHERE by.id <> v_id AND NOT EXISTS (
                      SELECT FROM recollect.memories o
                      WHERE o.tenant_id = p_tenant AND o.memory_id = by.id
                          AND (o.app_id, o.user_id) <> (p_app, p_user))),
                 v_item ->> 'made_by', v_item ->> 'strategy',
-                (recollect.time_of((v_item ->> 'used')::bigint) AT TIME ZONE 'UTC')::date,
-                recollect.time_of((v_item ->> 'created')::bigint), clock_timestamp()
+                (recollect.time_from_micros((v_item ->> 'used')::bigint) AT TIME ZONE 'UTC')::date,
+                recollect.time_from_micros((v_item ->> 'created')::bigint), clock_timestamp()
             RETURNING * INTO memory;
             PERFORM recollect.add_sources(p_tenant, memory.memory_id, v_sources);
-            revision := recollect.queue_memory(p_tenant, p_app, p_user, memory.memory_id, 'upsert');
+            revision := recollect.enqueue_memory(p_tenant, p_app, p_user, memory.memory_id, 'upsert');
             v_stored := v_stored + 1;
         ELSIF memory.persisted_at IS NULL THEN
             revision := recollect.queued_revision(

@@ -1,5 +1,5 @@
--- Lets whoever writes memories of one user wait for each other. So nothing is
--- stored twice, and two that change several rows cannot wait in a circle.
+-- Lets writers of memories of one user wait for each other: no memory is stored twice,
+-- and changes of several rows cannot deadlock.
 CREATE OR REPLACE FUNCTION recollect.lock_memories(p_tenant text, p_app text, p_user text)
 RETURNS void
 LANGUAGE plpgsql AS $$

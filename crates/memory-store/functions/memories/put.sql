@@ -1,12 +1,12 @@
--- Stores one memory of a user, or finds it by its record or its text. The caller
--- holds lock_memories.
+-- Stores one memory of a user, or finds it by its record or its text. The caller holds
+-- lock_memories.
 --
--- p_item has id, record, text, words, hash (hexadecimal), type, topics, entities,
--- event (microseconds since 1970, or null), sources and pinned.
+-- p_item has id, record, text, words, hash (hexadecimal), type, topics, entities, event
+-- (microseconds since 1970, or null), sources and pinned.
 CREATE OR REPLACE FUNCTION recollect.put_memory(
     p_tenant text, p_app text, p_user text, p_scope text, p_item jsonb, p_origin text, p_thread uuid,
     p_made_by text, p_strategy text,
-    -- The number of the change for the index; null: nothing changed.
+    -- The revision for the index; null: nothing changed.
     OUT created boolean, OUT revision bigint, OUT memory recollect.memories
 )
 LANGUAGE plpgsql AS $$
@@ -14,10 +14,10 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_record text := p_item ->> 'record';
     v_hash bytea := decode(p_item ->> 'hash', 'hex');
-    v_sources uuid[] := recollect.texts_of(p_item -> 'sources')::uuid[];
-    v_topics text[] := recollect.texts_of(p_item -> 'topics');
-    v_entities text[] := recollect.texts_of(p_item -> 'entities');
-    v_event timestamptz := recollect.time_of((p_item ->> 'event')::bigint);
+    v_sources uuid[] := recollect.json_to_texts(p_item -> 'sources')::uuid[];
+    v_topics text[] := recollect.json_to_texts(p_item -> 'topics');
+    v_entities text[] := recollect.json_to_texts(p_item -> 'entities');
+    v_event timestamptz := recollect.time_from_micros((p_item ->> 'event')::bigint);
     v_words tsvector := strip(to_tsvector('pg_catalog.english', p_item ->> 'words'))
         || array_to_tsvector(ARRAY[p_scope]);
     v_thread uuid := COALESCE(p_thread, (
@@ -25,10 +25,10 @@ DECLARE
         WHERE m.tenant_id = p_tenant AND m.message_id = v_sources[1]));
     v_known recollect.memories;
     v_same recollect.memories;
-    -- Whether the record says something else now.
+    -- Whether the text of a known record changes.
     v_anew boolean := false;
 BEGIN
-    -- Again where somebody erases meanwhile what was found.
+    -- Again where another call erases meanwhile what was found.
     LOOP
         created := false;
         v_anew := false;
@@ -45,16 +45,16 @@ BEGIN
         IF v_known.memory_id IS NOT NULL AND v_same.memory_id IS DISTINCT FROM v_known.memory_id
             AND v_same.memory_id IS NOT NULL
         THEN
-            -- What the record says now is known under another one.
+            -- Another memory has the record's new text.
             UPDATE recollect.memories
             SET valid_until = clock_timestamp(), superseded_by = v_same.memory_id, version = version + 1,
                 updated_at = clock_timestamp()
             WHERE tenant_id = p_tenant AND memory_id = v_known.memory_id;
-            revision := recollect.queue_memory(p_tenant, p_app, p_user, v_known.memory_id, 'upsert');
+            revision := recollect.enqueue_memory(p_tenant, p_app, p_user, v_known.memory_id, 'upsert');
             v_known := NULL;
         END IF;
         IF v_record <> '' AND v_known.memory_id IS NULL AND v_same.record_id = '' THEN
-            -- What is known becomes the record's.
+            -- The known memory gets the record.
             v_known := v_same;
         END IF;
 
@@ -73,23 +73,24 @@ BEGIN
                     topics = v_topics, entities = v_entities, event_time = v_event, record_id = v_record,
                     pinned = (p_item ->> 'pinned')::boolean,
                     thread_id = CASE WHEN v_anew THEN COALESCE(v_thread, thread_id) ELSE thread_id END,
-                    valid_from = CASE WHEN v_anew THEN recollect.held_since(p_tenant, v_sources) ELSE valid_from END,
+                    valid_from = CASE WHEN v_anew THEN recollect.first_said_at(p_tenant, v_sources) ELSE valid_from END,
                     origin = CASE WHEN origin = 'extracted' THEN p_origin ELSE origin END,
                     strategy = CASE WHEN p_origin = 'extracted' THEN strategy ELSE '' END,
                     version = version + 1, persisted_at = NULL, updated_at = clock_timestamp()
                 WHERE tenant_id = p_tenant AND memory_id = v_known.memory_id
                 RETURNING * INTO memory;
-                revision := recollect.queue_memory(p_tenant, p_app, p_user, v_known.memory_id, 'upsert');
+                revision := recollect.enqueue_memory(p_tenant, p_app, p_user, v_known.memory_id, 'upsert');
             END IF;
         ELSIF v_same.memory_id IS NOT NULL THEN
             memory := v_same;
-            -- What a caller has put stays also when the sources go.
+            -- A memory that a caller has put stays when its sources are
+            -- erased.
             IF v_same.origin = 'extracted' AND p_origin <> 'extracted' THEN
                 UPDATE recollect.memories
                 SET origin = p_origin, strategy = '', version = version + 1, updated_at = clock_timestamp()
                 WHERE tenant_id = p_tenant AND memory_id = v_same.memory_id
                 RETURNING * INTO memory;
-                revision := recollect.queue_memory(p_tenant, p_app, p_user, v_same.memory_id, 'upsert');
+                revision := recollect.enqueue_memory(p_tenant, p_app, p_user, v_same.memory_id, 'upsert');
             END IF;
         ELSE
             created := true;
@@ -99,18 +100,18 @@ BEGIN
             SELECT p_tenant, (p_item ->> 'id')::uuid, p_app, p_user, p_item ->> 'text', v_words, p_item ->> 'type',
                 v_topics, v_entities, v_event, p_origin, v_record,
                 v_thread, v_hash, (p_item ->> 'pinned')::boolean,
-                recollect.held_since(p_tenant, v_sources), p_made_by, p_strategy
+                recollect.first_said_at(p_tenant, v_sources), p_made_by, p_strategy
             RETURNING * INTO memory;
-            revision := recollect.queue_memory(p_tenant, p_app, p_user, memory.memory_id, 'upsert');
+            revision := recollect.enqueue_memory(p_tenant, p_app, p_user, memory.memory_id, 'upsert');
         END IF;
         EXIT WHEN memory.memory_id IS NOT NULL;
     END LOOP;
 
     IF v_anew AND cardinality(v_sources) > 0 THEN
-        -- They prove what it said before.
+        -- They prove the text before.
         DELETE FROM recollect.memory_sources s WHERE s.tenant_id = p_tenant AND s.memory_id = memory.memory_id;
     END IF;
-    -- More proof for what is known. What a caller has put keeps the caller's.
+    -- More sources for a known memory; one that a caller has put keeps the caller's.
     IF created OR p_origin = 'extracted' AND memory.origin = 'extracted' OR v_known.memory_id IS NOT NULL THEN
         PERFORM recollect.add_sources(p_tenant, memory.memory_id, v_sources);
     END IF;

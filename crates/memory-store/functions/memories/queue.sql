@@ -1,5 +1,5 @@
--- Names the queue in which a user's memories wait for the index, as a thread's id
--- names that of its messages. So nobody waits for another user's.
+-- The id of the outbox queue for a user's memories, as a thread's id is for its
+-- messages: no user waits for another's changes.
 CREATE OR REPLACE FUNCTION recollect.memory_queue(p_tenant text, p_app text, p_user text)
 RETURNS uuid
 LANGUAGE sql IMMUTABLE AS $$

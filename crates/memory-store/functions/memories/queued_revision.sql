@@ -1,5 +1,5 @@
--- The last change of memories of a user that the index has yet to learn; null:
--- none. A retry waits for what the first try has queued.
+-- The last queued change of memories of a user that is not yet in the index; null: none.
+-- A retry waits for what the first attempt has queued.
 CREATE OR REPLACE FUNCTION recollect.queued_revision(p_tenant text, p_app text, p_user text, p_memories uuid[])
 RETURNS bigint
 LANGUAGE plpgsql STABLE AS $$

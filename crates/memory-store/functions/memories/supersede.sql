@@ -1,10 +1,10 @@
--- Puts a newer memory in the place of an older one. Done again, it tells the same.
+-- Replaces an older memory by a newer one. A repeated call returns the same.
 CREATE OR REPLACE FUNCTION recollect.supersede_memory(
     p_tenant text, p_actor text, p_memory uuid, p_scope text, p_item jsonb
 )
--- The newer one, then the older one.
+-- Two rows: the newer memory, then the older one.
 RETURNS TABLE (
-    -- ok, memory_not_found, changed (another one took its place already),
+    -- ok, memory_not_found, changed (another memory superseded it already),
     -- same_text, or source_not_found (source: which one, from 0).
     status text, source integer, revision bigint, memory recollect.memories, sources uuid[]
 )
@@ -16,9 +16,7 @@ DECLARE
     v_hash bytea := decode(p_item ->> 'hash', 'hex');
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
-    PERFORM recollect.lock_memories(p_tenant, m.app_id, m.user_id)
-    FROM recollect.memories m
-    WHERE m.tenant_id = p_tenant AND m.memory_id = p_memory;
+    PERFORM recollect.lock_memory_owner(p_tenant, p_memory);
     SELECT m.* INTO v_old FROM recollect.memories m
     WHERE m.tenant_id = p_tenant AND m.memory_id = p_memory
     FOR UPDATE;
@@ -33,17 +31,10 @@ BEGIN
         status := CASE WHEN FOUND THEN 'replayed' ELSE 'changed' END;
     END IF;
     IF status = 'ok' THEN
-        SELECT s.place - 1 INTO source
-        FROM jsonb_array_elements_text(p_item -> 'sources') WITH ORDINALITY AS s (id, place)
-        WHERE NOT EXISTS (
-            SELECT FROM recollect.messages m
-            JOIN recollect.threads t ON t.tenant_id = p_tenant AND t.thread_id = m.thread_id
-            WHERE m.tenant_id = p_tenant AND m.message_id = s.id::uuid AND m.deleted_at IS NULL
-                AND t.app_id = v_old.app_id AND t.user_id = v_old.user_id
-                AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp()))
-        ORDER BY 1
-        LIMIT 1;
-        IF FOUND THEN
+        SELECT s.source INTO source
+        FROM recollect.missing_source(
+            p_tenant, v_old.app_id, v_old.user_id, jsonb_build_array(p_item), '{}') AS s;
+        IF source IS NOT NULL THEN
             status := 'source_not_found';
         END IF;
     END IF;
@@ -52,7 +43,7 @@ BEGIN
         RETURN;
     END IF;
     IF status = 'ok' THEN
-        -- First, so that the newer one may have the older one's record.
+        -- Before the newer one is stored, which may have the same record.
         SELECT e.* INTO v_old
         FROM recollect.end_memories(p_tenant, v_old.app_id, v_old.user_id, ARRAY[p_memory], NULL, true) AS e;
         SELECT (p.memory).* INTO v_new
@@ -61,7 +52,7 @@ BEGIN
         SET superseded_by = v_new.memory_id
         WHERE tenant_id = p_tenant AND memory_id = p_memory
         RETURNING * INTO v_old;
-        revision := recollect.queue_memory(p_tenant, v_old.app_id, v_old.user_id, p_memory, 'upsert');
+        revision := recollect.enqueue_memory(p_tenant, v_old.app_id, v_old.user_id, p_memory, 'upsert');
         PERFORM recollect.note(p_tenant, 'supersede_memory', v_old.thread_id, p_memory::text, 1);
     ELSE
         revision := recollect.queued_revision(

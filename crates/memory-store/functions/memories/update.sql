@@ -1,9 +1,9 @@
--- Changes a memory to the values of p_item (see put_memory), if it still has the
--- version that these were made from.
+-- Changes a memory to the values of p_item (see put_memory), if it still has version
+-- p_version.
 CREATE OR REPLACE FUNCTION recollect.update_memory(
     p_tenant text, p_actor text, p_memory uuid, p_version bigint, p_scope text, p_item jsonb,
-    -- ok, memory_not_found, changed (by somebody else), known (other: the memory
-    -- that has the text).
+    -- ok, memory_not_found, changed (it has another version), known (other: the
+    -- memory that has the text).
     OUT status text, OUT other uuid, OUT revision bigint, OUT memory recollect.memories, OUT sources uuid[]
 )
 LANGUAGE plpgsql AS $$
@@ -12,9 +12,7 @@ DECLARE
     v_hash bytea := decode(p_item ->> 'hash', 'hex');
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
-    PERFORM recollect.lock_memories(p_tenant, m.app_id, m.user_id)
-    FROM recollect.memories m
-    WHERE m.tenant_id = p_tenant AND m.memory_id = p_memory;
+    PERFORM recollect.lock_memory_owner(p_tenant, p_memory);
     SELECT m.* INTO memory FROM recollect.memories m
     WHERE m.tenant_id = p_tenant AND m.memory_id = p_memory
     FOR UPDATE;
@@ -38,14 +36,14 @@ BEGIN
     UPDATE recollect.memories
     SET text = p_item ->> 'text',
         words = strip(to_tsvector('pg_catalog.english', p_item ->> 'words')) || array_to_tsvector(ARRAY[p_scope]),
-        content_hash = v_hash, type = p_item ->> 'type', topics = recollect.texts_of(p_item -> 'topics'),
-        entities = recollect.texts_of(p_item -> 'entities'),
-        event_time = recollect.time_of((p_item ->> 'event')::bigint),
+        content_hash = v_hash, type = p_item ->> 'type', topics = recollect.json_to_texts(p_item -> 'topics'),
+        entities = recollect.json_to_texts(p_item -> 'entities'),
+        event_time = recollect.time_from_micros((p_item ->> 'event')::bigint),
         pinned = (p_item ->> 'pinned')::boolean, version = version + 1, persisted_at = NULL,
         updated_at = clock_timestamp()
     WHERE tenant_id = p_tenant AND memory_id = p_memory
     RETURNING * INTO memory;
-    revision := recollect.queue_memory(p_tenant, memory.app_id, memory.user_id, p_memory, 'upsert');
+    revision := recollect.enqueue_memory(p_tenant, memory.app_id, memory.user_id, p_memory, 'upsert');
     sources := recollect.sources_of(p_tenant, p_memory);
     PERFORM recollect.note(p_tenant, 'update_memory', memory.thread_id, p_memory::text, 1);
     status := 'ok';

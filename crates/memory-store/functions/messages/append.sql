@@ -1,9 +1,8 @@
 -- Appends messages to a thread: all or none, in one call.
 --
--- It answers with a status instead of raising, and needs nothing but its
--- arguments, so that several appends may share one transaction. Appends to one
--- thread queue at its row; every statement after that lock sees what the one
--- before has committed.
+-- Returns a status instead of raising, and needs only its arguments, so that several
+-- appends may share one transaction. Appends to one thread wait at its row; every
+-- statement after that lock sees what the append before has committed.
 --
 -- p_parents is null where every message follows the one before it. Otherwise an
 -- element is null for that, the nil UUID for a root, or a message's id.
@@ -29,8 +28,7 @@ DECLARE
     v_count integer := cardinality(p_ids);
     v_stored integer;
     v_branch_count integer;
-    -- What the next message follows, where that stands, and whether it is the
-    -- end of its branch.
+    -- The parent of the next message, its place, and whether it is the end of its branch.
     v_id uuid;
     v_branch integer;
     v_depth integer;
@@ -48,8 +46,7 @@ DECLARE
     v_new_forks uuid[] := '{}';
     v_new_depths integer[] := '{}';
 BEGIN
-    PERFORM set_config('recollect.tenant', p_tenant, true);
-    PERFORM set_config('recollect.actor', p_actor, true);
+    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
 
     SELECT t.last_seq, t.head_id, t.head_seq, t.head_branch, t.head_depth, t.path_tokens, t.branch_count, t.scope,
         t.distill_at
@@ -95,7 +92,7 @@ BEGIN
     v_branch := v_thread.head_branch;
     v_depth := v_thread.head_depth;
     v_path := v_thread.path_tokens;
-    -- A head that was not appended last is what a deletion left.
+    -- Another head was set, or left by a deletion, and may have messages after it.
     v_tip := v_thread.head_seq = v_thread.last_seq
         OR recollect.is_tip(p_tenant, p_thread, v_branch, v_depth);
     FOR i IN 1..v_count LOOP
@@ -192,8 +189,8 @@ BEGIN
     SELECT max(queued.id) INTO revision FROM queued;
 
     IF p_request IS NOT NULL THEN
-        -- Two calls with one request id and one thread met at the thread's
-        -- row. Calls for two threads meet here, and the second one is a reuse.
+        -- Calls with one request id for one thread have waited at the thread's row. Calls
+        -- for two threads meet here, and the second one reuses the id.
         INSERT INTO recollect.requests
             (tenant_id, request_id, thread_id, content_hash, message_ids, first_seq, branches, tokens, revision)
         VALUES
@@ -223,9 +220,9 @@ BEGIN
         message_count = message_count + v_count, updated_at = v_now
     WHERE tenant_id = p_tenant AND thread_id = p_thread;
 
-    -- The path has grown enough for a worker to look, or it is another one.
+    -- The path has grown enough to be distilled, or it is another path.
     IF v_path >= v_thread.distill_at OR v_branch <> v_thread.head_branch THEN
-        PERFORM recollect.want_distill(p_tenant, p_thread);
+        PERFORM recollect.enqueue_distill(p_tenant, p_thread);
     END IF;
 
     PERFORM recollect.note(p_tenant, 'append_messages', p_thread, '', v_count);

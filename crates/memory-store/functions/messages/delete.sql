@@ -1,5 +1,5 @@
--- Erases one message. Its row stays, empty, so that its seq is not given out
--- again and those that follow it keep their places.
+-- Erases one message. Its row stays, empty, so that its seq is not assigned again and the
+-- messages after it keep their places.
 CREATE OR REPLACE FUNCTION recollect.delete_message(
     p_tenant text, p_actor text, p_thread uuid, p_message uuid,
     OUT status text, OUT revision bigint
@@ -10,19 +10,13 @@ DECLARE
     v_head uuid;
     v_message record;
     v_next record;
-    v_branch integer;
-    v_depth integer;
 BEGIN
-    PERFORM set_config('recollect.tenant', p_tenant, true);
-    PERFORM set_config('recollect.actor', p_actor, true);
-    SELECT t.head_id INTO v_head FROM recollect.threads t
-    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
-        AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
-    FOR NO KEY UPDATE;
-    IF NOT FOUND THEN
+    IF NOT recollect.lock_thread(p_tenant, p_actor, p_thread) THEN
         status := 'thread_not_found';
         RETURN;
     END IF;
+    SELECT t.head_id INTO v_head FROM recollect.threads t
+    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread;
 
     UPDATE recollect.messages m
     SET parts = '[]', metadata = '{}', name = '', words = NULL, tokens = 0, bytes = 0,
@@ -41,8 +35,8 @@ BEGIN
     INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op)
     VALUES (p_tenant, p_thread, p_message, v_message.seq, 'delete')
     RETURNING id INTO revision;
-    -- The index entries of the answers below it, three steps deep, were made
-    -- with its words: make them anew.
+    -- The index entries of the messages below it, three levels deep, contain its words:
+    -- index them again.
     WITH RECURSIVE below AS (
         SELECT v_message.branch AS branch, v_message.depth AS depth, 0 AS steps
         UNION ALL
@@ -65,7 +59,7 @@ BEGIN
             ON m.tenant_id = p_tenant AND m.thread_id = p_thread
             AND m.branch = below.branch AND m.depth = below.depth AND m.deleted_at IS NULL
         WHERE below.steps > 0
-            -- What waits unclaimed will be made from the words that are left.
+            -- Those queued and unclaimed will be indexed without the words anyway.
             AND NOT EXISTS (
                 SELECT FROM recollect.outbox o
                 WHERE o.tenant_id = p_tenant AND o.thread_id = p_thread AND o.message_id = m.message_id
@@ -74,26 +68,13 @@ BEGIN
         RETURNING id
     )
     SELECT GREATEST(revision, max(queued.id)) INTO revision FROM queued;
-    PERFORM recollect.forget_sources(p_tenant, p_thread, p_message);
+    PERFORM recollect.erase_memories_by_source(p_tenant, p_thread, p_message);
 
     IF v_head = p_message THEN
         -- The head falls back to the nearest readable message on its path, or
         -- else to the newest of the thread.
-        v_branch := v_message.branch;
-        v_depth := v_message.depth - 1;
-        LOOP
-            SELECT m.message_id, m.seq, m.branch, m.depth, m.path_tokens INTO v_next
-            FROM recollect.messages m
-            WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread
-                AND m.branch = v_branch AND m.depth <= v_depth AND m.deleted_at IS NULL
-            ORDER BY m.depth DESC
-            LIMIT 1;
-            EXIT WHEN FOUND;
-            SELECT COALESCE(b.parent_branch, 0), b.fork_depth INTO STRICT v_branch, v_depth
-            FROM recollect.branches b
-            WHERE b.tenant_id = p_tenant AND b.thread_id = p_thread AND b.branch = v_branch;
-            EXIT WHEN v_branch = 0;
-        END LOOP;
+        SELECT n.* INTO v_next
+        FROM recollect.nearest_readable(p_tenant, p_thread, v_message.branch, v_message.depth - 1) n;
         IF v_next.message_id IS NULL THEN
             SELECT m.message_id, m.seq, m.branch, m.depth, m.path_tokens INTO v_next
             FROM recollect.messages m
@@ -106,14 +87,13 @@ BEGIN
             head_branch = COALESCE(v_next.branch, 0), head_depth = COALESCE(v_next.depth, 0),
             path_tokens = COALESCE(v_next.path_tokens, 0), distill_at = 0
         WHERE tenant_id = p_tenant AND thread_id = p_thread;
-        -- Nobody has looked at this path yet, or not lately.
-        PERFORM recollect.want_distill(p_tenant, p_thread);
+        -- This path may never have been distilled, or not lately.
+        PERFORM recollect.enqueue_distill(p_tenant, p_thread);
     END IF;
-    PERFORM recollect.erase_distillates(p_tenant, p_thread, v_message.branch, v_message.depth);
+    PERFORM recollect.raise_generations(p_tenant, p_thread, 'summary', 'observation', 'extract');
+    PERFORM recollect.erase_distillates_of_message(p_tenant, p_thread, v_message.branch, v_message.depth);
     UPDATE recollect.threads
-    SET message_count = message_count - 1, summary_generation = summary_generation + 1,
-        observation_generation = observation_generation + 1, extract_generation = extract_generation + 1,
-        updated_at = clock_timestamp()
+    SET message_count = message_count - 1, updated_at = clock_timestamp()
     WHERE tenant_id = p_tenant AND thread_id = p_thread;
     PERFORM recollect.note(p_tenant, 'delete_message', p_thread, p_message::text, 1);
     status := 'ok';

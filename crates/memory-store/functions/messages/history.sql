@@ -1,18 +1,16 @@
--- Reads back from a head along its parents, the newest first. After the
--- messages comes one row without any, which has the status (ok,
--- thread_not_found, message_not_found, unchanged) and tells whether older
--- messages remain.
+-- Reads the messages from a head (null: the thread's) back along its parents, the newest
+-- first. Then comes one row without a message, with the status (ok, thread_not_found,
+-- message_not_found, unchanged) and whether older messages remain.
 --
--- It also has what the path to the thread's head depends on: seqs given out,
--- messages left, and the head. While all three stay, so does the path, because
--- messages only ever come, with a seq, and go. They are read before the
--- messages: these are never older than they say. Where they are what the caller
--- knows already (p_known_…), nothing else is read: the status is unchanged.
+-- That row also has what the path to the thread's head depends on: last_seq, message_count
+-- and head_id. While these three stay, so does the path, because messages only come, with
+-- a new seq, and go. They are read before the messages. Where they equal p_known_…,
+-- nothing else is read, and the status is unchanged.
 --
--- It stops after p_max_rows messages or p_max_bytes of content, or, once their
--- tokens exceed p_max_tokens, at the start of the turn that it is in: only a
--- whole turn can be judged. Each branch on the path is a backward scan of one index, so the
--- cost is that of what is returned.
+-- Stops after p_max_rows messages or p_max_bytes of content, or, once the tokens exceed
+-- p_max_tokens, at the start of the turn that it is in: turns are kept or dropped whole.
+-- Each branch on the path is a backward scan of one index, and the walk stops with the
+-- messages, so the cost is that of what is returned.
 CREATE OR REPLACE FUNCTION recollect.history(
     p_tenant text, p_thread uuid, p_head uuid, p_max_tokens bigint, p_max_rows integer,
     p_max_bytes bigint,
@@ -25,8 +23,8 @@ RETURNS TABLE (
     last_seq bigint, message_count bigint, head_id uuid
 )
 LANGUAGE plpgsql
--- The index gives the order. A plan that sorts would read the whole branch,
--- and statistics that lag behind a young table could suggest one.
+-- The index has the order. A plan that sorts would read the whole branch, and outdated
+-- statistics of a new table could suggest one.
 SET enable_sort = off SET enable_bitmapscan = off SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
@@ -93,9 +91,8 @@ BEGIN
             v_bytes := v_bytes + v_size;
             v_last_role := role;
         END LOOP;
-        SELECT COALESCE(b.parent_branch, 0), b.fork_depth INTO STRICT v_branch, v_depth
-        FROM recollect.branches b
-        WHERE b.tenant_id = p_tenant AND b.thread_id = p_thread AND b.branch = v_branch;
+        SELECT p.branch, p.depth INTO STRICT v_branch, v_depth
+        FROM recollect.parent_of_branch(p_tenant, p_thread, v_branch, v_depth) p;
     END LOOP;
 
     message_id := NULL;

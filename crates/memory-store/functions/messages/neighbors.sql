@@ -1,6 +1,6 @@
--- Reads the messages around each anchor: before it along its parents; after it
--- along the active path where it lies on that, or else along its own branch.
--- p_head stands for the head of its thread; null: each thread's own.
+-- Reads the messages around each anchor: before it along its parents; after it along the
+-- active path if the anchor is on that, or else along its own branch. p_head replaces the
+-- head of its thread; null: each thread's own. Walks only as far as is returned.
 CREATE OR REPLACE FUNCTION recollect.neighbors(
     p_tenant text, p_anchors uuid[], p_app text, p_user text, p_thread uuid, p_head uuid,
     p_before integer, p_after integer
@@ -58,14 +58,13 @@ BEGIN
                 distance := distance - 1;
                 RETURN NEXT;
             END LOOP;
-            SELECT COALESCE(b.parent_branch, 0), LEAST(b.fork_depth, v_depth) INTO STRICT v_branch, v_depth
-            FROM recollect.branches b
-            WHERE b.tenant_id = p_tenant AND b.thread_id = v_anchor.thread_id AND b.branch = v_branch;
+            SELECT p.branch, p.depth INTO STRICT v_branch, v_depth
+            FROM recollect.parent_of_branch(p_tenant, v_anchor.thread_id, v_branch, v_depth) p;
         END LOOP;
         CONTINUE WHEN p_after <= 0;
 
-        -- The active path from the head down to the anchor's branch. A branch
-        -- has a higher number than the one that it left.
+        -- The active path from the head back to the anchor's branch. A branch has a higher
+        -- number than the branch that it forks from.
         v_branches := '{}';
         v_depths := '{}';
         v_branch := v_anchor.head_branch;
@@ -74,9 +73,8 @@ BEGIN
             v_branches := v_branch || v_branches;
             v_depths := v_depth || v_depths;
             EXIT WHEN v_branch = v_anchor.branch;
-            SELECT COALESCE(b.parent_branch, 0), b.fork_depth INTO STRICT v_branch, v_depth
-            FROM recollect.branches b
-            WHERE b.tenant_id = p_tenant AND b.thread_id = v_anchor.thread_id AND b.branch = v_branch;
+            SELECT p.branch, p.depth INTO STRICT v_branch, v_depth
+            FROM recollect.parent_of_branch(p_tenant, v_anchor.thread_id, v_branch, v_depth) p;
         END LOOP;
         v_active := v_branch = v_anchor.branch AND v_depth >= v_anchor.depth;
         IF NOT v_active THEN

@@ -1,5 +1,5 @@
--- Sets tokens aside for one request, where today's budget has as many left; a
--- budget of 0 has no end.
+-- Reserves tokens for one request, if today's budget has as many left; a budget of 0 is
+-- unlimited.
 CREATE OR REPLACE FUNCTION recollect.reserve_tokens(
     p_tenant text, p_reservation uuid, p_model text, p_input bigint, p_output bigint, p_budget bigint,
     p_keep double precision
@@ -11,7 +11,7 @@ DECLARE
     v_spent bigint;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true);
-    -- One at a time: two that do not see each other could spend the same tokens.
+    -- One at a time: two concurrent calls could reserve the same tokens.
     PERFORM pg_advisory_xact_lock(hashtextextended('model_usage' || chr(1) || p_tenant, 0));
     WITH lost AS (
         DELETE FROM recollect.model_reservations r
@@ -29,7 +29,7 @@ BEGIN
         output_tokens = u.output_tokens + EXCLUDED.output_tokens;
     IF p_budget > 0 THEN
         SELECT COALESCE((SELECT sum(u.input_tokens + u.output_tokens) FROM recollect.model_usage u
-                         WHERE u.tenant_id = p_tenant AND u.day = recollect.ledger_day()), 0)
+                         WHERE u.tenant_id = p_tenant AND u.day = recollect.usage_day()), 0)
             + COALESCE((SELECT sum(r.input_tokens + r.output_tokens) FROM recollect.model_reservations r
                         WHERE r.tenant_id = p_tenant), 0)
         INTO v_spent;
@@ -40,7 +40,7 @@ BEGIN
     INSERT INTO recollect.model_reservations
         (tenant_id, reservation_id, day, model, input_tokens, output_tokens, expires_at)
     VALUES
-        (p_tenant, p_reservation, recollect.ledger_day(), p_model, p_input, p_output,
+        (p_tenant, p_reservation, recollect.usage_day(), p_model, p_input, p_output,
          clock_timestamp() + make_interval(secs => p_keep));
     RETURN true;
 END;

@@ -1,8 +1,9 @@
--- Adds a turn to the memory of a node: one call, one transaction. Turns of one
--- node queue at its row, for as long as this takes; nobody waits for a flush.
+-- Adds a turn to the memory of a node: one call, one transaction. Turns of one node wait
+-- at its row, for as long as this takes; none waits for a flush.
 CREATE OR REPLACE FUNCTION recollect.add_node_turn(
     p_tenant text, p_actor text, p_thread uuid, p_node text, p_key text,
-    -- The parent: an id, or null for the message added last; p_root for none.
+    -- The parent: an id, or null for the message added last. With p_root there is
+    -- none.
     p_parent text, p_root boolean,
     p_user text, p_assistant text, p_user_uuid uuid, p_assistant_uuid uuid,
     p_messages json, p_bytes integer, p_max_bytes bigint, p_ttl_seconds double precision,
@@ -20,7 +21,7 @@ DECLARE
     v_parent text;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
-    -- Not to be deleted meanwhile; appends go on.
+    -- Keeps the thread from being deleted; appends go on.
     PERFORM FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
@@ -39,7 +40,7 @@ BEGIN
         FOR UPDATE;
         IF FOUND THEN
             EXIT WHEN v_node.expired IS NOT TRUE;
-            -- Its time ended it, not who comes now.
+            -- Recorded as the worker's: its time ended it, not this caller.
             PERFORM recollect.expire_node_memory(p_tenant, 'worker', p_thread, p_node);
             PERFORM set_config('recollect.actor', p_actor, true);
         END IF;
@@ -119,7 +120,7 @@ BEGIN
         assistant_id := p_assistant;
         RETURN;
     END;
-    -- Nothing was stored: an empty memory is none.
+    -- Nothing was stored: an empty memory does not stay.
     IF v_new THEN
         DELETE FROM recollect.node_memories
         WHERE tenant_id = p_tenant AND thread_id = p_thread AND node_id = p_node;

@@ -1,4 +1,4 @@
--- Clears the memory of a node, because somebody asks for it.
+-- Clears the memory of a node at the request of a caller.
 CREATE OR REPLACE FUNCTION recollect.clear_node_memory(
     p_tenant text, p_actor text, p_thread uuid, p_node text,
     OUT status text, OUT message_count bigint

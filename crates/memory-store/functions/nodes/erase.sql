@@ -1,8 +1,8 @@
--- Erases the memory of one node, and queues the deletion of its object. Whether
+-- Erases the memory of one node, and queues the deletion of its object. Returns whether
 -- there was one, and how many messages it had.
 --
--- The row goes first: whoever adds a turn holds it, so what they have added by
--- then is erased too, and who comes later begins anew.
+-- The row is deleted first. A call that adds a turn holds it: what that has added is
+-- erased too, and later turns start a new memory.
 CREATE OR REPLACE FUNCTION recollect.erase_node(p_tenant text, p_thread uuid, p_node text, OUT existed boolean, OUT message_count bigint)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -18,7 +18,7 @@ BEGIN
     DELETE FROM recollect.node_messages WHERE tenant_id = p_tenant AND thread_id = p_thread AND node_id = p_node;
     DELETE FROM recollect.node_requests WHERE tenant_id = p_tenant AND thread_id = p_thread AND node_id = p_node;
     IF existed THEN
-        -- Also where no object is known: a write may be under way.
+        -- Also where has_object is false: a write may be under way.
         INSERT INTO recollect.object_deletions (tenant_id, thread_id, node_id, object_key)
         VALUES (p_tenant, p_thread, p_node, v_key);
     END IF;

@@ -1,6 +1,6 @@
--- Whether nothing hangs on a place in the tree, so that the next message may
--- stand there: no readable message deeper on the branch, and no branch that
--- left it further on. (A deleted message may.)
+-- Whether a place is the end of its branch, so that the next message may extend it: no
+-- readable message is deeper on the branch, and no branch forks deeper. (A deleted message
+-- may be deeper.)
 CREATE OR REPLACE FUNCTION recollect.is_tip(p_tenant text, p_thread uuid, p_branch integer, p_depth integer)
 RETURNS boolean
 LANGUAGE sql STABLE AS $$

@@ -1,4 +1,4 @@
--- Erases the plan of a thread, and nothing else.
+-- Deletes the plan of a thread; its log of attempts stays.
 CREATE OR REPLACE FUNCTION recollect.delete_plan(
     p_tenant text, p_actor text, p_thread uuid,
     -- ok or thread_not_found.
@@ -6,8 +6,7 @@ CREATE OR REPLACE FUNCTION recollect.delete_plan(
 )
 LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
-    IF NOT recollect.lock_for_plan(p_tenant, p_thread) THEN
+    IF NOT recollect.lock_thread(p_tenant, p_actor, p_thread) THEN
         status := 'thread_not_found';
         RETURN;
     END IF;

@@ -1,11 +1,10 @@
--- Stores the plan of a thread in place of the one before.
+-- Stores the plan of a thread, in place of an earlier one.
 CREATE OR REPLACE FUNCTION recollect.put_plan(
     p_tenant text, p_actor text, p_thread uuid,
-    -- The etag of the plan that is to be replaced; empty: there is to be none;
-    -- null: whatever there is.
+    -- The etag of the plan to replace; empty: there must be none; null: any or none.
     p_etag text,
     p_goal text, p_phase text, p_iterations integer, p_steps jsonb, p_data json,
-    -- ok, thread_not_found or etag_changed (the plan is the one that there is).
+    -- ok, thread_not_found or etag_changed (plan: the present one).
     OUT status text, OUT plan recollect.plans
 )
 LANGUAGE plpgsql AS $$
@@ -13,8 +12,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_now timestamptz;
 BEGIN
-    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
-    IF NOT recollect.lock_for_plan(p_tenant, p_thread) THEN
+    IF NOT recollect.lock_thread(p_tenant, p_actor, p_thread) THEN
         status := 'thread_not_found';
         RETURN;
     END IF;

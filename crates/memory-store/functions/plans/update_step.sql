@@ -1,11 +1,11 @@
--- Changes one step of a plan, and what else is not null.
+-- Changes one step of a plan, and the fields that are not null.
 CREATE OR REPLACE FUNCTION recollect.update_plan_step(
     p_tenant text, p_actor text, p_thread uuid,
     -- The plan's etag; null: not checked.
     p_etag text,
     p_step text, p_status text, p_result text, p_phase text,
-    -- ok, thread_not_found, plan_not_found, etag_changed (the plan is the one
-    -- that there is) or step_not_found.
+    -- ok, thread_not_found, plan_not_found, etag_changed (plan: the present one) or
+    -- step_not_found.
     OUT status text, OUT plan recollect.plans
 )
 LANGUAGE plpgsql AS $$
@@ -13,8 +13,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_place integer;
 BEGIN
-    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
-    IF NOT recollect.lock_for_plan(p_tenant, p_thread) THEN
+    IF NOT recollect.lock_thread(p_tenant, p_actor, p_thread) THEN
         status := 'thread_not_found';
         RETURN;
     END IF;

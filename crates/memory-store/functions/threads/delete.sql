@@ -1,8 +1,9 @@
--- Erases a thread with all its rows, and tells the index. With
--- p_only_expired it leaves a living thread alone; without, an expired one
--- counts as gone.
+-- Erases a thread with all its rows, and queues that for the index. With p_only_expired,
+-- deletes only a thread that has expired; without, an expired thread counts as not
+-- found.
 CREATE OR REPLACE FUNCTION recollect.delete_thread(
     p_tenant text, p_actor text, p_thread uuid, p_only_expired boolean,
+    -- ok or thread_not_found.
     OUT status text, OUT message_count bigint, OUT revision bigint
 )
 LANGUAGE plpgsql AS $$
@@ -10,8 +11,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_last_seq bigint;
 BEGIN
-    PERFORM set_config('recollect.tenant', p_tenant, true);
-    PERFORM set_config('recollect.actor', p_actor, true);
+    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
     SELECT t.last_seq, t.message_count INTO v_last_seq, message_count
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
@@ -21,26 +21,10 @@ BEGIN
         status := 'thread_not_found';
         RETURN;
     END IF;
-
-    DELETE FROM recollect.messages WHERE tenant_id = p_tenant AND thread_id = p_thread;
-    DELETE FROM recollect.branches WHERE tenant_id = p_tenant AND thread_id = p_thread;
-    PERFORM recollect.erase_nodes(p_tenant, p_thread);
-    PERFORM recollect.erase_plans(p_tenant, p_thread);
-    PERFORM recollect.erase_working_memory(p_tenant, p_thread);
-    PERFORM recollect.forget_distillates(p_tenant, p_thread);
-    PERFORM recollect.forget_sources(p_tenant, p_thread, NULL);
+    revision := recollect.erase_thread_content(p_tenant, p_thread, v_last_seq);
     UPDATE recollect.memories SET thread_id = NULL WHERE tenant_id = p_tenant AND thread_id = p_thread;
     DELETE FROM recollect.requests WHERE tenant_id = p_tenant AND thread_id = p_thread;
-    -- Not what a worker has claimed: if it dies, its replay finds the message gone.
-    DELETE FROM recollect.outbox
-    WHERE tenant_id = p_tenant AND thread_id = p_thread AND lease_id IS NULL;
     DELETE FROM recollect.threads WHERE tenant_id = p_tenant AND thread_id = p_thread;
-    revision := 0;
-    IF v_last_seq > 0 THEN
-        INSERT INTO recollect.outbox (tenant_id, thread_id, seq, op)
-        VALUES (p_tenant, p_thread, v_last_seq, 'purge')
-        RETURNING id INTO revision;
-    END IF;
     PERFORM recollect.note(p_tenant, 'delete_thread', p_thread, '', message_count);
     status := 'ok';
 END;

@@ -1,6 +1,6 @@
 -- Finds the thread of a session, or creates it. A thread that has expired
--- makes room. Without p_ttl_seconds a new one lives as long as the app's policy
--- says, or for good.
+-- is deleted first. Without p_ttl_seconds a new one lives as long as the app's policy
+-- says, or without end.
 CREATE OR REPLACE FUNCTION recollect.open_thread(
     p_tenant text, p_actor text, p_thread uuid, p_app text, p_user text, p_key text, p_digest bytea,
     p_title text, p_metadata jsonb, p_ttl_seconds double precision, p_scope text[],
@@ -12,8 +12,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_ttl_seconds double precision := p_ttl_seconds;
 BEGIN
-    PERFORM set_config('recollect.tenant', p_tenant, true);
-    PERFORM set_config('recollect.actor', p_actor, true);
+    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
     LOOP
         created := false;
         SELECT t.* INTO thread FROM recollect.threads t
@@ -22,16 +21,16 @@ BEGIN
             IF thread.expires_at IS NULL OR thread.expires_at > clock_timestamp() THEN
                 RETURN;
             END IF;
-            -- Its time ended it, not who comes now.
+            -- Recorded as the worker's: its time ended it, not this caller.
             PERFORM recollect.delete_thread(p_tenant, 'worker', thread.thread_id, true);
             PERFORM set_config('recollect.actor', p_actor, true);
         END IF;
 
         created := true;
         IF v_ttl_seconds IS NULL THEN
-            SELECT (p.policy #>> '{ttl,secs}')::double precision + (p.policy #>> '{ttl,nanos}')::double precision / 1e9
-            INTO v_ttl_seconds
+            SELECT f.ttl_seconds INTO v_ttl_seconds
             FROM recollect.app_policies p
+            CROSS JOIN LATERAL recollect.policy_fields(p.policy) AS f
             WHERE p.tenant_id = p_tenant AND p.app_id = p_app;
         END IF;
         INSERT INTO recollect.threads
@@ -46,7 +45,7 @@ BEGIN
             PERFORM recollect.note(p_tenant, 'create_thread', p_thread, '', 1);
             RETURN;
         END IF;
-        -- Somebody else created it just now: read theirs.
+        -- Another caller created it just now: read theirs.
     END LOOP;
 END;
 $$;

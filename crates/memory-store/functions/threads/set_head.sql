@@ -1,9 +1,7 @@
--- Makes a message the head of its thread. What is appended next goes on from
--- there.
+-- Makes a message the head of its thread. The next append continues from there.
 CREATE OR REPLACE FUNCTION recollect.set_head(
     p_tenant text, p_actor text, p_thread uuid, p_head uuid, p_check_head boolean, p_expected_head uuid,
-    -- ok, thread_not_found, message_not_found or head_moved (the thread has
-    -- the head).
+    -- ok, thread_not_found, message_not_found or head_moved (thread: with its head).
     OUT status text, OUT thread recollect.threads
 )
 LANGUAGE plpgsql AS $$
@@ -11,15 +9,12 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_head record;
 BEGIN
-    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
-    SELECT t.* INTO thread FROM recollect.threads t
-    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
-        AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
-    FOR NO KEY UPDATE;
-    IF NOT FOUND THEN
+    IF NOT recollect.lock_thread(p_tenant, p_actor, p_thread) THEN
         status := 'thread_not_found';
         RETURN;
     END IF;
+    SELECT t.* INTO thread FROM recollect.threads t
+    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread;
     IF p_check_head AND thread.head_id IS DISTINCT FROM p_expected_head THEN
         status := 'head_moved';
         RETURN;
@@ -42,8 +37,8 @@ BEGIN
         path_tokens = v_head.path_tokens, distill_at = 0, updated_at = clock_timestamp()
     WHERE tenant_id = p_tenant AND thread_id = p_thread
     RETURNING * INTO thread;
-    -- Nobody has looked at this path yet, or not lately.
-    PERFORM recollect.want_distill(p_tenant, p_thread);
+    -- This path may never have been distilled, or not lately.
+    PERFORM recollect.enqueue_distill(p_tenant, p_thread);
     PERFORM recollect.note(p_tenant, 'set_head', p_thread, p_head::text, 1);
 END;
 $$;

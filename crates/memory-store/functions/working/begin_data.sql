@@ -1,4 +1,4 @@
--- Begins a change of a working memory's data, and tells what it is.
+-- Begins a change of a working memory's data, and returns it.
 CREATE OR REPLACE FUNCTION recollect.begin_working_data(
     p_tenant text, p_actor text, p_thread uuid,
     -- ok or thread_not_found.
@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION recollect.begin_working_data(
 )
 LANGUAGE plpgsql AS $$
 BEGIN
-    IF NOT recollect.lock_working_memory(p_tenant, p_actor, p_thread) THEN
+    IF NOT recollect.lock_thread(p_tenant, p_actor, p_thread) THEN
         status := 'thread_not_found';
         RETURN;
     END IF;

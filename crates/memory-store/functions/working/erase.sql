@@ -1,4 +1,4 @@
--- Erases the working memory of a thread, for those who erase its messages.
+-- Erases the rows of a thread's working memory.
 CREATE OR REPLACE FUNCTION recollect.erase_working_memory(p_tenant text, p_thread uuid)
 RETURNS void
 LANGUAGE plpgsql AS $$

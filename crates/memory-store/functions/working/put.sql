@@ -1,19 +1,19 @@
--- Replaces the working memory of a thread: all of it or nothing, because it is
--- one statement, and what cannot be stored is told before anything is.
+-- Replaces the working memory of a thread: all of it or nothing, because it is one
+-- statement, and what cannot be stored is refused before anything is.
 CREATE OR REPLACE FUNCTION recollect.put_working_memory(
     p_tenant text, p_actor text, p_thread uuid,
-    -- The state that the rest was made for.
+    -- The etag of the state that is to be replaced.
     p_etag text,
-    -- Messages of the working set before this depth leave it.
+    -- Messages of the working memory before this depth are set aside.
     p_keep_from integer,
-    -- What is appended, as recollect.append takes it; may be nothing.
+    -- The messages to append, as recollect.append takes them; may be empty.
     p_ids uuid[], p_roles text[], p_names text[], p_parts json[], p_metadata jsonb[], p_tokens integer[],
     p_words text[], p_said timestamptz[],
-    -- Null: it stays.
+    -- Null: the context stays.
     p_context text, p_context_tokens integer,
-    -- Elements are those of put_memory.
+    -- Memories, as put_memory takes them.
     p_items jsonb, p_scope text,
-    -- Null: it lives for good.
+    -- Null: it does not expire.
     p_data json, p_ttl_seconds double precision,
     p_model text, p_window integer,
     -- ok, thread_not_found, changed, message_exists (fault_id) or
@@ -32,7 +32,7 @@ DECLARE
     v_put record;
     v_changes bigint := 0;
 BEGIN
-    IF NOT recollect.lock_working_memory(p_tenant, p_actor, p_thread) THEN
+    IF NOT recollect.lock_thread(p_tenant, p_actor, p_thread) THEN
         status := 'thread_not_found';
         RETURN;
     END IF;
@@ -44,19 +44,9 @@ BEGIN
     SELECT t.app_id, t.user_id INTO STRICT v_thread
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread;
-    SELECT i.place - 1, s.place - 1 INTO item, source
-    FROM jsonb_array_elements(p_items) WITH ORDINALITY AS i (value, place)
-    CROSS JOIN LATERAL jsonb_array_elements_text(i.value -> 'sources') WITH ORDINALITY AS s (id, place)
-    WHERE NOT s.id::uuid = ANY (p_ids)
-        AND NOT EXISTS (
-            SELECT FROM recollect.messages m
-            JOIN recollect.threads t ON t.tenant_id = p_tenant AND t.thread_id = m.thread_id
-            WHERE m.tenant_id = p_tenant AND m.message_id = s.id::uuid AND m.deleted_at IS NULL
-                AND t.app_id = v_thread.app_id AND t.user_id = v_thread.user_id
-                AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp()))
-    ORDER BY 1, 2
-    LIMIT 1;
-    IF FOUND THEN
+    SELECT s.* INTO item, source
+    FROM recollect.missing_source(p_tenant, v_thread.app_id, v_thread.user_id, p_items, p_ids) AS s;
+    IF item IS NOT NULL THEN
         status := 'source_not_found';
         RETURN;
     END IF;
@@ -67,7 +57,7 @@ BEGIN
             p_tenant, p_actor, p_thread, p_ids, NULL, p_roles, p_names, p_parts, p_metadata, p_tokens, p_words, p_said,
             NULL, NULL, false, NULL, false) AS a;
         IF v_appended.status <> 'ok' THEN
-            -- It has undone what it did.
+            -- It has stored nothing.
             status := v_appended.status;
             fault_id := v_appended.fault_id;
             RETURN;
@@ -90,7 +80,7 @@ BEGIN
         v_changes := v_changes + (v_put.revision IS NOT NULL)::integer;
         INSERT INTO recollect.working_records (tenant_id, thread_id, position, memory_id)
         VALUES (p_tenant, p_thread, v_item.place, (v_put.memory).memory_id)
-        -- Two of them say the same.
+        -- Two items may have the same text.
         ON CONFLICT DO NOTHING;
     END LOOP;
     IF v_changes > 0 THEN
@@ -102,7 +92,7 @@ BEGIN
     ON CONFLICT (tenant_id, thread_id) DO UPDATE
     SET data = EXCLUDED.data, version = EXCLUDED.version, rebuilt = false, expires_at = EXCLUDED.expires_at,
         updated_at = clock_timestamp();
-    PERFORM recollect.name_model(p_tenant, p_thread, p_model, p_window);
+    PERFORM recollect.set_model(p_tenant, p_thread, p_model, p_window);
     PERFORM recollect.note(p_tenant, 'put_working_memory', p_thread, '', COALESCE(cardinality(p_ids), 0));
     status := 'ok';
 END;

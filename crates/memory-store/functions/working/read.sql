@@ -1,6 +1,6 @@
--- Reads the messages of a working memory, the newest first, and then one row
--- without any, which has the rest. It stops after p_max_rows messages, or when
--- they have p_max_bytes; with a limit of 0 it reads none.
+-- Reads the messages of a working memory, the newest first, and then one row without a
+-- message, which has the rest. Stops after p_max_rows messages, or when they have
+-- p_max_bytes; with p_max_rows 0 it reads no message.
 CREATE OR REPLACE FUNCTION recollect.read_working_memory(
     p_tenant text, p_thread uuid, p_max_rows integer, p_max_bytes bigint
 )
@@ -13,7 +13,7 @@ RETURNS TABLE (
     anything boolean, etag text, updated_at timestamptz, covered integer, head_depth integer
 )
 LANGUAGE plpgsql STABLE
--- As in `history`: the index gives the order.
+-- As in `history`: the index has the order.
 SET enable_sort = off SET enable_bitmapscan = off SET enable_seqscan = off
 AS $$
 #variable_conflict use_column

@@ -1,5 +1,6 @@
--- Takes the messages before a depth out of the working memory, and replaces its
--- context, or keeps it where that is null. The caller has the thread's lock.
+-- Sets the messages before a depth aside (takes them out of the working memory), and
+-- replaces its context, or keeps it where p_context is null. The caller has the thread's
+-- lock.
 CREATE OR REPLACE FUNCTION recollect.set_aside(
     p_tenant text, p_actor text, p_thread uuid, p_keep_from integer, p_context text, p_tokens integer, p_made_by text
 )
@@ -15,10 +16,10 @@ BEGIN
     SELECT s.* INTO v_state FROM recollect.working_state(p_tenant, p_thread) s;
     v_own := p_context IS NOT NULL AND p_context <> v_state.context;
     SELECT m.branch, m.depth INTO v_end
-    FROM unnest(v_state.branches, v_state.above, v_state.depths) AS way (branch, above, depth)
+    FROM unnest(v_state.branches, v_state.above, v_state.depths) AS part (branch, above, depth)
     JOIN recollect.messages m
-        ON m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.branch = way.branch
-        AND m.depth > GREATEST(way.above, v_state.covered) AND m.depth <= LEAST(way.depth, p_keep_from - 1)
+        ON m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.branch = part.branch
+        AND m.depth > GREATEST(part.above, v_state.covered) AND m.depth <= LEAST(part.depth, p_keep_from - 1)
         AND m.deleted_at IS NULL
     ORDER BY m.depth DESC
     LIMIT 1;

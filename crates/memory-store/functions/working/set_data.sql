@@ -1,5 +1,5 @@
--- Stores the data of a working memory in the transaction of begin_working_data,
--- and returns the etag.
+-- Stores the data of a working memory in the transaction of begin_working_data, and
+-- returns the new etag.
 CREATE OR REPLACE FUNCTION recollect.set_working_data(p_tenant text, p_thread uuid, p_data json)
 RETURNS text
 LANGUAGE plpgsql AS $$

@@ -1,21 +1,22 @@
--- The working memory of a thread without its messages, all of one moment.
+-- Reads the working memory of a thread without its messages, all of one moment.
 CREATE OR REPLACE FUNCTION recollect.working_state(
     p_tenant text, p_thread uuid,
     -- ok or thread_not_found.
     OUT status text,
     OUT generation bigint,
-    -- The path to the head, as recollect.path has it.
+    -- The path to the head, as recollect.path_arrays returns it.
     OUT head_depth integer, OUT branches integer[], OUT above integer[], OUT depths integer[],
-    -- The summary that holds, where it ends, and what it says; null, 0, 0 and ''
+    -- The number, the end and the text of the summary that holds; null, 0, 0 and ''
     -- without one.
     OUT tip bigint, OUT tip_branch integer, OUT covered integer, OUT context text, OUT context_tokens integer,
-    -- Readable messages that the context stands for, and those that stand in full.
+    -- Readable messages that the context stands for, and those in the working
+    -- memory.
     OUT summarized_count bigint, OUT message_count bigint, OUT message_tokens bigint,
     OUT model text, OUT context_window integer, OUT data json, OUT expires_at timestamptz,
-    -- Its time has come, and nobody has noted that yet.
+    -- It has expired, and was not ended yet.
     OUT expired boolean,
     OUT rebuilt boolean,
-    -- Whether anything is in it.
+    -- Whether it is not empty.
     OUT anything boolean, OUT etag text, OUT updated_at timestamptz
 )
 LANGUAGE plpgsql STABLE AS $$
@@ -25,7 +26,7 @@ DECLARE
     v_row record;
     v_tip record;
     v_records text;
-    -- Of a row that only a model was named in.
+    -- The version of a row that only has a model.
     c_none CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
 BEGIN
     SELECT t.last_seq, t.message_count, t.head_id, t.head_branch, t.head_depth, t.summary_generation, t.updated_at
@@ -40,20 +41,11 @@ BEGIN
     status := 'ok';
     generation := v_thread.summary_generation;
     head_depth := v_thread.head_depth;
-    SELECT COALESCE(array_agg(p.branch ORDER BY p.place), '{}'), COALESCE(array_agg(p.above ORDER BY p.place), '{}'),
-        COALESCE(array_agg(p.depth ORDER BY p.place), '{}')
-    INTO branches, above, depths
-    FROM recollect.path(p_tenant, p_thread, v_thread.head_branch, v_thread.head_depth)
-        WITH ORDINALITY AS p (branch, above, depth, place);
+    SELECT p.* INTO branches, above, depths
+    FROM recollect.path_arrays(p_tenant, p_thread, v_thread.head_branch, v_thread.head_depth) p;
 
     SELECT d.number, d.branch, d.to_depth, d.text, d.tokens, d.created_at INTO v_tip
-    FROM recollect.distillates d
-    WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'summary'
-        AND (d.branch = 0 OR EXISTS (
-            SELECT FROM unnest(branches, depths) AS way (branch, depth)
-            WHERE way.branch = d.branch AND way.depth >= d.to_depth))
-    ORDER BY d.to_depth DESC, d.number DESC
-    LIMIT 1;
+    FROM recollect.summary_on_path(p_tenant, p_thread, branches, depths) d;
     tip := v_tip.number;
     tip_branch := COALESCE(v_tip.branch, 0);
     covered := COALESCE(v_tip.to_depth, 0);
@@ -61,24 +53,11 @@ BEGIN
     context_tokens := COALESCE(v_tip.tokens, 0);
     summarized_count := 0;
     IF context <> '' THEN
-        WITH RECURSIVE chain AS (
-            SELECT d.number, d.based_on, d.sets_aside, d.message_count
-            FROM recollect.distillates d
-            WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'summary' AND d.number = tip
-            UNION ALL
-            SELECT d.number, d.based_on, d.sets_aside, d.message_count
-            FROM chain
-            JOIN recollect.distillates d
-                ON d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'summary'
-                AND d.number = chain.based_on
-                -- Whatever the rows say, this comes to an end.
-                AND d.number < chain.number
-        )
-        SELECT COALESCE(sum(chain.message_count) FILTER (WHERE NOT chain.sets_aside), 0)
-        INTO summarized_count FROM chain;
+        SELECT COALESCE(sum(d.message_count) FILTER (WHERE NOT d.sets_aside), 0) INTO summarized_count
+        FROM recollect.summary_chain(p_tenant, p_thread, tip) d;
     END IF;
     SELECT z.message_count, z.message_tokens INTO message_count, message_tokens
-    FROM recollect.stretch_size(p_tenant, p_thread, v_thread.last_seq = v_thread.message_count,
+    FROM recollect.range_size(p_tenant, p_thread, v_thread.last_seq = v_thread.message_count,
         branches, above, depths, covered, head_depth) z;
 
     SELECT w.model, w.context_window, w.data, w.version, w.rebuilt, w.expires_at, w.updated_at INTO v_row

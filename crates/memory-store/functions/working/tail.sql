@@ -1,5 +1,5 @@
--- The newest messages of a working memory, the newest first, by which a caller's
--- are told from those that are there; `whole` where there are no more.
+-- Reads the newest messages of a working memory, the newest first, to tell a caller's
+-- messages from those that are there. `whole`: there are no more.
 CREATE OR REPLACE FUNCTION recollect.working_tail(p_tenant text, p_thread uuid, p_limit integer)
 RETURNS TABLE (
     message_id uuid, depth integer, role text, name text, digest bytea, said_at timestamptz, whole boolean
@@ -14,10 +14,10 @@ BEGIN
     RETURN QUERY
     SELECT m.message_id, m.depth, m.role, m.name, sha256(convert_to(m.parts::text, 'UTF8')), m.said_at,
         v_state.message_count <= p_limit
-    FROM unnest(v_state.branches, v_state.above, v_state.depths) AS way (branch, above, depth)
+    FROM unnest(v_state.branches, v_state.above, v_state.depths) AS part (branch, above, depth)
     JOIN recollect.messages m
-        ON m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.branch = way.branch
-        AND m.depth > GREATEST(way.above, v_state.covered) AND m.depth <= way.depth
+        ON m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.branch = part.branch
+        AND m.depth > GREATEST(part.above, v_state.covered) AND m.depth <= part.depth
         AND m.deleted_at IS NULL
     ORDER BY m.depth DESC
     LIMIT p_limit;

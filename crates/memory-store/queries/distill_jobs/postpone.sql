@@ -1,1 +1,1 @@
-SELECT recollect.distill_done($1, $2, $3, $4, $5, $6)
+SELECT recollect.finish_distill($1, $2, $3, $4, $5, $6)

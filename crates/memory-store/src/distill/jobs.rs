@@ -183,7 +183,11 @@ impl Store {
             &job.wanted,
             &next,
         ];
-        let row = only(self.pool.call(query!("distill_jobs/done"), params).await?)?;
+        let row = only(
+            self.pool
+                .call(query!("distill_jobs/finish"), params)
+                .await?,
+        )?;
         column(&row, 0)
     }
 
@@ -227,7 +231,7 @@ impl Store {
         thread: ThreadId,
     ) -> Result<(), StoreError> {
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
-        let want = query!("distill_jobs/want");
+        let want = query!("distill_jobs/enqueue");
         self.pool.within(tenant, want, params).await.map(drop)
     }
 

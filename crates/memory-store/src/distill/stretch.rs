@@ -74,7 +74,7 @@ impl Store {
             max_tokens,
             max_bytes,
         ];
-        let stretch = query!("distillates/stretch");
+        let stretch = query!("distillates/range");
         let found = self.pool.within(tenant, stretch, params).await?;
         let Some((last, messages)) = found.split_last() else {
             return Err(StoreError::Corrupt {

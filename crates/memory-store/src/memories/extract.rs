@@ -153,7 +153,7 @@ impl Store {
         thread: ThreadId,
     ) -> Result<bool, StoreError> {
         let params: Params<'_> = &[&tenant.as_str(), &crate::actor(), &thread.uuid()];
-        let turn = query!("memories/turn_summary");
+        let turn = query!("memories/realign_summary");
         column(&only(self.pool.call(turn, params).await?)?, 0)
     }
 

@@ -8,7 +8,7 @@ use super::rows;
 use crate::{
     Outbox, Store, StoreError,
     query::{Params, query},
-    rows::{column, only},
+    rows::column,
 };
 
 /// What is to be forgotten; a memory that any of the bounds names goes.
@@ -51,11 +51,22 @@ impl Store {
         forget: &Forget,
     ) -> Result<Forgotten, StoreError> {
         self.require_long_term_memory()?;
+        let listed = i32::try_from(limits::FORGOTTEN_TOLD).unwrap_or(i32::MAX);
+        self.forget(tenant, forget, limits::FORGOTTEN, listed).await
+    }
+
+    /// Forgets at most `limit` memories, and returns the first `listed` of them.
+    async fn forget(
+        &self,
+        tenant: &TenantId,
+        forget: &Forget,
+        limit: i32,
+        listed: i32,
+    ) -> Result<Forgotten, StoreError> {
         let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
         let count = forget
             .max_count
             .map(|count| i32::try_from(count).unwrap_or(i32::MAX));
-        let told = i32::try_from(limits::FORGOTTEN_TOLD).unwrap_or(i32::MAX);
         let params: Params<'_> = &[
             &tenant.as_str(),
             &crate::actor(),
@@ -66,8 +77,8 @@ impl Store {
             &seconds(forget.max_inactivity),
             &count,
             &forget.dry_run,
-            &limits::FORGOTTEN,
-            &told,
+            &limit,
+            &listed,
         ];
         let found = self.pool.call(query!("memories/forget"), params).await?;
         let mut memories = Vec::new();
@@ -95,16 +106,18 @@ impl Store {
         app: &AppId,
         limit: i32,
     ) -> Result<bool, StoreError> {
-        let params: Params<'_> = &[
-            &tenant.as_str(),
-            &crate::actor(),
-            &app.as_str(),
-            &limits::MEMORY_COUNT,
-            &limit,
-        ];
-        let forget = query!("memories/forget_by_policy");
-        let row = only(self.pool.call(forget, params).await?)?;
-        Ok(column::<i64>(&row, 0)? > 0 && column(&row, 1)?)
+        let policy = self.app_policy(tenant, app).await?.policy;
+        let most = limits::MEMORY_COUNT.unsigned_abs();
+        let forget = Forget {
+            app: app.clone(),
+            user: None,
+            max_age: policy.memory_max_age,
+            max_inactivity: policy.memory_max_inactivity,
+            max_count: Some(policy.memory_max_count.unwrap_or(most)),
+            dry_run: false,
+        };
+        let forgotten = self.forget(tenant, &forget, limit, 0).await?;
+        Ok(forgotten.count > 0 && forgotten.more)
     }
 }
 

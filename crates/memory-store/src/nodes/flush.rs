@@ -310,9 +310,9 @@ impl Done<'_> {
             &index.roles,
             &index.uuids,
         ];
-        let mut queries: Vec<(Query, Params<'_>)> = vec![(query!("nodes/flushed"), flushed)];
+        let mut queries: Vec<(Query, Params<'_>)> = vec![(query!("nodes/record_flush"), flushed)];
         if self.memory.is_some() {
-            queries.push((query!("nodes/reindexed"), reindexed));
+            queries.push((query!("nodes/reindex"), reindexed));
         }
         let mut results = transaction.commit(&queries).await?;
         results.truncate(1);

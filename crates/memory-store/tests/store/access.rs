@@ -253,7 +253,7 @@ async fn nobody_but_the_service_may_call_a_function() {
     // them.
     assert_eq!(
         found("p.prosecdef").await,
-        ["authenticate", "match_memory_words", "match_words"]
+        ["authenticate", "match_memories", "match_messages"]
     );
     let led = "p.prosecdef AND NOT 'search_path=pg_catalog, pg_temp' = ANY (p.proconfig)";
     assert_eq!(found(led).await, [""; 0]);

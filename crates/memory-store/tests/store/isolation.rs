@@ -1,44 +1,19 @@
 use memory_contract::{MessageFilter, Parent, Role};
 use memory_store::{HistoryQuery, Scope, StoreError};
 
-use crate::world::{World, after, new_thread, tenant};
-
-const TABLES: [&str; 26] = [
-    "threads",
-    "branches",
-    "messages",
-    "outbox",
-    "requests",
-    "app_policies",
-    "files",
-    "transactions",
-    "api_keys",
-    "secrets",
-    "node_memories",
-    "node_turns",
-    "node_messages",
-    "node_requests",
-    "node_copies",
-    "object_deletions",
-    "plans",
-    "iterations",
-    "distillates",
-    "distill_jobs",
-    "memories",
-    "memory_sources",
-    "model_usage",
-    "model_reservations",
-    "working_memories",
-    "working_records",
-];
+use crate::{
+    schema::tables_with,
+    world::{World, after, new_thread, tenant},
+};
 
 #[tokio::test]
 async fn a_connection_that_names_no_tenant_sees_nothing() {
     let world = World::new().await;
     let thread = world.thread().await.id;
     world.say(thread, Role::User, "hello").await;
+    let owner = world.owner().await;
     let service = world.role("recollect_service").await;
-    for table in TABLES {
+    for table in tables_with(&owner, "tenant_id").await {
         let row = service
             .query_one(&format!("SELECT count(*) FROM recollect.{table}"), &[])
             .await
@@ -99,19 +74,20 @@ async fn a_query_that_forgets_the_tenant_sees_one_tenant_only() {
 async fn the_roles_own_nothing_and_the_owner_is_bound_too() {
     let world = World::new().await;
     let owner = world.owner().await;
-    let row = owner
-        .query_one(
-            "SELECT count(*) FILTER (WHERE c.relrowsecurity AND c.relforcerowsecurity), count(*),
-                    count(*) FILTER (WHERE pg_get_userbyid(c.relowner) LIKE 'recollect%')
-             FROM pg_class c WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind = 'r'
-                AND c.relname NOT LIKE 'schema%'",
-            &[],
-        )
-        .await
-        .unwrap();
-    let (bound, all, owned): (i64, i64, i64) = (row.get(0), row.get(1), row.get(2));
-    assert!(all >= TABLES.len() as i64);
-    assert_eq!((bound, owned), (all, 0));
+    // Also of each table that a later schema file adds.
+    let sql = "SELECT c.relname::text, c.relrowsecurity AND c.relforcerowsecurity
+                   AND EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'tenant'),
+                   pg_get_userbyid(c.relowner)::text
+               FROM pg_class c
+               WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind IN ('r', 'p')";
+    let tenants = tables_with(&owner, "tenant_id").await;
+    assert!(tenants.len() >= 26);
+    for row in owner.query(sql, &[]).await.unwrap() {
+        let (table, bound, owned): (String, bool, String) = (row.get(0), row.get(1), row.get(2));
+        assert_eq!(bound, tenants.contains(&table), "{table}");
+        assert_eq!(bound, !table.starts_with("schema_"), "{table}");
+        assert!(!owned.starts_with("recollect"), "{table}");
+    }
     let rows = owner
         .query("SELECT rolname FROM pg_roles WHERE rolname LIKE 'recollect%' AND (rolcanlogin OR rolsuper OR rolbypassrls)", &[])
         .await

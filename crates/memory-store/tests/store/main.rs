@@ -24,6 +24,7 @@ mod paths;
 mod plans;
 mod queries;
 mod recall;
+mod schema;
 mod threads;
 mod usage;
 mod windows;

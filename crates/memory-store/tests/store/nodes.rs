@@ -127,7 +127,7 @@ async fn a_flush_of_a_memory_that_was_cleared_meanwhile_is_not_noted() {
     let service = nodes.world.role("recollect_service").await;
     let noted: bool = service
         .query_one(
-            "SELECT recollect.node_flushed($1, $2, 'planner', $3, '{}', 'etag', 10)
+            "SELECT recollect.record_node_flush($1, $2, 'planner', $3, '{}', 'etag', 10)
              FROM set_config('recollect.tenant', $1, false)",
             &[&nodes.tenant().as_str(), &nodes.node.thread.uuid(), &before],
         )

@@ -48,7 +48,8 @@ async fn the_script_for_pgbench_appends() {
     }
 }
 
-fn sql_files(directory: &Path) -> Vec<PathBuf> {
+/// The SQL files under a directory, in order.
+pub fn sql_files(directory: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
@@ -58,5 +59,6 @@ fn sql_files(directory: &Path) -> Vec<PathBuf> {
             files.push(path);
         }
     }
+    files.sort();
     files
 }

@@ -116,7 +116,7 @@ async fn usage_is_listed_by_day_and_model_for_its_tenant_alone() {
     owner
         .batch_execute(
             "INSERT INTO recollect.model_usage (tenant_id, day, model, call_count)
-             SELECT 'a', recollect.ledger_day() - age, 'old', 9 FROM unnest(ARRAY[1, 2, 400]) AS age",
+             SELECT 'a', recollect.usage_day() - age, 'old', 9 FROM unnest(ARRAY[1, 2, 400]) AS age",
         )
         .await
         .unwrap();

@@ -29,7 +29,7 @@ async fn read(world: &World, thread: ThreadId) -> WorkingMemory {
     read.await.unwrap().0
 }
 
-fn put_of(messages: Vec<CountedMessage>) -> WorkingPut<'static> {
+pub fn put_of(messages: Vec<CountedMessage>) -> WorkingPut<'static> {
     WorkingPut {
         messages,
         context: Some(("They met.".to_owned(), 3)),

@@ -1,0 +1,14 @@
+-- Begins a change of a thread: names tenant and actor for the transaction, and waits at
+-- the thread's row, as appends do. False where the thread does not exist or has expired.
+CREATE OR REPLACE FUNCTION recollect.lock_thread(p_tenant text, p_actor text, p_thread uuid)
+RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
+    PERFORM FROM recollect.threads t
+    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
+        AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
+    FOR NO KEY UPDATE;
+    RETURN FOUND;
+END;
+$$;

@@ -1,1 +1,0 @@
-SELECT forgotten, more FROM recollect.forget_by_policy($1, $2, $3, $4, $5)

@@ -1,0 +1,1 @@
+SELECT recollect.realign_summary($1, $2, $3)

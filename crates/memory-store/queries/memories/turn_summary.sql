@@ -1,1 +1,0 @@
-SELECT recollect.turn_summary($1, $2, $3)

@@ -1,1 +1,0 @@
-SELECT recollect.node_reindexed($1, $2, $3, $4, $5, $6, $7, $8)

@@ -1,0 +1,345 @@
+//! What `migrate` leaves in a database, compared by its catalog.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use memory_contract::{
+    AppId, ExtractionStrategy, MemoryPolicy, NewIteration, NewNodeMessage, NewPlan, NodeParent,
+    Parent, RequestId, Role, ThreadId,
+};
+use memory_store::{Append, Extraction, Fact, Node, NodeTurn, StoreError, WorkingTarget, migrate};
+use serde_json::Map;
+use sha2::{Digest as _, Sha256};
+use tokio_postgres::{Client, types::Json};
+
+use crate::{
+    cluster,
+    queries::sql_files,
+    working::put_of,
+    world::{World, after, config, connect, said},
+};
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+#[tokio::test]
+async fn an_upgraded_database_equals_a_new_one() {
+    let url = cluster::empty_database();
+    let owner = connect(&url).await;
+    // The release before: without the last schema file, and with other functions.
+    let files = sql_files(&Path::new(ROOT).join("schema"));
+    let (last, earlier) = files.split_last().unwrap();
+    for (number, file) in (1_i32..).zip(earlier) {
+        let sql = fs::read_to_string(file).unwrap();
+        owner.batch_execute(&sql).await.unwrap();
+        let digest = Sha256::digest(&sql);
+        let sha256: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let insert =
+            "INSERT INTO recollect.schema_files (number, name, sha256) VALUES ($1, '', $2)";
+        owner.execute(insert, &[&number, &sha256]).await.unwrap();
+    }
+    owner
+        .batch_execute(
+            "INSERT INTO recollect.schema_releases (sha256) VALUES ('earlier');
+             CREATE FUNCTION recollect.is_tip(p_tenant text, p_thread uuid, p_branch integer, p_depth integer)
+             RETURNS boolean LANGUAGE sql AS 'SELECT false'",
+        )
+        .await
+        .unwrap();
+    let reports = migrate(&config(&url)).await.unwrap();
+    let last = last.strip_prefix(ROOT).unwrap().to_str().unwrap();
+    assert_eq!(reports[0].applied, [last, "functions"]);
+    assert_eq!(reports[0].version as usize, files.len());
+    assert_eq!(
+        cluster::catalog(&url),
+        cluster::catalog(&cluster::database())
+    );
+}
+
+#[tokio::test]
+async fn changed_functions_are_applied_again_and_newer_databases_are_left_alone() {
+    let url = cluster::database();
+    let owner = connect(&url).await;
+    let whole = cluster::catalog(&url);
+    assert!(migrate(&config(&url)).await.unwrap()[0].applied.is_empty());
+    owner
+        .batch_execute(
+            "DROP FUNCTION recollect.history; ALTER TABLE recollect.files NO FORCE ROW LEVEL SECURITY;
+             DROP POLICY tenant ON recollect.files;
+             INSERT INTO recollect.schema_releases (sha256) VALUES ('another')",
+        )
+        .await
+        .unwrap();
+    let reports = migrate(&config(&url)).await.unwrap();
+    assert_eq!(reports[0].applied, ["functions"]);
+    assert_eq!(cluster::catalog(&url), whole);
+
+    owner
+        .batch_execute(
+            "INSERT INTO recollect.schema_files (number, name, sha256)
+             SELECT max(number) + 1, 'later', '' FROM recollect.schema_files;
+             INSERT INTO recollect.schema_releases (sha256) VALUES ('later')",
+        )
+        .await
+        .unwrap();
+    let newer = migrate(&config(&url)).await.unwrap();
+    assert!(newer[0].applied.is_empty());
+    assert_eq!(newer[0].version, reports[0].version + 1);
+    assert!(memory_store::Store::connect(&config(&url)).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_failed_migration_changes_nothing() {
+    let url = cluster::empty_database();
+    let owner = connect(&url).await;
+    // The functions of the last files cannot replace this one.
+    owner
+        .batch_execute(
+            "CREATE SCHEMA recollect;
+             CREATE FUNCTION recollect.working_tail(p_tenant text, p_thread uuid, p_limit integer)
+             RETURNS integer LANGUAGE sql AS 'SELECT 1'",
+        )
+        .await
+        .unwrap();
+    let before = cluster::catalog(&url);
+    let Err(StoreError::Migration { why, .. }) = migrate(&config(&url)).await else {
+        panic!("it has to fail");
+    };
+    assert!(why.contains("functions/working/tail.sql"), "{why}");
+    assert_eq!(cluster::catalog(&url), before);
+}
+
+#[tokio::test]
+async fn a_database_from_before_the_first_release_is_refused_with_what_to_do() {
+    let url = cluster::empty_database();
+    let owner = connect(&url).await;
+    owner
+        .batch_execute(
+            "CREATE SCHEMA recollect; CREATE TABLE recollect.schema_history (version integer)",
+        )
+        .await
+        .unwrap();
+    let error = migrate(&config(&url)).await.unwrap_err().to_string();
+    assert!(error.contains("export with that build"), "{error}");
+}
+
+/// What a server calls: each function named in `queries/`, with its parameters and the
+/// columns of its result.
+async fn signatures(owner: &Client) -> Vec<String> {
+    let queries: String = sql_files(&Path::new(ROOT).join("queries"))
+        .iter()
+        .map(|file| fs::read_to_string(file).unwrap())
+        .collect();
+    let called: BTreeSet<&str> = queries
+        .split("recollect.")
+        .skip(1)
+        .filter_map(|rest| rest.split_once('('))
+        .map(|(name, _)| name)
+        .collect();
+    let sql = "SELECT p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')',
+                   ARRAY(SELECT format_type(t.type, NULL) FROM unnest(p.proargtypes) WITH ORDINALITY
+                         AS t (type, place) ORDER BY t.place)
+               FROM pg_proc p
+               WHERE p.pronamespace = 'recollect'::regnamespace AND p.proname = ANY ($1)
+               ORDER BY p.proname";
+    let called: Vec<&str> = called.into_iter().collect();
+    let mut found = Vec::new();
+    for row in owner.query(sql, &[&called]).await.unwrap() {
+        let name: &str = row.get(0);
+        let name = name.split('(').next().unwrap();
+        let parameters: Vec<String> = row.get(1);
+        let call = format!("{name}({})", parameters.join(", "));
+        found.push(format!("{call} -> {}", result(owner, &call).await.unwrap()));
+    }
+    found
+}
+
+/// The columns that a call such as `is_tip(text, uuid)` returns.
+async fn result(owner: &Client, call: &str) -> Result<String, tokio_postgres::Error> {
+    let (name, parameters) = call.trim_end_matches(')').split_once('(').unwrap();
+    let parameters: Vec<String> = parameters
+        .split(", ")
+        .filter(|of_type| !of_type.is_empty())
+        .zip(1..)
+        .map(|(of_type, place)| format!("${place}::{of_type}"))
+        .collect();
+    let sql = format!("SELECT * FROM recollect.{name}({})", parameters.join(", "));
+    let statement = owner.prepare(&sql).await?;
+    let columns = statement.columns().iter();
+    let columns = columns.map(|column| format!("{} {}", column.name(), column.type_().name()));
+    Ok(columns.collect::<Vec<_>>().join(", "))
+}
+
+const SIGNATURES: &str = "tests/store/signatures.txt";
+
+/// Servers of the release before go on while their database is migrated: their calls
+/// find a function and the columns that they read.
+#[tokio::test]
+async fn the_calls_of_the_release_before_still_work() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    let calls = fs::read_to_string(Path::new(ROOT).join(SIGNATURES)).unwrap();
+    let mut count = 0;
+    for line in calls.lines().filter(|line| !line.starts_with('#')) {
+        let (call, expected) = line.split_once(" -> ").unwrap();
+        let columns = result(&owner, call)
+            .await
+            .unwrap_or_else(|error| panic!("{call} (see {SIGNATURES}): {error:?}"));
+        assert!(columns.starts_with(expected), "{call}: {columns}");
+        count += 1;
+    }
+    assert!(count > 40, "{count}");
+}
+
+/// `cargo test -p memory-store -- --ignored write_the_signatures`, once a release is made.
+#[tokio::test]
+#[ignore = "writes a file of the source tree"]
+async fn write_the_signatures() {
+    let world = World::new().await;
+    let lines = signatures(&world.owner().await).await.join("\n");
+    let text = format!(
+        "# What servers of the last release call. Until there is one, write it anew where a call changes:\n\
+         # cargo test -p memory-store -- --ignored write_the_signatures\n{lines}\n"
+    );
+    fs::write(Path::new(ROOT).join(SIGNATURES), text).unwrap();
+}
+
+#[tokio::test]
+async fn sql_reads_policies_by_the_names_that_rust_writes() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    let policy = MemoryPolicy {
+        ttl: Some(std::time::Duration::from_millis(90_500)),
+        rebuild_expired: Some(true),
+        extraction: Some(ExtractionStrategy::Summary),
+        ..MemoryPolicy::default()
+    };
+    let sql =
+        "SELECT f.ttl_seconds, f.rebuild_expired, f.extraction FROM recollect.policy_fields($1) f";
+    let row = owner.query_one(sql, &[&Json(policy)]).await.unwrap();
+    assert_eq!(row.get::<_, f64>(0), 90.5);
+    assert!(row.get::<_, bool>(1));
+    assert_eq!(row.get::<_, &str>(2), "summary");
+}
+
+/// The tables with a column, from the catalog.
+pub async fn tables_with(owner: &Client, column: &str) -> Vec<String> {
+    let sql = "SELECT c.table_name::text FROM information_schema.columns c
+               WHERE c.table_schema = 'recollect' AND c.column_name = $1 ORDER BY 1";
+    let rows = owner.query(sql, &[&column]).await.unwrap();
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+/// The tables of `tables` that have a row of a thread.
+async fn with_rows_of(owner: &Client, tables: &[String], thread: ThreadId) -> Vec<String> {
+    let mut found = Vec::new();
+    for table in tables {
+        let sql = format!("SELECT EXISTS (SELECT FROM recollect.{table} WHERE thread_id = $1)");
+        let row = owner.query_one(&sql, &[&thread.uuid()]).await.unwrap();
+        if row.get(0) {
+            found.push(table.clone());
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn a_deleted_thread_leaves_rows_only_where_its_end_is_recorded() {
+    let world = World::new().await;
+    let (store, tenant) = (&world.store, &world.tenant);
+    let owner = world.owner().await;
+    let thread = world.thread().await.id;
+    let append = Append {
+        thread,
+        messages: vec![
+            said(Role::User, "I moved to Rome."),
+            after(Parent::Root, Role::User, "I moved to Oslo."),
+        ],
+        request_id: Some(RequestId::new()),
+        expected_head: None,
+    };
+    let appended = store.append(tenant, &append).await.unwrap();
+    let fact = Fact {
+        text: "Lives in Oslo.".to_owned(),
+        sources: vec![appended.messages[1].id],
+        ..Fact::default()
+    };
+    let extraction = Extraction {
+        thread,
+        generation: 0,
+        to_seq: 2,
+        facts: vec![fact],
+        made_by: "extractive".to_owned(),
+        strategy: ExtractionStrategy::Discrete,
+        built_on: Vec::new(),
+    };
+    store.store_extracted(tenant, &extraction).await.unwrap();
+    let target = WorkingTarget::Thread(thread);
+    let put = put_of(vec![said(Role::User, "Hello again.")]);
+    store
+        .put_working_memory(tenant, &target, &put)
+        .await
+        .unwrap();
+    let plan = NewPlan {
+        goal: "goal".to_owned(),
+        current_phase: String::new(),
+        iteration_count: 0,
+        steps: Vec::new(),
+        data: Map::new(),
+    };
+    store.put_plan(tenant, thread, None, &plan).await.unwrap();
+    let attempt = NewIteration {
+        task: String::new(),
+        action: "action".to_owned(),
+        result: String::new(),
+        error: String::new(),
+        diagnosis: String::new(),
+        fix: String::new(),
+    };
+    store
+        .append_iteration(tenant, thread, attempt, None)
+        .await
+        .unwrap();
+    let of_node = |id: &str| NewNodeMessage {
+        id: id.to_owned(),
+        caller_chose_id: true,
+        content: "step".to_owned(),
+        files: Vec::new(),
+        created: None,
+    };
+    let turn = NodeTurn {
+        node: Node {
+            thread,
+            id: "planner".to_owned(),
+        },
+        app: AppId::new("app"),
+        parent: NodeParent::Last,
+        messages: [of_node("question"), of_node("answer")],
+        tokens: [1, 1],
+        request_id: Some(RequestId::new()),
+        ttl: None,
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let mut objects = ObjectsConfig::default();
+    objects.use_directory(directory.path());
+    let with_objects = store
+        .clone()
+        .with_objects(Some(Objects::open(&objects).unwrap()));
+    with_objects.add_node_turn(tenant, &turn).await.unwrap();
+    // A copy is only made of an object that cannot be read.
+    let copy = "INSERT INTO recollect.node_copies (tenant_id, thread_id, node_id, object_key)
+                VALUES ($1, $2, 'planner', 'copy')";
+    owner
+        .execute(copy, &[&tenant.as_str(), &thread.uuid()])
+        .await
+        .unwrap();
+
+    let mut tables = tables_with(&owner, "thread_id").await;
+    tables.retain(|table| table != "object_deletions");
+    assert_eq!(with_rows_of(&owner, &tables, thread).await, tables);
+    store.delete_thread(tenant, thread).await.unwrap();
+    tables.push("object_deletions".to_owned());
+    // The queues to the index and to object storage, and the record of changes.
+    assert_eq!(
+        with_rows_of(&owner, &tables, thread).await,
+        ["outbox", "transactions", "object_deletions"]
+    );
+}
