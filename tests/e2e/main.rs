@@ -1,6 +1,11 @@
 //! All end-to-end tests. `README.md` says how they are run.
 #![deny(dead_code, reason = "a test without #[apply(trial)] would never run")]
-#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+#![allow(
+    missing_docs,
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests"
+)]
 
 mod access;
 mod branches;

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![allow(
+    clippy::disallowed_methods,
     clippy::unwrap_used,
     clippy::panic,
     reason = "a harness fails a test by panicking"

@@ -1,4 +1,10 @@
 #![doc = include_str!("../README.md")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a measuring program prints, and its callers are tasks"
+)]
 
 mod conversation;
 mod importing;

@@ -1,4 +1,5 @@
 //! Prints what counting costs: `cargo run -p memory-budget --example counting_speed`.
+#![allow(clippy::print_stdout, reason = "an example prints")]
 
 use std::{
     hint::black_box,

@@ -1,5 +1,6 @@
 //! Models of providers, over the protocols that these speak.
 #![allow(
+    clippy::disallowed_methods,
     clippy::unwrap_used,
     reason = "a test that fails may say so by panicking"
 )]

@@ -1,5 +1,6 @@
 //! Calls of models that end well. Time stands still but for the pauses.
 #![allow(
+    clippy::disallowed_methods,
     clippy::unwrap_used,
     reason = "a test that fails may say so by panicking"
 )]

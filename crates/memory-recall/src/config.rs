@@ -244,6 +244,7 @@ fn cache_dir() -> Option<PathBuf> {
 /// The path in an environment variable; an empty one counts as unset, as in a shell's
 /// `:-`.
 fn set(variable: &str) -> Option<PathBuf> {
+    #[expect(clippy::disallowed_methods, reason = "where the system keeps things")]
     let value = std::env::var_os(variable)?;
     (!value.is_empty()).then(|| PathBuf::from(value))
 }

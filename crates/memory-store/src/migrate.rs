@@ -241,6 +241,7 @@ where
     let (client, connection) =
         connected.map_err(|error| sqlstate::connect_error(database, error))?;
     // Its error is also that of the query under way.
+    #[expect(clippy::disallowed_methods, reason = "drives the connection")]
     tokio::spawn(async move { connection.await.ok() });
     Ok(client)
 }

@@ -136,6 +136,7 @@ impl Pool {
                 source: error.into(),
             })?;
         if overflow > 0 {
+            #[expect(clippy::disallowed_methods, reason = "ends with the pool")]
             tokio::spawn(trim(inner.weak(), size));
         }
         Ok(Self {

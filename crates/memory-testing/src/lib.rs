@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![allow(
+    clippy::disallowed_methods,
     clippy::unwrap_used,
     clippy::missing_panics_doc,
     reason = "a test that cannot go on fails"

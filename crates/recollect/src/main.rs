@@ -1,5 +1,10 @@
 //! The `recollect` program: the server, its background jobs, and the command
 //! line.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command line prints"
+)]
 
 mod cli;
 mod config;

@@ -27,6 +27,7 @@ pub(super) fn at(deadline: Instant, body: Body) -> Body {
     let answer = Arc::new(Slot(Mutex::new(Some(body))));
     // Weak, so that an answer that ends early is gone at once.
     let held = Arc::downgrade(&answer);
+    #[expect(clippy::disallowed_methods, reason = "ends with the answer")]
     let timer = tokio::spawn(async move {
         sleep_until(deadline).await;
         if let Some(answer) = held.upgrade() {

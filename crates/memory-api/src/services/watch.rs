@@ -120,6 +120,10 @@ impl Watcher {
                 Err(error) => drop(sender.send(Err(error.into())).await),
             }
         };
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "ends when the caller stops reading"
+        )]
         tokio::spawn(acting(actor(), work).in_current_span());
         ReceiverStream::new(receiver)
     }

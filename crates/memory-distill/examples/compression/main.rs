@@ -28,6 +28,7 @@
 //!
 //! The floors are the first and the last whole messages of the same size, with
 //! their speakers, and messages spread evenly.
+#![allow(clippy::print_stdout, reason = "an example prints")]
 
 mod conversation;
 mod log;

@@ -318,6 +318,10 @@ impl Shared {
         }
         *checked = Some(Instant::now());
         let (index, tenant) = (Arc::clone(&self.index), tenant.clone());
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a refresh that no call waits for"
+        )]
         tokio::spawn(async move { index.status(&tenant).await });
     }
 }

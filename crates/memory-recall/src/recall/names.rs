@@ -66,6 +66,10 @@ impl Names {
                 if entry.names.is_empty() {
                     return names.fetch(key, &tenant, &scope).await;
                 }
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "a refresh that no call waits for"
+                )]
                 tokio::spawn(async move { names.fetch(key, &tenant, &scope).await });
                 entry.names
             }

@@ -1,6 +1,10 @@
 //! A test server that implements Qdrant's gRPC API over edge shards, so that tests
 //! cover the real client and its errors without an installed Qdrant. It implements the
 //! calls of [`QdrantIndex`](crate::QdrantIndex) and refuses the rest.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test server, which answers with statuses"
+)]
 
 mod collections;
 mod convert;

@@ -1,6 +1,7 @@
 //! Recall and indexing over a real store and both index backends.
 
 #![allow(
+    clippy::disallowed_methods,
     clippy::unwrap_used,
     reason = "a test that fails may say so by panicking"
 )]

@@ -63,6 +63,7 @@ impl Ephemeral {
             count: AtomicUsize::new(0),
             table: Mutex::default(),
         });
+        #[expect(clippy::disallowed_methods, reason = "ends with the store")]
         tokio::spawn(sweep(Arc::downgrade(&shared), config.idle_ttl));
         Self { shared }
     }

@@ -26,6 +26,7 @@ pub(crate) struct Uses(mpsc::Sender<(TenantId, Vec<MemoryId>)>);
 impl Uses {
     pub(crate) fn new(pool: Pool) -> Self {
         let (send, receive) = mpsc::channel(QUEUE);
+        #[expect(clippy::disallowed_methods, reason = "ends with the store")]
         tokio::spawn(note(pool, receive));
         Self(send)
     }

@@ -40,6 +40,7 @@ impl Store {
         // It ends also when nobody waits for it any more: cut off, it would free
         // its lock while the store may be erasing still, and then what the next
         // flush writes.
+        #[expect(clippy::disallowed_methods, reason = "goes on when the caller is gone")]
         match timeout(PATIENCE, tokio::spawn(acting(actor(), erase))).await {
             Ok(Ok(Ok(()))) => {}
             Ok(Ok(Err(error))) => tracing::debug!(%error, "a worker has to erase an object"),

@@ -48,6 +48,7 @@ impl Store {
     pub async fn flush_node(&self, tenant: &TenantId, node: &Node) -> Result<u64, StoreError> {
         let (store, tenant, node) = (self.clone(), tenant.clone(), node.clone());
         let flush = async move { store.flush(&tenant, &node, Patience::Wait).await };
+        #[expect(clippy::disallowed_methods, reason = "goes on when the caller is gone")]
         let flush = tokio::spawn(acting(actor(), flush));
         self.require_objects()?
             .while_waited_for("write", flush)

@@ -29,6 +29,7 @@ impl Locks {
     }
 
     /// Waits for the lock of an object, at most for `limit`. Blocking.
+    #[expect(clippy::disallowed_methods, reason = "on a blocking thread")]
     pub(super) fn lock(&self, key: &str, limit: Duration) -> io::Result<File> {
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);

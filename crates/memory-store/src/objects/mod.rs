@@ -228,6 +228,7 @@ impl Objects {
     ) -> Result<Written, StoreError> {
         let path = path(key)?;
         let inner = Arc::clone(&self.0);
+        #[expect(clippy::disallowed_methods, reason = "goes on when the caller is gone")]
         let write = tokio::spawn(async move { inner.put_counted(path, bytes.into(), seen).await });
         match self.bounded("write", write).await? {
             Ok(Ok(written)) => Ok(written),

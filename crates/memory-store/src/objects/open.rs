@@ -84,6 +84,7 @@ pub(super) fn open(config: &ObjectsConfig) -> Result<Opened, StoreError> {
     }
     // One object at a time is erased, which every provider can.
     let own = ("aws_disable_bulk_delete".to_owned(), "true".to_owned());
+    #[expect(clippy::disallowed_methods, reason = "object_store's own variables")]
     let environment = env::vars_os().filter_map(|(name, value)| {
         let name = name.to_str()?.to_lowercase();
         let ours = ["aws_", "google_", "azure_"]

@@ -125,6 +125,7 @@ impl Feed {
         windows.mark_changed();
         if !watched.looking {
             watched.looking = true;
+            #[expect(clippy::disallowed_methods, reason = "ends with the last watcher")]
             tokio::spawn(look_on(Arc::clone(&self.shared)));
         }
         windows

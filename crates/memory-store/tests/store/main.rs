@@ -2,6 +2,7 @@
 //! and a database for each.
 
 #![allow(
+    clippy::disallowed_methods,
     clippy::unwrap_used,
     missing_docs,
     reason = "a test that cannot go on fails"

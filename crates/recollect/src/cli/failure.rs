@@ -208,6 +208,7 @@ pub fn chain(error: &dyn Error) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a server's answers")]
 mod tests {
     use tonic::{Code, Status};
     use tonic_types::ErrorDetails;

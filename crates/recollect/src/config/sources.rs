@@ -30,6 +30,7 @@ pub struct Sources {
 
 impl Default for Sources {
     fn default() -> Self {
+        #[expect(clippy::disallowed_methods, reason = "this is the configuration")]
         let env = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();

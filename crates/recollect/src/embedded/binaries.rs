@@ -99,6 +99,7 @@ impl Binaries {
 }
 
 fn places() -> Vec<PathBuf> {
+    #[expect(clippy::disallowed_methods, reason = "where the system keeps things")]
     let mut places: Vec<PathBuf> = env::var_os("PATH")
         .map(|path| env::split_paths(&path).collect())
         .unwrap_or_default();

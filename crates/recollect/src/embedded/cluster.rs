@@ -232,6 +232,7 @@ async fn ready(
         }
         match tokio_postgres::connect(&url, NoTls).await {
             Ok((client, connection)) => {
+                #[expect(clippy::disallowed_methods, reason = "drives the connection")]
                 tokio::spawn(connection);
                 return Ok(client);
             }
@@ -290,6 +291,7 @@ fn joined<T>(
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests use what they need")]
 mod tests {
     use super::*;
 

@@ -123,6 +123,7 @@ fn command_as(program: &Path, account: &Account) -> Command {
         .env("TZ", "UTC")
         .current_dir("/");
     for name in ["LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"] {
+        #[expect(clippy::disallowed_methods, reason = "where the system keeps things")]
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);
         }

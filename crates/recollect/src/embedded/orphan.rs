@@ -46,6 +46,7 @@ fn ended(pid: Pid, cluster: &Path, patience: Duration) -> bool {
         if running(cluster).is_none_or(|(now, _)| now != pid) {
             return true;
         }
+        #[expect(clippy::disallowed_methods, reason = "on a blocking thread")]
         std::thread::sleep(Duration::from_millis(10));
     }
     false

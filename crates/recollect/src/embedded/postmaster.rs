@@ -111,6 +111,7 @@ pub async fn spawn(
         // Its last words arrive a moment later. Sessions may hold the pipe open
         // for longer than that, so nobody waits for its end.
         if reader.is_some_and(|reader| !reader.is_finished()) {
+            #[expect(clippy::disallowed_methods, reason = "on a blocking thread")]
             std::thread::sleep(Duration::from_millis(50));
         }
         let _ = exit.send(Some(status));

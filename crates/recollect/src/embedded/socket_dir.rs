@@ -66,6 +66,7 @@ impl Drop for SocketDir {
 
 /// The user's own runtime directory, unless another account has to get there.
 fn base(account: &Account) -> PathBuf {
+    #[expect(clippy::disallowed_methods, reason = "where the system keeps things")]
     let runtime = env::var_os("XDG_RUNTIME_DIR")
         .map(PathBuf::from)
         .filter(|dir| {

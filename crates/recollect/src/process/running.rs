@@ -148,6 +148,7 @@ impl Running {
             let routes = health::routes(running.health.clone(), metrics.clone());
             let stop = running.stop_rest.token();
             let failure = Arc::clone(&running.failure);
+            #[expect(clippy::disallowed_methods, reason = "part of the running server")]
             tokio::spawn(async move {
                 let served =
                     axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned());
@@ -156,6 +157,7 @@ impl Running {
                 }
             });
         }
+        #[expect(clippy::disallowed_methods, reason = "part of the running server")]
         tokio::spawn(upkeep(metrics, running.stop_rest.token()));
         running
     }
@@ -233,6 +235,7 @@ impl Running {
             self.work
                 .spawn(server.write_refusals(self.stop_work.token()));
             let failure = Arc::clone(&self.failure);
+            #[expect(clippy::disallowed_methods, reason = "part of the running server")]
             self.calls = Some(tokio::spawn(async move {
                 if let Err(error) = server.serve(listener.0).await {
                     failure.send_replace(Some(("the gRPC listener", error_chain(&error))));

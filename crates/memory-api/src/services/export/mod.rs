@@ -97,6 +97,10 @@ impl Export {
                 let _ = sender.try_send(Err(ApiError::DeadlineExceeded.into()));
             }
         };
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "ends when the caller stops reading"
+        )]
         tokio::spawn(acting(actor(), work).in_current_span());
         ReceiverStream::new(receiver)
     }

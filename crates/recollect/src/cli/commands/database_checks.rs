@@ -133,6 +133,7 @@ async fn connect(url: &SecretString) -> Result<tokio_postgres::Client, String> {
     let (client, connection) = tokio_postgres::connect(url.expose_secret(), NoTls)
         .await
         .map_err(|error| chain(&error))?;
+    #[expect(clippy::disallowed_methods, reason = "drives the connection")]
     tokio::spawn(connection);
     Ok(client)
 }

@@ -278,6 +278,7 @@ fn program() -> String {
     let Ok(program) = env::current_exe() else {
         return "recollect".to_owned();
     };
+    #[expect(clippy::disallowed_methods, reason = "where the system keeps things")]
     let on_path = env::var_os("PATH").is_some_and(|path| {
         env::split_paths(&path).any(|dir| {
             dir.join("recollect")
