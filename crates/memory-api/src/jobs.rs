@@ -56,6 +56,9 @@ pub fn all(config: &WorkerConfig, store: &Store, outbox: &Outbox) -> Vec<Box<dyn
         Box::new(MeasureOutbox {
             outbox: outbox.clone(),
         }),
+        Box::new(MeasureEphemeral {
+            outbox: outbox.clone(),
+        }),
     ];
     jobs.extend(nodes::all(config, store, outbox));
     jobs.extend(memories::all(config, store, outbox));
@@ -184,6 +187,29 @@ impl Job for MeasureOutbox {
         gauge!("recollect_outbox_depth").set(stats.pending as f64);
         gauge!("recollect_outbox_lag_seconds").set(stats.lag.as_secs_f64());
         gauge!("recollect_outbox_dead_letters").set(stats.dead_letters as f64);
+        Ok(false)
+    }
+}
+
+/// Measures the ephemeral threads.
+struct MeasureEphemeral {
+    outbox: Outbox,
+}
+
+#[async_trait]
+impl Job for MeasureEphemeral {
+    fn name(&self) -> &'static str {
+        "measure_ephemeral"
+    }
+
+    fn interval(&self) -> Duration {
+        MEASURE_INTERVAL
+    }
+
+    async fn run(&self) -> Result<bool, StoreError> {
+        let stats = self.outbox.ephemeral_stats().await?;
+        gauge!("recollect_ephemeral_threads").set(stats.threads as f64);
+        gauge!("recollect_ephemeral_bytes").set(stats.bytes as f64);
         Ok(false)
     }
 }

@@ -24,8 +24,7 @@ pub enum Method {
 /// `memory_contract::limits` before.
 #[derive(Clone, Debug)]
 pub struct RecallQuery {
-    /// The conversation whose recent window is returned and whose ephemeral messages
-    /// may be found; `None` without one.
+    /// The conversation whose recent window is returned; `None` without one.
     pub thread: Option<ThreadId>,
     /// Which messages the search may find.
     pub scope: Scope,

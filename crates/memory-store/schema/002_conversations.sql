@@ -32,6 +32,13 @@ CREATE TABLE recollect.threads (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     expires_at timestamptz,
+    -- How long an ephemeral thread lives after its last use; null for all others.
+    -- Each use moves expires_at, at most to lifetime_end.
+    idle_ttl interval,
+    -- When an ephemeral thread ends even if it is in use; null: never.
+    lifetime_end timestamptz,
+    -- Bytes of the parts and metadata of an ephemeral thread's messages.
+    content_bytes bigint NOT NULL DEFAULT 0,
     -- The policy fields that the thread overrides.
     policy jsonb NOT NULL DEFAULT '{}',
     -- Each rises with each change of its kind of derived text and with each erasure: a
@@ -55,6 +62,7 @@ CREATE INDEX threads_by_ordinal ON recollect.threads (tenant_id, ordinal);
 CREATE INDEX threads_by_app ON recollect.threads (tenant_id, app_id, ordinal);
 CREATE INDEX threads_by_user ON recollect.threads (tenant_id, user_id, ordinal);
 CREATE INDEX threads_by_expiry ON recollect.threads (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX threads_ephemeral ON recollect.threads (tenant_id) WHERE idle_ttl IS NOT NULL;
 
 -- A maximal linear run of messages; a row is written when the branch starts.
 CREATE TABLE recollect.branches (

@@ -44,7 +44,11 @@ CREATE POLICY worker ON recollect.transactions TO recollect_worker USING (true);
 GRANT SELECT (tenant_id, id, created_at), DELETE ON recollect.transactions TO recollect_worker;
 
 CREATE POLICY worker ON recollect.threads FOR SELECT TO recollect_worker USING (true);
-GRANT SELECT (tenant_id, thread_id, expires_at) ON recollect.threads TO recollect_worker;
+GRANT SELECT (tenant_id, thread_id, expires_at, idle_ttl, content_bytes) ON recollect.threads TO recollect_worker;
+
+-- A server that starts alone ends all ephemeral threads.
+CREATE POLICY end_ephemeral ON recollect.threads FOR UPDATE TO recollect_worker USING (idle_ttl IS NOT NULL);
+GRANT UPDATE (expires_at) ON recollect.threads TO recollect_worker;
 
 CREATE POLICY worker ON recollect.working_memories FOR SELECT TO recollect_worker USING (true);
 GRANT SELECT (tenant_id, thread_id, expires_at) ON recollect.working_memories TO recollect_worker;

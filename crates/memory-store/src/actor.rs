@@ -16,6 +16,11 @@ pub async fn acting<F: Future>(actor: String, call: F) -> F::Output {
     ACTOR.scope(actor, call).await
 }
 
+/// Whether nobody but the server itself acts now.
+pub(crate) fn is_worker() -> bool {
+    ACTOR.try_with(|actor| actor == WORKER).unwrap_or(true)
+}
+
 /// Who acts now.
 pub fn actor() -> String {
     ACTOR

@@ -60,7 +60,7 @@ impl Store {
     ///
     /// # Errors
     /// `ThreadNotFound`, `RequestReused`, `HeadMoved`, `ParentNotFound`,
-    /// `MessageExists`: nothing was stored. After `Unavailable` it may have
+    /// `MessageExists`, `EphemeralFull`: nothing was stored. After `Unavailable` it may have
     /// been; a request id makes the retry safe.
     pub async fn append(&self, tenant: &TenantId, append: &Append) -> Result<Appended, StoreError> {
         self.append_as(tenant, append, false).await
@@ -80,9 +80,6 @@ impl Store {
         append: &Append,
         imported: bool,
     ) -> Result<Appended, StoreError> {
-        if let Some(done) = self.ephemeral.append(tenant, append) {
-            return done;
-        }
         let columns = Columns::of(&append.messages)?;
         let hash = append.request_id.map(|_| content_hash(append));
         let params: Params<'_> = &[
@@ -103,6 +100,7 @@ impl Store {
             &append.expected_head.is_some(),
             &append.expected_head.flatten().map(MessageId::uuid),
             &imported,
+            &self.ephemeral.byte_limit(),
         ];
         let row = only(self.pool.call(query!("messages/append"), params).await?)?;
         outcome(append.thread, &row)
@@ -208,6 +206,7 @@ fn outcome(thread: ThreadId, row: &Row) -> Result<Appended, StoreError> {
         "parent_not_found" => Err(StoreError::ParentNotFound {
             index: usize::try_from(column::<i32>(row, 1)?).unwrap_or_default(),
         }),
+        "ephemeral_full" => Err(StoreError::EphemeralFull),
         "message_exists" => Err(StoreError::MessageExists {
             id: rows::id(row, 2)?,
         }),

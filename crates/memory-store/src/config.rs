@@ -113,17 +113,24 @@ impl Default for CacheConfig {
     }
 }
 
-/// Bounds of the threads that live in the process's memory alone.
+/// Limits of ephemeral threads, and when they end.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EphemeralConfig {
-    /// What all of them together may take, in bytes. Default 64 MiB.
+    /// Bytes of the parts and metadata of all messages in a tenant's ephemeral
+    /// threads together. Default 64 MiB.
     pub max_bytes: u64,
-    /// How many there may be. Default 10,000.
+    /// Ephemeral threads of a tenant. Default 10,000.
     pub max_threads: usize,
-    /// How long one stays that nobody uses. Default 1h.
+    /// How long an ephemeral thread lives after its last use. Default 1h.
     #[serde(with = "humantime_serde")]
     pub idle_ttl: Duration,
+}
+
+impl EphemeralConfig {
+    pub(crate) fn byte_limit(&self) -> i64 {
+        i64::try_from(self.max_bytes).unwrap_or(i64::MAX)
+    }
 }
 
 impl Default for EphemeralConfig {

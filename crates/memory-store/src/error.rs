@@ -64,8 +64,8 @@ pub enum StoreError {
         /// The place of the message in the append, from 0.
         index: usize,
     },
-    /// The ephemeral threads have used up what they may take.
-    #[error("the ephemeral threads have used up their memory")]
+    /// The tenant's ephemeral threads have reached their limit.
+    #[error("the tenant's ephemeral threads have reached their limit")]
     EphemeralFull,
     /// The thread is ephemeral, and the call needs one that stays.
     #[error("the thread is ephemeral")]

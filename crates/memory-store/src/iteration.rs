@@ -56,7 +56,7 @@ impl Store {
     /// no gaps. With a request id it is idempotent.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `EphemeralThread`, `RequestReused`, `IterationLogFull`:
+    /// `ThreadNotFound`, `RequestReused`, `IterationLogFull`:
     /// nothing was stored. After `Unavailable` it may have been; a request id
     /// makes the retry safe.
     pub async fn append_iteration(
@@ -66,7 +66,6 @@ impl Store {
         iteration: NewIteration,
         request_id: Option<RequestId>,
     ) -> Result<LoggedIteration, StoreError> {
-        self.lasting(tenant, thread)?;
         let id = thread.to_string();
         let NewIteration {
             task,
@@ -116,7 +115,7 @@ impl Store {
     /// more would be over `max_bytes`.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `EphemeralThread`.
+    /// `ThreadNotFound`.
     pub async fn list_iterations(
         &self,
         tenant: &TenantId,
@@ -130,7 +129,6 @@ impl Store {
             limit,
             max_bytes,
         } = query;
-        self.lasting(tenant, *thread)?;
         let (name, id) = (tenant.as_str(), thread.uuid());
         let of_thread: Params<'_> = &[&name, &id];
         let of_log: Params<'_> = &[
@@ -170,7 +168,7 @@ impl Store {
     /// together.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `EphemeralThread`.
+    /// `ThreadNotFound`.
     pub async fn progress(
         &self,
         tenant: &TenantId,
@@ -179,7 +177,6 @@ impl Store {
         limit: u32,
         max_bytes: u32,
     ) -> Result<Progress, StoreError> {
-        self.lasting(tenant, thread)?;
         let (name, id) = (tenant.as_str(), thread.uuid());
         let of_thread: Params<'_> = &[&name, &id];
         let of_task: Params<'_> = &[&name, &id, &task];

@@ -52,6 +52,7 @@ pub use distill::{
     Distillate, Generations, NewObservation, NewReflection, NewSummary, Place, Raw, Standing,
     Stretch, StretchQuery, retry_pause,
 };
+pub use ephemeral::{EphemeralStats, Presence};
 pub use error::StoreError;
 pub use error_chain::error_chain;
 pub use file::{FoundFiles, Lookup, Registered};

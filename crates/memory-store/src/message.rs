@@ -84,9 +84,6 @@ impl Store {
         thread: ThreadId,
         message: MessageId,
     ) -> Result<Message, StoreError> {
-        if let Some(found) = self.ephemeral.message(tenant, thread, message) {
-            return found;
-        }
         let (name, id, message) = (tenant.as_str(), thread.uuid(), message.uuid());
         let of_thread: Params<'_> = &[&name, &id];
         let of_message: Params<'_> = &[&name, &id, &message];
@@ -103,7 +100,7 @@ impl Store {
         let [threads, messages] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
         };
-        one_thread(threads)?;
+        self.used(tenant, &one_thread(threads)?).await?;
         rows::message(
             messages.first().ok_or(StoreError::MessageNotFound)?,
             0,
@@ -120,9 +117,6 @@ impl Store {
         tenant: &TenantId,
         query: &MessageQuery,
     ) -> Result<Page<Message, i64>, StoreError> {
-        if let Some(page) = self.ephemeral.list(tenant, query) {
-            return Ok(page);
-        }
         let (list, start) = match query.order {
             Order::Ascending => (query!("messages/list_ascending"), 0),
             Order::Descending => (query!("messages/list_descending"), i64::MAX),
@@ -155,7 +149,7 @@ impl Store {
         let [threads, messages] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
         };
-        one_thread(threads)?;
+        self.used(tenant, &one_thread(threads)?).await?;
 
         // How many rows there were before the bytes bounded the page.
         let found: i64 = messages
@@ -185,9 +179,6 @@ impl Store {
         query: &HistoryQuery,
     ) -> Result<History, StoreError> {
         let path = Path::of(query);
-        if let Some(history) = self.ephemeral.history(tenant, &path) {
-            return history;
-        }
         let known = self.windows.find(tenant, &path).await;
         let request = path.request(tenant, known.as_deref());
         let found = self
@@ -230,9 +221,6 @@ impl Store {
         thread: ThreadId,
         message: MessageId,
     ) -> Result<Revision, StoreError> {
-        if let Some(done) = self.ephemeral.delete_message(tenant, thread, message) {
-            return done;
-        }
         let params: Params<'_> = &[
             &tenant.as_str(),
             &crate::actor(),

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use tokio_postgres::types::{Json, ToSql};
 use uuid::Uuid;
 
-use crate::{NewThread, thread::session_digest, words};
+use crate::{EphemeralConfig, NewThread, thread::session_digest, words};
 
 /// The parameters of `threads/open`.
 pub(crate) struct Opening<'a> {
@@ -21,18 +21,26 @@ pub(crate) struct Opening<'a> {
     ttl: Option<f64>,
     scope: Vec<String>,
     policy: Json<&'a MemoryPolicy>,
+    /// Seconds; `None` for a thread that is not ephemeral.
+    idle_ttl: Option<f64>,
+    max_ephemeral: i64,
 }
 
 impl<'a> Opening<'a> {
     /// Of a thread that gets this id, if it is created.
-    pub(crate) fn of(tenant: &'a TenantId, id: ThreadId, thread: &'a NewThread) -> Self {
+    pub(crate) fn of(
+        tenant: &'a TenantId,
+        id: ThreadId,
+        thread: &'a NewThread,
+        limits: &EphemeralConfig,
+    ) -> Self {
         let NewThread {
             session,
             title,
             metadata,
             ttl,
             policy,
-            ephemeral: _,
+            ephemeral,
         } = thread;
         let Session { app, user, key } = session;
         Self {
@@ -48,11 +56,13 @@ impl<'a> Opening<'a> {
             ttl: ttl.map(|ttl| ttl.as_secs_f64()),
             scope: words::scope_lexemes(tenant, id, session),
             policy: Json(policy),
+            idle_ttl: ephemeral.then(|| limits.idle_ttl.as_secs_f64()),
+            max_ephemeral: i64::try_from(limits.max_threads).unwrap_or(i64::MAX),
         }
     }
 
     /// In the order of the query.
-    pub(crate) fn params(&self) -> [&(dyn ToSql + Sync); 12] {
+    pub(crate) fn params(&self) -> [&(dyn ToSql + Sync); 14] {
         [
             &self.tenant,
             &self.actor,
@@ -66,6 +76,8 @@ impl<'a> Opening<'a> {
             &self.ttl,
             &self.scope,
             &self.policy,
+            &self.idle_ttl,
+            &self.max_ephemeral,
         ]
     }
 }

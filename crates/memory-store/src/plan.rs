@@ -33,7 +33,7 @@ impl Store {
     /// there is.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `EphemeralThread`, `EtagChanged`.
+    /// `ThreadNotFound`, `EtagChanged`.
     pub async fn put_plan(
         &self,
         tenant: &TenantId,
@@ -41,7 +41,6 @@ impl Store {
         etag: Option<&str>,
         plan: &NewPlan,
     ) -> Result<Plan, StoreError> {
-        self.lasting(tenant, thread)?;
         let NewPlan {
             goal,
             current_phase,
@@ -66,9 +65,8 @@ impl Store {
     /// Reads the plan of a thread.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `EphemeralThread`, `PlanNotFound`.
+    /// `ThreadNotFound`, `PlanNotFound`.
     pub async fn get_plan(&self, tenant: &TenantId, thread: ThreadId) -> Result<Plan, StoreError> {
-        self.lasting(tenant, thread)?;
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
         let results = self
             .pool
@@ -91,7 +89,7 @@ impl Store {
     /// other, so none is lost.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `EphemeralThread`, `PlanNotFound`, `EtagChanged`,
+    /// `ThreadNotFound`, `PlanNotFound`, `EtagChanged`,
     /// `PlanStepNotFound`.
     pub async fn update_plan_step(
         &self,
@@ -99,7 +97,6 @@ impl Store {
         thread: ThreadId,
         change: &PlanStepChange,
     ) -> Result<Plan, StoreError> {
-        self.lasting(tenant, thread)?;
         let PlanStepChange {
             step,
             status,
@@ -124,27 +121,18 @@ impl Store {
     /// Erases the plan of a thread; whether there was one. Idempotent.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `EphemeralThread`.
+    /// `ThreadNotFound`.
     pub async fn delete_plan(
         &self,
         tenant: &TenantId,
         thread: ThreadId,
     ) -> Result<bool, StoreError> {
-        self.lasting(tenant, thread)?;
         let params: Params<'_> = &[&tenant.as_str(), &crate::actor(), &thread.uuid()];
         let row = only(self.pool.call(query!("plans/delete"), params).await?)?;
         match column(&row, 0)? {
             "ok" => column(&row, 1),
             "thread_not_found" => Err(StoreError::ThreadNotFound),
             other => Err(unknown_status(other)),
-        }
-    }
-
-    /// Refuses an ephemeral thread, of which nothing is in the database.
-    pub(crate) fn lasting(&self, tenant: &TenantId, thread: ThreadId) -> Result<(), StoreError> {
-        match self.ephemeral.has(tenant, thread) {
-            true => Err(StoreError::EphemeralThread),
-            false => Ok(()),
         }
     }
 }

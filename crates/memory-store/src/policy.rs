@@ -56,10 +56,6 @@ impl Store {
         tenant: &TenantId,
         thread: ThreadId,
     ) -> Result<Policies, StoreError> {
-        if let Some(thread) = self.ephemeral.get(tenant, thread) {
-            let app = self.app_policy(tenant, &thread.session.app).await?.policy;
-            return Ok(Policies { thread, app });
-        }
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
         let results = self
             .pool
@@ -74,7 +70,9 @@ impl Store {
         let [threads, policies] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
         };
-        Policies::of(threads, policies)
+        let policies = Policies::of(threads, policies)?;
+        self.used(tenant, &policies.thread).await?;
+        Ok(policies)
     }
 
     /// Reads the thread of a session, if there is one, with the policy of its
@@ -87,10 +85,6 @@ impl Store {
         tenant: &TenantId,
         session: &Session,
     ) -> Result<(Option<Thread>, MemoryPolicy), StoreError> {
-        if let Some(thread) = self.ephemeral.find(tenant, session) {
-            let app = self.app_policy(tenant, &session.app).await?.policy;
-            return Ok((Some(thread), app));
-        }
         let (name, digest) = (tenant.as_str(), session_digest(session));
         let app = session.app.as_str();
         let of_thread: Params<'_> = &[&name, &digest];
@@ -108,7 +102,11 @@ impl Store {
         let [threads, policies] = results.as_slice() else {
             return Ok((None, MemoryPolicy::default()));
         };
-        session_policies_of(threads, policies)
+        let (thread, app) = session_policies_of(threads, policies)?;
+        if let Some(thread) = &thread {
+            self.used(tenant, thread).await?;
+        }
+        Ok((thread, app))
     }
 
     /// Reads the policy of an app; one that has none has an empty one.

@@ -127,9 +127,6 @@ impl Store {
             max_tokens: i64::MAX,
             rows: i32::try_from(limit).unwrap_or(i32::MAX - 1),
         };
-        if let Some(recent) = self.ephemeral.recent(tenant, &path) {
-            return recent;
-        }
         let known = self.windows.find(tenant, &path).await;
         let of_thread: Params<'_> = &[&name, &id];
         let of_messages = path.request(tenant, known.as_deref());
@@ -172,11 +169,6 @@ impl Store {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        if let Scope::Thread(thread) = scope
-            && let Some(found) = self.ephemeral.hydrate(tenant, *thread, head, ids)
-        {
-            return Ok(found);
-        }
         let (app, user, thread) = scope.bounds();
         let head = head.map(MessageId::uuid);
         let params: Params<'_> = &[&tenant.as_str(), &uuids(ids), &app, &user, &thread, &head];
@@ -214,13 +206,6 @@ impl Store {
     ) -> Result<Vec<Neighbor>, StoreError> {
         if anchors.is_empty() || (before == 0 && after == 0) {
             return Ok(Vec::new());
-        }
-        if let Scope::Thread(thread) = scope
-            && let Some(found) = self
-                .ephemeral
-                .neighbors(tenant, *thread, head, anchors, before, after)
-        {
-            return Ok(found);
         }
         let (app, user, thread) = scope.bounds();
         let (before, after) = (
@@ -267,11 +252,6 @@ impl Store {
         filter: &MessageFilter,
         limit: u32,
     ) -> Result<Vec<TextMatch>, StoreError> {
-        if let Scope::Thread(thread) = scope
-            && let Some(found) = self.ephemeral.search(tenant, *thread, query, filter, limit)
-        {
-            return Ok(found);
-        }
         let filter = Filter::of(filter);
         let params: Params<'_> = &[
             &words::scope_query(tenant, scope),
@@ -308,12 +288,6 @@ impl Store {
         tenant: &TenantId,
         revision: &Revision,
     ) -> Result<Freshness, StoreError> {
-        if self.ephemeral.has(tenant, revision.thread) {
-            return Ok(Freshness {
-                pending: false,
-                dead_letters: 0,
-            });
-        }
         let params: Params<'_> = &[&tenant.as_str(), &revision.thread.uuid(), &revision.change];
         let row = only(
             self.pool

@@ -39,11 +39,11 @@ pub(crate) fn optional_id<T: From<Uuid>>(row: &Row, place: usize) -> Result<Opti
 }
 
 /// Columns of a thread.
-pub(crate) const THREAD_COLUMNS: usize = 13;
+pub(crate) const THREAD_COLUMNS: usize = 14;
 
 /// Reads a thread from `THREAD_COLUMNS` columns: `thread_id, app_id, user_id,
 /// session_key, title, metadata, last_seq, head_id, message_count, created_at,
-/// updated_at, expires_at, policy`.
+/// updated_at, expires_at, policy, ephemeral`.
 pub(crate) fn thread(row: &Row, first: usize) -> Result<Thread, StoreError> {
     Ok(Thread {
         id: id(row, first)?,
@@ -61,7 +61,7 @@ pub(crate) fn thread(row: &Row, first: usize) -> Result<Thread, StoreError> {
         updated: column(row, first + 10)?,
         expires: column(row, first + 11)?,
         policy: column::<Json<MemoryPolicy>>(row, first + 12)?.0,
-        ephemeral: false,
+        ephemeral: column(row, first + 13)?,
     })
 }
 

@@ -1,12 +1,9 @@
 //! The store itself: its connections, and what its parts share.
 
-use memory_contract::{TenantId, ThreadId};
-
 use crate::{
-    CacheConfig, EphemeralConfig, NewThread, Objects, Resolved, StoreConfig, StoreError,
+    CacheConfig, EphemeralConfig, Objects, StoreConfig, StoreError,
     cache::Windows,
     config::Database,
-    ephemeral::Ephemeral,
     memories::Uses,
     migrate,
     pool::{Pool, PoolStatus, Role},
@@ -15,15 +12,14 @@ use crate::{
     watch::Feeds,
 };
 
-/// Conversations, and what is beside them, in Postgres, and the ephemeral ones
-/// in memory, for one tenant at a time. A clone shares the connections and the
-/// memory.
+/// Conversations, and what is beside them, in Postgres, for one tenant at a time. A
+/// clone shares the connections.
 #[derive(Clone, Debug)]
 pub struct Store {
     /// To the conversations' database, which nearly everything needs.
     pub(crate) pool: Pool,
     pub(crate) windows: Windows,
-    pub(crate) ephemeral: Ephemeral,
+    pub(crate) ephemeral: EphemeralConfig,
     /// To the database of files, keys and secrets; mostly the same one, and
     /// then a clone.
     pub(crate) main: Pool,
@@ -85,7 +81,7 @@ impl Store {
             pool,
             main,
             windows: Windows::default(),
-            ephemeral: Ephemeral::new(&EphemeralConfig::default()),
+            ephemeral: EphemeralConfig::default(),
             objects: None,
         })
     }
@@ -97,38 +93,11 @@ impl Store {
         self
     }
 
-    /// Bounds ephemeral threads; without this, by the defaults. Those that
-    /// there are stay with the clones made before.
+    /// Sets the limits of ephemeral threads; without this, they are the defaults.
     #[must_use]
     pub fn with_ephemeral(mut self, config: &EphemeralConfig) -> Self {
-        self.ephemeral = Ephemeral::new(config);
+        self.ephemeral = config.clone();
         self
-    }
-
-    /// Finds the thread of a session, or creates an ephemeral one; its life is, as
-    /// that of others, what the app says where nobody else does.
-    pub(crate) async fn resolve_ephemeral(
-        &self,
-        tenant: &TenantId,
-        thread: &NewThread,
-    ) -> Result<Resolved, StoreError> {
-        let (stored, app) = self.session_policies(tenant, &thread.session).await?;
-        if let Some(thread) = stored {
-            return Ok(Resolved {
-                thread,
-                created: false,
-            });
-        }
-        let thread = NewThread {
-            ttl: thread.ttl.or(app.ttl),
-            ..thread.clone()
-        };
-        self.ephemeral.resolve(tenant, &thread)
-    }
-
-    /// Whether a thread lives in the memory of this process alone.
-    pub fn is_ephemeral(&self, tenant: &TenantId, thread: ThreadId) -> bool {
-        self.ephemeral.has(tenant, thread)
     }
 
     /// Whether the conversations have a database of their own.

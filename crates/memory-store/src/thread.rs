@@ -10,7 +10,7 @@ use crate::{
     Page, Revision, Store, StoreError,
     opening::Opening,
     query::{Params, query},
-    rows::{self, column, only, optional_id},
+    rows::{self, THREAD_COLUMNS, column, only, optional_id},
     words,
 };
 
@@ -27,7 +27,7 @@ pub struct NewThread {
     pub ttl: Option<Duration>,
     /// What it sets otherwise than its app.
     pub policy: MemoryPolicy,
-    /// Whether it is to live in the memory of this process alone.
+    /// Whether it ends when it is idle, and when all servers have stopped.
     pub ephemeral: bool,
 }
 
@@ -96,8 +96,6 @@ impl Store {
 
     /// Finds the thread of a session, or creates it. Concurrent callers get
     /// the same thread. One that has expired is erased, and a new one created.
-    /// An ephemeral thread of the session comes first; one is created only where
-    /// no thread is stored for it.
     ///
     /// # Errors
     /// `EphemeralFull`.
@@ -106,22 +104,21 @@ impl Store {
         tenant: &TenantId,
         thread: &NewThread,
     ) -> Result<Resolved, StoreError> {
-        if let Some(thread) = self.ephemeral.find(tenant, &thread.session) {
-            return Ok(Resolved {
-                thread,
-                created: false,
-            });
-        }
-        if thread.ephemeral {
-            return self.resolve_ephemeral(tenant, thread).await;
-        }
-        let opening = Opening::of(tenant, ThreadId::new(), thread);
+        let opening = Opening::of(tenant, ThreadId::new(), thread, &self.ephemeral);
         let params = &opening.params();
         let row = only(self.pool.call(query!("threads/open"), params).await?)?;
-        Ok(Resolved {
-            created: column(&row, 0)?,
-            thread: rows::thread(&row, 1)?,
-        })
+        match column(&row, 1 + THREAD_COLUMNS)? {
+            "ok" => {
+                let thread = rows::thread(&row, 1)?;
+                self.used(tenant, &thread).await?;
+                Ok(Resolved {
+                    created: column(&row, 0)?,
+                    thread,
+                })
+            }
+            "ephemeral_full" => Err(StoreError::EphemeralFull),
+            other => Err(rows::unknown_status(other)),
+        }
     }
 
     /// Reads a thread.
@@ -133,16 +130,11 @@ impl Store {
         tenant: &TenantId,
         thread: ThreadId,
     ) -> Result<Thread, StoreError> {
-        if let Some(thread) = self.ephemeral.get(tenant, thread) {
-            return Ok(thread);
-        }
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
-        one_thread(
-            &self
-                .pool
-                .within(tenant, query!("threads/get"), params)
-                .await?,
-        )
+        let get = self.pool.within(tenant, query!("threads/get"), params);
+        let thread = one_thread(&get.await?)?;
+        self.used(tenant, &thread).await?;
+        Ok(thread)
     }
 
     /// Reads the thread of a session.
@@ -154,31 +146,23 @@ impl Store {
         tenant: &TenantId,
         session: &Session,
     ) -> Result<Thread, StoreError> {
-        if let Some(thread) = self.ephemeral.find(tenant, session) {
-            return Ok(thread);
-        }
         let params: Params<'_> = &[&tenant.as_str(), &session_digest(session)];
-        one_thread(
-            &self
-                .pool
-                .within(tenant, query!("threads/find"), params)
-                .await?,
-        )
+        let get = self.pool.within(tenant, query!("threads/find"), params);
+        let thread = one_thread(&get.await?)?;
+        self.used(tenant, &thread).await?;
+        Ok(thread)
     }
 
     /// Changes a thread and returns it.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `EphemeralFull`.
+    /// `ThreadNotFound`.
     pub async fn update_thread(
         &self,
         tenant: &TenantId,
         thread: ThreadId,
         change: &ThreadChange,
     ) -> Result<Thread, StoreError> {
-        if let Some(done) = self.ephemeral.update(tenant, thread, change) {
-            return done;
-        }
         let params: Params<'_> = &[
             &tenant.as_str(),
             &thread.uuid(),
@@ -205,9 +189,6 @@ impl Store {
         tenant: &TenantId,
         thread: ThreadId,
     ) -> Result<Erased, StoreError> {
-        if let Some(erased) = self.ephemeral.clear(tenant, thread) {
-            return Ok(erased);
-        }
         let params: Params<'_> = &[&tenant.as_str(), &crate::actor(), &thread.uuid()];
         let found = self.pool.call(query!("threads/clear"), params).await?;
         self.windows.forget(tenant, thread).await;
@@ -223,9 +204,6 @@ impl Store {
         tenant: &TenantId,
         thread: ThreadId,
     ) -> Result<Erased, StoreError> {
-        if let Some(erased) = self.ephemeral.delete(tenant, thread) {
-            return Ok(erased);
-        }
         self.delete_if(tenant, thread, false).await
     }
 
@@ -263,9 +241,6 @@ impl Store {
         head: MessageId,
         expected: Option<Option<MessageId>>,
     ) -> Result<Thread, StoreError> {
-        if let Some(done) = self.ephemeral.set_head(tenant, thread, head, expected) {
-            return done;
-        }
         let params: Params<'_> = &[
             &tenant.as_str(),
             &crate::actor(),
@@ -298,9 +273,6 @@ impl Store {
         after: i32,
         limit: u32,
     ) -> Result<Page<Branch, i32>, StoreError> {
-        if let Some(page) = self.ephemeral.branches(tenant, thread, after, limit) {
-            return Ok(page);
-        }
         let (name, id) = (tenant.as_str(), thread.uuid());
         let limit_and_one = one_more(limit);
         let exists: Params<'_> = &[&name, &id];

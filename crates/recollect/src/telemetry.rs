@@ -200,9 +200,12 @@ fn describe() {
     );
     describe_gauge!(
         "recollect_ephemeral_threads",
-        "Threads that live in memory alone."
+        "Ephemeral threads of all tenants that are not erased yet."
     );
-    describe_gauge!("recollect_ephemeral_bytes", "About what they take.");
+    describe_gauge!(
+        "recollect_ephemeral_bytes",
+        "Bytes of the parts and metadata of their messages."
+    );
     describe_gauge!(
         "recollect_node_turns_waiting",
         "Turns of nodes that wait for a flush."

@@ -3,16 +3,17 @@
 
 use memory_contract::proto::{
     DeleteMessageRequest, GetObservationsRequest, GetObservationsResponse, LedgerCount, LedgerKind,
-    LedgerState, ListLedgerRequest, ListLedgerResponse, ResolveThreadRequest, Role, SetHeadRequest,
-    VerifyThreadRequest, VerifyThreadResponse,
+    LedgerState, ListLedgerRequest, ListLedgerResponse, Role, SetHeadRequest, VerifyThreadRequest,
+    VerifyThreadResponse,
 };
 use recollect_tests::{
-    Client, Key, Refused as _, app, apply, reply, say, session, trial, trial_with_own_server,
+    Client, Key, Refused as _, app, apply, reply, say, session, trial, trial_with_own_server, turn,
 };
 use tonic::Code;
 
 use super::world::{World, four_turns};
 use crate::plain;
+use crate::threads::ephemeral::ephemeral;
 
 pub(crate) async fn verify(client: &Client, thread_id: &str) -> VerifyThreadResponse {
     let request = VerifyThreadRequest {
@@ -465,21 +466,19 @@ async fn b06_a_regenerated_branch_does_not_inherit_what_covers_the_old_one() {
 }
 
 #[apply(trial)]
-async fn nobody_sees_the_ledger_of_an_ephemeral_or_unknown_thread() {
+async fn nobody_sees_the_ledger_of_a_foreign_or_unknown_thread() {
     let client = plain().await;
-    let key = format!("thread:{}", uuid::Uuid::new_v4());
-    let request = ResolveThreadRequest {
-        session: Some(session(&app(), "ada", &key)),
-        ephemeral: true,
-        ..Default::default()
-    };
-    let brief = client.threads().resolve_thread(request).await.unwrap();
-    let brief = brief.into_inner().thread.unwrap().thread_id;
+    let brief = ephemeral(&client, &app(), "ada").await;
+    client.append(&brief, turn("Q", "A")).await;
+    assert!(verify(&client, &brief).await.ok);
+    assert_eq!(
+        list(&client, &brief, LedgerKind::Observation, "").await,
+        [(LedgerState::Raw, 0, 2)]
+    );
     let foreign = crate::PLAIN.client(Key::Globex).await;
     let foreign = foreign.thread("app").await;
     let unknown = uuid::Uuid::new_v4().to_string();
     for (thread_id, code, reason) in [
-        (&brief, Code::FailedPrecondition, "EPHEMERAL_THREAD"),
         (&foreign, Code::NotFound, "THREAD_NOT_FOUND"),
         (&unknown, Code::NotFound, "THREAD_NOT_FOUND"),
     ] {

@@ -2,14 +2,13 @@
 
 use memory_contract::proto::{
     BuildContextRequest, ContextBlockKind as Kind, File, FileType, MemoryMode, MemoryPolicy, Part,
-    RegisterFileRequest, ResolveThreadRequest, Role, file,
+    RegisterFileRequest, Role, file,
 };
 use prost::Message as _;
 use recollect_tests::{
-    Refused as _, app, apply, block, block_texts, check_context, context_request, kinds, mode,
-    node, node_turn, session, trial, turn,
+    app, apply, block, block_texts, check_context, context_request, kinds, mode, node, node_turn,
+    trial, turn,
 };
-use tonic::Code;
 use uuid::Uuid;
 
 use crate::context::budgets::text;
@@ -102,24 +101,6 @@ async fn t16_a_nodes_dialogue_never_exceeds_the_budget() {
         assert!(counts.is_sorted(), "{counts:?}");
         assert_eq!((counts[0], counts.last()), (0, Some(&12)));
     }
-}
-
-#[apply(trial)]
-async fn an_ephemeral_thread_has_no_node_memory_to_give() {
-    let client = plain().await;
-    let request = ResolveThreadRequest {
-        session: Some(session(&app(), "u", "thread:1")),
-        ephemeral: true,
-        ..Default::default()
-    };
-    let thread = client.threads().resolve_thread(request).await.unwrap();
-    let request = BuildContextRequest {
-        node_id: "planner".to_owned(),
-        policy: Some(mode(MemoryMode::Node)),
-        ..context_request(&thread.into_inner().thread.unwrap().thread_id, "Now?")
-    };
-    let failure = client.contexts().build_context(request).await.refused();
-    failure.is(Code::FailedPrecondition, "EPHEMERAL_THREAD");
 }
 
 #[apply(trial)]

@@ -4,20 +4,20 @@
 use memory_contract::proto::{
     AddNodeTurnRequest, BuildContextRequest, ContextBlockKind as Kind, DeleteAppPolicyRequest,
     File, FileRef, FileType, GetNodeHistoryRequest, MemoryMode, MemoryPolicy, NodeMessageInput,
-    NodeRef, RegisterFileRequest, ResolveThreadRequest, SetAppPolicyRequest, UpdateThreadRequest,
-    file, file_ref, part::Content,
+    NodeRef, RegisterFileRequest, SetAppPolicyRequest, UpdateThreadRequest, file, file_ref,
+    part::Content,
 };
 use prost::Message as _;
 use prost_types::{Duration, FieldMask};
 use recollect_tests::{
-    Client, Refused as _, SOON, app, apply, block, block_texts, check_context, context_request,
-    eventually, history_request, kinds, mode, node, node_turn, says, session, texts, trial, turn,
+    Client, SOON, app, apply, block, block_texts, check_context, context_request, eventually,
+    history_request, kinds, mode, node, node_turn, says, texts, trial, turn,
 };
-use tonic::Code;
 use uuid::Uuid;
 
 use super::dialogue::ask;
 use crate::plain;
+use crate::threads::ephemeral::ephemeral;
 
 /// The most that an answer has of messages.
 const ANSWER_BYTES: usize = 3_670_016;
@@ -267,29 +267,20 @@ async fn d19_a_context_with_a_nodes_pictures_is_the_same_after_a_flush() {
 }
 
 #[apply(trial)]
-async fn an_ephemeral_conversation_has_no_memory_of_nodes() {
+async fn an_ephemeral_conversation_has_memories_of_nodes() {
     let client = plain().await;
-    let request = ResolveThreadRequest {
-        session: Some(session(&app(), "ada", "brief")),
-        ephemeral: true,
-        ..Default::default()
-    };
-    let answer = client.threads().resolve_thread(request).await.unwrap();
-    let thread_id = answer.into_inner().thread.unwrap().thread_id;
+    let thread_id = ephemeral(&client, &app(), "ada").await;
     let node = node(&thread_id, "planner");
-    let add = node_turn(&node, "Q", "A");
-    let add = client.nodes().add_node_turn(add).await.refused();
-    add.is(Code::FailedPrecondition, "EPHEMERAL_THREAD");
-    let read = client.nodes().get_node_history(ask(&node, "")).await;
-    let read = read.refused();
-    read.is(Code::FailedPrecondition, "EPHEMERAL_THREAD");
+    client.add_turn(node_turn(&node, "Q", "A")).await;
+    client.flush_node(&node).await;
+    assert_eq!(client.node_dialogue(&node, "").await, ["Q", "A"]);
     let build = BuildContextRequest {
         policy: Some(mode(MemoryMode::Node)),
         node_id: node.node_id,
         ..context_request(&thread_id, "Hello!")
     };
-    let build = client.contexts().build_context(build).await.refused();
-    build.is(Code::FailedPrecondition, "EPHEMERAL_THREAD");
+    let context = client.context(build).await;
+    assert_eq!(block_texts(&context, Kind::Node), ["Q", "A"]);
 }
 
 fn node_ttl(seconds: i64) -> Option<MemoryPolicy> {

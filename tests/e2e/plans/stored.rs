@@ -3,7 +3,7 @@
 use memory_contract::proto::{
     ClearThreadRequest, DeletePlanRequest, DeleteThreadRequest, GetPlanRequest,
     ListTransactionsRequest, Plan, PlanStep, PlanStepStatus as Status, PutPlanRequest,
-    ResolveThreadRequest, UpdatePlanStepRequest,
+    UpdatePlanStepRequest,
 };
 use recollect_tests::{
     Client, DataDir, Failure, Key, Options, PLAIN, Refused as _, Server, app, apply, attempt,
@@ -16,6 +16,7 @@ use uuid::Uuid;
 use super::all_of;
 use crate::access::transactions;
 use crate::plain;
+use crate::threads::ephemeral::ephemeral;
 
 fn step(id: &str, title: &str, status: Status, result: &str) -> PlanStep {
     PlanStep {
@@ -406,46 +407,28 @@ async fn a_plan_is_deleted_and_the_log_stays() {
 }
 
 #[apply(trial)]
-async fn an_ephemeral_thread_has_no_plan() {
+async fn an_ephemeral_thread_has_a_plan_and_a_log() {
     let client = plain().await;
-    let named = session(&app(), "ada", "brief");
-    let request = ResolveThreadRequest {
-        session: Some(named.clone()),
-        ephemeral: true,
-        ..Default::default()
-    };
-    let answer = client.threads().resolve_thread(request).await.unwrap();
-    let thread_id = answer.into_inner().thread.unwrap().thread_id;
-    let reason = "EPHEMERAL_THREAD";
+    let thread_id = ephemeral(&client, &app(), "ada").await;
     let put_plan = client.plans().put_plan(put(&thread_id, "", full())).await;
-    put_plan.refused().is(Code::FailedPrecondition, reason);
-    let by_name = GetPlanRequest {
-        thread_id: String::new(),
-        session: Some(named),
-    };
-    let read = client.plans().get_plan(by_name).await.refused();
-    read.is(Code::FailedPrecondition, reason);
-    let update = of_step(&thread_id, "a", Status::Done);
-    let update = client.plans().update_plan_step(update).await.refused();
-    update.is(Code::FailedPrecondition, reason);
-    let delete = DeletePlanRequest {
+    put_plan.unwrap();
+    update(&client, of_step(&thread_id, "c", Status::Done)).await;
+    let plan = get(&client, &thread_id).await.unwrap();
+    assert_eq!(plan.steps[2].status(), Status::Done);
+    client
+        .log_attempt(&thread_id, attempt("", "a", ""), "")
+        .await;
+    assert_eq!(client.attempts(all_of(&thread_id)).await.len(), 1);
+    let briefing = client
+        .plans()
+        .build_briefing(briefing_request(&thread_id, "Go on."));
+    briefing.await.unwrap();
+    let delete = DeleteThreadRequest {
         thread_id: thread_id.clone(),
-        session: None,
     };
-    let delete = client.plans().delete_plan(delete).await.refused();
-    delete.is(Code::FailedPrecondition, reason);
-    let list = client.plans().list_iterations(all_of(&thread_id)).await;
-    list.refused().is(Code::FailedPrecondition, reason);
-    let append = memory_contract::proto::AppendIterationRequest {
-        thread_id: thread_id.clone(),
-        iteration: Some(attempt("", "a", "")),
-        ..Default::default()
-    };
-    let append = client.plans().append_iteration(append).await.refused();
-    append.is(Code::FailedPrecondition, reason);
-    let build = briefing_request(&thread_id, "Go on.");
-    let build = client.plans().build_briefing(build).await.refused();
-    build.is(Code::FailedPrecondition, reason);
+    client.threads().delete_thread(delete).await.unwrap();
+    let gone = get(&client, &thread_id).await.unwrap_err();
+    gone.is(Code::NotFound, "THREAD_NOT_FOUND");
 }
 
 #[apply(trial)]

@@ -1,7 +1,4 @@
-//! Threads that live in the memory of one server process.
-
-use std::fs;
-use std::path::Path;
+//! Threads that end when they are idle, and when all servers have stopped.
 
 use memory_contract::proto::{
     AppendMessagesRequest, ClearThreadRequest, CreateThreadRequest, DeleteMessageRequest,
@@ -13,9 +10,9 @@ use memory_contract::proto::{
 };
 use prost_types::FieldMask;
 use recollect_tests::{
-    Client, DataDir, Key, Options, Refused as _, SOON, Server, app, apply, eventually, has_reason,
-    history_request, http_get, ids, recall_request, reply, say, search_request, session, texts,
-    tool_call, tool_result, trial, trial_with_own_server, turn,
+    Client, Cluster, DataDir, Key, Options, Refused as _, SHARED, SOON, Server, app, apply,
+    eventually, has_reason, history_request, http_get, ids, recall_request, recollect, reply, say,
+    search_request, session, texts, tool_call, tool_result, trial, trial_with_own_server, turn,
 };
 use serde_json::json;
 use tokio_stream::StreamExt as _;
@@ -35,7 +32,7 @@ async fn resolve(client: &Client, session: SessionRef) -> (Thread, bool) {
     (response.thread.unwrap(), response.created)
 }
 
-async fn ephemeral(client: &Client, app: &str, user: &str) -> String {
+pub async fn ephemeral(client: &Client, app: &str, user: &str) -> String {
     let key = format!("thread:{}", uuid::Uuid::new_v4());
     let (thread, created) = resolve(client, session(app, user, &key)).await;
     assert!(thread.ephemeral && created);
@@ -50,7 +47,19 @@ fn get(thread_id: &str) -> GetThreadRequest {
 }
 
 #[apply(trial_with_own_server)]
-async fn t04_an_ephemeral_thread_vanishes_on_restart() {
+async fn t04_an_ephemeral_thread_is_gone_after_a_restart() {
+    gone_after(async |server| {
+        server.stop().await;
+    })
+    .await;
+}
+
+#[apply(trial_with_own_server)]
+async fn t04_an_ephemeral_thread_is_gone_after_a_kill() {
+    gone_after(async |server| server.kill()).await;
+}
+
+async fn gone_after(end: impl AsyncFnOnce(Server)) {
     let dir = DataDir::new();
     let options = Options::with(&["embedding.kind = \"none\""]);
     let server = Server::start(&dir, &options);
@@ -66,7 +75,7 @@ async fn t04_an_ephemeral_thread_vanishes_on_restart() {
     assert_eq!((again.message_count, again.last_seq), (2, 2));
 
     drop(client);
-    assert!(server.stop().await.success(), "{}", dir.log());
+    end(server).await;
     let server = Server::start(&dir, &options);
     let client = server.client(Key::Acme).await;
     let gone = client.threads().get_thread(get(&brief.thread_id)).await;
@@ -78,84 +87,137 @@ async fn t04_an_ephemeral_thread_vanishes_on_restart() {
     assert_eq!(texts(&history.messages), ["Stay?", "Yes."]);
 }
 
-fn holds(content: &[u8], bytes: &[u8]) -> bool {
-    let mut rest = content;
-    while let Some(at) = rest.iter().position(|byte| *byte == bytes[0]) {
-        if rest[at..].starts_with(bytes) {
-            return true;
-        }
-        rest = &rest[at + 1..];
-    }
-    false
+#[apply(trial_with_own_server)]
+async fn t04_nothing_is_left_of_an_ephemeral_thread_that_ended() {
+    let cluster = Cluster::start().await;
+    let url = cluster.url();
+    let env = [("DATABASE_URL", url.as_str())];
+    recollect(&["migrate"], &env).ok();
+    let dir = DataDir::new();
+    let options = serve(&dir, &env, "index");
+    let server = Server::start(&dir, &options);
+    let client = server.client(Key::Acme).await;
+    let thread_id = ephemeral(&client, "app", "ada").await;
+    let brief = "The word is xylophagous.";
+    client.append(&thread_id, turn(brief, "I see.")).await;
+    drop(client);
+    assert!(server.stop().await.success(), "{}", dir.log());
+    let database = cluster.superuser().await;
+    let before = tables_of(&database, &thread_id).await;
+    assert!(before.contains(&"messages".to_owned()), "{before:?}");
+
+    let server = Server::start(&dir, &options);
+    eventually("all of it is erased", SOON, async || {
+        // What was done to it stays on record, without content.
+        tables_of(&database, &thread_id).await == ["transactions"]
+    })
+    .await;
+    drop(server);
 }
 
-/// The files below a directory that have some bytes in them.
-fn files_with(dir: &Path, bytes: &[u8]) -> Vec<String> {
+/// The tables that have a row of a thread.
+async fn tables_of(database: &tokio_postgres::Client, thread_id: &str) -> Vec<String> {
+    let tables = "SELECT table_name::text FROM information_schema.columns
+        WHERE table_schema = 'recollect' AND column_name = 'thread_id' ORDER BY table_name";
     let mut found = Vec::new();
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_symlink() {
-            continue;
-        }
-        if path.is_dir() {
-            found.extend(files_with(&path, bytes));
-        } else if let Ok(content) = fs::read(&path)
-            && holds(&content, bytes)
+    for row in database.query(tables, &[]).await.unwrap() {
+        let table: String = row.get(0);
+        let count = format!("SELECT FROM recollect.{table} WHERE thread_id::text = $1 LIMIT 1");
+        if !database
+            .query(&count, &[&thread_id])
+            .await
+            .unwrap()
+            .is_empty()
         {
-            found.push(path.display().to_string());
+            found.push(table);
         }
     }
     found
 }
 
-#[apply(trial_with_own_server)]
-async fn t04_nothing_of_an_ephemeral_thread_is_on_disk() {
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &Options::with(&["embedding.kind = \"none\""]));
-    let client = server.client(Key::Acme).await;
-    let (kept, brief) = ("quetzalcoatlus", "xylophagous");
-    let thread_id = client.thread("app").await;
-    let text = format!("The word is {kept}.");
-    let stored = client.append(&thread_id, turn(&text, "I see.")).await;
-    let query = search_request(&thread_id, kept, &stored.revision);
-    assert!(!client.search(query).await.matches.is_empty());
-
-    let thread_id = ephemeral(&client, "app", "ada").await;
-    let text = format!("The word is {brief}.");
-    let stored = client.append(&thread_id, turn(&text, "I see.")).await;
-    let query = search_request(&thread_id, brief, &stored.revision);
-    assert_eq!(client.search(query).await.matches.len(), 1);
-    client.history(history_request(&thread_id)).await;
-    let erase = DeleteMessageRequest {
-        thread_id: thread_id.clone(),
-        message_id: stored.messages[1].message_id.clone(),
-    };
-    client.messages().delete_message(erase).await.unwrap();
-    drop(client);
-    assert!(server.stop().await.success(), "{}", dir.log());
-
-    // Text may be compressed where it is long; this is short.
-    assert!(!files_with(dir.path(), kept.as_bytes()).is_empty());
-    let none = Vec::<String>::new();
-    assert_eq!(files_with(dir.path(), brief.as_bytes()), none);
-    assert_eq!(files_with(dir.path(), thread_id.as_bytes()), none);
-    let id = uuid::Uuid::parse_str(&thread_id).unwrap();
-    assert_eq!(files_with(dir.path(), id.as_bytes()), none);
+/// A server on a database of its own, with an index of its own.
+fn serve(dir: &DataDir, env: &[(&str, &str)], index: &str) -> Options {
+    let index = format!("index.path = \"{}\"", dir.path().join(index).display());
+    Options {
+        command: "serve",
+        env: env
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
+        ..Options::with(&[
+            "embedding.kind = \"none\"",
+            "worker.expiry_interval = \"1s\"",
+            &index,
+        ])
+    }
 }
 
 #[apply(trial_with_own_server)]
-async fn t04_an_ephemeral_thread_that_nobody_uses_vanishes() {
+async fn j22_an_ephemeral_thread_lives_on_two_servers_until_both_have_stopped() {
+    let cluster = Cluster::start().await;
+    let url = cluster.url();
+    let env = [("DATABASE_URL", url.as_str())];
+    recollect(&["migrate"], &env).ok();
     let dir = DataDir::new();
-    let options = Options::with(&["embedding.kind = \"none\"", "ephemeral.idle_ttl = \"2s\""]);
+    let options = [serve(&dir, &env, "one"), serve(&dir, &env, "other")];
+    let one = Server::start(&dir, &options[0]);
+    let other = Server::start(&dir, &options[1]);
+    let (here, there) = (one.client(Key::Acme).await, other.client(Key::Acme).await);
+    let (thread, _) = resolve(&here, session("app", "ada", "brief")).await;
+    let thread_id = thread.thread_id;
+    here.append(&thread_id, turn("Who?", "I.")).await;
+    let (found, created) = resolve(&there, session("app", "ada", "brief")).await;
+    assert!(!created && found.ephemeral && found.thread_id == thread_id);
+    there.append(&thread_id, turn("And?", "You.")).await;
+    let all = ["Who?", "I.", "And?", "You."];
+    for client in [&here, &there] {
+        let history = client.history(history_request(&thread_id)).await;
+        assert_eq!(texts(&history.messages), all);
+    }
+
+    // One after the other starts again: the thread stays.
+    drop((here, there));
+    one.kill();
+    let one = Server::start(&dir, &options[0]);
+    assert!(other.stop().await.success(), "{}", dir.log());
+    let other = Server::start(&dir, &options[1]);
+    let client = other.client(Key::Acme).await;
+    let history = client.history(history_request(&thread_id)).await;
+    assert_eq!(texts(&history.messages), all);
+
+    drop(client);
+    one.kill();
+    other.kill();
+    let one = Server::start(&dir, &options[0]);
+    let client = one.client(Key::Acme).await;
+    let gone = client.threads().get_thread(get(&thread_id)).await;
+    gone.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+}
+
+#[apply(trial_with_own_server)]
+async fn t04_an_idle_ephemeral_thread_is_erased() {
+    let dir = DataDir::new();
+    let options = Options::with(&[
+        "embedding.kind = \"none\"",
+        "ephemeral.idle_ttl = \"7s\"",
+        "worker.expiry_interval = \"1s\"",
+    ]);
     let server = Server::start(&dir, &options);
     let client = server.client(Key::Acme).await;
     let idle = ephemeral(&client, "app", "ada").await;
     let used = ephemeral(&client, "app", "ada").await;
     client.append(&idle, turn("Q", "A")).await;
     let metrics = async || http_get(&server.ready().metrics_addr, "/metrics").await.1;
-    assert!(metrics().await.contains("recollect_ephemeral_threads 2"));
-    eventually("the memory of the idle one is free", SOON, async || {
-        client.get_thread(&used).await;
+    eventually("both are counted", SOON, async || {
+        client.get_thread(&idle).await;
+        client.history(history_request(&used)).await;
+        let metrics = metrics().await;
+        metrics.contains("recollect_ephemeral_threads 2")
+            && !metrics.contains("recollect_ephemeral_bytes 0")
+    })
+    .await;
+    eventually("the idle one is erased", SOON, async || {
+        client.history(history_request(&used)).await;
         metrics().await.contains("recollect_ephemeral_threads 1")
     })
     .await;
@@ -178,7 +240,7 @@ async fn t04_an_ephemeral_thread_that_nobody_uses_vanishes() {
 }
 
 #[apply(trial_with_own_server)]
-async fn t04_ephemeral_threads_have_a_bound() {
+async fn t04_ephemeral_threads_have_limits() {
     let dir = DataDir::new();
     let options = Options::with(&[
         "embedding.kind = \"none\"",
@@ -349,8 +411,8 @@ async fn an_ephemeral_history_keeps_tools_together_and_to_its_budget() {
 }
 
 #[apply(trial)]
-async fn an_ephemeral_thread_is_recalled_by_word() {
-    let client = plain().await;
+async fn an_ephemeral_thread_is_recalled() {
+    let client = SHARED.client(Key::Acme).await;
     let thread_id = ephemeral(&client, &app(), "ada").await;
     client
         .append(
@@ -397,20 +459,20 @@ async fn an_ephemeral_thread_is_recalled_by_word() {
     }
     // Without a user the scope of the user is the thread's.
     let nobody = ephemeral(&client, &app(), "").await;
-    client
+    let stored = client
         .append(&nobody, turn("The code is 4711.", "Noted."))
         .await;
     let found = client
         .search(SearchRequest {
             scope: RecallScope::User.into(),
-            ..search_request(&nobody, "which code", "")
+            ..search_request(&nobody, "which code", &stored.revision)
         })
         .await;
-    assert_eq!(texts(&found.matches), ["The code is 4711."]);
+    assert_eq!(texts(&found.matches)[0], "The code is 4711.");
 }
 
 #[apply(trial)]
-async fn an_ephemeral_thread_is_found_from_no_other() {
+async fn an_ephemeral_thread_is_found_and_listed_but_not_exported() {
     let client = plain().await;
     let app = app();
     let secret = "The parrot is called Archimedes.";
@@ -422,6 +484,8 @@ async fn an_ephemeral_thread_is_found_from_no_other() {
         .append(&kept, turn("The parrot likes nuts.", "Good to know."))
         .await;
 
+    let indexed = search_request(&hidden, "parrot", &stored.revision);
+    client.search(indexed).await;
     for scope in [RecallScope::User, RecallScope::App] {
         for thread_id in [&kept, &other, &hidden] {
             let found = client
@@ -435,8 +499,7 @@ async fn an_ephemeral_thread_is_found_from_no_other() {
                 found.contains(&"The parrot likes nuts.".to_owned()),
                 "{found:?}"
             );
-            let own = thread_id == &hidden;
-            assert_eq!(found.contains(&secret.to_owned()), own, "{found:?}");
+            assert!(found.contains(&secret.to_owned()), "{found:?}");
         }
     }
     let threads = client
@@ -453,7 +516,7 @@ async fn an_ephemeral_thread_is_found_from_no_other() {
         .iter()
         .map(|one| one.thread_id.as_str())
         .collect();
-    assert_eq!(listed, [kept.as_str()]);
+    assert_eq!(listed, [other.as_str(), kept.as_str(), hidden.as_str()]);
 
     // An export of one is refused, and one of the app does not have it.
     let export = |thread_id: &str| ExportMessagesRequest {
@@ -482,7 +545,7 @@ async fn an_ephemeral_thread_is_found_from_no_other() {
         ..Default::default()
     };
     let queued = client.admin().reindex(reindex).await.unwrap().into_inner();
-    assert_eq!(queued.queued_count, 0);
+    assert_eq!(queued.queued_count, 2);
 
     // Another tenant cannot even see that it is there.
     let globex = recollect_tests::PLAIN.client(Key::Globex).await;

@@ -1,5 +1,5 @@
 //! Threads: their life, the keys that name their sessions, and ephemeral ones.
 
-mod ephemeral;
+pub mod ephemeral;
 mod lifecycle;
 mod session_keys;

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use memory_contract::proto::{
-    ClearThreadRequest, CreateApiKeyRequest, CreateThreadRequest, DeleteMessageRequest,
-    DeleteThreadRequest, ImportMessagesRequest, KeyScope, MemoryPolicy, RevokeApiKeyRequest, Role,
-    SetHeadRequest, UpdateThreadRequest, WatchThreadRequest, WatchThreadResponse,
+    ClearThreadRequest, CreateApiKeyRequest, DeleteMessageRequest, DeleteThreadRequest,
+    ImportMessagesRequest, KeyScope, MemoryPolicy, RevokeApiKeyRequest, Role, SetHeadRequest,
+    UpdateThreadRequest, WatchThreadRequest, WatchThreadResponse,
 };
 use prost_types::FieldMask;
 use recollect_tests::{
@@ -18,6 +18,7 @@ use tokio_stream::StreamExt as _;
 use tonic::{Code, Request};
 
 use crate::plain;
+use crate::threads::ephemeral::ephemeral;
 
 /// Does all kinds of things to a thread, and returns what they are called.
 pub async fn change(client: &Client, thread_id: &str) -> Vec<&'static str> {
@@ -194,20 +195,15 @@ async fn a_cursor_belongs_to_its_thread() {
 }
 
 #[apply(trial)]
-async fn an_ephemeral_thread_cannot_be_watched() {
+async fn an_ephemeral_thread_can_be_watched() {
     let client = plain().await;
-    let request = CreateThreadRequest {
-        session: Some(session(&app(), "ada", "thread:1")),
-        ephemeral: true,
-        ..Default::default()
-    };
-    let created = client.threads().create_thread(request).await.unwrap();
-    let thread_id = created.into_inner().thread.unwrap().thread_id;
-    let request = watch_request(&thread_id, "");
-    let answer = client.threads().watch_thread(request).await;
-    answer
-        .refused()
-        .is(Code::FailedPrecondition, "EPHEMERAL_THREAD");
+    let thread_id = ephemeral(&client, &app(), "ada").await;
+    let mut events = client.watch(&thread_id, "").await;
+    client.append(&thread_id, turn("Q", "A")).await;
+    assert_eq!(events.actions(1).await, ["append_messages"]);
+    delete(&client, &thread_id).await;
+    assert_eq!(events.actions(1).await, ["delete_thread"]);
+    assert_eq!(events.rest().await, (vec![], None));
 }
 
 #[apply(trial)]

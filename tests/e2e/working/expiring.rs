@@ -8,19 +8,17 @@ use memory_contract::proto::{
     PutWorkingMemoryRequest, Role, WorkingMemory,
 };
 use recollect_tests::{
-    Client, DataDir, Key, Options, Refused as _, SOON, Server, app, apply, context_request,
-    eventually, eventually_some, memory, metadata, reply, session, trial, trial_with_own_server,
-    turn,
+    Client, DataDir, Key, Options, SOON, Server, app, apply, context_request, eventually,
+    eventually_some, memory, metadata, reply, session, trial, trial_with_own_server, turn,
 };
 use serde_json::json;
-use tonic::Code;
 
 use super::{
-    a_session, archive, get, memory_of, put, put_in, put_of, read, said, set_aside, texts,
-    thread_with,
+    archive, get, memory_of, put, put_in, put_of, read, said, set_aside, texts, thread_with,
 };
 use crate::access::done_to;
 use crate::plain;
+use crate::threads::ephemeral::ephemeral;
 
 fn full(thread_id: &str, ttl_seconds: i64) -> PutWorkingMemoryRequest {
     PutWorkingMemoryRequest {
@@ -274,48 +272,12 @@ async fn clearing_a_thread_erases_its_working_memory() {
 }
 
 #[apply(trial)]
-async fn an_ephemeral_thread_has_no_working_memory() {
+async fn an_ephemeral_thread_has_a_working_memory() {
     let client = plain().await;
-    let app = app();
-    let request = memory_contract::proto::CreateThreadRequest {
-        session: Some(a_session(&app)),
-        ephemeral: true,
-        ..Default::default()
-    };
-    let thread = client.threads().create_thread(request).await.unwrap();
-    let thread_id = thread.into_inner().thread.unwrap().thread_id;
-    let refused = |failure: recollect_tests::Failure| {
-        failure.is(Code::FailedPrecondition, "EPHEMERAL_THREAD");
-    };
-    let request = GetWorkingMemoryRequest {
-        thread_id: thread_id.clone(),
-        ..Default::default()
-    };
-    refused(
-        client
-            .working_memories()
-            .get_working_memory(request)
-            .await
-            .refused(),
-    );
-    for request in [full(&thread_id, 0), put_in(a_session(&app), Vec::new())] {
-        refused(
-            client
-                .working_memories()
-                .put_working_memory(request)
-                .await
-                .refused(),
-        );
-    }
-    let request = DeleteWorkingMemoryRequest {
-        thread_id,
-        session: None,
-    };
-    refused(
-        client
-            .working_memories()
-            .delete_working_memory(request)
-            .await
-            .refused(),
-    );
+    let thread_id = ephemeral(&client, &app(), "ada").await;
+    let put = memory_of(put(&client, full(&thread_id, 0)).await);
+    assert_eq!(texts(&get(&client, &thread_id).await), texts(&put));
+    assert_eq!(archive(&client, &thread_id).await, ["one", "two"]);
+    assert!(delete(&client, &thread_id).await);
+    check_empty(&get(&client, &thread_id).await);
 }

@@ -37,7 +37,6 @@ pub(super) async fn step(look: &Look<'_>) -> Result<Due, Failure> {
     let strategy = strategy(look);
     let alone = strategy == ExtractionStrategy::Custom;
     if strategy == ExtractionStrategy::None
-        || look.thread.ephemeral
         || look.thread.session.user.as_str().is_empty()
         || !with.store.has_long_term_memory()
     {

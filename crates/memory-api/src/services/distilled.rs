@@ -45,7 +45,7 @@ struct Line<'a> {
 
 impl Distilled {
     /// Reads it, in one round trip unless its time has just ended: the observations in the mode that has them,
-    /// else the summary. What is only in memory is not distilled.
+    /// else the summary.
     pub(super) async fn read(
         store: &Store,
         tenant: &TenantId,
@@ -53,9 +53,6 @@ impl Distilled {
         head: Option<MessageId>,
         mode: MemoryMode,
     ) -> Result<Self, ApiError> {
-        if store.is_ephemeral(tenant, thread) {
-            return Ok(Self::undistilled(thread, head));
-        }
         let state = async || {
             let state = store.distill_state(tenant, thread, head, false).await;
             state.map_err(|error| ApiError::from(error).naming("head_message_id"))
@@ -70,20 +67,6 @@ impl Distilled {
             MemoryMode::Observational => Self::observed(thread, &state),
             _ => Self::summarized(thread, &state),
         })
-    }
-
-    fn undistilled(thread: ThreadId, head: Option<MessageId>) -> Self {
-        Self {
-            thread,
-            head,
-            records: Vec::new(),
-            tail: Raw {
-                to_depth: i32::MAX,
-                message_count: i64::MAX,
-                ..Raw::default()
-            },
-            freed: Vec::new(),
-        }
     }
 
     fn summarized(thread: ThreadId, state: &DistillState) -> Self {

@@ -260,8 +260,8 @@ impl Answer {
             StoreError::EphemeralFull => Self::new(
                 Code::ResourceExhausted,
                 ErrorReason::EphemeralMemoryFull,
-                "the ephemeral threads of this server have used up their memory; \
-                 delete some, or raise ephemeral.max_bytes or ephemeral.max_threads",
+                "the tenant's ephemeral threads have reached their limit; delete some, or raise \
+                 ephemeral.max_bytes or ephemeral.max_threads",
             ),
             StoreError::EphemeralThread => Self::new(
                 Code::FailedPrecondition,

@@ -81,8 +81,7 @@ impl MemoryQuery {
 
 impl Shared {
     /// Searches the index and ranks the candidates. Adds matches by word from Postgres
-    /// if the index is unavailable, lagging or being rebuilt, and for an ephemeral
-    /// thread, which the index never has.
+    /// if the index is unavailable, lagging or being rebuilt.
     pub(super) async fn find(
         &self,
         tenant: &TenantId,
@@ -90,15 +89,6 @@ impl Shared {
     ) -> Result<Ranking, RecallError> {
         let scope = &query.scope;
         let mut ranking = Ranking::default();
-        if let Scope::Thread(thread) = scope
-            && self.store.is_ephemeral(tenant, *thread)
-        {
-            // Word search is all that an ephemeral thread promises, so this is not
-            // a degradation.
-            self.add_text_matches(tenant, query, scope, false, &mut ranking)
-                .await?;
-            return Ok(ranking);
-        }
         let names = self.names.within(tenant, scope).await;
         let selection = Selection::new(tenant, scope, &query.filter);
         let Asked {
@@ -116,11 +106,6 @@ impl Shared {
         if let Some(degradation) = shortfall {
             ranking.degradations.push(degradation);
             self.add_text_matches(tenant, query, scope, index_answers, &mut ranking)
-                .await?;
-        }
-        if let Some(thread) = self.ephemeral_thread(tenant, query) {
-            let scope = Scope::Thread(thread);
-            self.add_text_matches(tenant, query, &scope, true, &mut ranking)
                 .await?;
         }
         Ok(ranking)

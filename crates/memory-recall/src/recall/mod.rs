@@ -252,15 +252,4 @@ impl Shared {
             degradations: ranking.degradations,
         })
     }
-
-    /// The query's thread, if it is ephemeral and the scope is wider: the index does
-    /// not have its messages, so the store is searched for them besides.
-    fn ephemeral_thread(&self, tenant: &TenantId, query: &RecallQuery) -> Option<ThreadId> {
-        match query.scope {
-            Scope::Thread(_) => None,
-            Scope::User { .. } | Scope::App(_) => query
-                .thread
-                .filter(|thread| self.store.is_ephemeral(tenant, *thread)),
-        }
-    }
 }

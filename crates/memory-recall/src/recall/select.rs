@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use memory_contract::{Message, MessageId, TenantId, limits};
-use memory_store::{Hydrated, Neighbor, Scope};
+use memory_store::{Hydrated, Neighbor, StoreError};
 
 use super::Shared;
 use crate::error::RecallError;
@@ -35,7 +35,6 @@ impl Shared {
         ranked: Vec<Ranked>,
         window: &[Message],
     ) -> Result<Selected, RecallError> {
-        let scopes = self.scopes(tenant, query);
         let recent: HashSet<MessageId> = window.iter().map(|message| message.id).collect();
         let mut said: HashSet<Content> = window.iter().map(Content::of).collect();
         let mut selected = Selected::default();
@@ -54,11 +53,11 @@ impl Shared {
             let later = rest.split_off(rest.len().min(take));
             let part = std::mem::replace(&mut rest, later);
             let ids: Vec<MessageId> = part.iter().map(|one| one.id).collect();
-            let hydrate = self.hydrate(tenant, &scopes, query, &ids);
+            let hydrate = self.store.hydrate(tenant, &query.scope, query.head, &ids);
             let found = if prefetched.is_none() {
                 // The first `top_k` candidates are nearly always the matches.
                 let anchors = &ids[..ids.len().min(query.top_k)];
-                let neighbors = self.neighbors(tenant, &scopes, query, anchors);
+                let neighbors = self.neighbors(tenant, query, anchors);
                 let (found, neighbors) = tokio::try_join!(hydrate, neighbors)?;
                 selected.neighbors = neighbors;
                 prefetched = Some(anchors.iter().copied().collect());
@@ -71,52 +70,24 @@ impl Shared {
         }
         if let Some(prefetched) = prefetched {
             let missing = selected.matches_beyond(&prefetched);
-            let more = self.neighbors(tenant, &scopes, query, &missing).await?;
+            let more = self.neighbors(tenant, query, &missing).await?;
             selected.neighbors.extend(more);
         }
         Ok(selected)
     }
 
-    /// The query's scope, and that of its thread if the index does not have it.
-    fn scopes(&self, tenant: &TenantId, query: &RecallQuery) -> Vec<Scope> {
-        let ephemeral = self.ephemeral_thread(tenant, query).map(Scope::Thread);
-        std::iter::once(query.scope.clone())
-            .chain(ephemeral)
-            .collect()
-    }
-
-    async fn hydrate(
-        &self,
-        tenant: &TenantId,
-        scopes: &[Scope],
-        query: &RecallQuery,
-        ids: &[MessageId],
-    ) -> Result<Vec<Hydrated>, RecallError> {
-        let mut found = Vec::new();
-        for scope in scopes {
-            found.extend(self.store.hydrate(tenant, scope, query.head, ids).await?);
-        }
-        Ok(found)
-    }
-
     async fn neighbors(
         &self,
         tenant: &TenantId,
-        scopes: &[Scope],
         query: &RecallQuery,
         anchors: &[MessageId],
-    ) -> Result<Vec<Neighbor>, RecallError> {
+    ) -> Result<Vec<Neighbor>, StoreError> {
         let count = |count| u32::try_from(count).unwrap_or(u32::MAX);
         let before = count(query.neighbors_before);
         let after = count(query.neighbors_after);
-        let mut found = Vec::new();
-        for scope in scopes {
-            let neighbors = self
-                .store
-                .neighbors(tenant, scope, query.head, anchors, before, after);
-            found.extend(neighbors.await?);
-        }
-        Ok(found)
+        self.store
+            .neighbors(tenant, &query.scope, query.head, anchors, before, after)
+            .await
     }
 }
 

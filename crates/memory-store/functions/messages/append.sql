@@ -10,9 +10,11 @@ CREATE OR REPLACE FUNCTION recollect.append(
     p_tenant text, p_actor text, p_thread uuid, p_ids uuid[], p_parents uuid[], p_roles text[], p_names text[],
     p_parts json[], p_metadata jsonb[], p_tokens integer[], p_words text[], p_said timestamptz[],
     p_request uuid, p_hash bytea, p_check_head boolean, p_expected_head uuid, p_imported boolean,
+    -- The most bytes of messages that the tenant's ephemeral threads may have; null: no limit.
+    p_max_ephemeral_bytes bigint DEFAULT NULL,
     -- ok, replayed, request_reused, thread_not_found, head_moved (fault_id: the
-    -- head), parent_not_found (fault_index: the message, from 0) or
-    -- message_exists (fault_id: the message).
+    -- head), parent_not_found (fault_index: the message, from 0),
+    -- message_exists (fault_id: the message) or ephemeral_full.
     OUT status text, OUT fault_index integer, OUT fault_id uuid,
     -- On ok and replayed.
     OUT message_ids uuid[], OUT first_seq bigint, OUT branches integer[], OUT tokens integer[],
@@ -27,6 +29,7 @@ DECLARE
     v_now timestamptz;
     v_count integer := cardinality(p_ids);
     v_stored integer;
+    v_bytes bigint := 0;
     v_branch_count integer;
     -- The parent of the next message, its place, and whether it is the end of its branch.
     v_id uuid;
@@ -49,7 +52,7 @@ BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
 
     SELECT t.last_seq, t.head_id, t.head_seq, t.head_branch, t.head_depth, t.path_tokens, t.branch_count, t.scope,
-        t.distill_at
+        t.distill_at, t.idle_ttl
     INTO v_thread
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
@@ -152,6 +155,15 @@ BEGIN
         v_tip := true;
     END LOOP;
 
+    IF v_thread.idle_ttl IS NOT NULL THEN
+        SELECT sum(octet_length(u.parts::text) + octet_length(u.metadata::text)) INTO v_bytes
+        FROM unnest(p_parts, p_metadata) AS u (parts, metadata);
+        IF (SELECT u.content_bytes FROM recollect.ephemeral_usage(p_tenant) u) + v_bytes > p_max_ephemeral_bytes THEN
+            status := 'ephemeral_full';
+            RETURN;
+        END IF;
+    END IF;
+
     v_now := clock_timestamp();
     INSERT INTO recollect.messages
         (tenant_id, thread_id, seq, message_id, parent_id, branch, depth, role, name, parts, metadata,
@@ -217,7 +229,10 @@ BEGIN
     UPDATE recollect.threads
     SET last_seq = last_seq + v_count, head_id = v_id, head_seq = last_seq + v_count, head_branch = v_branch,
         head_depth = v_depth, path_tokens = v_path, branch_count = v_branch_count,
-        message_count = message_count + v_count, updated_at = v_now
+        message_count = message_count + v_count, updated_at = v_now,
+        content_bytes = content_bytes + v_bytes,
+        -- A use of an ephemeral thread.
+        expires_at = CASE WHEN idle_ttl IS NULL THEN expires_at ELSE LEAST(lifetime_end, v_now + idle_ttl) END
     WHERE tenant_id = p_tenant AND thread_id = p_thread;
 
     -- The path has grown enough to be distilled, or it is another path.

@@ -93,7 +93,10 @@ BEGIN
     PERFORM recollect.raise_generations(p_tenant, p_thread, 'summary', 'observation', 'extract');
     PERFORM recollect.erase_distillates_of_message(p_tenant, p_thread, v_message.branch, v_message.depth);
     UPDATE recollect.threads
-    SET message_count = message_count - 1, updated_at = clock_timestamp()
+    SET message_count = message_count - 1, updated_at = clock_timestamp(),
+        content_bytes = CASE WHEN idle_ttl IS NULL THEN 0 ELSE (
+            SELECT COALESCE(sum(m.bytes), 0) FROM recollect.messages m
+            WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread) END
     WHERE tenant_id = p_tenant AND thread_id = p_thread;
     PERFORM recollect.note(p_tenant, 'delete_message', p_thread, p_message::text, 1);
     status := 'ok';

@@ -40,7 +40,7 @@ DECLARE
     v_older boolean := false;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true);
-    SELECT t.last_seq, t.message_count, t.head_id, t.head_branch, t.head_depth INTO v_thread
+    SELECT t.last_seq, t.message_count, t.head_id, t.head_branch, t.head_depth, t.idle_ttl INTO v_thread
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp());
@@ -48,6 +48,9 @@ BEGIN
         status := 'thread_not_found';
         RETURN NEXT;
         RETURN;
+    END IF;
+    IF v_thread.idle_ttl IS NOT NULL THEN
+        PERFORM recollect.use_thread(p_tenant, p_thread);
     END IF;
     IF v_thread.last_seq = p_known_seq AND v_thread.message_count = p_known_count
         AND v_thread.head_id IS NOT DISTINCT FROM p_known_head

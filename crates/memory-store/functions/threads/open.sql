@@ -1,11 +1,13 @@
 -- Finds the thread of a session, or creates it. A thread that has expired
 -- is deleted first. Without p_ttl_seconds a new one lives as long as the app's policy
--- says, or without end.
+-- says, or without end. With p_idle_seconds a new one is ephemeral: it ends when it is
+-- not used for that long, and a tenant has at most p_max_ephemeral of them.
 CREATE OR REPLACE FUNCTION recollect.open_thread(
     p_tenant text, p_actor text, p_thread uuid, p_app text, p_user text, p_key text, p_digest bytea,
     p_title text, p_metadata jsonb, p_ttl_seconds double precision, p_scope text[],
-    p_policy jsonb,
-    OUT created boolean, OUT thread recollect.threads
+    p_policy jsonb, p_idle_seconds double precision, p_max_ephemeral bigint,
+    -- ok, or ephemeral_full: nothing was created.
+    OUT status text, OUT created boolean, OUT thread recollect.threads
 )
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -13,6 +15,7 @@ DECLARE
     v_ttl_seconds double precision := p_ttl_seconds;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
+    status := 'ok';
     LOOP
         created := false;
         SELECT t.* INTO thread FROM recollect.threads t
@@ -26,6 +29,12 @@ BEGIN
             PERFORM set_config('recollect.actor', p_actor, true);
         END IF;
 
+        IF p_idle_seconds IS NOT NULL
+            AND (SELECT u.thread_count FROM recollect.ephemeral_usage(p_tenant) u) >= p_max_ephemeral
+        THEN
+            status := 'ephemeral_full';
+            RETURN;
+        END IF;
         created := true;
         IF v_ttl_seconds IS NULL THEN
             SELECT f.ttl_seconds INTO v_ttl_seconds
@@ -35,10 +44,14 @@ BEGIN
         END IF;
         INSERT INTO recollect.threads
             (tenant_id, thread_id, app_id, user_id, session_key, session_digest, title, metadata, scope, expires_at,
-             policy)
+             idle_ttl, lifetime_end, policy)
         VALUES
             (p_tenant, p_thread, p_app, p_user, p_key, p_digest, p_title, p_metadata,
-             array_to_tsvector(p_scope), clock_timestamp() + make_interval(secs => v_ttl_seconds), p_policy)
+             array_to_tsvector(p_scope),
+             clock_timestamp() + make_interval(secs => LEAST(v_ttl_seconds, p_idle_seconds)),
+             make_interval(secs => p_idle_seconds),
+             CASE WHEN p_idle_seconds IS NOT NULL THEN clock_timestamp() + make_interval(secs => v_ttl_seconds) END,
+             p_policy)
         ON CONFLICT (tenant_id, session_digest) DO NOTHING
         RETURNING * INTO thread;
         IF FOUND THEN

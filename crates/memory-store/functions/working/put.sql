@@ -16,7 +16,9 @@ CREATE OR REPLACE FUNCTION recollect.put_working_memory(
     -- Null: it does not expire.
     p_data json, p_ttl_seconds double precision,
     p_model text, p_window integer,
-    -- ok, thread_not_found, changed, message_exists (fault_id) or
+    -- As recollect.append takes it.
+    p_max_ephemeral_bytes bigint,
+    -- ok, thread_not_found, changed, message_exists (fault_id), ephemeral_full or
     -- source_not_found (item and source: which one, from 0).
     OUT status text, OUT fault_id uuid, OUT item integer, OUT source integer,
     -- Of the messages; null: none was appended.
@@ -55,7 +57,7 @@ BEGIN
         SELECT a.* INTO v_appended
         FROM recollect.append(
             p_tenant, p_actor, p_thread, p_ids, NULL, p_roles, p_names, p_parts, p_metadata, p_tokens, p_words, p_said,
-            NULL, NULL, false, NULL, false) AS a;
+            NULL, NULL, false, NULL, false, p_max_ephemeral_bytes) AS a;
         IF v_appended.status <> 'ok' THEN
             -- It has stored nothing.
             status := v_appended.status;

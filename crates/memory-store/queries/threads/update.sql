@@ -3,7 +3,11 @@ WITH changed AS (
     SET title = COALESCE($3, t.title),
         metadata = COALESCE($4, t.metadata),
         -- $5: whether to change the expiry; $6: seconds to live, null for good.
-        expires_at = CASE WHEN $5 THEN clock_timestamp() + make_interval(secs => $6) ELSE t.expires_at END,
+        expires_at = CASE WHEN $5
+            THEN LEAST(clock_timestamp() + make_interval(secs => $6), clock_timestamp() + t.idle_ttl)
+            ELSE t.expires_at END,
+        lifetime_end = CASE WHEN $5 AND t.idle_ttl IS NOT NULL
+            THEN clock_timestamp() + make_interval(secs => $6) ELSE t.lifetime_end END,
         -- $7: the new policy; null leaves it.
         policy = COALESCE($7, t.policy),
         -- It may want derived text that the old one did not.
@@ -21,6 +25,6 @@ wanted AS (
     WHERE $7::jsonb IS NOT NULL AND j.tenant_id = $1 AND j.thread_id = c.thread_id AND j.lease_id IS NOT NULL
 )
 SELECT c.thread_id, c.app_id, c.user_id, c.session_key, c.title, c.metadata,
-    c.last_seq, c.head_id, c.message_count, c.created_at, c.updated_at, c.expires_at, c.policy,
+    c.last_seq, c.head_id, c.message_count, c.created_at, c.updated_at, c.expires_at, c.policy, c.idle_ttl IS NOT NULL AS ephemeral,
     recollect.note($1, 'update_thread', $2, '', 1)
 FROM changed c

@@ -102,7 +102,7 @@ impl Store {
     /// Stores a summary that goes on where the one that holds ends.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `EphemeralThread`; `Misplaced` where it does not fit to
+    /// `ThreadNotFound`; `Misplaced` where it does not fit to
     /// what its own generation has.
     pub async fn commit_summary(
         &self,
@@ -138,7 +138,7 @@ impl Store {
             sets_aside,
         ];
         let commit = query!("distillates/commit_summary");
-        self.commit(tenant, thread, commit, params).await
+        self.commit(commit, params).await
     }
 
     /// Stores an observation.
@@ -175,7 +175,7 @@ impl Store {
             active,
         ];
         let commit = query!("distillates/commit_observation");
-        self.commit(tenant, thread, commit, params).await
+        self.commit(commit, params).await
     }
 
     /// Puts observations or reflections that are ready in the place of what they
@@ -200,7 +200,7 @@ impl Store {
             &numbers,
         ];
         let activate = query!("distillates/activate");
-        self.commit(tenant, thread, activate, params).await
+        self.commit(activate, params).await
     }
 
     /// Stores a reflection. One that is active drops those that were ready for
@@ -235,19 +235,10 @@ impl Store {
             active,
         ];
         let commit = query!("distillates/commit_reflection");
-        self.commit(tenant, thread, commit, params).await
+        self.commit(commit, params).await
     }
 
-    async fn commit(
-        &self,
-        tenant: &TenantId,
-        thread: ThreadId,
-        query: Query,
-        params: Params<'_>,
-    ) -> Result<Commit, StoreError> {
-        if self.ephemeral.has(tenant, thread) {
-            return Err(StoreError::EphemeralThread);
-        }
+    async fn commit(&self, query: Query, params: Params<'_>) -> Result<Commit, StoreError> {
         let row = only(self.pool.call(query, params).await?)?;
         match column(&row, 0)? {
             "ok" => Ok(Commit::Done(Committed {

@@ -108,7 +108,7 @@ impl Store {
     /// along that do not hold any more.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `MessageNotFound`, `EphemeralThread`.
+    /// `ThreadNotFound`, `MessageNotFound`.
     pub async fn distill_state(
         &self,
         tenant: &TenantId,
@@ -116,9 +116,6 @@ impl Store {
         head: Option<MessageId>,
         replaced: bool,
     ) -> Result<DistillState, StoreError> {
-        if self.ephemeral.has(tenant, thread) {
-            return Err(StoreError::EphemeralThread);
-        }
         let params: Params<'_> = &[
             &tenant.as_str(),
             &thread.uuid(),

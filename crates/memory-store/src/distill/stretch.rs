@@ -46,7 +46,7 @@ impl Store {
     /// cost of what is returned. Where a turn ends is the caller's business.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `MessageNotFound`, `EphemeralThread`.
+    /// `ThreadNotFound`, `MessageNotFound`.
     pub async fn read_stretch(
         &self,
         tenant: &TenantId,
@@ -61,9 +61,6 @@ impl Store {
             max_tokens,
             max_bytes,
         } = query;
-        if self.ephemeral.has(tenant, *thread) {
-            return Err(StoreError::EphemeralThread);
-        }
         let params: Params<'_> = &[
             &tenant.as_str(),
             &thread.uuid(),
@@ -107,7 +104,7 @@ impl Store {
     /// Whether the user says anything on the path to a place deeper than this.
     ///
     /// # Errors
-    /// `EphemeralThread`.
+    /// Only those of the database.
     pub async fn user_speaks_after(
         &self,
         tenant: &TenantId,
@@ -115,7 +112,6 @@ impl Store {
         to: Place,
         after_depth: i32,
     ) -> Result<bool, StoreError> {
-        self.lasting(tenant, thread)?;
         let Place { branch, depth } = to;
         let params: Params<'_> = &[
             &tenant.as_str(),

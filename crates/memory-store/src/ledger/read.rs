@@ -19,16 +19,13 @@ impl Store {
     /// held.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `MessageNotFound`, `EphemeralThread`.
+    /// `ThreadNotFound`, `MessageNotFound`.
     pub async fn ledger(
         &self,
         tenant: &TenantId,
         thread: ThreadId,
         head: Option<MessageId>,
     ) -> Result<Ledger, StoreError> {
-        if self.ephemeral.has(tenant, thread) {
-            return Err(StoreError::EphemeralThread);
-        }
         let (name, id) = (tenant.as_str(), thread.uuid());
         let head = head.map(MessageId::uuid);
         let of_thread: Params<'_> = &[&name, &id, &head];

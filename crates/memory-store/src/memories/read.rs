@@ -283,7 +283,7 @@ impl Store {
         tenant: &TenantId,
         thread: ThreadId,
     ) -> Result<(Policies, bool), StoreError> {
-        if !self.remembers || self.is_ephemeral(tenant, thread) {
+        if !self.remembers {
             let policies = self.policies(tenant, thread).await?;
             let owner = MemoryOwner::of(&policies.thread.session);
             let any = self.has_memories(tenant, &owner).await?;
@@ -305,6 +305,7 @@ impl Store {
             return Err(StoreError::ThreadNotFound);
         };
         let policies = Policies::of(threads, policies)?;
+        self.used(tenant, &policies.thread).await?;
         let any = any.first().map(|row| column(row, 0)).transpose()?;
         Ok((policies, any.unwrap_or_default()))
     }
@@ -319,7 +320,7 @@ impl Store {
         tenant: &TenantId,
         session: &Session,
     ) -> Result<(Option<Thread>, MemoryPolicy, bool), StoreError> {
-        if !self.remembers || self.ephemeral.find(tenant, session).is_some() {
+        if !self.remembers {
             let (thread, app) = self.session_policies(tenant, session).await?;
             let owner = MemoryOwner::of(session);
             let any = self.has_memories(tenant, &owner).await?;
@@ -345,6 +346,9 @@ impl Store {
             return Ok((None, MemoryPolicy::default(), false));
         };
         let (thread, app) = session_policies_of(threads, policies)?;
+        if let Some(thread) = &thread {
+            self.used(tenant, thread).await?;
+        }
         let any = any.first().map(|row| column(row, 0)).transpose()?;
         Ok((thread, app, any.unwrap_or_default()))
     }

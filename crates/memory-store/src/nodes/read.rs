@@ -21,17 +21,13 @@ impl Store {
     /// one added last.
     ///
     /// # Errors
-    /// `ThreadNotFound`; `EphemeralThread`, which has no memories of nodes;
-    /// `MessageNotFound` for a message of neither; `NodeMemoryCorrupt`, `Objects`, `NoObjectStore`.
+    /// `ThreadNotFound`; `MessageNotFound` for a message of neither; `NodeMemoryCorrupt`, `Objects`, `NoObjectStore`.
     pub async fn node_dialogue(
         &self,
         tenant: &TenantId,
         node: &Node,
         current: &str,
     ) -> Result<Vec<NodeMessage>, StoreError> {
-        if self.ephemeral.get(tenant, node.thread).is_some() {
-            return Err(StoreError::EphemeralThread);
-        }
         for _ in 0..READS {
             let memory = self.node_memory(tenant, node).await?;
             if current.is_empty() {

@@ -84,16 +84,13 @@ impl Store {
     /// Watches what is done to a thread, from now on or from a place on.
     ///
     /// # Errors
-    /// `ThreadNotFound`; `EphemeralThread`, because nothing is noted of those.
+    /// `ThreadNotFound`.
     pub async fn watch_thread(
         &self,
         tenant: &TenantId,
         thread: ThreadId,
         from: Option<WatchPlace>,
     ) -> Result<Watch, StoreError> {
-        if self.is_ephemeral(tenant, thread) {
-            return Err(StoreError::EphemeralThread);
-        }
         let Feeds {
             chat,
             main,

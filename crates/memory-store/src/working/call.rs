@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{put::WorkingPut, read::NamedModel};
 use crate::{
-    CountedMessage, StoreError,
+    CountedMessage, EphemeralConfig, StoreError,
     append::Columns,
     memories::{new_item, scope_of},
 };
@@ -36,6 +36,7 @@ pub(super) struct PutCall<'a> {
     data: Json<&'a Map<String, Value>>,
     ttl: Option<f64>,
     model: NamedModel<'a>,
+    max_ephemeral_bytes: i64,
 }
 
 impl<'a> PutCall<'a> {
@@ -45,6 +46,7 @@ impl<'a> PutCall<'a> {
         place: Place<'a>,
         put: &'a WorkingPut<'_>,
         messages: &'a [CountedMessage],
+        limits: &EphemeralConfig,
     ) -> Result<Self, StoreError> {
         let Place {
             thread,
@@ -70,11 +72,12 @@ impl<'a> PutCall<'a> {
             data: Json(&put.data),
             ttl: put.ttl.map(|ttl| ttl.as_secs_f64()),
             model: put.model,
+            max_ephemeral_bytes: limits.byte_limit(),
         })
     }
 
     /// In the order of the query.
-    pub(super) fn params(&self) -> [&(dyn ToSql + Sync); 21] {
+    pub(super) fn params(&self) -> [&(dyn ToSql + Sync); 22] {
         let Columns {
             ids,
             parents: _,
@@ -108,6 +111,7 @@ impl<'a> PutCall<'a> {
             &self.ttl,
             &self.model.name,
             &self.model.window,
+            &self.max_ephemeral_bytes,
         ]
     }
 }

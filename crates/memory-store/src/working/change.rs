@@ -37,7 +37,7 @@ impl Store {
     /// `change` refuses changes nothing.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `EphemeralThread`, `EtagChanged`.
+    /// `ThreadNotFound`, `EtagChanged`.
     pub async fn update_working_data<E>(
         &self,
         tenant: &TenantId,
@@ -45,7 +45,6 @@ impl Store {
         etag: &str,
         change: impl FnOnce(Map<String, Value>) -> Result<Map<String, Value>, E>,
     ) -> Result<Result<(Map<String, Value>, String), E>, StoreError> {
-        self.lasting(tenant, thread)?;
         let (name, actor, id) = (tenant.as_str(), crate::actor(), thread.uuid());
         let params: Params<'_> = &[&name, &actor, &id];
         let begin = [(query!("working/begin_data"), params)];
@@ -84,13 +83,12 @@ impl Store {
     /// the thread. Idempotent.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `EphemeralThread`.
+    /// `ThreadNotFound`.
     pub async fn delete_working_memory(
         &self,
         tenant: &TenantId,
         thread: ThreadId,
     ) -> Result<bool, StoreError> {
-        self.lasting(tenant, thread)?;
         let params: Params<'_> = &[&tenant.as_str(), &crate::actor(), &thread.uuid()];
         let row = only(self.pool.call(query!("working/delete"), params).await?)?;
         match column(&row, 0)? {

@@ -80,7 +80,7 @@ impl Store {
     /// Replaces a working memory: all of it or nothing.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `EphemeralThread`; `EtagChanged`; `WorkingMessage` where a
+    /// `ThreadNotFound`; `EtagChanged`; `WorkingMessage` where a
     /// message that is known stands where it cannot; `MessageExists`,
     /// `MemorySourceNotFound`.
     pub async fn put_working_memory(
@@ -94,7 +94,7 @@ impl Store {
             let thread = match target {
                 WorkingTarget::Thread(thread) => *thread,
                 WorkingTarget::Session(session) => {
-                    match self.lasting_thread(tenant, session).await? {
+                    match self.thread_of(tenant, session).await? {
                         Some(thread) => thread,
                         None => match self.put_new(tenant, session, put).await? {
                             Some(done) => return Ok(done),
@@ -158,7 +158,7 @@ impl Store {
             etag: &seen.memory.etag,
             keep_from,
         };
-        let call = PutCall::of(tenant, session, place, put, &messages)?;
+        let call = PutCall::of(tenant, session, place, put, &messages, &self.ephemeral)?;
         let row = only(
             self.pool
                 .call(query!("working/put"), &call.params())
@@ -180,7 +180,7 @@ impl Store {
         }
         let thread = ThreadId::new();
         let new = NewThread::of(session.clone());
-        let opening = Opening::of(tenant, thread, &new);
+        let opening = Opening::of(tenant, thread, &new, &self.ephemeral);
         let (name, id, none) = (tenant.as_str(), thread.uuid(), 0_i64);
         let none_of: Params<'_> = &[&name, &id, &0_i32, &none];
         let (transaction, results) = self
@@ -212,7 +212,7 @@ impl Store {
             etag: &etag,
             keep_from: None,
         };
-        let call = PutCall::of(tenant, session, place, put, &put.messages)?;
+        let call = PutCall::of(tenant, session, place, put, &put.messages, &self.ephemeral)?;
         let params = call.params();
         let row = only(transaction.query(query!("working/put"), &params).await?)?;
         let all = (0..put.messages.len()).collect();
@@ -312,6 +312,7 @@ fn done(
         "message_exists" => Err(StoreError::MessageExists {
             id: rows::id(row, 1)?,
         }),
+        "ephemeral_full" => Err(StoreError::EphemeralFull),
         "source_not_found" => Err(StoreError::MemorySourceNotFound {
             index: Some(index_of(row, 2)?),
             place: index_of(row, 3)?,

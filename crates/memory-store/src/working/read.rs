@@ -76,7 +76,7 @@ impl Store {
     /// It is one round trip; three where it changes anything.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `EphemeralThread`.
+    /// `ThreadNotFound`.
     pub async fn working_memory(
         &self,
         tenant: &TenantId,
@@ -113,17 +113,13 @@ impl Store {
         Ok(seen.await?.memory)
     }
 
-    /// The thread of a session, which is not ephemeral; `None` without one.
-    ///
-    /// # Errors
-    /// `EphemeralThread`.
-    pub(super) async fn lasting_thread(
+    /// The thread of a session; `None` without one.
+    pub(super) async fn thread_of(
         &self,
         tenant: &TenantId,
         session: &Session,
     ) -> Result<Option<ThreadId>, StoreError> {
         match self.find_thread(tenant, session).await {
-            Ok(thread) if thread.ephemeral => Err(StoreError::EphemeralThread),
             Ok(thread) => Ok(Some(thread.id)),
             Err(StoreError::ThreadNotFound) => Ok(None),
             Err(error) => Err(error),
@@ -137,7 +133,6 @@ impl Store {
         max_messages: usize,
         max_bytes: usize,
     ) -> Result<Seen, StoreError> {
-        self.lasting(tenant, thread)?;
         let (name, id) = (tenant.as_str(), thread.uuid());
         let max_messages = i32::try_from(max_messages).unwrap_or(i32::MAX);
         let max_bytes = i64::try_from(max_bytes).unwrap_or(i64::MAX);

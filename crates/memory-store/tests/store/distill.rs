@@ -3,11 +3,11 @@ use std::time::Duration;
 use memory_contract::{MessageId, Parent, Role, ThreadId};
 use memory_store::{
     Commit, Committed, DistillKind, DistillStats, Distillate, Generations, LedgerState,
-    NewObservation, NewReflection, NewSummary, NewThread, Place, Standing, StoreError, Stretch,
-    StretchQuery, TransactionQuery,
+    NewObservation, NewReflection, NewSummary, Place, Standing, StoreError, Stretch, StretchQuery,
+    TransactionQuery,
 };
 
-use crate::world::{World, after, new_thread, said, tenant};
+use crate::world::{World, after, said, tenant};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -854,16 +854,11 @@ async fn each_commit_is_noted_with_its_number() {
 }
 
 #[tokio::test]
-async fn other_tenants_and_ephemeral_threads_have_nothing_of_it() {
+async fn other_tenants_have_nothing_of_it() {
     let world = World::new().await;
     let (thread, _) = world.conversation(4).await;
     let store = &world.store;
     world.summarize(thread, &summary(0, (0, 2), None)).await;
-    let new = NewThread {
-        ephemeral: true,
-        ..new_thread("app", "ada", "brief")
-    };
-    let brief = store.create_thread(&world.tenant, &new).await.unwrap().id;
     let query = |thread| StretchQuery {
         thread,
         head: None,
@@ -873,48 +868,43 @@ async fn other_tenants_and_ephemeral_threads_have_nothing_of_it() {
         max_tokens: 10,
         max_bytes: 10,
     };
-    for (tenant, thread, ephemeral) in [
-        (tenant("b"), thread, false),
-        (world.tenant.clone(), brief, true),
-    ] {
-        let refused = |error: StoreError| match ephemeral {
-            true => assert!(matches!(error, StoreError::EphemeralThread), "{error:?}"),
-            false => assert!(matches!(error, StoreError::ThreadNotFound), "{error:?}"),
-        };
-        refused(
-            store
-                .distill_state(&tenant, thread, None, true)
-                .await
-                .unwrap_err(),
-        );
-        refused(store.ledger(&tenant, thread, None).await.unwrap_err());
-        refused(
-            store
-                .read_stretch(&tenant, &query(thread))
-                .await
-                .unwrap_err(),
-        );
-        let new = summary(1, (2, 4), Some(1));
-        refused(
-            store
-                .commit_summary(&tenant, thread, &new)
-                .await
-                .unwrap_err(),
-        );
-        let new = observation(1, (0, 2), true);
-        refused(
-            store
-                .commit_observation(&tenant, thread, &new)
-                .await
-                .unwrap_err(),
-        );
-        refused(
-            store
-                .activate_observations(&tenant, thread, 1, &[1])
-                .await
-                .unwrap_err(),
-        );
-    }
+    let tenant = tenant("b");
+    let refused = |error: StoreError| {
+        assert!(matches!(error, StoreError::ThreadNotFound), "{error:?}");
+    };
+    refused(
+        store
+            .distill_state(&tenant, thread, None, true)
+            .await
+            .unwrap_err(),
+    );
+    refused(store.ledger(&tenant, thread, None).await.unwrap_err());
+    refused(
+        store
+            .read_stretch(&tenant, &query(thread))
+            .await
+            .unwrap_err(),
+    );
+    let new = summary(1, (2, 4), Some(1));
+    refused(
+        store
+            .commit_summary(&tenant, thread, &new)
+            .await
+            .unwrap_err(),
+    );
+    let new = observation(1, (0, 2), true);
+    refused(
+        store
+            .commit_observation(&tenant, thread, &new)
+            .await
+            .unwrap_err(),
+    );
+    refused(
+        store
+            .activate_observations(&tenant, thread, 1, &[1])
+            .await
+            .unwrap_err(),
+    );
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use memory_api::health::{self, Health, Readiness, Watched};
 use memory_api::{DistillThreads, Distilling, Server, Services, jobs};
 use memory_recall::Index;
-use memory_store::error_chain;
+use memory_store::{Presence, error_chain};
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -44,6 +44,8 @@ pub struct Running {
     /// The index, which has to be written out at the end. The database's
     /// connections close with the last task that has them.
     index: Option<Arc<dyn Index>>,
+    /// Shows other servers that this one is alive.
+    presence: Option<Presence>,
     grace: Duration,
 }
 
@@ -95,6 +97,7 @@ impl Running {
             watching,
             work,
             index,
+            presence,
             grace,
             ..
         } = self;
@@ -124,6 +127,7 @@ impl Running {
         {
             tracing::warn!("the index did not close in time");
         }
+        drop(presence);
         drop(stop_rest);
         tracing::info!("stopped");
     }
@@ -142,6 +146,7 @@ impl Running {
             watching: TaskTracker::new(),
             work: TaskTracker::new(),
             index: None,
+            presence: None,
             grace: config.server.grace_period,
         };
         if let Some((listener, _)) = http {
@@ -173,6 +178,8 @@ impl Running {
         mut parts: Parts,
         grpc: Option<Listener>,
     ) -> Result<(), ServerError> {
+        let presence = Presence::announce(&config.database).await;
+        self.presence = Some(presence.map_err(ServerError::Store)?);
         let services = Services {
             store: parts.store.clone(),
             recall: parts.recall.clone(),

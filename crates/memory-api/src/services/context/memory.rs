@@ -9,7 +9,7 @@ use memory_contract::{
     ThreadId, limits,
 };
 use memory_recall::{FoundMemories, FoundMemory, Recall, RecallQuery, Recalled, RecalledMessage};
-use memory_store::{HistoryQuery, Node, Scope, Store, StoreError};
+use memory_store::{HistoryQuery, Node, Scope, Store};
 
 use super::distilled::Records;
 use super::remembered::{add_degradations, remembered};
@@ -233,9 +233,6 @@ impl Reading<'_> {
 
     async fn dialogue(&self) -> Result<Dialogue, ApiError> {
         let wanted = self.wanted;
-        if self.store.is_ephemeral(self.tenant, self.thread) {
-            return Err(StoreError::EphemeralThread.into());
-        }
         let node = Node {
             thread: self.thread,
             id: wanted.node_id.clone(),

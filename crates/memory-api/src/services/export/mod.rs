@@ -63,12 +63,12 @@ impl Export {
             thread,
             after,
         } = selection(request)?;
-        let named = thread.or(after);
-        if named.is_some_and(|id| store.is_ephemeral(&tenant, id)) {
-            return Err(StoreError::EphemeralThread.into());
-        }
         let threads = match (thread, after) {
-            (Some(id), _) => Threads::One(Box::new(store.get_thread(&tenant, id).await?)),
+            (Some(id), _) => match store.get_thread(&tenant, id).await? {
+                // The export would outlive it.
+                thread if thread.ephemeral => return Err(StoreError::EphemeralThread.into()),
+                thread => Threads::One(Box::new(thread)),
+            },
             (None, Some(id)) => Threads::After(store.thread_place(&tenant, id).await?),
             (None, None) => Threads::All,
         };

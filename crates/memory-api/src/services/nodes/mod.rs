@@ -260,11 +260,10 @@ impl Nodes {
         tenant: &TenantId,
         conversation: Conversation,
     ) -> Result<Thread, ApiError> {
-        let thread = match conversation {
+        Ok(match conversation {
             Conversation::Thread(id) => self.store.get_thread(tenant, id).await?,
             Conversation::Session(session) => self.store.find_thread(tenant, &session).await?,
-        };
-        lasting(thread)
+        })
     }
 
     async fn policies(
@@ -272,7 +271,7 @@ impl Nodes {
         tenant: &TenantId,
         conversation: Conversation,
     ) -> Result<Policies, ApiError> {
-        let Policies { thread, app } = match conversation {
+        Ok(match conversation {
             Conversation::Thread(id) => self.store.policies(tenant, id).await?,
             Conversation::Session(session) => {
                 let (thread, app) = self.store.session_policies(tenant, &session).await?;
@@ -281,9 +280,7 @@ impl Nodes {
                     app,
                 }
             }
-        };
-        let thread = lasting(thread)?;
-        Ok(Policies { thread, app })
+        })
     }
 }
 
@@ -346,14 +343,6 @@ async fn conversation(
     sessions::conversation(store, tenant, metadata, thread_id, session)
         .await?
         .ok_or(ApiError::NodeMemoryNeedsConversation)
-}
-
-/// A memory in object storage would outlive an ephemeral thread.
-fn lasting(thread: Thread) -> Result<Thread, ApiError> {
-    if thread.ephemeral {
-        return Err(StoreError::EphemeralThread.into());
-    }
-    Ok(thread)
 }
 
 /// The sizes of both messages, as the store keeps them.

@@ -1,0 +1,1 @@
+SELECT recollect.use_thread($1, $2)

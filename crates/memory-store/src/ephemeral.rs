@@ -1,0 +1,178 @@
+//! Ephemeral threads: ordinary threads that end after an idle time, and when a server
+//! starts while no other one runs.
+
+use std::time::Duration;
+
+use deadpool_postgres::Object;
+use memory_contract::{TenantId, Thread};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep, timeout},
+};
+
+use crate::{
+    Outbox, Store, StoreConfig, StoreError,
+    pool::{Pool, Role},
+    query::{Params, query},
+    rows::{column, only},
+    sqlstate,
+};
+
+/// The key of the advisory lock that every server process holds: "recoleph" as bytes.
+const LOCK: i64 = i64::from_be_bytes(*b"recoleph");
+/// How long a server that starts waits for the lock of a process that has just died.
+const SOLE_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long a server that starts waits for one that is ending ephemeral threads.
+const SHARED_TIMEOUT: Duration = Duration::from_secs(30);
+/// The pause between two attempts to take the lock.
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+/// How often the connection that holds the lock is tested.
+const PING_INTERVAL: Duration = Duration::from_secs(5);
+/// How long such a test may take.
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Ephemeral threads of all tenants that are not erased yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EphemeralStats {
+    /// How many there are.
+    pub threads: i64,
+    /// Bytes of the parts and metadata of their messages.
+    pub bytes: i64,
+}
+
+impl Store {
+    /// Counts reading as a use of an ephemeral thread. What workers read does not count.
+    pub(crate) async fn used(&self, tenant: &TenantId, thread: &Thread) -> Result<(), StoreError> {
+        if thread.ephemeral && !crate::actor::is_worker() {
+            let params: Params<'_> = &[&tenant.as_str(), &thread.id.uuid()];
+            self.pool
+                .within(tenant, query!("threads/use"), params)
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+impl Outbox {
+    /// Measures the ephemeral threads.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn ephemeral_stats(&self) -> Result<EphemeralStats, StoreError> {
+        let found = self.pool.call(query!("threads/ephemeral_stats"), &[]);
+        let row = only(found.await?)?;
+        Ok(EphemeralStats {
+            threads: column(&row, 0)?,
+            bytes: column(&row, 1)?,
+        })
+    }
+}
+
+/// A server process that is alive: a shared advisory lock on a connection of its own to
+/// the conversations' database. Dropped, it gives up the lock.
+#[derive(Debug)]
+pub struct Presence(JoinHandle<()>);
+
+impl Presence {
+    /// Takes the lock. Where no other process holds it, this first ends all ephemeral
+    /// threads, of all tenants; workers erase them as they erase expired threads.
+    ///
+    /// A lock that is lost with its connection is taken again in the background, and
+    /// nothing is ended then. A server that starts in between finds nobody alive.
+    ///
+    /// # Errors
+    /// As [`Store::connect`]; `Unavailable` also while another process takes more than
+    /// 30 seconds to end threads.
+    pub async fn announce(config: &StoreConfig) -> Result<Self, StoreError> {
+        let pool = Pool::new(config, config.chat(), Role::Worker, 1, 0)?;
+        let connection = pool.get().await?;
+        if lock(&connection, "pg_try_advisory_lock", SOLE_TIMEOUT).await? {
+            let ended = end_all(&connection).await?;
+            tracing::info!(
+                ended,
+                "no other server is alive: all ephemeral threads have ended"
+            );
+            lock_shared(&connection).await?;
+            connection
+                .query("SELECT pg_advisory_unlock($1)", &[&LOCK])
+                .await
+                .map_err(|error| sqlstate::query_error("pg_advisory_unlock", error))?;
+        } else {
+            lock_shared(&connection).await?;
+        }
+        Ok(Self(tokio::spawn(hold(pool, connection))))
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn end_all(connection: &Object) -> Result<u64, StoreError> {
+    let end = query!("threads/end_ephemeral");
+    connection
+        .execute(end.sql, &[])
+        .await
+        .map_err(|error| sqlstate::query_error(end.name, error))
+}
+
+/// Keeps the connection that has the lock, or takes the lock on a new one.
+async fn hold(pool: Pool, connection: Object) {
+    let mut held = Some(connection);
+    loop {
+        sleep(PING_INTERVAL).await;
+        if let Some(connection) = held.take() {
+            let pinged = timeout(PING_TIMEOUT, connection.simple_query("")).await;
+            if matches!(pinged, Ok(Ok(_))) {
+                held = Some(connection);
+                continue;
+            }
+            tracing::warn!("the connection that shows that this server is alive was lost");
+            drop(Object::take(connection));
+        }
+        let taken = async {
+            let connection = pool.get().await?;
+            lock_shared(&connection).await.map(|()| connection)
+        };
+        match taken.await {
+            Ok(connection) => held = Some(connection),
+            Err(error) => {
+                tracing::debug!(%error, "the lock that shows that this server is alive was not taken");
+            }
+        }
+    }
+}
+
+async fn lock_shared(connection: &Object) -> Result<(), StoreError> {
+    match lock(connection, "pg_try_advisory_lock_shared", SHARED_TIMEOUT).await? {
+        true => Ok(()),
+        false => Err(StoreError::Unavailable {
+            source: "another server is still ending ephemeral threads".into(),
+        }),
+    }
+}
+
+/// Tries to take the lock until it succeeds or the time is over.
+async fn lock(
+    connection: &Object,
+    function: &'static str,
+    limit: Duration,
+) -> Result<bool, StoreError> {
+    let end = Instant::now() + limit;
+    let sql = format!("SELECT {function}($1)");
+    loop {
+        let row = connection
+            .query_one(&sql, &[&LOCK])
+            .await
+            .map_err(|error| sqlstate::query_error(function, error))?;
+        if column(&row, 0)? {
+            return Ok(true);
+        }
+        if Instant::now() >= end {
+            return Ok(false);
+        }
+        sleep(LOCK_PAUSE).await;
+    }
+}
