@@ -48,7 +48,8 @@ pub use node::{NewNodeMessage, NodeMessage, NodeParent};
 pub use page::{Cursor, PageToken, page_size};
 pub use plan::{Iteration, NewIteration, NewPlan, Plan, PlanStep, PlanStepStatus};
 pub use policy::{
-    EffectivePolicy, ExtractionStrategy, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel,
+    ExtractionStrategy, InputWording, Instructions, Lifetime, MemoryMode, MemoryPolicy,
+    MemoryScope, PolicyLevel, ResolvedPolicy,
 };
 pub use session::{KeySource, SESSION_METADATA, SessionNames};
 pub use size::{file_bytes, memory_bytes, message_bytes, message_bytes_at_most};

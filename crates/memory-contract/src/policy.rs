@@ -1,4 +1,4 @@
-//! How a conversation remembers, and which of several policies holds.
+//! Memory policies, and how the policies of several levels are resolved into one.
 
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ impl ExtractionStrategy {
     }
 }
 
-/// Where a value of a policy comes from, the most general first.
+/// The level that sets a value of a policy, the most general first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PolicyLevel {
     /// The documented default.
@@ -94,11 +94,97 @@ pub enum PolicyLevel {
     Request,
 }
 
-/// Makes [`MemoryPolicy`] and what has to name each of its fields.
-macro_rules! memory_policy {
-    ($($(#[$doc:meta])* $field:ident: $type:ty,)*) => {
-        /// What an app, a thread or a request says of its memory; `None` leaves
-        /// a field to the next level. Every limit has been checked.
+/// How long something is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lifetime {
+    /// Until it is deleted.
+    Unlimited,
+    /// At most this long.
+    Limited(Duration),
+}
+
+impl From<Duration> for Lifetime {
+    fn from(limit: Duration) -> Self {
+        Self::Limited(limit)
+    }
+}
+
+impl From<Lifetime> for Option<Duration> {
+    fn from(lifetime: Lifetime) -> Self {
+        match lifetime {
+            Lifetime::Unlimited => None,
+            Lifetime::Limited(limit) => Some(limit),
+        }
+    }
+}
+
+/// How the text of an input is worded for the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InputWording {
+    /// As the user wrote it.
+    Verbatim,
+    /// Rendered with a template, which compiles.
+    Template(String),
+}
+
+impl From<String> for InputWording {
+    fn from(template: String) -> Self {
+        Self::Template(template)
+    }
+}
+
+impl From<InputWording> for Option<String> {
+    fn from(wording: InputWording) -> Self {
+        match wording {
+            InputWording::Verbatim => None,
+            InputWording::Template(template) => Some(template),
+        }
+    }
+}
+
+/// What a model is asked to extract under [`ExtractionStrategy::Custom`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Instructions {
+    /// No instructions: the strategy falls back to [`ExtractionStrategy::Discrete`].
+    None,
+    /// The app's own words.
+    Given(String),
+}
+
+impl Instructions {
+    /// The text for the model; empty without instructions.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::None => "",
+            Self::Given(text) => text,
+        }
+    }
+}
+
+impl From<String> for Instructions {
+    fn from(text: String) -> Self {
+        Self::Given(text)
+    }
+}
+
+impl From<Instructions> for Option<String> {
+    fn from(instructions: Instructions) -> Self {
+        match instructions {
+            Instructions::None => None,
+            Instructions::Given(text) => Some(text),
+        }
+    }
+}
+
+/// Defines the fields of a policy once, for [`MemoryPolicy`] and [`ResolvedPolicy`]:
+/// the type on one level, the resolved type where it differs, and the default.
+macro_rules! policy_fields {
+    ($(
+        $(#[$doc:meta])*
+        $field:ident: $type:ty $(as $resolved:ty)? = $default:expr,
+    )*) => {
+        /// The policy of one level: an app, a thread or a request. `None` leaves a
+        /// field to the more general levels. Every value is within its limits.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         #[serde(default)]
         pub struct MemoryPolicy {
@@ -109,183 +195,140 @@ macro_rules! memory_policy {
             )*
         }
 
-        impl MemoryPolicy {
-            /// Takes over what a more specific level says, and notes it.
-            fn take_over(&mut self, level: PolicyLevel, policy: &Self, origins: &mut Origins) {
-                $(
-                    if policy.$field.is_some() {
-                        self.$field.clone_from(&policy.$field);
-                        origins.note(stringify!($field), level);
-                    }
-                )*
-                origins.0.sort_by_key(|(name, _)| {
-                    [$(stringify!($field)),*].iter().position(|field| field == name)
-                });
+        /// The policy that holds for a request: every field has the value of the most
+        /// specific level that sets it, or else its documented default.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct ResolvedPolicy {
+            $(
+                $(#[$doc])*
+                pub $field: resolved_type!($type $(, $resolved)?),
+            )*
+            /// The fields that a level sets, in the order of the contract, each with the
+            /// level that its value comes from.
+            pub origins: Vec<(&'static str, PolicyLevel)>,
+        }
+
+        impl ResolvedPolicy {
+            /// Lays the levels over the defaults.
+            pub fn resolve(levels: &[(PolicyLevel, &MemoryPolicy)]) -> Self {
+                let mut origins = Vec::new();
+                Self {
+                    $(
+                        $field: match levels
+                            .iter()
+                            .filter(|(_, policy)| policy.$field.is_some())
+                            .max_by_key(|(level, _)| *level)
+                            .and_then(|(level, policy)| Some((*level, policy.$field.clone()?)))
+                        {
+                            Some((level, value)) => {
+                                origins.push((stringify!($field), level));
+                                value.into()
+                            }
+                            None => $default,
+                        },
+                    )*
+                    origins,
+                }
+            }
+        }
+
+        impl From<ResolvedPolicy> for MemoryPolicy {
+            /// States every value, as if one level had set them all.
+            fn from(resolved: ResolvedPolicy) -> Self {
+                Self {
+                    $($field: Option::from(resolved.$field),)*
+                }
             }
         }
     };
 }
 
-memory_policy! {
+macro_rules! resolved_type {
+    ($type:ty) => {
+        $type
+    };
+    ($type:ty, $resolved:ty) => {
+        $resolved
+    };
+}
+
+policy_fields! {
     /// What a conversation remembers.
-    mode: MemoryMode,
-    /// Whether windows are bounded by `window_size`.
-    window_enabled: bool,
+    mode: MemoryMode = MemoryMode::default(),
+    /// Whether `window_size` bounds the window; without it only the budget does.
+    window_enabled: bool = true,
     /// Newest messages in window and node mode: 1 to 500.
-    window_size: u32,
+    window_size: u32 = limits::WINDOW_SIZE.unsigned_abs(),
     /// Newest messages in hybrid mode: 0 to 500.
-    recent_window: u32,
+    recent_window: u32 = limits::RECENT_WINDOW.unsigned_abs(),
     /// Best matches: 0 to 100.
-    top_k: u32,
+    top_k: u32 = limits::TOP_K.unsigned_abs(),
     /// Messages before each match: 0 to 20.
-    neighbors_before: u32,
+    neighbors_before: u32 = limits::NEIGHBORS_BEFORE.unsigned_abs(),
     /// Messages after each match: 0 to 20.
-    neighbors_after: u32,
+    neighbors_after: u32 = limits::NEIGHBORS_AFTER.unsigned_abs(),
     /// Matches with a lower score are dropped: 0.0 to 1.0.
-    min_score: f32,
+    min_score: f32 = 0.0,
     /// Whose messages a search may find.
-    scope: MemoryScope,
-    /// What stands for the user in text.
-    user_label: String,
-    /// What stands for the model in text.
-    assistant_label: String,
-    /// The template that the input's text is put into; it compiles.
-    query_prompt_template: String,
+    scope: MemoryScope = MemoryScope::default(),
+    /// The user's name in rendered text.
+    user_label: String = "Human".to_owned(),
+    /// The model's name in rendered text.
+    assistant_label: String = "Assistant".to_owned(),
+    /// The template that renders the input's text; it compiles.
+    query_prompt_template: String as InputWording = InputWording::Verbatim,
     /// Whether requests without a session key share one thread of the app.
-    shared_session_default: bool,
-    /// What is made of messages in the background.
-    extraction: ExtractionStrategy,
-    /// The life of new threads.
-    ttl: Duration,
-    /// How long a node's memory stays after its last turn.
-    node_ttl: Duration,
+    shared_session_default: bool = false,
+    /// Which memories are extracted from messages in the background.
+    extraction: ExtractionStrategy = ExtractionStrategy::default(),
+    /// How long new threads are kept.
+    ttl: Duration as Lifetime = Lifetime::Unlimited,
+    /// How long a node's memory is kept after its last turn.
+    node_ttl: Duration as Lifetime = Lifetime::Unlimited,
     /// Whether older turns are summarized.
-    summarize: bool,
-    /// The model's window in tokens, where its name does not tell: 1,000 to
+    summarize: bool = true,
+    /// The model's window in tokens where no call has named the model: 1,000 to
     /// 10,000,000.
-    context_window: u32,
+    context_window: u32 = limits::CONTEXT_WINDOW.unsigned_abs(),
     /// The share of the window at which older turns are summarized: 0.1 to 0.95.
-    summarization_threshold: f32,
-    /// Tokens of messages at which stretches are swapped for observations: 1,000
-    /// to 1,000,000.
-    observer_tokens: u32,
+    summarization_threshold: f32 = limits::SUMMARIZATION_THRESHOLD,
+    /// Tokens of messages at which observations replace them: 1,000 to 1,000,000.
+    observer_tokens: u32 = limits::OBSERVER_TOKENS.unsigned_abs(),
     /// Tokens of observations at which they are condensed: 1,000 to 1,000,000.
-    reflector_tokens: u32,
-    /// What a model is to extract under the custom strategy.
-    extraction_instructions: String,
-    /// Long-term memories of a context: 0 to 50.
-    memories_top_k: u32,
-    /// Whether an expired working memory is made anew.
-    rebuild_expired: bool,
-    /// How long memories stay after they were stored.
-    memory_max_age: Duration,
-    /// How long memories stay after they were last returned.
-    memory_max_inactivity: Duration,
+    reflector_tokens: u32 = limits::REFLECTOR_TOKENS.unsigned_abs(),
+    /// What a model is asked to extract under the custom strategy.
+    extraction_instructions: String as Instructions = Instructions::None,
+    /// Long-term memories in a context: 0 to 50.
+    memories_top_k: u32 = limits::MEMORIES_TOP_K.unsigned_abs(),
+    /// Whether an expired working memory is rebuilt from the thread.
+    rebuild_expired: bool = false,
+    /// How long memories are kept after they were stored.
+    memory_max_age: Duration as Lifetime = Lifetime::Unlimited,
+    /// How long memories are kept after they were last returned.
+    memory_max_inactivity: Duration as Lifetime = Lifetime::Unlimited,
     /// The most memories of one user: 1 to 1,000,000.
-    memory_max_count: u32,
+    memory_max_count: u32 = limits::MEMORY_COUNT.unsigned_abs(),
 }
 
 impl MemoryPolicy {
-    /// Whether it leaves everything to the next level.
+    /// Whether it leaves every field to the more general levels.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+}
 
+impl Default for ResolvedPolicy {
     /// The documented defaults.
-    fn documented() -> Self {
-        Self {
-            mode: Some(MemoryMode::default()),
-            window_enabled: Some(true),
-            window_size: Some(limits::WINDOW_SIZE.unsigned_abs()),
-            recent_window: Some(limits::RECENT_WINDOW.unsigned_abs()),
-            top_k: Some(limits::TOP_K.unsigned_abs()),
-            neighbors_before: Some(limits::NEIGHBORS_BEFORE.unsigned_abs()),
-            neighbors_after: Some(limits::NEIGHBORS_AFTER.unsigned_abs()),
-            min_score: Some(0.0),
-            scope: Some(MemoryScope::default()),
-            user_label: Some("Human".to_owned()),
-            assistant_label: Some("Assistant".to_owned()),
-            query_prompt_template: None,
-            shared_session_default: Some(false),
-            extraction: Some(ExtractionStrategy::default()),
-            ttl: None,
-            node_ttl: None,
-            summarize: Some(true),
-            context_window: Some(limits::CONTEXT_WINDOW.unsigned_abs()),
-            summarization_threshold: Some(limits::SUMMARIZATION_THRESHOLD),
-            observer_tokens: Some(limits::OBSERVER_TOKENS.unsigned_abs()),
-            reflector_tokens: Some(limits::REFLECTOR_TOKENS.unsigned_abs()),
-            extraction_instructions: None,
-            memories_top_k: Some(limits::MEMORIES_TOP_K.unsigned_abs()),
-            rebuild_expired: Some(false),
-            memory_max_age: None,
-            memory_max_inactivity: None,
-            memory_max_count: Some(limits::MEMORY_COUNT.unsigned_abs()),
-        }
+    fn default() -> Self {
+        Self::resolve(&[])
     }
 }
 
-/// Fields with the level that they come from.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Origins(Vec<(&'static str, PolicyLevel)>);
-
-impl Origins {
-    fn note(&mut self, field: &'static str, level: PolicyLevel) {
-        self.0.retain(|(name, _)| *name != field);
-        self.0.push((field, level));
-    }
-}
-
-/// The one policy that holds for a request.
-#[derive(Clone, Debug, PartialEq)]
-pub struct EffectivePolicy {
-    policy: MemoryPolicy,
-    origins: Origins,
-}
-
-impl EffectivePolicy {
-    /// Lays the levels over the defaults; the most specific value wins.
-    pub fn of(app: &MemoryPolicy, thread: &MemoryPolicy, request: &MemoryPolicy) -> Self {
-        let mut policy = MemoryPolicy::documented();
-        let mut origins = Origins::default();
-        for (level, from) in [
-            (PolicyLevel::App, app),
-            (PolicyLevel::Thread, thread),
-            (PolicyLevel::Request, request),
-        ] {
-            policy.take_over(level, from, &mut origins);
-        }
-        Self { policy, origins }
-    }
-
-    /// Every value; those that have a default are set.
-    pub fn policy(&self) -> &MemoryPolicy {
-        &self.policy
-    }
-
-    /// The fields that are not at their default, in the order of the contract,
-    /// and where their values come from.
-    pub fn origins(&self) -> &[(&'static str, PolicyLevel)] {
-        &self.origins.0
-    }
-
-    /// What is remembered.
-    pub fn mode(&self) -> MemoryMode {
-        self.policy.mode.unwrap_or_default()
-    }
-
-    /// Whose messages a search may find.
-    pub fn scope(&self) -> MemoryScope {
-        self.policy.scope.unwrap_or_default()
-    }
-
-    /// The newest messages that window and node mode give; `None` where only
-    /// the budget bounds them.
+impl ResolvedPolicy {
+    /// The most messages that window and node mode give; `None` where only the budget
+    /// bounds them.
     pub fn window(&self) -> Option<u32> {
-        match self.policy.window_enabled {
-            Some(false) => None,
-            _ => self.policy.window_size,
-        }
+        self.window_enabled.then_some(self.window_size)
     }
 }
 
@@ -294,11 +337,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_specific_value_wins_and_is_told() {
+    fn the_most_specific_value_wins_and_its_level_is_noted() {
         let app = MemoryPolicy {
             top_k: Some(8),
             window_size: Some(10),
             mode: Some(MemoryMode::Window),
+            ttl: Some(Duration::from_secs(60)),
             ..Default::default()
         };
         let thread = MemoryPolicy {
@@ -309,43 +353,58 @@ mod tests {
             window_enabled: Some(false),
             ..Default::default()
         };
-        let effective = EffectivePolicy::of(&app, &thread, &request);
-        assert_eq!(effective.mode(), MemoryMode::Window);
-        assert_eq!(effective.policy().top_k, Some(8));
-        assert_eq!(effective.policy().window_size, Some(6));
-        assert_eq!(effective.policy().recent_window, Some(4));
-        assert_eq!(effective.window(), None);
-        assert_eq!(
-            effective.origins(),
-            [
+        let levels = [
+            (PolicyLevel::Request, &request),
+            (PolicyLevel::App, &app),
+            (PolicyLevel::Thread, &thread),
+        ];
+        let resolved = ResolvedPolicy::resolve(&levels);
+        let expected = ResolvedPolicy {
+            mode: MemoryMode::Window,
+            window_enabled: false,
+            window_size: 6,
+            top_k: 8,
+            ttl: Lifetime::Limited(Duration::from_secs(60)),
+            origins: vec![
                 ("mode", PolicyLevel::App),
                 ("window_enabled", PolicyLevel::Request),
                 ("window_size", PolicyLevel::Thread),
                 ("top_k", PolicyLevel::App),
-            ]
-        );
+                ("ttl", PolicyLevel::App),
+            ],
+            ..ResolvedPolicy::default()
+        };
+        assert_eq!(resolved, expected);
+        assert_eq!(resolved.window(), None);
     }
 
     #[test]
     fn without_policies_the_defaults_hold() {
-        let none = MemoryPolicy::default();
-        let effective = EffectivePolicy::of(&none, &none, &none);
-        assert!(none.is_empty());
-        assert_eq!(effective.origins(), []);
-        assert_eq!(effective.mode(), MemoryMode::Hybrid);
-        assert_eq!(effective.window(), Some(20));
+        let resolved = ResolvedPolicy::default();
+        assert_eq!(resolved.origins, []);
+        assert_eq!(resolved.mode, MemoryMode::Hybrid);
+        assert_eq!(resolved.window(), Some(20));
+        assert_eq!(resolved.recent_window, 4);
+        let stated = MemoryPolicy::from(resolved);
+        assert_eq!(stated.top_k, Some(limits::TOP_K.unsigned_abs()));
+        assert_eq!(stated.ttl, None);
+        assert_eq!(stated.query_prompt_template, None);
+        assert_eq!(stated.extraction_instructions, None);
     }
 
     #[test]
-    fn a_policy_is_stored_without_what_it_leaves_open() {
+    fn only_the_fields_that_are_set_are_stored() {
         let policy = MemoryPolicy {
             mode: Some(MemoryMode::Node),
             ttl: Some(Duration::from_millis(1500)),
             ..Default::default()
         };
         let json = serde_json::to_value(&policy).unwrap();
-        assert_eq!(json["mode"], "node");
-        assert_eq!(json.as_object().unwrap().len(), 2);
+        let stored = serde_json::json!({
+            "mode": "node",
+            "ttl": { "secs": 1, "nanos": 500_000_000 },
+        });
+        assert_eq!(json, stored);
         assert_eq!(
             serde_json::from_value::<MemoryPolicy>(json).unwrap(),
             policy

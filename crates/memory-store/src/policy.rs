@@ -1,6 +1,8 @@
 //! Policies of apps and threads.
 
-use memory_contract::{AppId, EffectivePolicy, MemoryPolicy, Session, TenantId, Thread, ThreadId};
+use memory_contract::{
+    AppId, MemoryPolicy, PolicyLevel, ResolvedPolicy, Session, TenantId, Thread, ThreadId,
+};
 use time::OffsetDateTime;
 use tokio_postgres::{Row, types::Json};
 
@@ -40,9 +42,18 @@ impl Policies {
         })
     }
 
-    /// The policy that holds for a request.
-    pub fn effective(&self, request: &MemoryPolicy) -> EffectivePolicy {
-        EffectivePolicy::of(&self.app, &self.thread.policy, request)
+    /// The policy that holds for the thread.
+    pub fn resolve(&self) -> ResolvedPolicy {
+        self.resolve_with(&MemoryPolicy::default())
+    }
+
+    /// The policy that holds for a request to the thread.
+    pub fn resolve_with(&self, request: &MemoryPolicy) -> ResolvedPolicy {
+        ResolvedPolicy::resolve(&[
+            (PolicyLevel::App, &self.app),
+            (PolicyLevel::Thread, &self.thread.policy),
+            (PolicyLevel::Request, request),
+        ])
     }
 }
 

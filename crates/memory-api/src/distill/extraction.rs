@@ -96,12 +96,12 @@ pub(super) async fn step(look: &Look<'_>) -> Result<Due, Failure> {
 /// The strategy that the policy names. Without instructions, or without a model that
 /// could follow them, the custom one is the discrete one.
 fn strategy(look: &Look<'_>) -> ExtractionStrategy {
-    let policy = look.effective.policy();
-    let instructions = policy.extraction_instructions.as_deref();
-    let instructed = instructions.is_some_and(|text| !text.trim().is_empty());
-    match policy.extraction.unwrap_or_default() {
+    let policy = look.policy;
+    let instructions = policy.extraction_instructions.as_str();
+    match policy.extraction {
         ExtractionStrategy::Custom
-            if !instructed || look.with.distiller.generation_model().is_none() =>
+            if instructions.trim().is_empty()
+                || look.with.distiller.generation_model().is_none() =>
         {
             ExtractionStrategy::Discrete
         }
@@ -283,10 +283,9 @@ async fn distill(
     known: &Known,
 ) -> Result<(Vec<Fact>, By), Failure> {
     let alone = strategy == ExtractionStrategy::Custom;
-    let instructions = look.effective.policy().extraction_instructions.as_deref();
     let extraction = Extraction {
         strategy,
-        instructions: instructions.unwrap_or_default(),
+        instructions: look.policy.extraction_instructions.as_str(),
         messages: sources,
         known: known.facts(),
     };

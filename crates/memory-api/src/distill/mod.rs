@@ -11,7 +11,7 @@ mod summary;
 use std::sync::Arc;
 use std::time::Duration;
 
-use memory_contract::{EffectivePolicy, TenantId, Thread};
+use memory_contract::{PolicyLevel, ResolvedPolicy, TenantId, Thread};
 use memory_distill::{DistillError, Distiller, Method};
 use memory_recall::{Recall, RecallError};
 use memory_store::{DistillJob, Policies, Store, StoreError};
@@ -39,7 +39,7 @@ struct Look<'a> {
     with: &'a Distilling,
     tenant: &'a TenantId,
     thread: &'a Thread,
-    effective: &'a EffectivePolicy,
+    policy: &'a ResolvedPolicy,
     /// Who is to distill: the extractive distiller once tries with the model are
     /// used up.
     method: Method,
@@ -124,12 +124,15 @@ impl Distilling {
 
     async fn try_look(&self, job: &DistillJob) -> Result<Due, Failure> {
         let Policies { thread, app } = self.store.policies(&job.tenant, job.thread).await?;
-        let effective = EffectivePolicy::of(&app, &thread.policy, &Default::default());
+        let policy = ResolvedPolicy::resolve(&[
+            (PolicyLevel::App, &app),
+            (PolicyLevel::Thread, &thread.policy),
+        ]);
         let look = Look {
             with: self,
             tenant: &job.tenant,
             thread: &thread,
-            effective: &effective,
+            policy: &policy,
             method: match job.attempts > self.config.model_attempts {
                 true => Method::Extractive,
                 false => Method::Model,

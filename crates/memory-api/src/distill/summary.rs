@@ -1,7 +1,7 @@
 //! Summarizes older turns when the working memory fills its share of the window.
 
 use memory_budget::Tokenizer;
-use memory_contract::{MemoryPolicy, Message};
+use memory_contract::{Message, ResolvedPolicy};
 use memory_store::{Commit, DistillKind, DistillState, NewSummary};
 
 use super::cut::{Cut, Keep, seams};
@@ -27,8 +27,8 @@ const PATIENCE: i64 = 64;
 const DENSEST: i64 = 8;
 
 pub(super) async fn step(look: &Look<'_>, mut state: DistillState) -> Result<Due, Failure> {
-    let policy = look.effective.policy();
-    if policy.summarize == Some(false) {
+    let policy = look.policy;
+    if !policy.summarize {
         return Ok(Due::NEVER);
     }
     let window = Window::of(look, policy).await?;
@@ -70,15 +70,15 @@ struct Window {
 }
 
 impl Window {
-    async fn of(look: &Look<'_>, policy: &MemoryPolicy) -> Result<Self, Failure> {
+    async fn of(look: &Look<'_>, policy: &ResolvedPolicy) -> Result<Self, Failure> {
         let store = &look.with.store;
         let (model, window) = store.working_model(look.tenant, look.thread.id).await?;
         let window = window
             .and_then(|window| u32::try_from(window).ok())
-            .or(policy.context_window);
+            .unwrap_or(policy.context_window);
         let (tokenizer, _) = Tokenizer::for_model(&model);
         Ok(Self {
-            limits: Limits::of(window.unwrap_or_default(), policy),
+            limits: Limits::of(window, policy),
             tokenizer,
         })
     }
@@ -119,9 +119,9 @@ struct Limits {
 }
 
 impl Limits {
-    /// The limits of a policy, which has a value for each, in a window.
-    fn of(window: u32, policy: &MemoryPolicy) -> Self {
-        let share = f64::from(policy.summarization_threshold.unwrap_or_default());
+    /// The limits of a policy in a window.
+    fn of(window: u32, policy: &ResolvedPolicy) -> Self {
+        let share = f64::from(policy.summarization_threshold);
         let limit = (f64::from(window) * share).ceil() as i64;
         Self {
             limit,
@@ -251,9 +251,9 @@ mod tests {
     #[test]
     fn the_limits_are_shares_of_the_window() {
         let limits = |window, share| {
-            let policy = MemoryPolicy {
-                summarization_threshold: Some(share),
-                ..MemoryPolicy::default()
+            let policy = ResolvedPolicy {
+                summarization_threshold: share,
+                ..ResolvedPolicy::default()
             };
             Limits::of(window, &policy)
         };

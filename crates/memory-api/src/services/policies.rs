@@ -7,7 +7,7 @@ use memory_contract::proto::{
     ListAppPoliciesRequest, ListAppPoliciesResponse, SetAppPolicyRequest, SetAppPolicyResponse,
 };
 use memory_contract::{
-    AppId, EffectivePolicy, Invalid, InvalidFields, MemoryPolicy, PageToken, PolicyLevel, TenantId,
+    AppId, Invalid, InvalidFields, MemoryPolicy, PageToken, PolicyLevel, ResolvedPolicy, TenantId,
     check, limits, policy_from, timestamp,
 };
 use memory_store::{AppPolicy, Store};
@@ -141,33 +141,39 @@ impl Policies {
         let tenant = tenant_of(&request)?;
         let (metadata, _, request) = request.into_parts();
         let (whose, policy) = whose_policy(&metadata, request)?;
-        let effective = self.effective_of(&tenant, whose, &policy).await?;
+        let policy = self.resolve(&tenant, whose, &policy).await?;
         Ok(GetEffectivePolicyResponse {
-            effective_policy: Some(effective.into()),
+            effective_policy: Some(policy.into()),
         })
     }
 
-    async fn effective_of(
+    async fn resolve(
         &self,
         tenant: &TenantId,
         whose: Whose,
         request: &MemoryPolicy,
-    ) -> Result<EffectivePolicy, ApiError> {
-        let none = MemoryPolicy::default();
+    ) -> Result<ResolvedPolicy, ApiError> {
         match whose {
             Whose::Conversation(Choice::Thread(thread)) => {
                 let policies = self.store.policies(tenant, thread).await?;
-                Ok(policies.effective(request))
+                Ok(policies.resolve_with(request))
             }
             Whose::Conversation(Choice::Names(names)) => {
                 let (session, _) = complete(&self.store, tenant, names).await?;
                 let (thread, app) = self.store.session_policies(tenant, &session).await?;
-                let thread = thread.map_or(none, |thread| thread.policy);
-                Ok(EffectivePolicy::of(&app, &thread, request))
+                let thread = thread.map(|thread| thread.policy).unwrap_or_default();
+                Ok(ResolvedPolicy::resolve(&[
+                    (PolicyLevel::App, &app),
+                    (PolicyLevel::Thread, &thread),
+                    (PolicyLevel::Request, request),
+                ]))
             }
             Whose::App(app) => {
                 let app = self.store.app_policy(tenant, &app).await?.policy;
-                Ok(EffectivePolicy::of(&app, &none, request))
+                Ok(ResolvedPolicy::resolve(&[
+                    (PolicyLevel::App, &app),
+                    (PolicyLevel::Request, request),
+                ]))
             }
         }
     }

@@ -68,12 +68,12 @@ impl Recalls {
             }
             (None, None) => Default::default(),
         };
-        let effective = call.effective(&app, &thread);
-        let mut query = call.under(&effective, session.as_ref());
+        let policy = call.resolve(&app, &thread);
+        let mut query = call.under(&policy, session.as_ref());
         query.max_wait = wait_until(patience, query.max_wait);
         let tokenizer = query.tokenizer;
         let recalled = self.recall.recall(&tenant, &query).await?;
-        let mut response = recalled_response(recalled, tokenizer, effective);
+        let mut response = recalled_response(recalled, tokenizer, policy);
         self.annotate(&tenant, &mut response.messages).await?;
         Ok(response)
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use memory_budget::Tokenizer;
 use memory_contract::proto::{self, RecallResponse, SearchMethod};
-use memory_contract::{EffectivePolicy, Invalid, duration_in, limits};
+use memory_contract::{Invalid, ResolvedPolicy, duration_in, limits};
 use memory_recall::{
     Degradation, DegradationReason, Method, Omission, OmissionReason, Reason, Recalled,
     RecalledMessage,
@@ -15,7 +15,7 @@ use prost_types::Duration as ProtoDuration;
 pub(super) fn recalled_response(
     recalled: Recalled,
     tokenizer: Tokenizer,
-    effective: EffectivePolicy,
+    policy: ResolvedPolicy,
 ) -> RecallResponse {
     let Recalled {
         messages,
@@ -29,7 +29,7 @@ pub(super) fn recalled_response(
         tokenizer: tokenizer.name().to_owned(),
         degradations: degradations.into_iter().map(degradation).collect(),
         omitted: omitted.into_iter().map(omission).collect(),
-        effective_policy: Some(effective.into()),
+        effective_policy: Some(policy.into()),
     }
 }
 

@@ -2,8 +2,9 @@
 
 use memory_contract::proto::{RecallMode, RecallRequest, SearchRequest, UserRef};
 use memory_contract::{
-    AppId, EffectivePolicy, Invalid, InvalidFields, MemoryMode, MemoryPolicy, MemoryScope, Session,
-    ThreadId, UserId, check, filter_from, limits, optional_float, scope_from,
+    AppId, Invalid, InvalidFields, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel,
+    ResolvedPolicy, Session, ThreadId, UserId, check, filter_from, limits, optional_float,
+    scope_from,
 };
 use memory_recall::RecallQuery;
 use memory_store::Scope;
@@ -167,53 +168,53 @@ impl RecallCall {
     }
 
     /// The policy that holds. The request's own fields are its most specific level.
-    pub(super) fn effective(&self, app: &MemoryPolicy, thread: &MemoryPolicy) -> EffectivePolicy {
-        let effective = EffectivePolicy::of(app, thread, &self.policy);
+    pub(super) fn resolve(&self, app: &MemoryPolicy, thread: &MemoryPolicy) -> ResolvedPolicy {
+        let resolve = |request: &MemoryPolicy| {
+            ResolvedPolicy::resolve(&[
+                (PolicyLevel::App, app),
+                (PolicyLevel::Thread, thread),
+                (PolicyLevel::Request, request),
+            ])
+        };
+        let resolved = resolve(&self.policy);
         let Some(size) = self.recent_window else {
-            return effective;
+            return resolved;
         };
         let mut request = self.policy.clone();
-        if effective.mode() == MemoryMode::Window {
+        if resolved.mode == MemoryMode::Window {
             request.window_size = Some(size);
             // An explicit size implies a bounded window.
-            request.window_enabled = effective.window().is_none().then_some(true);
+            request.window_enabled = (!resolved.window_enabled).then_some(true);
         } else {
             request.recent_window = Some(size);
         }
-        EffectivePolicy::of(app, thread, &request)
+        resolve(&request)
     }
 
     /// The query under a policy, from the conversation of `session` if the request names
     /// a thread.
-    pub(super) fn under(
-        self,
-        effective: &EffectivePolicy,
-        session: Option<&Session>,
-    ) -> RecallQuery {
+    pub(super) fn under(self, policy: &ResolvedPolicy, session: Option<&Session>) -> RecallQuery {
         let mut query = self.query;
         if let (Some(thread), Some(session)) = (query.thread, session) {
-            query.scope = Scope::of_thread(thread, session, effective.scope());
+            query.scope = Scope::of_thread(thread, session, policy.scope);
         }
-        let policy = effective.policy();
-        let or = |value: Option<u32>, default: usize| value.map_or(default, count);
-        let (recent_window, top_k) = match effective.mode() {
+        let (recent_window, top_k) = match policy.mode {
             // A node's memory is not the conversation's.
             MemoryMode::None | MemoryMode::Node => (0, 0),
             MemoryMode::Window => {
                 let unbounded = limits::WINDOW_MAX.unsigned_abs();
-                (count(effective.window().unwrap_or(unbounded)), 0)
+                (count(policy.window().unwrap_or(unbounded)), 0)
             }
-            MemoryMode::Hybrid | MemoryMode::Working | MemoryMode::Observational => (
-                or(policy.recent_window, query.recent_window),
-                or(policy.top_k, query.top_k),
-            ),
+            MemoryMode::Hybrid | MemoryMode::Working | MemoryMode::Observational => {
+                (count(policy.recent_window), count(policy.top_k))
+            }
         };
         RecallQuery {
             recent_window,
             top_k,
-            neighbors_before: or(policy.neighbors_before, query.neighbors_before),
-            neighbors_after: or(policy.neighbors_after, query.neighbors_after),
-            min_score: policy.min_score.unwrap_or(query.min_score),
+            neighbors_before: count(policy.neighbors_before),
+            neighbors_after: count(policy.neighbors_after),
+            min_score: policy.min_score,
             ..query
         }
     }

@@ -2,8 +2,8 @@
 
 use memory_contract::proto::{SessionKeySource, SessionRef};
 use memory_contract::{
-    Invalid, SESSION_METADATA, Session, SessionKey, SessionNames, TenantId, ThreadId, check,
-    limits, session_from,
+    Invalid, PolicyLevel, ResolvedPolicy, SESSION_METADATA, Session, SessionKey, SessionNames,
+    TenantId, ThreadId, check, limits, session_from,
 };
 use memory_store::Store;
 use tonic::metadata::MetadataMap;
@@ -114,11 +114,12 @@ pub(super) async fn complete(
     names: SessionNames,
 ) -> Result<(Session, SessionKeySource), ApiError> {
     let names = if names.source().is_none() || names.wants_shared() {
-        let shares = store.app_policy(tenant, names.app()).await?.policy;
-        match (shares.shared_session_default, names.source()) {
-            (Some(true), Some(_)) => names,
-            (Some(true), None) => names.shared(),
-            (_, Some(source)) => {
+        let app = store.app_policy(tenant, names.app()).await?.policy;
+        let policy = ResolvedPolicy::resolve(&[(PolicyLevel::App, &app)]);
+        match (policy.shared_session_default, names.source()) {
+            (true, Some(_)) => names,
+            (true, None) => names.shared(),
+            (false, Some(source)) => {
                 return Err(wrong_key(
                     source.field(),
                     "is the app's shared default, which its policy does not allow: \
@@ -126,7 +127,7 @@ pub(super) async fn complete(
                 )
                 .into());
             }
-            (_, None) => return Err(missing_key().into()),
+            (false, None) => return Err(missing_key().into()),
         }
     } else {
         names

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{duration_in, optional_float, scalar::exact_duration};
 use crate::{
-    EffectivePolicy, ExtractionStrategy, Invalid, InvalidFields, MemoryMode, MemoryPolicy,
-    MemoryScope, PolicyLevel, check, limits, proto,
+    ExtractionStrategy, Invalid, InvalidFields, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel,
+    ResolvedPolicy, check, limits, proto,
 };
 
 /// Reads a policy of a level. `compiles` tells what is wrong with a template,
@@ -386,18 +386,19 @@ impl From<MemoryPolicy> for proto::MemoryPolicy {
     }
 }
 
-impl From<EffectivePolicy> for proto::EffectivePolicy {
-    fn from(effective: EffectivePolicy) -> Self {
+impl From<ResolvedPolicy> for proto::EffectivePolicy {
+    fn from(resolved: ResolvedPolicy) -> Self {
+        let origins = resolved
+            .origins
+            .iter()
+            .map(|(field, level)| proto::PolicyOrigin {
+                field: (*field).to_owned(),
+                level: proto::PolicyLevel::from(*level).into(),
+            })
+            .collect();
         Self {
-            origins: effective
-                .origins()
-                .iter()
-                .map(|(field, level)| proto::PolicyOrigin {
-                    field: (*field).to_owned(),
-                    level: proto::PolicyLevel::from(*level).into(),
-                })
-                .collect(),
-            policy: Some(effective.policy().clone().into()),
+            origins,
+            policy: Some(MemoryPolicy::from(resolved).into()),
         }
     }
 }

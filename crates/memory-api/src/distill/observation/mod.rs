@@ -21,10 +21,10 @@ const REFLECTIONS: usize = 2;
 const LEAST_TOKENS: i64 = 32;
 
 pub(super) async fn step(look: &Look<'_>) -> Result<Due, Failure> {
-    if look.effective.mode() != MemoryMode::Observational {
+    if look.policy.mode != MemoryMode::Observational {
         return Ok(Due::NEVER);
     }
-    let limits = Limits::of(look.effective.policy());
+    let limits = Limits::of(look.policy);
     let (mut stale, mut pieces, mut reflections) = (0, 0, 0);
     // Where stretches begin that cannot be observed now.
     let mut passed: HashSet<i32> = HashSet::new();

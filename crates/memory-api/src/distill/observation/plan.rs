@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use memory_contract::MemoryPolicy;
+use memory_contract::ResolvedPolicy;
 use memory_store::{DistillState, Distillate, Standing};
 
 use super::super::Due;
@@ -57,11 +57,10 @@ pub(super) struct Stretch {
 }
 
 impl Limits {
-    /// The limits of a policy, which has a value for each.
-    pub(super) fn of(policy: &MemoryPolicy) -> Self {
+    pub(super) fn of(policy: &ResolvedPolicy) -> Self {
         Self {
-            observer: policy.observer_tokens.unwrap_or_default().into(),
-            reflector: policy.reflector_tokens.unwrap_or_default().into(),
+            observer: policy.observer_tokens.into(),
+            reflector: policy.reflector_tokens.into(),
         }
     }
 

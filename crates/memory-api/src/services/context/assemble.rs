@@ -9,7 +9,7 @@ use memory_contract::proto::{
     OmittedMessage, part,
 };
 use memory_contract::{
-    EffectivePolicy, MessageId, NodeMessage, Part, Role, ThreadId, limits, message_bytes, timestamp,
+    MessageId, NodeMessage, Part, ResolvedPolicy, Role, ThreadId, limits, message_bytes, timestamp,
 };
 use memory_recall::Reason;
 use prost::Message as _;
@@ -38,7 +38,7 @@ pub(super) struct Material {
     pub(super) memory: Memory,
     /// What is known of the files that prompt and memory refer to.
     pub(super) known: KnownFiles,
-    pub(super) effective: EffectivePolicy,
+    pub(super) policy: ResolvedPolicy,
     /// What is left for memory, and how it is counted.
     pub(super) budget: Budget,
     pub(super) max_tokens: i32,
@@ -84,7 +84,7 @@ impl Material {
     }
 
     fn answer(&self, room: usize) -> Result<BuildContextResponse, ApiError> {
-        let labels = Labels::of(self.effective.policy());
+        let labels = Labels::of(&self.policy);
         let Quoted {
             block: distilled,
             omitted: undistilled,
@@ -130,7 +130,7 @@ impl Material {
         let mut answer = BuildContextResponse {
             total_tokens: blocks.iter().map(Block::tokens).sum(),
             tokenizer: self.budget.tokenizer.name().to_owned(),
-            effective_policy: Some(self.effective.clone().into()),
+            effective_policy: Some(self.policy.clone().into()),
             omitted: undistilled
                 .into_iter()
                 .chain(forgone)

@@ -2,7 +2,7 @@
 
 use memory_budget::Tokenizer;
 use memory_contract::proto::{self, ContextBlockKind};
-use memory_contract::{MemoryPolicy, Message, Part, Role, ThreadId, timestamp};
+use memory_contract::{Message, Part, ResolvedPolicy, Role, ThreadId, timestamp};
 use memory_recall::Reason;
 
 use super::hash;
@@ -128,11 +128,10 @@ pub(super) fn tokens_of(messages: &[Said]) -> i32 {
 }
 
 impl Labels {
-    /// The labels of a policy that has all defaults.
-    pub(super) fn of(policy: &MemoryPolicy) -> Self {
+    pub(super) fn of(policy: &ResolvedPolicy) -> Self {
         Self {
-            user: policy.user_label.clone().unwrap_or_default(),
-            assistant: policy.assistant_label.clone().unwrap_or_default(),
+            user: policy.user_label.clone(),
+            assistant: policy.assistant_label.clone(),
         }
     }
 

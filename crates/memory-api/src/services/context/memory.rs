@@ -5,7 +5,7 @@ use std::time::Instant;
 use memory_budget::{Budget, BudgetError, Cut};
 use memory_contract::proto::{Degradation, OmittedMessage};
 use memory_contract::{
-    EffectivePolicy, MemoryMode, MemoryOwner, MemoryScope, Message, Role, Session, TenantId,
+    MemoryMode, MemoryOwner, MemoryScope, Message, ResolvedPolicy, Role, Session, TenantId,
     ThreadId, limits,
 };
 use memory_recall::{FoundMemories, FoundMemory, Recall, RecallQuery, Recalled, RecalledMessage};
@@ -49,7 +49,7 @@ pub(super) struct Reading<'a> {
     pub(super) scope: Scope,
     /// Whose long-term memories there are.
     pub(super) owner: Option<&'a MemoryOwner>,
-    pub(super) effective: &'a EffectivePolicy,
+    pub(super) policy: &'a ResolvedPolicy,
     pub(super) wanted: &'a Wanted,
     /// The tokens that are left for it.
     pub(super) max_tokens: i32,
@@ -68,7 +68,7 @@ impl Memory {
 impl Reading<'_> {
     /// Reads what the policy's mode asks for.
     pub(super) async fn read(&self) -> Result<Memory, ApiError> {
-        match self.effective.mode() {
+        match self.policy.mode {
             MemoryMode::None => Ok(Memory::default()),
             MemoryMode::Window => Ok(Memory {
                 recent: self.newest(self.window()).await?,
@@ -87,7 +87,7 @@ impl Reading<'_> {
     /// read at the same time, unless the newest turns have to tell what to look
     /// for.
     async fn hybrid(&self) -> Result<Memory, ApiError> {
-        let recent_window = self.effective.policy().recent_window.unwrap_or_default();
+        let recent_window = self.policy.recent_window;
         let newest = self.newest(recent_window);
         if !self.wanted.query.is_empty() {
             let query = self.query(self.wanted.query.clone());
@@ -158,7 +158,7 @@ impl Reading<'_> {
     /// What was distilled, as much as fits, and the messages that stand in full.
     async fn standing(&self) -> Result<(Records, Cut), ApiError> {
         let (store, wanted) = (self.store, self.wanted);
-        let (tenant, thread, mode) = (self.tenant, self.thread, self.effective.mode());
+        let (tenant, thread, mode) = (self.tenant, self.thread, self.policy.mode);
         let mut distilled = Distilled::read(store, tenant, thread, wanted.head, mode).await?;
         let records = std::mem::take(&mut distilled.records);
         let bytes = records.iter().map(|record| record.line.len()).sum();
@@ -177,21 +177,13 @@ impl Reading<'_> {
 
     /// What is known of the user that matches a text.
     async fn known(&self, text: &str) -> Result<FoundMemories, ApiError> {
-        let (effective, wanted) = (self.effective, self.wanted);
-        remembered(
-            self.recall,
-            self.tenant,
-            self.owner,
-            effective,
-            wanted,
-            text,
-        )
-        .await
+        let (policy, wanted) = (self.policy, self.wanted);
+        remembered(self.recall, self.tenant, self.owner, policy, wanted, text).await
     }
 
     fn query(&self, text: String) -> RecallQuery {
         let (thread, scope) = (Some(self.thread), self.scope.clone());
-        query(self.effective, self.wanted, thread, scope, text)
+        query(self.policy, self.wanted, thread, scope, text)
     }
 
     async fn newest(&self, message_limit: u32) -> Result<Cut, ApiError> {
@@ -261,7 +253,7 @@ impl Reading<'_> {
 
     fn window(&self) -> u32 {
         let all = limits::HISTORY_MESSAGES_MAX.unsigned_abs();
-        self.effective.window().unwrap_or(all)
+        self.policy.window().unwrap_or(all)
     }
 
     /// The budget that would do is one for the whole context, of which so many
@@ -303,10 +295,10 @@ pub(super) async fn of_others(
     recall: &Recall,
     tenant: &TenantId,
     session: &Session,
-    effective: &EffectivePolicy,
+    policy: &ResolvedPolicy,
     wanted: &Wanted,
 ) -> Result<Memory, ApiError> {
-    let scope = match effective.scope() {
+    let scope = match policy.scope {
         MemoryScope::User if !session.user.is_empty() => Scope::User {
             app: session.app.clone(),
             user: session.user.clone(),
@@ -314,10 +306,10 @@ pub(super) async fn of_others(
         MemoryScope::App => Scope::App(session.app.clone()),
         MemoryScope::User | MemoryScope::Thread => return Ok(Memory::default()),
     };
-    if effective.mode() != MemoryMode::Hybrid {
+    if policy.mode != MemoryMode::Hybrid {
         return Ok(Memory::default());
     }
-    let query = query(effective, wanted, None, scope, wanted.query.clone());
+    let query = query(policy, wanted, None, scope, wanted.query.clone());
     let ranking = recall.rank(tenant, &query).await?;
     let recalled = recall
         .complete_with_window(tenant, &query, ranking, Vec::new())
@@ -326,28 +318,26 @@ pub(super) async fn of_others(
 }
 
 fn query(
-    effective: &EffectivePolicy,
+    policy: &ResolvedPolicy,
     wanted: &Wanted,
     thread: Option<ThreadId>,
     scope: Scope,
     text: String,
 ) -> RecallQuery {
-    let policy = effective.policy();
-    let number = |value: Option<u32>| value.unwrap_or_default() as usize;
     RecallQuery {
         thread,
         scope,
         head: wanted.head,
         query: text,
-        recent_window: number(policy.recent_window),
-        top_k: number(policy.top_k),
-        neighbors_before: number(policy.neighbors_before),
-        neighbors_after: number(policy.neighbors_after),
+        recent_window: policy.recent_window as usize,
+        top_k: policy.top_k as usize,
+        neighbors_before: policy.neighbors_before as usize,
+        neighbors_after: policy.neighbors_after as usize,
         filter: wanted.filter.clone(),
         // The quotations are cut, not what they quote.
         max_tokens: None,
         tokenizer: wanted.tokenizer,
-        min_score: policy.min_score.unwrap_or_default(),
+        min_score: policy.min_score,
         method: wanted.method,
         at_least_as_fresh: wanted.at_least_as_fresh,
         max_wait: wanted.wait_until.saturating_duration_since(Instant::now()),

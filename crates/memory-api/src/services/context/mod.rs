@@ -15,7 +15,7 @@ use memory_budget::Budget;
 use memory_contract::proto::context_service_server::ContextService;
 use memory_contract::proto::{BuildContextRequest, BuildContextResponse};
 use memory_contract::{
-    EffectivePolicy, FileLocation, Invalid, MemoryMode, MemoryOwner, MemoryPolicy, TenantId,
+    FileLocation, Invalid, MemoryMode, MemoryOwner, PolicyLevel, ResolvedPolicy, TenantId,
     ThreadId, limits,
 };
 use memory_recall::Recall;
@@ -67,16 +67,16 @@ impl Contexts {
             thread,
             scope,
             owner,
-            effective,
+            policy,
         } = self.policies(&tenant, &wanted).await?;
-        if effective.mode() == MemoryMode::Node && wanted.node_id.is_empty() {
+        if policy.mode == MemoryMode::Node && wanted.node_id.is_empty() {
             let problem = format!(
                 "is required in MEMORY_MODE_NODE: 1 to {} characters",
                 limits::NODE_ID_CHARS
             );
             return Err(Invalid::new("node_id", problem).into());
         }
-        let prompt = prompt(&mut wanted, &effective).await?;
+        let prompt = prompt(&mut wanted, &policy).await?;
         let max_tokens = wanted.max_tokens - prompt.tokens;
         let memory = match thread.zip(scope) {
             Some((thread, scope)) => {
@@ -87,7 +87,7 @@ impl Contexts {
                     thread,
                     scope,
                     owner: owner.as_ref(),
-                    effective: &effective,
+                    policy: &policy,
                     wanted: &wanted,
                     max_tokens,
                 };
@@ -97,8 +97,8 @@ impl Contexts {
                 Some(Conversation::Session(session)) => {
                     let (recall, owner) = (&self.recall, owner.as_ref());
                     let (memory, known) = tokio::try_join!(
-                        of_others(recall, &tenant, session, &effective, &wanted),
-                        remembered(recall, &tenant, owner, &effective, &wanted, &wanted.query)
+                        of_others(recall, &tenant, session, &policy, &wanted),
+                        remembered(recall, &tenant, owner, &policy, &wanted, &wanted.query)
                     )?;
                     memory.with(known)
                 }
@@ -111,7 +111,7 @@ impl Contexts {
             thread,
             memory,
             known,
-            effective,
+            policy,
             budget: Budget {
                 max_tokens,
                 message_limit: usize::MAX,
@@ -132,12 +132,12 @@ impl Contexts {
             Some(Conversation::Thread(thread)) => {
                 let (policies, any) = self.store.policies_and_memories(tenant, *thread).await?;
                 let session = &policies.thread.session;
-                let effective = policies.effective(&wanted.policy);
+                let policy = policies.resolve_with(&wanted.policy);
                 Ok(Conversed {
                     thread: Some(*thread),
-                    scope: Some(Scope::of_thread(*thread, session, effective.scope())),
+                    scope: Some(Scope::of_thread(*thread, session, policy.scope)),
                     owner: any.then(|| MemoryOwner::of(session)),
-                    effective,
+                    policy,
                 })
             }
             Some(Conversation::Session(session)) => {
@@ -147,25 +147,26 @@ impl Contexts {
                     .await?;
                 let (thread, own) = match thread {
                     Some(thread) => (Some(thread.id), thread.policy),
-                    None => (None, MemoryPolicy::default()),
+                    None => (None, Default::default()),
                 };
-                let effective = EffectivePolicy::of(&app, &own, &wanted.policy);
+                let policy = ResolvedPolicy::resolve(&[
+                    (PolicyLevel::App, &app),
+                    (PolicyLevel::Thread, &own),
+                    (PolicyLevel::Request, &wanted.policy),
+                ]);
                 Ok(Conversed {
                     thread,
-                    scope: thread.map(|id| Scope::of_thread(id, session, effective.scope())),
+                    scope: thread.map(|id| Scope::of_thread(id, session, policy.scope)),
                     owner: any.then(|| MemoryOwner::of(session)),
-                    effective,
+                    policy,
                 })
             }
-            None => {
-                let none = MemoryPolicy::default();
-                Ok(Conversed {
-                    thread: None,
-                    scope: None,
-                    owner: None,
-                    effective: EffectivePolicy::of(&none, &none, &wanted.policy),
-                })
-            }
+            None => Ok(Conversed {
+                thread: None,
+                scope: None,
+                owner: None,
+                policy: ResolvedPolicy::resolve(&[(PolicyLevel::Request, &wanted.policy)]),
+            }),
         }
     }
 }
@@ -176,23 +177,23 @@ struct Conversed {
     /// Which messages a search may find, where there is a thread.
     scope: Option<Scope>,
     owner: Option<MemoryOwner>,
-    effective: EffectivePolicy,
+    policy: ResolvedPolicy,
 }
 
 /// The system prompt and the input. Both are taken out of the request.
-async fn prompt(wanted: &mut Wanted, effective: &EffectivePolicy) -> Result<Prompt, ApiError> {
+async fn prompt(wanted: &mut Wanted, policy: &ResolvedPolicy) -> Result<Prompt, ApiError> {
     let system_prompt = std::mem::take(&mut wanted.system_prompt);
     let input = std::mem::take(&mut wanted.input);
     let input_name = std::mem::take(&mut wanted.input_name);
     let (tokenizer, max_tokens) = (wanted.tokenizer, wanted.max_tokens);
-    let effective = effective.clone();
+    let policy = policy.clone();
     let bytes = system_prompt.len() + size_of(&input);
     counting(bytes, tokenizer, move || {
         Prompt::new(
             system_prompt,
             input,
             input_name,
-            &effective,
+            &policy,
             tokenizer,
             max_tokens,
         )

@@ -3,7 +3,7 @@
 
 use memory_budget::Tokenizer;
 use memory_contract::proto::ContextBlockKind;
-use memory_contract::{EffectivePolicy, Part, Role};
+use memory_contract::{InputWording, Part, ResolvedPolicy, Role};
 
 use super::block::{Block, Labels, Said};
 use crate::error::ApiError;
@@ -26,7 +26,7 @@ impl Prompt {
         system_prompt: String,
         input: Vec<Part>,
         input_name: String,
-        effective: &EffectivePolicy,
+        policy: &ResolvedPolicy,
         tokenizer: Tokenizer,
         max_tokens: i32,
     ) -> Result<Self, ApiError> {
@@ -35,7 +35,7 @@ impl Prompt {
             let said = Said::new(Role::System, String::new(), parts, tokenizer);
             Block::of(ContextBlockKind::System, said)
         });
-        let parts = templated(input, &input_name, effective)?;
+        let parts = templated(input, &input_name, policy)?;
         let input = (!parts.is_empty()).then(|| {
             let said = Said::new(Role::User, input_name, parts, tokenizer);
             Block::of(ContextBlockKind::Input, said)
@@ -61,13 +61,8 @@ impl Prompt {
 /// The input with its texts, joined, put into the template in the place of the
 /// first of them. Other parts stay as they are, and so does an input without any
 /// text.
-fn templated(
-    input: Vec<Part>,
-    name: &str,
-    effective: &EffectivePolicy,
-) -> Result<Vec<Part>, ApiError> {
-    let policy = effective.policy();
-    let Some(source) = &policy.query_prompt_template else {
+fn templated(input: Vec<Part>, name: &str, policy: &ResolvedPolicy) -> Result<Vec<Part>, ApiError> {
+    let InputWording::Template(source) = &policy.query_prompt_template else {
         return Ok(input);
     };
     let texts: Vec<&str> = input

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use memory_contract::proto::{self, ContextBlockKind, ContextOmission};
 use memory_contract::{
-    EffectivePolicy, Memory, MemoryFilter, MemoryMode, MemoryOwner, Part, Role, TenantId,
+    Memory, MemoryFilter, MemoryMode, MemoryOwner, Part, ResolvedPolicy, Role, TenantId,
 };
 use memory_recall::{FoundMemories, FoundMemory, MemoryQuery, Reason, Recall};
 use serde::Serialize;
@@ -37,12 +37,12 @@ pub(super) async fn remembered(
     recall: &Recall,
     tenant: &TenantId,
     owner: Option<&MemoryOwner>,
-    effective: &EffectivePolicy,
+    policy: &ResolvedPolicy,
     wanted: &Wanted,
     text: &str,
 ) -> Result<FoundMemories, ApiError> {
-    let limit = effective.policy().memories_top_k.unwrap_or_default() as usize;
-    let Some(owner) = owner.filter(|_| limit > 0 && remembers(effective.mode())) else {
+    let limit = policy.memories_top_k as usize;
+    let Some(owner) = owner.filter(|_| limit > 0 && remembers(policy.mode)) else {
         return Ok(FoundMemories::default());
     };
     let query = MemoryQuery {

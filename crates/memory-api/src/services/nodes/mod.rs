@@ -10,8 +10,8 @@ use memory_contract::proto::{
     ListNodeMemoriesRequest, ListNodeMemoriesResponse, NodeRef, SessionRef,
 };
 use memory_contract::{
-    Invalid, InvalidFields, MemoryPolicy, NewNodeMessage, PageToken, TenantId, Thread, check,
-    limits, node_parent_from, node_turn_from, timestamp,
+    Invalid, InvalidFields, NewNodeMessage, PageToken, TenantId, Thread, check, limits,
+    node_parent_from, node_turn_from, timestamp,
 };
 use memory_store::{
     AddedTurn, Node, NodeMemory, NodeTurn, Policies, Store, StoreError, waiting_until,
@@ -109,10 +109,7 @@ impl Nodes {
             tokens: sizes(&messages).await?,
             messages,
             request_id,
-            ttl: policies
-                .effective(&MemoryPolicy::default())
-                .policy()
-                .node_ttl,
+            ttl: policies.resolve().node_ttl.into(),
         };
         let AddedTurn {
             user,

@@ -2,7 +2,7 @@
 
 use memory_budget::{Budget, Cut, OversizedTurn, Tokenizer};
 use memory_contract::proto::{BuildBriefingRequest, BuildBriefingResponse};
-use memory_contract::{InvalidFields, MemoryPolicy, TenantId, ThreadId, check, limits};
+use memory_contract::{InvalidFields, TenantId, ThreadId, check, limits};
 use memory_store::Progress;
 use tonic::Request;
 use tonic::metadata::MetadataMap;
@@ -114,7 +114,7 @@ impl Plans {
     ) -> Result<(Vec<Record>, Cut), ApiError> {
         let store = &self.store;
         let policies = store.policies(tenant, thread).await?;
-        let mode = policies.effective(&MemoryPolicy::default()).mode();
+        let mode = policies.resolve().mode;
         let mut distilled = Distilled::read(store, tenant, thread, None, mode).await?;
         let newest = distilled.recent(store, tenant, budget).await?;
         Ok((std::mem::take(&mut distilled.records), newest))

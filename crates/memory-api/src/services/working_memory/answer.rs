@@ -2,8 +2,8 @@
 
 use memory_budget::Tokenizer;
 use memory_contract::{
-    EffectivePolicy, MemoryPolicy, Message, TenantId, limits, memory_bytes, message_bytes, proto,
-    timestamp, to_struct,
+    Message, ResolvedPolicy, TenantId, limits, memory_bytes, message_bytes, proto, timestamp,
+    to_struct,
 };
 use memory_store::{Store, WorkingMemory};
 
@@ -65,8 +65,8 @@ pub(super) async fn of(
     let bytes = |message: &Message| message_bytes(message) + known.bytes_of(&message.parts);
     let fitting = fitting(&messages, room, bytes);
     let messages = messages.split_off(messages.len() - fitting);
-    let effective = policies.effective(&MemoryPolicy::default());
-    let window = window.unwrap_or_else(|| window_of(&effective));
+    let policy = policies.resolve();
+    let window = window.unwrap_or(policy.context_window.cast_signed());
     let used = f64::from(size.context) + size.messages as f64;
     let thread = policies.thread;
     Ok(proto::WorkingMemory {
@@ -86,7 +86,7 @@ pub(super) async fn of(
         message_tokens: size.messages,
         tokenizer: tokenizer.name().to_owned(),
         context_percentage_total_used: percentage(used, f64::from(window)),
-        context_percentage_until_summarization: match threshold_of(&effective) {
+        context_percentage_until_summarization: match threshold_of(&policy) {
             Some(threshold) => percentage(used, f64::from(window) * threshold),
             None => 0.0,
         },
@@ -108,19 +108,12 @@ fn fitting(messages: &[Message], room: usize, bytes: impl Fn(&Message) -> usize)
     messages.iter().rev().take_while(fits).count()
 }
 
-fn window_of(effective: &EffectivePolicy) -> i32 {
-    let window = effective.policy().context_window;
-    window.map_or(limits::CONTEXT_WINDOW, u32::cast_signed)
-}
-
 /// The share of the window at which older turns are summarized; `None` where they
 /// are not.
-fn threshold_of(effective: &EffectivePolicy) -> Option<f64> {
-    let policy = effective.policy();
-    let threshold = policy
-        .summarization_threshold
-        .unwrap_or(limits::SUMMARIZATION_THRESHOLD);
-    (policy.summarize != Some(false)).then_some(f64::from(threshold))
+fn threshold_of(policy: &ResolvedPolicy) -> Option<f64> {
+    policy
+        .summarize
+        .then_some(f64::from(policy.summarization_threshold))
 }
 
 fn percentage(used: f64, of: f64) -> f32 {
