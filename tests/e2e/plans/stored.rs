@@ -419,10 +419,8 @@ async fn an_ephemeral_thread_has_a_plan_and_a_log() {
         .log_attempt(&thread_id, attempt("", "a", ""), "")
         .await;
     assert_eq!(client.attempts(all_of(&thread_id)).await.len(), 1);
-    let briefing = client
-        .plans()
-        .build_briefing(briefing_request(&thread_id, "Go on."));
-    briefing.await.unwrap();
+    let briefing = briefing_request(&thread_id, "Go on.");
+    client.plans().build_briefing(briefing).await.unwrap();
     let delete = DeleteThreadRequest {
         thread_id: thread_id.clone(),
     };

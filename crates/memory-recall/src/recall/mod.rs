@@ -11,8 +11,8 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use memory_contract::{Message, MessageId, TenantId, ThreadId, limits};
-use memory_store::{Recent, Scope, Store};
+use memory_contract::{Message, MessageId, TenantId, limits};
+use memory_store::{Recent, Store};
 
 use crate::config::SearchConfig;
 use crate::embed::Embedder;
