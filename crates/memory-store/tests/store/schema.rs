@@ -6,7 +6,10 @@ use memory_contract::{
     AppId, ExtractionStrategy, MemoryPolicy, NewIteration, NewNodeMessage, NewPlan, NodeParent,
     Parent, RequestId, Role, ThreadId,
 };
-use memory_store::{Append, Extraction, Fact, Node, NodeTurn, StoreError, WorkingTarget, migrate};
+use memory_store::{
+    Append, Extraction, Fact, Node, NodeTurn, Objects, ObjectsConfig, StoreError, WorkingTarget,
+    migrate,
+};
 use serde_json::Map;
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::{Client, types::Json};

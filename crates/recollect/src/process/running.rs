@@ -243,11 +243,12 @@ impl Running {
                 .spawn(server.write_refusals(self.stop_work.token()));
             let failure = Arc::clone(&self.failure);
             #[expect(clippy::disallowed_methods, reason = "part of the running server")]
-            self.calls = Some(tokio::spawn(async move {
+            let calls = tokio::spawn(async move {
                 if let Err(error) = server.serve(listener.0).await {
                     failure.send_replace(Some(("the gRPC listener", error_chain(&error))));
                 }
-            }));
+            });
+            self.calls = Some(calls);
         }
         let shown = |addr: Option<SocketAddr>| addr.map(tracing::field::display);
         tracing::info!(
