@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use memory_contract::TenantId;
-use memory_store::{Failure, Job, LeaseId, Outbox, Store};
+use memory_store::{Failure, Job, LeaseId, Outbox, Store, error_chain};
 use time::OffsetDateTime;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -339,7 +339,7 @@ impl Indexer {
         error: &RecallError,
     ) -> Result<(), RecallError> {
         self.note(error);
-        self.give_back(lease, job, chain(error)).await
+        self.give_back(lease, job, error_chain(error)).await
     }
 
     /// Returns a job for a later attempt, or gives it up after the last one.
@@ -365,7 +365,7 @@ impl Indexer {
     }
 
     fn note(&self, error: &RecallError) {
-        let message = chain(error);
+        let message = error_chain(error);
         self.log(error, &message);
         let last = LastError {
             message,
@@ -439,16 +439,4 @@ impl IndexerHandle {
 /// one change.
 fn is_outage(error: &RecallError) -> bool {
     matches!(error, RecallError::Store(_)) || error.retryable()
-}
-
-/// An error's text with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

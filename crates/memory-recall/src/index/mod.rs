@@ -11,10 +11,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use memory_contract::{
-    AppId, MemoryId, MemoryOrigin, MemoryOwner, MemoryType, MessageId, Role, TenantId, ThreadId,
-    UserId,
-};
+use memory_contract::{AppId, MemoryId, MessageId, Role, TenantId, ThreadId, UserId};
+use memory_store::MemoryRecord;
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -192,26 +190,10 @@ pub struct Point {
 /// The point of a long-term memory.
 #[derive(Clone, Debug)]
 pub struct MemoryPoint {
-    /// The memory. With the tenant it determines the point's id.
-    pub memory: MemoryId,
-    /// The tenant.
+    /// The tenant. With the memory's id it determines the point's id.
     pub tenant: TenantId,
-    /// The user of an app that it belongs to.
-    pub owner: MemoryOwner,
-    /// Semantic or episodic.
-    pub kind: MemoryType,
-    /// Its topics.
-    pub topics: Vec<String>,
-    /// The people and things that it names.
-    pub entities: Vec<String>,
-    /// Who stored it.
-    pub origin: MemoryOrigin,
-    /// The thread that it was extracted from, if any.
-    pub thread: Option<ThreadId>,
-    /// Whether it is valid, that is, not superseded.
-    pub holds: bool,
-    /// Its creation time.
-    pub created: OffsetDateTime,
+    /// The memory.
+    pub memory: MemoryRecord,
     /// Dense vector of length 1; `None` in an index without a model.
     pub dense: Option<Vec<f32>>,
     /// BM25 weights of its words.

@@ -1,6 +1,7 @@
 //! The payload of points, which both backends write and read as JSON.
 
 use memory_contract::{TenantId, ThreadId};
+use memory_store::MemoryRecord;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -112,38 +113,34 @@ impl From<Point> for Entry {
 impl From<MemoryPoint> for Entry {
     fn from(mut point: MemoryPoint) -> Self {
         Self {
-            id: point_id(&point.tenant, Subject::Memory(point.memory)),
+            id: point_id(&point.tenant, Subject::Memory(point.memory.id)),
             dense: point.dense.take(),
             lexical: std::mem::take(&mut point.lexical),
-            candidate: of_memory(point.memory.uuid(), 0.0),
+            candidate: of_memory(point.memory.id.uuid(), 0.0),
             payload: memory_payload(&point),
         }
     }
 }
 
 fn memory_payload(point: &MemoryPoint) -> Map<String, Value> {
-    let MemoryPoint {
-        memory,
-        tenant,
+    let MemoryRecord {
+        id,
         owner,
+        text: _,
         kind,
         topics,
         entities,
         origin,
         thread,
         holds,
+        event: _,
         created,
-        dense: _,
-        lexical: _,
-    } = point;
-    let mut payload = common(
-        tenant,
-        owner.app.as_str(),
-        owner.user.as_str(),
-        Kind::Memory,
-    );
+        version: _,
+    } = &point.memory;
+    let (app, user) = (owner.app.as_str(), owner.user.as_str());
+    let mut payload = common(&point.tenant, app, user, Kind::Memory);
     let mut put = |field: &str, value: Value| payload.insert(field.to_owned(), value);
-    put(field::MEMORY, memory.to_string().into());
+    put(field::MEMORY, id.to_string().into());
     if let Some(thread) = thread {
         put(field::THREAD, thread.to_string().into());
     }

@@ -55,20 +55,13 @@ impl Indexer {
         let mut affected: HashMap<&TenantId, Affected> = HashMap::new();
         let mut changes = Vec::new();
         for job in jobs {
+            let of_tenant = affected.entry(&job.tenant).or_default();
             match job.kind {
                 JobKind::Upsert(message) | JobKind::Delete(message) => {
-                    affected
-                        .entry(&job.tenant)
-                        .or_default()
-                        .messages
-                        .push(message);
+                    of_tenant.messages.push(message);
                 }
                 JobKind::UpsertMemory(memory) | JobKind::DeleteMemory(memory) => {
-                    affected
-                        .entry(&job.tenant)
-                        .or_default()
-                        .memories
-                        .push(memory);
+                    of_tenant.memories.push(memory);
                 }
                 JobKind::Purge => changes.push(Change::Purge {
                     tenant: job.tenant.clone(),
@@ -245,34 +238,13 @@ fn point(tenant: &TenantId, record: IndexRecord, dense: Option<Vec<f32>>) -> Poi
 }
 
 /// The index entry of a memory.
-fn memory_point(tenant: &TenantId, record: MemoryRecord, dense: Option<Vec<f32>>) -> MemoryPoint {
-    let MemoryRecord {
-        id,
-        owner,
-        text,
-        kind,
-        topics,
-        entities,
-        origin,
-        thread,
-        holds,
-        event,
-        created,
-        version: _,
-    } = record;
-    let labels = topics.iter().chain(&entities).map(String::as_str);
+fn memory_point(tenant: &TenantId, memory: MemoryRecord, dense: Option<Vec<f32>>) -> MemoryPoint {
+    let labels = memory.topics.iter().chain(&memory.entities);
+    let texts = std::iter::once(&memory.text).chain(labels);
     MemoryPoint {
-        lexical: text::lexical_memory(std::iter::once(text.as_str()).chain(labels), event),
-        memory: id,
+        lexical: text::lexical_memory(texts.map(String::as_str), memory.event),
         tenant: tenant.clone(),
-        owner,
-        kind,
-        topics,
-        entities,
-        origin,
-        thread,
-        holds,
-        created,
+        memory,
         dense,
     }
 }

@@ -2,14 +2,13 @@
 
 use std::fs;
 use std::sync::Arc;
-use std::time::Instant;
 
 use qdrant_client::qdrant::{
-    AliasDescription, ChangeAliases, CollectionDescription, CollectionExists,
-    CollectionExistsRequest, CollectionExistsResponse, CollectionOperationResponse, CreateAlias,
-    CreateCollection, DeleteAlias, DeleteCollection, Distance as WireDistance, ListAliasesRequest,
-    ListAliasesResponse, ListCollectionsRequest, ListCollectionsResponse, Modifier as WireModifier,
-    RenameAlias, alias_operations::Action, collections_server::Collections, vectors_config::Config,
+    AliasDescription, ChangeAliases, CollectionExists, CollectionExistsRequest,
+    CollectionExistsResponse, CollectionOperationResponse, CreateAlias, CreateCollection,
+    DeleteAlias, Distance as WireDistance, ListAliasesRequest, ListAliasesResponse,
+    Modifier as WireModifier, alias_operations::Action, collections_server::Collections,
+    vectors_config::Config,
 };
 use qdrant_edge::{
     Distance, EdgeConfig, EdgeShard, EdgeSparseVectorParams, EdgeVectorParams, Modifier,
@@ -24,7 +23,6 @@ impl Collections for State {
         &self,
         request: Request<CreateCollection>,
     ) -> Result<Response<CollectionOperationResponse>, Status> {
-        let started = Instant::now();
         let request = self.meet(request).await?;
         let config = config(&request)?;
         let mut inner = self.lock();
@@ -40,48 +38,19 @@ impl Collections for State {
         let shard = EdgeShard::new(&directory, config)
             .map_err(|error| Status::internal(error.to_string()))?;
         inner.collections.insert(name, Arc::new(shard));
-        done(started)
-    }
-
-    async fn delete(
-        &self,
-        request: Request<DeleteCollection>,
-    ) -> Result<Response<CollectionOperationResponse>, Status> {
-        let started = Instant::now();
-        let name = self.meet(request).await?.collection_name;
-        let mut inner = self.lock();
-        inner.collections.remove(&name);
-        inner.aliases.retain(|_, collection| *collection != name);
-        done(started)
-    }
-
-    async fn list(
-        &self,
-        request: Request<ListCollectionsRequest>,
-    ) -> Result<Response<ListCollectionsResponse>, Status> {
-        let started = Instant::now();
-        self.meet(request).await?;
-        let names = self.lock().collections.keys().cloned().collect::<Vec<_>>();
-        Ok(Response::new(ListCollectionsResponse {
-            collections: names
-                .into_iter()
-                .map(|name| CollectionDescription { name })
-                .collect(),
-            time: started.elapsed().as_secs_f64(),
-        }))
+        done()
     }
 
     async fn collection_exists(
         &self,
         request: Request<CollectionExistsRequest>,
     ) -> Result<Response<CollectionExistsResponse>, Status> {
-        let started = Instant::now();
         let name = self.meet(request).await?.collection_name;
         Ok(Response::new(CollectionExistsResponse {
             result: Some(CollectionExists {
                 exists: self.shard(&name).is_ok(),
             }),
-            time: started.elapsed().as_secs_f64(),
+            time: 0.0,
         }))
     }
 
@@ -89,7 +58,6 @@ impl Collections for State {
         &self,
         request: Request<ChangeAliases>,
     ) -> Result<Response<CollectionOperationResponse>, Status> {
-        let started = Instant::now();
         let request = self.meet(request).await?;
         let mut inner = self.lock();
         for action in request
@@ -110,25 +78,18 @@ impl Collections for State {
                 Action::DeleteAlias(DeleteAlias { alias_name }) => {
                     inner.aliases.remove(&alias_name);
                 }
-                Action::RenameAlias(RenameAlias {
-                    old_alias_name,
-                    new_alias_name,
-                }) => {
-                    let Some(collection) = inner.aliases.remove(&old_alias_name) else {
-                        return Err(Status::not_found(old_alias_name));
-                    };
-                    inner.aliases.insert(new_alias_name, collection);
+                Action::RenameAlias(_) => {
+                    return Err(Status::unimplemented("renaming an alias"));
                 }
             }
         }
-        done(started)
+        done()
     }
 
     async fn list_aliases(
         &self,
         request: Request<ListAliasesRequest>,
     ) -> Result<Response<ListAliasesResponse>, Status> {
-        let started = Instant::now();
         self.meet(request).await?;
         let aliases = self.lock().aliases.clone();
         let describe = |(alias_name, collection_name)| AliasDescription {
@@ -137,11 +98,13 @@ impl Collections for State {
         };
         Ok(Response::new(ListAliasesResponse {
             aliases: aliases.into_iter().map(describe).collect(),
-            time: started.elapsed().as_secs_f64(),
+            time: 0.0,
         }))
     }
 
     refused! {
+        delete(DeleteCollection) -> CollectionOperationResponse
+        list(ListCollectionsRequest) -> ListCollectionsResponse
         get(GetCollectionInfoRequest) -> GetCollectionInfoResponse
         update(UpdateCollection) -> CollectionOperationResponse
         list_collection_aliases(ListCollectionAliasesRequest) -> ListAliasesResponse
@@ -189,10 +152,9 @@ fn config(request: &CreateCollection) -> Result<EdgeConfig, Status> {
     Ok(config.build())
 }
 
-fn done(started: Instant) -> Result<Response<CollectionOperationResponse>, Status> {
-    let time = started.elapsed().as_secs_f64();
+fn done() -> Result<Response<CollectionOperationResponse>, Status> {
     Ok(Response::new(CollectionOperationResponse {
         result: true,
-        time,
+        time: 0.0,
     }))
 }

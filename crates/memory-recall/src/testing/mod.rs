@@ -161,7 +161,7 @@ impl State {
     async fn meet<T>(&self, request: Request<T>) -> Result<T, Status> {
         let fault = self.lock().fault.clone();
         match fault {
-            Fault::Unavailable => return Err(Status::unavailable("told to be so")),
+            Fault::Unavailable => return Err(Status::unavailable("the test makes it unavailable")),
             Fault::Slow(pause) => tokio::time::sleep(pause).await,
             Fault::None | Fault::RefuseWrites | Fault::RefuseSpeaker(_) => {}
         }

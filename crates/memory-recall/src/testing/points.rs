@@ -1,15 +1,12 @@
 //! The points service.
 
-use std::time::Instant;
-
 use qdrant_client::qdrant::{
-    BatchResult, CountPoints, CountResponse, CountResult, CreateFieldIndexCollection, DeletePoints,
-    FacetCounts, FacetHit, FacetResponse, FacetValue as WireFacetValue, FieldType,
-    Filter as WireFilter, GetPoints, GetResponse, PointStruct as WirePoint,
-    PointsOperationResponse, PointsSelector, QueryBatchPoints, QueryBatchResponse, QueryPoints,
-    RetrievedPoint, ScoredPoint as WireScored, UpdateBatchPoints, UpdateBatchResponse,
-    UpdateResult, UpdateStatus, UpsertPoints, facet_value, payload_index_params::IndexParams,
-    points_selector::PointsSelectorOneOf, points_server::Points,
+    BatchResult, CountPoints, CountResponse, CountResult, CreateFieldIndexCollection, FacetCounts,
+    FacetHit, FacetResponse, FacetValue as WireFacetValue, FieldType, Filter as WireFilter,
+    GetPoints, GetResponse, PointStruct as WirePoint, PointsOperationResponse, PointsSelector,
+    QueryBatchPoints, QueryBatchResponse, QueryPoints, RetrievedPoint, ScoredPoint as WireScored,
+    UpdateBatchPoints, UpdateBatchResponse, UpdateResult, UpdateStatus, UpsertPoints, facet_value,
+    payload_index_params::IndexParams, points_selector::PointsSelectorOneOf, points_server::Points,
     points_update_operation::Operation, query, value::Kind, vector_input,
     with_payload_selector::SelectorOptions,
 };
@@ -30,7 +27,7 @@ impl State {
     /// Writes points, unless the fault refuses them.
     fn write(&self, shard: &EdgeShard, points: Vec<WirePoint>) -> Result<(), Status> {
         match &self.lock().fault {
-            Fault::RefuseWrites => return Err(Status::internal("told to refuse")),
+            Fault::RefuseWrites => return Err(Status::internal("the test refuses writes")),
             Fault::RefuseSpeaker(speaker) => {
                 let spoken = |point: &WirePoint| {
                     let name = point
@@ -40,7 +37,7 @@ impl State {
                     matches!(name, Some(Kind::StringValue(name)) if name == speaker)
                 };
                 if points.iter().any(spoken) {
-                    return Err(Status::invalid_argument("told to refuse this speaker"));
+                    return Err(Status::invalid_argument("the test refuses this speaker"));
                 }
             }
             Fault::None | Fault::Unavailable | Fault::Slow(_) => {}
@@ -56,9 +53,13 @@ impl State {
         )
     }
 
-    fn forget(&self, shard: &EdgeShard, which: Option<PointsSelector>) -> Result<(), Status> {
+    fn delete_points(
+        &self,
+        shard: &EdgeShard,
+        which: Option<PointsSelector>,
+    ) -> Result<(), Status> {
         if self.lock().fault == Fault::RefuseWrites {
-            return Err(Status::internal("told to refuse"));
+            return Err(Status::internal("the test refuses writes"));
         }
         match which.and_then(|which| which.points_selector_one_of) {
             Some(PointsSelectorOneOf::Points(points)) => {
@@ -88,20 +89,10 @@ impl Points for State {
         done()
     }
 
-    async fn delete(
-        &self,
-        request: Request<DeletePoints>,
-    ) -> Result<Response<PointsOperationResponse>, Status> {
-        let request = self.meet(request).await?;
-        self.forget(&*self.shard(&request.collection_name)?, request.points)?;
-        done()
-    }
-
     async fn update_batch(
         &self,
         request: Request<UpdateBatchPoints>,
     ) -> Result<Response<UpdateBatchResponse>, Status> {
-        let started = Instant::now();
         let request = self.meet(request).await?;
         let shard = self.shard(&request.collection_name)?;
         let mut result = Vec::new();
@@ -112,16 +103,14 @@ impl Points for State {
         {
             match operation {
                 Operation::Upsert(list) => self.write(&shard, list.points)?,
-                Operation::DeletePoints(which) => self.forget(&shard, which.points)?,
+                Operation::DeletePoints(which) => self.delete_points(&shard, which.points)?,
                 _ => return Err(Status::unimplemented("this kind of operation")),
             }
             result.push(completed());
         }
-        let time = started.elapsed().as_secs_f64();
         Ok(Response::new(UpdateBatchResponse {
             result,
-            time,
-            usage: None,
+            ..UpdateBatchResponse::default()
         }))
     }
 
@@ -156,7 +145,6 @@ impl Points for State {
     }
 
     async fn get(&self, request: Request<GetPoints>) -> Result<Response<GetResponse>, Status> {
-        let started = Instant::now();
         let request = self.meet(request).await?;
         let shard = self.shard(&request.collection_name)?;
         let ids = request
@@ -176,11 +164,9 @@ impl Points for State {
                 ..RetrievedPoint::default()
             })
             .collect();
-        let time = started.elapsed().as_secs_f64();
         Ok(Response::new(GetResponse {
             result,
-            time,
-            usage: None,
+            ..GetResponse::default()
         }))
     }
 
@@ -188,7 +174,6 @@ impl Points for State {
         &self,
         request: Request<CountPoints>,
     ) -> Result<Response<CountResponse>, Status> {
-        let started = Instant::now();
         let request = self.meet(request).await?;
         let shard = self.shard(&request.collection_name)?;
         let counted = CountRequest {
@@ -196,11 +181,9 @@ impl Points for State {
             exact: true,
         };
         let count = answered(shard.count(counted))? as u64;
-        let time = started.elapsed().as_secs_f64();
         Ok(Response::new(CountResponse {
             result: Some(CountResult { count }),
-            time,
-            usage: None,
+            ..CountResponse::default()
         }))
     }
 
@@ -208,7 +191,6 @@ impl Points for State {
         &self,
         request: Request<QueryBatchPoints>,
     ) -> Result<Response<QueryBatchResponse>, Status> {
-        let started = Instant::now();
         let request = self.meet(request).await?;
         let shard = self.shard(&request.collection_name)?;
         let mut result = Vec::with_capacity(request.query_points.len());
@@ -217,11 +199,9 @@ impl Points for State {
                 result: search(&shard, query)?,
             });
         }
-        let time = started.elapsed().as_secs_f64();
         Ok(Response::new(QueryBatchResponse {
             result,
-            time,
-            usage: None,
+            ..QueryBatchResponse::default()
         }))
     }
 
@@ -229,7 +209,6 @@ impl Points for State {
         &self,
         request: Request<FacetCounts>,
     ) -> Result<Response<FacetResponse>, Status> {
-        let started = Instant::now();
         let request = self.meet(request).await?;
         let shard = self.shard(&request.collection_name)?;
         let facet = FacetRequest {
@@ -251,15 +230,14 @@ impl Points for State {
                 FacetValue::Int(_) | FacetValue::Uuid(_) | FacetValue::Bool(_) => None,
             })
             .collect();
-        let time = started.elapsed().as_secs_f64();
         Ok(Response::new(FacetResponse {
             hits,
-            time,
-            usage: None,
+            ..FacetResponse::default()
         }))
     }
 
     refused! {
+        delete(DeletePoints) -> PointsOperationResponse
         update_vectors(UpdatePointVectors) -> PointsOperationResponse
         delete_vectors(DeletePointVectors) -> PointsOperationResponse
         set_payload(SetPayloadPoints) -> PointsOperationResponse

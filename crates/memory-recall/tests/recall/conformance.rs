@@ -1,6 +1,5 @@
-//! What every index has to do, tried on each of them: the embedded engine,
-//! Qdrant's client against the test server, and a real Qdrant where
-//! `QDRANT_URL` names one.
+//! The promises of [`Index`], for each index: the embedded one, Qdrant's client against
+//! the test server, and a real Qdrant if `QDRANT_URL` names one.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -16,7 +15,7 @@ use memory_recall::{
     IndexState, LexicalVector, MemoryPoint, Point, Prepared, RecallError, Search, Selection,
     Subject, open_index,
 };
-use memory_store::Scope;
+use memory_store::{MemoryRecord, Scope};
 use serde_json::{Value, json};
 use time::{Duration as Span, OffsetDateTime};
 use uuid::Uuid;
@@ -25,7 +24,7 @@ fn uuid(number: u128) -> Uuid {
     Uuid::from_u128(number)
 }
 
-/// An index with nothing in it, and what it needs to live.
+/// An empty index, and what keeps it running.
 struct Fresh {
     index: Arc<dyn Index>,
     _directory: Option<tempfile::TempDir>,
@@ -439,16 +438,21 @@ fn owner(user: &str) -> MemoryOwner {
 /// A memory as a point, with the number's id and words.
 fn memory(number: u32, user: &str) -> MemoryPoint {
     MemoryPoint {
-        memory: uuid(u128::from(number)).into(),
         tenant: TenantId::new("acme"),
-        owner: owner(user),
-        kind: MemoryType::Semantic,
-        topics: vec![format!("topic {number}")],
-        entities: vec![format!("name {}", number % 2)],
-        origin: MemoryOrigin::Caller,
-        thread: Some(thread(1)),
-        holds: true,
-        created: OffsetDateTime::UNIX_EPOCH + Span::days(i64::from(number)),
+        memory: MemoryRecord {
+            id: uuid(u128::from(number)).into(),
+            owner: owner(user),
+            text: format!("memory {number}"),
+            kind: MemoryType::Semantic,
+            topics: vec![format!("topic {number}")],
+            entities: vec![format!("name {}", number % 2)],
+            origin: MemoryOrigin::Caller,
+            thread: Some(thread(1)),
+            holds: true,
+            event: None,
+            created: OffsetDateTime::UNIX_EPOCH + Span::days(i64::from(number)),
+            version: 1,
+        },
         dense: Some(vec![1.0, 0.0, 0.0, 0.0]),
         lexical: words(&[number, 1_000]),
     }
@@ -540,10 +544,10 @@ async fn memories_are_found_by_their_labels_and_by_their_user_alone() {
     each(|index| async move {
         index.prepare().await.unwrap();
         let mut points: Vec<MemoryPoint> = (1..=4).map(|n| memory(n, "ada")).collect();
-        points[1].holds = false;
-        points[2].kind = MemoryType::Episodic;
-        points[3].origin = MemoryOrigin::Extracted;
-        points[3].thread = None;
+        points[1].memory.holds = false;
+        points[2].memory.kind = MemoryType::Episodic;
+        points[3].memory.origin = MemoryOrigin::Extracted;
+        points[3].memory.thread = None;
         points.push(memory(5, "bob"));
         points.push(memory(6, ""));
         index.apply(remember(points)).await.unwrap();

@@ -231,7 +231,7 @@ async fn a_message_that_is_refused_is_given_up_alone_with_its_reason() {
     assert_eq!(dead.attempts, 3);
     let reason = dead.error;
     assert!(
-        reason.contains("refused") && reason.contains("told to refuse this speaker"),
+        reason.contains("refused") && reason.contains("the test refuses this speaker"),
         "{reason}"
     );
     assert!(!reason.contains("hello there"), "{reason}");
