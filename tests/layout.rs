@@ -1,0 +1,301 @@
+//! The rules of ARCHITECTURE.md that the compiler does not check: which crate
+//! depends on which, and how large crates and files grow.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test that fails panics"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The workspace's crates from the bottom up. A crate depends on crates of lower
+/// levels alone.
+const LEVELS: [&[&str]; 10] = [
+    &["memory-contract"],
+    &["memory-budget"],
+    &["memory-store"],
+    &["memory-recall", "memory-distill"],
+    &["memory-context"],
+    &["memory-worker"],
+    &["memory-api"],
+    &["recollect"],
+    // Beside: for tests, and to measure.
+    &["memory-testing"],
+    &["memory-bench", "recollect-tests"],
+];
+
+/// Third-party crates that are the business of few, and the crates that may
+/// depend on them. Tests may use what they need.
+const OWNERS: [(&str, &[&str]); 26] = [
+    // Storage. `recollect` connects to the embedded cluster before there is a
+    // schema, and `doctor` to a database that may have none.
+    ("tokio-postgres", &["memory-store", "recollect"]),
+    ("tokio-postgres-rustls", &["memory-store"]),
+    ("deadpool-postgres", &["memory-store"]),
+    ("object_store", &["memory-store"]),
+    ("zstd", &["memory-store", "memory-bench"]),
+    // Search and inference.
+    ("qdrant-edge", &["memory-recall"]),
+    ("qdrant-client", &["memory-recall"]),
+    ("fastembed", &["memory-recall"]),
+    ("ort", &["memory-recall"]),
+    // Language models.
+    ("genai", &["memory-distill"]),
+    ("tiktoken-rs", &["memory-budget"]),
+    ("minijinja", &["memory-context"]),
+    // gRPC. `memory-recall` has a test server that speaks Qdrant's protocol.
+    (
+        "tonic",
+        &[
+            "memory-contract",
+            "memory-recall",
+            "memory-api",
+            "recollect",
+            "memory-bench",
+        ],
+    ),
+    ("tonic-prost-build", &["memory-contract"]),
+    ("protox", &["memory-contract"]),
+    ("tonic-health", &["memory-api"]),
+    ("tonic-reflection", &["memory-api"]),
+    ("tower", &["memory-api"]),
+    // The metrics listener. Every crate may record; these export.
+    ("axum", &["memory-api", "recollect"]),
+    ("metrics-exporter-prometheus", &["memory-api", "recollect"]),
+    ("opentelemetry-otlp", &["recollect"]),
+    ("tracing-subscriber", &["recollect"]),
+    // The command line and the configuration.
+    ("clap", &["recollect", "memory-bench"]),
+    ("comfy-table", &["recollect", "memory-bench"]),
+    ("indicatif", &["recollect", "memory-bench"]),
+    ("figment", &["recollect"]),
+];
+
+/// Lines of a crate's `src`, unit tests included.
+const MAX_CRATE_LINES: usize = 16_000;
+/// Lines of a file in `src`. The style asks for a second file from 400 on.
+const MAX_FILE_LINES: usize = 550;
+
+#[test]
+fn crates_depend_on_lower_levels_alone() {
+    let packages = packages();
+    let levels: BTreeMap<&str, usize> = LEVELS
+        .iter()
+        .enumerate()
+        .flat_map(|(level, names)| names.iter().map(move |name| (*name, level)))
+        .collect();
+
+    for package in &packages {
+        let name = package.name.as_str();
+        assert!(levels.contains_key(name), "{name} is not in LEVELS");
+    }
+
+    let upward: Vec<String> = packages
+        .iter()
+        .flat_map(|package| {
+            package
+                .dependencies
+                .iter()
+                .map(move |to| (&package.name, to))
+        })
+        .filter(|(from, to)| {
+            let (from, to) = (levels[from.as_str()], levels.get(to.as_str()));
+            to.is_some_and(|to| *to >= from)
+        })
+        .map(|(from, to)| format!("{from} depends on {to}"))
+        .collect();
+    assert!(upward.is_empty(), "dependencies that point up: {upward:#?}");
+}
+
+#[test]
+fn third_party_crates_stay_with_their_owners() {
+    let packages = packages();
+    let owners: BTreeMap<&str, &[&str]> = OWNERS.into_iter().collect();
+    let astray: Vec<String> = packages
+        .iter()
+        .filter(|package| package.name != "recollect-tests")
+        .flat_map(|package| {
+            package
+                .dependencies
+                .iter()
+                .map(move |to| (&package.name, to))
+        })
+        .filter(|(from, to)| {
+            let owners = owners.get(to.as_str());
+            owners.is_some_and(|owners| !owners.contains(&from.as_str()))
+        })
+        .map(|(from, to)| format!("{from} depends on {to}"))
+        .collect();
+    assert!(astray.is_empty(), "not in OWNERS: {astray:#?}");
+}
+
+#[test]
+fn crates_and_files_stay_small() {
+    let mut large = Vec::new();
+    for package in packages() {
+        let mut total = 0;
+        for file in rust_files(&package.directory.join("src")) {
+            let lines = lines(&file);
+            total += lines;
+            if lines > MAX_FILE_LINES {
+                large.push(format!("{}: {lines} lines", file.display()));
+            }
+        }
+        if total > MAX_CRATE_LINES {
+            large.push(format!("{}: {total} lines", package.name));
+        }
+    }
+    assert!(large.is_empty(), "too large: {large:#?}");
+}
+
+#[test]
+fn services_do_not_use_each_other_in_a_circle() {
+    let services = root().join("crates/memory-api/src/services");
+    let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for file in rust_files(&services) {
+        let path = file.strip_prefix(&services).unwrap().with_extension("");
+        let mut path: Vec<&str> = path.iter().map(|part| part.to_str().unwrap()).collect();
+        if path.last() == Some(&"mod") {
+            path.pop();
+        }
+        let Some(module) = path.first() else { continue };
+        let used = uses.entry((*module).to_owned()).or_default();
+        let text = fs::read_to_string(&file).unwrap();
+        let code: String = text
+            .lines()
+            .map(|line| line.split("//").next().unwrap_or_default().trim())
+            .collect();
+        used.extend(names_after(&code, "crate::services::"));
+        used.extend(names_after(&code, &"super::".repeat(path.len())));
+        used.remove(*module);
+    }
+    let modules: BTreeSet<String> = uses.keys().cloned().collect();
+    for used in uses.values_mut() {
+        used.retain(|name| modules.contains(name));
+    }
+    // A module that uses none of the others, or that none of them uses, is in no
+    // circle. Without those, others become such modules.
+    loop {
+        let using: BTreeSet<String> = uses.keys().cloned().collect();
+        let used: BTreeSet<String> = uses.values().flatten().cloned().collect();
+        uses.retain(|name, names| used.contains(name) && !names.is_disjoint(&using));
+        if uses.len() == using.len() {
+            break;
+        }
+    }
+    assert!(uses.is_empty(), "in circles: {uses:#?}");
+}
+
+#[test]
+fn every_crate_has_the_license_of_the_workspace() {
+    for package in packages() {
+        assert_eq!(package.license, "Apache-2.0", "{}", package.name);
+    }
+    let text = fs::read_to_string(root().join("LICENSE")).unwrap();
+    assert!(text.contains("Apache License") && text.contains("Version 2.0, January 2004"));
+}
+
+struct Package {
+    name: String,
+    license: String,
+    directory: PathBuf,
+    /// Names of direct dependencies for building and running, not for tests.
+    dependencies: BTreeSet<String>,
+}
+
+/// The workspace's crates, as `cargo metadata` describes them.
+fn packages() -> Vec<Package> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--offline", "--format-version=1"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let packages = metadata["packages"].as_array().unwrap();
+    packages
+        .iter()
+        .map(|package| Package {
+            name: text(&package["name"]),
+            license: text(&package["license"]),
+            directory: PathBuf::from(text(&package["manifest_path"]))
+                .parent()
+                .unwrap()
+                .into(),
+            dependencies: package["dependencies"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(|dependency| dependency["kind"] != "dev")
+                .map(|dependency| text(&dependency["name"]))
+                .collect(),
+        })
+        .collect()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn rust_files(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
+
+fn lines(file: &Path) -> usize {
+    fs::read_to_string(file).unwrap().lines().count()
+}
+
+/// The first names of all paths that begin with this prefix, those in a group as in
+/// `prefix::{a, b::c}` included.
+fn names_after(code: &str, prefix: &str) -> BTreeSet<String> {
+    let name = |path: &str| -> String {
+        let path = path.trim_start().chars();
+        path.take_while(|c| c.is_alphanumeric() || *c == '_')
+            .collect()
+    };
+    let mut names = BTreeSet::new();
+    for (at, _) in code.match_indices(prefix) {
+        // The end of a longer path.
+        if code[..at].ends_with("::") {
+            continue;
+        }
+        let rest = &code[at + prefix.len()..];
+        let Some(group) = rest.strip_prefix('{') else {
+            names.insert(name(rest));
+            continue;
+        };
+        let mut depth = 0;
+        let mut paths = String::new();
+        for c in group.chars() {
+            match c {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                _ if depth == 0 => paths.push(c),
+                _ => {}
+            }
+        }
+        names.extend(paths.split(',').map(name));
+    }
+    names
+}
