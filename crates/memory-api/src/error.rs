@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use memory_budget::BudgetError;
+use memory_context::ContextError;
 use memory_contract::{Invalid, InvalidFields, KeyScope};
 use memory_recall::RecallError;
 use memory_store::StoreError;
@@ -14,25 +14,16 @@ pub(crate) enum ApiError {
     #[error("the request has wrong fields")]
     Invalid(#[from] InvalidFields),
     #[error(transparent)]
+    Context(#[from] ContextError),
+    #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
     Recall(#[from] RecallError),
-    #[error(transparent)]
-    Budget(#[from] BudgetError),
     /// A message that the request names is not there.
     #[error("{field}: the thread has no such message")]
     MessageNotFound { field: &'static str },
     #[error("node memory needs a conversation")]
     NodeMemoryNeedsConversation,
-    /// System prompt and input need more tokens than the budget has.
-    #[error("system prompt and input have {needed_tokens} tokens")]
-    ContextTooLarge { needed_tokens: i32, max_tokens: i32 },
-    /// They fit into the budget, and not into an answer.
-    #[error("system prompt and input do not fit into an answer")]
-    ContextTooLong { needed_tokens: i32 },
-    /// The task of a briefing needs more tokens than the budget has.
-    #[error("the task has {needed_tokens} tokens")]
-    BriefingTooLarge { needed_tokens: i32, max_tokens: i32 },
     #[error("the call carries no valid API key")]
     Unauthenticated,
     #[error("the API key lacks the scope {}", scope.name())]
@@ -73,17 +64,14 @@ impl ApiError {
     /// Whether the same call may succeed later.
     pub(crate) fn retryable(&self) -> bool {
         match self {
+            Self::Context(error) => error.retryable(),
             Self::Store(error) => error.retryable(),
             Self::Recall(error) => error.retryable(),
-            Self::Budget(error) => error.retryable(),
             Self::KeyLookup(error) => error.retryable(),
             Self::Overloaded { .. } | Self::Stopping => true,
             Self::Invalid(_)
             | Self::MessageNotFound { .. }
             | Self::NodeMemoryNeedsConversation
-            | Self::ContextTooLarge { .. }
-            | Self::ContextTooLong { .. }
-            | Self::BriefingTooLarge { .. }
             | Self::Unauthenticated
             | Self::PermissionDenied { .. }
             | Self::DeadlineExceeded

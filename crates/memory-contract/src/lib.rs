@@ -15,6 +15,7 @@ mod page;
 mod plan;
 mod policy;
 pub mod proto;
+mod quoted;
 mod session;
 mod size;
 mod working;
@@ -51,6 +52,7 @@ pub use policy::{
     ExtractionStrategy, InputWording, Instructions, Lifetime, MemoryMode, MemoryPolicy,
     MemoryScope, PolicyLevel, ResolvedPolicy,
 };
+pub use quoted::{json_line, to_the_second};
 pub use session::{KeySource, SESSION_METADATA, SessionNames};
 pub use size::{file_bytes, memory_bytes, message_bytes, message_bytes_at_most};
 pub use working::merge_patch;

@@ -120,6 +120,9 @@ pub const OMITTED: usize = 200;
 /// Bytes of messages in one answer: 3.5 MiB. A client takes 4 MiB unless it is
 /// told otherwise.
 pub const ANSWER_BYTES: usize = 3_670_016;
+/// Bytes of one page of messages, iterations or rendered texts: 3 MiB. The entry that
+/// passes it is only known after it has been read, so this is below [`ANSWER_BYTES`].
+pub const PAGE_BYTES: usize = 3 * 1024 * 1024;
 /// Tokens of a model's window where nobody names it.
 pub const CONTEXT_WINDOW: i32 = 128_000;
 /// Tokens of the smallest window.

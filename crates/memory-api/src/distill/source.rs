@@ -4,7 +4,7 @@ use memory_contract::{Message, text_of_parts};
 use memory_distill::Source;
 use serde_json::Value;
 
-use crate::services::is_quotation;
+use memory_context::quote::is_quotation;
 
 /// What a caller sets on messages that hold what was remembered before.
 const INJECTED: &str = "recollect_injected";

@@ -8,10 +8,7 @@ use super::cut::{Cut, Keep, seams};
 use super::make::{Made, PIECES, STALE, place};
 use super::source::sources;
 use super::{Due, Failure, Look};
-use crate::services::working_memory::{
-    self,
-    size::{Size, size_in},
-};
+use memory_context::working::{READ_BYTES, READ_MESSAGES, Size, size_in};
 
 /// The most tokens of messages that go into one summary, beside the one before.
 /// A model with a smaller window is given them in portions.
@@ -97,9 +94,9 @@ impl Window {
         if dense.missing(state) > 0 {
             return Ok(dense);
         }
-        let (messages, bytes) = working_memory::MOST;
         let store = &look.with.store;
-        let memory = store.peek_working_memory(look.tenant, look.thread.id, messages, bytes);
+        let memory =
+            store.peek_working_memory(look.tenant, look.thread.id, READ_MESSAGES, READ_BYTES);
         let mut memory = memory.await?;
         let stored = Size::stored(&memory).total();
         let counted = size_in(tokenizer, &mut memory).await?.total();

@@ -1,4 +1,4 @@
-//! How the service itself is doing.
+//! The admin service: the state of the server, its index and its jobs.
 
 use std::sync::Arc;
 
@@ -19,29 +19,28 @@ use memory_store::{
 use time::OffsetDateTime;
 use tonic::{Request, Response, Status, async_trait};
 
-use super::fields::Fields;
-use super::threads::{next_token, page_limit};
+use super::request::{Fields, next_token, page_limit};
 use crate::error::ApiError;
 use crate::layers::{admin_of, tenant_of};
 
-/// Answers for operators.
+/// Implements `AdminService`.
 #[derive(Clone)]
 pub(crate) struct Admin {
     pub(crate) store: Store,
     pub(crate) index: Arc<dyn Index>,
     pub(crate) indexer: Option<IndexerHandle>,
     pub(crate) distiller: Arc<Distiller>,
-    /// 0: no bound.
+    /// Tokens a day that models may use for a tenant; 0: unlimited.
     pub(crate) daily_token_budget: u64,
     pub(crate) about: About,
 }
 
-/// What a server is, for as long as it runs.
+/// Properties of a running server.
 #[derive(Clone, Debug)]
 pub(crate) struct About {
     /// The embedding model's name; empty without one.
     pub(crate) embedding_model: String,
-    /// When the server was started.
+    /// When the server started.
     pub(crate) started: OffsetDateTime,
 }
 
@@ -134,7 +133,7 @@ impl Admin {
             .indexer
             .as_ref()
             .and_then(|indexer| indexer.status().last_error)
-            // A flaw is as old as the server: it was met at the start.
+            // A flaw was found at the start.
             .or_else(|| {
                 Some(LastError {
                     message: self.index.flaw()?.to_owned(),

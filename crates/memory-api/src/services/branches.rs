@@ -1,4 +1,4 @@
-//! The branches of a thread, and which of them it is on.
+//! The branches and the head of a thread.
 
 use memory_contract::proto::{
     ListBranchesRequest, ListBranchesResponse, SetHeadRequest, SetHeadResponse,
@@ -6,9 +6,8 @@ use memory_contract::proto::{
 use memory_contract::{MessageId, PageToken, check};
 use tonic::Request;
 
-use super::fields::Fields;
-use super::messages::expected_head_from;
-use super::threads::{Threads, next_token, page_limit, thread_id_from};
+use super::request::{Fields, expected_head_from, next_token, page_limit, thread_id_from};
+use super::threads::Threads;
 use crate::error::ApiError;
 use crate::layers::tenant_of;
 

@@ -1,4 +1,4 @@
-//! Many conversations over one stream.
+//! `ImportMessages`: many conversations over one stream.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -16,15 +16,13 @@ use memory_store::{Append, NewThread, Store, StoreError, acting, actor};
 use tokio::time::{Instant, timeout_at};
 use tonic::{Status, Streaming};
 
-use super::fields::Fields;
-use super::messages::request_id_from;
-use super::sessions::complete;
-use super::tokens;
+use super::request::{Fields, request_id_from, resolve_session};
 use crate::error::ApiError;
 use crate::layers::unreadable;
 use crate::status::Answer;
+use memory_context::counting;
 
-/// The answers to an import.
+/// The answers of an import.
 pub(crate) type Imported =
     Pin<Box<dyn Stream<Item = Result<ImportMessagesResponse, Status>> + Send + 'static>>;
 
@@ -37,17 +35,15 @@ pub(super) struct Import {
 }
 
 impl Import {
-    /// Stores the requests one after the other, so that threads are created and
-    /// answers come in the order of the stream. Requests are read only as fast
-    /// as answers are taken. After `time` the stream ends with
-    /// DEADLINE_EXCEEDED.
+    /// Stores the requests one after the other, so that threads are created and answered
+    /// in the order of the stream. Requests are read only as fast as the caller reads
+    /// answers. After `time` the stream ends with DEADLINE_EXCEEDED.
     pub(super) fn run(
         self,
         requests: Streaming<ImportMessagesRequest>,
         time: Duration,
     ) -> Imported {
-        // The stream is read when this call is over, so it has to be told again
-        // who acts.
+        // The stream is read after this call, so the actor has to be set again.
         let actor = actor();
         let answers = requests
             .zip(stream::iter(0..))
@@ -87,7 +83,7 @@ impl Import {
             messages,
             request_id,
         } = wanted;
-        let (session, _) = complete(&self.store, &self.tenant, names).await?;
+        let (session, _) = resolve_session(&self.store, &self.tenant, names).await?;
         let new = NewThread {
             session,
             title: String::new(),
@@ -96,9 +92,9 @@ impl Import {
             policy: Default::default(),
             ephemeral: false,
         };
-        let messages = tokens::counted(messages).await?;
+        let messages = counting::counted(messages).await?;
         let resolved = self.store.resolve_thread(&self.tenant, &new).await?;
-        // What is imported is to stay.
+        // Imported messages must persist.
         if resolved.thread.ephemeral {
             return Err(StoreError::EphemeralThread.into());
         }
@@ -136,7 +132,7 @@ fn parse(request: ImportMessagesRequest) -> Result<Wanted, InvalidFields> {
         request_id,
     } = request;
     let mut fields = Fields::default();
-    // The call's metadata is one for all requests, so it names no session.
+    // The metadata belongs to the whole stream, so it does not name a session.
     let names = fields.get(session_from("session", session, || Ok(None)));
     let messages = fields.get_all(new_messages_from(messages));
     let request_id = fields.take(request_id_from(&request_id));
@@ -166,8 +162,7 @@ fn import_error(error: ApiError) -> ImportError {
     }
 }
 
-/// Ends a stream at a deadline, with the status that says so, and after the
-/// first error.
+/// Ends a stream after its first error, and at a deadline with DEADLINE_EXCEEDED.
 fn until<T: Send + 'static>(
     deadline: Instant,
     answers: impl Stream<Item = Result<T, Status>> + Send + 'static,

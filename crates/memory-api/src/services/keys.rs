@@ -1,4 +1,4 @@
-//! API keys of a tenant, for its administrators.
+//! The API key service.
 
 use std::sync::Arc;
 
@@ -16,17 +16,16 @@ use secrecy::ExposeSecret as _;
 use time::OffsetDateTime;
 use tonic::{Request, Response, Status, async_trait};
 
-use super::fields::Fields;
-use super::threads::{next_token, page_limit};
+use super::request::{Fields, next_token, page_limit};
 use crate::config::AuthConfig;
 use crate::error::ApiError;
 use crate::layers::admin_of;
 
-/// Answers for administrators.
+/// Implements `KeyService`.
 #[derive(Clone)]
 pub(crate) struct Keys {
     store: Store,
-    /// Tenants and names of the configuration's keys.
+    /// Tenant and name of each key in the configuration.
     configured: Arc<[(String, String)]>,
 }
 
@@ -112,7 +111,8 @@ impl Keys {
         Ok(RevokeApiKeyResponse {})
     }
 
-    /// Two keys of one name could not be told apart in what was done.
+    /// Whether the configuration has a key of the name. Two keys of one name could not be
+    /// distinguished in the record of changes.
     fn is_configured(&self, tenant: &TenantId, name: &str) -> bool {
         self.configured
             .iter()

@@ -1,4 +1,4 @@
-//! What became of each message.
+//! The ledger service: how derived text covers each message.
 
 use memory_contract::proto::ledger_service_server::LedgerService;
 use memory_contract::proto::{
@@ -12,13 +12,13 @@ use memory_store::{
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use super::fields::Fields;
-use super::observations::fitting;
-use super::sessions::required_choice;
+use super::observations::distillate_bytes;
+use super::request::{Fields, required_conversation_from};
+use super::room::newest_within;
 use crate::error::ApiError;
 use crate::layers::tenant_of;
 
-/// Answers for ledgers.
+/// Implements `LedgerService`.
 #[derive(Clone)]
 pub(crate) struct Ledgers {
     pub(crate) store: Store,
@@ -48,10 +48,10 @@ impl Ledgers {
     ) -> Result<VerifyThreadResponse, ApiError> {
         let tenant = tenant_of(&request)?;
         let (call, _, VerifyThreadRequest { thread_id, session }) = request.into_parts();
-        let choice = required_choice(&call, &thread_id, session)?;
-        let thread = choice.thread(&self.store, &tenant).await?;
+        let named = required_conversation_from(&call, &thread_id, session)?;
+        let thread = named.thread(&self.store, &tenant).await?;
         let ledger = self.store.ledger(&tenant, thread, None).await?;
-        // A conversation with many turnings takes a while.
+        // Slow for a thread with many branches.
         let response = move || {
             let faults = ledger.faults(limits::LEDGER_FAULTS);
             let counts = ledger.counts(limits::LEDGER_BRANCHES);
@@ -78,11 +78,11 @@ impl Ledgers {
             include_texts,
         } = request;
         let mut fields = Fields::default();
-        let choice = fields.get(required_choice(&call, &thread_id, session));
+        let named = fields.get(required_conversation_from(&call, &thread_id, session));
         let kind = fields.get(kind_from(kind));
         let head = fields.take(check::optional_uuid("head_message_id", &head_message_id));
-        let (choice, kind) = fields.all(choice.zip(kind))?;
-        let thread = choice.thread(&self.store, &tenant).await?;
+        let (named, kind) = fields.all(named.zip(kind))?;
+        let thread = named.thread(&self.store, &tenant).await?;
         let head = head.map(MessageId::from);
         let ledger = self.store.ledger(&tenant, thread, head);
         let texts = async {
@@ -107,13 +107,13 @@ impl Ledgers {
     }
 }
 
-/// The texts that a context has: of more than fit, the newest.
+/// The derived text of a context, the newest as far back as it fits.
 fn texts_of(state: &DistillState, kind: DistillKind) -> Vec<proto::LedgerText> {
     let all = match kind {
         DistillKind::Summary => state.summary().into_iter().collect(),
         DistillKind::Observation => state.observations_that(Standing::Holds),
     };
-    let (newest, _) = fitting(&all, limits::LEDGER_TEXT_BYTES);
+    let (newest, _) = newest_within(&all, limits::LEDGER_TEXT_BYTES, |one| distillate_bytes(one));
     let text = |one: &&Distillate| proto::LedgerText {
         number: one.number,
         text: one.text.clone(),

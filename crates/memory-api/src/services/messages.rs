@@ -1,4 +1,4 @@
-//! Messages: appending, reading, erasing.
+//! The message service.
 
 use memory_contract::proto::message_service_server::MessageService;
 use memory_contract::proto::{
@@ -8,7 +8,7 @@ use memory_contract::proto::{
     ListMessagesResponse, SortOrder,
 };
 use memory_contract::{
-    Invalid, InvalidFields, Message, MessageId, PageToken, RequestId, ThreadId, check, filter_from,
+    Invalid, InvalidFields, Message, MessageId, PageToken, ThreadId, check, filter_from, limits,
     new_messages_from,
 };
 use memory_recall::IndexerHandle;
@@ -17,22 +17,19 @@ use prost::Message as _;
 use tonic::{Request, Response, Status, Streaming, async_trait};
 
 use super::export::{Export, Exported};
-use super::fields::Fields;
-use super::files::{KnownFiles, annotate, references};
-use super::history;
+use super::files::{annotate, references, with_metadata};
 use super::import::{Import, Imported};
-use super::sessions::{Conversation, required_choice};
-use super::template::Template;
-use super::threads::{next_token, page_limit, thread_id_from};
-use super::tokens;
+use super::request::{
+    Fields, expected_head_from, next_token, page_limit, request_id_from,
+    required_conversation_from, thread_id_from,
+};
 use crate::error::ApiError;
 use crate::layers::{remaining, tenant_of};
+use memory_context::KnownFiles;
+use memory_context::counting;
+use memory_context::template::MessageTemplate;
 
-/// What a page may hold: the messages that callers accept by default are 4 MiB,
-/// and the last one is not known before it has been read.
-pub(super) const PAGE_BYTES: usize = 3 * 1024 * 1024;
-
-/// Answers for messages.
+/// Implements `MessageService`.
 #[derive(Clone)]
 pub(crate) struct Messages {
     pub(crate) store: Store,
@@ -71,9 +68,7 @@ impl MessageService for Messages {
         &self,
         request: Request<GetHistoryRequest>,
     ) -> Result<Response<GetHistoryResponse>, Status> {
-        let tenant = tenant_of(&request)?;
-        let history = history::read(&self.store, &tenant, request.into_inner()).await?;
-        Ok(Response::new(history))
+        Ok(Response::new(self.history(request).await?))
     }
 
     async fn delete_message(
@@ -128,7 +123,7 @@ impl Messages {
         let (thread, messages) = fields.all(thread.zip(messages))?;
         let append = Append {
             thread,
-            messages: tokens::counted(messages).await?,
+            messages: counting::counted(messages).await?,
             request_id,
             expected_head,
         };
@@ -198,32 +193,29 @@ impl Messages {
             page_token,
         } = request;
         let mut fields = Fields::default();
-        let choice = fields.get(required_choice(&call, &thread_id, session));
+        let named = fields.get(required_conversation_from(&call, &thread_id, session));
         let filter = fields.take(filter_from(filter));
         let order = fields.take(order_from(order));
         let limit = fields.take(page_limit(page_size));
-        let template = fields.take(Template::compile(text_template.clone()));
+        let template = fields.take(MessageTemplate::compile(text_template.clone()));
         let identity = (
             "messages",
             tenant.as_str(),
-            format!("{choice:?}"),
+            format!("{named:?}"),
             format!("{filter:?}"),
             order == Order::Descending,
             text_template,
         );
         let after = fields.take(PageToken::key(&identity, &page_token));
-        let choice = fields.all(choice)?;
-        let thread = match choice.complete(&self.store, &tenant).await? {
-            Conversation::Thread(id) => id,
-            Conversation::Session(session) => self.store.find_thread(&tenant, &session).await?.id,
-        };
+        let named = fields.all(named)?;
+        let thread = named.thread(&self.store, &tenant).await?;
         let query = MessageQuery {
             thread,
             filter,
             order,
             after,
             limit,
-            max_bytes: u32::try_from(PAGE_BYTES).unwrap_or(u32::MAX),
+            max_bytes: u32::try_from(limits::PAGE_BYTES).unwrap_or(u32::MAX),
         };
         let page = self.store.list_messages(&tenant, &query).await?;
         let (mut rendered, found) = match template {
@@ -244,20 +236,6 @@ impl Messages {
             next_page_token: next_token(&identity, next),
         })
     }
-}
-
-/// Reads a request id; an empty one is none.
-pub(super) fn request_id_from(value: &str) -> Result<Option<RequestId>, Invalid> {
-    Ok(check::optional_uuid("request_id", value)?.map(RequestId::from))
-}
-
-/// The empty string expects an empty thread; no string expects nothing.
-pub(super) fn expected_head_from(
-    value: Option<&str>,
-) -> Result<Option<Option<MessageId>>, Invalid> {
-    value
-        .map(|id| Ok(check::optional_uuid("expected_head", id)?.map(MessageId::from)))
-        .transpose()
 }
 
 fn message_place(thread: &str, message: &str) -> Result<(ThreadId, MessageId), InvalidFields> {
@@ -289,11 +267,11 @@ fn fit(
     let mut bytes = 0;
     let messages: Vec<proto::Message> = found
         .into_iter()
-        .map(|message| known.message(message))
+        .map(|message| with_metadata(message, known))
         .enumerate()
         .take_while(|(index, message)| {
             bytes += message.encoded_len() + rendered.get(*index).map_or(0, String::len) + 16;
-            *index == 0 || bytes <= PAGE_BYTES
+            *index == 0 || bytes <= limits::PAGE_BYTES
         })
         .map(|(_, message)| message)
         .collect();

@@ -1,12 +1,10 @@
-//! The handlers: a request becomes domain types, goes to the store or to
-//! recall, and the answer goes back.
+//! The handlers: each reads a request into domain types, makes one call, and converts the
+//! answer.
 
 mod admin;
 mod branches;
 mod context;
-mod distilled;
 mod export;
-mod fields;
 mod files;
 mod history;
 mod import;
@@ -19,19 +17,15 @@ mod nodes;
 mod observations;
 mod plans;
 mod policies;
-mod query_template;
-mod quote;
 mod recall;
 mod recall_convert;
 mod recall_request;
-mod sandbox;
+mod request;
+mod room;
 mod secrets;
-mod sessions;
-mod template;
 mod threads;
-mod tokens;
 mod watch;
-pub(crate) mod working_memory;
+mod working_memory;
 
 pub(crate) use admin::{About, Admin};
 pub(crate) use context::Contexts;
@@ -44,7 +38,6 @@ pub(crate) use nodes::Nodes;
 pub(crate) use observations::Observations;
 pub(crate) use plans::Plans;
 pub(crate) use policies::Policies;
-pub(crate) use quote::is_quotation;
 pub(crate) use recall::Recalls;
 pub(crate) use secrets::SecretStore;
 pub(crate) use threads::Threads;

@@ -1,4 +1,4 @@
-//! What is distilled, by which models, and what these cost.
+//! The state of distilling, its models, and their token usage.
 
 use memory_contract::proto::{
     self, GetDistillStatusRequest, GetDistillStatusResponse, GetModelUsageRequest,
@@ -13,7 +13,7 @@ use super::admin::Admin;
 use crate::error::ApiError;
 use crate::layers::tenant_of;
 
-/// Days of a ledger that nobody asked otherwise for, and the most of them.
+/// The default and the largest number of days of a usage report.
 const DAYS: i32 = 30;
 const MOST_DAYS: i32 = 366;
 

@@ -1,4 +1,4 @@
-//! What a conversation was condensed to.
+//! The observation service.
 
 use memory_contract::proto::observation_service_server::ObservationService;
 use memory_contract::proto::{self, GetObservationsRequest, GetObservationsResponse};
@@ -6,15 +6,15 @@ use memory_contract::{MessageId, check, limits, timestamp};
 use memory_store::{DistillState, Distillate, Standing, Store};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::fields::Fields;
-use super::sessions::required_choice;
+use super::request::{Fields, required_conversation_from};
+use super::room::newest_within;
 use crate::error::ApiError;
 use crate::layers::tenant_of;
 
-/// What an observation takes in an answer beside its texts, at most.
+/// The most bytes of an observation in an answer beside its texts.
 const FRAME_BYTES: usize = 256;
 
-/// Answers for observations.
+/// Implements `ObservationService`.
 #[derive(Clone)]
 pub(crate) struct Observations {
     pub(crate) store: Store,
@@ -44,9 +44,9 @@ impl Observations {
             include_replaced,
         } = request;
         let mut fields = Fields::default();
-        let choice = fields.get(required_choice(&call, &thread_id, session));
+        let named = fields.get(required_conversation_from(&call, &thread_id, session));
         let head = fields.take(check::optional_uuid("head_message_id", &head_message_id));
-        let thread = fields.all(choice)?.thread(&self.store, &tenant).await?;
+        let thread = fields.all(named)?.thread(&self.store, &tenant).await?;
         let head = head.map(MessageId::from);
         let state = self
             .store
@@ -66,8 +66,9 @@ fn response(state: &DistillState, include_replaced: bool) -> GetObservationsResp
     let tokens = holding.iter().map(|one| i64::from(one.tokens)).sum::<i64>();
     let raw = &state.unobserved;
     let messages = ready.iter().filter(|one| !one.is_reflection());
-    let (holding, left) = fitting(&holding, limits::ANSWER_BYTES);
-    let (replaced, _) = fitting(&replaced, left);
+    let bytes = |one: &&Distillate| distillate_bytes(one);
+    let (holding, left) = newest_within(&holding, limits::ANSWER_BYTES, bytes);
+    let (replaced, _) = newest_within(&replaced, left, bytes);
     GetObservationsResponse {
         observations: holding.iter().map(|one| observation(one)).collect(),
         replaced: replaced.iter().map(|one| observation(one)).collect(),
@@ -79,20 +80,9 @@ fn response(state: &DistillState, include_replaced: bool) -> GetObservationsResp
     }
 }
 
-/// The newest that fit into so many bytes, and the bytes that are left.
-pub(super) fn fitting<'a>(all: &[&'a Distillate], bytes: usize) -> (Vec<&'a Distillate>, usize) {
-    let mut left = bytes;
-    let mut kept = Vec::new();
-    for one in all.iter().rev() {
-        let size = one.text.len() + one.made_by.len() + FRAME_BYTES;
-        let Some(rest) = left.checked_sub(size) else {
-            break;
-        };
-        left = rest;
-        kept.push(*one);
-    }
-    kept.reverse();
-    (kept, left)
+/// An upper bound of the bytes of derived text in an answer.
+pub(super) fn distillate_bytes(one: &Distillate) -> usize {
+    one.text.len() + one.made_by.len() + FRAME_BYTES
 }
 
 fn observation(one: &Distillate) -> proto::Observation {

@@ -1,4 +1,4 @@
-//! How apps remember.
+//! The policy service.
 
 use memory_contract::proto::policy_service_server::PolicyService;
 use memory_contract::proto::{
@@ -8,20 +8,20 @@ use memory_contract::proto::{
 };
 use memory_contract::{
     AppId, Invalid, InvalidFields, MemoryPolicy, PageToken, PolicyLevel, ResolvedPolicy, TenantId,
-    check, limits, policy_from, timestamp,
+    check, limits, timestamp,
 };
 use memory_store::{AppPolicy, Store};
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
-use super::fields::Fields;
-use super::query_template::QueryTemplate;
-use super::sessions::{Choice, choice, complete};
-use super::threads::{next_token, page_limit};
+use super::request::{
+    Fields, NamedConversation, conversation_from, next_token, page_limit, policy_at,
+    resolve_session,
+};
 use crate::error::ApiError;
 use crate::layers::tenant_of;
 
-/// Answers for policies.
+/// Implements `PolicyService`.
 #[derive(Clone)]
 pub(crate) struct Policies {
     pub(crate) store: Store,
@@ -75,8 +75,8 @@ impl Policies {
         let mut fields = Fields::default();
         let app = fields.get(app_from(app_id));
         let policy = match policy {
-            Some(policy) => policy_of("policy", PolicyLevel::App, Some(policy)),
-            // An empty policy has to be meant.
+            Some(policy) => policy_at(PolicyLevel::App, Some(policy)),
+            // An empty policy has to be explicit.
             None => Err(Invalid::missing("policy").into()),
         };
         let policy = fields.get_all(policy);
@@ -154,12 +154,12 @@ impl Policies {
         request: &MemoryPolicy,
     ) -> Result<ResolvedPolicy, ApiError> {
         match whose {
-            Whose::Conversation(Choice::Thread(thread)) => {
+            Whose::Conversation(NamedConversation::Thread(thread)) => {
                 let policies = self.store.policies(tenant, thread).await?;
                 Ok(policies.resolve_with(request))
             }
-            Whose::Conversation(Choice::Names(names)) => {
-                let (session, _) = complete(&self.store, tenant, names).await?;
+            Whose::Conversation(NamedConversation::Session(names)) => {
+                let (session, _) = resolve_session(&self.store, tenant, names).await?;
                 let (thread, app) = self.store.session_policies(tenant, &session).await?;
                 let thread = thread.map(|thread| thread.policy).unwrap_or_default();
                 Ok(ResolvedPolicy::resolve(&[
@@ -179,19 +179,8 @@ impl Policies {
     }
 }
 
-/// Reads a policy of a level, and compiles its template.
-pub(super) fn policy_of(
-    field: &str,
-    level: PolicyLevel,
-    policy: Option<proto::MemoryPolicy>,
-) -> Result<MemoryPolicy, InvalidFields> {
-    policy_from(field, level, policy, |template| {
-        QueryTemplate::compile(template).map(drop)
-    })
-}
-
 enum Whose {
-    Conversation(Choice),
+    Conversation(NamedConversation),
     App(AppId),
 }
 
@@ -207,7 +196,7 @@ fn whose_policy(
     } = request;
     let mut fields = Fields::default();
     let named = !thread_id.is_empty() || session.is_some();
-    let conversation = fields.take(choice(metadata, &thread_id, session));
+    let conversation = fields.take(conversation_from(metadata, &thread_id, session));
     let whose = match (named, app_id.is_empty()) {
         (true, true) => conversation.map(Whose::Conversation),
         (false, false) => fields.get(app_from(app_id)).map(Whose::App),
@@ -220,7 +209,7 @@ fn whose_policy(
             "is required, or else session or app_id",
         ))),
     };
-    let policy = fields.get_all(policy_of("policy", PolicyLevel::Request, policy));
+    let policy = fields.get_all(policy_at(PolicyLevel::Request, policy));
     fields.all(whose.zip(policy))
 }
 

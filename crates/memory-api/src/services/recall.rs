@@ -1,7 +1,5 @@
 //! The recall service.
 
-use std::time::{Duration, Instant};
-
 use memory_contract::proto::recall_service_server::RecallService;
 use memory_contract::proto::{
     RecallRequest, RecallResponse, RecalledMessage, SearchRequest, SearchResponse,
@@ -14,15 +12,9 @@ use tonic::{Request, Response, Status, async_trait};
 use super::files::{annotate, references};
 use super::recall_convert::{degradation, recalled_message, recalled_response};
 use super::recall_request::{recall_call, search_query};
+use super::request::{shortened_wait, wait_deadline};
 use crate::error::ApiError;
-use crate::layers::{remaining, tenant_of};
-
-/// Least part of a call's time that waiting leaves for the answer; half of the time if
-/// that is less.
-const MIN_ANSWER_TIME: Duration = Duration::from_millis(500);
-/// The same as a divisor of the call's time, if that leaves more: a long wait suggests a
-/// busy machine.
-const ANSWER_TIME_DIVISOR: u32 = 10;
+use crate::layers::tenant_of;
 
 /// Implements `RecallService`.
 #[derive(Clone)]
@@ -54,7 +46,7 @@ impl Recalls {
         request: Request<RecallRequest>,
     ) -> Result<RecallResponse, ApiError> {
         let tenant = tenant_of(&request)?;
-        let patience = patience(&request);
+        let deadline = wait_deadline(&request);
         let call = recall_call(request.into_inner())?;
         // Policies are not cached: another process may have changed them.
         let (session, thread, app) = match (call.thread(), call.app()) {
@@ -70,7 +62,7 @@ impl Recalls {
         };
         let policy = call.resolve(&app, &thread);
         let mut query = call.under(&policy, session.as_ref());
-        query.max_wait = wait_until(patience, query.max_wait);
+        query.max_wait = shortened_wait(deadline, query.max_wait);
         let tokenizer = query.tokenizer;
         let recalled = self.recall.recall(&tenant, &query).await?;
         let mut response = recalled_response(recalled, tokenizer, policy);
@@ -83,11 +75,11 @@ impl Recalls {
         request: Request<SearchRequest>,
     ) -> Result<SearchResponse, ApiError> {
         let tenant = tenant_of(&request)?;
-        let patience = patience(&request);
+        let deadline = wait_deadline(&request);
         let (mut query, scope) = search_query(request.into_inner())?;
         let found = match (query.thread, scope) {
             (Some(thread), MemoryScope::Thread) => {
-                query.max_wait = wait_until(patience, query.max_wait);
+                query.max_wait = shortened_wait(deadline, query.max_wait);
                 let exists =
                     async { Ok::<_, ApiError>(self.store.get_thread(&tenant, thread).await?) };
                 let search = async { Ok::<_, ApiError>(self.recall.search(&tenant, query).await?) };
@@ -98,7 +90,7 @@ impl Recalls {
                     let session = self.store.get_thread(&tenant, thread).await?.session;
                     query.scope = Scope::of_thread(thread, &session, scope);
                 }
-                query.max_wait = wait_until(patience, query.max_wait);
+                query.max_wait = shortened_wait(deadline, query.max_wait);
                 self.recall.search(&tenant, query).await?
             }
         };
@@ -119,18 +111,4 @@ impl Recalls {
         let messages = messages.iter_mut().filter_map(|hit| hit.message.as_mut());
         annotate(&self.store, tenant, messages.flat_map(references).collect()).await
     }
-}
-
-/// The moment until which a call may wait and still answer before its deadline.
-pub(super) fn patience<T>(request: &Request<T>) -> Instant {
-    let left = remaining(request, Duration::from_secs(3_600));
-    let answering = MIN_ANSWER_TIME
-        .max(left / ANSWER_TIME_DIVISOR)
-        .min(left / 2);
-    Instant::now() + left.saturating_sub(answering)
-}
-
-/// The wait, shortened to end at `until`.
-pub(super) fn wait_until(until: Instant, max_wait: Duration) -> Duration {
-    max_wait.min(until.saturating_duration_since(Instant::now()))
 }

@@ -1,16 +1,11 @@
-//! Converts between recall on the wire and `memory-recall`.
-
-use std::time::Duration;
+//! Recall's answers on the wire.
 
 use memory_budget::Tokenizer;
-use memory_contract::proto::{self, RecallResponse, SearchMethod};
-use memory_contract::{Invalid, ResolvedPolicy, duration_in, limits};
+use memory_contract::ResolvedPolicy;
+use memory_contract::proto::{self, RecallResponse};
 use memory_recall::{
-    Degradation, DegradationReason, Method, Omission, OmissionReason, Reason, Recalled,
-    RecalledMessage,
+    Degradation, DegradationReason, Omission, OmissionReason, Reason, Recalled, RecalledMessage,
 };
-use memory_store::Revision;
-use prost_types::Duration as ProtoDuration;
 
 pub(super) fn recalled_response(
     recalled: Recalled,
@@ -84,44 +79,19 @@ pub(super) fn omission(omission: Omission) -> proto::OmittedMessage {
         reason,
         score,
     } = omission;
-    let reason = match reason {
+    proto::OmittedMessage {
+        message_id: message.to_string(),
+        reason: omission_reason(reason).into(),
+        score,
+    }
+}
+
+pub(super) fn omission_reason(reason: OmissionReason) -> proto::OmissionReason {
+    match reason {
         OmissionReason::Budget => proto::OmissionReason::Budget,
         OmissionReason::Duplicate => proto::OmissionReason::Duplicate,
         OmissionReason::Threshold => proto::OmissionReason::Threshold,
         OmissionReason::Rank => proto::OmissionReason::Rank,
         OmissionReason::Branch => proto::OmissionReason::Branch,
-    };
-    proto::OmittedMessage {
-        message_id: message.to_string(),
-        reason: reason.into(),
-        score,
     }
-}
-
-pub(super) fn method_from(method: i32) -> Result<Method, Invalid> {
-    match SearchMethod::try_from(method) {
-        Ok(SearchMethod::Unspecified | SearchMethod::Hybrid) => Ok(Method::Hybrid),
-        Ok(SearchMethod::Dense) => Ok(Method::Dense),
-        Ok(SearchMethod::Lexical) => Ok(Method::Lexical),
-        Err(_) => Err(Invalid::new(
-            "method",
-            "must be SEARCH_METHOD_HYBRID, _DENSE or _LEXICAL",
-        )),
-    }
-}
-
-/// The longest wait for `at_least_as_fresh`: 0 to [`limits::MAX_WAIT`].
-pub(super) fn wait_from(wait: Option<ProtoDuration>) -> Result<Option<Duration>, Invalid> {
-    duration_in("max_wait", wait, Duration::ZERO, limits::MAX_WAIT)
-}
-
-/// The revision that `at_least_as_fresh` names; `None` for an empty token.
-pub(super) fn revision_from(token: String) -> Result<Option<Revision>, Invalid> {
-    if token.is_empty() {
-        return Ok(None);
-    }
-    let revision = token.parse::<Revision>();
-    revision
-        .map(Some)
-        .map_err(|error| Invalid::new("at_least_as_fresh", error.to_string()))
 }

@@ -9,10 +9,9 @@ use memory_contract::{
 use memory_recall::RecallQuery;
 use memory_store::Scope;
 
-use super::fields::Fields;
-use super::history::tokenizer_from;
-use super::recall_convert::{method_from, revision_from, wait_from};
-use super::threads::thread_id_from;
+use super::request::{
+    Fields, max_wait_from, method_from, revision_from, thread_id_from, tokenizer_from,
+};
 
 /// A validated recall request, before the policy fills in what it leaves open.
 #[derive(Debug)]
@@ -72,7 +71,7 @@ pub(super) fn recall_call(request: RecallRequest) -> Result<RecallCall, InvalidF
     let min_score = fields.take(optional_float("min_score", min_score, 0.0, 1.0));
     let method = fields.take(method_from(method));
     let at_least_as_fresh = fields.take(revision_from(at_least_as_fresh));
-    let max_wait = fields.take(wait_from(max_wait));
+    let max_wait = fields.take(max_wait_from(max_wait));
     let Target {
         thread,
         scope,
@@ -133,7 +132,7 @@ pub(super) fn search_query(
     let method = fields.take(method_from(method));
     let min_score = fields.take(optional_float("min_score", min_score, 0.0, 1.0));
     let at_least_as_fresh = fields.take(revision_from(at_least_as_fresh));
-    let max_wait = fields.take(wait_from(max_wait));
+    let max_wait = fields.take(max_wait_from(max_wait));
     let Target {
         thread,
         scope,

@@ -1,4 +1,4 @@
-//! Secrets of a tenant, for its administrators.
+//! The secret service.
 
 use memory_contract::proto::secret_service_server::SecretService;
 use memory_contract::proto::{
@@ -10,12 +10,11 @@ use memory_store::{Secret, Secrets};
 use secrecy::{ExposeSecret as _, SecretString};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::fields::Fields;
-use super::threads::page_limit;
+use super::request::{Fields, page_limit};
 use crate::error::ApiError;
 use crate::layers::admin_of;
 
-/// Answers for administrators.
+/// Implements `SecretService`.
 #[derive(Clone)]
 pub(crate) struct SecretStore {
     pub(crate) secrets: Secrets,

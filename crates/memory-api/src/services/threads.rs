@@ -1,4 +1,4 @@
-//! Threads and their branches.
+//! The thread service.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use memory_contract::proto::{
 };
 use memory_contract::{
     AppId, Invalid, InvalidFields, MemoryPolicy, PageToken, PolicyLevel, Session, SessionNames,
-    ThreadId, UserId, check, duration_in, limits, object_from, page_size,
+    ThreadId, UserId, check, duration_in, limits, object_from,
 };
 use memory_recall::IndexerHandle;
 use memory_store::{Erased, NewThread, Store, ThreadChange, ThreadQuery};
@@ -20,14 +20,15 @@ use prost_types::{Duration as ProtoDuration, Struct};
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
-use super::fields::Fields;
-use super::policies::policy_of;
-use super::sessions::{Conversation, complete, names, required_choice};
+use super::request::{
+    Fields, next_token, page_limit, policy_at, required_conversation_from, resolve_session,
+    session_names_from, thread_id_from,
+};
 use super::watch::{Events, Watcher, Watching};
 use crate::error::ApiError;
 use crate::layers::tenant_of;
 
-/// Answers for threads.
+/// Implements `ThreadService`.
 #[derive(Clone)]
 pub(crate) struct Threads {
     pub(crate) store: Store,
@@ -126,9 +127,9 @@ impl Threads {
             policy,
             ephemeral,
         } = request;
-        let (names, birth) = new_thread(&call, session, title, metadata, ttl, policy)?;
-        let (session, source) = complete(&self.store, &tenant, names.or_generated()).await?;
-        let new = birth.of(session, ephemeral);
+        let (names, properties) = new_thread(&call, session, title, metadata, ttl, policy)?;
+        let (session, source) = resolve_session(&self.store, &tenant, names.or_generated()).await?;
+        let new = properties.of(session, ephemeral);
         let thread = self.store.create_thread(&tenant, &new).await?;
         Ok(CreateThreadResponse {
             thread: Some(thread.into()),
@@ -150,9 +151,9 @@ impl Threads {
             policy,
             ephemeral,
         } = request;
-        let (names, birth) = new_thread(&call, session, title, metadata, ttl, policy)?;
-        let (session, source) = complete(&self.store, &tenant, names).await?;
-        let new = birth.of(session, ephemeral);
+        let (names, properties) = new_thread(&call, session, title, metadata, ttl, policy)?;
+        let (session, source) = resolve_session(&self.store, &tenant, names).await?;
+        let new = properties.of(session, ephemeral);
         let resolved = self.store.resolve_thread(&tenant, &new).await?;
         Ok(ResolveThreadResponse {
             thread: Some(resolved.thread.into()),
@@ -164,11 +165,8 @@ impl Threads {
     async fn get(&self, request: Request<GetThreadRequest>) -> Result<GetThreadResponse, ApiError> {
         let tenant = tenant_of(&request)?;
         let (call, _, GetThreadRequest { thread_id, session }) = request.into_parts();
-        let choice = required_choice(&call, &thread_id, session)?;
-        let thread = match choice.complete(&self.store, &tenant).await? {
-            Conversation::Thread(id) => self.store.get_thread(&tenant, id).await?,
-            Conversation::Session(session) => self.store.find_thread(&tenant, &session).await?,
-        };
+        let named = required_conversation_from(&call, &thread_id, session)?;
+        let thread = named.stored_thread(&self.store, &tenant).await?;
         Ok(GetThreadResponse {
             thread: Some(thread.into()),
         })
@@ -252,7 +250,7 @@ impl Threads {
         })
     }
 
-    /// What was erased has to leave the index soon.
+    /// Wakes the indexer, so that erased messages leave the index soon.
     fn wake(&self) {
         if let Some(indexer) = &self.indexer {
             indexer.wake();
@@ -260,31 +258,15 @@ impl Threads {
     }
 }
 
-/// Reads the id of a thread.
-pub(super) fn thread_id_from(value: &str) -> Result<ThreadId, Invalid> {
-    check::uuid("thread_id", value).map(ThreadId::from)
-}
-
-/// Reads a page size as the store counts.
-pub(super) fn page_limit(requested: i32) -> Result<u32, Invalid> {
-    page_size(requested).map(|size| u32::try_from(size).unwrap_or(u32::MAX))
-}
-
-/// The token of the next page; empty after the last one.
-pub(super) fn next_token(identity: &impl std::hash::Hash, next: Option<i64>) -> String {
-    next.map(|key| PageToken::after(identity, key))
-        .unwrap_or_default()
-}
-
-/// What a thread is born with beside its names.
-struct Birth {
+/// The properties of a new thread except its session.
+struct Properties {
     title: String,
     metadata: serde_json::Map<String, serde_json::Value>,
     ttl: Option<Duration>,
     policy: MemoryPolicy,
 }
 
-impl Birth {
+impl Properties {
     fn of(self, session: Session, ephemeral: bool) -> NewThread {
         let Self {
             title,
@@ -310,18 +292,18 @@ fn new_thread(
     metadata: Option<Struct>,
     ttl: Option<ProtoDuration>,
     policy: Option<proto::MemoryPolicy>,
-) -> Result<(SessionNames, Birth), InvalidFields> {
+) -> Result<(SessionNames, Properties), InvalidFields> {
     let mut fields = Fields::default();
-    let names = fields.get(names(call, session));
-    let birth = Birth {
+    let names = fields.get(session_names_from(call, session));
+    let properties = Properties {
         title: fields.take(title_from(title)),
         metadata: fields.take(metadata_from(metadata)),
         ttl: fields.take(ttl_from(ttl)),
         policy: fields
-            .get_all(policy_of("policy", PolicyLevel::Thread, policy))
+            .get_all(policy_at(PolicyLevel::Thread, policy))
             .unwrap_or_default(),
     };
-    Ok((fields.all(names)?, birth))
+    Ok((fields.all(names)?, properties))
 }
 
 fn thread_change(request: UpdateThreadRequest) -> Result<(ThreadId, ThreadChange), InvalidFields> {
@@ -367,7 +349,7 @@ fn thread_change(request: UpdateThreadRequest) -> Result<(ThreadId, ThreadChange
             "policy" => {
                 let new = policy
                     .take()
-                    .and_then(|new| fields.get_all(policy_of("policy", PolicyLevel::Thread, new)));
+                    .and_then(|new| fields.get_all(policy_at(PolicyLevel::Thread, new)));
                 change.policy = new.or(change.policy);
             }
             _ => fields.take(Err(Invalid::new(

@@ -1,4 +1,4 @@
-//! What is done to a thread, as a stream.
+//! `WatchThread`: the changes of a thread as a stream.
 
 use std::time::Duration;
 
@@ -12,33 +12,33 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Status};
 use tracing::Instrument as _;
 
-use super::sessions::{Conversation, required_choice};
+use super::request::required_conversation_from;
 use crate::error::ApiError;
 use crate::layers::{Standing, standing_of, tenant_of};
 
-/// Events that wait for a slow caller. Nothing is read for it meanwhile.
+/// The most events that wait for a slow caller; reading pauses meanwhile.
 const WAITING: usize = 16;
-/// By how much the clocks of the database and of this process may differ.
-const CLOCKS: Duration = Duration::from_secs(3_600);
-/// What the first event tells.
+/// The most that the clocks of the database and of this process may differ.
+const CLOCK_SKEW: Duration = Duration::from_secs(3_600);
+/// The action of the first event.
 const WATCH: &str = "watch";
-/// After what no other can come.
+/// The action of the last event.
 const LAST: &str = "delete_thread";
 
 /// The events of a stream.
 pub(crate) type Events = ReceiverStream<Result<WatchThreadResponse, Status>>;
 type Sender = mpsc::Sender<Result<WatchThreadResponse, Status>>;
 
-/// What all streams of a server have to know.
+/// Settings of all streams of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Watching {
-    /// The server stops.
+    /// Cancelled when the server stops.
     pub(crate) stop: CancellationToken,
-    /// How long it is known who did what.
+    /// How long changes are kept.
     pub(crate) retention: Duration,
 }
 
-/// Tells what is done to one thread.
+/// Sends the changes of one thread.
 pub(super) struct Watcher {
     watch: Watch,
     stream: Stream,
@@ -46,7 +46,7 @@ pub(super) struct Watcher {
     stop: CancellationToken,
 }
 
-/// What a cursor belongs to.
+/// The stream that a cursor belongs to.
 #[derive(Clone, Debug, Hash)]
 struct Stream {
     kind: &'static str,
@@ -56,14 +56,14 @@ struct Stream {
 
 /// How a stream ended without an error.
 enum End {
-    /// There is nothing left to tell.
+    /// The thread was deleted.
     Deleted,
-    /// The caller has gone.
+    /// The caller closed the stream.
     Gone,
 }
 
 impl Watcher {
-    /// Checks the request, and begins to watch.
+    /// Reads the request, and begins to watch.
     pub(super) async fn begin(
         store: &Store,
         watching: &Watching,
@@ -77,11 +77,8 @@ impl Watcher {
             session,
             cursor,
         } = request;
-        let choice = required_choice(&call, &thread_id, session)?;
-        let thread = match choice.complete(store, &tenant).await? {
-            Conversation::Thread(id) => id,
-            Conversation::Session(session) => store.find_thread(&tenant, &session).await?.id,
-        };
+        let named = required_conversation_from(&call, &thread_id, session)?;
+        let thread = named.thread(store, &tenant).await?;
         let stream = Stream {
             kind: WATCH,
             tenant,
@@ -96,8 +93,8 @@ impl Watcher {
         })
     }
 
-    /// Sends the events until the thread is gone, the caller is, or the server
-    /// stops. The deadline of the call is kept by its layer.
+    /// Sends events until the thread is deleted, the caller closes the stream, its key is
+    /// revoked, or the server stops. A layer enforces the deadline of the call.
     pub(super) fn run(self) -> Events {
         let (sender, receiver) = mpsc::channel(WAITING);
         let Self {
@@ -115,8 +112,8 @@ impl Watcher {
             };
             match ended {
                 Ok(End::Deleted | End::Gone) => {}
-                // Without it the end would look like that of a deleted thread.
-                // Who reads slowly is waited for until the deadline of the call.
+                // Without the error the stream would end as for a deleted thread. A slow
+                // caller is waited for until the deadline of the call.
                 Err(error) => drop(sender.send(Err(error.into())).await),
             }
         };
@@ -198,8 +195,11 @@ fn place(
             "is older than what the server keeps; start again without it",
         ));
     }
-    if time > now + CLOCKS {
-        return Err(Invalid::new("cursor", "is none that this service gave out"));
+    if time > now + CLOCK_SKEW {
+        return Err(Invalid::new(
+            "cursor",
+            "was not issued by this service; start again without it",
+        ));
     }
     Ok(Some(place))
 }

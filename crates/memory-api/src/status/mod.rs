@@ -14,6 +14,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use memory_budget::BudgetError;
+use memory_context::ContextError;
 use memory_contract::proto::ErrorReason;
 use memory_contract::{Invalid, InvalidFields};
 use memory_recall::RecallError;
@@ -81,43 +82,15 @@ impl From<ApiError> for Answer {
         let retryable = error.retryable();
         let answer = match error {
             ApiError::Invalid(InvalidFields(violations)) => Self::invalid(violations),
+            ApiError::Context(error) => Self::context(error),
             ApiError::Store(error) => Self::store(error),
             ApiError::Recall(error) => Self::recall(error),
-            ApiError::Budget(error) => Self::budget(&error),
-            error @ ApiError::MessageNotFound { field } => Self::new(
-                Code::NotFound,
-                ErrorReason::MessageNotFound,
-                error.to_string(),
-            )
-            .with("field", field),
+            ApiError::MessageNotFound { field } => Self::message_not_found(field),
             ApiError::NodeMemoryNeedsConversation => Self::new(
                 Code::FailedPrecondition,
                 ErrorReason::NodeMemoryNeedsConversation,
                 "node memory belongs to a conversation: name thread_id or session",
             ),
-            ApiError::ContextTooLarge {
-                needed_tokens,
-                max_tokens,
-            } => Self::new(
-                Code::FailedPrecondition,
-                ErrorReason::ContextTooLarge,
-                format!(
-                    "system prompt and input alone have {needed_tokens} tokens, \
-                     over the budget of {max_tokens}"
-                ),
-            )
-            .with("needed_tokens", needed_tokens),
-            ApiError::ContextTooLong { needed_tokens } => Self::new(
-                Code::FailedPrecondition,
-                ErrorReason::ContextTooLarge,
-                "system prompt and input do not fit into one answer in so many formats; \
-                 ask for fewer",
-            )
-            .with("needed_tokens", needed_tokens),
-            ApiError::BriefingTooLarge {
-                needed_tokens,
-                max_tokens,
-            } => Self::briefing_too_large(needed_tokens, max_tokens),
             ApiError::Unauthenticated => Self::new(
                 Code::Unauthenticated,
                 ErrorReason::Unauthenticated,
@@ -407,6 +380,49 @@ impl Answer {
                 "long-term memory is switched off on this server: set memories.enabled",
             ),
             other => Self::internal(&other),
+        }
+    }
+
+    fn message_not_found(field: &str) -> Self {
+        Self::new(
+            Code::NotFound,
+            ErrorReason::MessageNotFound,
+            format!("{field}: the thread has no such message"),
+        )
+        .with("field", field)
+    }
+
+    fn context(error: ContextError) -> Self {
+        match error {
+            ContextError::Invalid(InvalidFields(violations)) => Self::invalid(violations),
+            ContextError::Store(error) => Self::store(error),
+            ContextError::Recall(error) => Self::recall(error),
+            ContextError::Budget(error) => Self::budget(&error),
+            ContextError::MessageNotFound { field } => Self::message_not_found(field),
+            ContextError::PromptTooLarge {
+                needed_tokens,
+                max_tokens,
+            } => Self::new(
+                Code::FailedPrecondition,
+                ErrorReason::ContextTooLarge,
+                format!(
+                    "system_prompt and input alone have {needed_tokens} tokens, \
+                     over the budget of {max_tokens}; shorten them, or raise max_tokens"
+                ),
+            )
+            .with("needed_tokens", needed_tokens),
+            ContextError::PromptTooLong { needed_tokens } => Self::new(
+                Code::FailedPrecondition,
+                ErrorReason::ContextTooLarge,
+                "system_prompt and input do not fit into one answer in so many formats; \
+                 ask for fewer formats",
+            )
+            .with("needed_tokens", needed_tokens),
+            ContextError::TaskTooLarge {
+                needed_tokens,
+                max_tokens,
+            } => Self::briefing_too_large(needed_tokens, max_tokens),
+            error @ ContextError::Task(_) => Self::internal(&error),
         }
     }
 

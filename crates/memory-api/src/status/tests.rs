@@ -112,13 +112,13 @@ fn every_error_has_a_code_and_a_reason() {
         Code::Unavailable,
         R::IndexUnavailable,
     );
-    let large = BudgetError::TurnTooLarge {
+    let large = ContextError::from(BudgetError::TurnTooLarge {
         needed_tokens: 17,
         needed_messages: 2,
         max_tokens: 10,
         message_limit: 5,
         whole: true,
-    };
+    });
     let status = check(large, Code::FailedPrecondition, R::TurnTooLarge);
     assert_eq!(metadata(&status, "needed_tokens"), "17");
     check(
@@ -126,16 +126,16 @@ fn every_error_has_a_code_and_a_reason() {
         Code::FailedPrecondition,
         R::NodeMemoryNeedsConversation,
     );
-    let large = ApiError::ContextTooLarge {
+    let large = ContextError::PromptTooLarge {
         needed_tokens: 17,
         max_tokens: 5,
     };
     let status = check(large, Code::FailedPrecondition, R::ContextTooLarge);
     assert_eq!(metadata(&status, "needed_tokens"), "17");
-    let long = ApiError::ContextTooLong { needed_tokens: 17 };
+    let long = ContextError::PromptTooLong { needed_tokens: 17 };
     let status = check(long, Code::FailedPrecondition, R::ContextTooLarge);
     assert_eq!(metadata(&status, "needed_tokens"), "17");
-    let large = ApiError::BriefingTooLarge {
+    let large = ContextError::TaskTooLarge {
         needed_tokens: 17,
         max_tokens: 5,
     };

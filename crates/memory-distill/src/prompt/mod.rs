@@ -4,7 +4,7 @@
 pub(crate) mod quote;
 mod template;
 
-use memory_contract::ExtractionStrategy;
+use memory_contract::{ExtractionStrategy, json_line};
 
 use crate::model::Prompt;
 
@@ -38,7 +38,7 @@ impl SummaryPrompt {
     }
 
     pub(crate) fn prompt(&self, previous: &str, messages: &str, max_tokens: i32) -> Prompt {
-        let previous = quote::text(previous);
+        let previous = json_line(&previous);
         let values = [
             ("prev_summary", previous.as_str()),
             ("messages_joined", messages),
@@ -70,7 +70,7 @@ pub(crate) fn observe(messages: &str, max_tokens: i32) -> Prompt {
 
 pub(crate) fn reflect(observations: &str, max_tokens: i32) -> Prompt {
     let template = Template::parse(REFLECT, &["observations"]);
-    let observations = quote::text(observations);
+    let observations = json_line(&observations);
     Prompt {
         system: system(REFLECT_SYSTEM, Some(max_tokens)),
         user: template.render(&[("observations", &observations)]),

@@ -1,60 +1,32 @@
-//! What a request for a context asks, every limit checked.
+//! Reads a request for a context.
 
 use std::time::Instant;
 
-use memory_budget::{OversizedTurn, Tokenizer};
+use memory_context::{ContextRequest, Format, query_of};
 use memory_contract::proto::{BuildContextRequest, ContextFormat};
 use memory_contract::{
-    Invalid, MemoryMode, MemoryPolicy, MessageFilter, MessageId, Part, PolicyLevel, TenantId,
-    check, filter_from, limits, text_of_parts, user_parts_from,
+    Invalid, MemoryMode, MessageId, PolicyLevel, TenantId, check, filter_from, limits,
+    user_parts_from,
 };
-use memory_recall::Method;
-use memory_store::{Revision, Store};
+use memory_store::Store;
 use tonic::metadata::MetadataMap;
 
 use crate::error::ApiError;
-use crate::services::fields::Fields;
-use crate::services::history::{oversized_turn_from, tokenizer_from};
-use crate::services::policies::policy_of;
-use crate::services::recall_convert::{method_from, revision_from, wait_from};
-use crate::services::sessions::{Conversation, conversation};
-
-/// What to compile.
-#[derive(Debug)]
-pub(super) struct Wanted {
-    /// `None` only where nothing is remembered.
-    pub(super) conversation: Option<Conversation>,
-    pub(super) head: Option<MessageId>,
-    pub(super) system_prompt: String,
-    pub(super) input: Vec<Part>,
-    pub(super) input_name: String,
-    /// What memory is searched for; empty where the conversation has to tell.
-    pub(super) query: String,
-    pub(super) max_tokens: i32,
-    pub(super) tokenizer: Tokenizer,
-    pub(super) policy: MemoryPolicy,
-    pub(super) node_id: String,
-    pub(super) current_message_id: String,
-    pub(super) oversized_turn: OversizedTurn,
-    pub(super) filter: MessageFilter,
-    pub(super) method: Method,
-    pub(super) at_least_as_fresh: Option<Revision>,
-    /// Until when the index is waited for.
-    pub(super) wait_until: Instant,
-    pub(super) all_branches: bool,
-    pub(super) formats: Vec<ContextFormat>,
-}
+use crate::services::request::{
+    Fields, conversation_from, max_wait_from, method_from, oversized_turn_from, policy_at,
+    revision_from, tokenizer_from,
+};
 
 /// Reads a request.
 ///
 /// # Errors
-/// Every wrong field at once; node memory without a conversation.
+/// Every wrong field at once; node mode without a conversation.
 pub(super) async fn read(
     store: &Store,
     tenant: &TenantId,
     metadata: &MetadataMap,
     request: BuildContextRequest,
-) -> Result<Wanted, ApiError> {
+) -> Result<ContextRequest, ApiError> {
     let BuildContextRequest {
         thread_id,
         session,
@@ -77,9 +49,13 @@ pub(super) async fn read(
         formats,
     } = request;
     let mut fields = Fields::default();
-    let conversation = match conversation(store, tenant, metadata, &thread_id, session).await {
-        Err(ApiError::Invalid(invalid)) => fields.get_all(Err(invalid)),
-        found => Some(found?),
+    let conversation = match conversation_from(metadata, &thread_id, session) {
+        Ok(Some(named)) => match named.resolve(store, tenant).await {
+            Err(ApiError::Invalid(invalid)) => fields.get_all(Err(invalid)),
+            found => Some(Some(found?)),
+        },
+        Ok(None) => Some(None),
+        Err(invalid) => fields.get(Err(invalid)),
     };
     let head = fields.take(check::optional_uuid("head_message_id", &head_message_id));
     let system_prompt = fields.take(check::long_text(
@@ -97,7 +73,7 @@ pub(super) async fn read(
         limits::BUDGET_TOKENS,
     ));
     let tokenizer = fields.take(tokenizer_from(model));
-    let policy = fields.get_all(policy_of("policy", PolicyLevel::Request, policy));
+    let policy = fields.get_all(policy_at(PolicyLevel::Request, policy));
     let node_id = fields.take(check::text("node_id", node_id, limits::NODE_ID_CHARS));
     let current_message_id = fields.take(check::text(
         "current_message_id",
@@ -108,7 +84,7 @@ pub(super) async fn read(
     let filter = fields.take(filter_from(filter));
     let method = fields.take(method_from(method));
     let at_least_as_fresh = fields.take(revision_from(at_least_as_fresh));
-    let max_wait = fields.take(wait_from(max_wait));
+    let max_wait = fields.take(max_wait_from(max_wait));
     let formats = fields.take(formats_from(formats));
     let mode = policy.as_ref().and_then(|policy| policy.mode);
     if let (Some(None), Some(_)) = (&conversation, &policy)
@@ -121,21 +97,19 @@ pub(super) async fn read(
     if conversation.is_none() && mode == Some(MemoryMode::Node) {
         return Err(ApiError::NodeMemoryNeedsConversation);
     }
-    Ok(Wanted {
+    Ok(ContextRequest {
         conversation,
         head: head.map(MessageId::from),
-        query: if query.is_empty() {
-            query_of(&input)
-        } else {
-            query
+        query: match query.is_empty() {
+            true => query_of(&input),
+            false => query,
         },
         system_prompt,
         input,
         input_name,
-        max_tokens: if max_tokens == 0 {
-            limits::CONTEXT_TOKENS
-        } else {
-            max_tokens
+        max_tokens: match max_tokens {
+            0 => limits::CONTEXT_TOKENS,
+            max_tokens => max_tokens,
         },
         tokenizer,
         policy,
@@ -151,27 +125,22 @@ pub(super) async fn read(
     })
 }
 
-/// The words of a message as a query: the first of them where they are many.
-pub(super) fn query_of(parts: &[Part]) -> String {
-    let words = text_of_parts(parts);
-    match words.char_indices().nth(limits::QUERY_CHARS) {
-        Some((end, _)) => words[..end].to_owned(),
-        None => words,
-    }
-}
-
-fn formats_from(formats: Vec<i32>) -> Result<Vec<ContextFormat>, Invalid> {
+fn formats_from(formats: Vec<i32>) -> Result<Vec<Format>, Invalid> {
     let mut wanted = Vec::new();
     for (index, format) in formats.into_iter().enumerate() {
-        match ContextFormat::try_from(format) {
+        let format = match ContextFormat::try_from(format) {
+            Ok(ContextFormat::OpenaiChat) => Format::OpenaiChat,
+            Ok(ContextFormat::AnthropicMessages) => Format::AnthropicMessages,
+            Ok(ContextFormat::Text) => Format::Text,
             Ok(ContextFormat::Unspecified) | Err(_) => {
                 return Err(Invalid::new(
                     format!("formats[{index}]"),
                     "must be CONTEXT_FORMAT_OPENAI_CHAT, _ANTHROPIC_MESSAGES or _TEXT",
                 ));
             }
-            Ok(format) if !wanted.contains(&format) => wanted.push(format),
-            Ok(_) => {}
+        };
+        if !wanted.contains(&format) {
+            wanted.push(format);
         }
     }
     Ok(wanted)

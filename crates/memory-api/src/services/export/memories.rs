@@ -1,4 +1,4 @@
-//! Long-term memories.
+//! Long-term memories of an export.
 
 use memory_contract::proto::export_messages_response::Record;
 
@@ -8,8 +8,7 @@ use super::{Export, Threads};
 const MEMORIES: u32 = 100;
 
 impl Export {
-    /// Sends the memories of the app and user; none with one thread, to which they
-    /// do not belong.
+    /// Sends the memories of the app and user; none in the export of one thread.
     pub(super) async fn send_memories(&self, output: &mut Output) -> Result<(), Stop> {
         if matches!(self.threads, Threads::One(_)) {
             return Ok(());

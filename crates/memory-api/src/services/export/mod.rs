@@ -1,4 +1,4 @@
-//! All that a tenant has, or part of it, as a stream.
+//! `ExportMessages`: all data of a tenant, or part of it, as a stream.
 
 mod memories;
 mod output;
@@ -19,21 +19,20 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 use tracing::Instrument as _;
 
-use super::fields::Fields;
 use super::policies::app_policy;
+use super::request::Fields;
 use crate::error::ApiError;
 use output::{Output, Stop};
 
 pub(crate) use output::Exported;
 
-/// Records that wait for a slow caller. The database is read no further
-/// meanwhile.
+/// The most records that wait for a slow caller; reading pauses meanwhile.
 const WAITING: usize = 16;
 const POLICIES: u32 = 100;
 const FILES: u32 = 100;
 const THREADS: u32 = 50;
 
-/// Reads what an export is to contain.
+/// What an export contains.
 pub(super) struct Export {
     store: Store,
     tenant: TenantId,
@@ -46,12 +45,15 @@ pub(super) struct Export {
 enum Threads {
     All,
     One(Box<Thread>),
-    /// Those created after the one at this place.
+    /// Those created after this place in the order of creation.
     After(i64),
 }
 
 impl Export {
-    /// Checks the request, and that the thread it may name is there.
+    /// Reads the request.
+    ///
+    /// # Errors
+    /// Every wrong field at once, a thread that is not stored, or an ephemeral one.
     pub(super) async fn read(
         store: Store,
         tenant: TenantId,
@@ -87,13 +89,11 @@ impl Export {
         let work = async move {
             let sent = async {
                 if let Err(Stop::Failed(error)) = self.send(Output::new(sender.clone())).await {
-                    // After the records that still wait.
                     let _ = sender.send(Err(Status::from(error))).await;
                 }
             };
             if timeout(time, sent).await.is_err() {
-                // The caller may read so slowly that it is the reason for the
-                // deadline: nobody waits for it any more.
+                // A caller that reads slowly may be the reason, so do not wait for it.
                 let _ = sender.try_send(Err(ApiError::DeadlineExceeded.into()));
             }
         };
@@ -183,8 +183,8 @@ impl Export {
         }
     }
 
-    /// Whether nothing of the tenant is left out, so that all files are sent, or
-    /// were before the export broke off.
+    /// Whether the export, or the one that it continues, contains all data of the tenant
+    /// and therefore all files.
     fn is_whole(&self) -> bool {
         self.app.is_none() && self.user.is_none() && !matches!(self.threads, Threads::One(_))
     }

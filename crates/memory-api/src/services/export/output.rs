@@ -1,4 +1,4 @@
-//! Where the records go.
+//! The stream of records.
 
 use memory_contract::ExportChecksum;
 use memory_contract::proto::ExportMessagesResponse;
@@ -13,7 +13,7 @@ use crate::error::ApiError;
 /// The records of an export.
 pub(crate) type Exported = ReceiverStream<Result<ExportMessagesResponse, Status>>;
 
-/// Sends records and sums them up.
+/// Sends records and computes their checksum.
 pub(super) struct Output {
     sender: mpsc::Sender<Result<ExportMessagesResponse, Status>>,
     checksum: ExportChecksum,
@@ -21,7 +21,7 @@ pub(super) struct Output {
 
 /// Why an export ends early.
 pub(super) enum Stop {
-    /// The caller has gone.
+    /// The caller has closed the stream.
     Gone,
     Failed(ApiError),
 }
@@ -40,7 +40,7 @@ impl Output {
         }
     }
 
-    /// Sends a record, when the caller has room for it.
+    /// Sends a record, and waits while the caller is slow.
     pub(super) async fn send(&mut self, record: Record) -> Result<(), Stop> {
         self.checksum.see(&record);
         self.give(record).await

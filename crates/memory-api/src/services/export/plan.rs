@@ -1,12 +1,11 @@
-//! What an agent meant to do in a thread, and what it has tried.
+//! The plan and the attempts of a thread.
 
-use memory_contract::ThreadId;
 use memory_contract::proto::export_messages_response::Record;
+use memory_contract::{ThreadId, limits};
 use memory_store::{IterationQuery, StoreError};
 
 use super::Export;
 use super::output::{Output, Stop};
-use crate::services::messages::PAGE_BYTES;
 
 const ITERATIONS: u32 = 100;
 
@@ -27,7 +26,7 @@ impl Export {
             failed: false,
             after: None,
             limit: ITERATIONS,
-            max_bytes: u32::try_from(PAGE_BYTES).unwrap_or(u32::MAX),
+            max_bytes: u32::try_from(limits::PAGE_BYTES).unwrap_or(u32::MAX),
         };
         loop {
             let page = self.store.list_iterations(&self.tenant, &query).await?;

@@ -1,23 +1,24 @@
-//! One thread with all that belongs to it.
+//! A thread with everything that belongs to it.
 
 use std::collections::HashSet;
 
 use memory_contract::proto::ExportedNode;
 use memory_contract::proto::export_messages_response::Record;
-use memory_contract::{FileLocation, Message, MessageFilter, NodeMessage, Part, Thread, ThreadId};
+use memory_contract::{
+    FileLocation, Message, MessageFilter, NodeMessage, Part, Thread, ThreadId, limits,
+};
 use memory_store::{Lookup, MessageQuery, Node, Order, StoreError};
 
 use super::Export;
 use super::output::{Output, Stop};
 use crate::error::ApiError;
-use crate::services::messages::PAGE_BYTES;
 
 const MESSAGES: u32 = 200;
 const NODES: u32 = 100;
 
 impl Export {
-    /// Sends a thread with its messages, the memories of its nodes and its plan. One that
-    /// was erased, or has expired, since it was listed ends where it is.
+    /// Sends a thread with its messages, the memories of its nodes and its plan. If it is
+    /// erased or expires meanwhile, its records end early.
     pub(super) async fn send_thread(
         &self,
         thread: Thread,
@@ -37,7 +38,7 @@ impl Export {
             order: Order::Ascending,
             after: None,
             limit: MESSAGES,
-            max_bytes: u32::try_from(PAGE_BYTES).unwrap_or(u32::MAX),
+            max_bytes: u32::try_from(limits::PAGE_BYTES).unwrap_or(u32::MAX),
         };
         let mut record = Some(Record::Thread(thread.into()));
         let mut files_sent = HashSet::new();
@@ -45,7 +46,7 @@ impl Export {
         loop {
             let page = self.store.list_messages(&self.tenant, &query).await?;
             let mut messages = page.items;
-            // What came after the thread was read is not what its head knows.
+            // The head does not include messages that came after the thread was read.
             messages.retain(|message| message.seq <= last_seq);
             let mend = self
                 .store

@@ -1,4 +1,4 @@
-//! What is known of files.
+//! The file service, and the metadata of files in answers.
 
 mod annotate;
 
@@ -13,14 +13,13 @@ use memory_contract::{
 use memory_store::{Registered, Store};
 use tonic::{Request, Response, Status, async_trait};
 
-pub(super) use annotate::{KnownFiles, annotate, location, references};
+pub(super) use annotate::{add_metadata, annotate, references, references_in, with_metadata};
 
-use super::fields::Fields;
-use super::threads::{next_token, page_limit};
+use super::request::{Fields, next_token, page_limit};
 use crate::error::ApiError;
 use crate::layers::tenant_of;
 
-/// Answers for files.
+/// Implements `FileService`.
 #[derive(Clone)]
 pub(crate) struct Files {
     pub(crate) store: Store,

@@ -1,4 +1,4 @@
-//! Long-term memories.
+//! The memory service.
 
 mod request;
 
@@ -22,10 +22,8 @@ use memory_store::{
 use prost::Message as _;
 use tonic::{Request, Response, Status, async_trait};
 
-use super::fields::Fields;
-use super::recall::{patience, wait_until};
 use super::recall_convert::degradation;
-use super::threads::{next_token, page_limit};
+use super::request::{Fields, next_token, page_limit, shortened_wait, wait_deadline};
 use crate::error::ApiError;
 use crate::layers::tenant_of;
 use request::{forget_from, owner_from, query_from, stored_from};
@@ -185,9 +183,9 @@ impl Memories {
     ) -> Result<SearchMemoriesResponse, ApiError> {
         let tenant = tenant_of(&request)?;
         self.store.require_long_term_memory()?;
-        let patience = patience(&request);
+        let deadline = wait_deadline(&request);
         let mut query = query_from(request.into_inner())?;
-        query.max_wait = wait_until(patience, query.max_wait);
+        query.max_wait = shortened_wait(deadline, query.max_wait);
         let found = self.recall.memories(&tenant, &query).await?;
         let memory = |FoundMemory { memory, score, .. }| proto::FoundMemory {
             memory: Some(memory.into()),
@@ -324,7 +322,7 @@ impl Memories {
     }
 }
 
-/// A text that is there already is a wrong value of the field that has it.
+/// Errors about a text that is stored already, or about its sources, name the field.
 fn known_text(field: &str, error: StoreError) -> ApiError {
     match error {
         StoreError::MemoryKnown { id } => Invalid::new(

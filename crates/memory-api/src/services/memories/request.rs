@@ -1,4 +1,4 @@
-//! What requests for memories ask, every limit checked.
+//! Reads requests for memories.
 
 use memory_contract::proto::{ForgetMemoriesRequest, ImportMemoriesRequest, SearchMemoriesRequest};
 use memory_contract::{
@@ -8,10 +8,9 @@ use memory_contract::{
 use memory_recall::MemoryQuery;
 use memory_store::Forget;
 
-use crate::services::fields::Fields;
-use crate::services::recall_convert::{method_from, revision_from, wait_from};
+use crate::services::request::{Fields, max_wait_from, method_from, revision_from};
 
-/// Whose memories.
+/// Reads the app and the user of memories.
 pub(super) fn owner_from(
     fields: &mut Fields,
     app_id: String,
@@ -51,7 +50,7 @@ pub(super) fn query_from(request: SearchMemoriesRequest) -> Result<MemoryQuery, 
     let filter = fields.take(memory_filter_from(filter));
     let method = fields.take(method_from(method));
     let at_least_as_fresh = fields.take(revision_from(at_least_as_fresh));
-    let max_wait = fields.take(wait_from(max_wait));
+    let max_wait = fields.take(max_wait_from(max_wait));
     Ok(MemoryQuery {
         owner: fields.all(owner)?,
         query,
@@ -64,7 +63,7 @@ pub(super) fn query_from(request: SearchMemoriesRequest) -> Result<MemoryQuery, 
     })
 }
 
-/// Reads memories that were stored elsewhere.
+/// Reads memories to import.
 pub(super) fn stored_from(
     request: ImportMemoriesRequest,
 ) -> Result<(MemoryOwner, Vec<Memory>), InvalidFields> {
@@ -75,7 +74,7 @@ pub(super) fn stored_from(
     } = request;
     let mut fields = Fields::default();
     let owner = owner_from(&mut fields, app_id, user_id);
-    // What is wrong with the memories is told also where nobody is named.
+    // Invalid memories are reported even if the owner is invalid.
     let read_for = owner.clone().unwrap_or_else(|| MemoryOwner {
         app: AppId::new(""),
         user: UserId::new(""),
@@ -84,7 +83,7 @@ pub(super) fn stored_from(
     fields.all(owner.zip(memories))
 }
 
-/// Reads what is to be forgotten.
+/// Reads which memories to forget.
 pub(super) fn forget_from(request: ForgetMemoriesRequest) -> Result<Forget, InvalidFields> {
     let ForgetMemoriesRequest {
         app_id,

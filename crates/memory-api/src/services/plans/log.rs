@@ -1,4 +1,4 @@
-//! The log of what was tried.
+//! The log of attempts.
 
 use memory_contract::proto::{
     AppendIterationRequest, AppendIterationResponse, ListIterationsRequest, ListIterationsResponse,
@@ -10,10 +10,9 @@ use tonic::Request;
 use super::Plans;
 use crate::error::ApiError;
 use crate::layers::tenant_of;
-use crate::services::fields::Fields;
-use crate::services::messages::{PAGE_BYTES, request_id_from};
-use crate::services::sessions::required_choice;
-use crate::services::threads::{next_token, page_limit};
+use crate::services::request::{
+    Fields, next_token, page_limit, request_id_from, required_conversation_from,
+};
 
 impl Plans {
     pub(super) async fn append(
@@ -29,11 +28,11 @@ impl Plans {
             request_id,
         } = request;
         let mut fields = Fields::default();
-        let choice = fields.get(required_choice(&metadata, &thread_id, session));
+        let named = fields.get(required_conversation_from(&metadata, &thread_id, session));
         let iteration = fields.get_all(iteration_from("iteration", iteration));
         let request_id = fields.take(request_id_from(&request_id));
-        let (choice, iteration) = fields.all(choice.zip(iteration))?;
-        let thread = self.thread(&tenant, choice).await?;
+        let (named, iteration) = fields.all(named.zip(iteration))?;
+        let thread = named.thread(&self.store, &tenant).await?;
         let LoggedIteration {
             iteration,
             replayed,
@@ -62,25 +61,25 @@ impl Plans {
             page_token,
         } = request;
         let mut fields = Fields::default();
-        let choice = fields.get(required_choice(&metadata, &thread_id, session));
+        let named = fields.get(required_conversation_from(&metadata, &thread_id, session));
         let task = fields.take(task_name_from("task", task));
         let limit = fields.take(page_limit(page_size));
         let identity = (
             "iterations",
             tenant.as_str(),
-            format!("{choice:?}"),
+            format!("{named:?}"),
             task.clone(),
             failed,
         );
         let after = fields.take(PageToken::key(&identity, &page_token));
-        let choice = fields.all(choice)?;
+        let named = fields.all(named)?;
         let query = IterationQuery {
-            thread: self.thread(&tenant, choice).await?,
+            thread: named.thread(&self.store, &tenant).await?,
             task,
             failed,
             after,
             limit,
-            max_bytes: u32::try_from(PAGE_BYTES).unwrap_or(u32::MAX),
+            max_bytes: u32::try_from(limits::PAGE_BYTES).unwrap_or(u32::MAX),
         };
         let page = self.store.list_iterations(&tenant, &query).await?;
         Ok(ListIterationsResponse {
@@ -90,7 +89,7 @@ impl Plans {
     }
 }
 
-/// Reads the name of a task; the empty one is a name too.
+/// Reads the name of a task, which may be empty.
 pub(super) fn task_name_from(field: &str, task: Option<String>) -> Result<Option<String>, Invalid> {
     task.map(|task| check::text(field, task, limits::TASK_NAME_CHARS))
         .transpose()

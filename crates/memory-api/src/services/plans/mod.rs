@@ -1,9 +1,7 @@
-//! Plans, the log of what was tried, and briefings.
+//! The plan service.
 
 mod briefing;
-mod build;
 mod log;
-mod sheet;
 
 use memory_contract::proto::plan_service_server::PlanService;
 use memory_contract::proto::{
@@ -12,22 +10,19 @@ use memory_contract::proto::{
     ListIterationsResponse, PutPlanRequest, PutPlanResponse, UpdatePlanStepRequest,
     UpdatePlanStepResponse,
 };
-use memory_contract::{
-    Invalid, InvalidFields, TenantId, ThreadId, check, limits, plan_from, step_status_from,
-};
+use memory_contract::{Invalid, InvalidFields, check, limits, plan_from, step_status_from};
 use memory_store::{PlanStepChange, Store};
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
-use super::fields::Fields;
-use super::sessions::{Choice, Conversation, required_choice};
+use super::request::{Fields, NamedConversation, required_conversation_from};
 use crate::error::ApiError;
 use crate::layers::tenant_of;
 
-/// The etag that stands for whatever there is.
+/// The etag that matches every version.
 const ANY: &str = "*";
 
-/// Answers for plans.
+/// Implements `PlanService`.
 #[derive(Clone)]
 pub(crate) struct Plans {
     pub(crate) store: Store,
@@ -96,11 +91,11 @@ impl Plans {
             etag,
         } = request;
         let mut fields = Fields::default();
-        let choice = fields.get(required_choice(&metadata, &thread_id, session));
+        let named = fields.get(required_conversation_from(&metadata, &thread_id, session));
         let plan = fields.get_all(plan_from("plan", plan));
         let etag = fields.take(etag_from(etag));
-        let (choice, plan) = fields.all(choice.zip(plan))?;
-        let thread = self.thread(&tenant, choice).await?;
+        let (named, plan) = fields.all(named.zip(plan))?;
+        let thread = named.thread(&self.store, &tenant).await?;
         let etag = (etag != ANY).then_some(etag.as_str());
         let plan = self.store.put_plan(&tenant, thread, etag, &plan).await?;
         Ok(PutPlanResponse {
@@ -111,8 +106,8 @@ impl Plans {
     async fn get(&self, request: Request<GetPlanRequest>) -> Result<GetPlanResponse, ApiError> {
         let tenant = tenant_of(&request)?;
         let (metadata, _, GetPlanRequest { thread_id, session }) = request.into_parts();
-        let choice = required_choice(&metadata, &thread_id, session)?;
-        let thread = self.thread(&tenant, choice).await?;
+        let named = required_conversation_from(&metadata, &thread_id, session)?;
+        let thread = named.thread(&self.store, &tenant).await?;
         let plan = self.store.get_plan(&tenant, thread).await?;
         Ok(GetPlanResponse {
             plan: Some(plan.into()),
@@ -125,8 +120,8 @@ impl Plans {
     ) -> Result<UpdatePlanStepResponse, ApiError> {
         let tenant = tenant_of(&request)?;
         let (metadata, _, request) = request.into_parts();
-        let (choice, change) = change_from(&metadata, request)?;
-        let thread = self.thread(&tenant, choice).await?;
+        let (named, change) = change_from(&metadata, request)?;
+        let thread = named.thread(&self.store, &tenant).await?;
         let plan = self
             .store
             .update_plan_step(&tenant, thread, &change)
@@ -142,27 +137,17 @@ impl Plans {
     ) -> Result<DeletePlanResponse, ApiError> {
         let tenant = tenant_of(&request)?;
         let (metadata, _, DeletePlanRequest { thread_id, session }) = request.into_parts();
-        let choice = required_choice(&metadata, &thread_id, session)?;
-        let thread = self.thread(&tenant, choice).await?;
+        let named = required_conversation_from(&metadata, &thread_id, session)?;
+        let thread = named.thread(&self.store, &tenant).await?;
         let deleted = self.store.delete_plan(&tenant, thread).await?;
         Ok(DeletePlanResponse { deleted })
-    }
-
-    /// The thread that a request names.
-    async fn thread(&self, tenant: &TenantId, choice: Choice) -> Result<ThreadId, ApiError> {
-        match choice.complete(&self.store, tenant).await? {
-            Conversation::Thread(id) => Ok(id),
-            Conversation::Session(session) => {
-                Ok(self.store.find_thread(tenant, &session).await?.id)
-            }
-        }
     }
 }
 
 fn change_from(
     metadata: &MetadataMap,
     request: UpdatePlanStepRequest,
-) -> Result<(Choice, PlanStepChange), InvalidFields> {
+) -> Result<(NamedConversation, PlanStepChange), InvalidFields> {
     let UpdatePlanStepRequest {
         thread_id,
         session,
@@ -173,14 +158,14 @@ fn change_from(
         etag,
     } = request;
     let mut fields = Fields::default();
-    let choice = fields.get(required_choice(metadata, &thread_id, session));
+    let named = fields.get(required_conversation_from(metadata, &thread_id, session));
     let step = fields.take(check::required_text(
         "step_id",
         step_id,
         limits::STEP_ID_CHARS,
     ));
     if status == 0 && result.is_none() && current_phase.is_none() {
-        let problem = "is required where there is neither result nor current_phase";
+        let problem = "is required without result and current_phase";
         fields.take(Err::<(), _>(Invalid::new("status", problem)));
     }
     let status = fields.take(step_status_from("status", status));
@@ -201,7 +186,7 @@ fn change_from(
         current_phase,
         etag: Some(etag).filter(|etag| !etag.is_empty() && etag != ANY),
     };
-    Ok((fields.all(choice)?, change))
+    Ok((fields.all(named)?, change))
 }
 
 fn etag_from(etag: String) -> Result<String, Invalid> {

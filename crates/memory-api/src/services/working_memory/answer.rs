@@ -1,21 +1,23 @@
-//! A working memory as an answer has it.
+//! Working memories on the wire.
 
 use memory_budget::Tokenizer;
+use memory_context::KnownFiles;
 use memory_contract::{
     Message, ResolvedPolicy, TenantId, limits, memory_bytes, message_bytes, proto, timestamp,
     to_struct,
 };
 use memory_store::{Store, WorkingMemory};
 
-use super::size::size_in;
 use crate::error::ApiError;
-use crate::services::files::KnownFiles;
-use crate::services::tokens::counting;
+use crate::services::files::with_metadata;
+use crate::services::room::newest_within;
+use memory_context::counting::counting;
+use memory_context::working::size_in;
 
-/// Bytes that messages may take in any case.
+/// The bytes that messages get even where the rest of the answer is large.
 const MESSAGES_AT_LEAST: usize = 1024 * 1024;
 
-/// Adds its size to a context.
+/// A context with its size in tokens.
 pub(super) async fn counted(context: Option<String>) -> Result<Option<(String, i32)>, ApiError> {
     let Some(text) = context else {
         return Ok(None);
@@ -28,7 +30,7 @@ pub(super) async fn counted(context: Option<String>) -> Result<Option<(String, i
     Ok(Some(counted.await?))
 }
 
-/// Makes an answer of what was read: of the messages as many of the newest as fit.
+/// A working memory with as many of its newest messages as fit into an answer.
 pub(super) async fn of(
     store: &Store,
     tenant: &TenantId,
@@ -63,8 +65,8 @@ pub(super) async fn of(
         .saturating_sub(beside)
         .max(MESSAGES_AT_LEAST);
     let bytes = |message: &Message| message_bytes(message) + known.bytes_of(&message.parts);
-    let fitting = fitting(&messages, room, bytes);
-    let messages = messages.split_off(messages.len() - fitting);
+    let kept = newest_within(&messages, room, bytes).0.len();
+    let messages = messages.split_off(messages.len() - kept);
     let policy = policies.resolve();
     let window = window.unwrap_or(policy.context_window.cast_signed());
     let used = f64::from(size.context) + size.messages as f64;
@@ -75,7 +77,10 @@ pub(super) async fn of(
         user_id: thread.session.user.into(),
         context,
         messages_left_out: message_count - i64::try_from(messages.len()).unwrap_or(i64::MAX),
-        messages: messages.into_iter().map(|one| known.message(one)).collect(),
+        messages: messages
+            .into_iter()
+            .map(|one| with_metadata(one, &known))
+            .collect(),
         memories: memories.into_iter().map(Into::into).collect(),
         data: Some(data),
         expire_time: expires.map(timestamp),
@@ -93,19 +98,6 @@ pub(super) async fn of(
         summarized_message_count: summarized_count,
         update_time: Some(timestamp(updated)),
     })
-}
-
-/// How many of the newest messages fit into so many bytes.
-fn fitting(messages: &[Message], room: usize, bytes: impl Fn(&Message) -> usize) -> usize {
-    let mut left = room;
-    let fits = |message: &&Message| match left.checked_sub(bytes(message)) {
-        Some(rest) => {
-            left = rest;
-            true
-        }
-        None => false,
-    };
-    messages.iter().rev().take_while(fits).count()
 }
 
 /// The share of the window at which older turns are summarized; `None` where they

@@ -1,31 +1,28 @@
-//! Working memory.
+//! The working memory service.
 
 mod answer;
 mod request;
-pub(crate) mod size;
 
+use memory_context::Conversation;
+use memory_context::working::{READ_BYTES, READ_MESSAGES};
 use memory_contract::proto::working_memory_service_server::WorkingMemoryService;
 use memory_contract::proto::{
     DeleteWorkingMemoryRequest, DeleteWorkingMemoryResponse, GetWorkingMemoryRequest,
     GetWorkingMemoryResponse, PutWorkingMemoryRequest, PutWorkingMemoryResponse,
     UpdateWorkingMemoryDataRequest, UpdateWorkingMemoryDataResponse,
 };
-use memory_contract::{limits, merge_patch, to_struct, working_data_from};
+use memory_contract::{merge_patch, to_struct, working_data_from};
 use memory_recall::IndexerHandle;
 use memory_store::{NamedModel, Store, WorkingPut, WorkingTarget};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::fields::Fields;
-use super::sessions::{Conversation, required_choice};
-use super::tokens;
+use super::request::{Fields, required_conversation_from};
 use crate::error::ApiError;
 use crate::layers::tenant_of;
+use memory_context::counting;
 use request::{Model, Put, model_from, patch_from};
 
-/// The most messages and bytes that are read for an answer.
-pub(crate) const MOST: (usize, usize) = (limits::WORKING_MESSAGES, limits::ANSWER_BYTES);
-
-/// Answers for working memory.
+/// Implements `WorkingMemoryService`.
 #[derive(Clone)]
 pub(crate) struct WorkingMemories {
     pub(crate) store: Store,
@@ -76,13 +73,13 @@ impl WorkingMemories {
             model,
         } = request;
         let mut fields = Fields::default();
-        let choice = fields.get(required_choice(&metadata, &thread_id, session));
+        let named = fields.get(required_conversation_from(&metadata, &thread_id, session));
         let model = fields.take(model_from(model));
-        let choice = fields.all(choice)?;
-        let thread = choice.thread(&self.store, &tenant).await?;
-        let found = self
-            .store
-            .working_memory(&tenant, thread, model.named(), MOST.0, MOST.1);
+        let named = fields.all(named)?;
+        let thread = named.thread(&self.store, &tenant).await?;
+        let found =
+            self.store
+                .working_memory(&tenant, thread, model.named(), READ_MESSAGES, READ_BYTES);
         let (memory, rebuilt) = found.await?;
         Ok(GetWorkingMemoryResponse {
             working_memory: Some(answer::of(&self.store, &tenant, memory).await?),
@@ -97,7 +94,7 @@ impl WorkingMemories {
         let tenant = tenant_of(&request)?;
         let (metadata, _, request) = request.into_parts();
         let Put {
-            choice,
+            named,
             messages,
             context,
             memories,
@@ -108,7 +105,7 @@ impl WorkingMemories {
         } = Put::read(&metadata, request)?;
         let untimed: Vec<bool> = messages.iter().map(|one| one.created.is_none()).collect();
         let put = WorkingPut {
-            messages: tokens::counted(messages).await?,
+            messages: counting::counted(messages).await?,
             context: answer::counted(context).await?,
             memories,
             data,
@@ -116,7 +113,7 @@ impl WorkingMemories {
             model: model.named(),
             etag,
         };
-        let target = match choice.complete(&self.store, &tenant).await? {
+        let target = match named.resolve(&self.store, &tenant).await? {
             Conversation::Thread(thread) => WorkingTarget::Thread(thread),
             Conversation::Session(session) => WorkingTarget::Session(session),
         };
@@ -127,10 +124,10 @@ impl WorkingMemories {
         if let Some(indexer) = &self.indexer {
             indexer.wake();
         }
-        // As it was put, also where its time has come by now.
-        let stored = self
-            .store
-            .peek_working_memory(&tenant, done.thread, MOST.0, MOST.1);
+        // As it was put, even if it has expired by now.
+        let stored =
+            self.store
+                .peek_working_memory(&tenant, done.thread, READ_MESSAGES, READ_BYTES);
         let memory = answer::of(&self.store, &tenant, stored.await?).await?;
         Ok(PutWorkingMemoryResponse {
             working_memory: Some(memory),
@@ -152,11 +149,11 @@ impl WorkingMemories {
             etag,
         } = request;
         let mut fields = Fields::default();
-        let choice = fields.get(required_choice(&metadata, &thread_id, session));
+        let named = fields.get(required_conversation_from(&metadata, &thread_id, session));
         let patch = fields.take(patch_from(patch));
         let etag = fields.take(request::etag_from(etag));
-        let choice = fields.all(choice)?;
-        let thread = choice.thread(&self.store, &tenant).await?;
+        let named = fields.all(named)?;
+        let thread = named.thread(&self.store, &tenant).await?;
         let patched = self
             .store
             .update_working_data(&tenant, thread, &etag, |mut data| {
@@ -177,8 +174,8 @@ impl WorkingMemories {
         let tenant = tenant_of(&request)?;
         let (metadata, _, request) = request.into_parts();
         let DeleteWorkingMemoryRequest { thread_id, session } = request;
-        let choice = required_choice(&metadata, &thread_id, session)?;
-        let thread = choice.thread(&self.store, &tenant).await?;
+        let named = required_conversation_from(&metadata, &thread_id, session)?;
+        let thread = named.thread(&self.store, &tenant).await?;
         let deleted = self.store.delete_working_memory(&tenant, thread).await?;
         Ok(DeleteWorkingMemoryResponse { deleted })
     }

@@ -1,4 +1,4 @@
-//! What requests for working memory say.
+//! Reads requests for working memory.
 
 use std::time::Duration;
 
@@ -12,10 +12,9 @@ use prost_types::Struct;
 use serde_json::{Map, Value};
 use tonic::metadata::MetadataMap;
 
-use crate::services::fields::Fields;
-use crate::services::sessions::{Choice, required_choice};
+use crate::services::request::{Fields, NamedConversation, required_conversation_from};
 
-/// The etag that stands for whatever there is.
+/// The etag that matches every version.
 const ANY: &str = "*";
 
 /// A model and its window.
@@ -27,14 +26,14 @@ pub(super) struct Model {
 
 /// A working memory to store.
 pub(super) struct Put {
-    pub(super) choice: Choice,
+    pub(super) named: NamedConversation,
     pub(super) messages: Vec<NewMessage>,
     pub(super) context: Option<String>,
     pub(super) memories: Vec<NewMemory>,
     pub(super) data: Map<String, Value>,
     pub(super) ttl: Option<Duration>,
     pub(super) model: Model,
-    /// `None`: whatever is there is replaced.
+    /// The version to replace; `None`: every version.
     pub(super) etag: Option<String>,
 }
 
@@ -55,7 +54,7 @@ impl Put {
             etag,
         } = request;
         let mut fields = Fields::default();
-        let choice = fields.get(required_choice(metadata, &thread_id, session));
+        let named = fields.get(required_conversation_from(metadata, &thread_id, session));
         let messages = fields.get_all(working_messages_from(messages));
         let context = fields.take(working_context_from(context));
         let memories = fields.get_all(working_records_from(memories));
@@ -63,10 +62,10 @@ impl Put {
         let ttl = fields.take(duration_in("ttl", ttl, limits::TTL_MIN, limits::TTL_MAX));
         let model = fields.take(model_from(model));
         let etag = fields.take(etag_from(etag));
-        let read = choice.zip(messages).zip(memories);
-        let ((choice, messages), memories) = fields.all(read)?;
+        let read = named.zip(messages).zip(memories);
+        let ((named, messages), memories) = fields.all(read)?;
         Ok(Self {
-            choice,
+            named,
             messages,
             context,
             memories,
@@ -78,7 +77,7 @@ impl Put {
     }
 }
 
-/// Reads the name of a model; empty names none.
+/// Reads `model`; empty for none.
 pub(super) fn model_from(name: String) -> Result<Model, Invalid> {
     let name = check::text("model", name, limits::MODEL_CHARS)?;
     let window = memory_budget::context_window(&name);
@@ -96,18 +95,19 @@ pub(super) fn patch_from(patch: Option<Struct>) -> Result<Map<String, Value>, In
     }
 }
 
-/// What was accepted and should be done otherwise, in the order of the messages;
-/// `untimed` tells which of them came without a time.
+/// Warnings about a put that was accepted, in the order of its messages. `untimed` says
+/// for each message whether it came without a time.
 pub(super) fn warnings(done: &PutDone, untimed: &[bool]) -> Vec<WorkingMemoryWarning> {
     let covered = done.covered.iter().map(|index| WorkingMemoryWarning {
         field: format!("messages[{index}]"),
-        message: "was passed over: the context stands for it".to_owned(),
+        message: "was ignored because the context covers it; do not send covered messages"
+            .to_owned(),
     });
     let appended = done.appended.iter().filter(|index| untimed[**index]);
     let appended = appended.map(|index| WorkingMemoryWarning {
         field: format!("messages[{index}].create_time"),
-        message: "was not given: the time of the call was taken, also for memories that are \
-                  made of the message"
+        message: "was not given, so the time of the call is used, also for memories that are \
+                  extracted from the message; send create_time"
             .to_owned(),
     });
     covered.chain(appended).take(limits::WARNINGS).collect()

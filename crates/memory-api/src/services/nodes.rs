@@ -1,0 +1,374 @@
+//! The service of nodes' memories.
+
+use memory_budget::Tokenizer;
+use memory_context::counting::{counting, size_of};
+use memory_context::{Conversation, Dialogue, parts_of, read_dialogue};
+use memory_contract::proto::node_memory_service_server::NodeMemoryService;
+use memory_contract::proto::{
+    self, AddNodeTurnRequest, AddNodeTurnResponse, ClearNodeMemoryRequest, ClearNodeMemoryResponse,
+    FlushNodeMemoryRequest, FlushNodeMemoryResponse, GetNodeHistoryRequest, GetNodeHistoryResponse,
+    ListNodeMemoriesRequest, ListNodeMemoriesResponse, NodeRef, SessionRef,
+};
+use memory_contract::{
+    Invalid, InvalidFields, NewNodeMessage, PageToken, TenantId, Thread, check, limits,
+    node_parent_from, node_turn_from, timestamp,
+};
+use memory_store::{
+    AddedTurn, Node, NodeMemory, NodeTurn, Policies, Store, StoreError, waiting_until,
+};
+use tonic::metadata::MetadataMap;
+use tonic::{Request, Response, Status, async_trait};
+
+use super::files::add_metadata;
+use super::request::{
+    Fields, budget_from, conversation_from, next_token, page_limit, request_id_from, wait_deadline,
+};
+use crate::error::ApiError;
+use crate::layers::tenant_of;
+
+/// Implements `NodeMemoryService`.
+#[derive(Clone)]
+pub(crate) struct Nodes {
+    pub(crate) store: Store,
+}
+
+#[async_trait]
+impl NodeMemoryService for Nodes {
+    async fn add_node_turn(
+        &self,
+        request: Request<AddNodeTurnRequest>,
+    ) -> Result<Response<AddNodeTurnResponse>, Status> {
+        Ok(Response::new(self.add(request).await?))
+    }
+
+    async fn flush_node_memory(
+        &self,
+        request: Request<FlushNodeMemoryRequest>,
+    ) -> Result<Response<FlushNodeMemoryResponse>, Status> {
+        Ok(Response::new(self.flush(request).await?))
+    }
+
+    async fn get_node_history(
+        &self,
+        request: Request<GetNodeHistoryRequest>,
+    ) -> Result<Response<GetNodeHistoryResponse>, Status> {
+        Ok(Response::new(self.history(request).await?))
+    }
+
+    async fn clear_node_memory(
+        &self,
+        request: Request<ClearNodeMemoryRequest>,
+    ) -> Result<Response<ClearNodeMemoryResponse>, Status> {
+        Ok(Response::new(self.clear(request).await?))
+    }
+
+    async fn list_node_memories(
+        &self,
+        request: Request<ListNodeMemoriesRequest>,
+    ) -> Result<Response<ListNodeMemoriesResponse>, Status> {
+        Ok(Response::new(self.list(request).await?))
+    }
+}
+
+impl Nodes {
+    async fn add(
+        &self,
+        request: Request<AddNodeTurnRequest>,
+    ) -> Result<AddNodeTurnResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let (metadata, _, request) = request.into_parts();
+        let AddNodeTurnRequest {
+            node,
+            parent_message_id,
+            root,
+            user,
+            assistant,
+            request_id,
+        } = request;
+        let mut fields = Fields::default();
+        let named = fields.get_all(Named::from(node));
+        let parent = fields.take(node_parent_from(parent_message_id, root));
+        let messages = fields.get_all(node_turn_from(user, assistant));
+        let request_id = fields.take(request_id_from(&request_id));
+        let (named, messages) = fields.all(named.zip(messages))?;
+        let (conversation, id) = named.conversation(&self.store, &tenant, &metadata).await?;
+        let policies = self.policies(&tenant, conversation).await?;
+        let turn = NodeTurn {
+            node: Node {
+                thread: policies.thread.id,
+                id,
+            },
+            app: policies.thread.session.app.clone(),
+            parent,
+            tokens: sizes(&messages).await?,
+            messages,
+            request_id,
+            ttl: policies.resolve().node_ttl.into(),
+        };
+        let AddedTurn {
+            user,
+            assistant,
+            replayed,
+        } = self.store.add_node_turn(&tenant, &turn).await?;
+        Ok(AddNodeTurnResponse {
+            user_message_id: user,
+            assistant_message_id: assistant,
+            replayed,
+        })
+    }
+
+    async fn flush(
+        &self,
+        request: Request<FlushNodeMemoryRequest>,
+    ) -> Result<FlushNodeMemoryResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let deadline = wait_deadline(&request);
+        let (metadata, _, FlushNodeMemoryRequest { node }) = request.into_parts();
+        let named = Named::from(node)?;
+        let (thread, node) = self.node(&tenant, &metadata, named).await?;
+        let flushed = waiting_until(deadline, self.store.flush_node(&tenant, &node)).await?;
+        Ok(FlushNodeMemoryResponse {
+            flushed_turn_count: i32::try_from(flushed).unwrap_or(i32::MAX),
+            object_key: node.object_key(&tenant, &thread.session.app),
+        })
+    }
+
+    async fn history(
+        &self,
+        request: Request<GetNodeHistoryRequest>,
+    ) -> Result<GetNodeHistoryResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let deadline = wait_deadline(&request);
+        let (metadata, _, request) = request.into_parts();
+        let GetNodeHistoryRequest {
+            node,
+            current_message_id,
+            max_tokens,
+            message_limit,
+            oversized_turn,
+            model,
+        } = request;
+        let mut fields = Fields::default();
+        let named = fields.get_all(Named::from(node));
+        let current = fields.take(check::text(
+            "current_message_id",
+            current_message_id,
+            limits::NODE_MESSAGE_ID_CHARS,
+        ));
+        let budget = budget_from(
+            &mut fields,
+            max_tokens,
+            message_limit,
+            oversized_turn,
+            model,
+        );
+        let named = fields.all(named)?;
+        let (_, node) = self.node(&tenant, &metadata, named).await?;
+        let read = read_dialogue(&self.store, &tenant, &node, &current, budget);
+        let (dialogue, known) = waiting_until(deadline, read).await?;
+        let Dialogue {
+            messages,
+            total_tokens,
+            truncated,
+            content_truncated,
+        } = dialogue;
+        let mut messages: Vec<proto::NodeMessage> = messages.into_iter().map(Into::into).collect();
+        for reference in messages.iter_mut().flat_map(|message| &mut message.files) {
+            add_metadata(reference, &known);
+        }
+        Ok(GetNodeHistoryResponse {
+            messages,
+            total_tokens,
+            truncated,
+            content_truncated,
+            tokenizer: budget.tokenizer.name().to_owned(),
+        })
+    }
+
+    async fn clear(
+        &self,
+        request: Request<ClearNodeMemoryRequest>,
+    ) -> Result<ClearNodeMemoryResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let (metadata, _, ClearNodeMemoryRequest { node }) = request.into_parts();
+        let named = Named::from(node)?;
+        let (_, node) = self.node(&tenant, &metadata, named).await?;
+        Ok(ClearNodeMemoryResponse {
+            deleted_message_count: self.store.clear_node(&tenant, &node).await?,
+        })
+    }
+
+    async fn list(
+        &self,
+        request: Request<ListNodeMemoriesRequest>,
+    ) -> Result<ListNodeMemoriesResponse, ApiError> {
+        let tenant = tenant_of(&request)?;
+        let (metadata, _, request) = request.into_parts();
+        let ListNodeMemoriesRequest {
+            thread_id,
+            session,
+            page_size,
+            page_token,
+        } = request;
+        let mut fields = Fields::default();
+        let limit = fields.take(page_limit(page_size));
+        fields.take(check::optional_uuid("thread_id", &thread_id));
+        let names = format!("{session:?}");
+        let identity = ("node memories", tenant.as_str(), &thread_id, names);
+        let after = fields.take(PageToken::key(&identity, &page_token));
+        fields.end()?;
+        let conversation =
+            conversation(&self.store, &tenant, &metadata, &thread_id, session).await?;
+        let thread = self.thread(&tenant, conversation).await?;
+        let page = self
+            .store
+            .list_node_memories(&tenant, thread.id, after.unwrap_or_default(), limit)
+            .await?;
+        Ok(ListNodeMemoriesResponse {
+            node_memories: page.items.into_iter().map(node_memory).collect(),
+            next_page_token: next_token(&identity, page.next),
+        })
+    }
+
+    /// The node that a request names, and its thread.
+    async fn node(
+        &self,
+        tenant: &TenantId,
+        metadata: &MetadataMap,
+        named: Named,
+    ) -> Result<(Thread, Node), ApiError> {
+        let (conversation, id) = named.conversation(&self.store, tenant, metadata).await?;
+        let thread = self.thread(tenant, conversation).await?;
+        let node = Node {
+            thread: thread.id,
+            id,
+        };
+        Ok((thread, node))
+    }
+
+    async fn thread(
+        &self,
+        tenant: &TenantId,
+        conversation: Conversation,
+    ) -> Result<Thread, ApiError> {
+        Ok(match conversation {
+            Conversation::Thread(id) => self.store.get_thread(tenant, id).await?,
+            Conversation::Session(session) => self.store.find_thread(tenant, &session).await?,
+        })
+    }
+
+    async fn policies(
+        &self,
+        tenant: &TenantId,
+        conversation: Conversation,
+    ) -> Result<Policies, ApiError> {
+        Ok(match conversation {
+            Conversation::Thread(id) => self.store.policies(tenant, id).await?,
+            Conversation::Session(session) => {
+                let (thread, app) = self.store.session_policies(tenant, &session).await?;
+                Policies {
+                    thread: thread.ok_or(StoreError::ThreadNotFound)?,
+                    app,
+                }
+            }
+        })
+    }
+}
+
+/// A node as a request names it.
+struct Named {
+    thread_id: String,
+    session: Option<SessionRef>,
+    id: String,
+}
+
+impl Named {
+    fn from(node: Option<NodeRef>) -> Result<Self, InvalidFields> {
+        let NodeRef {
+            thread_id,
+            session,
+            node_id,
+        } = node.ok_or_else(|| Invalid::missing("node"))?;
+        let mut fields = Fields::default();
+        fields.take(check::optional_uuid("node.thread_id", &thread_id));
+        let id = fields.take(check::required_text(
+            "node.node_id",
+            node_id,
+            limits::NODE_ID_CHARS,
+        ));
+        fields.end()?;
+        Ok(Self {
+            thread_id,
+            session,
+            id,
+        })
+    }
+
+    /// The conversation, and the node's name.
+    async fn conversation(
+        self,
+        store: &Store,
+        tenant: &TenantId,
+        metadata: &MetadataMap,
+    ) -> Result<(Conversation, String), ApiError> {
+        let conversation = conversation(store, tenant, metadata, &self.thread_id, self.session);
+        match conversation.await {
+            Ok(conversation) => Ok((conversation, self.id)),
+            Err(ApiError::Invalid(InvalidFields(fields))) => {
+                let fields = fields.into_iter().map(|field| field.within("node"));
+                Err(InvalidFields(fields.collect()).into())
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The conversation that a request names. A node always belongs to one.
+async fn conversation(
+    store: &Store,
+    tenant: &TenantId,
+    metadata: &MetadataMap,
+    thread_id: &str,
+    session: Option<SessionRef>,
+) -> Result<Conversation, ApiError> {
+    conversation_from(metadata, thread_id, session)?
+        .ok_or(ApiError::NodeMemoryNeedsConversation)?
+        .resolve(store, tenant)
+        .await
+}
+
+/// The sizes of both messages, as the store keeps them.
+async fn sizes(messages: &[NewNodeMessage; 2]) -> Result<[i32; 2], ApiError> {
+    let parts = messages
+        .each_ref()
+        .map(|message| parts_of(message.content.clone(), message.files.clone()));
+    let bytes = parts.each_ref().map(|parts| size_of(parts)).iter().sum();
+    let tokenizer = Tokenizer::O200kBase;
+    let count = move || parts.map(|parts| tokenizer.count_message("", &parts));
+    Ok(counting(bytes, tokenizer, count).await?)
+}
+
+fn node_memory(memory: NodeMemory) -> proto::NodeMemory {
+    let NodeMemory {
+        node,
+        object_key,
+        message_count,
+        waiting_count,
+        size_bytes,
+        updated,
+        flushed,
+        expires,
+        last_error,
+    } = memory;
+    proto::NodeMemory {
+        node_id: node,
+        object_key,
+        message_count,
+        waiting_turn_count: waiting_count,
+        size_bytes,
+        update_time: Some(timestamp(updated)),
+        flush_time: flushed.map(timestamp),
+        expire_time: expires.map(timestamp),
+        last_error,
+    }
+}

@@ -1,0 +1,210 @@
+//! The conversation that a call is about: a thread by its id, or a session by its names.
+
+use memory_context::Conversation;
+use memory_contract::proto::{SessionKeySource, SessionRef};
+use memory_contract::{
+    Invalid, PolicyLevel, ResolvedPolicy, SESSION_METADATA, Session, SessionKey, SessionNames,
+    TenantId, Thread, ThreadId, check, limits, session_from,
+};
+use memory_store::Store;
+use tonic::metadata::MetadataMap;
+
+use super::thread_id_from;
+use crate::error::ApiError;
+
+const FIELD: &str = "session";
+
+/// A conversation as a request names it. The key of a session may be missing.
+#[derive(Clone, Debug)]
+pub(in crate::services) enum NamedConversation {
+    Thread(ThreadId),
+    Session(SessionNames),
+}
+
+/// Reads `session`, with the key of the call's metadata.
+pub(in crate::services) fn session_names_from(
+    metadata: &MetadataMap,
+    session: Option<SessionRef>,
+) -> Result<SessionNames, Invalid> {
+    session_from(FIELD, session, || key_of(metadata))
+}
+
+/// Reads `thread_id` or `session`, which exclude each other; `None` without both.
+pub(in crate::services) fn conversation_from(
+    metadata: &MetadataMap,
+    thread_id: &str,
+    session: Option<SessionRef>,
+) -> Result<Option<NamedConversation>, Invalid> {
+    match (thread_id.is_empty(), session) {
+        (true, None) => Ok(None),
+        (false, None) => Ok(Some(NamedConversation::Thread(thread_id_from(thread_id)?))),
+        (true, session) => {
+            let names = session_names_from(metadata, session)?;
+            Ok(Some(NamedConversation::Session(names)))
+        }
+        (false, Some(_)) => Err(Invalid::new(
+            FIELD,
+            "must not be given together with thread_id",
+        )),
+    }
+}
+
+/// Like [`conversation_from`], for calls that need a conversation.
+pub(in crate::services) fn required_conversation_from(
+    metadata: &MetadataMap,
+    thread_id: &str,
+    session: Option<SessionRef>,
+) -> Result<NamedConversation, Invalid> {
+    conversation_from(metadata, thread_id, session)?
+        .ok_or_else(|| Invalid::new("thread_id", "is required, or else session"))
+}
+
+impl NamedConversation {
+    /// Completes the session. A thread may not be stored.
+    pub(in crate::services) async fn resolve(
+        self,
+        store: &Store,
+        tenant: &TenantId,
+    ) -> Result<Conversation, ApiError> {
+        match self {
+            Self::Thread(id) => Ok(Conversation::Thread(id)),
+            Self::Session(names) => {
+                let (session, _) = resolve_session(store, tenant, names).await?;
+                Ok(Conversation::Session(session))
+            }
+        }
+    }
+
+    /// The id of the thread. One that is named by its id may not be stored.
+    pub(in crate::services) async fn thread(
+        self,
+        store: &Store,
+        tenant: &TenantId,
+    ) -> Result<ThreadId, ApiError> {
+        match self {
+            Self::Thread(id) => Ok(id),
+            named => Ok(named.stored_thread(store, tenant).await?.id),
+        }
+    }
+
+    /// The thread.
+    pub(in crate::services) async fn stored_thread(
+        self,
+        store: &Store,
+        tenant: &TenantId,
+    ) -> Result<Thread, ApiError> {
+        match self.resolve(store, tenant).await? {
+            Conversation::Thread(id) => Ok(store.get_thread(tenant, id).await?),
+            Conversation::Session(session) => Ok(store.find_thread(tenant, &session).await?),
+        }
+    }
+}
+
+/// Completes a session, and says where its key comes from. The policy of the app is only
+/// read if no key is named, or that of the shared default.
+pub(in crate::services) async fn resolve_session(
+    store: &Store,
+    tenant: &TenantId,
+    names: SessionNames,
+) -> Result<(Session, SessionKeySource), ApiError> {
+    let names = if names.source().is_none() || names.wants_shared() {
+        let app = store.app_policy(tenant, names.app()).await?.policy;
+        let policy = ResolvedPolicy::resolve(&[(PolicyLevel::App, &app)]);
+        match (policy.shared_session_default, names.source()) {
+            (true, Some(_)) => names,
+            (true, None) => names.shared(),
+            (false, Some(source)) => {
+                return Err(wrong_key(
+                    source.field(),
+                    "is the app's shared default, which its policy does not allow: \
+                     set shared_session_default",
+                )
+                .into());
+            }
+            (false, None) => return Err(missing_key().into()),
+        }
+    } else {
+        names
+    };
+    match names.complete() {
+        Ok((session, source)) => Ok((session, source.into())),
+        Err(_) => Err(missing_key().into()),
+    }
+}
+
+/// The key in the call's metadata, unchanged.
+fn key_of(metadata: &MetadataMap) -> Result<Option<SessionKey>, Invalid> {
+    let wrong = |problem: &str| Invalid::new(SESSION_METADATA, problem);
+    let mut values = metadata.get_all(SESSION_METADATA).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    if values.next().is_some() {
+        return Err(wrong("must not be repeated in the metadata of the call"));
+    }
+    let key = std::str::from_utf8(value.as_encoded_bytes()).map_err(|_| wrong("must be UTF-8"))?;
+    let key = check::required_text(SESSION_METADATA, key.to_owned(), limits::SESSION_KEY_CHARS)?;
+    Ok(Some(SessionKey::new(key)))
+}
+
+fn missing_key() -> Invalid {
+    wrong_key(
+        "session_key",
+        &format!(
+            "is required: 1 to {} characters; or else agent_session_key, the call's metadata \
+             `{SESSION_METADATA}`, or shared_session_default in the app's policy",
+            limits::SESSION_KEY_CHARS
+        ),
+    )
+}
+
+/// An error about the key, at the field or metadata that it comes from.
+fn wrong_key(field: &str, problem: &str) -> Invalid {
+    let invalid = Invalid::new(field, problem);
+    match field {
+        SESSION_METADATA => invalid,
+        _ => invalid.within(FIELD),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic::metadata::MetadataValue;
+
+    use super::*;
+
+    fn with(values: &[&[u8]]) -> MetadataMap {
+        let mut metadata = MetadataMap::new();
+        for value in values {
+            metadata.append(SESSION_METADATA, MetadataValue::try_from(*value).unwrap());
+        }
+        metadata
+    }
+
+    #[test]
+    fn a_key_in_the_metadata_is_taken_as_it_is() {
+        assert_eq!(key_of(&with(&[])), Ok(None));
+        let check = |value: &str| {
+            let expected = Ok(Some(SessionKey::new(value)));
+            assert_eq!(key_of(&with(&[value.as_bytes()])), expected);
+        };
+        check("thread:42");
+        check("Grüße, 你好");
+        check(" two words ");
+        check(&"ü".repeat(512));
+    }
+
+    #[test]
+    fn a_key_in_the_metadata_has_to_be_one_text() {
+        let long = "x".repeat(513);
+        for values in [
+            vec![b"".as_slice()],
+            vec![b"\xff\xfe"],
+            vec![long.as_bytes()],
+            vec![b"a", b"a"],
+        ] {
+            let invalid = key_of(&with(&values)).unwrap_err();
+            assert_eq!(invalid.field, SESSION_METADATA);
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Ids.
+
+use memory_contract::{Invalid, MessageId, RequestId, ThreadId, check};
+
+/// Reads `thread_id`.
+pub(in crate::services) fn thread_id_from(value: &str) -> Result<ThreadId, Invalid> {
+    check::uuid("thread_id", value).map(ThreadId::from)
+}
+
+/// Reads `request_id`; `None` for an empty one.
+pub(in crate::services) fn request_id_from(value: &str) -> Result<Option<RequestId>, Invalid> {
+    Ok(check::optional_uuid("request_id", value)?.map(RequestId::from))
+}
+
+/// Reads `expected_head`: `None` expects nothing, and an empty string expects a thread
+/// without messages.
+pub(in crate::services) fn expected_head_from(
+    value: Option<&str>,
+) -> Result<Option<Option<MessageId>>, Invalid> {
+    value
+        .map(|id| Ok(check::optional_uuid("expected_head", id)?.map(MessageId::from)))
+        .transpose()
+}

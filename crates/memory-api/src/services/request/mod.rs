@@ -1,0 +1,22 @@
+//! Reads what requests have in common. Handlers import from here and not from each other.
+
+mod budget;
+mod conversation;
+mod fields;
+mod ids;
+mod paging;
+mod policy;
+mod search;
+mod waiting;
+
+pub(super) use budget::{budget_from, oversized_turn_from, tokenizer_from};
+pub(super) use conversation::{
+    NamedConversation, conversation_from, required_conversation_from, resolve_session,
+    session_names_from,
+};
+pub(super) use fields::Fields;
+pub(super) use ids::{expected_head_from, request_id_from, thread_id_from};
+pub(super) use paging::{next_token, page_limit};
+pub(super) use policy::policy_at;
+pub(super) use search::{max_wait_from, method_from, revision_from};
+pub(super) use waiting::{shortened_wait, wait_deadline};

@@ -1,0 +1,14 @@
+//! Policies.
+
+use memory_context::template::QueryTemplate;
+use memory_contract::{InvalidFields, MemoryPolicy, PolicyLevel, policy_from, proto};
+
+/// Reads the policy of a level, and compiles its template.
+pub(in crate::services) fn policy_at(
+    level: PolicyLevel,
+    policy: Option<proto::MemoryPolicy>,
+) -> Result<MemoryPolicy, InvalidFields> {
+    policy_from("policy", level, policy, |template| {
+        QueryTemplate::compile(template).map(drop)
+    })
+}

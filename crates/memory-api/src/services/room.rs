@@ -1,0 +1,17 @@
+//! Fits entries into the bytes of an answer.
+
+/// The newest entries, as far back as they fit into `max_bytes`, and the bytes that are
+/// left. `all` has the oldest first.
+pub(super) fn newest_within<T>(
+    all: &[T],
+    max_bytes: usize,
+    bytes: impl Fn(&T) -> usize,
+) -> (&[T], usize) {
+    let (mut first, mut left) = (all.len(), max_bytes);
+    while let Some(before) = first.checked_sub(1)
+        && let Some(rest) = left.checked_sub(bytes(&all[before]))
+    {
+        (first, left) = (before, rest);
+    }
+    (&all[first..], left)
+}

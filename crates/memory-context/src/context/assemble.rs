@@ -1,0 +1,277 @@
+//! Makes a context of what was read: fitted into the budget and into one answer. Pure.
+
+use std::collections::HashMap;
+
+use memory_budget::{Budget, Cut};
+use memory_contract::{
+    MessageId, NodeMessage, Part, ResolvedPolicy, Role, ThreadId, limits, message_bytes,
+};
+use memory_recall::{Omission as RecallOmission, Reason};
+
+use super::Context;
+use super::block::{
+    Block, BlockKind, BlockSource, ContextMessage, Labels, Omission, SourceId, StoredMessage,
+    tokens_of,
+};
+use super::derived::DerivedShare;
+use super::memories::quote_memories;
+use super::prompt::Prompt;
+use super::quoted::Quoted;
+use super::recalled::quote_recalled;
+use super::remembered::Remembered;
+use super::request::Format;
+use super::{hash, render};
+use crate::counting::size_of;
+use crate::dialogue::parts_of;
+use crate::error::ContextError;
+use crate::files::KnownFiles;
+use crate::fit::Size;
+use crate::history::{bytes_of, within_bytes};
+
+/// If less room than this, in bytes, is left for what is remembered, the prompt is what
+/// is too long.
+const MIN_ROOM: usize = 1_024;
+
+/// The content of a context.
+pub(super) struct Assembly {
+    pub(super) prompt: Prompt,
+    /// The thread; `None` for a session without one.
+    pub(super) thread: Option<ThreadId>,
+    pub(super) remembered: Remembered,
+    /// The metadata of the files that prompt and messages refer to.
+    pub(super) files: KnownFiles,
+    pub(super) policy: ResolvedPolicy,
+    /// What the prompt leaves, and how it is counted.
+    pub(super) budget: Budget,
+    pub(super) max_tokens: i32,
+    pub(super) formats: Vec<Format>,
+}
+
+impl Assembly {
+    /// The approximate size of the text that assembling counts, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let Remembered {
+            derived,
+            recent,
+            found,
+            memories,
+            dialogue,
+            ..
+        } = &self.remembered;
+        let found = found.iter().map(|one| size_of(&one.message.parts));
+        let memories = memories.iter().map(|one| one.memory.text.len());
+        let dialogue = dialogue.messages.iter().map(|one| one.content.len());
+        let others = found.chain(memories).chain(dialogue);
+        let derived = derived.as_ref().map_or(0, DerivedShare::bytes);
+        others.sum::<usize>() + derived + bytes_of(recent)
+    }
+
+    /// Assembles the context and makes an answer of it. What is remembered is shortened
+    /// until `answer` takes it.
+    pub(super) fn answer<A>(
+        self,
+        answer: impl Fn(Context, &KnownFiles) -> Option<A>,
+    ) -> Result<A, ContextError> {
+        let mut room = limits::ANSWER_BYTES / (1 + self.formats.len());
+        loop {
+            if let Some(answer) = answer(self.context(room)?, &self.files) {
+                return Ok(answer);
+            }
+            if room < MIN_ROOM {
+                return Err(ContextError::PromptTooLong {
+                    needed_tokens: self.prompt.tokens,
+                });
+            }
+            room /= 2;
+        }
+    }
+
+    /// A context whose remembered blocks take about `room` bytes.
+    fn context(&self, room: usize) -> Result<Context, ContextError> {
+        let tokenizer = self.budget.tokenizer;
+        let labels = Labels::of(&self.policy);
+        let mut left = Size {
+            tokens: self.budget.max_tokens,
+            bytes: room,
+        };
+        let derived = self.derived(room);
+        left = left.minus(size_in(&derived.block));
+        let recent = self.recent(left.bytes)?;
+        left = left.minus(size_in(&recent));
+        let node = self.node(room);
+        let memories = quote_memories(&self.remembered.memories, tokenizer, left);
+        left = left.minus(size_in(&memories.block));
+        let recalled = quote_recalled(&self.remembered.found, &labels, tokenizer, left);
+        // With derived text, recent messages only grow at their end, so they change less
+        // between calls than memories, which depend on the query.
+        let last = self.remembered.derived.is_some() && self.prompt.input.is_some();
+        let (first, last) = match last {
+            true => (None, memories.block),
+            false => (memories.block, None),
+        };
+        let blocks: Vec<Block> = [
+            self.prompt.system.clone(),
+            derived.block,
+            first,
+            recalled.block,
+            recent,
+            node,
+            last,
+            self.prompt.input.clone(),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let omitted = derived.omitted.into_iter().chain(memories.omitted);
+        let omitted = omitted.chain(recalled.omitted);
+        let omitted = omitted.chain(self.remembered.omitted.iter().map(not_recalled));
+        let mut context = Context {
+            total_tokens: blocks.iter().map(Block::tokens).sum(),
+            tokenizer,
+            policy: self.policy.clone(),
+            omitted: omitted.take(limits::OMITTED).collect(),
+            degradations: self.remembered.degradations.clone(),
+            openai: Vec::new(),
+            anthropic: None,
+            text: String::new(),
+            hash: hash::of_blocks(blocks.iter().map(Block::hash)),
+            blocks,
+        };
+        debug_assert!(context.total_tokens <= self.max_tokens, "over the budget");
+        let blocks = &context.blocks;
+        let messages: Vec<&ContextMessage> =
+            blocks.iter().flat_map(|block| &block.messages).collect();
+        for format in &self.formats {
+            match format {
+                Format::OpenaiChat => context.openai = render::openai(&messages),
+                Format::AnthropicMessages => {
+                    context.anthropic = Some(render::anthropic(&messages, &labels));
+                }
+                Format::Text => context.text = render::text(&messages, &labels),
+            }
+        }
+        Ok(context)
+    }
+
+    /// Derived text leaves at least half of the room to messages.
+    fn derived(&self, room: usize) -> Quoted {
+        let derived = self.remembered.derived.as_ref();
+        derived.map_or_else(Quoted::default, |derived| derived.quote(room / 2))
+    }
+
+    fn recent(&self, room: usize) -> Result<Option<Block>, ContextError> {
+        let (Some(thread), false) = (self.thread, self.remembered.recent.messages.is_empty())
+        else {
+            return Ok(None);
+        };
+        let recent = self.remembered.recent.clone();
+        let Cut {
+            messages,
+            total_tokens: _,
+            truncated,
+            content_truncated,
+            needs_older: _,
+        } = within_bytes(recent, self.budget, room, |message| {
+            message_bytes(message) + self.files.bytes_of(&message.parts)
+        })?;
+        let reasons: HashMap<MessageId, &Vec<Reason>> = self
+            .remembered
+            .found
+            .iter()
+            .map(|one| (one.message.id, &one.reasons))
+            .collect();
+        let sources = messages.iter().map(|message| {
+            let reasons = reasons.get(&message.id).copied().cloned();
+            let reasons = reasons.unwrap_or_else(|| vec![Reason::Recent]);
+            BlockSource::new(SourceId::Message(message.id.to_string()), thread, reasons)
+        });
+        let sources: Vec<BlockSource> = sources.collect();
+        let stored = |message| ContextMessage::stored(message, self.budget.tokenizer);
+        Ok((!messages.is_empty()).then(|| Block {
+            kind: BlockKind::Recent,
+            messages: messages.into_iter().map(stored).collect(),
+            sources,
+            truncated,
+            content_truncated,
+        }))
+    }
+
+    fn node(&self, room: usize) -> Option<Block> {
+        let thread = self.thread?;
+        let dialogue = &self.remembered.dialogue;
+        let messages = dialogue.messages.iter();
+        let mut messages: Vec<ContextMessage> =
+            messages.map(|message| self.of_node(message)).collect();
+        let mut truncated = dialogue.truncated;
+        while tokens_of(&messages) > self.budget.max_tokens || self.bytes_of(&messages) > room {
+            let later = messages.iter().skip(1);
+            let turn = later.take_while(|one| one.role != Role::User).count() + 1;
+            messages.drain(..turn);
+            truncated = true;
+        }
+        let sources = messages
+            .iter()
+            .filter_map(|message| message.stored.as_ref());
+        let source = |stored: &StoredMessage| {
+            let id = SourceId::Message(stored.id.clone());
+            BlockSource::new(id, thread, vec![Reason::Recent])
+        };
+        let sources = sources.map(source).collect();
+        (!messages.is_empty()).then_some(Block {
+            kind: BlockKind::Node,
+            messages,
+            sources,
+            truncated,
+            content_truncated: dialogue.content_truncated,
+        })
+    }
+
+    fn of_node(&self, message: &NodeMessage) -> ContextMessage {
+        let mut parts = parts_of(message.content.clone(), message.files.clone());
+        if parts.is_empty() {
+            // A text that was shortened to nothing.
+            parts.push(Part::Text(String::new()));
+        }
+        let role = match message.role {
+            Role::Assistant => Role::Assistant,
+            Role::User | Role::System | Role::Tool => Role::User,
+        };
+        let stored = StoredMessage {
+            id: message.id.clone(),
+            created: message.created,
+        };
+        ContextMessage {
+            stored: Some(stored),
+            ..ContextMessage::new(role, String::new(), parts, self.budget.tokenizer)
+        }
+    }
+
+    /// The approximate size of a node's messages with the metadata of their files, in
+    /// bytes.
+    fn bytes_of(&self, messages: &[ContextMessage]) -> usize {
+        let bytes = |parts: &[Part]| size_of(parts) + self.files.bytes_of(parts);
+        messages.iter().map(|message| bytes(&message.parts)).sum()
+    }
+}
+
+/// The tokens and the approximate bytes of a block.
+fn size_in(block: &Option<Block>) -> Size {
+    block.as_ref().map_or_else(Size::default, |block| Size {
+        tokens: block.tokens(),
+        bytes: block.messages.iter().map(|one| size_of(&one.parts)).sum(),
+    })
+}
+
+fn not_recalled(omission: &RecallOmission) -> Omission {
+    let RecallOmission {
+        message,
+        reason,
+        score,
+    } = omission;
+    Omission {
+        kind: BlockKind::Recalled,
+        id: SourceId::Message(message.to_string()),
+        reason: *reason,
+        score: *score,
+    }
+}

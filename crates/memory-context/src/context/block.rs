@@ -1,0 +1,207 @@
+//! Blocks of a context.
+
+use memory_budget::Tokenizer;
+use memory_contract::{MemoryId, Message, Part, ResolvedPolicy, Role, ThreadId};
+use memory_recall::{OmissionReason, Reason};
+use time::OffsetDateTime;
+
+/// What a block contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockKind {
+    /// The system prompt.
+    System,
+    /// Quoted summaries, observations and reflections.
+    Derived,
+    /// Quoted long-term memories.
+    Memories,
+    /// Quoted messages that a search found.
+    Recalled,
+    /// The newest messages.
+    Recent,
+    /// The dialogue of a node.
+    Node,
+    /// The current input of the user.
+    Input,
+}
+
+/// A part of a context.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// What it contains.
+    pub kind: BlockKind,
+    /// Its messages, in their order.
+    pub messages: Vec<ContextMessage>,
+    /// What it was made of, in the order of the text; empty for system prompt and input.
+    pub sources: Vec<BlockSource>,
+    /// Whether older messages were left out.
+    pub truncated: bool,
+    /// Whether texts were shortened.
+    pub content_truncated: bool,
+}
+
+/// A message as a model is given it.
+#[derive(Clone, Debug)]
+pub struct ContextMessage {
+    /// Who speaks.
+    pub role: Role,
+    /// The speaker's name; empty for none.
+    pub name: String,
+    /// What is said.
+    pub parts: Vec<Part>,
+    /// The stored message that it is; `None` for one that is made for the context.
+    pub stored: Option<StoredMessage>,
+    /// Its size by the tokenizer of the request.
+    pub tokens: i32,
+}
+
+/// The identity of a stored message, of a thread or of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredMessage {
+    /// Its id.
+    pub id: String,
+    /// When it was said.
+    pub created: OffsetDateTime,
+}
+
+/// The identity of something stored that blocks are made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SourceId {
+    /// A message of a thread or of a node.
+    Message(String),
+    /// A long-term memory.
+    Memory(MemoryId),
+    /// A summary, observation or reflection, by its number in the thread.
+    Derived(i64),
+}
+
+/// What a block was made of.
+#[derive(Clone, Debug)]
+pub struct BlockSource {
+    /// Its identity.
+    pub id: SourceId,
+    /// The thread it belongs to.
+    pub thread: Option<ThreadId>,
+    /// Why a message or memory is there.
+    pub reasons: Vec<Reason>,
+    /// The rank of a match, from 1; else 0.
+    pub rank: u32,
+    /// The score of a match, 0 to 1; else 0.
+    pub score: f32,
+}
+
+/// Something stored that was left out of a context.
+#[derive(Clone, Debug)]
+pub struct Omission {
+    /// The block that it would be in.
+    pub kind: BlockKind,
+    /// Its identity.
+    pub id: SourceId,
+    /// Why it was left out.
+    pub reason: OmissionReason,
+    /// The score of a match, 0 to 1; else 0.
+    pub score: f32,
+}
+
+/// The names of the roles where a conversation is written as text.
+#[derive(Clone, Debug)]
+pub(super) struct Labels {
+    user: String,
+    assistant: String,
+}
+
+impl ContextMessage {
+    /// A message that is made for the context.
+    pub(super) fn new(role: Role, name: String, parts: Vec<Part>, tokenizer: Tokenizer) -> Self {
+        Self {
+            tokens: tokenizer.count_message(&name, &parts),
+            role,
+            name,
+            parts,
+            stored: None,
+        }
+    }
+
+    /// A stored message. Its stored count is used where the tokenizer is the same.
+    pub(super) fn stored(message: Message, tokenizer: Tokenizer) -> Self {
+        let tokens = match tokenizer {
+            Tokenizer::O200kBase => message.tokens,
+            other => other.count_message(&message.name, &message.parts),
+        };
+        Self {
+            role: message.role,
+            name: message.name,
+            parts: message.parts,
+            stored: Some(StoredMessage {
+                id: message.id.to_string(),
+                created: message.created,
+            }),
+            tokens,
+        }
+    }
+}
+
+impl BlockSource {
+    /// Something that is there for other reasons than a match.
+    pub(super) fn new(id: SourceId, thread: ThreadId, reasons: Vec<Reason>) -> Self {
+        Self {
+            id,
+            thread: Some(thread),
+            reasons,
+            rank: 0,
+            score: 0.0,
+        }
+    }
+}
+
+impl Block {
+    /// A block of one message that is made for the context.
+    pub(super) fn of(kind: BlockKind, message: ContextMessage) -> Self {
+        Self {
+            kind,
+            messages: vec![message],
+            sources: Vec::new(),
+            truncated: false,
+            content_truncated: false,
+        }
+    }
+
+    /// The size of its messages.
+    pub fn tokens(&self) -> i32 {
+        tokens_of(&self.messages)
+    }
+}
+
+/// The size of messages together.
+pub(super) fn tokens_of(messages: &[ContextMessage]) -> i32 {
+    messages
+        .iter()
+        .fold(0, |sum, message| sum.saturating_add(message.tokens))
+}
+
+impl Labels {
+    /// The labels of a policy.
+    pub(super) fn of(policy: &ResolvedPolicy) -> Self {
+        Self {
+            user: policy.user_label.clone(),
+            assistant: policy.assistant_label.clone(),
+        }
+    }
+
+    pub(super) fn user(&self) -> &str {
+        &self.user
+    }
+
+    pub(super) fn assistant(&self) -> &str {
+        &self.assistant
+    }
+
+    /// The label of a role. Policies label two roles; the others have fixed names.
+    pub(super) fn role(&self, role: Role) -> &str {
+        match role {
+            Role::User => &self.user,
+            Role::Assistant => &self.assistant,
+            Role::System => "System",
+            Role::Tool => "Tool",
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Long-term memories, quoted in one message.
+
+use std::time::Instant;
+
+use memory_budget::Tokenizer;
+use memory_contract::{
+    Memory, MemoryFilter, MemoryMode, MemoryOwner, ResolvedPolicy, TenantId, json_line,
+    to_the_second,
+};
+use memory_recall::{FoundMemories, FoundMemory, MemoryQuery, Reason, Recall};
+use serde::Serialize;
+
+use super::block::{BlockKind, BlockSource, SourceId};
+use super::quoted::{Quotation, Quoted};
+use super::request::ContextRequest;
+use crate::error::ContextError;
+use crate::fit::Size;
+use crate::quote::Frame;
+
+#[derive(Serialize)]
+struct MemoryEntry<'a> {
+    /// The day since when it holds.
+    since: String,
+    /// When it happened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<String>,
+    text: &'a str,
+}
+
+/// Finds the memories of a user that match a text; none without an owner, and in modes
+/// without memories.
+pub(super) async fn matching_memories(
+    recall: &Recall,
+    tenant: &TenantId,
+    owner: Option<&MemoryOwner>,
+    policy: &ResolvedPolicy,
+    request: &ContextRequest,
+    text: &str,
+) -> Result<FoundMemories, ContextError> {
+    let limit = policy.memories_top_k as usize;
+    let Some(owner) = owner.filter(|_| limit > 0 && has_memories(policy.mode)) else {
+        return Ok(FoundMemories::default());
+    };
+    let query = MemoryQuery {
+        owner: owner.clone(),
+        query: text.to_owned(),
+        limit,
+        filter: MemoryFilter::default(),
+        method: request.method,
+        min_score: 0.0,
+        at_least_as_fresh: request.at_least_as_fresh,
+        max_wait: request.wait_until.saturating_duration_since(Instant::now()),
+    };
+    Ok(recall.memories(tenant, &query).await?)
+}
+
+/// Whether contexts of a mode contain long-term memories.
+fn has_memories(mode: MemoryMode) -> bool {
+    match mode {
+        MemoryMode::Hybrid | MemoryMode::Working | MemoryMode::Observational => true,
+        MemoryMode::None | MemoryMode::Window | MemoryMode::Node => false,
+    }
+}
+
+/// Quotes as many memories as fit, the best match first. They stand in the order in which
+/// they were stored, so that the same memories found by another query give the same bytes.
+pub(super) fn quote_memories(found: &[FoundMemory], tokenizer: Tokenizer, room: Size) -> Quoted {
+    let mut by_age: Vec<usize> = (0..found.len()).collect();
+    by_age.sort_by_key(|&rank| found[rank].memory.ordinal);
+    let mut places = vec![0; found.len()];
+    for (place, rank) in by_age.iter().enumerate() {
+        places[*rank] = place;
+    }
+    let mut quotation = Quotation::new(BlockKind::Memories, Frame::MEMORIES, tokenizer, room);
+    for (rank, one) in found.iter().enumerate() {
+        quotation.add(places[rank], || line(&one.memory));
+    }
+    quotation.finish(places, |place| {
+        let rank = by_age[place];
+        source(rank, &found[rank])
+    })
+}
+
+fn source(rank: usize, found: &FoundMemory) -> BlockSource {
+    BlockSource {
+        id: SourceId::Memory(found.memory.id),
+        thread: found.memory.thread,
+        reasons: vec![Reason::Match],
+        rank: u32::try_from(rank + 1).unwrap_or(u32::MAX),
+        score: found.score,
+    }
+}
+
+fn line(memory: &Memory) -> String {
+    json_line(&MemoryEntry {
+        since: memory.valid_from.date().to_string(),
+        time: memory.event.map(to_the_second),
+        text: &memory.text,
+    })
+}

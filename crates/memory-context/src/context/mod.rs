@@ -1,0 +1,246 @@
+//! Contexts: everything that a model is given for one request.
+//!
+//! A context is made of blocks, in this order: system prompt, derived text, memories,
+//! recalled messages, recent messages, a node's dialogue, input. System prompt and input
+//! are always there; the others share the tokens that these leave.
+
+mod assemble;
+mod block;
+mod derived;
+mod hash;
+mod memories;
+mod prompt;
+mod quoted;
+mod recalled;
+mod remembered;
+mod render;
+mod request;
+
+use std::time::Instant;
+
+use memory_budget::{Budget, Tokenizer};
+use memory_contract::{
+    FileLocation, Invalid, MemoryMode, MemoryOwner, PolicyLevel, ResolvedPolicy, TenantId,
+    ThreadId, limits,
+};
+use memory_recall::{Degradation, Recall};
+use memory_store::{Scope, Store, waiting_until};
+use serde_json::{Map, Value};
+
+pub use self::block::{
+    Block, BlockKind, BlockSource, ContextMessage, Omission, SourceId, StoredMessage,
+};
+pub use self::render::AnthropicPrompt;
+pub use self::request::{ContextRequest, Conversation, Format, query_of};
+
+use self::assemble::Assembly;
+use self::memories::matching_memories;
+use self::prompt::Prompt;
+use self::remembered::{Reader, Remembered, recall_beyond};
+use crate::counting::{counting, size_of};
+use crate::error::ContextError;
+use crate::files::{KnownFiles, location};
+
+/// A context.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The blocks, in the order in which a model is given them.
+    pub blocks: Vec<Block>,
+    /// The tokens of all blocks, within the budget.
+    pub total_tokens: i32,
+    /// The tokenizer that counted them.
+    pub tokenizer: Tokenizer,
+    /// The policy that applied.
+    pub policy: ResolvedPolicy,
+    /// What was left out, at most [`limits::OMITTED`] entries.
+    pub omitted: Vec<Omission>,
+    /// What was done with less than the usual means, each reason once.
+    pub degradations: Vec<Degradation>,
+    /// The messages of [`Format::OpenaiChat`]; empty where it was not asked for.
+    pub openai: Vec<Map<String, Value>>,
+    /// The prompt of [`Format::AnthropicMessages`]; `None` where it was not asked for.
+    pub anthropic: Option<AnthropicPrompt>,
+    /// The text of [`Format::Text`]; empty where it was not asked for.
+    pub text: String,
+    /// The SHA-256 of the blocks' hashes in hexadecimal: equal contexts have equal hashes.
+    pub hash: String,
+}
+
+/// Builds a context, and makes an answer of it.
+///
+/// `answer` returns `None` for a context that is too large for one answer; it is called
+/// again with a shorter context then. It gets the metadata of the files that the blocks
+/// refer to. Reads from object storage end at `deadline`.
+///
+/// # Errors
+/// `node_id` is missing in node mode, system prompt and input are too large, a newest turn
+/// is too large and the request asks to fail then, a thread or message that the request
+/// names is not stored, or a database fails.
+pub async fn build_context<A: Send + 'static>(
+    store: &Store,
+    recall: &Recall,
+    tenant: &TenantId,
+    mut request: ContextRequest,
+    deadline: Instant,
+    answer: impl Fn(Context, &KnownFiles) -> Option<A> + Send + 'static,
+) -> Result<A, ContextError> {
+    request.wait_until = request.wait_until.min(deadline);
+    let Resolved {
+        thread,
+        scope,
+        owner,
+        policy,
+    } = resolve(store, tenant, &request).await?;
+    if policy.mode == MemoryMode::Node && request.node_id.is_empty() {
+        let chars = limits::NODE_ID_CHARS;
+        let problem = format!("is required in MEMORY_MODE_NODE: 1 to {chars} characters");
+        return Err(Invalid::new("node_id", problem).into());
+    }
+    let prompt = take_prompt(&mut request, &policy).await?;
+    let max_tokens = request.max_tokens - prompt.tokens;
+    let remembered = match thread.zip(scope) {
+        Some((thread, scope)) => {
+            let reader = Reader {
+                store,
+                recall,
+                tenant,
+                thread,
+                scope,
+                owner: owner.as_ref(),
+                policy: &policy,
+                request: &request,
+                max_tokens,
+            };
+            waiting_until(deadline, reader.read()).await?
+        }
+        None => match &request.conversation {
+            Some(Conversation::Session(session)) => {
+                let (owner, query) = (owner.as_ref(), &request.query);
+                let (recalled, known) = tokio::try_join!(
+                    recall_beyond(recall, tenant, session, &policy, &request),
+                    matching_memories(recall, tenant, owner, &policy, &request, query)
+                )?;
+                recalled.with(known)
+            }
+            Some(Conversation::Thread(_)) | None => Remembered::default(),
+        },
+    };
+    let files = KnownFiles::of(store, tenant, locations(&prompt, &remembered)).await?;
+    let assembly = Assembly {
+        prompt,
+        thread,
+        remembered,
+        files,
+        policy,
+        budget: Budget {
+            max_tokens,
+            message_limit: usize::MAX,
+            oversized_turn: request.oversized_turn,
+            tokenizer: request.tokenizer,
+        },
+        max_tokens: request.max_tokens,
+        formats: request.formats,
+    };
+    let bytes = assembly.bytes();
+    counting(bytes, request.tokenizer, move || assembly.answer(answer)).await?
+}
+
+/// What a request names, as it is stored.
+struct Resolved {
+    /// The thread; `None` for a session without one.
+    thread: Option<ThreadId>,
+    /// The messages that a search may find; `None` without a thread.
+    scope: Option<Scope>,
+    /// The owner of long-term memories; `None` if there are none.
+    owner: Option<MemoryOwner>,
+    policy: ResolvedPolicy,
+}
+
+/// Finds the thread, whether its user has long-term memories, and the policy that
+/// applies, in one round trip.
+async fn resolve(
+    store: &Store,
+    tenant: &TenantId,
+    request: &ContextRequest,
+) -> Result<Resolved, ContextError> {
+    match &request.conversation {
+        Some(Conversation::Thread(thread)) => {
+            let (policies, any) = store.policies_and_memories(tenant, *thread).await?;
+            let session = &policies.thread.session;
+            let policy = policies.resolve_with(&request.policy);
+            Ok(Resolved {
+                thread: Some(*thread),
+                scope: Some(Scope::of_thread(*thread, session, policy.scope)),
+                owner: any.then(|| MemoryOwner::of(session)),
+                policy,
+            })
+        }
+        Some(Conversation::Session(session)) => {
+            let (thread, app, any) = store.session_policies_and_memories(tenant, session).await?;
+            let (thread, own) = match thread {
+                Some(thread) => (Some(thread.id), thread.policy),
+                None => (None, Default::default()),
+            };
+            let policy = ResolvedPolicy::resolve(&[
+                (PolicyLevel::App, &app),
+                (PolicyLevel::Thread, &own),
+                (PolicyLevel::Request, &request.policy),
+            ]);
+            Ok(Resolved {
+                thread,
+                scope: thread.map(|id| Scope::of_thread(id, session, policy.scope)),
+                owner: any.then(|| MemoryOwner::of(session)),
+                policy,
+            })
+        }
+        None => Ok(Resolved {
+            thread: None,
+            scope: None,
+            owner: None,
+            policy: ResolvedPolicy::resolve(&[(PolicyLevel::Request, &request.policy)]),
+        }),
+    }
+}
+
+/// Takes system prompt and input out of the request and counts them.
+async fn take_prompt(
+    request: &mut ContextRequest,
+    policy: &ResolvedPolicy,
+) -> Result<Prompt, ContextError> {
+    let system_prompt = std::mem::take(&mut request.system_prompt);
+    let input = std::mem::take(&mut request.input);
+    let input_name = std::mem::take(&mut request.input_name);
+    let (tokenizer, max_tokens) = (request.tokenizer, request.max_tokens);
+    let policy = policy.clone();
+    let bytes = system_prompt.len() + size_of(&input);
+    counting(bytes, tokenizer, move || {
+        Prompt::new(
+            system_prompt,
+            input,
+            input_name,
+            &policy,
+            tokenizer,
+            max_tokens,
+        )
+    })
+    .await?
+}
+
+/// The locations of the files that a context may refer to, the most important first.
+/// Quotations refer to none.
+fn locations<'a>(
+    prompt: &'a Prompt,
+    remembered: &'a Remembered,
+) -> impl Iterator<Item = &'a FileLocation> + use<'a> {
+    let input = prompt.input.iter().flat_map(|block| &block.messages);
+    let input = input
+        .flat_map(|message| &message.parts)
+        .filter_map(location);
+    let recent = remembered.recent.messages.iter().rev();
+    let recent = recent.flat_map(|message| &message.parts);
+    let node = remembered.dialogue.messages.iter().rev();
+    let node = node.flat_map(|message| &message.files);
+    input
+        .chain(recent.filter_map(location))
+        .chain(node.map(|file| &file.location))
+}

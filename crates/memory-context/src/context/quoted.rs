@@ -1,0 +1,101 @@
+//! Blocks of quotations, fitted to the room that is left.
+
+use memory_budget::{FRAME_TOKENS, Tokenizer};
+use memory_contract::{Part, Role};
+use memory_recall::OmissionReason;
+
+use super::block::{Block, BlockKind, BlockSource, ContextMessage, Omission};
+use crate::fit::{Finished, Layout, Sheet, Size};
+use crate::quote::Frame;
+
+/// A block of quotations, and what did not fit into it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Quoted {
+    pub(super) block: Option<Block>,
+    /// The most important first.
+    pub(super) omitted: Vec<Omission>,
+}
+
+/// The entries of a block that is being filled.
+pub(super) struct Quotation {
+    kind: BlockKind,
+    sheet: Sheet<Frame>,
+}
+
+impl Layout for Frame {
+    type Section = ();
+
+    fn title(&self) -> String {
+        format!("{}\n", self.text())
+    }
+
+    fn opening(&self, (): (), _first: bool) -> String {
+        String::new()
+    }
+
+    fn finish(&self, text: &mut String) {
+        text.pop();
+    }
+}
+
+impl Quotation {
+    /// A block without entries; `room` limits the message that it becomes.
+    pub(super) fn new(kind: BlockKind, frame: Frame, tokenizer: Tokenizer, room: Size) -> Self {
+        let limit = Size {
+            tokens: room.tokens.saturating_sub(FRAME_TOKENS),
+            bytes: room.bytes,
+        };
+        Self {
+            kind,
+            sheet: Sheet::new(frame, tokenizer, limit),
+        }
+    }
+
+    /// Adds an entry at a place if it fits. Entries stand in the order of their places.
+    pub(super) fn add(&mut self, place: usize, line: impl FnOnce() -> String) -> bool {
+        !self.sheet.is_full() && self.sheet.write((), vec![(place, line())])
+    }
+
+    /// The block. Of the `wanted` places, the most important first, those without an entry
+    /// are omitted. `source` describes the entry of a place.
+    pub(super) fn finish(
+        self,
+        wanted: impl IntoIterator<Item = usize>,
+        source: impl Fn(usize) -> BlockSource,
+    ) -> Quoted {
+        let kind = self.kind;
+        let Finished {
+            text,
+            tokens,
+            places,
+            shortened: _,
+        } = self.sheet.finish();
+        let has = |place: usize| places.binary_search(&((), place)).is_ok();
+        let omitted = wanted
+            .into_iter()
+            .filter(|&place| !has(place))
+            .map(|place| {
+                let BlockSource { id, score, .. } = source(place);
+                Omission {
+                    kind,
+                    id,
+                    reason: OmissionReason::Budget,
+                    score,
+                }
+            });
+        let omitted = omitted.collect();
+        let message = ContextMessage {
+            role: Role::User,
+            name: String::new(),
+            parts: vec![Part::Text(text)],
+            stored: None,
+            tokens: tokens.saturating_add(FRAME_TOKENS),
+        };
+        let sources = places.iter().map(|((), place)| source(*place)).collect();
+        let block = (!places.is_empty()).then(|| Block {
+            sources,
+            ..Block::of(kind, message)
+        });
+        Quoted { block, omitted }
+    }
+}

@@ -1,0 +1,78 @@
+//! Messages that a search found, quoted in one message.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+
+use memory_budget::Tokenizer;
+use memory_contract::MessageId;
+use memory_recall::{Reason, RecalledMessage};
+
+use super::block::{BlockKind, BlockSource, Labels, SourceId};
+use super::quoted::{Quotation, Quoted};
+use crate::fit::Size;
+use crate::quote::{self, Frame};
+
+/// Quotes as many as fit: matches, the best first; then the neighbors of those that are
+/// quoted. They stand in the order of `found`, which is that of time. Messages of the
+/// recent window are skipped.
+pub(super) fn quote_recalled(
+    found: &[RecalledMessage],
+    labels: &Labels,
+    tokenizer: Tokenizer,
+    room: Size,
+) -> Quoted {
+    let wanted = by_priority(found);
+    let mut quotation = Quotation::new(BlockKind::Recalled, Frame::RECALLED, tokenizer, room);
+    let mut quoted: HashSet<MessageId> = HashSet::new();
+    for &place in &wanted {
+        let RecalledMessage {
+            message,
+            rank,
+            neighbor_of,
+            ..
+        } = &found[place];
+        let stands = *rank > 0 || neighbor_of.iter().any(|id| quoted.contains(id));
+        let line = || quote::message(message, labels.role(message.role));
+        if stands && quotation.add(place, line) {
+            quoted.insert(message.id);
+        }
+    }
+    quotation.finish(wanted, |place| source(&found[place]))
+}
+
+fn source(found: &RecalledMessage) -> BlockSource {
+    BlockSource {
+        id: SourceId::Message(found.message.id.to_string()),
+        thread: Some(found.message.thread),
+        reasons: found.reasons.clone(),
+        rank: found.rank,
+        score: found.score,
+    }
+}
+
+/// The places of what the recent window does not show, the most important first.
+fn by_priority(found: &[RecalledMessage]) -> Vec<usize> {
+    let matches: HashMap<MessageId, (u32, i64)> = found
+        .iter()
+        .filter(|one| one.rank > 0)
+        .map(|one| (one.message.id, (one.rank, one.message.seq)))
+        .collect();
+    let mut places: Vec<usize> = (0..found.len())
+        .filter(|&place| !found[place].reasons.contains(&Reason::Recent))
+        .collect();
+    places.sort_by_key(|&place| {
+        let one = &found[place];
+        let nearest = one
+            .neighbor_of
+            .iter()
+            .filter_map(|id| matches.get(id))
+            .map(|(rank, seq)| (*rank, one.message.seq.abs_diff(*seq)))
+            .min();
+        let (rank, distance) = match one.rank {
+            0 => nearest.unwrap_or((u32::MAX, u64::MAX)),
+            rank => (rank, 0),
+        };
+        (Reverse(one.rank > 0), rank, distance, place)
+    });
+    places
+}

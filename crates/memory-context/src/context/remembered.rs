@@ -1,0 +1,372 @@
+//! Reads what a conversation remembers, as the mode of its policy says.
+
+use std::time::Instant;
+
+use memory_budget::{Budget, BudgetError, Cut};
+use memory_contract::{
+    MemoryMode, MemoryOwner, MemoryScope, Message, ResolvedPolicy, Role, Session, TenantId,
+    ThreadId, limits,
+};
+use memory_recall::{
+    Degradation, FoundMemories, FoundMemory, Omission, Recall, RecallQuery, Recalled,
+    RecalledMessage,
+};
+use memory_store::{HistoryQuery, Node, Scope, Store};
+
+use super::derived::DerivedShare;
+use super::memories::matching_memories;
+use super::request::{ContextRequest, query_of};
+use crate::counting::counting;
+use crate::derived::DerivedHistory;
+use crate::dialogue::{Dialogue, dialogue};
+use crate::error::ContextError;
+use crate::history;
+
+/// What a conversation remembers, before it is made into blocks.
+#[derive(Debug, Default)]
+pub(super) struct Remembered {
+    /// Derived text; `None` in the modes without it.
+    pub(super) derived: Option<DerivedShare>,
+    /// The newest turns.
+    pub(super) recent: Cut,
+    /// Messages that a search found, the oldest first, with the newest turns among them.
+    pub(super) found: Vec<RecalledMessage>,
+    /// Long-term memories, the best match first.
+    pub(super) memories: Vec<FoundMemory>,
+    /// The dialogue of a node.
+    pub(super) dialogue: Dialogue,
+    /// What was done with less than the usual means, each reason once.
+    pub(super) degradations: Vec<Degradation>,
+    /// Messages that the search left out.
+    pub(super) omitted: Vec<Omission>,
+}
+
+/// Reads what one thread remembers.
+pub(super) struct Reader<'a> {
+    pub(super) store: &'a Store,
+    pub(super) recall: &'a Recall,
+    pub(super) tenant: &'a TenantId,
+    pub(super) thread: ThreadId,
+    /// The messages that a search may find.
+    pub(super) scope: Scope,
+    /// The owner of long-term memories; `None` if there are none.
+    pub(super) owner: Option<&'a MemoryOwner>,
+    pub(super) policy: &'a ResolvedPolicy,
+    pub(super) request: &'a ContextRequest,
+    /// The tokens that system prompt and input leave.
+    pub(super) max_tokens: i32,
+}
+
+impl Remembered {
+    /// Adds long-term memories.
+    pub(super) fn with(mut self, known: FoundMemories) -> Self {
+        self.memories = known.memories;
+        for degradation in known.degradations {
+            let mut reasons = self.degradations.iter().map(|one| one.reason);
+            if !reasons.any(|reason| reason == degradation.reason) {
+                self.degradations.push(degradation);
+            }
+        }
+        self
+    }
+}
+
+impl Reader<'_> {
+    /// Reads what the mode asks for.
+    pub(super) async fn read(&self) -> Result<Remembered, ContextError> {
+        match self.policy.mode {
+            MemoryMode::None => Ok(Remembered::default()),
+            MemoryMode::Window => Ok(Remembered {
+                recent: self.newest(self.window()).await?,
+                ..Remembered::default()
+            }),
+            MemoryMode::Hybrid => self.hybrid().await,
+            MemoryMode::Working | MemoryMode::Observational => self.derived().await,
+            MemoryMode::Node => Ok(Remembered {
+                dialogue: self.dialogue().await?,
+                ..Remembered::default()
+            }),
+        }
+    }
+
+    /// The newest turns, the messages that match, and long-term memories. All are read
+    /// at the same time, unless the query has to be found among the newest turns.
+    async fn hybrid(&self) -> Result<Remembered, ContextError> {
+        let recent_window = self.policy.recent_window;
+        let newest = self.newest(recent_window);
+        if !self.request.query.is_empty() {
+            let query = self.query(self.request.query.clone());
+            let recalled = async {
+                let rank = async { Ok(self.recall.rank(self.tenant, &query).await?) };
+                let (recent, ranking) = tokio::try_join!(newest, rank)?;
+                let shown = recent.messages.clone();
+                let recalled =
+                    self.recall
+                        .complete_with_window(self.tenant, &query, ranking, shown);
+                Ok(hybrid(recent, recalled.await?))
+            };
+            let (memory, known) = tokio::try_join!(recalled, self.known(&query.query))?;
+            return Ok(memory.with(known));
+        }
+        let recent = newest.await?;
+        let mut shown = recent.messages.clone();
+        let question = match question_among(&shown) {
+            Some(question) => question,
+            // Counts as shown, so that it does not match itself.
+            None => match self.question().await? {
+                Some(question) => {
+                    let text = query_of(&question.parts);
+                    shown.push(question);
+                    text
+                }
+                None => String::new(),
+            },
+        };
+        let query = self.query(question);
+        let recalled = async {
+            let ranking = self.recall.rank(self.tenant, &query).await?;
+            let recalled = self
+                .recall
+                .complete_with_window(self.tenant, &query, ranking, shown);
+            Ok(recalled.await?)
+        };
+        let (recalled, known) = tokio::try_join!(recalled, self.known(&query.query))?;
+        Ok(hybrid(recent, recalled).with(known))
+    }
+
+    /// Derived text, the messages that it does not cover, and long-term memories.
+    async fn derived(&self) -> Result<Remembered, ContextError> {
+        let history = self.derived_history();
+        let ((derived, recent), known) = if self.request.query.is_empty() {
+            let (derived, recent) = history.await?;
+            let question = match (self.owner, question_among(&recent.messages)) {
+                (Some(_), Some(question)) => question,
+                (Some(_), None) => {
+                    let question = self.question().await?;
+                    question.map_or_else(String::new, |question| query_of(&question.parts))
+                }
+                (None, _) => String::new(),
+            };
+            let known = self.known(&question).await?;
+            ((derived, recent), known)
+        } else {
+            tokio::try_join!(history, self.known(&self.request.query))?
+        };
+        let memory = Remembered {
+            derived: Some(derived),
+            recent,
+            ..Remembered::default()
+        };
+        Ok(memory.with(known))
+    }
+
+    /// Derived text, as much as fits, and the messages that it does not cover.
+    async fn derived_history(&self) -> Result<(DerivedShare, Cut), ContextError> {
+        let (store, request) = (self.store, self.request);
+        let (tenant, thread, mode) = (self.tenant, self.thread, self.policy.mode);
+        let mut history = DerivedHistory::read(store, tenant, thread, request.head, mode).await?;
+        let records = std::mem::take(&mut history.records);
+        let bytes = records.iter().map(|record| record.line.len()).sum();
+        let (raw, tokenizer, max_tokens) =
+            (history.raw_tokens(), request.tokenizer, self.max_tokens);
+        let fit = move || DerivedShare::fit(thread, records, raw, tokenizer, max_tokens);
+        let derived = counting(bytes, tokenizer, fit).await?;
+        let max_tokens = self.max_tokens - derived.tokens();
+        let budget = self.budget(limits::WINDOW_MAX.unsigned_abs(), max_tokens);
+        let recent = history.recent(store, tenant, budget).await;
+        Ok((
+            derived,
+            recent.map_err(|error| self.of_the_whole(error, max_tokens))?,
+        ))
+    }
+
+    /// The long-term memories that match a text.
+    async fn known(&self, text: &str) -> Result<FoundMemories, ContextError> {
+        let (policy, request) = (self.policy, self.request);
+        matching_memories(self.recall, self.tenant, self.owner, policy, request, text).await
+    }
+
+    fn query(&self, text: String) -> RecallQuery {
+        let (thread, scope) = (Some(self.thread), self.scope.clone());
+        recall_query(self.policy, self.request, thread, scope, text)
+    }
+
+    async fn newest(&self, message_limit: u32) -> Result<Cut, ContextError> {
+        if message_limit == 0 {
+            self.check_head().await?;
+            return Ok(Cut::default());
+        }
+        let budget = self.budget(message_limit, self.max_tokens);
+        history::newest(
+            self.store,
+            self.tenant,
+            self.thread,
+            self.request.head,
+            budget,
+        )
+        .await
+        .map_err(|error| self.of_the_whole(error, self.max_tokens))
+    }
+
+    /// Fails if the head that the request names is not stored, where no window reads it.
+    async fn check_head(&self) -> Result<(), ContextError> {
+        let Some(head) = self.request.head else {
+            return Ok(());
+        };
+        let found = self.store.get_message(self.tenant, self.thread, head).await;
+        found
+            .map(drop)
+            .map_err(|error| ContextError::naming(error, "head_message_id"))
+    }
+
+    /// The newest message of the user, read where the recent window has none.
+    async fn question(&self) -> Result<Option<Message>, ContextError> {
+        let newest_turn = HistoryQuery {
+            thread: self.thread,
+            head: self.request.head,
+            max_tokens: 0,
+            limit: limits::HISTORY_MESSAGES_MAX.unsigned_abs(),
+        };
+        let turn = self.store.history(self.tenant, &newest_turn).await;
+        let turn = turn.map_err(|error| ContextError::naming(error, "head_message_id"))?;
+        let mut newest_first = turn.messages.into_iter();
+        Ok(newest_first.find(|message| message.role == Role::User))
+    }
+
+    async fn dialogue(&self) -> Result<Dialogue, ContextError> {
+        let request = self.request;
+        let node = Node {
+            thread: self.thread,
+            id: request.node_id.clone(),
+        };
+        let dialogue = dialogue(
+            self.store,
+            self.tenant,
+            &node,
+            &request.current_message_id,
+            self.budget(self.window(), self.max_tokens),
+        )
+        .await
+        .map_err(|error| self.of_the_whole(error, self.max_tokens))?;
+        debug_assert!(dialogue.total_tokens <= self.max_tokens, "over the budget");
+        Ok(dialogue)
+    }
+
+    fn budget(&self, message_limit: u32, max_tokens: i32) -> Budget {
+        Budget {
+            max_tokens,
+            message_limit: message_limit as usize,
+            oversized_turn: self.request.oversized_turn,
+            tokenizer: self.request.tokenizer,
+        }
+    }
+
+    fn window(&self) -> u32 {
+        let all = limits::HISTORY_MESSAGES_MAX.unsigned_abs();
+        self.policy.window().unwrap_or(all)
+    }
+
+    /// An error about `left` tokens as one about the budget of the whole context.
+    fn of_the_whole(&self, error: ContextError, left: i32) -> ContextError {
+        match error {
+            ContextError::Budget(BudgetError::TurnTooLarge {
+                needed_tokens,
+                needed_messages,
+                max_tokens: _,
+                message_limit,
+                whole,
+            }) => {
+                let taken = self.request.max_tokens - left;
+                ContextError::Budget(BudgetError::TurnTooLarge {
+                    needed_tokens: needed_tokens.saturating_add(taken),
+                    needed_messages,
+                    max_tokens: self.request.max_tokens,
+                    message_limit,
+                    whole,
+                })
+            }
+            other => other,
+        }
+    }
+}
+
+/// The text of the newest message of the user among messages, the oldest first.
+fn question_among(messages: &[Message]) -> Option<String> {
+    let question = messages
+        .iter()
+        .rfind(|message| message.role == Role::User)?;
+    Some(query_of(&question.parts))
+}
+
+/// What a session without a thread finds in other conversations, if the scope of the
+/// policy goes beyond its own.
+pub(super) async fn recall_beyond(
+    recall: &Recall,
+    tenant: &TenantId,
+    session: &Session,
+    policy: &ResolvedPolicy,
+    request: &ContextRequest,
+) -> Result<Remembered, ContextError> {
+    let scope = match policy.scope {
+        MemoryScope::User if !session.user.is_empty() => Scope::User {
+            app: session.app.clone(),
+            user: session.user.clone(),
+        },
+        MemoryScope::App => Scope::App(session.app.clone()),
+        MemoryScope::User | MemoryScope::Thread => return Ok(Remembered::default()),
+    };
+    if policy.mode != MemoryMode::Hybrid {
+        return Ok(Remembered::default());
+    }
+    let query = recall_query(policy, request, None, scope, request.query.clone());
+    let ranking = recall.rank(tenant, &query).await?;
+    let recalled = recall
+        .complete_with_window(tenant, &query, ranking, Vec::new())
+        .await?;
+    Ok(hybrid(Cut::default(), recalled))
+}
+
+fn recall_query(
+    policy: &ResolvedPolicy,
+    request: &ContextRequest,
+    thread: Option<ThreadId>,
+    scope: Scope,
+    text: String,
+) -> RecallQuery {
+    RecallQuery {
+        thread,
+        scope,
+        head: request.head,
+        query: text,
+        recent_window: policy.recent_window as usize,
+        top_k: policy.top_k as usize,
+        neighbors_before: policy.neighbors_before as usize,
+        neighbors_after: policy.neighbors_after as usize,
+        filter: request.filter.clone(),
+        // The quotations are fitted later, to the tokens that the other blocks leave.
+        max_tokens: None,
+        tokenizer: request.tokenizer,
+        min_score: policy.min_score,
+        method: request.method,
+        at_least_as_fresh: request.at_least_as_fresh,
+        max_wait: request.wait_until.saturating_duration_since(Instant::now()),
+        all_branches: request.all_branches,
+        explain: true,
+    }
+}
+
+fn hybrid(recent: Cut, recalled: Recalled) -> Remembered {
+    let Recalled {
+        messages,
+        total_tokens: _,
+        degradations,
+        omitted,
+    } = recalled;
+    Remembered {
+        recent,
+        found: messages,
+        degradations,
+        omitted,
+        ..Remembered::default()
+    }
+}

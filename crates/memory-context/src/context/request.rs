@@ -1,0 +1,80 @@
+//! What a context is asked to contain.
+
+use std::time::Instant;
+
+use memory_budget::{OversizedTurn, Tokenizer};
+use memory_contract::{
+    MemoryPolicy, MessageFilter, MessageId, Part, Session, ThreadId, limits, text_of_parts,
+};
+use memory_recall::Method;
+use memory_store::Revision;
+
+/// The conversation that a call is about.
+#[derive(Clone, Debug)]
+pub enum Conversation {
+    /// A thread by its id; it may not be stored.
+    Thread(ThreadId),
+    /// A session, which may have no thread yet.
+    Session(Session),
+}
+
+/// A form in which models are given a context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// The `messages` of OpenAI's chat completions.
+    OpenaiChat,
+    /// The `system` and `messages` of Anthropic's messages.
+    AnthropicMessages,
+    /// Plain text for completion models.
+    Text,
+}
+
+/// A request for a context. Every field is within its limits.
+#[derive(Clone, Debug)]
+pub struct ContextRequest {
+    /// The conversation; `None` only in the mode without memory.
+    pub conversation: Option<Conversation>,
+    /// The message to read back from; `None`: the thread's head.
+    pub head: Option<MessageId>,
+    /// The system prompt; empty for none.
+    pub system_prompt: String,
+    /// The current input of the user; empty for none.
+    pub input: Vec<Part>,
+    /// The name of the user; empty for none.
+    pub input_name: String,
+    /// What memory is searched for; empty for the newest message of the user.
+    pub query: String,
+    /// The budget of the whole context in tokens of `tokenizer`.
+    pub max_tokens: i32,
+    /// Counts the context.
+    pub tokenizer: Tokenizer,
+    /// The policy of the request.
+    pub policy: MemoryPolicy,
+    /// The node in node mode; else ignored.
+    pub node_id: String,
+    /// The node's message to read back from; empty for the newest.
+    pub current_message_id: String,
+    /// What becomes of a newest turn that is larger than the budget.
+    pub oversized_turn: OversizedTurn,
+    /// Restricts which messages a search finds.
+    pub filter: MessageFilter,
+    /// How messages are searched.
+    pub method: Method,
+    /// The write that the index has to include.
+    pub at_least_as_fresh: Option<Revision>,
+    /// Until when the index is waited for.
+    pub wait_until: Instant,
+    /// Whether a search finds messages of all branches.
+    pub all_branches: bool,
+    /// The forms to render, without repetition.
+    pub formats: Vec<Format>,
+}
+
+/// The text of a message as a query, shortened to the longest query.
+pub fn query_of(parts: &[Part]) -> String {
+    let mut query = text_of_parts(parts);
+    if let Some((end, _)) = query.char_indices().nth(limits::QUERY_CHARS) {
+        query.truncate(end);
+    }
+    query
+}

@@ -1,0 +1,204 @@
+//! The derived text of a conversation, and the messages that no derived text covers.
+
+use memory_budget::{Budget, Cut};
+use memory_contract::{MemoryMode, Message, MessageId, TenantId, ThreadId, json_line};
+use memory_store::{DistillKind, DistillState, Distillate, Raw, Standing, Store, StretchQuery};
+use serde::Serialize;
+
+use crate::error::ContextError;
+use crate::history::{self, Tail};
+
+/// The most uncovered ranges before the newest messages that are read, one query each.
+const MAX_RANGES: usize = 8;
+/// The most content that is read of such a range, in bytes.
+const RANGE_BYTES: i64 = 4 * 1024 * 1024;
+
+/// A summary, an observation or a reflection as an entry of a quotation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DerivedText {
+    /// Its number in the thread.
+    pub(crate) number: i64,
+    /// One line of JSON.
+    pub(crate) line: String,
+}
+
+/// Derived text of the older part of a path, and the messages that it does not cover.
+/// Both are of one snapshot.
+#[derive(Debug)]
+pub(crate) struct DerivedHistory {
+    thread: ThreadId,
+    /// The head in the snapshot; `None` in a thread without messages.
+    head: Option<MessageId>,
+    /// Summaries, observations and reflections, in the order of what they cover.
+    pub(crate) records: Vec<DerivedText>,
+    /// The newest messages, after all that is covered.
+    tail: Raw,
+    /// Older ranges whose derived text was erased, the oldest first.
+    uncovered: Vec<Raw>,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    record: &'a str,
+    text: &'a str,
+}
+
+impl DerivedHistory {
+    /// Reads the observations in observational mode, else the summary. One round trip,
+    /// unless the working memory has just expired.
+    pub(crate) async fn read(
+        store: &Store,
+        tenant: &TenantId,
+        thread: ThreadId,
+        head: Option<MessageId>,
+        mode: MemoryMode,
+    ) -> Result<Self, ContextError> {
+        let state = async || {
+            let state = store.distill_state(tenant, thread, head, false).await;
+            state.map_err(|error| ContextError::naming(error, "head_message_id"))
+        };
+        let mut snapshot = state().await?;
+        if snapshot.expired {
+            store.expire_working_memory(tenant, thread).await?;
+            snapshot = state().await?;
+        }
+        Ok(match mode {
+            MemoryMode::Observational => Self::observed(thread, &snapshot),
+            _ => Self::summarized(thread, &snapshot),
+        })
+    }
+
+    fn summarized(thread: ThreadId, state: &DistillState) -> Self {
+        let summary = state.summary().into_iter();
+        Self {
+            thread,
+            head: state.head,
+            // Messages that were only set aside have no text.
+            records: summary
+                .filter(|one| !one.text.is_empty())
+                .map(DerivedText::of)
+                .collect(),
+            tail: state.unsummarized,
+            uncovered: Vec::new(),
+        }
+    }
+
+    fn observed(thread: ThreadId, state: &DistillState) -> Self {
+        let end = state.path.first().map_or(0, |place| place.depth);
+        let mut uncovered = state.unobserved.clone();
+        let tail = uncovered.pop_if(|raw| raw.to_depth == end);
+        uncovered.retain(|raw| raw.message_count > 0);
+        let records = state.observations_that(Standing::Holds);
+        Self {
+            thread,
+            head: state.head,
+            records: records.into_iter().map(DerivedText::of).collect(),
+            tail: tail.unwrap_or_default(),
+            uncovered,
+        }
+    }
+
+    /// The size of the messages that are not covered, by the stored counts.
+    pub(crate) fn raw_tokens(&self) -> i64 {
+        let older = self.uncovered.iter().map(|raw| raw.message_tokens);
+        older.sum::<i64>().saturating_add(self.tail.message_tokens)
+    }
+
+    /// The messages that are not covered, as many of the newest turns as fit.
+    pub(crate) async fn recent(
+        &self,
+        store: &Store,
+        tenant: &TenantId,
+        budget: Budget,
+    ) -> Result<Cut, ContextError> {
+        if self.tail.message_count == 0 && self.uncovered.is_empty() {
+            return Ok(Cut::default());
+        }
+        let (recent, older) = tokio::try_join!(
+            self.newest(store, tenant, budget),
+            self.older(store, tenant, budget)
+        )?;
+        let (mut messages, whole) = older;
+        if recent.truncated || messages.is_empty() {
+            return Ok(Cut {
+                truncated: recent.truncated || !whole,
+                ..recent
+            });
+        }
+        messages.extend(recent.messages);
+        let mut cut = history::cut_whole(messages, budget).await?;
+        cut.truncated |= !whole;
+        cut.content_truncated |= recent.content_truncated;
+        Ok(cut)
+    }
+
+    async fn newest(
+        &self,
+        store: &Store,
+        tenant: &TenantId,
+        budget: Budget,
+    ) -> Result<Cut, ContextError> {
+        if self.tail.message_count == 0 {
+            return Ok(Cut::default());
+        }
+        let tail = Tail {
+            after_depth: self.tail.after_depth,
+            messages: u32::try_from(self.tail.message_count).unwrap_or(u32::MAX),
+        };
+        history::newest_of(store, tenant, self.thread, self.head, tail, budget).await
+    }
+
+    /// The messages of the older uncovered ranges, the oldest first, and whether these
+    /// are all of them.
+    async fn older(
+        &self,
+        store: &Store,
+        tenant: &TenantId,
+        budget: Budget,
+    ) -> Result<(Vec<Message>, bool), ContextError> {
+        let mut found: Vec<Vec<Message>> = Vec::new();
+        let mut left = i64::from(budget.max_tokens);
+        for raw in self.uncovered.iter().rev() {
+            left = left.saturating_sub(raw.message_tokens);
+            if left < 0 || found.len() == MAX_RANGES {
+                return Ok((in_order(found), false));
+            }
+            let query = StretchQuery {
+                thread: self.thread,
+                head: self.head,
+                after_depth: raw.after_depth,
+                to_depth: raw.to_depth,
+                max_messages: i32::try_from(budget.message_limit).unwrap_or(i32::MAX),
+                max_tokens: i64::MAX,
+                max_bytes: RANGE_BYTES,
+            };
+            let stretch = store.read_stretch(tenant, &query).await?;
+            if stretch.more {
+                return Ok((in_order(found), false));
+            }
+            found.push(stretch.messages);
+        }
+        Ok((in_order(found), true))
+    }
+}
+
+impl DerivedText {
+    fn of(one: &Distillate) -> Self {
+        let record = match one.kind {
+            DistillKind::Summary => "summary",
+            DistillKind::Observation if one.is_reflection() => "reflection",
+            DistillKind::Observation => "observation",
+        };
+        Self {
+            number: one.number,
+            line: json_line(&Line {
+                record,
+                text: &one.text,
+            }),
+        }
+    }
+}
+
+fn in_order(newest_first: Vec<Vec<Message>>) -> Vec<Message> {
+    newest_first.into_iter().rev().flatten().collect()
+}

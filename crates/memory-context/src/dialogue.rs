@@ -1,0 +1,163 @@
+//! Reads the dialogue of a node, cut to a budget of whole turns.
+
+use memory_budget::{Budget, Cut};
+use memory_contract::{FileRef as File, Message, MessageId, NodeMessage, Part, TenantId, ThreadId};
+use memory_store::{Node, Store};
+use serde_json::Map;
+
+use crate::error::ContextError;
+use crate::files::KnownFiles;
+use crate::history;
+
+/// The dialogue of a node that leads to a message.
+#[derive(Debug, Default)]
+pub struct Dialogue {
+    /// Whole turns, the oldest first.
+    pub messages: Vec<NodeMessage>,
+    /// Their size, counted with the tokenizer of the budget.
+    pub total_tokens: i32,
+    /// Whether older turns were left out.
+    pub truncated: bool,
+    /// Whether texts were shortened.
+    pub content_truncated: bool,
+}
+
+/// The newest turns of a node's dialogue that lead to the message `current` (empty: the
+/// newest message) and fit into the budget. Bytes are not limited.
+pub(crate) async fn dialogue(
+    store: &Store,
+    tenant: &TenantId,
+    node: &Node,
+    current: &str,
+    budget: Budget,
+) -> Result<Dialogue, ContextError> {
+    let (ids, cut) = read(store, tenant, node, current, budget).await?;
+    Ok(Dialogue::of(ids, cut))
+}
+
+/// The newest turns of a node's dialogue that lead to the message `current` (empty: the
+/// newest message), as many as fit into the budget and, with the metadata of their files,
+/// into one answer.
+///
+/// # Errors
+/// `current_message_id` is not stored, a turn is too large and the budget asks to fail
+/// then, or the database or object storage fails.
+pub async fn read_dialogue(
+    store: &Store,
+    tenant: &TenantId,
+    node: &Node,
+    current: &str,
+    budget: Budget,
+) -> Result<(Dialogue, KnownFiles), ContextError> {
+    let (ids, cut) = read(store, tenant, node, current, budget).await?;
+    let (cut, known) = history::fitting(store, tenant, cut, budget).await?;
+    Ok((Dialogue::of(ids, cut), known))
+}
+
+async fn read(
+    store: &Store,
+    tenant: &TenantId,
+    node: &Node,
+    current: &str,
+    budget: Budget,
+) -> Result<(Vec<Ids>, Cut), ContextError> {
+    let path = store.node_dialogue(tenant, node, current).await;
+    let path = path.map_err(|error| ContextError::naming(error, "current_message_id"))?;
+    let (ids, messages) = as_messages(node.thread, path);
+    Ok((ids, history::cut_whole(messages, budget).await?))
+}
+
+impl Dialogue {
+    fn of(ids: Vec<Ids>, cut: Cut) -> Self {
+        let Cut {
+            messages,
+            total_tokens,
+            truncated,
+            content_truncated,
+            needs_older: _,
+        } = cut;
+        Self {
+            messages: with_ids(ids, messages),
+            total_tokens,
+            truncated,
+            content_truncated,
+        }
+    }
+}
+
+/// The content and files of a node's message as parts.
+pub fn parts_of(content: String, files: Vec<File>) -> Vec<Part> {
+    let text = Some(content).filter(|content| !content.is_empty());
+    text.map(Part::Text)
+        .into_iter()
+        .chain(files.into_iter().map(Part::File))
+        .collect()
+}
+
+/// The ids of a message, which cutting does not need.
+struct Ids {
+    id: String,
+    parent: Option<String>,
+}
+
+/// The messages in the form that `memory_budget` cuts. Their seq is their index.
+fn as_messages(thread: ThreadId, path: Vec<NodeMessage>) -> (Vec<Ids>, Vec<Message>) {
+    path.into_iter()
+        .zip(0_i64..)
+        .map(|(message, place)| {
+            let NodeMessage {
+                id,
+                parent,
+                role,
+                content,
+                files,
+                tokens,
+                created,
+            } = message;
+            let message = Message {
+                id: MessageId::new(),
+                thread,
+                parent: None,
+                seq: place,
+                branch: 1,
+                depth: 1,
+                role,
+                name: String::new(),
+                parts: parts_of(content, files),
+                metadata: Map::new(),
+                tokens,
+                created,
+            };
+            (Ids { id, parent }, message)
+        })
+        .unzip()
+}
+
+/// Reverts [`as_messages`] for the messages that are left.
+fn with_ids(ids: Vec<Ids>, messages: Vec<Message>) -> Vec<NodeMessage> {
+    let mut ids: Vec<Option<Ids>> = ids.into_iter().map(Some).collect();
+    messages
+        .into_iter()
+        .filter_map(|message| {
+            let place = usize::try_from(message.seq).ok()?;
+            let Ids { id, parent } = ids.get_mut(place)?.take()?;
+            let (mut content, mut files) = (String::new(), Vec::new());
+            for part in message.parts {
+                match part {
+                    Part::Text(text) => content = text,
+                    Part::File(file) => files.push(file),
+                    Part::Json(_) | Part::ToolCall(_) | Part::ToolResult(_) => {}
+                }
+            }
+            Some(NodeMessage {
+                id,
+                parent,
+                role: message.role,
+                content,
+                files,
+                tokens: message.tokens,
+                created: message.created,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,200 @@
+//! Reads the path that leads to a message, cut to a budget of whole turns.
+
+use memory_budget::{Budget, BudgetError, Cut, OversizedTurn, Tokenizer, cut};
+use memory_contract::{
+    Message, MessageId, TenantId, ThreadId, limits, message_bytes, message_bytes_at_most,
+};
+use memory_store::{History, HistoryQuery, Store};
+
+use crate::counting::{counting, size_of};
+use crate::error::ContextError;
+use crate::files::KnownFiles;
+
+/// The most reads of one history. Only a tokenizer other than the stored one, and a
+/// newest turn that is larger than the budget or longer than `message_limit`, need more
+/// than one.
+const READS: u32 = 5;
+/// The least messages that the second read asks for, so that the last read reaches the
+/// beginning of a turn of 100,000 messages even with a small `message_limit`.
+/// `max_tokens` grows at the same rate and bounds what is read to 256 times the budget.
+/// The newest turn is kept only if its beginning was read.
+const SECOND_READ: u32 = 2_000;
+/// The factor by which each further read asks for more.
+const GROWTH: u32 = 4;
+
+/// The newest part of a path; older messages are not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tail {
+    /// Messages at this depth and above are not part of it.
+    pub(crate) after_depth: i32,
+    /// The number of its messages.
+    pub(crate) messages: u32,
+}
+
+impl Tail {
+    /// The whole path.
+    const WHOLE: Self = Self {
+        after_depth: 0,
+        messages: u32::MAX,
+    };
+}
+
+/// The newest turns that lead to `head` (`None`: the thread's head), as many as fit into
+/// the budget and, with the metadata of their files, into one answer.
+///
+/// # Errors
+/// The thread or `head_message_id` is not stored, a turn is too large and the budget asks
+/// to fail then, or the database fails.
+pub async fn read_history(
+    store: &Store,
+    tenant: &TenantId,
+    thread: ThreadId,
+    head: Option<MessageId>,
+    budget: Budget,
+) -> Result<(Cut, KnownFiles), ContextError> {
+    let cut = within_budget(store, tenant, thread, head, Tail::WHOLE, budget).await?;
+    fitting(store, tenant, cut, budget).await
+}
+
+/// Like [`read_history`], for an answer that may have the largest file metadata.
+pub(crate) async fn newest(
+    store: &Store,
+    tenant: &TenantId,
+    thread: ThreadId,
+    head: Option<MessageId>,
+    budget: Budget,
+) -> Result<Cut, ContextError> {
+    newest_of(store, tenant, thread, head, Tail::WHOLE, budget).await
+}
+
+/// Like [`newest`], of the tail of a path.
+pub(crate) async fn newest_of(
+    store: &Store,
+    tenant: &TenantId,
+    thread: ThreadId,
+    head: Option<MessageId>,
+    tail: Tail,
+    budget: Budget,
+) -> Result<Cut, ContextError> {
+    let cut = within_budget(store, tenant, thread, head, tail, budget).await?;
+    within_answer(cut, budget).await
+}
+
+/// Cuts messages that reach back to the beginning of a conversation; bytes are not
+/// limited.
+pub(crate) async fn cut_whole(messages: Vec<Message>, budget: Budget) -> Result<Cut, ContextError> {
+    Ok(cut_apart(messages, budget, true).await??)
+}
+
+/// Cuts further what does not fit into one answer together with the metadata of its
+/// files.
+pub(crate) async fn fitting(
+    store: &Store,
+    tenant: &TenantId,
+    cut: Cut,
+    budget: Budget,
+) -> Result<(Cut, KnownFiles), ContextError> {
+    // The newest messages are left out last, so their files are looked up first.
+    let newest_first = cut.messages.iter().rev();
+    let known = KnownFiles::of_messages(store, tenant, newest_first).await?;
+    let fitting = move || {
+        let bytes = |message: &Message| message_bytes(message) + known.bytes_of(&message.parts);
+        let cut = within_bytes(cut, budget, limits::ANSWER_BYTES, bytes);
+        cut.map(|cut| (cut, known))
+    };
+    Ok(tokio::task::spawn_blocking(fitting).await??)
+}
+
+/// Cuts further what may not fit into one answer with the largest file metadata.
+async fn within_answer(cut: Cut, budget: Budget) -> Result<Cut, ContextError> {
+    if bytes_of(&cut) <= limits::ANSWER_BYTES {
+        return Ok(cut);
+    }
+    let fitting = move || within_bytes(cut, budget, limits::ANSWER_BYTES, message_bytes_at_most);
+    Ok(tokio::task::spawn_blocking(fitting).await??)
+}
+
+/// Reads back from `head` until the budget is full, and cuts.
+async fn within_budget(
+    store: &Store,
+    tenant: &TenantId,
+    thread: ThreadId,
+    head: Option<MessageId>,
+    tail: Tail,
+    budget: Budget,
+) -> Result<Cut, ContextError> {
+    let limit = u32::try_from(budget.message_limit).unwrap_or(u32::MAX);
+    let mut query = HistoryQuery {
+        thread,
+        head,
+        max_tokens: i64::from(budget.max_tokens),
+        limit: limit.min(tail.messages),
+    };
+    let mut read = 1;
+    loop {
+        let History {
+            mut messages,
+            older,
+        } = store
+            .history(tenant, &query)
+            .await
+            .map_err(|error| ContextError::naming(error, "head_message_id"))?;
+        messages.reverse();
+        let read_count = messages.len();
+        messages.retain(|message| message.depth > tail.after_depth);
+        let older = older
+            && messages.len() == read_count
+            && u32::try_from(read_count).is_ok_and(|count| count < tail.messages);
+        let last = read == READS || !older;
+        match cut_apart(messages, budget, !older).await? {
+            Ok(cut) if cut.needs_older && !last => {}
+            Err(BudgetError::TurnTooLarge { whole: false, .. }) if !last => {}
+            other => return Ok(other?),
+        }
+        read += 1;
+        query.max_tokens = query.max_tokens.saturating_mul(i64::from(GROWTH));
+        query.limit = query.limit.saturating_mul(GROWTH).max(SECOND_READ);
+    }
+}
+
+/// An upper bound of the bytes of a cut in an answer.
+pub(crate) fn bytes_of(cut: &Cut) -> usize {
+    cut.messages.iter().map(message_bytes_at_most).sum()
+}
+
+/// Cuts further until the messages fit into `max_bytes`, by halving the token budget: few
+/// tokens may be many bytes, such as white space or files.
+pub(crate) fn within_bytes(
+    mut cut: Cut,
+    budget: Budget,
+    max_bytes: usize,
+    bytes: impl Fn(&Message) -> usize,
+) -> Result<Cut, BudgetError> {
+    while cut.messages.iter().map(&bytes).sum::<usize>() > max_bytes {
+        let smaller = Budget {
+            max_tokens: cut.total_tokens / 2,
+            oversized_turn: OversizedTurn::TruncateContent,
+            ..budget
+        };
+        let shortened = cut.content_truncated;
+        cut = memory_budget::cut(cut.messages, &smaller, false)?;
+        cut.content_truncated |= shortened;
+    }
+    Ok(cut)
+}
+
+/// Cuts on a thread of the blocking pool if there is much to count.
+async fn cut_apart(
+    messages: Vec<Message>,
+    budget: Budget,
+    reaches_root: bool,
+) -> Result<Result<Cut, BudgetError>, ContextError> {
+    let stored: i64 = messages.iter().map(|one| i64::from(one.tokens)).sum();
+    if budget.tokenizer == Tokenizer::O200kBase && stored <= i64::from(budget.max_tokens) {
+        // The stored counts suffice.
+        return Ok(cut(messages, &budget, reaches_root));
+    }
+    let bytes = messages.iter().map(|message| size_of(&message.parts)).sum();
+    let cut = move || cut(messages, &budget, reaches_root);
+    Ok(counting(bytes, budget.tokenizer, cut).await?)
+}

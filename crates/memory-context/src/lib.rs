@@ -1,0 +1,26 @@
+#![doc = include_str!("../README.md")]
+
+pub mod counting;
+pub mod quote;
+pub mod template;
+pub mod text;
+pub mod working;
+
+mod briefing;
+mod context;
+mod derived;
+mod dialogue;
+mod error;
+mod files;
+mod fit;
+mod history;
+
+pub use briefing::{Briefing, BriefingRequest, build_briefing};
+pub use context::{
+    AnthropicPrompt, Block, BlockKind, BlockSource, Context, ContextMessage, ContextRequest,
+    Conversation, Format, Omission, SourceId, StoredMessage, build_context, query_of,
+};
+pub use dialogue::{Dialogue, parts_of, read_dialogue};
+pub use error::ContextError;
+pub use files::KnownFiles;
+pub use history::read_history;
