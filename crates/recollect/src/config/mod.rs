@@ -9,10 +9,11 @@ mod sources;
 #[cfg(test)]
 mod tests;
 
-use memory_api::{AuthConfig, ServerConfig, WorkerConfig};
+use memory_api::{AuthConfig, ServerConfig};
 use memory_distill::DistillConfig;
 use memory_recall::{EmbedderConfig, IndexConfig, SearchConfig};
 use memory_store::{CacheConfig, EphemeralConfig, ObjectsConfig, SecretsConfig, StoreConfig};
+use memory_worker::WorkerConfig;
 use serde::{Deserialize, Serialize};
 
 pub use load::{ConfigError, Loaded, Provenance};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use memory_api::{Budget, Health};
+use memory_api::Health;
 use memory_budget::Tokenizer;
 use memory_distill::Distiller;
 use memory_recall::{
@@ -13,6 +13,7 @@ use memory_recall::{
 use memory_store::{
     Keyring, Objects, ObjectsConfig, Outbox, Secrets, Store, StoreConfig, StoreError, error_chain,
 };
+use memory_worker::TokenBudget;
 use tokio::time::sleep;
 
 use super::{Roles, ServerError};
@@ -158,7 +159,7 @@ fn assemble(
 fn distiller(config: &Config, store: &Store) -> Result<Arc<Distiller>, ServerError> {
     let distill = &config.distill;
     let longest = distill.calls.total_timeout;
-    let budget = Budget::new(store.clone(), distill.daily_token_budget, longest);
+    let budget = TokenBudget::new(store.clone(), distill.daily_token_budget, longest);
     // Sentences are compared by their words: vectors would compete with indexing,
     // and make what is kept depend on how busy the machine is.
     Distiller::open("distill", distill, Arc::new(budget), None)

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memory_api::health::{self, Health, Readiness, Watched};
-use memory_api::{DistillThreads, Distilling, Server, Services, jobs};
+use memory_api::{Server, Services};
 use memory_recall::Index;
 use memory_store::{Presence, error_chain};
+use memory_worker::Worker;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -205,24 +206,19 @@ impl Running {
             part: "reflection",
             reason: error.to_string(),
         })?;
-        if let Some(indexer) = parts.indexer.take() {
-            let stop = self.stop_work.token();
-            self.work.spawn(indexer.run(stop));
-            parts::wait_for(&parts.index).await;
-        }
         if let Some(outbox) = &parts.outbox {
-            for job in jobs::all(&config.worker, &parts.store, outbox) {
-                self.work.spawn(jobs::run(job, self.stop_work.token()));
-            }
-            if config.worker.distill.enabled {
-                let with = Distilling {
-                    store: parts.store.clone(),
-                    recall: parts.recall.clone(),
-                    distiller: Arc::clone(&parts.distiller),
-                    config: config.worker.distill.clone(),
-                };
-                let threads = DistillThreads::new(with, outbox.clone());
-                self.work.spawn(threads.run(self.stop_work.token()));
+            let works = parts.indexer.is_some();
+            let worker = Worker {
+                config: config.worker,
+                store: parts.store.clone(),
+                outbox: outbox.clone(),
+                indexer: parts.indexer.take(),
+                recall: parts.recall.clone(),
+                distiller: Arc::clone(&parts.distiller),
+            };
+            worker.spawn(&self.work, &self.stop_work.token());
+            if works {
+                parts::wait_for(&parts.index).await;
             }
         }
         let watched = Watched {

@@ -1,42 +1,41 @@
-//! What a tenant may spend on models in a day, kept in the database, so that all
-//! workers see the same.
+//! The tokens of language models that a tenant may spend in a UTC day. They are counted
+//! in the database, so all workers share one budget.
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use memory_contract::TenantId;
 use memory_distill::{Ledger, LedgerError, Reservation, Spent, Usage};
-use memory_store::{ModelTokens, Store};
-use metrics::counter;
-use tonic::async_trait;
+use memory_store::{ModelTokens, Store, error_chain};
+use metrics::{counter, describe_counter};
 use uuid::Uuid;
 
-use memory_store::error_chain;
-
-/// A request that takes longer than the longest was broken off, or has died with
-/// its process.
+/// A reservation expires this long after the longest possible request: its request was
+/// aborted or died with its process, and counts as fully spent.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// The ledger of tokens.
-pub struct Budget {
+/// The ledger of spent tokens, in the database.
+pub struct TokenBudget {
     store: Store,
-    /// Tokens of a tenant on a day; 0: no bound.
+    /// Tokens that one tenant may spend a day; 0: no limit.
     daily: u64,
-    keep: Duration,
+    reservation_ttl: Duration,
 }
 
-impl Budget {
-    /// Over a store. A request takes `longest` at most.
+impl TokenBudget {
+    /// A budget of `daily` tokens for each tenant; 0: no limit. No request takes longer
+    /// than `longest`.
     pub fn new(store: Store, daily: u64, longest: Duration) -> Self {
         Self {
             store,
             daily,
-            keep: longest + GRACE,
+            reservation_ttl: longest + GRACE,
         }
     }
 }
 
 #[async_trait]
-impl Ledger for Budget {
+impl Ledger for TokenBudget {
     async fn reserve(
         &self,
         tenant: &TenantId,
@@ -44,9 +43,14 @@ impl Ledger for Budget {
         most: Usage,
     ) -> Result<Reservation, LedgerError> {
         let id = Uuid::now_v7();
-        let reserved =
-            self.store
-                .reserve_tokens(tenant, id, model, tokens(most), self.daily, self.keep);
+        let reserved = self.store.reserve_tokens(
+            tenant,
+            id,
+            model,
+            tokens(most),
+            self.daily,
+            self.reservation_ttl,
+        );
         match reserved.await {
             Ok(true) => Ok(Reservation { id, most }),
             Ok(false) => {
@@ -54,7 +58,7 @@ impl Ledger for Budget {
                 Err(LedgerError::Spent)
             }
             Err(error) => {
-                tracing::warn!(error = %error_chain(&error), "the ledger of tokens was not read");
+                tracing::warn!(error = %error_chain(&error), "the token budget could not be read");
                 Err(LedgerError::Unavailable)
             }
         }
@@ -75,7 +79,7 @@ impl Ledger for Budget {
             .settle_tokens(tenant, reservation.id, tokens(usage), failed)
             .await;
         if let Err(error) = settled {
-            tracing::warn!(error = %error_chain(&error), "what a model cost was not noted");
+            tracing::warn!(error = %error_chain(&error), "a model's token usage could not be recorded");
         }
     }
 }
@@ -85,4 +89,15 @@ fn tokens(usage: Usage) -> ModelTokens {
         input: usage.input_tokens,
         output: usage.output_tokens,
     }
+}
+
+pub(crate) fn describe_metrics() {
+    describe_counter!(
+        "recollect_model_calls_total",
+        "Calls of language models, by outcome: ok, failed or over_budget."
+    );
+    describe_counter!(
+        "recollect_model_tokens_total",
+        "Tokens of language models, by kind: input or output."
+    );
 }

@@ -9,7 +9,7 @@ use memory_distill::{
     By, DistillError, Distilled, Extraction, Fact, FactKind, Method, ModelError, Source,
 };
 use memory_store::{StoreError, StretchQuery, Unextracted};
-use metrics::counter;
+use metrics::{counter, describe_counter};
 use time::Time;
 
 use super::{Due, Failure, Look};
@@ -330,6 +330,13 @@ fn stored(fact: Fact) -> memory_store::Fact {
         sources: evidence,
         supersedes: supersedes.iter().filter_map(|id| told_id(id)).collect(),
     }
+}
+
+pub(super) fn describe_metrics() {
+    describe_counter!(
+        "recollect_extracted_facts_total",
+        "Extracted facts, by outcome: stored, known, dropped, superseded or given_up."
+    );
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use memory_distill::{By, DistillError, Distilled, Method, Source};
 use memory_store::{
     DistillKind, DistillState, Generations, Place, StoreError, Stretch, StretchQuery,
 };
-use metrics::counter;
+use metrics::{counter, describe_counter};
 
 use super::{Failure, Look};
 
@@ -181,4 +181,11 @@ fn speechless(messages: &[Source]) -> String {
         1 => "1 message without words".to_owned(),
         count => format!("{count} messages without words"),
     }
+}
+
+pub(super) fn describe_metrics() {
+    describe_counter!(
+        "recollect_distilled_total",
+        "Derived texts stored, by kind and by the model that made them (or `extractive`)."
+    );
 }

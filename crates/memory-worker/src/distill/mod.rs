@@ -1,10 +1,10 @@
 //! Distilling: what workers make of threads' messages while nobody waits for it.
 
-pub mod budget;
 mod cut;
 mod extraction;
 mod make;
 mod observation;
+mod queue;
 mod source;
 mod summary;
 
@@ -19,6 +19,8 @@ use tokio::task::JoinError;
 
 use crate::config::DistillWorkConfig;
 
+pub(crate) use queue::DistillQueue;
+
 /// A policy may change in a way that needs a look earlier than was thought, so one
 /// comes after so many tokens in any case.
 const LOOK_ANYWAY: i64 = 20_000;
@@ -27,11 +29,11 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// What a look at a thread works with.
 #[derive(Clone)]
-pub struct Distilling {
-    pub store: Store,
-    pub recall: Recall,
-    pub distiller: Arc<Distiller>,
-    pub config: DistillWorkConfig,
+pub(crate) struct Distilling {
+    pub(crate) store: Store,
+    pub(crate) recall: Recall,
+    pub(crate) distiller: Arc<Distiller>,
+    pub(crate) config: DistillWorkConfig,
 }
 
 /// One look at one thread.
@@ -47,11 +49,11 @@ struct Look<'a> {
 
 /// When the next look is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Due {
+pub(crate) struct Due {
     /// The size of the path to the head at which it is, in tokens.
-    pub path_tokens: i64,
+    pub(crate) path_tokens: i64,
     /// At the latest after this time. `None`: only the size counts.
-    pub after: Option<Duration>,
+    pub(crate) after: Option<Duration>,
 }
 
 impl Due {
@@ -95,7 +97,7 @@ impl Due {
 
 /// Why a look failed. What it has committed stays.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
+pub(crate) enum Failure {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -112,7 +114,7 @@ impl Distilling {
     ///
     /// # Errors
     /// What kept it from going on; what it has committed stays.
-    pub async fn look(&self, job: &DistillJob) -> Result<Due, Failure> {
+    pub(crate) async fn look(&self, job: &DistillJob) -> Result<Due, Failure> {
         match self.try_look(job).await {
             // It was erased, or its time has come.
             Err(Failure::Store(StoreError::ThreadNotFound)) => Ok(Due::NEVER),
@@ -154,6 +156,12 @@ impl Look<'_> {
         let extracted = extraction::step(self).await;
         Ok(anyway.or(summarized?).or(observed?).or(extracted?))
     }
+}
+
+pub(crate) fn describe_metrics() {
+    make::describe_metrics();
+    extraction::describe_metrics();
+    queue::describe_metrics();
 }
 
 #[cfg(test)]

@@ -5,14 +5,13 @@ use std::time::{Duration, Instant};
 
 use memory_distill::BreakerState;
 use memory_store::{DistillJob, LeaseId, Outbox, StoreError, retry_pause};
-use metrics::{counter, gauge, histogram};
+use metrics::{describe_gauge, gauge};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
-use tonic::async_trait;
 
-use super::{Job, MEASURE_INTERVAL};
-use crate::distill::{Distilling, Due, Failure};
+use super::{Distilling, Due, Failure};
+use crate::jobs::record_run;
 use memory_store::error_chain;
 
 const NAME: &str = "distill";
@@ -22,20 +21,20 @@ const ERROR_PAUSE: Duration = Duration::from_secs(5);
 const EXTENSIONS: u32 = 3;
 
 /// Looks at threads whose time has come, several at a time.
-pub struct DistillThreads {
+pub(crate) struct DistillQueue {
     with: Distilling,
     outbox: Outbox,
 }
 
-impl DistillThreads {
-    pub fn new(with: Distilling, outbox: Outbox) -> Self {
+impl DistillQueue {
+    pub(crate) fn new(with: Distilling, outbox: Outbox) -> Self {
         Self { with, outbox }
     }
 
     /// Works until the server stops. Then what is under way is broken off, and the
     /// threads are given back: nothing is lost by that, since only what is
     /// committed counts.
-    pub async fn run(self, stop: CancellationToken) {
+    pub(crate) async fn run(self, stop: CancellationToken) {
         let this = Arc::new(self);
         let lanes = this.with.config.lanes as usize;
         let mut looks = JoinSet::new();
@@ -83,9 +82,7 @@ impl DistillThreads {
             () = self.keep(lease, job) => return,
             looked = self.with.look(job) => looked,
         };
-        let outcome = if looked.is_ok() { "ok" } else { "error" };
-        counter!("recollect_job_runs_total", "job" => NAME, "outcome" => outcome).increment(1);
-        histogram!("recollect_job_seconds", "job" => NAME).record(start.elapsed().as_secs_f64());
+        record_run(NAME, start, looked.is_ok());
         for model in self.with.distiller.models() {
             let is_open = model.health.breaker != BreakerState::Closed;
             gauge!("recollect_model_breaker_open", "purpose" => model.purpose.as_str())
@@ -167,26 +164,9 @@ fn warn_of_panic(ended: Result<(), tokio::task::JoinError>) {
     }
 }
 
-/// Tells how far distilling is behind.
-pub(super) struct MeasureDistill {
-    pub(super) outbox: Outbox,
-}
-
-#[async_trait]
-impl Job for MeasureDistill {
-    fn name(&self) -> &'static str {
-        "measure_distill"
-    }
-
-    fn interval(&self) -> Duration {
-        MEASURE_INTERVAL
-    }
-
-    async fn run(&self) -> Result<bool, StoreError> {
-        let stats = self.outbox.distill_stats().await?;
-        gauge!("recollect_distill_waiting").set(stats.waiting as f64);
-        gauge!("recollect_distill_lag_seconds").set(stats.lag.as_secs_f64());
-        gauge!("recollect_distill_failing").set(stats.failing as f64);
-        Ok(false)
-    }
+pub(super) fn describe_metrics() {
+    describe_gauge!(
+        "recollect_model_breaker_open",
+        "1 while the circuit breaker of a model is open or half-open, by purpose; else 0."
+    );
 }

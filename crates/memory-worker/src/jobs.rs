@@ -1,0 +1,304 @@
+//! The registry of periodic jobs.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::future::BoxFuture;
+use memory_contract::{AppId, TenantId};
+use memory_store::{Outbox, Store, StoreError, error_chain};
+use metrics::{
+    Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
+};
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::WorkerConfig;
+
+/// Rows that one run changes at most.
+const BATCH_ROWS: u32 = 500;
+/// Nodes flushed, or objects deleted, in one run at most.
+const BATCH_OBJECTS: u32 = 64;
+/// Apps whose memories one run looks at, at most.
+const BATCH_APPS: u32 = 64;
+/// The interval of jobs that measure queues.
+const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Whether more work is left, so that the job runs again at once.
+type More = bool;
+
+/// Work that is repeated. A run does a bounded piece of it and is idempotent: one that
+/// failed halfway is done again.
+pub(crate) struct Job {
+    /// The name in logs and metrics.
+    name: &'static str,
+    /// The pause between two runs without work left.
+    interval: Duration,
+    run: Box<dyn Fn() -> BoxFuture<'static, Result<More, StoreError>> + Send + Sync>,
+}
+
+/// All periodic jobs of a worker. Those of node memories do nothing without object
+/// storage.
+pub(crate) fn registry(config: &WorkerConfig, store: &Store, outbox: &Outbox) -> Vec<Job> {
+    let with = || (store.clone(), outbox.clone());
+    // The app after which the next run of `forget_memories` begins.
+    let after_app: Arc<Mutex<Option<(TenantId, AppId)>>> = Arc::default();
+    vec![
+        Job::new(
+            "erase_expired",
+            config.expiry_interval,
+            with(),
+            async |(store, outbox)| {
+                let count = outbox.sweep_threads(&store, BATCH_ROWS).await?;
+                Ok(full(count, BATCH_ROWS))
+            },
+        ),
+        Job::new(
+            "expire_nodes",
+            config.expiry_interval,
+            with(),
+            async |(store, outbox)| {
+                let count = outbox.sweep_nodes(&store, BATCH_ROWS).await?;
+                Ok(full(count, BATCH_ROWS))
+            },
+        ),
+        Job::new(
+            "forget_working_memories",
+            config.expiry_interval,
+            with(),
+            async |(store, outbox)| {
+                let count = outbox.sweep_working_memories(&store, BATCH_ROWS).await?;
+                Ok(full(count, BATCH_ROWS))
+            },
+        ),
+        Job::new(
+            "forget_memories",
+            config.forget_interval,
+            with(),
+            move |(store, outbox)| {
+                let after_app = Arc::clone(&after_app);
+                async move {
+                    // Taken, so that the run after an error begins with the first app.
+                    let after = lock(&after_app).take();
+                    let next = outbox
+                        .sweep_memories(&store, after, BATCH_APPS, BATCH_ROWS)
+                        .await?;
+                    let more = next.is_some();
+                    *lock(&after_app) = next;
+                    Ok(more)
+                }
+            },
+        ),
+        Job::new(
+            "forget_requests",
+            config.request_sweep_interval,
+            with(),
+            async |(_, outbox)| {
+                let messages = outbox.sweep_requests(BATCH_ROWS).await?;
+                let nodes = outbox.sweep_node_requests(BATCH_ROWS).await?;
+                Ok(full(messages.max(nodes), BATCH_ROWS))
+            },
+        ),
+        Job::new(
+            "forget_transactions",
+            config.request_sweep_interval,
+            with(),
+            async |(_, outbox)| {
+                let count = outbox.sweep_transactions(BATCH_ROWS).await?;
+                Ok(full(count, BATCH_ROWS))
+            },
+        ),
+        Job::new(
+            "flush_nodes",
+            config.nodes.interval,
+            (with(), config.nodes.flush_after),
+            async |((store, outbox), age)| {
+                if store.objects().is_none() {
+                    return Ok(false);
+                }
+                let count = outbox.flush_forgotten(&store, age, BATCH_OBJECTS).await?;
+                Ok(full(count, BATCH_OBJECTS))
+            },
+        ),
+        Job::new(
+            "erase_objects",
+            config.nodes.interval,
+            with(),
+            async |(store, outbox)| {
+                let count = outbox.erase_objects(&store, BATCH_OBJECTS).await?;
+                Ok(full(count, BATCH_OBJECTS))
+            },
+        ),
+        Job::new(
+            "measure_outbox",
+            MEASURE_INTERVAL,
+            outbox.clone(),
+            measure_outbox,
+        ),
+        Job::new(
+            "measure_ephemeral",
+            MEASURE_INTERVAL,
+            outbox.clone(),
+            measure_ephemeral,
+        ),
+        Job::new(
+            "measure_distill",
+            MEASURE_INTERVAL,
+            outbox.clone(),
+            measure_distill,
+        ),
+        Job::new(
+            "measure_nodes",
+            MEASURE_INTERVAL,
+            outbox.clone(),
+            measure_nodes,
+        ),
+    ]
+}
+
+/// Whether a run filled its batch, so that more may be left.
+fn full(count: u64, batch: u32) -> More {
+    count >= u64::from(batch)
+}
+
+async fn measure_outbox(outbox: Outbox) -> Result<More, StoreError> {
+    let stats = outbox.stats().await?;
+    gauge!("recollect_outbox_depth").set(stats.pending as f64);
+    gauge!("recollect_outbox_lag_seconds").set(stats.lag.as_secs_f64());
+    gauge!("recollect_outbox_dead_letters").set(stats.dead_letters as f64);
+    Ok(false)
+}
+
+async fn measure_ephemeral(outbox: Outbox) -> Result<More, StoreError> {
+    let stats = outbox.ephemeral_stats().await?;
+    gauge!("recollect_ephemeral_threads").set(stats.threads as f64);
+    gauge!("recollect_ephemeral_bytes").set(stats.bytes as f64);
+    Ok(false)
+}
+
+async fn measure_distill(outbox: Outbox) -> Result<More, StoreError> {
+    let stats = outbox.distill_stats().await?;
+    gauge!("recollect_distill_waiting").set(stats.waiting as f64);
+    gauge!("recollect_distill_lag_seconds").set(stats.lag.as_secs_f64());
+    gauge!("recollect_distill_failing").set(stats.failing as f64);
+    Ok(false)
+}
+
+async fn measure_nodes(outbox: Outbox) -> Result<More, StoreError> {
+    let stats = outbox.node_stats().await?;
+    gauge!("recollect_node_turns_waiting").set(stats.waiting as f64);
+    gauge!("recollect_node_flush_lag_seconds").set(stats.lag.as_secs_f64());
+    gauge!("recollect_nodes_failing").set(stats.failing as f64);
+    gauge!("recollect_object_deletions_pending").set(stats.deletions as f64);
+    Ok(false)
+}
+
+impl Job {
+    /// A job that calls `run` with a copy of `with`.
+    fn new<W, F, R>(name: &'static str, interval: Duration, with: W, run: F) -> Self
+    where
+        W: Clone + Send + Sync + 'static,
+        F: Fn(W) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<More, StoreError>> + Send + 'static,
+    {
+        Self {
+            name,
+            interval,
+            run: Box::new(move || Box::pin(run(with.clone()))),
+        }
+    }
+
+    /// Runs again and again until `stop`. A failed run is logged, and repeated after
+    /// the interval.
+    pub(crate) async fn run_until(self, stop: CancellationToken) {
+        let mut ticks = interval(self.interval);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                _ = ticks.tick() => {}
+            }
+            while !stop.is_cancelled() && self.run_once().await {}
+        }
+    }
+
+    async fn run_once(&self) -> More {
+        let start = Instant::now();
+        let result = (self.run)().await;
+        record_run(self.name, start, result.is_ok());
+        result.unwrap_or_else(|error| {
+            tracing::warn!(job = self.name, error = %error_chain(&error), "a background job failed");
+            false
+        })
+    }
+}
+
+/// Records one run of a background job.
+pub(crate) fn record_run(name: &'static str, start: Instant, ok: bool) {
+    let outcome = if ok { "ok" } else { "error" };
+    counter!("recollect_job_runs_total", "job" => name, "outcome" => outcome).increment(1);
+    histogram!("recollect_job_seconds", "job" => name).record(start.elapsed().as_secs_f64());
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) fn describe_metrics() {
+    describe_counter!(
+        "recollect_job_runs_total",
+        "Runs of background jobs, by job and outcome (ok or error)."
+    );
+    describe_histogram!(
+        "recollect_job_seconds",
+        Unit::Seconds,
+        "Duration of a background job's run, by job."
+    );
+    describe_gauge!(
+        "recollect_outbox_depth",
+        "Changes waiting to be carried into the index."
+    );
+    describe_gauge!(
+        "recollect_outbox_lag_seconds",
+        Unit::Seconds,
+        "Age of the oldest change waiting for the index."
+    );
+    describe_gauge!(
+        "recollect_outbox_dead_letters",
+        "Changes given up after the last try."
+    );
+    describe_gauge!(
+        "recollect_ephemeral_threads",
+        "Ephemeral threads of all tenants."
+    );
+    describe_gauge!(
+        "recollect_ephemeral_bytes",
+        "Bytes of messages in ephemeral threads of all tenants."
+    );
+    describe_gauge!(
+        "recollect_distill_waiting",
+        "Threads waiting to be distilled or being distilled."
+    );
+    describe_gauge!(
+        "recollect_distill_lag_seconds",
+        Unit::Seconds,
+        "How long the oldest of these threads has been due."
+    );
+    describe_gauge!(
+        "recollect_distill_failing",
+        "Threads whose last distilling run failed."
+    );
+    describe_gauge!(
+        "recollect_node_turns_waiting",
+        "Turns of nodes waiting to be flushed to object storage."
+    );
+    describe_gauge!(
+        "recollect_node_flush_lag_seconds",
+        Unit::Seconds,
+        "Age of the oldest turn waiting to be flushed."
+    );
+    describe_gauge!("recollect_nodes_failing", "Nodes whose last flush failed.");
+    describe_gauge!(
+        "recollect_object_deletions_pending",
+        "Objects waiting to be deleted from object storage."
+    );
+}
