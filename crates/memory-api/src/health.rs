@@ -13,7 +13,7 @@ use axum::routing::get;
 use memory_contract::TenantId;
 use memory_recall::{Backend, Index, IndexState};
 use memory_store::{Outbox, PoolStatus, Store, StoreError, error_chain};
-use metrics::gauge;
+use metrics::{describe_gauge, gauge};
 use metrics_exporter_prometheus::PrometheusHandle;
 use serde_json::json;
 use tokio::sync::watch;
@@ -309,4 +309,21 @@ fn measure_pool(pool: &'static str, status: PoolStatus) {
     gauge!("recollect_pool_idle", "pool" => pool).set(idle as f64);
     gauge!("recollect_pool_waiting", "pool" => pool).set(waiting as f64);
     gauge!("recollect_pool_max", "pool" => pool).set(max as f64);
+}
+
+pub(crate) fn describe_metrics() {
+    describe_gauge!(
+        "recollect_ready",
+        "2: ready, 1: degraded, 0: starting or unavailable."
+    );
+    describe_gauge!("recollect_pool_open", "Open database connections, by pool.");
+    describe_gauge!("recollect_pool_idle", "Idle database connections, by pool.");
+    describe_gauge!(
+        "recollect_pool_waiting",
+        "Callers waiting for a database connection, by pool."
+    );
+    describe_gauge!(
+        "recollect_pool_max",
+        "Limit of open database connections, by pool."
+    );
 }

@@ -12,3 +12,10 @@ mod status;
 pub use config::{AuthConfig, KeyConfig, ServerConfig};
 pub use health::{Health, Readiness};
 pub use server::{Server, Services};
+
+/// Describes this crate's metrics to the installed recorder.
+pub fn describe_metrics() {
+    layers::describe_metrics();
+    health::describe_metrics();
+    refusals::describe_metrics();
+}

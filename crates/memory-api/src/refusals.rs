@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use memory_contract::TenantId;
 use memory_store::{Refusals, Store};
-use metrics::counter;
+use metrics::{counter, describe_counter};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -152,6 +152,13 @@ fn report_dropped(count: u64, why: &str) {
         counter!("recollect_refusals_dropped_total").increment(count);
         tracing::warn!(count, why, "refusals are missing in the record");
     }
+}
+
+pub(crate) fn describe_metrics() {
+    describe_counter!(
+        "recollect_refusals_dropped_total",
+        "Refused changes that could not be written to the audit record."
+    );
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use memory_contract::{MessageId, Role, TenantId, ThreadId};
-use metrics::counter;
+use metrics::{counter, describe_counter};
 use moka::future::Cache;
 
 use crate::{CacheConfig, History, config::CacheKind, message::Path, size};
@@ -143,4 +143,11 @@ fn weight(tenant: &TenantId, window: &Window) -> u32 {
     let messages: usize = window.history.messages.iter().map(size::of_message).sum();
     let bytes = size::ENTRY + tenant.as_str().len() + size_of::<Window>() + messages;
     u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+pub(crate) fn describe_metrics() {
+    describe_counter!(
+        "recollect_window_cache_total",
+        "Lookups in the cache of recent windows, by outcome: hit or miss."
+    );
 }

@@ -95,3 +95,10 @@ pub const PGBENCH_APPEND: &str = include_str!("../queries/messages/append.pgbenc
 
 /// Makes the threads that [`PGBENCH_APPEND`] appends to. Idempotent.
 pub const PGBENCH_SETUP: &str = include_str!("../queries/messages/append.pgbench.setup.sql");
+
+/// Describes this crate's metrics to the installed recorder.
+pub fn describe_metrics() {
+    cache::describe_metrics();
+    memories::describe_metrics();
+    objects::describe_metrics();
+}

@@ -137,8 +137,7 @@ pub fn recorder() -> Result<PrometheusHandle, TelemetryError> {
         })
         .and_then(PrometheusBuilder::install_recorder)
         .map_err(TelemetryError::Metrics)?;
-    describe();
-    memory_recall::describe_metrics();
+    describe_metrics();
     Ok(RECORDER.get_or_init(|| handle).clone())
 }
 
@@ -162,124 +161,17 @@ fn tracer_to(endpoint: &str) -> Result<SdkTracerProvider, ExporterBuildError> {
         .build())
 }
 
-fn describe() {
-    use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
-
-    describe_counter!("recollect_rpc_total", "Calls by service, method and code.");
-    describe_histogram!(
-        "recollect_rpc_seconds",
-        Unit::Seconds,
-        "Time from a call's arrival to the end of its answer."
-    );
-    describe_gauge!("recollect_rpc_in_flight", "Calls under way.");
-    describe_gauge!(
-        "recollect_outbox_depth",
-        "Changes that the index has yet to learn."
-    );
-    describe_gauge!("recollect_outbox_lag_seconds", "Age of the oldest of them.");
-    describe_gauge!(
-        "recollect_outbox_dead_letters",
-        "Changes that were given up."
-    );
-    describe_gauge!("recollect_pool_open", "Open database connections by pool.");
-    describe_gauge!(
-        "recollect_pool_idle",
-        "Database connections that nobody uses."
-    );
-    describe_gauge!(
-        "recollect_pool_waiting",
-        "Calls that wait for a database connection."
-    );
-    describe_gauge!(
-        "recollect_pool_max",
-        "The most database connections that may be open."
-    );
-    describe_counter!(
-        "recollect_window_cache_total",
-        "Windows that the cache may have, by outcome: hit or miss."
-    );
-    describe_gauge!(
-        "recollect_ephemeral_threads",
-        "Ephemeral threads of all tenants that are not erased yet."
-    );
-    describe_gauge!(
-        "recollect_ephemeral_bytes",
-        "Bytes of the parts and metadata of their messages."
-    );
-    describe_gauge!(
-        "recollect_node_turns_waiting",
-        "Turns of nodes that wait for a flush."
-    );
-    describe_gauge!(
-        "recollect_node_flush_lag_seconds",
-        "Age of the oldest of them."
-    );
-    describe_gauge!("recollect_nodes_failing", "Nodes whose last flush failed.");
-    describe_gauge!(
-        "recollect_object_deletions_pending",
-        "Objects that are still to be erased."
-    );
-    describe_counter!(
-        "recollect_object_writes_total",
-        "Conditional writes of objects, by outcome: done, conflict or failed."
-    );
-    describe_gauge!(
-        "recollect_distill_waiting",
-        "Threads that wait to be distilled or are being distilled."
-    );
-    describe_gauge!(
-        "recollect_distill_lag_seconds",
-        "How long the oldest of them waits."
-    );
-    describe_gauge!(
-        "recollect_distill_failing",
-        "Threads whose last look failed."
-    );
-    describe_counter!(
-        "recollect_distilled_total",
-        "Texts stored, by kind and by who made them."
-    );
-    describe_counter!(
-        "recollect_extracted_facts_total",
-        "Facts taken out of messages, by what became of them."
-    );
-    describe_counter!(
-        "recollect_model_calls_total",
-        "Calls of language models, by outcome."
-    );
-    describe_counter!(
-        "recollect_model_answers_malformed_total",
-        "Answers to questions for facts that could not be read, even when asked again."
-    );
-    describe_gauge!(
-        "recollect_model_breaker_open",
-        "1: the model of this purpose is left alone after repeated failures, or tried again."
-    );
-    describe_counter!(
-        "recollect_model_tokens_total",
-        "Tokens of language models, by kind: input or output."
-    );
-    describe_gauge!(
-        "recollect_ready",
-        "2: ready, 1: degraded, 0: starting or unavailable."
-    );
-    describe_counter!(
-        "recollect_job_runs_total",
-        "Runs of background jobs by name and outcome."
-    );
-    describe_counter!(
-        "recollect_refusals_dropped_total",
-        "Refused changes that are missing in the record of who did what."
-    );
-    describe_histogram!(
-        "recollect_job_seconds",
-        Unit::Seconds,
-        "Time of background jobs' runs."
-    );
+fn describe_metrics() {
+    memory_store::describe_metrics();
+    memory_recall::describe_metrics();
+    memory_worker::describe_metrics();
+    memory_api::describe_metrics();
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::path::{Path, PathBuf};
     use std::sync::{Arc, Mutex};
 
     use tracing_subscriber::{Layer, Registry, layer::Context};
@@ -327,5 +219,61 @@ mod tests {
         assert_eq!(captured(logged("info").unwrap()), info);
         let postgres = logged("info,tokio_postgres=debug").unwrap();
         assert_eq!(captured(postgres), info);
+    }
+
+    /// The names in calls of `counter!`, `gauge!` and `histogram!`, and in those that
+    /// describe them, of one source file.
+    fn metrics_of(source: &str) -> (BTreeSet<String>, BTreeSet<String>) {
+        let source: String = source.split_whitespace().collect();
+        let names = |prefix: &str| -> BTreeSet<String> {
+            ["counter!(\"", "gauge!(\"", "histogram!(\""]
+                .into_iter()
+                .flat_map(|kind| {
+                    let call = format!("{prefix}{kind}");
+                    let parts: Vec<String> = source.split(&call).map(str::to_owned).collect();
+                    parts
+                        .windows(2)
+                        .filter(|pair| !prefix.is_empty() || !pair[0].ends_with("describe_"))
+                        .filter_map(|pair| Some(pair[1].split_once('"')?.0.to_owned()))
+                        .collect::<Vec<_>>()
+                })
+                .filter(|name| name.starts_with("recollect_"))
+                .collect()
+        };
+        (names(""), names("describe_"))
+    }
+
+    fn rust_files(dir: &Path, files: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                rust_files(&path, files);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(path);
+            }
+        }
+    }
+
+    #[test]
+    fn every_metric_is_described_in_the_file_that_emits_it() {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let mut files = Vec::new();
+        for name in [
+            "memory-store",
+            "memory-recall",
+            "memory-distill",
+            "memory-context",
+            "memory-worker",
+            "memory-api",
+        ] {
+            rust_files(&crates.join(name).join("src"), &mut files);
+        }
+        let mut count = 0;
+        for file in files {
+            let (emitted, described) = metrics_of(&std::fs::read_to_string(&file).unwrap());
+            assert_eq!(emitted, described, "{}", file.display());
+            count += emitted.len();
+        }
+        assert!(count > 30, "only {count} metrics were found");
     }
 }

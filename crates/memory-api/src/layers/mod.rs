@@ -20,7 +20,7 @@ pub(crate) use auth::{Auth, Standing, admin_of, standing_of, tenant_of};
 pub(crate) use concurrency::Concurrency;
 pub(crate) use deadline::{Deadlines, remaining};
 pub(crate) use methods::Methods;
-pub(crate) use observe::Observe;
+pub(crate) use observe::{Observe, describe_metrics};
 pub(crate) use panic::CatchPanic;
 pub(crate) use record::Record;
 pub(crate) use repair::{Repair, unreadable};

@@ -4,7 +4,9 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use http::HeaderMap;
-use metrics::{counter, gauge, histogram};
+use metrics::{
+    Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
+};
 use opentelemetry::propagation::Extractor;
 use tonic::{Code, Status};
 use tower::{Layer, Service};
@@ -176,4 +178,14 @@ fn is_server_error(code: Code) -> bool {
             | Code::Unavailable
             | Code::DataLoss
     )
+}
+
+pub(crate) fn describe_metrics() {
+    describe_counter!("recollect_rpc_total", "Calls, by service, method and code.");
+    describe_histogram!(
+        "recollect_rpc_seconds",
+        Unit::Seconds,
+        "Time from the arrival of a call to the end of its response."
+    );
+    describe_gauge!("recollect_rpc_in_flight", "Calls in flight, by method.");
 }

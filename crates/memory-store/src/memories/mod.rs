@@ -22,7 +22,7 @@ pub use indexing::MemoryRecord;
 pub use read::{MemoryMatch, MemoryWithHistory};
 pub(crate) use rows::memory as memory_of;
 pub use transfer::{ImportedMemories, ImportedMemory, MemoryPlace};
-pub(crate) use uses::Uses;
+pub(crate) use uses::{Uses, describe_metrics};
 pub use write::{AddedMemories, AddedMemory, ChangedMemory, DeletedMemory, SupersededMemory};
 pub(crate) use write::{index as index_of, new_item, scope_of};
 

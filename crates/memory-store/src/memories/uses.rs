@@ -69,3 +69,10 @@ async fn note(pool: Pool, mut queue: mpsc::Receiver<(TenantId, Vec<MemoryId>)>) 
         }
     }
 }
+
+pub(crate) fn describe_metrics() {
+    metrics::describe_counter!(
+        "recollect_memory_uses_dropped_total",
+        "Uses of memories that were not recorded because the queue was full."
+    );
+}

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use metrics::counter;
+use metrics::{counter, describe_counter};
 use object_store::path::Path;
 use object_store::{
     Error, GetOptions, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload,
@@ -366,4 +366,11 @@ fn unavailable(what: &'static str, error: Error) -> StoreError {
         what,
         source: error.into(),
     }
+}
+
+pub(crate) fn describe_metrics() {
+    describe_counter!(
+        "recollect_object_writes_total",
+        "Conditional writes to object storage, by outcome: done, conflict or failed."
+    );
 }

@@ -335,7 +335,11 @@ fn stored(fact: Fact) -> memory_store::Fact {
 pub(super) fn describe_metrics() {
     describe_counter!(
         "recollect_extracted_facts_total",
-        "Extracted facts, by outcome: stored, known, dropped, superseded or given_up."
+        "Extracted facts, by outcome: stored, known, dropped, superseded, unproven or given_up."
+    );
+    describe_counter!(
+        "recollect_model_answers_malformed_total",
+        "Answers of models to extraction that stayed unreadable when asked again."
     );
 }
 
