@@ -1,16 +1,16 @@
-//! Where messages may be parted. Pure.
+//! Where a conversation may be split. Pure.
 
 use std::collections::HashMap;
 
 use memory_budget::turns;
 use memory_contract::{Message, Part, Role};
 
-/// What is to be summarized of the oldest messages in full.
+/// How many of the oldest uncovered messages to summarize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// So many messages, which are whole turns.
+    /// This many messages, which are whole turns.
     Take(usize),
-    /// None: all that was read is to be kept.
+    /// None: everything that was read stays in full.
     Nothing,
     /// It depends on messages that were not read.
     Unknown,
@@ -25,14 +25,13 @@ pub(super) struct Keep {
 }
 
 impl Keep {
-    /// The whole turns among the oldest messages in full that are not kept. The
-    /// newest turn always is. `in_full` are the tokens of all messages in full, and
-    /// `more` tells whether some of them were not read. A result whose call is not
-    /// there, because it is covered, was erased or was never stored, cannot be torn
-    /// from it.
+    /// The whole turns among the oldest uncovered messages that are not kept. The newest
+    /// turn is always kept. `in_full` counts the tokens of all uncovered messages; `more`
+    /// says whether some of them were not read. A tool result whose call is missing
+    /// (covered, erased or never stored) does not bind its turn to another.
     pub(super) fn cut(self, messages: &[Message], more: bool, in_full: i64) -> Cut {
         let turns = turns(messages, true);
-        // The last one is the newest, or may go on.
+        // The last turn is the newest one, or may continue.
         let Some((_, whole)) = turns.split_last() else {
             return Cut::Nothing;
         };
@@ -63,15 +62,15 @@ pub(super) fn tokens_of(messages: &[Message]) -> i64 {
     messages.iter().map(|one| i64::from(one.tokens)).sum()
 }
 
-/// The places at which messages may be parted, as counts of messages before them,
-/// ascending: those where no tool call stands before and its result after. A call
-/// that has no result waits for one until the user speaks again.
-pub(super) fn seams(messages: &[Message]) -> Vec<usize> {
+/// The places at which messages may be split, as counts of the messages before them,
+/// ascending: those that separate no tool call from its result. A call without a result
+/// waits for one until the next user message.
+pub(super) fn split_points(messages: &[Message]) -> Vec<usize> {
     // Calls by their ids, each with whether a result of it was seen.
     let mut calls: HashMap<&str, (usize, bool)> = HashMap::new();
     let mut waiting: Vec<usize> = Vec::new();
-    // For each place the number of pairs that begin to be torn there, and of those
-    // that are whole again.
+    // For each place, the number of pairs that a split would begin and cease to
+    // separate there.
     let mut begins = vec![0_i32; messages.len() + 2];
     let mut ends = vec![0_i32; messages.len() + 2];
     let mut pair = |call: usize, to: usize| {
@@ -105,19 +104,19 @@ pub(super) fn seams(messages: &[Message]) -> Vec<usize> {
     for call in waiting {
         pair(call, wait(messages, call));
     }
-    let mut torn = 0;
+    let mut separated = 0;
     let mut places = Vec::new();
     for place in 1..=messages.len() {
-        torn += begins[place] - ends[place];
-        if torn == 0 {
+        separated += begins[place] - ends[place];
+        if separated == 0 {
             places.push(place);
         }
     }
     places
 }
 
-/// The last message after which a call without a result still waits for one:
-/// where nobody speaks anew, one that was not read.
+/// The last message after which a call without a result still waits for one: past the
+/// end if no user message follows.
 fn wait(messages: &[Message], call: usize) -> usize {
     let mut later = messages[call + 1..].iter();
     let user = later.position(|one| one.role == Role::User);
@@ -216,11 +215,11 @@ mod tests {
             answers("b"),
             said(Role::Assistant, 1),
         ];
-        assert_eq!(seams(&messages), [1, 3, 7, 8]);
-        assert_eq!(seams(&messages[..5]), [1, 3]);
+        assert_eq!(split_points(&messages), [1, 3, 7, 8]);
+        assert_eq!(split_points(&messages[..5]), [1, 3]);
         // Nobody waits for a result once the user speaks again.
         let given_up = [calls("a"), said(Role::Assistant, 1), said(Role::User, 1)];
-        assert_eq!(seams(&given_up), [2, 3]);
+        assert_eq!(split_points(&given_up), [2, 3]);
         // An id that is used again is another call.
         let again = [
             calls("a"),
@@ -229,8 +228,8 @@ mod tests {
             answers("a"),
             answers("a"),
         ];
-        assert_eq!(seams(&again), [2, 5]);
-        assert_eq!(seams(&[]), [] as [usize; 0]);
+        assert_eq!(split_points(&again), [2, 5]);
+        assert_eq!(split_points(&[]), [] as [usize; 0]);
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! Takes facts out of messages that nobody has looked at yet.
+//! Extracts facts from the messages that extraction has not covered yet.
 
 mod known;
 
@@ -12,71 +12,72 @@ use memory_store::{StoreError, StretchQuery, Unextracted};
 use metrics::{counter, describe_counter};
 use time::Time;
 
-use super::{Due, Failure, Look};
-use known::{Known, told_id};
+use super::{DistillRun, Due, Failure};
+use known::{Known, parse_memory_id};
 
-/// What one question to a model may hold.
+/// The limits of one request to a model: tokens, messages, bytes.
 const PIECE_TOKENS: i64 = 8_000;
 const PIECE_MESSAGES: i32 = 200;
 const PIECE_BYTES: i64 = 2 * 1024 * 1024;
-/// Tokens that do not wait for the thread to be quiet.
-const MANY_TOKENS: i64 = 1_000;
-/// Pieces of one look; more wait for the next one, which comes at once.
-const PIECES: usize = 8;
-/// Times that a look begins again because somebody was faster: another worker, or
-/// who has erased what it has read.
-const TRIES: usize = 3;
-/// The pause before a model is asked again that alone can do what is wanted.
+/// So many waiting tokens are extracted before the thread is quiet.
+const WAITING_TOKENS: i64 = 1_000;
+/// Pieces of one run, at most; the next run follows at once.
+const MAX_PIECES: usize = 8;
+/// Commits that may be rejected as stale before the thread is left alone for a moment:
+/// another worker was faster, or what was read has been erased.
+const MAX_STALE_COMMITS: usize = 3;
+/// The pause before a model is asked again when only a model can do the work.
 const MODEL_PAUSE: Duration = Duration::from_secs(600);
 
-/// Takes facts out of the whole turns that wait, piece by piece. They belong to
-/// the thread's app and user. Without a user nothing is taken: what one visitor
-/// said would be told to all others.
-pub(super) async fn step(look: &Look<'_>) -> Result<Due, Failure> {
-    let with = look.with;
-    let strategy = strategy(look);
+/// Extracts facts from the waiting whole turns, piece by piece. They belong to the
+/// thread's app and user. A thread without a user yields none, or all visitors would see
+/// what one of them said.
+pub(super) async fn step(run: &DistillRun<'_>) -> Result<Due, Failure> {
+    let with = run.with;
+    let strategy = strategy(run);
     let alone = strategy == ExtractionStrategy::Custom;
     if strategy == ExtractionStrategy::None
-        || look.thread.session.user.as_str().is_empty()
+        || run.thread.session.user.as_str().is_empty()
         || !with.store.has_long_term_memory()
     {
         return Ok(Due::NEVER);
     }
     let mut moved = 0;
-    for _ in 0..PIECES {
+    for _ in 0..MAX_PIECES {
         // The head may have moved since the last piece.
         if strategy == ExtractionStrategy::Summary {
-            with.store.turn_summary(look.tenant, look.thread.id).await?;
+            with.store.turn_summary(run.tenant, run.thread.id).await?;
         }
-        let left = with.store.unextracted(look.tenant, look.thread.id).await?;
+        let left = with.store.unextracted(run.tenant, run.thread.id).await?;
         if left.after_depth >= left.head_depth {
             return Ok(Due::at(left.path_tokens + 1));
         }
         let is_quiet = left.quiet >= with.config.quiet;
-        let piece = if is_quiet || left.tokens >= MANY_TOKENS {
-            piece(look, &left, is_quiet).await?
+        let piece = if is_quiet || left.tokens >= WAITING_TOKENS {
+            piece(run, &left, is_quiet).await?
         } else {
             None
         };
         let Some(piece) = piece else {
             return Ok(Due {
-                path_tokens: left.path_tokens + (MANY_TOKENS - left.tokens).max(1),
+                path_tokens: left.path_tokens + (WAITING_TOKENS - left.tokens).max(1),
                 after: Some(with.config.quiet.saturating_sub(left.quiet)),
             });
         };
         let to_seq = piece.to_seq;
-        let extracted = match extract(look, strategy, piece).await {
+        let extracted = match extract(run, strategy, piece).await {
             Ok(extracted) => extracted,
-            // It answers, and never as it was asked to: the others must not wait.
+            // The model answers, but never in the required form. Later messages must not
+            // wait for this piece.
             Err(Failure::Distill(error))
-                if look.method == Method::Extractive && is_answered(&error) =>
+                if run.method == Method::Extractive && is_answered(&error) =>
             {
-                tracing::warn!(thread_id = %look.thread.id, %error, "facts are given up");
+                tracing::warn!(thread_id = %run.thread.id, %error, "facts are given up");
                 counter!("recollect_extracted_facts_total", "outcome" => "given_up").increment(1);
                 Found::default()
             }
-            Err(Failure::Distill(error)) if alone && is_over(look, &error) => {
-                tracing::warn!(thread_id = %look.thread.id, %error, "facts wait for the model");
+            Err(Failure::Distill(error)) if alone && is_over(run, &error) => {
+                tracing::warn!(thread_id = %run.thread.id, %error, "facts wait for the model");
                 return Ok(Due {
                     path_tokens: i64::MAX,
                     after: Some(MODEL_PAUSE),
@@ -84,8 +85,8 @@ pub(super) async fn step(look: &Look<'_>) -> Result<Due, Failure> {
             }
             Err(error) => return Err(error),
         };
-        match store(look, strategy, left.generation, to_seq, extracted).await {
-            Err(StoreError::ExtractionMoved) if moved == TRIES => return Ok(Due::SOON),
+        match store(run, strategy, left.generation, to_seq, extracted).await {
+            Err(StoreError::ExtractionMoved) if moved == MAX_STALE_COMMITS => return Ok(Due::SOON),
             Err(StoreError::ExtractionMoved) => moved += 1,
             stored => stored?,
         }
@@ -93,15 +94,15 @@ pub(super) async fn step(look: &Look<'_>) -> Result<Due, Failure> {
     Ok(Due::NOW)
 }
 
-/// The strategy that the policy names. Without instructions, or without a model that
-/// could follow them, the custom one is the discrete one.
-fn strategy(look: &Look<'_>) -> ExtractionStrategy {
-    let policy = look.policy;
+/// The policy's strategy. CUSTOM becomes DISCRETE without instructions, or without a
+/// model to follow them.
+fn strategy(run: &DistillRun<'_>) -> ExtractionStrategy {
+    let policy = run.policy;
     let instructions = policy.extraction_instructions.as_str();
     match policy.extraction {
         ExtractionStrategy::Custom
             if instructions.trim().is_empty()
-                || look.with.distiller.generation_model().is_none() =>
+                || run.with.distiller.generation_model().is_none() =>
         {
             ExtractionStrategy::Discrete
         }
@@ -109,12 +110,12 @@ fn strategy(look: &Look<'_>) -> ExtractionStrategy {
     }
 }
 
-/// Whether it is no use to ask the model once more for now.
-fn is_over(look: &Look<'_>, error: &DistillError) -> bool {
-    look.method == Method::Extractive || error.is_spent()
+/// Whether asking the model again is useless for now.
+fn is_over(run: &DistillRun<'_>, error: &DistillError) -> bool {
+    run.method == Method::Extractive || error.is_spent()
 }
 
-/// Whether the model did answer, and its answer is of no use.
+/// Whether the model answered, but unusably.
 fn is_answered(error: &DistillError) -> bool {
     match error {
         DistillError::Malformed { .. } => true,
@@ -130,16 +131,16 @@ fn is_answered(error: &DistillError) -> bool {
     }
 }
 
-/// Messages to look at next, in whole turns: a turn begins with what a user says,
-/// and the newest one is over when the thread is quiet. `None`: none is over. One
-/// that is larger than a piece is looked at in parts.
+/// The next messages to extract from, in whole turns. A turn begins with a user message;
+/// the newest turn is complete when the thread is quiet. `None`: no turn is complete. A
+/// turn larger than a piece is read in parts.
 async fn piece(
-    look: &Look<'_>,
+    run: &DistillRun<'_>,
     left: &Unextracted,
     is_quiet: bool,
 ) -> Result<Option<Piece>, Failure> {
     let query = StretchQuery {
-        thread: look.thread.id,
+        thread: run.thread.id,
         head: left.head,
         after_depth: left.after_depth,
         to_depth: i32::MAX,
@@ -147,16 +148,17 @@ async fn piece(
         max_tokens: PIECE_TOKENS,
         max_bytes: PIECE_BYTES,
     };
-    let stretch = look.with.store.read_stretch(look.tenant, &query).await?;
-    let mut piece = cut(stretch.messages, stretch.more, is_quiet);
+    let range = run.with.store.read_stretch(run.tenant, &query).await?;
+    let mut piece = cut(range.messages, range.more, is_quiet);
     if let Some(piece) = &mut piece {
-        let imported = stretch.imported;
+        let imported = range.imported;
         piece.messages.retain(|one| !imported.contains(&one.id));
     }
     Ok(piece)
 }
 
-/// Messages to look at, and the seq up to which they were looked at then.
+/// Messages to extract from, and the seq up to which extraction has then covered the
+/// thread.
 struct Piece {
     messages: Vec<Message>,
     to_seq: i64,
@@ -166,7 +168,7 @@ struct Piece {
 struct Found {
     facts: Vec<Fact>,
     made_by: By,
-    /// The memories that it goes on from.
+    /// The memories that the new ones replace (strategy SUMMARY).
     built_on: Vec<(MemoryId, String)>,
 }
 
@@ -194,9 +196,9 @@ fn cut(mut messages: Vec<Message>, more: bool, is_quiet: bool) -> Option<Piece> 
     Some(Piece { messages, to_seq })
 }
 
-/// Takes facts out of a piece.
+/// Extracts facts from a piece.
 async fn extract(
-    look: &Look<'_>,
+    run: &DistillRun<'_>,
     strategy: ExtractionStrategy,
     piece: Piece,
 ) -> Result<Found, Failure> {
@@ -209,14 +211,14 @@ async fn extract(
     if sources.iter().all(|source| source.injected) {
         return Ok(Found::default());
     }
-    let owner = MemoryOwner::of(&look.thread.session);
-    let known = Known::find(look, strategy, &owner, &sources).await?;
-    let (mut facts, made_by) = distill(look, strategy, &sources, &known).await?;
+    let owner = MemoryOwner::of(&run.thread.session);
+    let known = Known::find(run, strategy, &owner, &sources).await?;
+    let (mut facts, made_by) = distill(run, strategy, &sources, &known).await?;
     let mut built_on = Vec::new();
     if strategy == ExtractionStrategy::Summary {
-        built_on = known.into_told();
+        built_on = known.into_memories();
     } else {
-        known.merge(look, &owner, &mut facts).await?;
+        known.merge(run, &owner, &mut facts).await?;
     }
     Ok(Found {
         facts,
@@ -225,9 +227,9 @@ async fn extract(
     })
 }
 
-/// Stores facts, and that the messages up to a seq were looked at, once.
+/// Stores the facts and, in the same transaction, how far extraction has come.
 async fn store(
-    look: &Look<'_>,
+    run: &DistillRun<'_>,
     strategy: ExtractionStrategy,
     generation: i64,
     to_seq: i64,
@@ -239,7 +241,7 @@ async fn store(
         built_on,
     } = found;
     let extraction = memory_store::Extraction {
-        thread: look.thread.id,
+        thread: run.thread.id,
         generation,
         to_seq,
         facts: facts.into_iter().map(stored).collect(),
@@ -256,10 +258,10 @@ async fn store(
         dropped,
         superseded,
         revision: _,
-    } = look
+    } = run
         .with
         .store
-        .store_extracted(look.tenant, &extraction)
+        .store_extracted(run.tenant, &extraction)
         .await?;
     for (outcome, count) in [
         ("stored", stored),
@@ -273,11 +275,11 @@ async fn store(
     Ok(())
 }
 
-/// Asks for facts. Nobody but a model can follow instructions. Otherwise, where
-/// the day's tokens are spent, the extractive distiller answers, because waiting
-/// would not help.
+/// Asks for facts. Only a model can follow instructions (CUSTOM). Otherwise the
+/// extractive distiller answers where the token budget of the day is spent, because
+/// waiting does not help.
 async fn distill(
-    look: &Look<'_>,
+    run: &DistillRun<'_>,
     strategy: ExtractionStrategy,
     sources: &[Source],
     known: &Known,
@@ -285,16 +287,16 @@ async fn distill(
     let alone = strategy == ExtractionStrategy::Custom;
     let extraction = Extraction {
         strategy,
-        instructions: look.policy.extraction_instructions.as_str(),
+        instructions: run.policy.extraction_instructions.as_str(),
         messages: sources,
         known: known.facts(),
     };
-    let distiller = &look.with.distiller;
-    let method = if alone { Method::Model } else { look.method };
-    let made = match distiller.extract(look.tenant, method, extraction).await {
+    let distiller = &run.with.distiller;
+    let method = if alone { Method::Model } else { run.method };
+    let made = match distiller.extract(run.tenant, method, extraction).await {
         Err(error) if !alone && error.is_spent() => {
             distiller
-                .extract(look.tenant, Method::Extractive, extraction)
+                .extract(run.tenant, Method::Extractive, extraction)
                 .await
         }
         made => made,
@@ -328,7 +330,10 @@ fn stored(fact: Fact) -> memory_store::Fact {
         entities,
         event: event_date.map(|day| day.with_time(Time::MIDNIGHT).assume_utc()),
         sources: evidence,
-        supersedes: supersedes.iter().filter_map(|id| told_id(id)).collect(),
+        supersedes: supersedes
+            .iter()
+            .filter_map(|id| parse_memory_id(id))
+            .collect(),
     }
 }
 

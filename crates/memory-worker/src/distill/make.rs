@@ -1,4 +1,4 @@
-//! What the steps of a look have in common: reading, and asking who is to distill.
+//! What the steps of distilling share: reading, and asking the distiller.
 
 use memory_budget::Tokenizer;
 use memory_contract::Message;
@@ -8,18 +8,17 @@ use memory_store::{
 };
 use metrics::{counter, describe_counter};
 
-use super::{Failure, Look};
+use super::{DistillRun, Failure};
 
-/// The most messages that are read at a time,
-const WIDE_MESSAGES: i32 = 2_000;
-/// and their bytes.
-const WIDE_BYTES: i64 = 8 << 20;
-/// How often a step begins anew because somebody else has changed what is derived,
-/// before it leaves the thread alone for a moment.
-pub(super) const STALE: usize = 3;
-/// Pieces that one step of a look makes, so that a long thread does not keep
-/// others waiting.
-pub(super) const PIECES: usize = 8;
+/// Messages read at a time, at most.
+const MAX_MESSAGES: i32 = 2_000;
+/// Bytes of messages read at a time, at most.
+const MAX_BYTES: i64 = 8 << 20;
+/// Commits of one step that may be rejected as stale before the thread is left alone for
+/// a moment.
+pub(super) const MAX_STALE_COMMITS: usize = 3;
+/// Commits of one step in one run, so that a long thread does not keep others waiting.
+pub(super) const MAX_COMMITS: usize = 8;
 
 /// A derived text.
 pub(super) struct Made {
@@ -30,7 +29,7 @@ pub(super) struct Made {
     pub(super) by: String,
 }
 
-impl Look<'_> {
+impl DistillRun<'_> {
     /// What is derived from the path to the head.
     pub(super) async fn state(&self) -> Result<DistillState, StoreError> {
         let Self { tenant, thread, .. } = self;
@@ -39,8 +38,8 @@ impl Look<'_> {
     }
 
     /// Messages of the path of a state, the oldest first: at most `max_tokens`, and
-    /// never very many. `None` where the state is not of this moment any more, as far
-    /// as a kind of text goes.
+    /// never more than [`MAX_MESSAGES`]. `None` if the generation of `kind` has changed
+    /// since `state` was read.
     pub(super) async fn read(
         &self,
         state: &DistillState,
@@ -54,9 +53,9 @@ impl Look<'_> {
             head: state.head,
             after_depth,
             to_depth,
-            max_messages: WIDE_MESSAGES,
+            max_messages: MAX_MESSAGES,
             max_tokens,
-            max_bytes: WIDE_BYTES,
+            max_bytes: MAX_BYTES,
         };
         let stretch = self.with.store.read_stretch(self.tenant, &query).await?;
         let generation = |of: Generations| match kind {
@@ -86,7 +85,7 @@ impl Look<'_> {
             None => ask(Method::Extractive).await?,
         };
         Ok(Made::of(made, || match previous {
-            "" => speechless(messages),
+            "" => without_text(messages),
             previous => previous.to_owned(),
         }))
     }
@@ -107,7 +106,7 @@ impl Look<'_> {
             Some(made) => made,
             None => ask(Method::Extractive).await?,
         };
-        Ok(Made::of(made, || speechless(messages)))
+        Ok(Made::of(made, || without_text(messages)))
     }
 
     /// What is worth knowing of observations; never empty.
@@ -136,9 +135,9 @@ impl Look<'_> {
             .increment(1);
     }
 
-    /// What came of asking; `None` where the extractive distiller is to be asked
-    /// instead: a tenant's budget is spent for the day, and trying again would not
-    /// help. Other failures pass, and the tries with the model are counted.
+    /// The result, or `None` if the tenant's token budget for the day is spent: retrying
+    /// does not help, so the extractive distiller does the work. Other errors pass; the
+    /// attempts with the model are counted.
     fn or_extractive<T>(&self, made: Result<T, DistillError>) -> Result<Option<T>, DistillError> {
         match made {
             Err(error) if error.is_spent() => Ok(None),
@@ -148,8 +147,7 @@ impl Look<'_> {
 }
 
 impl Made {
-    /// What was distilled. The extractive distiller may find nothing to keep; what
-    /// stands for the messages then is `instead`.
+    /// The distilled text, or `instead` if the distiller found nothing to keep.
     fn of(distilled: Distilled<String>, instead: impl Fn() -> String) -> Self {
         let Distilled { value, by } = distilled;
         let text = match value.trim() {
@@ -167,7 +165,7 @@ impl Made {
     }
 }
 
-/// Where a message stands.
+/// The place of a message in the thread.
 pub(super) fn place(message: &Message) -> Place {
     Place {
         branch: message.branch,
@@ -175,8 +173,8 @@ pub(super) fn place(message: &Message) -> Place {
     }
 }
 
-/// What stands for messages in which nothing is said.
-fn speechless(messages: &[Source]) -> String {
+/// Stands for messages without text.
+fn without_text(messages: &[Source]) -> String {
     match messages.len() {
         1 => "1 message without words".to_owned(),
         count => format!("{count} messages without words"),

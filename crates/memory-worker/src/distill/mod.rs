@@ -1,4 +1,4 @@
-//! Distilling: what workers make of threads' messages while nobody waits for it.
+//! Distilling threads in the background: summaries, observations, facts.
 
 mod cut;
 mod extraction;
@@ -21,13 +21,13 @@ use crate::config::DistillWorkConfig;
 
 pub(crate) use queue::DistillQueue;
 
-/// A policy may change in a way that needs a look earlier than was thought, so one
-/// comes after so many tokens in any case.
-const LOOK_ANYWAY: i64 = 20_000;
-/// The pause before a thread is looked at again that others keep changing.
+/// A thread is distilled again at the latest after it has grown by so many tokens: its
+/// policy may have changed since the next run was scheduled.
+const MAX_GROWTH: i64 = 20_000;
+/// The pause before a thread is retried that others keep changing.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What a look at a thread works with.
+/// What distilling needs.
 #[derive(Clone)]
 pub(crate) struct Distilling {
     pub(crate) store: Store,
@@ -36,46 +36,47 @@ pub(crate) struct Distilling {
     pub(crate) config: DistillWorkConfig,
 }
 
-/// One look at one thread.
-struct Look<'a> {
+/// Distilling one thread once.
+struct DistillRun<'a> {
     with: &'a Distilling,
     tenant: &'a TenantId,
     thread: &'a Thread,
     policy: &'a ResolvedPolicy,
-    /// Who is to distill: the extractive distiller once tries with the model are
+    /// The model, or the extractive distiller once the attempts with the model are
     /// used up.
     method: Method,
 }
 
-/// When the next look is due.
+/// When a thread is due to be distilled again: at a size, or at a time, whichever comes
+/// first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Due {
-    /// The size of the path to the head at which it is, in tokens.
+    /// The size of the path to the head, in tokens.
     pub(crate) path_tokens: i64,
-    /// At the latest after this time. `None`: only the size counts.
+    /// The time from now. `None`: only the size counts.
     pub(crate) after: Option<Duration>,
 }
 
 impl Due {
-    /// Not before anything is said that needs one.
+    /// Only when an append, a policy or a head asks for it.
     const NEVER: Self = Self {
         path_tokens: i64::MAX,
         after: None,
     };
 
-    /// At once, after those that wait already.
+    /// At once, behind the threads that wait already.
     const NOW: Self = Self {
         path_tokens: 0,
         after: None,
     };
 
-    /// In a moment, because somebody else changes the thread.
+    /// In a moment, because the thread is being changed.
     const SOON: Self = Self {
         path_tokens: i64::MAX,
         after: Some(PAUSE),
     };
 
-    /// When the path has so many tokens.
+    /// When the path has reached this size.
     fn at(path_tokens: i64) -> Self {
         Self {
             path_tokens,
@@ -95,7 +96,7 @@ impl Due {
     }
 }
 
-/// Why a look failed. What it has committed stays.
+/// Why distilling failed. What was committed stays.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error(transparent)]
@@ -109,28 +110,28 @@ pub(crate) enum Failure {
 }
 
 impl Distilling {
-    /// Looks at a thread: does everything that is due, and tells when the next look
-    /// is.
+    /// Distills one thread: does everything that is due, and returns when it is due
+    /// again.
     ///
     /// # Errors
-    /// What kept it from going on; what it has committed stays.
-    pub(crate) async fn look(&self, job: &DistillJob) -> Result<Due, Failure> {
-        match self.try_look(job).await {
-            // It was erased, or its time has come.
+    /// The first failure; what was committed before stays.
+    pub(crate) async fn distill(&self, job: &DistillJob) -> Result<Due, Failure> {
+        match self.try_distill(job).await {
+            // It was erased or has expired.
             Err(Failure::Store(StoreError::ThreadNotFound)) => Ok(Due::NEVER),
-            // The head that it began with was erased.
+            // The head that the run began with was erased.
             Err(Failure::Store(StoreError::MessageNotFound)) => Ok(Due::SOON),
-            looked => looked,
+            distilled => distilled,
         }
     }
 
-    async fn try_look(&self, job: &DistillJob) -> Result<Due, Failure> {
+    async fn try_distill(&self, job: &DistillJob) -> Result<Due, Failure> {
         let Policies { thread, app } = self.store.policies(&job.tenant, job.thread).await?;
         let policy = ResolvedPolicy::resolve(&[
             (PolicyLevel::App, &app),
             (PolicyLevel::Thread, &thread.policy),
         ]);
-        let look = Look {
+        let run = DistillRun {
             with: self,
             tenant: &job.tenant,
             thread: &thread,
@@ -140,21 +141,20 @@ impl Distilling {
                 false => Method::Model,
             },
         };
-        look.run().await
+        run.all_steps().await
     }
 }
 
-impl Look<'_> {
-    /// Does everything that is due, and tells when the next look is. A step that
-    /// fails does not keep the others from being done: they may need no model, or
-    /// another one.
-    async fn run(&self) -> Result<Due, Failure> {
+impl DistillRun<'_> {
+    /// Runs every step, and returns when the next run is due. A failed step does not
+    /// stop the others: they may need no model, or another one.
+    async fn all_steps(&self) -> Result<Due, Failure> {
         let first = self.state().await?;
-        let anyway = Due::at(first.path_tokens.saturating_add(LOOK_ANYWAY));
+        let at_latest = Due::at(first.path_tokens.saturating_add(MAX_GROWTH));
         let summarized = summary::step(self, first).await;
         let observed = observation::step(self).await;
         let extracted = extraction::step(self).await;
-        Ok(anyway.or(summarized?).or(observed?).or(extracted?))
+        Ok(at_latest.or(summarized?).or(observed?).or(extracted?))
     }
 }
 
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_earlier_of_two_looks_counts_by_size_and_by_time() {
+    fn the_earlier_of_two_due_times_counts_by_size_and_by_time() {
         let later = Due {
             after: Some(PAUSE * 2),
             ..Due::at(10)

@@ -1,4 +1,4 @@
-//! Looking at threads that have something to distill.
+//! Claims threads that are due to be distilled, and ends the claims.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ use memory_store::error_chain;
 const NAME: &str = "distill";
 /// The pause after the database did not answer.
 const ERROR_PAUSE: Duration = Duration::from_secs(5);
-/// How often a lease is prolonged before it ends.
+/// A lease is extended so many times before it would end.
 const EXTENSIONS: u32 = 3;
 
-/// Looks at threads whose time has come, several at a time.
+/// Distills the threads that are due, several at a time.
 pub(crate) struct DistillQueue {
     with: Distilling,
     outbox: Outbox,
@@ -31,26 +31,25 @@ impl DistillQueue {
         Self { with, outbox }
     }
 
-    /// Works until the server stops. Then what is under way is broken off, and the
-    /// threads are given back: nothing is lost by that, since only what is
-    /// committed counts.
+    /// Works until `stop`. Then runs in progress are aborted and their threads are
+    /// released; only committed work counts, so nothing is lost.
     pub(crate) async fn run(self, stop: CancellationToken) {
         let this = Arc::new(self);
         let lanes = this.with.config.lanes as usize;
-        let mut looks = JoinSet::new();
+        let mut runs = JoinSet::new();
         let mut ticks = interval(this.with.config.poll_interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while !stop.is_cancelled() {
             tokio::select! {
                 () = stop.cancelled() => break,
-                _ = ticks.tick(), if looks.len() < lanes => {}
-                // There may be more to do now.
-                Some(ended) = looks.join_next() => warn_of_panic(ended),
+                _ = ticks.tick(), if runs.len() < lanes => {}
+                // A free lane may claim at once.
+                Some(ended) = runs.join_next() => warn_of_panic(ended),
             }
-            while let Some(ended) = looks.try_join_next() {
+            while let Some(ended) = runs.try_join_next() {
                 warn_of_panic(ended);
             }
-            let free = u32::try_from(lanes - looks.len()).unwrap_or_default();
+            let free = u32::try_from(lanes - runs.len()).unwrap_or_default();
             let lease = this.with.config.lease;
             let claim = match this.outbox.claim_distill(free, lease).await {
                 Ok(claim) => claim,
@@ -62,43 +61,43 @@ impl DistillQueue {
             };
             for job in claim.jobs {
                 let (this, stop) = (Arc::clone(&this), stop.clone());
-                looks.spawn(async move { this.look(claim.lease, &job, &stop).await });
+                runs.spawn(async move { this.distill_claimed(claim.lease, &job, &stop).await });
             }
         }
-        while let Some(ended) = looks.join_next().await {
+        while let Some(ended) = runs.join_next().await {
             warn_of_panic(ended);
         }
     }
 
-    /// Looks at one thread, and ends its claim.
-    async fn look(&self, lease: LeaseId, job: &DistillJob, stop: &CancellationToken) {
+    /// Distills one thread, and ends its claim.
+    async fn distill_claimed(&self, lease: LeaseId, job: &DistillJob, stop: &CancellationToken) {
         let start = Instant::now();
-        let looked = tokio::select! {
+        let distilled = tokio::select! {
             () = stop.cancelled() => {
-                self.told(job, self.outbox.release_distill(lease, job).await.map(drop));
+                self.log_error(job, self.outbox.release_distill(lease, job).await.map(drop));
                 return;
             }
-            // Somebody else has it now.
+            // The lease is lost: another worker has the thread.
             () = self.keep(lease, job) => return,
-            looked = self.with.look(job) => looked,
+            distilled = self.with.distill(job) => distilled,
         };
-        record_run(NAME, start, looked.is_ok());
+        record_run(NAME, start, distilled.is_ok());
         for model in self.with.distiller.models() {
             let is_open = model.health.breaker != BreakerState::Closed;
             gauge!("recollect_model_breaker_open", "purpose" => model.purpose.as_str())
                 .set(u8::from(is_open));
         }
-        self.told(job, self.end(lease, job, looked).await);
+        self.log_error(job, self.end(lease, job, distilled).await);
     }
 
     async fn end(
         &self,
         lease: LeaseId,
         job: &DistillJob,
-        looked: Result<Due, Failure>,
+        distilled: Result<Due, Failure>,
     ) -> Result<(), StoreError> {
         let store = &self.with.store;
-        let ended = match looked {
+        let ended = match distilled {
             Ok(Due {
                 path_tokens,
                 after: None,
@@ -124,11 +123,11 @@ impl DistillQueue {
                 self.outbox.retry_distill(lease, job, &why, pause).await?
             }
         };
-        tracing::debug!(thread_id = %job.thread, ended, "a thread was looked at");
+        tracing::debug!(thread_id = %job.thread, ended, "a thread was distilled");
         Ok(())
     }
 
-    /// Prolongs a lease, until it is lost.
+    /// Extends the lease until it is lost.
     async fn keep(&self, lease: LeaseId, job: &DistillJob) {
         let time = self.with.config.lease;
         loop {
@@ -136,15 +135,15 @@ impl DistillQueue {
             match self.outbox.extend_distill(lease, job, time).await {
                 Ok(true) => {}
                 Ok(false) => return,
-                // It may be there again before the lease ends. If not, what is
-                // committed meanwhile is fenced.
-                error => self.told(job, error.map(drop)),
+                // The database may answer again before the lease ends. If not, the
+                // generation check rejects what is committed meanwhile.
+                error => self.log_error(job, error.map(drop)),
             }
         }
     }
 
-    /// Logs what kept a claim from being ended. The lease ends it then.
-    fn told(&self, job: &DistillJob, ended: Result<(), StoreError>) {
+    /// Logs that a claim could not be changed. It ends with its lease.
+    fn log_error(&self, job: &DistillJob, ended: Result<(), StoreError>) {
         if let Err(error) = ended {
             tracing::warn!(
                 job = NAME,
@@ -156,7 +155,7 @@ impl DistillQueue {
     }
 }
 
-/// A thread that makes a worker panic comes back when its lease ends, and the try
+/// A thread that makes a worker panic becomes due again when its lease ends; the attempt
 /// counts.
 fn warn_of_panic(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended {

@@ -4,72 +4,70 @@ use memory_budget::Tokenizer;
 use memory_contract::{Message, ResolvedPolicy};
 use memory_store::{Commit, DistillKind, DistillState, NewSummary};
 
-use super::cut::{Cut, Keep, seams};
-use super::make::{Made, PIECES, STALE, place};
+use super::cut::{Cut, Keep, split_points};
+use super::make::{MAX_COMMITS, MAX_STALE_COMMITS, Made, place};
 use super::source::sources;
-use super::{Due, Failure, Look};
+use super::{DistillRun, Due, Failure};
 use memory_context::working::{READ_BYTES, READ_MESSAGES, Size, size_in};
 
-/// The most tokens of messages that go into one summary, beside the one before.
-/// A model with a smaller window is given them in portions.
+/// Tokens of messages that go into one summary, at most, beside the previous summary.
+/// A model with a smaller window gets them in portions.
 const PIECE_TOKENS: i64 = 30_000;
-/// Where all that is over the limit has to be kept, because the newest turn is so
-/// large, the next look comes when that has grown by one part in so many: looking
-/// costs as much as the turn is long.
-const PATIENCE: i64 = 64;
+/// If the newest turn alone exceeds the limit, the next run is due when it has grown by
+/// one part in so many, because each run costs as much as the turn is long.
+const GROWTH_DIVISOR: i64 = 64;
 
-/// A tokenizer counts at most so many tokens where `o200k_base` counts one: five in
-/// Gujarati (OpenAI, "Hello GPT-4o", 2024, against `cl100k_base`), and the older ones
-/// more.
-const DENSEST: i64 = 8;
+/// The most tokens that another tokenizer counts where `o200k_base` counts one:
+/// `cl100k_base` counts five in Gujarati (OpenAI, "Hello GPT-4o", 2024), older ones more.
+const MAX_DENSITY: i64 = 8;
 
-pub(super) async fn step(look: &Look<'_>, mut state: DistillState) -> Result<Due, Failure> {
-    let policy = look.policy;
+pub(super) async fn step(run: &DistillRun<'_>, mut state: DistillState) -> Result<Due, Failure> {
+    let policy = run.policy;
     if !policy.summarize {
         return Ok(Due::NEVER);
     }
-    let window = Window::of(look, policy).await?;
+    let window = Window::of(run, policy).await?;
     let (mut stale, mut pieces) = (0, 0);
     loop {
-        let limits = window.limits(look, &state).await?;
+        let limits = window.limits(run, &state).await?;
         let missing = limits.missing(&state);
         if missing > 0 {
             let missing = (missing / limits.density).max(1);
             return Ok(Due::at(state.path_tokens.saturating_add(missing)));
         }
-        if pieces == PIECES {
+        if pieces == MAX_COMMITS {
             return Ok(Due::NOW);
         }
-        let committed = match oldest(look, &state, &limits).await? {
-            Piece::Some(messages) => summarize(look, &state, messages, &limits).await?,
+        let committed = match oldest(run, &state, &limits).await? {
+            Piece::Some(messages) => summarize(run, &state, messages, &limits).await?,
             Piece::None => {
                 let size = limits.limit.max(state.unsummarized.message_tokens);
-                let growth = (size / PATIENCE).max(1);
+                let growth = (size / GROWTH_DIVISOR).max(1);
                 return Ok(Due::at(state.path_tokens.saturating_add(growth)));
             }
             Piece::Stale => Commit::Stale,
         };
         match committed {
             Commit::Done(_) => pieces += 1,
-            Commit::Stale if stale == STALE => return Ok(Due::SOON),
+            Commit::Stale if stale == MAX_STALE_COMMITS => return Ok(Due::SOON),
             Commit::Stale => stale += 1,
         }
-        state = look.state().await?;
+        state = run.state().await?;
     }
 }
 
-/// The window of the model that a call has named last, or of the policy.
+/// The window of the model that a call named last, or else of the policy.
 struct Window {
-    /// The limits, if the model counts as the stored counts do.
+    /// The limits in tokens of `o200k_base`, which are the stored counts.
     limits: Limits,
-    /// Who counts.
+    /// The model's tokenizer.
     tokenizer: Tokenizer,
 }
 
 impl Window {
-    async fn of(look: &Look<'_>, policy: &ResolvedPolicy) -> Result<Self, Failure> {
-        let store = &look.with.store;
-        let (model, window) = store.working_model(look.tenant, look.thread.id).await?;
+    async fn of(run: &DistillRun<'_>, policy: &ResolvedPolicy) -> Result<Self, Failure> {
+        let store = &run.with.store;
+        let (model, window) = store.working_model(run.tenant, run.thread.id).await?;
         let window = window
             .and_then(|window| u32::try_from(window).ok())
             .unwrap_or(policy.context_window);
@@ -81,26 +79,26 @@ impl Window {
     }
 
     /// The limits in stored tokens, for what is in the working memory now.
-    async fn limits(&self, look: &Look<'_>, state: &DistillState) -> Result<Limits, Failure> {
+    async fn limits(&self, run: &DistillRun<'_>, state: &DistillState) -> Result<Limits, Failure> {
         let Self { limits, tokenizer } = *self;
         if tokenizer == Tokenizer::O200kBase {
             return Ok(limits);
         }
         let dense = Limits {
-            limit: limits.limit / DENSEST,
+            limit: limits.limit / MAX_DENSITY,
             ..limits
         };
-        // However it counts, it is not full yet.
+        // Not full by any tokenizer's count.
         if dense.missing(state) > 0 {
             return Ok(dense);
         }
-        let store = &look.with.store;
+        let store = &run.with.store;
         let memory =
-            store.peek_working_memory(look.tenant, look.thread.id, READ_MESSAGES, READ_BYTES);
+            store.peek_working_memory(run.tenant, run.thread.id, READ_MESSAGES, READ_BYTES);
         let mut memory = memory.await?;
         let stored = Size::stored(&memory).total();
         let counted = size_in(tokenizer, &mut memory).await?.total();
-        Ok(limits.counted_otherwise(stored, counted))
+        Ok(limits.for_tokenizer(stored, counted))
     }
 }
 
@@ -111,7 +109,7 @@ struct Limits {
     limit: i64,
     /// The most tokens of a summary.
     summary: i32,
-    /// Of what is yet to be said, a stored token may count as so many.
+    /// A stored token of future messages counts as at most so many of the model's.
     density: i64,
 }
 
@@ -130,7 +128,7 @@ impl Limits {
     }
 
     /// The same limits for a model that counts what is `stored` tokens as `counted`.
-    fn counted_otherwise(self, stored: i64, counted: i64) -> Self {
+    fn for_tokenizer(self, stored: i64, counted: i64) -> Self {
         let limit = match counted {
             0 => self.limit,
             // Rounded up, so that it is reached when the model's own count is.
@@ -138,41 +136,44 @@ impl Limits {
         };
         Self {
             limit,
-            density: DENSEST,
+            density: MAX_DENSITY,
             ..self
         }
     }
 
-    /// Tokens that may yet be said before older turns are summarized; 0 or less:
-    /// none.
+    /// Tokens left before older turns are summarized; 0 or less: they are due.
     fn missing(&self, state: &DistillState) -> i64 {
         let context = state.summary().map_or(0, |summary| summary.tokens);
         self.limit - i64::from(context) - state.unsummarized.message_tokens
     }
 }
 
-/// The oldest messages in full that are to be summarized together.
+/// The oldest uncovered messages, to be summarized together.
 enum Piece {
     Some(Vec<Message>),
-    /// All are to be kept.
+    /// All of them stay in full.
     None,
-    /// The state is not of this moment any more.
+    /// The state that was read is outdated.
     Stale,
 }
 
-async fn oldest(look: &Look<'_>, state: &DistillState, limits: &Limits) -> Result<Piece, Failure> {
+async fn oldest(
+    run: &DistillRun<'_>,
+    state: &DistillState,
+    limits: &Limits,
+) -> Result<Piece, Failure> {
     let keep = Keep {
         limit: limits.limit,
     };
     let raw = state.unsummarized;
-    // A turn may be larger than a piece: then more is read.
+    // More is read if a turn exceeds a piece.
     for most in [PIECE_TOKENS, i64::MAX] {
-        let read = look.read(state, DistillKind::Summary, raw.after_depth, i32::MAX, most);
+        let read = run.read(state, DistillKind::Summary, raw.after_depth, i32::MAX, most);
         let read = read.await?;
-        let Some(mut stretch) = read else {
+        let Some(mut range) = read else {
             return Ok(Piece::Stale);
         };
-        let (mut messages, more) = (std::mem::take(&mut stretch.messages), stretch.more);
+        let (mut messages, more) = (std::mem::take(&mut range.messages), range.more);
         match keep.cut(&messages, more, raw.message_tokens) {
             Cut::Take(count) => {
                 messages.truncate(count);
@@ -180,16 +181,16 @@ async fn oldest(look: &Look<'_>, state: &DistillState, limits: &Limits) -> Resul
             }
             Cut::Nothing => return Ok(Piece::None),
             Cut::Unknown if most == PIECE_TOKENS => {}
-            Cut::Unknown => return part_of_a_turn(look, state, messages).await,
+            Cut::Unknown => return part_of_a_turn(run, state, messages).await,
         }
     }
     Ok(Piece::None)
 }
 
-/// The beginning of a turn that is too large to be read as a whole, unless it is
-/// the newest one.
+/// The beginning of a turn that is too large to be read whole, unless it is the newest
+/// turn.
 async fn part_of_a_turn(
-    look: &Look<'_>,
+    run: &DistillRun<'_>,
     state: &DistillState,
     mut messages: Vec<Message>,
 ) -> Result<Piece, Failure> {
@@ -197,18 +198,18 @@ async fn part_of_a_turn(
     let Some(&head) = state.path.first() else {
         return Ok(Piece::None);
     };
-    let store = &look.with.store;
-    let ended = store.user_speaks_after(look.tenant, look.thread.id, head, read);
+    let store = &run.with.store;
+    let ended = store.user_speaks_after(run.tenant, run.thread.id, head, read);
     if !ended.await? {
         return Ok(Piece::None);
     }
-    let count = seams(&messages).last().copied();
+    let count = split_points(&messages).last().copied();
     messages.truncate(count.unwrap_or(messages.len()));
     Ok(Piece::Some(messages))
 }
 
 async fn summarize(
-    look: &Look<'_>,
+    run: &DistillRun<'_>,
     state: &DistillState,
     messages: Vec<Message>,
     limits: &Limits,
@@ -219,7 +220,7 @@ async fn summarize(
     let before = state.summary();
     let previous = before.map_or("", |summary| summary.text.as_str());
     let messages = sources(messages);
-    let Made { text, tokens, by } = look.summarize(previous, &messages, limits.summary).await?;
+    let Made { text, tokens, by } = run.summarize(previous, &messages, limits.summary).await?;
     let new = NewSummary {
         generation: state.generations.summaries,
         end,
@@ -231,12 +232,12 @@ async fn summarize(
         own_text: false,
         sets_aside: false,
     };
-    let store = &look.with.store;
+    let store = &run.with.store;
     let committed = store
-        .commit_summary(look.tenant, look.thread.id, &new)
+        .commit_summary(run.tenant, run.thread.id, &new)
         .await?;
     if let Commit::Done(_) = committed {
-        look.stored("summary", &by);
+        run.stored("summary", &by);
     }
     Ok(committed)
 }
@@ -269,8 +270,8 @@ mod tests {
             assert_eq!(limits(window, share), expected);
         }
         // What counts double fills the window with half of the stored tokens.
-        let double = limits(1_000, 0.7).counted_otherwise(300, 600);
-        assert_eq!((double.limit, double.density), (350, DENSEST));
-        assert_eq!(limits(1_000, 0.7).counted_otherwise(0, 0).limit, 700);
+        let double = limits(1_000, 0.7).for_tokenizer(300, 600);
+        assert_eq!((double.limit, double.density), (350, MAX_DENSITY));
+        assert_eq!(limits(1_000, 0.7).for_tokenizer(0, 0).limit, 700);
     }
 }

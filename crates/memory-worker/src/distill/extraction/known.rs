@@ -1,5 +1,5 @@
-//! What is known of a user already: for the distiller, so that it does not say it
-//! again, and for comparing with what it says nevertheless.
+//! The facts that are known about a user already: shown to the distiller, so that it
+//! does not repeat them, and compared with those that it extracts.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,84 +11,83 @@ use memory_distill::{Fact, KnownFact, Source, is_duplicate, same_figures};
 use memory_recall::{MemoryQuery, Method};
 use uuid::Uuid;
 
-use crate::distill::{Failure, Look};
+use crate::distill::{DistillRun, Failure};
 
-/// Known facts that a distiller is told.
-const TOLD: usize = 20;
-/// The newest memories, which the index may not know yet.
-const NEWEST: u32 = 20;
-/// Memories that one fact is compared with, beside those.
-const LIKE_ONE: usize = 5;
-/// Facts that the index is asked about. There are rarely ten.
-const ASKED: usize = 50;
-/// Characters of what was said that memories are looked for by.
+/// Known facts shown to the distiller, at most.
+const MAX_KNOWN_FACTS: usize = 20;
+/// The newest memories are always compared: the index may not know them yet.
+const NEWEST_MEMORIES: u32 = 20;
+/// Similar memories that each extracted fact is compared with.
+const SIMILAR_MEMORIES: usize = 5;
+/// Extracted facts that are searched in the index, at most. There are rarely ten.
+const MAX_SEARCHES: usize = 50;
+/// Characters of user messages that form the query for known memories.
 const QUERY_CHARS: usize = 2_000;
-/// How alike two facts are that say the same.
-const SAME: f32 = 0.95;
+/// The cosine similarity from which two facts count as the same.
+const DUPLICATE_SIMILARITY: f32 = 0.95;
 
-/// What is known of one user of one app, and of nobody else.
+/// The facts known about one user of one app.
 pub(super) struct Known {
-    told: Vec<KnownFact>,
+    shown: Vec<KnownFact>,
     memories: HashMap<MemoryId, String>,
 }
 
 impl Known {
-    /// Finds what is known of the owner that what was said may be about.
+    /// Finds the owner's memories that the messages may be about.
     pub(super) async fn find(
-        look: &Look<'_>,
+        run: &DistillRun<'_>,
         strategy: ExtractionStrategy,
         owner: &MemoryOwner,
         sources: &[Source],
     ) -> Result<Self, Failure> {
-        let store = &look.with.store;
+        let store = &run.with.store;
         if strategy == ExtractionStrategy::Summary {
-            let before = store.summary_memories(look.tenant, look.thread.id).await?;
-            let told = before.into_iter().map(|(id, text)| told(id, text));
+            let before = store.summary_memories(run.tenant, run.thread.id).await?;
+            let shown = before.into_iter().map(|(id, text)| known_fact(id, text));
             return Ok(Self {
-                told: told.collect(),
+                shown: shown.collect(),
                 memories: HashMap::new(),
             });
         }
         let filter = MemoryFilter::default();
-        let newest = store.list_memories(look.tenant, owner, &filter, None, NEWEST);
+        let newest = store.list_memories(run.tenant, owner, &filter, None, NEWEST_MEMORIES);
         let newest = newest.await?.items;
         let mut found = Vec::new();
         if !newest.is_empty() {
-            found = search(look, owner, query_of(sources), TOLD).await?;
+            found = search(run, owner, query_of(sources), MAX_KNOWN_FACTS).await?;
         }
         let mut known = Self {
-            told: Vec::new(),
+            shown: Vec::new(),
             memories: HashMap::new(),
         };
         for memory in found.into_iter().chain(newest) {
             let Memory { id, text, .. } = memory;
-            if !known.memories.contains_key(&id) && known.told.len() < TOLD {
-                known.told.push(told(id, text.clone()));
+            if !known.memories.contains_key(&id) && known.shown.len() < MAX_KNOWN_FACTS {
+                known.shown.push(known_fact(id, text.clone()));
             }
             known.memories.insert(id, text);
         }
         Ok(known)
     }
 
-    /// The memories that a distiller was told.
-    pub(super) fn into_told(self) -> Vec<(MemoryId, String)> {
-        let told = self.told.into_iter();
-        let memory = |known: KnownFact| Some((told_id(&known.id)?, known.text));
-        told.filter_map(memory).collect()
+    /// The memories that the distiller was shown.
+    pub(super) fn into_memories(self) -> Vec<(MemoryId, String)> {
+        let shown = self.shown.into_iter();
+        let memory = |known: KnownFact| Some((parse_memory_id(&known.id)?, known.text));
+        shown.filter_map(memory).collect()
     }
 
-    /// What a distiller is told, the most likely to matter first.
+    /// The facts to show to the distiller, the most relevant first.
     pub(super) fn facts(&self) -> &[KnownFact] {
-        &self.told
+        &self.shown
     }
 
-    /// Gives a fact that says what a memory says that memory's words, so that it
-    /// is stored as a further proof of it; and makes one of two facts that say the
-    /// same. Without an embedding model nothing happens: equal words are found
-    /// when they are stored.
+    /// Gives a fact that equals a memory that memory's text, so that storing it adds
+    /// evidence to the memory, and merges facts that equal each other. Without an
+    /// embedding model it changes nothing; equal texts are found when they are stored.
     pub(super) async fn merge(
         mut self,
-        look: &Look<'_>,
+        run: &DistillRun<'_>,
         owner: &MemoryOwner,
         facts: &mut Vec<Fact>,
     ) -> Result<(), Failure> {
@@ -96,8 +95,8 @@ impl Known {
             return Ok(());
         }
         if !self.memories.is_empty() {
-            for fact in facts.iter().take(ASKED) {
-                let like = search(look, owner, fact.text.clone(), LIKE_ONE).await?;
+            for fact in facts.iter().take(MAX_SEARCHES) {
+                let like = search(run, owner, fact.text.clone(), SIMILAR_MEMORIES).await?;
                 let like = like.into_iter().map(|memory| (memory.id, memory.text));
                 self.memories.extend(like);
             }
@@ -108,11 +107,11 @@ impl Known {
         }
         let texts = facts.iter().map(|fact| fact.text.clone());
         let texts = texts.chain(memories.iter().map(|(_, text)| text.clone()));
-        let vectors = match look.with.recall.vectors(texts.collect()).await {
+        let vectors = match run.with.recall.vectors(texts.collect()).await {
             Ok(Some(vectors)) => vectors,
             Ok(None) => return Ok(()),
             Err(error) => {
-                tracing::warn!(%error, "facts were not compared with what is known");
+                tracing::warn!(%error, "extracted facts were not compared with known ones");
                 return Ok(());
             }
         };
@@ -127,8 +126,7 @@ impl Known {
     }
 }
 
-/// The facts with those made one that say the same, and with the words of what is
-/// known.
+/// The facts with duplicates merged, and with the texts of equal memories.
 fn merged(
     facts: Vec<Fact>,
     vectors: &[Vec<f32>],
@@ -137,7 +135,7 @@ fn merged(
     let mut kept: Vec<(Fact, &Vec<f32>)> = Vec::new();
     for (mut fact, vector) in facts.into_iter().zip(vectors) {
         let same = |text: &str, other: &Vec<f32>| {
-            is_duplicate(vector, other, SAME) && same_figures(&fact.text, text)
+            is_duplicate(vector, other, DUPLICATE_SIMILARITY) && same_figures(&fact.text, text)
         };
         let earlier = kept
             .iter()
@@ -158,7 +156,7 @@ fn merged(
         }
         let text = known
             .iter()
-            // What it makes untrue it does not say.
+            // A fact does not equal a memory that it supersedes.
             .filter(|(id, ..)| !fact.supersedes.contains(id))
             .find(|(_, text, other)| same(text, other))
             .map(|(_, text, _)| (*text).to_owned());
@@ -170,10 +168,9 @@ fn merged(
     kept.into_iter().map(|(fact, _)| fact).collect()
 }
 
-/// Finds memories of the owner. That the search is degraded does not matter: it
-/// only finds less.
+/// Finds memories of the owner. A degraded search only finds fewer.
 async fn search(
-    look: &Look<'_>,
+    run: &DistillRun<'_>,
     owner: &MemoryOwner,
     query: String,
     limit: usize,
@@ -188,24 +185,24 @@ async fn search(
         at_least_as_fresh: None,
         max_wait: Duration::ZERO,
     };
-    let found = look.with.recall.compare_memories(look.tenant, &query);
+    let found = run.with.recall.compare_memories(run.tenant, &query);
     let found = found.await?.memories;
     Ok(found.into_iter().map(|found| found.memory).collect())
 }
 
-fn told(id: MemoryId, text: String) -> KnownFact {
+fn known_fact(id: MemoryId, text: String) -> KnownFact {
     KnownFact {
         id: id.to_string(),
         text,
     }
 }
 
-/// The memory that a distiller was told of by this id.
-pub(super) fn told_id(id: &str) -> Option<MemoryId> {
+/// The memory that a known fact's id names.
+pub(super) fn parse_memory_id(id: &str) -> Option<MemoryId> {
     Some(id.parse::<Uuid>().ok()?.into())
 }
 
-/// What users said, the newest first, as far as a query goes.
+/// The newest user messages, as a query.
 fn query_of(sources: &[Source]) -> String {
     let said = sources
         .iter()
@@ -247,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fact_takes_the_words_of_the_memory_that_says_the_same() {
+    fn a_fact_takes_the_text_of_an_equal_memory() {
         let (tea, rome) = (vec![1.0, 0.0], vec![0.0, 1.0]);
         let known = [
             ("m1".to_owned(), "Ada likes tea a lot", &tea),
@@ -277,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn two_facts_that_say_the_same_are_one() {
+    fn equal_facts_are_merged() {
         let facts = vec![
             fact("Ada likes tea", &["m1"]),
             fact("Ada likes a tea", &["m2"]),

@@ -1,4 +1,4 @@
-//! Observes stretches ahead, swaps them in, and condenses observations.
+//! Observes ranges ahead of time, activates observations, and condenses them.
 
 mod plan;
 
@@ -7,46 +7,46 @@ use std::collections::HashSet;
 use memory_contract::{MemoryMode, Message};
 use memory_store::{Commit, DistillKind, DistillState, NewObservation, NewReflection, StoreError};
 
-use self::plan::{Limits, Step, Stretch};
-use super::cut::{seams, tokens_of};
-use super::make::{Made, PIECES, STALE, place};
+use self::plan::{Limits, Range, Step};
+use super::cut::{split_points, tokens_of};
+use super::make::{MAX_COMMITS, MAX_STALE_COMMITS, Made, place};
 use super::source::sources;
-use super::{Due, Failure, Look};
+use super::{DistillRun, Due, Failure};
 
-/// An observation is this part of what it stands for.
+/// An observation has one token for so many of what it stands for.
 const DENSITY: i64 = 8;
-/// Reflections that one look makes: one in place, and one ahead.
+/// Reflections made in one run: one that is activated, and one ahead of time.
 const REFLECTIONS: usize = 2;
-/// The least tokens of an observation.
+/// Tokens of an observation, at least.
 const LEAST_TOKENS: i64 = 32;
 
-pub(super) async fn step(look: &Look<'_>) -> Result<Due, Failure> {
-    if look.policy.mode != MemoryMode::Observational {
+pub(super) async fn step(run: &DistillRun<'_>) -> Result<Due, Failure> {
+    if run.policy.mode != MemoryMode::Observational {
         return Ok(Due::NEVER);
     }
-    let limits = Limits::of(look.policy);
+    let limits = Limits::of(run.policy);
     let (mut stale, mut pieces, mut reflections) = (0, 0, 0);
-    // Where stretches begin that cannot be observed now.
+    // Depths after which ranges begin that cannot be observed now.
     let mut passed: HashSet<i32> = HashSet::new();
     loop {
-        let state = look.state().await?;
-        let committed = match limits.next(&state, &passed, pieces < PIECES) {
-            Step::Observe(stretch) => match observe(look, &state, &stretch).await? {
+        let state = run.state().await?;
+        let committed = match limits.next(&state, &passed, pieces < MAX_COMMITS) {
+            Step::Observe(range) => match observe(run, &state, &range).await? {
                 Observed::Commit(commit) => {
                     pieces += usize::from(commit != Commit::Stale);
                     commit
                 }
                 Observed::Nothing => {
-                    passed.insert(stretch.after_depth);
+                    passed.insert(range.after_depth);
                     continue;
                 }
             },
             Step::Activate(numbers) => {
-                let store = &look.with.store;
+                let store = &run.with.store;
                 store
                     .activate_observations(
-                        look.tenant,
-                        look.thread.id,
+                        run.tenant,
+                        run.thread.id,
                         state.generations.observations,
                         &numbers,
                     )
@@ -57,31 +57,31 @@ pub(super) async fn step(look: &Look<'_>) -> Result<Due, Failure> {
             }
             Step::Reflect { active } => {
                 reflections += 1;
-                reflect(look, &state, &limits, active).await?
+                reflect(run, &state, &limits, active).await?
             }
             Step::Wait(due) => return Ok(due),
         };
         match committed {
             Commit::Done(_) => {}
-            Commit::Stale if stale == STALE => return Ok(Due::SOON),
+            Commit::Stale if stale == MAX_STALE_COMMITS => return Ok(Due::SOON),
             Commit::Stale => stale += 1,
         }
     }
 }
 
-/// What became of a stretch.
+/// The result of observing a range.
 enum Observed {
     Commit(Commit),
-    /// Nothing in it can be observed now.
+    /// It has no whole step yet.
     Nothing,
 }
 
 async fn observe(
-    look: &Look<'_>,
+    run: &DistillRun<'_>,
     state: &DistillState,
-    stretch: &Stretch,
+    range: &Range,
 ) -> Result<Observed, Failure> {
-    let Some(messages) = read(look, state, stretch).await? else {
+    let Some(messages) = read(run, state, range).await? else {
         return Ok(Observed::Commit(Commit::Stale));
     };
     let Some(end) = messages.last().map(place) else {
@@ -89,65 +89,65 @@ async fn observe(
     };
     let size = (tokens_of(&messages) / DENSITY).max(LEAST_TOKENS);
     let size = i32::try_from(size).unwrap_or(i32::MAX);
-    let Made { text, tokens, by } = look.observe(&sources(messages), size).await?;
+    let Made { text, tokens, by } = run.observe(&sources(messages), size).await?;
     let new = NewObservation {
         generation: state.generations.observations,
         end,
-        after_depth: stretch.after_depth,
+        after_depth: range.after_depth,
         text,
         tokens,
         made_by: by.clone(),
-        active: stretch.active,
+        active: range.active,
     };
-    let store = &look.with.store;
-    let committed = store.commit_observation(look.tenant, look.thread.id, &new);
+    let store = &run.with.store;
+    let committed = store.commit_observation(run.tenant, run.thread.id, &new);
     match committed.await {
-        // Another one, made for a path that ends earlier, covers a part of what an
-        // erasure has freed. It stays in full.
-        Err(StoreError::Misplaced) if stretch.freed => Ok(Observed::Nothing),
+        // An observation made for a path that ends earlier covers a part of the range
+        // that an erasure has freed. The rest stays in full.
+        Err(StoreError::Misplaced) if range.freed => Ok(Observed::Nothing),
         committed => {
             let committed = committed?;
             if committed != Commit::Stale {
-                look.stored("observation", &by);
+                run.stored("observation", &by);
             }
             Ok(Observed::Commit(committed))
         }
     }
 }
 
-/// The messages to observe together, which are whole steps; empty: none. `None`
-/// where the state is not of this moment any more.
+/// The messages to observe together, which are whole steps; empty: none. `None` if the
+/// state is outdated.
 async fn read(
-    look: &Look<'_>,
+    run: &DistillRun<'_>,
     state: &DistillState,
-    stretch: &Stretch,
+    range: &Range,
 ) -> Result<Option<Vec<Message>>, Failure> {
-    let Stretch {
+    let Range {
         after_depth,
         to_depth,
         tokens,
         freed,
         active: _,
-    } = *stretch;
-    // A step may be larger than a stretch: then more is read.
+    } = *range;
+    // More is read if a step exceeds the range.
     for most in [tokens.saturating_mul(2), i64::MAX] {
-        let read = look.read(state, DistillKind::Observation, after_depth, to_depth, most);
+        let read = run.read(state, DistillKind::Observation, after_depth, to_depth, most);
         let read = read.await?;
-        let Some(stretch) = read else {
+        let Some(range) = read else {
             return Ok(None);
         };
-        let mut messages = stretch.messages;
-        let places = seams(&messages);
+        let mut messages = range.messages;
+        let places = split_points(&messages);
         let mut enough = places.iter().copied();
         let enough = enough.find(|place| tokens_of(&messages[..*place]) >= tokens);
         let count = match (enough, places.last()) {
             (Some(place), _) => place,
-            (None, _) if stretch.more && most < i64::MAX => continue,
-            // What others follow need not wait for a step to end.
-            (None, _) if freed && !stretch.more => messages.len(),
-            // A step that is too large to be read as a whole.
-            (None, None) if stretch.more => messages.len(),
-            (None, Some(place)) if stretch.more => *place,
+            (None, _) if range.more && most < i64::MAX => continue,
+            // Messages with others behind them need not wait for a step to end.
+            (None, _) if freed && !range.more => messages.len(),
+            // A step that is too large to be read whole.
+            (None, None) if range.more => messages.len(),
+            (None, Some(place)) if range.more => *place,
             (None, _) => 0,
         };
         messages.truncate(count);
@@ -157,14 +157,14 @@ async fn read(
 }
 
 async fn reflect(
-    look: &Look<'_>,
+    run: &DistillRun<'_>,
     state: &DistillState,
     limits: &Limits,
     active: bool,
 ) -> Result<Commit, Failure> {
     let held = plan::held(state);
     let texts: Vec<&str> = held.iter().map(|one| one.text.as_str()).collect();
-    let Made { text, tokens, by } = look.reflect(&texts.join("\n"), limits.reflection()).await?;
+    let Made { text, tokens, by } = run.reflect(&texts.join("\n"), limits.reflection()).await?;
     let new = NewReflection {
         generation: state.generations.observations,
         reflects: held.iter().map(|one| one.number).collect(),
@@ -173,12 +173,12 @@ async fn reflect(
         made_by: by.clone(),
         active,
     };
-    let store = &look.with.store;
+    let store = &run.with.store;
     let committed = store
-        .commit_reflection(look.tenant, look.thread.id, &new)
+        .commit_reflection(run.tenant, run.thread.id, &new)
         .await?;
     if committed != Commit::Stale {
-        look.stored("reflection", &by);
+        run.stored("reflection", &by);
     }
     Ok(committed)
 }

@@ -1,4 +1,4 @@
-//! What is to be done next for a thread's observations. Pure.
+//! Decides the next step for a thread's observations. Pure.
 
 use std::collections::HashSet;
 
@@ -7,33 +7,33 @@ use memory_store::{DistillState, Distillate, Standing};
 
 use super::super::Due;
 
-/// Stretches that make up what may stand in full.
-const STRETCHES: i64 = 5;
-/// A reflection is this part of what observations may have.
+/// Messages in full make up so many ranges.
+const RANGES: i64 = 5;
+/// A reflection may have one part in so many of the tokens that observations may have.
 const REFLECTION: i64 = 4;
-/// Where a stretch cannot be parted yet, because a tool has not answered, the next
-/// look comes when the path has grown by this part of a stretch.
-const PATIENCE: i64 = 16;
+/// If a range cannot be split yet, because a tool has not answered, the next run is due
+/// when the path has grown by one part in so many of a range.
+const GROWTH_DIVISOR: i64 = 16;
 
 /// How large messages in full and observations may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
-    /// Tokens of messages in full over which stretches are swapped.
+    /// Tokens of messages in full above which observations are activated.
     observer: i64,
     /// Tokens of observations at which they are condensed.
     reflector: i64,
 }
 
-/// What is next.
+/// The next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// To make an observation.
-    Observe(Stretch),
-    /// To put what is ready in the place of what it stands for.
+    /// Make an observation.
+    Observe(Range),
+    /// Put prepared observations in the place of their messages.
     Activate(Vec<i64>),
-    /// To condense the observations that hold.
+    /// Condense the active observations.
     Reflect {
-        /// At once, instead of ahead.
+        /// Activate the reflection at once rather than prepare it.
         active: bool,
     },
     /// Nothing, for now.
@@ -42,17 +42,16 @@ pub(super) enum Step {
 
 /// Messages without an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stretch {
-    /// They are deeper than this,
+pub(super) struct Range {
+    /// Their depth is greater than this.
     pub(super) after_depth: i32,
-    /// and not deeper than this.
+    /// Their depth is at most this.
     pub(super) to_depth: i32,
-    /// So many of their tokens are wanted, as whole steps.
+    /// Tokens to observe, as whole steps.
     pub(super) tokens: i64,
-    /// They have messages with observations behind them: an erasure has freed them.
+    /// Observed messages follow them: an erasure has freed them.
     pub(super) freed: bool,
-    /// The observation is to stand in their place at once, because those behind
-    /// them have theirs in place.
+    /// The observation is activated at once, because those behind it are active.
     pub(super) active: bool,
 }
 
@@ -69,38 +68,37 @@ impl Limits {
         i32::try_from(self.reflector / REFLECTION).unwrap_or(i32::MAX)
     }
 
-    /// What is next. Stretches that begin at a depth in `passed` are left alone, and
-    /// all of them unless `may_observe`.
+    /// The next step. Ranges that begin after a depth in `passed` are skipped, and all of
+    /// them unless `may_observe`.
     pub(super) fn next(
         self,
         state: &DistillState,
         passed: &HashSet<i32>,
         may_observe: bool,
     ) -> Step {
-        let stretch = self.observer / STRETCHES;
+        let range = self.observer / RANGES;
         let waiting = self.unobserved(state);
-        let due = |one: &&Stretch| {
-            !passed.contains(&one.after_depth) && (one.freed || one.tokens >= stretch)
-        };
+        let due =
+            |one: &&Range| !passed.contains(&one.after_depth) && (one.freed || one.tokens >= range);
         let mut more = false;
         if let Some(one) = waiting.iter().find(due) {
             if may_observe {
-                let tokens = one.tokens.min(stretch);
-                return Step::Observe(Stretch { tokens, ..*one });
+                let tokens = one.tokens.min(range);
+                return Step::Observe(Range { tokens, ..*one });
             }
             more = true;
         }
-        self.swap(state, stretch)
+        self.activate(state, range)
             .or_else(|| self.condense(state))
             .unwrap_or_else(|| match more {
                 true => Step::Wait(Due::NOW),
-                false => Step::Wait(self.wait(state, &waiting, stretch)),
+                false => Step::Wait(self.wait(state, &waiting, range)),
             })
     }
 
-    /// What has no observation: first what erasures have freed, in order, and at
-    /// last the newest messages.
-    fn unobserved(self, state: &DistillState) -> Vec<Stretch> {
+    /// The ranges without an observation: those that erasures have freed, in order, then
+    /// the newest messages.
+    fn unobserved(self, state: &DistillState) -> Vec<Range> {
         let head = state.path.first().map_or(0, |place| place.depth);
         let ready = ready(state);
         let mut found = Vec::new();
@@ -112,7 +110,7 @@ impl Limits {
                 .iter()
                 .filter(|one| raw.after_depth <= one.after_depth && one.end.depth <= raw.to_depth);
             let mut push = |after_depth, to_depth, tokens, freed| {
-                found.push(Stretch {
+                found.push(Range {
                     after_depth,
                     to_depth,
                     tokens,
@@ -136,9 +134,9 @@ impl Limits {
         found
     }
 
-    /// Whole stretches, the oldest first, as soon as too much stands in full. One
-    /// stretch stays in full at least.
-    fn swap(self, state: &DistillState, stretch: i64) -> Option<Step> {
+    /// Activates whole ranges, the oldest first, once too much stands in full. At least
+    /// one range stays in full.
+    fn activate(self, state: &DistillState, range: i64) -> Option<Step> {
         let mut left = in_full(state);
         if left <= self.observer {
             return None;
@@ -146,7 +144,7 @@ impl Limits {
         let mut numbers = Vec::new();
         for one in ready(state) {
             left -= one.message_tokens;
-            if left < stretch {
+            if left < range {
                 break;
             }
             numbers.push(one.number);
@@ -154,8 +152,8 @@ impl Limits {
         (!numbers.is_empty()).then_some(Step::Activate(numbers))
     }
 
-    /// Half the way to the limit the observations are condensed ahead; at the limit
-    /// that takes their place.
+    /// At half of the limit the observations are condensed ahead of time; at the limit the
+    /// reflection takes their place.
     fn condense(self, state: &DistillState) -> Option<Step> {
         let held: i64 = held(state).iter().map(|one| i64::from(one.tokens)).sum();
         let ahead = state.observations_that(Standing::Ready).into_iter();
@@ -172,14 +170,14 @@ impl Limits {
         }
     }
 
-    /// When something may be due again: when a stretch is full, or when too much
-    /// stands in full.
-    fn wait(self, state: &DistillState, waiting: &[Stretch], stretch: i64) -> Due {
+    /// When a step may be due again: when a range is full, or when too much stands in
+    /// full.
+    fn wait(self, state: &DistillState, waiting: &[Range], range: i64) -> Due {
         let newest = waiting.iter().rfind(|one| !one.freed);
-        let missing = stretch - newest.map_or(0, |one| one.tokens);
+        let missing = range - newest.map_or(0, |one| one.tokens);
         let missing = match missing > 0 {
             true => missing,
-            false => (stretch / PATIENCE).max(1),
+            false => (range / GROWTH_DIVISOR).max(1),
         };
         let over = match self.observer + 1 - in_full(state) {
             over if over > 0 => over,
@@ -189,12 +187,12 @@ impl Limits {
     }
 }
 
-/// The observations and reflections that are the block, in order.
+/// The active observations and reflections, in order.
 pub(super) fn held(state: &DistillState) -> Vec<&Distillate> {
     state.observations_that(Standing::Holds)
 }
 
-/// The observations that are ready, the oldest messages first.
+/// The prepared observations, the oldest messages first.
 fn ready(state: &DistillState) -> Vec<&Distillate> {
     let mut ready = state.observations_that(Standing::Ready);
     ready.retain(|one| !one.is_reflection());

@@ -121,13 +121,13 @@ impl Model {
         let state = self.state();
         match LIMITS.next(&state, &HashSet::new(), true) {
             Step::Wait(due) => return Some(due),
-            Step::Observe(stretch) => {
-                let mut to = stretch.after_depth + 1;
-                while to < stretch.to_depth && self.size(stretch.after_depth, to) < stretch.tokens {
+            Step::Observe(range) => {
+                let mut to = range.after_depth + 1;
+                while to < range.to_depth && self.size(range.after_depth, to) < range.tokens {
                     to += 1;
                 }
-                let size = (self.size(stretch.after_depth, to) / 8).max(1);
-                self.text(stretch.after_depth, to, size, stretch.active);
+                let size = (self.size(range.after_depth, to) / 8).max(1);
+                self.text(range.after_depth, to, size, range.active);
             }
             Step::Activate(numbers) => {
                 for one in &mut self.texts {
@@ -182,7 +182,7 @@ fn a_stretch_is_observed_ahead_and_swapped_when_too_much_stands_in_full() {
     assert_eq!((model.texts.len(), model.block().len()), (5, 0));
     model.messages.push(1);
     model.settle();
-    // A stretch stays in full at least.
+    // A range stays in full at least.
     assert_eq!(model.block().len(), 4);
     assert_eq!(in_full(&model.state()), 201);
 }
@@ -193,11 +193,11 @@ fn what_an_erasure_frees_is_observed_first_and_in_its_place() {
     model.settle();
     assert_eq!(model.block(), [1, 2, 3, 4]);
     model.erase(2);
-    let stretch = |state| match LIMITS.next(&state, &HashSet::new(), true) {
-        Step::Observe(stretch) => stretch,
+    let range = |state| match LIMITS.next(&state, &HashSet::new(), true) {
+        Step::Observe(range) => range,
         other => panic!("{other:?}"),
     };
-    let freed = stretch(model.state());
+    let freed = range(model.state());
     assert_eq!((freed.after_depth, freed.to_depth), (2, 4));
     assert!(freed.freed && freed.active);
     // One that is ready is made again as well, and stays ready.
@@ -207,7 +207,7 @@ fn what_an_erasure_frees_is_observed_first_and_in_its_place() {
     model.settle();
     let passed = HashSet::from([8]);
     model.erase(1);
-    assert_eq!(stretch(model.state()).after_depth, 0);
+    assert_eq!(range(model.state()).after_depth, 0);
     model.settle();
     assert!(matches!(
         LIMITS.next(&model.state(), &passed, true),
@@ -221,7 +221,7 @@ fn a_worker_that_has_made_enough_comes_back_at_once() {
     let state = model.state();
     let wait = LIMITS.next(&state, &HashSet::new(), false);
     assert_eq!(wait, Step::Wait(Due::NOW));
-    // A stretch that cannot be parted yet is no reason to.
+    // A range that cannot be parted yet is no reason to.
     let passed = HashSet::from([0]);
     let later = Step::Wait(Due::at(412));
     assert_eq!(LIMITS.next(&state, &passed, true), later);
