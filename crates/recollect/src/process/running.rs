@@ -42,6 +42,7 @@ pub struct Running {
     calls: Option<JoinHandle<()>>,
     watching: TaskTracker,
     work: TaskTracker,
+    rest: TaskTracker,
     /// The index, which has to be written out at the end. The database's
     /// connections close with the last task that has them.
     index: Option<Arc<dyn Index>>,
@@ -146,6 +147,7 @@ impl Running {
             calls: None,
             watching: TaskTracker::new(),
             work: TaskTracker::new(),
+            rest: TaskTracker::new(),
             index: None,
             presence: None,
             grace: config.server.grace_period,
@@ -154,8 +156,7 @@ impl Running {
             let routes = health::routes(running.health.clone(), metrics.clone());
             let stop = running.stop_rest.token();
             let failure = Arc::clone(&running.failure);
-            #[expect(clippy::disallowed_methods, reason = "part of the running server")]
-            tokio::spawn(async move {
+            running.rest.spawn(async move {
                 let served =
                     axum::serve(listener, routes).with_graceful_shutdown(stop.cancelled_owned());
                 if let Err(error) = served.await {
@@ -163,8 +164,8 @@ impl Running {
                 }
             });
         }
-        #[expect(clippy::disallowed_methods, reason = "part of the running server")]
-        tokio::spawn(upkeep(metrics, running.stop_rest.token()));
+        let stop = running.stop_rest.token();
+        running.rest.spawn(upkeep(metrics, stop));
         running
     }
 
@@ -238,13 +239,11 @@ impl Running {
             self.work
                 .spawn(server.write_refusals(self.stop_work.token()));
             let failure = Arc::clone(&self.failure);
-            #[expect(clippy::disallowed_methods, reason = "part of the running server")]
-            let calls = tokio::spawn(async move {
+            self.calls = Some(self.rest.spawn(async move {
                 if let Err(error) = server.serve(listener.0).await {
                     failure.send_replace(Some(("the gRPC listener", error_chain(&error))));
                 }
-            });
-            self.calls = Some(calls);
+            }));
         }
         let shown = |addr: Option<SocketAddr>| addr.map(tracing::field::display);
         tracing::info!(

@@ -244,7 +244,7 @@ proptest! {
             prop_assert!(tokens < LIMITS.reflector);
             let block = model.block();
             if !block.is_empty() {
-                prop_assert!(in_full(&state) >= LIMITS.observer / STRETCHES);
+                prop_assert!(in_full(&state) >= LIMITS.observer / RANGES);
             }
             // It only grows at its end, until a reflection takes its place.
             let reflected = || model.texts.iter().any(|one| {
