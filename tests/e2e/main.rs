@@ -48,7 +48,7 @@ async fn plain() -> Client {
     PLAIN.client(Key::Acme).await
 }
 
-/// A caller of the server where nobody waits for the index.
+/// A caller of the server for tests that do not wait for the index.
 async fn bulk() -> Client {
     BULK.client(Key::Acme).await
 }

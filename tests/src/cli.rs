@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::process::{bare, kill};
-use crate::recollect_binary;
+use crate::{Key, recollect_binary};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -64,7 +64,7 @@ impl Finished {
     }
 }
 
-/// A command that goes on until somebody stops it.
+/// A command that runs until it is stopped.
 pub struct Spawned {
     child: Child,
     lines: Receiver<String>,
@@ -122,6 +122,17 @@ impl Drop for Spawned {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Runs a client command against a server.
+pub fn recollect_at(addr: &str, key: Key, args: &[&str]) -> Finished {
+    let addr = format!("http://{addr}");
+    let key = key.secret();
+    let env = [
+        ("RECOLLECT_ADDR", addr.as_str()),
+        ("RECOLLECT_API_KEY", key.as_str()),
+    ];
+    recollect(args, &env)
 }
 
 /// Runs the binary with some arguments and environment variables, in an empty

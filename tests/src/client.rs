@@ -1,10 +1,13 @@
 //! A caller with an API key.
 
 use memory_contract::proto::{
-    AppendMessagesRequest, AppendMessagesResponse, BuildContextRequest, BuildContextResponse,
-    GetHistoryRequest, GetHistoryResponse, GetIndexStatusRequest, GetIndexStatusResponse,
-    GetThreadRequest, ListMessagesRequest, Message, MessageInput, RecallRequest, RecallResponse,
-    ResolveThreadRequest, SearchRequest, SearchResponse, SessionRef, Thread, UpdateThreadRequest,
+    AppPolicy, AppendMessagesRequest, AppendMessagesResponse, BuildContextRequest,
+    BuildContextResponse, ClearThreadRequest, ClearThreadResponse, DeleteAppPolicyRequest,
+    DeleteAppPolicyResponse, DeleteMessageRequest, DeleteMessageResponse, DeleteThreadRequest,
+    DeleteThreadResponse, GetIndexStatusRequest, GetIndexStatusResponse, GetThreadRequest,
+    ListMessagesRequest, MemoryPolicy, Message, MessageInput, RecallRequest, RecallResponse,
+    ResolveThreadRequest, RevokeApiKeyRequest, RevokeApiKeyResponse, Role, SearchRequest,
+    SearchResponse, SessionRef, SetAppPolicyRequest, Thread, UpdateThreadRequest,
     admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
     file_service_client::FileServiceClient, key_service_client::KeyServiceClient,
     ledger_service_client::LedgerServiceClient, memory_service_client::MemoryServiceClient,
@@ -15,14 +18,13 @@ use memory_contract::proto::{
     secret_service_client::SecretServiceClient, thread_service_client::ThreadServiceClient,
     working_memory_service_client::WorkingMemoryServiceClient,
 };
-use prost_types::{Duration, FieldMask};
 use sha2::{Digest as _, Sha256};
 use tonic::metadata::AsciiMetadataValue;
 use tonic::service::{Interceptor, interceptor::InterceptedService};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};
 
-use crate::messages::session;
+use crate::messages::{mask, say, seconds, session, turn};
 use crate::wait::fresh;
 
 /// The user whom tests talk to unless they need another.
@@ -107,7 +109,7 @@ impl Interceptor for Bearer {
 type Authorized = InterceptedService<Channel, Bearer>;
 
 /// A caller of the service. The short methods panic where the service answers
-/// with an error; to look at errors, call through `threads()` and its like.
+/// with an error; [`Client::refused`] returns the error.
 #[derive(Clone)]
 pub struct Client {
     channel: Channel,
@@ -224,8 +226,7 @@ impl Client {
             session: Some(session),
             ..Default::default()
         };
-        let response = self.threads().resolve_thread(request).await.unwrap();
-        response.into_inner().thread.unwrap()
+        self.call(request).await.thread.unwrap()
     }
 
     /// A new thread of the usual user; its id.
@@ -245,8 +246,7 @@ impl Client {
             thread_id: thread_id.to_owned(),
             session: None,
         };
-        let response = self.threads().get_thread(request).await.unwrap();
-        response.into_inner().thread.unwrap()
+        self.call(request).await.thread.unwrap()
     }
 
     /// Ends a thread's life a second from now. One that was given so short a life
@@ -254,16 +254,11 @@ impl Client {
     pub async fn expire(&self, thread_id: &str) {
         let request = UpdateThreadRequest {
             thread_id: thread_id.to_owned(),
-            ttl: Some(Duration {
-                seconds: 1,
-                nanos: 0,
-            }),
-            update_mask: Some(FieldMask {
-                paths: vec!["ttl".to_owned()],
-            }),
+            ttl: Some(seconds(1)),
+            update_mask: Some(mask(&["ttl"])),
             ..Default::default()
         };
-        self.threads().update_thread(request).await.unwrap();
+        self.call(request).await;
     }
 
     /// Stores messages at the end of a thread.
@@ -272,36 +267,76 @@ impl Client {
         thread_id: &str,
         messages: Vec<MessageInput>,
     ) -> AppendMessagesResponse {
-        self.append_with(AppendMessagesRequest {
+        let request = AppendMessagesRequest {
             thread_id: thread_id.to_owned(),
             messages,
             ..Default::default()
-        })
-        .await
+        };
+        self.call(request).await
     }
 
-    /// Stores messages.
-    pub async fn append_with(&self, request: AppendMessagesRequest) -> AppendMessagesResponse {
-        let response = self.messages().append_messages(request).await.unwrap();
-        response.into_inner()
+    /// Stores a text of the user at the end of a thread.
+    pub async fn append_text(&self, thread_id: &str, text: &str) -> AppendMessagesResponse {
+        self.append(thread_id, vec![say(Role::User, text)]).await
     }
 
-    /// A history.
-    pub async fn history(&self, request: GetHistoryRequest) -> GetHistoryResponse {
-        let response = self.messages().get_history(request).await.unwrap();
-        response.into_inner()
+    /// Stores a question and its answer at the end of a thread.
+    pub async fn append_turn(
+        &self,
+        thread_id: &str,
+        question: &str,
+        answer: &str,
+    ) -> AppendMessagesResponse {
+        self.append(thread_id, turn(question, answer)).await
+    }
+
+    /// Deletes a message.
+    pub async fn delete_message(&self, thread_id: &str, message_id: &str) -> DeleteMessageResponse {
+        let request = DeleteMessageRequest {
+            thread_id: thread_id.to_owned(),
+            message_id: message_id.to_owned(),
+        };
+        self.call(request).await
+    }
+
+    /// Clears a thread.
+    pub async fn clear_thread(&self, thread_id: &str) -> ClearThreadResponse {
+        let thread_id = thread_id.to_owned();
+        self.call(ClearThreadRequest { thread_id }).await
+    }
+
+    /// Deletes a thread.
+    pub async fn delete_thread(&self, thread_id: &str) -> DeleteThreadResponse {
+        let thread_id = thread_id.to_owned();
+        self.call(DeleteThreadRequest { thread_id }).await
+    }
+
+    /// Sets the policy of an app.
+    pub async fn set_policy(&self, app: &str, policy: MemoryPolicy) -> AppPolicy {
+        let request = SetAppPolicyRequest {
+            app_id: app.to_owned(),
+            policy: Some(policy),
+        };
+        self.call(request).await.app_policy.unwrap()
+    }
+
+    /// Revokes an API key by its name.
+    pub async fn revoke_key(&self, name: &str) -> RevokeApiKeyResponse {
+        let name = name.to_owned();
+        self.call(RevokeApiKeyRequest { name }).await
+    }
+
+    /// Deletes the policy of an app.
+    pub async fn delete_policy(&self, app: &str) -> DeleteAppPolicyResponse {
+        let app_id = app.to_owned();
+        self.call(DeleteAppPolicyRequest { app_id }).await
     }
 
     /// All messages that a list request selects, page by page.
     pub async fn list(&self, mut request: ListMessagesRequest) -> Vec<Message> {
         let mut all = Vec::new();
         loop {
-            let page = self
-                .messages()
-                .list_messages(request.clone())
-                .await
-                .unwrap();
-            let page = page.into_inner();
+            let page = self.call(request.clone()).await;
             all.extend(page.messages);
             if page.next_page_token.is_empty() {
                 return all;
@@ -320,34 +355,23 @@ impl Client {
         .await
     }
 
-    /// A recall; a [`crate::patient`] one waits until the index is fresh.
+    /// A recall. With [`crate::fresh_wait`] it waits until the index is fresh.
     pub async fn recall(&self, request: RecallRequest) -> RecallResponse {
-        fresh(request, async |request| {
-            self.recalls().recall(request).await
-        })
-        .await
+        fresh(self, request).await
     }
 
-    /// A context; a [`crate::patient`] one waits until the index is fresh.
+    /// A context. With [`crate::fresh_wait`] it waits until the index is fresh.
     pub async fn context(&self, request: BuildContextRequest) -> BuildContextResponse {
-        fresh(request, async |request| {
-            self.contexts().build_context(request).await
-        })
-        .await
+        fresh(self, request).await
     }
 
-    /// A search; a [`crate::patient`] one waits until the index is fresh.
+    /// A search. With [`crate::fresh_wait`] it waits until the index is fresh.
     pub async fn search(&self, request: SearchRequest) -> SearchResponse {
-        fresh(request, async |request| {
-            self.recalls().search(request).await
-        })
-        .await
+        fresh(self, request).await
     }
 
     /// How the index is doing for this caller's tenant.
     pub async fn index_status(&self) -> GetIndexStatusResponse {
-        let request = GetIndexStatusRequest {};
-        let response = self.admin().get_index_status(request).await.unwrap();
-        response.into_inner()
+        self.call(GetIndexStatusRequest {}).await
     }
 }

@@ -105,7 +105,7 @@ impl DataDir {
 
 impl Drop for DataDir {
     fn drop(&mut self) {
-        // After kill -9 the private Postgres is nobody's.
+        // After kill -9 the private Postgres has no parent.
         if let Some(pid) = self.running_postgres() {
             kill(pid, Signal::QUIT);
             let start = Instant::now();

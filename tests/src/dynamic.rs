@@ -6,6 +6,7 @@ use memory_contract::proto::DESCRIPTORS;
 use prost::Message as _;
 use prost::bytes::{Buf as _, BufMut as _};
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, SerializeOptions};
+use serde_json::Value;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::{Request, Response, Status};
 
@@ -50,12 +51,34 @@ impl Dynamic {
         format!("{}/{}", method.parent_service().name(), method.name())
     }
 
+    /// Reads a table: each line has a method, its request as JSON, and further words.
+    /// The names of `values` stand for those.
+    ///
+    /// # Panics
+    /// If a line has no request.
+    pub fn requests(
+        table: &'static str,
+        values: &[(&str, &str)],
+    ) -> Vec<(&'static str, Value, Vec<String>)> {
+        let row = |line: &'static str| {
+            let (method, rest) = line.split_once(' ').unwrap();
+            let rest = values.iter().fold(rest.to_owned(), |rest, (name, value)| {
+                rest.replace(name, value)
+            });
+            let mut request = serde_json::Deserializer::from_str(&rest).into_iter::<Value>();
+            let value = request.next().unwrap().unwrap();
+            let words = rest[request.byte_offset()..].split_whitespace();
+            (method, value, words.map(str::to_owned).collect())
+        };
+        table.trim().lines().map(row).collect()
+    }
+
     /// Calls a method with one request and returns all messages of the answer.
     pub async fn call(
         client: &Client,
         name: &str,
-        request: serde_json::Value,
-    ) -> Result<Response<Vec<serde_json::Value>>, Status> {
+        request: Value,
+    ) -> Result<Response<Vec<Value>>, Status> {
         let method = Self::method(name);
         let message = DynamicMessage::deserialize(method.input(), &request)
             .unwrap_or_else(|error| panic!("not a request of {name}: {error}: {request}"));
@@ -66,7 +89,7 @@ impl Dynamic {
     pub async fn call_empty(
         client: &Client,
         method: &MethodDescriptor,
-    ) -> Result<Response<Vec<serde_json::Value>>, Status> {
+    ) -> Result<Response<Vec<Value>>, Status> {
         Self::send(client, method, Vec::new()).await
     }
 
@@ -75,7 +98,7 @@ impl Dynamic {
         client: &Client,
         method: &MethodDescriptor,
         request: Vec<u8>,
-    ) -> Result<Response<Vec<serde_json::Value>>, Status> {
+    ) -> Result<Response<Vec<Value>>, Status> {
         let path = format!("/{}/{}", method.parent_service().full_name(), method.name());
         let mut grpc = tonic::client::Grpc::new(client.authorized());
         grpc.ready().await.unwrap();

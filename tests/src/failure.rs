@@ -74,14 +74,17 @@ impl Failure {
     #[track_caller]
     pub fn names_field(self, field: &str) -> Self {
         let failure = self.is(Code::InvalidArgument, "INVALID_FIELD");
-        let named: Vec<&str> = failure
-            .fields
-            .iter()
-            .map(|(field, _)| field.as_str())
-            .collect();
-        assert_eq!(named, [field], "{failure:?}");
+        assert_eq!(failure.field_names(), [field], "{failure:?}");
         assert!(!failure.fields[0].1.is_empty(), "{failure:?}");
         failure
+    }
+
+    /// The names of the wrong fields.
+    pub fn field_names(&self) -> Vec<&str> {
+        self.fields
+            .iter()
+            .map(|(field, _)| field.as_str())
+            .collect()
     }
 }
 
@@ -98,12 +101,15 @@ impl<T: std::fmt::Debug> Refused for Result<Response<T>, Status> {
     #[track_caller]
     fn refused(self) -> Failure {
         match self {
-            Ok(response) => {
-                let mut shown = format!("{:?}", response.into_inner());
-                shown.truncate(shown.floor_char_boundary(2_000));
-                panic!("expected an error, got {shown}")
-            }
+            Ok(response) => panic!("{}", not_refused(response)),
             Err(status) => status.into(),
         }
     }
+}
+
+/// Says that a call succeeded, with the start of its answer.
+pub(crate) fn not_refused(response: Response<impl std::fmt::Debug>) -> String {
+    let mut shown = format!("{:?}", response.into_inner());
+    shown.truncate(shown.floor_char_boundary(2_000));
+    format!("expected an error, got {shown}")
 }

@@ -36,9 +36,9 @@ pub enum Answering {
     Words(String),
     /// With an HTTP status.
     Status(u16),
-    /// With these words, and not before it is told to do otherwise.
+    /// With these words, once the setting changes.
     Late(String),
-    /// Not at all, and with an error once it is told to do otherwise.
+    /// Not at all, and with an error once the setting changes.
     Never,
 }
 
@@ -101,7 +101,7 @@ impl LanguageModel {
         format!("http://{}{path}", self.addr)
     }
 
-    /// The lines of a configuration that choose it, with little patience: for a
+    /// The lines of a configuration that choose it, with short timeouts: for a
     /// server whose workers look often.
     pub fn config(&self) -> Vec<String> {
         vec![

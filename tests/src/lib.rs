@@ -7,6 +7,7 @@
 )]
 
 mod binary;
+mod calls;
 mod cli;
 mod client;
 mod contexts;
@@ -36,7 +37,8 @@ pub use inventory;
 pub use macro_rules_attribute::apply;
 
 pub use binary::{project_dir, recollect_binary, setup_tool};
-pub use cli::{Finished, Spawned, recollect};
+pub use calls::Call;
+pub use cli::{Finished, Spawned, recollect, recollect_at};
 pub use client::{Client, Key, USER_DEFAULT};
 pub use contexts::{
     block, block_texts, check_context, context_request, domain, kinds, mode, object_json,
@@ -49,8 +51,9 @@ pub use features::{Promise, promises, row_of};
 pub use language_model::{ANSWER_COSTS, Answering, AskedModel, LanguageModel};
 pub use memories::{known_texts, memory, memory_search, memory_texts};
 pub use messages::{
-    app, file, has_reason, history_request, ids, json, metadata, patient, recall_request, reply,
-    say, search_request, session, text_of, texts, tool_call, tool_result, turn, with_parts,
+    app, file, fresh_wait, has_reason, history_request, ids, json, mask, metadata, recall_request,
+    reply, say, search_request, seconds, session, text_of, texts, tool_call, tool_result, turn,
+    with_parts,
 };
 pub use nodes::{node, node_texts, node_turn, says};
 pub use plans::{attempt, briefing_request, plan, put, sections};

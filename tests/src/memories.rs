@@ -1,13 +1,14 @@
 //! Short ways to talk about long-term memories.
 
 use memory_contract::proto::{
-    AddMemoriesRequest, AddMemoriesResponse, BuildContextResponse, ContextBlockKind, Memory,
-    MemoryFilter, MemoryInput, SearchMemoriesRequest, SearchMemoriesResponse,
+    AddMemoriesRequest, AddMemoriesResponse, BuildContextResponse, ContextBlockKind,
+    GetMemoryRequest, ListMemoriesRequest, Memory, MemoryFilter, MemoryInput,
+    SearchMemoriesRequest, SearchMemoriesResponse,
 };
 use serde_json::Value;
 
 use crate::wait::fresh;
-use crate::{Client, block_texts, patient};
+use crate::{Client, block_texts, fresh_wait};
 
 /// A memory to store.
 pub fn memory(text: &str) -> MemoryInput {
@@ -24,7 +25,7 @@ pub fn memory_search(app: &str, user: &str, query: &str, revision: &str) -> Sear
         user_id: user.to_owned(),
         query: query.to_owned(),
         at_least_as_fresh: revision.to_owned(),
-        max_wait: Some(patient()),
+        max_wait: Some(fresh_wait()),
         ..Default::default()
     }
 }
@@ -71,8 +72,7 @@ impl Client {
             user_id: user.to_owned(),
             memories,
         };
-        let response = self.memories().add_memories(request).await.unwrap();
-        response.into_inner()
+        self.call(request).await
     }
 
     /// Stores one memory of a user; the memory as it is stored.
@@ -81,12 +81,9 @@ impl Client {
         added.memories[0].memory.clone().unwrap()
     }
 
-    /// Searches memories; a [`patient`] search waits until the index is fresh.
+    /// Searches memories. A search with [`fresh_wait`] waits until the index is fresh.
     pub async fn search_memories(&self, request: SearchMemoriesRequest) -> SearchMemoriesResponse {
-        fresh(request, async |request| {
-            self.memories().search_memories(request).await
-        })
-        .await
+        fresh(self, request).await
     }
 
     /// Everything that is or was known of a user, what was stored last first.
@@ -94,7 +91,7 @@ impl Client {
         let mut all = Vec::new();
         let mut page_token = String::new();
         loop {
-            let request = memory_contract::proto::ListMemoriesRequest {
+            let request = ListMemoriesRequest {
                 app_id: app.to_owned(),
                 user_id: user.to_owned(),
                 filter: Some(MemoryFilter {
@@ -104,8 +101,7 @@ impl Client {
                 page_size: 3,
                 page_token,
             };
-            let page = self.memories().list_memories(request).await.unwrap();
-            let page = page.into_inner();
+            let page = self.call(request).await;
             all.extend(page.memories);
             page_token = page.next_page_token;
             if page_token.is_empty() {
@@ -116,11 +112,10 @@ impl Client {
 
     /// A memory by its id, with what it took the place of.
     pub async fn get_memory(&self, id: &str) -> (Memory, Vec<Memory>) {
-        let request = memory_contract::proto::GetMemoryRequest {
+        let request = GetMemoryRequest {
             memory_id: id.to_owned(),
         };
-        let found = self.memories().get_memory(request).await.unwrap();
-        let found = found.into_inner();
+        let found = self.call(request).await;
         (found.memory.unwrap(), found.superseded)
     }
 }

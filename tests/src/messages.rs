@@ -5,15 +5,24 @@ use memory_contract::proto::{
     RecalledMessage, Role, SearchRequest, SessionRef, ToolCall, ToolResult, file_ref, part,
     tool_result as output,
 };
-use prost_types::{Duration, ListValue, Struct, Value, value::Kind};
+use prost_types::{Duration, FieldMask, ListValue, Struct, Value, value::Kind};
 
-/// How long one call of a patient caller waits for the index. A busy machine may
+/// How long one call waits for the index. A busy machine may
 /// need longer, and then [`crate::Client`] asks again; what is left of the
 /// call's time has to be enough for the answer even there.
-pub fn patient() -> Duration {
-    Duration {
-        seconds: 10,
-        nanos: 0,
+pub fn fresh_wait() -> Duration {
+    seconds(10)
+}
+
+/// A duration of whole seconds.
+pub fn seconds(seconds: i64) -> Duration {
+    Duration { seconds, nanos: 0 }
+}
+
+/// A field mask.
+pub fn mask(paths: &[&str]) -> FieldMask {
+    FieldMask {
+        paths: paths.iter().map(|&path| path.to_owned()).collect(),
     }
 }
 
@@ -154,7 +163,7 @@ pub fn recall_request(thread_id: &str, query: &str, revision: &str) -> RecallReq
         thread_id: thread_id.to_owned(),
         query: query.to_owned(),
         at_least_as_fresh: revision.to_owned(),
-        max_wait: Some(patient()),
+        max_wait: Some(fresh_wait()),
         ..Default::default()
     }
 }
@@ -165,7 +174,7 @@ pub fn search_request(thread_id: &str, query: &str, revision: &str) -> SearchReq
         thread_id: thread_id.to_owned(),
         query: query.to_owned(),
         at_least_as_fresh: revision.to_owned(),
-        max_wait: Some(patient()),
+        max_wait: Some(fresh_wait()),
         ..Default::default()
     }
 }

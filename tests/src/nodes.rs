@@ -2,8 +2,8 @@
 
 use memory_contract::proto::{
     AddNodeTurnRequest, AddNodeTurnResponse, ClearNodeMemoryRequest, FlushNodeMemoryRequest,
-    FlushNodeMemoryResponse, GetNodeHistoryRequest, GetNodeHistoryResponse,
-    ListNodeMemoriesRequest, NodeMemory, NodeMessage, NodeMessageInput, NodeRef,
+    FlushNodeMemoryResponse, GetNodeHistoryRequest, ListNodeMemoriesRequest, NodeMemory,
+    NodeMessage, NodeMessageInput, NodeRef,
 };
 
 use crate::Client;
@@ -45,9 +45,13 @@ pub fn node_texts(messages: &[NodeMessage]) -> Vec<String> {
 
 impl Client {
     /// Adds a turn to a node's memory.
-    pub async fn add_turn(&self, request: AddNodeTurnRequest) -> AddNodeTurnResponse {
-        let response = self.nodes().add_node_turn(request).await.unwrap();
-        response.into_inner()
+    pub async fn add_node_turn(
+        &self,
+        node: &NodeRef,
+        question: &str,
+        answer: &str,
+    ) -> AddNodeTurnResponse {
+        self.call(node_turn(node, question, answer)).await
     }
 
     /// Flushes a node's memory.
@@ -55,14 +59,7 @@ impl Client {
         let request = FlushNodeMemoryRequest {
             node: Some(node.clone()),
         };
-        let response = self.nodes().flush_node_memory(request).await.unwrap();
-        response.into_inner()
-    }
-
-    /// A node's dialogue.
-    pub async fn node_history(&self, request: GetNodeHistoryRequest) -> GetNodeHistoryResponse {
-        let response = self.nodes().get_node_history(request).await.unwrap();
-        response.into_inner()
+        self.call(request).await
     }
 
     /// What was said to and by a node, up to a message; up to the last where that
@@ -75,7 +72,7 @@ impl Client {
             message_limit: 500,
             ..Default::default()
         };
-        node_texts(&self.node_history(request).await.messages)
+        node_texts(&self.call(request).await.messages)
     }
 
     /// Clears a node's memory; how many messages it had.
@@ -83,8 +80,7 @@ impl Client {
         let request = ClearNodeMemoryRequest {
             node: Some(node.clone()),
         };
-        let response = self.nodes().clear_node_memory(request).await.unwrap();
-        response.into_inner().deleted_message_count
+        self.call(request).await.deleted_message_count
     }
 
     /// The memories of a thread's nodes.
@@ -94,7 +90,6 @@ impl Client {
             page_size: 500,
             ..Default::default()
         };
-        let response = self.nodes().list_node_memories(request).await.unwrap();
-        response.into_inner().node_memories
+        self.call(request).await.node_memories
     }
 }

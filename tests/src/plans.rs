@@ -1,8 +1,8 @@
 //! Short ways to talk about plans, attempts and briefings.
 
 use memory_contract::proto::{
-    AppendIterationRequest, AppendIterationResponse, BuildBriefingRequest, BuildBriefingResponse,
-    GetPlanRequest, Iteration, ListIterationsRequest, Plan, PlanStep, PutPlanRequest,
+    AppendIterationRequest, AppendIterationResponse, BuildBriefingRequest, GetPlanRequest,
+    Iteration, ListIterationsRequest, Plan, PlanStep, PutPlanRequest,
 };
 use serde_json::Value;
 
@@ -77,8 +77,7 @@ pub fn sections(text: &str, task: &str) -> Vec<(String, Vec<Value>)> {
 impl Client {
     /// Stores a plan.
     pub async fn put_plan(&self, request: PutPlanRequest) -> Plan {
-        let response = self.plans().put_plan(request).await.unwrap();
-        response.into_inner().plan.unwrap()
+        self.call(request).await.plan.unwrap()
     }
 
     /// The plan of a thread.
@@ -87,8 +86,7 @@ impl Client {
             thread_id: thread_id.to_owned(),
             session: None,
         };
-        let response = self.plans().get_plan(request).await.unwrap();
-        response.into_inner().plan.unwrap()
+        self.call(request).await.plan.unwrap()
     }
 
     /// Logs an attempt.
@@ -104,27 +102,19 @@ impl Client {
             iteration: Some(iteration),
             request_id: request_id.to_owned(),
         };
-        let response = self.plans().append_iteration(request).await.unwrap();
-        response.into_inner()
+        self.call(request).await
     }
 
     /// All attempts that a request selects, page by page.
     pub async fn attempts(&self, mut request: ListIterationsRequest) -> Vec<Iteration> {
         let mut all = Vec::new();
         loop {
-            let page = self.plans().list_iterations(request.clone()).await;
-            let page = page.unwrap().into_inner();
+            let page = self.call(request.clone()).await;
             all.extend(page.iterations);
             if page.next_page_token.is_empty() {
                 return all;
             }
             request.page_token = page.next_page_token;
         }
-    }
-
-    /// A briefing.
-    pub async fn briefing(&self, request: BuildBriefingRequest) -> BuildBriefingResponse {
-        let response = self.plans().build_briefing(request).await.unwrap();
-        response.into_inner()
     }
 }

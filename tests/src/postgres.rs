@@ -1,4 +1,4 @@
-//! A Postgres cluster that belongs to the tests, as somebody's own database
+//! A Postgres cluster that belongs to the tests, as an external database
 //! would: reached by URL, with a password, by an owner who is no superuser.
 
 use std::fs;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio_postgres::NoTls;
 
-use crate::eventually_some;
+use crate::{eventually_some, recollect};
 
 const OWNER: &str = "recollect_owner";
 const DATABASE: &str = "memories";
@@ -63,6 +63,14 @@ impl Cluster {
         };
         cluster.make_database().await;
         cluster
+    }
+
+    /// Starts a cluster with the service's schema; the cluster and its URL.
+    pub async fn migrated() -> (Self, String) {
+        let cluster = Self::start().await;
+        let url = cluster.url();
+        recollect(&["migrate"], &[("DATABASE_URL", &url)]).ok();
+        (cluster, url)
     }
 
     /// Ends every process of the cluster at once, as a crash would.

@@ -16,7 +16,7 @@ pub fn runs(pid: i32) -> bool {
         .is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['Z', 'X']))
 }
 
-/// An address of this machine that nobody listens on.
+/// An address of this machine that no process listens on.
 pub fn free_addr() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().to_string()
@@ -34,7 +34,7 @@ pub async fn http_get(addr: &str, path: &str) -> (u16, String) {
     (status.unwrap_or(0), body.unwrap_or_default().to_owned())
 }
 
-/// A command without the settings of whoever runs the tests.
+/// A command without the settings of the developer's own environment.
 pub(crate) fn bare(program: &Path) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {

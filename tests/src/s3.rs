@@ -49,7 +49,7 @@ struct Bucket {
     objects: BTreeMap<String, (Vec<u8>, u64)>,
     /// Versions given out.
     version: u64,
-    /// What somebody else writes just before the next conditional write.
+    /// What another writer writes just before the next conditional write.
     meddling: Option<Vec<u8>>,
     /// Conditional writes that were refused.
     refused: usize,
@@ -109,7 +109,7 @@ impl S3 {
         object.map(|(bytes, _)| bytes.clone())
     }
 
-    /// Lets somebody else write these bytes just before the next conditional
+    /// Lets another writer write these bytes just before the next conditional
     /// write of an object.
     pub fn meddle(&self, bytes: Vec<u8>) {
         self.bucket.lock().unwrap().meddling = Some(bytes);
@@ -144,7 +144,7 @@ impl Drop for S3 {
 }
 
 impl Running {
-    /// Listens, and tells where.
+    /// Listens, and returns its address.
     fn start(addr: &str, bucket: &Arc<Mutex<Bucket>>) -> (Self, SocketAddr) {
         let (sender, receiver) = mpsc::channel();
         let (stop, stopped) = oneshot::channel::<()>();

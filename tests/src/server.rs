@@ -60,6 +60,45 @@ impl Options {
         options
     }
 
+    /// `serve` on an external database.
+    pub fn serve(database_url: &str, lines: &[&str]) -> Self {
+        let options = Self {
+            command: "serve",
+            ..Self::with(lines)
+        };
+        options.env("DATABASE_URL", database_url)
+    }
+
+    /// Sets an environment variable.
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Adds a line of configuration.
+    pub fn line(mut self, line: String) -> Self {
+        self.config.push(line);
+        self
+    }
+
+    /// Keeps an index in a directory.
+    pub fn index(self, dir: &DataDir, name: &str) -> Self {
+        let path = dir.path().join(name);
+        self.line(format!("index.path = \"{}\"", path.display()))
+    }
+
+    /// Keeps objects in a directory.
+    pub fn objects(self, dir: &DataDir) -> Self {
+        let path = dir.path().join("objects");
+        self.line(format!("objects.url = \"file://{}\"", path.display()))
+    }
+
+    /// Without workers. An embedded index needs one, so the index is out of reach.
+    pub fn without_worker(mut self) -> Self {
+        self.args.push("--no-worker".to_owned());
+        self.line("index.url = \"http://127.0.0.1:1\"".to_owned())
+    }
+
     /// The configuration file.
     fn toml(&self, metrics: Option<&str>) -> String {
         let metrics = metrics.unwrap_or("127.0.0.1:0");
@@ -103,6 +142,15 @@ impl Server {
     /// If it ends or takes too long; the message has the end of its log.
     pub fn start(dir: &DataDir, options: &Options) -> Self {
         Self::try_start(dir, options).unwrap_or_else(|problem| panic!("{problem}"))
+    }
+
+    /// Starts a server in a directory of its own; the directory, the server, and its
+    /// administrator's client.
+    pub async fn start_own(options: &Options) -> (DataDir, Self, Client) {
+        let dir = DataDir::new();
+        let server = Self::start(&dir, options);
+        let client = server.client(Key::Acme).await;
+        (dir, server, client)
     }
 
     /// Starts a server and waits until it is ready.
@@ -170,7 +218,7 @@ impl Server {
             ready: Ready {
                 addr: String::new(),
                 metrics_addr: String::new(),
-                // Behind a shell it is known once the shell has told.
+                // Behind a shell it is known once the shell has printed it.
                 pid: if metrics.is_none() { own_pid } else { 0 },
                 line: Value::Null,
             },
@@ -266,18 +314,18 @@ impl Server {
 
 impl Drop for Server {
     /// A test that is over has no use for a graceful end, which would wait for
-    /// connections that nobody serves any more: a second signal cuts it short.
+    /// connections that are no longer served: a second signal cuts it short.
     fn drop(&mut self) {
         let start = Instant::now();
-        let mut told = 0;
+        let mut signals_sent = 0;
         while let Ok(None) = self.child.try_wait() {
             let waited = start.elapsed();
             if waited > DROP_LIMIT {
                 break;
             }
-            if told == 0 || (told == 1 && waited > DROP_LIMIT / 10) {
+            if signals_sent == 0 || (signals_sent == 1 && waited > DROP_LIMIT / 10) {
                 kill(self.ready.pid, Signal::TERM);
-                told += 1;
+                signals_sent += 1;
             }
             if !runs(self.ready.pid) {
                 // The shell around it may end too.

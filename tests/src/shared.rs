@@ -20,7 +20,7 @@ struct Running {
     ready: Ready,
 }
 
-/// The embedded default, for tests of recall. Only its patience is longer: the
+/// The embedded default, for tests of recall. Only its timeouts are longer: the
 /// machine may be busy, and what becomes of a slow model or index is tested
 /// elsewhere.
 pub static SHARED: Shared = Shared::new(&[
@@ -29,14 +29,14 @@ pub static SHARED: Shared = Shared::new(&[
 ]);
 
 /// A server without a model, for tests of everything else: indexing takes it no
-/// time, so that nobody who waits for the index waits for those.
+/// time, so that tests which wait for the index do not wait for those.
 pub static PLAIN: Shared = Shared::new(&[
     "embedding.kind = \"none\"",
     "index.search_timeout = \"20s\"",
 ]);
 
 /// A server for tests that store so much that the index is behind for a while:
-/// here nobody waits for it.
+/// no test waits for it here.
 pub static BULK: Shared = Shared::new(&["embedding.kind = \"none\""]);
 
 impl Shared {

@@ -6,13 +6,13 @@ use memory_contract::proto::{
     BuildContextRequest, BuildContextResponse, Degradation, DegradationReason, RecallRequest,
     RecallResponse, SearchMemoriesRequest, SearchMemoriesResponse, SearchRequest, SearchResponse,
 };
-use tonic::{Response, Status};
 
-use crate::patient;
+use crate::calls::Call;
+use crate::{Client, fresh_wait};
 
 const PAUSE: Duration = Duration::from_millis(25);
 
-/// What a test waits for that nobody has promised a time for: long, because the
+/// Time limit of conditions without a promised time: long, because the
 /// machine may be busy.
 pub const SOON: Duration = Duration::from_secs(60);
 
@@ -36,7 +36,7 @@ pub async fn eventually_some<T>(
         }
         assert!(
             start.elapsed() < deadline,
-            "waited {deadline:?} in vain: {what}"
+            "not within {deadline:?}: {what}"
         );
         tokio::time::sleep(PAUSE).await;
     }
@@ -102,19 +102,19 @@ lags!(
     SearchMemoriesResponse
 );
 
-/// Asks a question; one that waits for a revision for as long as [`patient`] says
-/// is asked again while the index lags behind.
+/// Sends a request. One that waits for a revision for as long as [`fresh_wait`] says is
+/// sent again while the index lags behind.
 ///
 /// # Panics
 /// If the answer is an error, or the index lags behind all the time.
-pub(crate) async fn fresh<Q: Waits + Clone, A: Lags>(
-    question: Q,
-    mut ask: impl AsyncFnMut(Q) -> Result<Response<A>, Status>,
-) -> A {
-    let insists = !question.revision().is_empty() && question.max_wait() == Some(patient());
+pub(crate) async fn fresh<R>(client: &Client, request: R) -> R::Response
+where
+    R: Call<Response: Lags> + Waits + Clone,
+{
+    let insists = !request.revision().is_empty() && request.max_wait() == Some(fresh_wait());
     let start = Instant::now();
     loop {
-        let answer = ask(question.clone()).await.unwrap().into_inner();
+        let answer = client.call(request.clone()).await;
         let lags = |one: &Degradation| one.reason() == DegradationReason::IndexLagging;
         if !insists || !answer.degradations().iter().any(lags) {
             return answer;

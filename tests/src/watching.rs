@@ -7,7 +7,7 @@ use tonic::Streaming;
 
 use crate::{Client, Failure};
 
-const PATIENCE: Duration = Duration::from_secs(40);
+const EVENT_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// The events of a watch.
 pub struct Events {
@@ -70,9 +70,8 @@ impl Events {
     }
 
     async fn try_next(&mut self) -> Result<Option<WatchThreadResponse>, Failure> {
-        let next = tokio::time::timeout(PATIENCE, self.stream.message()).await;
-        next.expect("waited for an event in vain")
-            .map_err(Failure::from)
+        let next = tokio::time::timeout(EVENT_TIMEOUT, self.stream.message()).await;
+        next.expect("no event in time").map_err(Failure::from)
     }
 }
 

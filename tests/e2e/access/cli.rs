@@ -2,12 +2,12 @@
 
 use memory_contract::proto::{GetServerInfoRequest, ListTransactionsRequest};
 use recollect_tests::{
-    Client, DataDir, Finished, Options, Refused as _, SOON, Server, apply, eventually, recollect,
-    trial, trial_with_own_server,
+    Client, Cluster, DataDir, Finished, Options, Refused as _, SOON, Server, apply, eventually,
+    recollect, trial, trial_with_own_server,
 };
 use tonic::Code;
 
-use super::{caller, migrated, serve, transactions};
+use super::{caller, serve, transactions};
 
 fn keys(url: &str, args: &[&str]) -> Finished {
     let args: Vec<&str> = ["keys"].iter().chain(args).copied().collect();
@@ -25,7 +25,7 @@ fn create(url: &str, args: &[&str]) -> Finished {
 
 #[apply(trial_with_own_server)]
 async fn l06_keys_are_made_listed_and_ended_from_the_command_line() {
-    let (_cluster, url) = migrated().await;
+    let (_cluster, url) = Cluster::migrated().await;
     let listed = keys(&url, &["list", "--tenant", "initech"]).ok();
     assert!(listed.stdout.contains("keys create"), "{listed:?}");
 
@@ -52,8 +52,8 @@ async fn l06_keys_are_made_listed_and_ended_from_the_command_line() {
     let client = caller(addr, &secret).await;
     let tenant = info(&client).await.unwrap().into_inner().tenant;
     assert_eq!(tenant, "initech");
-    let nobody = Client::with_authorization(addr, None).await;
-    let failure = info(&nobody).await.refused();
+    let unauthenticated = Client::with_authorization(addr, None).await;
+    let failure = info(&unauthenticated).await.refused();
     failure.is(Code::Unauthenticated, "UNAUTHENTICATED");
 
     // For people: a table, and the key once.
@@ -67,10 +67,8 @@ async fn l06_keys_are_made_listed_and_ended_from_the_command_line() {
     let reports = caller(addr, reports).await;
     info(&reports).await.unwrap();
     let list = ListTransactionsRequest::default();
-    let answer = reports.admin().list_transactions(list.clone()).await;
-    answer
-        .refused()
-        .is(Code::PermissionDenied, "PERMISSION_DENIED");
+    let refused = reports.refused(list.clone()).await;
+    refused.is(Code::PermissionDenied, "PERMISSION_DENIED");
 
     let listed = keys(&url, &["list", "--tenant", "initech"]).ok().stdout;
     assert!(listed.contains("backend") && listed.contains("never"));
@@ -106,7 +104,7 @@ async fn l06_keys_are_made_listed_and_ended_from_the_command_line() {
 
 #[apply(trial)]
 async fn the_command_line_says_what_is_wrong_with_a_key() {
-    let (_cluster, url) = migrated().await;
+    let (_cluster, url) = Cluster::migrated().await;
     create(&url, &["--name", "twice"]).ok();
     let check = |finished: Finished, code: i32, part: &str| {
         assert_eq!(finished.code, Some(code), "{finished:?}");

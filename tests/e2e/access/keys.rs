@@ -8,12 +8,12 @@ use memory_contract::proto::{
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, DataDir, Dynamic, Key, PLAIN, Refused as _, SOON, Server, app, apply, eventually,
-    trial, trial_with_own_server, turn,
+    Client, Cluster, DataDir, Dynamic, Key, PLAIN, Refused as _, SOON, Server, app, apply,
+    eventually, trial, trial_with_own_server,
 };
 use tonic::Code;
 
-use super::{caller, create_key, done_to, migrated, serve, transactions};
+use super::{caller, create_key, done_to, serve, transactions};
 use crate::plain;
 
 /// How long a key that was ended may go on.
@@ -30,8 +30,7 @@ async fn list(client: &Client, page_size: i32) -> Vec<ApiKey> {
     };
     let mut all = Vec::new();
     loop {
-        let page = client.keys().list_api_keys(request.clone()).await;
-        let page = page.unwrap().into_inner();
+        let page = client.call(request.clone()).await;
         all.extend(page.api_keys);
         if page.next_page_token.is_empty() {
             return all;
@@ -53,10 +52,7 @@ async fn tenant(client: &Client) -> Option<String> {
 }
 
 async fn revoke(client: &Client, name: &str) {
-    let request = RevokeApiKeyRequest {
-        name: name.to_owned(),
-    };
-    client.keys().revoke_api_key(request).await.unwrap();
+    client.revoke_key(name).await;
 }
 
 #[apply(trial)]
@@ -73,7 +69,7 @@ async fn l06_a_created_key_works_at_once_and_a_revoked_one_ends() {
     let client = caller(&PLAIN.ready().addr, &made.secret).await;
     assert_eq!(tenant(&client).await.as_deref(), Some("acme"));
     let thread_id = client.thread(&app()).await;
-    client.append(&thread_id, turn("Q", "A")).await;
+    client.append_turn(&thread_id, "Q", "A").await;
     let noted = done_to(&admin, &thread_id).await;
     assert!(noted.iter().all(|(actor, ..)| *actor == name), "{noted:?}");
     assert_eq!(admin.all_messages(&thread_id).await.len(), 2);
@@ -86,8 +82,8 @@ async fn l06_a_created_key_works_at_once_and_a_revoked_one_ends() {
     // For good, and it may not be ended twice.
     assert_eq!(tenant(&client).await, None);
     let request = RevokeApiKeyRequest { name: name.clone() };
-    let again = admin.keys().revoke_api_key(request).await;
-    again.refused().is(Code::NotFound, "API_KEY_NOT_FOUND");
+    let again = admin.refused(request).await;
+    again.is(Code::NotFound, "API_KEY_NOT_FOUND");
     assert!(list(&admin, 500).await.iter().all(|key| key.name != name));
     assert!(!PLAIN.log().contains(&made.secret), "a key is logged");
 }
@@ -107,11 +103,10 @@ async fn l06_a_key_ends_when_it_expires() {
         scopes: Vec::new(),
         expire_time,
     };
-    let past = admin.keys().create_api_key(request(at(-1))).await;
-    past.refused().names_field("expire_time");
+    let past = admin.refused(request(at(-1))).await;
+    past.names_field("expire_time");
     let expires = at(8);
-    let made = admin.keys().create_api_key(request(expires)).await;
-    let made = made.unwrap().into_inner();
+    let made = admin.call(request(expires)).await;
     assert_eq!(made.api_key.unwrap().expire_time, expires);
     let client = caller(&PLAIN.ready().addr, &made.secret).await;
     assert_eq!(tenant(&client).await.as_deref(), Some("acme"));
@@ -129,8 +124,8 @@ async fn l06_keys_of_another_tenant_are_out_of_reach() {
     let made = create_key(&acme, &name, &[KeyScope::Admin]).await;
     assert!(list(&globex, 500).await.iter().all(|key| key.name != name));
     let request = RevokeApiKeyRequest { name: name.clone() };
-    let answer = globex.keys().revoke_api_key(request).await;
-    answer.refused().is(Code::NotFound, "API_KEY_NOT_FOUND");
+    let answer = globex.refused(request).await;
+    answer.is(Code::NotFound, "API_KEY_NOT_FOUND");
     // The same name there is another key.
     let theirs = create_key(&globex, &name, &[]).await;
     revoke(&globex, &name).await;
@@ -239,7 +234,7 @@ async fn keys_are_listed_the_newest_first() {
 
 #[apply(trial_with_own_server)]
 async fn without_a_database_the_configured_keys_go_on() {
-    let (mut cluster, url) = migrated().await;
+    let (mut cluster, url) = Cluster::migrated().await;
     let dir = DataDir::new();
     let server = Server::start(&dir, &serve(&dir, &url, &[]));
     let addr = &server.ready().addr;
@@ -247,17 +242,17 @@ async fn without_a_database_the_configured_keys_go_on() {
     let made = create_key(&admin, "reports", &[]).await;
     let client = caller(addr, &made.secret).await;
     cluster.crash();
-    // A wrong field is told without the database, once the caller is known.
+    // A wrong field is reported without the database, once the caller is known.
     let get = async |client: &Client| {
         let request = GetThreadRequest::default();
-        client.threads().get_thread(request).await.refused()
+        client.refused(request).await
     };
     get(&admin).await.names_field("thread_id");
     let failure = get(&client).await;
     let failure = failure.is(Code::Unavailable, "DATABASE_UNAVAILABLE");
     assert!(failure.retry.is_some(), "{failure:?}");
-    let nobody = Client::with_authorization(addr, Some("Bearer nonsense")).await;
-    get(&nobody)
+    let unauthenticated = Client::with_authorization(addr, Some("Bearer nonsense")).await;
+    get(&unauthenticated)
         .await
         .is(Code::Unauthenticated, "UNAUTHENTICATED");
     cluster.restart().await;

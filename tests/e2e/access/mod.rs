@@ -11,7 +11,7 @@ mod transactions;
 use memory_contract::proto::{
     CreateApiKeyRequest, CreateApiKeyResponse, KeyScope, ListTransactionsRequest, Transaction,
 };
-use recollect_tests::{Client, Cluster, DataDir, Options, recollect};
+use recollect_tests::{Client, DataDir, Options};
 
 /// All transactions that a request selects, page by page.
 pub async fn transactions(
@@ -20,8 +20,7 @@ pub async fn transactions(
 ) -> Vec<Transaction> {
     let mut all = Vec::new();
     loop {
-        let page = client.admin().list_transactions(request.clone()).await;
-        let page = page.unwrap().into_inner();
+        let page = client.call(request.clone()).await;
         all.extend(page.transactions);
         if page.next_page_token.is_empty() {
             return all;
@@ -54,8 +53,7 @@ async fn create_key(client: &Client, name: &str, scopes: &[KeyScope]) -> CreateA
         scopes: scopes.iter().map(|&scope| scope.into()).collect(),
         expire_time: None,
     };
-    let response = client.keys().create_api_key(request).await;
-    response.unwrap().into_inner()
+    client.call(request).await
 }
 
 /// A caller with a key that the database keeps.
@@ -63,25 +61,8 @@ async fn caller(addr: &str, secret: &str) -> Client {
     Client::with_authorization(addr, Some(&format!("Bearer {secret}"))).await
 }
 
-/// A database of somebody's own with the schema, and its URL.
-async fn migrated() -> (Cluster, String) {
-    let cluster = Cluster::start().await;
-    let url = cluster.url();
-    recollect(&["migrate"], &[("DATABASE_URL", &url)]).ok();
-    (cluster, url)
-}
-
 /// A server on it, without a model.
 fn serve(dir: &DataDir, url: &str, lines: &[&str]) -> Options {
-    let mut options = Options {
-        command: "serve",
-        env: vec![("DATABASE_URL".to_owned(), url.to_owned())],
-        ..Options::with(lines)
-    };
-    options.config.push("embedding.kind = \"none\"".to_owned());
-    options.config.push(format!(
-        "index.path = \"{}\"",
-        dir.path().join("index").display()
-    ));
-    options
+    let lines = [&["embedding.kind = \"none\""], lines].concat();
+    Options::serve(url, &lines).index(dir, "index")
 }

@@ -8,16 +8,16 @@ use memory_contract::proto::{
     SetSecretRequest, Transaction,
 };
 use recollect_tests::{
-    Client, DataDir, Dynamic, Key, PLAIN, Refused as _, Server, app, apply, eventually,
-    eventually_some, history_request, say, search_request, trial, trial_with_own_server, turn,
+    Client, Cluster, DataDir, Dynamic, Key, PLAIN, Server, app, apply, eventually, eventually_some,
+    history_request, say, search_request, trial, trial_with_own_server, turn,
 };
 use tonic::Code;
 use uuid::Uuid;
 
-use super::{caller, create_key, migrated, serve, transactions};
+use super::{caller, create_key, serve, transactions};
 use crate::plain;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const RECORD_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A key of the test's own, by whose name its refusals are found.
 async fn own_key(scopes: &[KeyScope]) -> (String, Client) {
@@ -38,7 +38,7 @@ async fn of(admin: &Client, actor: &str) -> Vec<Transaction> {
 /// The refusals among them, with how often they were, as soon as there are as many
 /// as expected.
 async fn refusals(admin: &Client, actor: &str, expected: i64) -> Vec<(String, String, i64)> {
-    eventually_some("they are noted", PATIENCE, async || {
+    eventually_some("they are noted", RECORD_TIMEOUT, async || {
         let mut found = of(admin, actor).await;
         found.retain(|done| done.result != "ok");
         for done in &found {
@@ -68,7 +68,7 @@ async fn append(client: &Client, thread_id: &str, text: &str) {
         messages: vec![say(Role::User, text)],
         ..Default::default()
     };
-    client.messages().append_messages(request).await.refused();
+    client.refused(request).await;
 }
 
 #[apply(trial)]
@@ -76,7 +76,7 @@ async fn l06_a_refused_change_is_in_the_record() {
     let admin = plain().await;
     let (actor, client) = own_key(&[KeyScope::Write]).await;
     let thread_id = client.thread(&app()).await;
-    let first = client.append(&thread_id, turn("Q", "A")).await;
+    let first = client.append_turn(&thread_id, "Q", "A").await;
 
     append(&client, &Uuid::new_v4().to_string(), "Nowhere").await;
     append(&client, "no-uuid", "Nowhere").await;
@@ -86,16 +86,16 @@ async fn l06_a_refused_change_is_in_the_record() {
         expected_head: Some(first.messages[0].message_id.clone()),
         ..Default::default()
     };
-    client.messages().append_messages(stale).await.refused();
+    client.refused(stale).await;
     let delete = DeleteThreadRequest {
         thread_id: thread_id.clone(),
     };
-    client.threads().delete_thread(delete).await.refused();
+    client.refused(delete).await;
     let request = CreateApiKeyRequest {
         name: "mine".to_owned(),
         ..Default::default()
     };
-    client.keys().create_api_key(request).await.refused();
+    client.refused(request).await;
     // More than a request may have, which the transport refuses.
     append(&client, &thread_id, &"x".repeat(5 << 20)).await;
 
@@ -154,13 +154,13 @@ async fn l06_refused_reads_are_not_in_the_record() {
         thread_id: nowhere.clone(),
         ..Default::default()
     };
-    client.threads().get_thread(get).await.refused();
+    client.refused(get).await;
     let history = history_request(&nowhere);
-    client.messages().get_history(history).await.refused();
+    client.refused(history).await;
     let search = search_request(&nowhere, "", "");
-    client.recalls().search(search).await.refused();
+    client.refused(search).await;
     let list = ListTransactionsRequest::default();
-    client.admin().list_transactions(list).await.refused();
+    client.refused(list).await;
     // What came later is noted.
     append(&client, &nowhere, "Denied").await;
     assert_eq!(
@@ -170,17 +170,16 @@ async fn l06_refused_reads_are_not_in_the_record() {
 }
 
 #[apply(trial_with_own_server)]
-async fn l06_nobodys_calls_are_in_no_record() {
-    let (cluster, url) = migrated().await;
+async fn l06_calls_without_a_valid_key_are_not_recorded() {
+    let (cluster, url) = Cluster::migrated().await;
     let rows = cluster.superuser().await;
     let dir = DataDir::new();
     let server = Server::start(&dir, &serve(&dir, &url, &[]));
-    let nobody = Client::with_authorization(&server.ready().addr, Some("Bearer nonsense")).await;
+    let unauthenticated =
+        Client::with_authorization(&server.ready().addr, Some("Bearer nonsense")).await;
     let request = AppendMessagesRequest::default();
-    let answer = nobody.messages().append_messages(request).await;
-    answer
-        .refused()
-        .is(Code::Unauthenticated, "UNAUTHENTICATED");
+    let refused = unauthenticated.refused(request).await;
+    refused.is(Code::Unauthenticated, "UNAUTHENTICATED");
     let client = server.client(Key::Globex).await;
     append(&client, "no-uuid", "Refused").await;
     assert!(server.stop().await.success());
@@ -230,7 +229,7 @@ async fn l06_a_refusal_is_in_the_record_of_its_tenant_alone() {
 
 #[apply(trial_with_own_server)]
 async fn l06_a_refusal_never_has_content() {
-    let (cluster, url) = migrated().await;
+    let (cluster, url) = Cluster::migrated().await;
     let rows = cluster.superuser().await;
     let dir = DataDir::new();
     let server = Server::start(&dir, &serve(&dir, &url, &[]));
@@ -244,16 +243,16 @@ async fn l06_a_refusal_never_has_content() {
         thread_id,
         message_id: said.to_owned(),
     };
-    client.messages().delete_message(delete).await.refused();
+    client.refused(delete).await;
     let set = SetSecretRequest {
         name: said.to_owned(),
         value: said.to_owned(),
     };
-    client.secrets().set_secret(set).await.refused();
+    client.refused(set).await;
     let revoke = RevokeApiKeyRequest {
         name: said.to_owned(),
     };
-    client.keys().revoke_api_key(revoke).await.refused();
+    client.refused(revoke).await;
     refusals(&client, Key::Acme.name(), 6).await;
     let all = "SELECT string_agg(t::text, ' ') FROM recollect.transactions t";
     let all: String = rows.query_one(all, &[]).await.unwrap().get(0);
@@ -265,7 +264,7 @@ async fn l06_a_refusal_never_has_content() {
 
 #[apply(trial_with_own_server)]
 async fn l06_refusals_are_noted_when_the_server_stops() {
-    let (cluster, url) = migrated().await;
+    let (cluster, url) = Cluster::migrated().await;
     let rows = cluster.superuser().await;
     let dir = DataDir::new();
     let server = Server::start(&dir, &serve(&dir, &url, &[]));
@@ -282,7 +281,7 @@ async fn l06_refusals_are_noted_when_the_server_stops() {
 
 #[apply(trial_with_own_server)]
 async fn l06_refusals_wait_for_a_database_that_is_away() {
-    let (mut cluster, url) = migrated().await;
+    let (mut cluster, url) = Cluster::migrated().await;
     let dir = DataDir::new();
     let server = Server::start(&dir, &serve(&dir, &url, &[]));
     let client = server.client(Key::Acme).await;
@@ -291,7 +290,7 @@ async fn l06_refusals_wait_for_a_database_that_is_away() {
     append(&client, &thread_id, "Lost").await;
     append(&client, "no-uuid", "Wrong").await;
     cluster.restart().await;
-    eventually("the database is back", PATIENCE, async || {
+    eventually("the database is back", RECORD_TIMEOUT, async || {
         let list = ListTransactionsRequest::default();
         client.admin().list_transactions(list).await.is_ok()
     })

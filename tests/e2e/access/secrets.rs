@@ -15,8 +15,7 @@ pub async fn set(client: &Client, name: &str, value: &str) -> Secret {
         name: name.to_owned(),
         value: value.to_owned(),
     };
-    let response = client.secrets().set_secret(request).await.unwrap();
-    response.into_inner().secret.unwrap()
+    client.call(request).await.secret.unwrap()
 }
 
 pub async fn get(client: &Client, name: &str) -> Result<String, Failure> {
@@ -40,8 +39,7 @@ pub async fn list(client: &Client, page_size: i32) -> Vec<Secret> {
     };
     let mut all = Vec::new();
     loop {
-        let page = client.secrets().list_secrets(request.clone()).await;
-        let page = page.unwrap().into_inner();
+        let page = client.call(request.clone()).await;
         all.extend(page.secrets);
         if page.next_page_token.is_empty() {
             return all;

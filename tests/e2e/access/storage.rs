@@ -1,9 +1,9 @@
 //! What of keys and secrets is in the database.
 
-use recollect_tests::{DataDir, Key, Server, apply, trial_with_own_server};
+use recollect_tests::{Cluster, DataDir, Key, Server, apply, trial_with_own_server};
 use tonic::Code;
 
-use super::{create_key, migrated, secrets, serve};
+use super::{create_key, secrets, serve};
 
 const OLD: &str = "secrets.key = \"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\"";
 const NEW: &str = "secrets.key = \"ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA=\"";
@@ -22,7 +22,7 @@ fn hex(bytes: &[u8]) -> String {
 
 #[apply(trial_with_own_server)]
 async fn l06_keys_are_stored_hashed_and_secrets_encrypted() {
-    let (cluster, url) = migrated().await;
+    let (cluster, url) = Cluster::migrated().await;
     let admin = cluster.superuser().await;
     let dir = DataDir::new();
     let server = Server::start(&dir, &serve(&dir, &url, &[OLD]));
@@ -74,7 +74,7 @@ async fn l06_keys_are_stored_hashed_and_secrets_encrypted() {
 
 #[apply(trial_with_own_server)]
 async fn l06_a_new_key_for_secrets_leaves_the_old_ones_readable() {
-    let (_cluster, url) = migrated().await;
+    let (_cluster, url) = Cluster::migrated().await;
     let dir = DataDir::new();
     let start = |lines: &[&str]| Server::start(&dir, &serve(&dir, &url, lines));
     let unavailable = async |server: &Server, part: &str| {
@@ -126,16 +126,14 @@ async fn l06_a_new_key_for_secrets_leaves_the_old_ones_readable() {
 
 #[apply(trial_with_own_server)]
 async fn l06_a_transaction_never_has_content() {
-    let (cluster, url) = migrated().await;
+    let (cluster, url) = Cluster::migrated().await;
     let admin = cluster.superuser().await;
     let dir = DataDir::new();
     let server = Server::start(&dir, &serve(&dir, &url, &[OLD]));
     let client = server.client(Key::Acme).await;
     let thread_id = client.thread("app").await;
     let said = "flibbertigibbet";
-    client
-        .append(&thread_id, recollect_tests::turn(said, said))
-        .await;
+    client.append_turn(&thread_id, said, said).await;
     let made = create_key(&client, "reports", &[]).await;
     secrets::set(&client, "openai", said).await;
     let rows = dump(&admin, "transactions").await;

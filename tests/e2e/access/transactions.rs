@@ -1,14 +1,12 @@
 //! Who did what.
 
 use memory_contract::proto::{
-    AppendMessagesRequest, ClearThreadRequest, CreateThreadRequest, DeleteMessageRequest,
-    DeleteThreadRequest, ImportMessagesRequest, ListTransactionsRequest, ResolveThreadRequest,
-    Role, UpdateThreadRequest,
+    AppendMessagesRequest, CreateThreadRequest, DeleteMessageRequest, ImportMessagesRequest,
+    ListTransactionsRequest, ResolveThreadRequest, Role, UpdateThreadRequest,
 };
-use prost_types::FieldMask;
 use recollect_tests::{
-    Client, DataDir, Key, Options, PLAIN, Refused as _, SOON, Server, app, apply, eventually_some,
-    say, session, trial, trial_with_own_server, turn,
+    Client, DataDir, Key, Options, PLAIN, SOON, Server, app, apply, eventually_some, mask, say,
+    session, trial, trial_with_own_server, turn,
 };
 use tokio_stream::StreamExt as _;
 use tonic::Code;
@@ -34,31 +32,19 @@ async fn l06_each_change_is_listed_with_who_did_it() {
         .append(&thread_id, [turn("Q1", "A1"), turn("Q2", "A2")].concat())
         .await;
     let message_id = stored.messages[3].message_id.clone();
-    other.append(&thread_id, vec![say(Role::User, "Q3")]).await;
+    other.append_text(&thread_id, "Q3").await;
     let update = UpdateThreadRequest {
         thread_id: thread_id.clone(),
         title: "Never in a transaction".to_owned(),
-        update_mask: Some(FieldMask {
-            paths: vec!["title".to_owned()],
-        }),
+        update_mask: Some(mask(&["title"])),
         ..Default::default()
     };
-    other.threads().update_thread(update).await.unwrap();
-    let delete = DeleteMessageRequest {
-        thread_id: thread_id.clone(),
-        message_id: message_id.clone(),
-    };
-    other.messages().delete_message(delete).await.unwrap();
-    let clear = ClearThreadRequest {
-        thread_id: thread_id.clone(),
-    };
-    one.threads().clear_thread(clear).await.unwrap();
-    let delete = DeleteThreadRequest {
-        thread_id: thread_id.clone(),
-    };
-    other.threads().delete_thread(delete).await.unwrap();
+    other.call(update).await;
+    other.delete_message(&thread_id, &message_id).await;
+    one.clear_thread(&thread_id).await;
+    other.delete_thread(&thread_id).await;
 
-    // The thread is gone, and what was done to it is still known.
+    // The thread is deleted, and what was done to it is still known.
     let (acme, reports) = (Key::Acme.name(), Key::AcmeToo.name());
     assert_eq!(
         done_to(&one, &thread_id).await,
@@ -86,7 +72,7 @@ async fn l06_what_was_not_done_is_not_listed_as_done_to_the_thread() {
         request_id: Uuid::new_v4().to_string(),
         expected_head: None,
     };
-    let first = client.append_with(request.clone()).await;
+    let first = client.call(request.clone()).await;
     let before = done_to(&client, &thread_id).await;
     assert_eq!(before.len(), 2, "{before:?}");
 
@@ -96,16 +82,11 @@ async fn l06_what_was_not_done_is_not_listed_as_done_to_the_thread() {
         session: Some(session),
         ..Default::default()
     };
-    let exists = client.threads().create_thread(create).await;
-    exists
-        .refused()
-        .is(Code::AlreadyExists, "THREAD_ALREADY_EXISTS");
+    let refused = client.refused(create).await;
+    refused.is(Code::AlreadyExists, "THREAD_ALREADY_EXISTS");
     // Replayed, and refused in each way that comes before and after storing.
-    assert!(client.append_with(request.clone()).await.replayed);
-    let append = async |request| {
-        let answer = client.messages().append_messages(request).await;
-        answer.refused().reason
-    };
+    assert!(client.call(request.clone()).await.replayed);
+    let append = async |request: AppendMessagesRequest| client.refused(request).await.reason;
     let stale = AppendMessagesRequest {
         request_id: String::new(),
         expected_head: Some(first.messages[0].message_id.clone()),
@@ -129,8 +110,8 @@ async fn l06_what_was_not_done_is_not_listed_as_done_to_the_thread() {
         thread_id: thread_id.clone(),
         message_id: Uuid::new_v4().to_string(),
     };
-    let missing = client.messages().delete_message(missing).await;
-    missing.refused().is(Code::NotFound, "MESSAGE_NOT_FOUND");
+    let missing = client.refused(missing).await;
+    missing.is(Code::NotFound, "MESSAGE_NOT_FOUND");
     assert_eq!(done_to(&client, &thread_id).await, before);
 }
 
@@ -172,12 +153,9 @@ async fn l06_an_expired_thread_was_erased_by_the_server_itself() {
         session: Some(session(&app(), "ada", "thread:1")),
         ..Default::default()
     };
-    let resolve = async || {
-        let response = client.threads().resolve_thread(request.clone()).await;
-        response.unwrap().into_inner()
-    };
+    let resolve = async || client.call(request.clone()).await;
     let old = resolve().await.thread.unwrap().thread_id;
-    client.append(&old, turn("Q", "A")).await;
+    client.append_turn(&old, "Q", "A").await;
     client.expire(&old).await;
     let new = eventually_some("it expires", SOON, async || {
         let answer = resolve().await;
@@ -191,7 +169,7 @@ async fn l06_an_expired_thread_was_erased_by_the_server_itself() {
         done_to(&client, &old).await[0],
         done("worker", "delete_thread", "", 2)
     );
-    // Whoever came then is told apart from that.
+    // The new thread has its own record.
     let actor = Key::Acme.name();
     assert_eq!(
         done_to(&client, &new).await.last(),
@@ -209,7 +187,7 @@ async fn l06_without_keys_it_was_anonymous() {
     let server = Server::start(&dir, &options);
     let client = Client::with_authorization(&server.ready().addr, None).await;
     let thread_id = client.thread("app").await;
-    client.append(&thread_id, turn("Q", "A")).await;
+    client.append_turn(&thread_id, "Q", "A").await;
     assert_eq!(
         done_to(&client, &thread_id).await,
         [
@@ -221,14 +199,12 @@ async fn l06_without_keys_it_was_anonymous() {
 
 #[apply(trial_with_own_server)]
 async fn l06_transactions_survive_a_kill_with_what_they_tell_of() {
-    let dir = DataDir::new();
     let options = Options::with(&["embedding.kind = \"none\""]);
-    let server = Server::start(&dir, &options);
-    let client = server.client(Key::Acme).await;
+    let (dir, server, client) = Server::start_own(&options).await;
     let thread_id = client.thread("app").await;
     let mut acknowledged = 0;
     for _ in 0..25 {
-        client.append(&thread_id, turn("Q", "A")).await;
+        client.append_turn(&thread_id, "Q", "A").await;
         acknowledged += 1;
     }
     // One more is under way.
@@ -264,8 +240,8 @@ async fn transactions_are_filtered_and_paged() {
     let (one, other) = (plain().await, PLAIN.client(Key::AcmeToo).await);
     let thread_id = one.thread(&app()).await;
     for _ in 0..3 {
-        one.append(&thread_id, turn("Q", "A")).await;
-        other.append(&thread_id, turn("Q", "A")).await;
+        one.append_turn(&thread_id, "Q", "A").await;
+        other.append_turn(&thread_id, "Q", "A").await;
     }
     let select = |actor: &str, page_size: i32| ListTransactionsRequest {
         thread_id: thread_id.clone(),
@@ -301,8 +277,7 @@ async fn transactions_are_filtered_and_paged() {
         page_size: 500,
         ..Default::default()
     };
-    let page = one.admin().list_transactions(by_actor.clone()).await;
-    let page = page.unwrap().into_inner();
+    let page = one.call(by_actor.clone()).await;
     assert!(
         page.transactions
             .iter()
@@ -313,24 +288,21 @@ async fn transactions_are_filtered_and_paged() {
         page_size: 500,
         ..Default::default()
     };
-    let page = one.admin().list_transactions(everything).await;
-    assert!(page.unwrap().into_inner().transactions.contains(&all[0]));
+    let page = one.call(everything).await;
+    assert!(page.transactions.contains(&all[0]));
 
     // A token goes on with its own query only.
-    let first = one.admin().list_transactions(select("", 1)).await;
-    let token = first.unwrap().into_inner().next_page_token;
+    let token = one.call(select("", 1)).await.next_page_token;
     let other_query = ListTransactionsRequest {
         page_token: token,
         ..select(Key::Acme.name(), 1)
     };
-    let answer = one.admin().list_transactions(other_query).await;
-    answer.refused().names_field("page_token");
+    one.refused(other_query).await.names_field("page_token");
     let wrong = ListTransactionsRequest {
         thread_id: "x".to_owned(),
         ..Default::default()
     };
-    let answer = one.admin().list_transactions(wrong).await;
-    answer.refused().names_field("thread_id");
+    one.refused(wrong).await.names_field("thread_id");
 }
 
 #[apply(trial)]

@@ -1,8 +1,8 @@
 //! Switching between branches: SetHead, and what follows the head.
 
 use memory_contract::proto::{
-    Branch, DeleteMessageRequest, ListBranchesRequest, MessageInput, RecallReason, RecallRequest,
-    Role, SetHeadRequest, Thread, message_input::Parent,
+    Branch, ListBranchesRequest, MessageInput, RecallReason, RecallRequest, Role, SetHeadRequest,
+    Thread, message_input::Parent,
 };
 use recollect_tests::{
     Client, Failure, Key, PLAIN, Refused as _, app, apply, has_reason, history_request,
@@ -36,7 +36,7 @@ pub(crate) async fn set_head(client: &Client, thread_id: &str, head: &str) -> Th
 }
 
 async fn history(client: &Client, thread_id: &str) -> Vec<String> {
-    let history = client.history(history_request(thread_id)).await;
+    let history = client.call(history_request(thread_id)).await;
     texts(&history.messages)
 }
 
@@ -46,8 +46,7 @@ async fn branches(client: &Client, thread_id: &str) -> Vec<Branch> {
         page_size: 500,
         page_token: String::new(),
     };
-    let page = client.threads().list_branches(request).await.unwrap();
-    page.into_inner().branches
+    client.call(request).await.branches
 }
 
 async fn active(client: &Client, thread_id: &str) -> Vec<i32> {
@@ -65,7 +64,7 @@ async fn d04_a_conversation_can_be_switched_back_to_an_older_branch() {
     for text in ["2", "3"] {
         answers.push(one(&client, &thread_id, reply(&question, Role::Assistant, text)).await);
     }
-    let on = client.append(&thread_id, turn("on", "and on")).await;
+    let on = client.append_turn(&thread_id, "on", "and on").await;
     // An early message of the user is put in other words.
     let edited = one(
         &client,
@@ -107,7 +106,7 @@ async fn d04_an_append_goes_on_from_the_chosen_head() {
     let second = one(&client, &thread_id, reply(&question, Role::Assistant, "2")).await;
 
     set_head(&client, &thread_id, &first).await;
-    let on = client.append(&thread_id, turn("on", "good")).await;
+    let on = client.append_turn(&thread_id, "on", "good").await;
     assert_eq!(on.messages.iter().map(|m| m.branch).max(), Some(1));
     assert_eq!(on.messages[0].seq, 4, "seqs have no gaps");
     assert_eq!(history(&client, &thread_id).await, ["Q", "1", "on", "good"]);
@@ -117,7 +116,7 @@ async fn d04_an_append_goes_on_from_the_chosen_head() {
     );
 
     set_head(&client, &thread_id, &second).await;
-    let other = client.append(&thread_id, turn("other", "fine")).await;
+    let other = client.append_turn(&thread_id, "other", "fine").await;
     assert_eq!(other.messages[1].branch, 2);
     assert_eq!(
         history(&client, &thread_id).await,
@@ -138,14 +137,12 @@ async fn a_head_can_be_chosen_in_the_middle_of_a_branch() {
     assert_eq!(history(&client, &thread_id).await, ["1", "2"]);
     assert_eq!(active(&client, &thread_id).await, [1]);
     // What hangs there already stays.
-    let new = client
-        .append(&thread_id, vec![say(Role::User, "3 reworded")])
-        .await;
+    let new = client.append_text(&thread_id, "3 reworded").await;
     assert_eq!((new.messages[0].branch, new.messages[0].seq), (2, 5));
     assert_eq!(history(&client, &thread_id).await, ["1", "2", "3 reworded"]);
     set_head(&client, &thread_id, id(3)).await;
     assert_eq!(history(&client, &thread_id).await, ["1", "2", "3", "4"]);
-    client.append(&thread_id, vec![say(Role::User, "5")]).await;
+    client.append_text(&thread_id, "5").await;
     assert_eq!(
         history(&client, &thread_id).await,
         ["1", "2", "3", "4", "5"]
@@ -157,7 +154,7 @@ async fn a_head_can_be_chosen_in_the_middle_of_a_branch() {
 async fn a_second_beginning_can_be_left_and_entered_again() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    let old = client.append(&thread_id, turn("Old", "Answer")).await;
+    let old = client.append_turn(&thread_id, "Old", "Answer").await;
     let root = MessageInput {
         parent: Some(Parent::Root(true)),
         ..say(Role::User, "New")
@@ -177,7 +174,7 @@ async fn a_second_beginning_can_be_left_and_entered_again() {
 async fn choosing_the_same_head_again_changes_nothing() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    let stored = client.append(&thread_id, turn("Q", "A")).await;
+    let stored = client.append_turn(&thread_id, "Q", "A").await;
     let before = client.get_thread(&thread_id).await;
     let head = &stored.messages[1].message_id;
     assert_eq!(set_head(&client, &thread_id, head).await, before);
@@ -192,7 +189,7 @@ async fn choosing_the_same_head_again_changes_nothing() {
 async fn a_head_is_only_moved_from_the_expected_one() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    let stored = client.append(&thread_id, turn("Q", "A")).await;
+    let stored = client.append_turn(&thread_id, "Q", "A").await;
     let id = |index: usize| stored.messages[index].message_id.as_str();
     for wrong in ["", id(0), "0198c1de-3e07-7a4b-9a56-0d6f3a5b8c11"] {
         let refused = try_head(&client, &thread_id, id(0), Some(wrong)).await;
@@ -214,14 +211,10 @@ async fn only_a_readable_message_of_the_thread_can_be_its_head() {
     let client = plain().await;
     let app = app();
     let (thread_id, other) = (client.thread(&app).await, client.thread(&app).await);
-    let stored = client.append(&thread_id, turn("Q", "A")).await;
+    let stored = client.append_turn(&thread_id, "Q", "A").await;
     let elsewhere = one(&client, &other, say(Role::User, "Elsewhere")).await;
     let deleted = &stored.messages[0].message_id;
-    let request = DeleteMessageRequest {
-        thread_id: thread_id.clone(),
-        message_id: deleted.clone(),
-    };
-    client.messages().delete_message(request).await.unwrap();
+    client.delete_message(&thread_id, &deleted).await;
 
     let unknown = uuid::Uuid::new_v4().to_string();
     let refused = async |head: &str| -> Failure {
@@ -236,10 +229,10 @@ async fn only_a_readable_message_of_the_thread_can_be_its_head() {
     // Of another tenant not even the thread is there.
     let globex = PLAIN.client(Key::Globex).await;
     let head = &stored.messages[1].message_id;
-    let foreign = try_head(&globex, &thread_id, head, None).await.refused();
-    let foreign = foreign.is(Code::NotFound, "THREAD_NOT_FOUND");
+    let others = try_head(&globex, &thread_id, head, None).await.refused();
+    let others = others.is(Code::NotFound, "THREAD_NOT_FOUND");
     let none = try_head(&client, &unknown, head, None).await.refused();
-    assert_eq!(foreign, none, "the two must not be told apart");
+    assert_eq!(others, none, "the two errors are the same");
     let missing = try_head(&client, &thread_id, "", None).await.refused();
     missing.names_field("head_message_id");
 }
@@ -252,11 +245,7 @@ async fn deleting_a_chosen_head_falls_back_along_its_path() {
     let first = one(&client, &thread_id, say(Role::Assistant, "1")).await;
     one(&client, &thread_id, reply(&question, Role::Assistant, "2")).await;
     set_head(&client, &thread_id, &first).await;
-    let request = DeleteMessageRequest {
-        thread_id: thread_id.clone(),
-        message_id: first,
-    };
-    client.messages().delete_message(request).await.unwrap();
+    client.delete_message(&thread_id, &first).await;
     let thread = client.get_thread(&thread_id).await;
     assert_eq!(thread.head_message_id, question);
     assert_eq!(history(&client, &thread_id).await, ["Q"]);
@@ -367,7 +356,7 @@ async fn recall_follows_the_chosen_head() {
     let question = one(&client, &thread_id, say(Role::User, "An animal, please.")).await;
     let zebra = one(&client, &thread_id, say(Role::Assistant, "The zebra.")).await;
     client
-        .append(&thread_id, turn("Why that one?", "It has stripes."))
+        .append_turn(&thread_id, "Why that one?", "It has stripes.")
         .await;
     one(
         &client,
@@ -376,7 +365,7 @@ async fn recall_follows_the_chosen_head() {
     )
     .await;
     let last = client
-        .append(&thread_id, turn("And why this?", "It has a neck."))
+        .append_turn(&thread_id, "And why this?", "It has a neck.")
         .await;
 
     let matches = async |query: &str, all_branches: bool| {

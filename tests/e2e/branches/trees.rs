@@ -1,12 +1,10 @@
 //! Branches: regenerated answers, edited messages, second beginnings.
 
 use memory_contract::proto::{
-    Branch, DeleteMessageRequest, GetHistoryRequest, GetMessageRequest, ListBranchesRequest,
-    MessageInput, Role, message_input::Parent,
+    Branch, GetHistoryRequest, GetMessageRequest, ListBranchesRequest, MessageInput, Role,
+    message_input::Parent,
 };
-use recollect_tests::{
-    Client, Refused as _, app, apply, history_request, reply, say, texts, trial, turn,
-};
+use recollect_tests::{Client, app, apply, history_request, reply, say, texts, trial, turn};
 use tonic::Code;
 
 use crate::plain;
@@ -18,7 +16,7 @@ pub async fn one(client: &Client, thread_id: &str, message: MessageInput) -> Str
 
 async fn history(client: &Client, thread_id: &str, head: &str) -> Vec<String> {
     let history = client
-        .history(GetHistoryRequest {
+        .call(GetHistoryRequest {
             head_message_id: head.to_owned(),
             ..history_request(thread_id)
         })
@@ -35,8 +33,7 @@ async fn branches(client: &Client, thread_id: &str, page_size: i32) -> Vec<Branc
     };
     let mut all = Vec::new();
     loop {
-        let page = client.threads().list_branches(request.clone()).await;
-        let page = page.unwrap().into_inner();
+        let page = client.call(request.clone()).await;
         all.extend(page.branches);
         if page.next_page_token.is_empty() {
             return all;
@@ -156,10 +153,10 @@ async fn editing_an_early_message_leaves_the_old_conversation() {
 }
 
 #[apply(trial)]
-async fn a_thread_can_begin_anew_beside_its_first_message() {
+async fn a_thread_can_have_a_second_first_message() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    let first = client.append(&thread_id, turn("Old", "Answer")).await;
+    let first = client.append_turn(&thread_id, "Old", "Answer").await;
     let root = MessageInput {
         parent: Some(Parent::Root(true)),
         ..say(Role::User, "New")
@@ -280,20 +277,20 @@ async fn a_head_of_another_thread_is_not_found() {
     let client = plain().await;
     let app = app();
     let (thread_id, other) = (client.thread(&app).await, client.thread(&app).await);
-    client.append(&thread_id, turn("Here", "Here too")).await;
+    client.append_turn(&thread_id, "Here", "Here too").await;
     let elsewhere = one(&client, &other, say(Role::User, "Elsewhere")).await;
     let read = async |head: &str| {
         let request = GetHistoryRequest {
             head_message_id: head.to_owned(),
             ..history_request(&thread_id)
         };
-        client.messages().get_history(request).await.refused()
+        client.refused(request).await
     };
-    let foreign = read(&elsewhere)
+    let others = read(&elsewhere)
         .await
         .is(Code::NotFound, "MESSAGE_NOT_FOUND");
     let unknown = read(&uuid::Uuid::new_v4().to_string()).await;
-    assert_eq!(foreign, unknown, "the two must not be told apart");
+    assert_eq!(others, unknown, "the two errors are the same");
 }
 
 #[apply(trial)]
@@ -308,28 +305,24 @@ async fn a_parent_of_another_thread_is_refused() {
             messages: vec![reply(parent, Role::Assistant, "To whom?")],
             ..Default::default()
         };
-        let refused = client.messages().append_messages(request).await.refused();
+        let refused = client.refused(request).await;
         refused.names_field("messages[0].parent_message_id")
     };
-    let foreign = append(&elsewhere).await;
+    let others = append(&elsewhere).await;
     let unknown = append(&uuid::Uuid::new_v4().to_string()).await;
-    assert_eq!(foreign, unknown, "the two must not be told apart");
+    assert_eq!(others, unknown, "the two errors are the same");
     assert!(client.all_messages(&thread_id).await.is_empty());
 }
 
 async fn delete(client: &Client, thread_id: &str, message_id: &str) {
-    let request = DeleteMessageRequest {
-        thread_id: thread_id.to_owned(),
-        message_id: message_id.to_owned(),
-    };
-    client.messages().delete_message(request).await.unwrap();
+    client.delete_message(thread_id, message_id).await;
 }
 
 #[apply(trial)]
 async fn a_parent_that_was_deleted_is_refused() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    let stored = client.append(&thread_id, turn("Q", "A")).await;
+    let stored = client.append_turn(&thread_id, "Q", "A").await;
     let answer = &stored.messages[1].message_id;
     delete(&client, &thread_id, answer).await;
     let request = memory_contract::proto::AppendMessagesRequest {
@@ -337,7 +330,7 @@ async fn a_parent_that_was_deleted_is_refused() {
         messages: vec![reply(answer, Role::User, "And?")],
         ..Default::default()
     };
-    let refused = client.messages().append_messages(request).await.refused();
+    let refused = client.refused(request).await;
     refused.names_field("messages[0].parent_message_id");
 }
 
@@ -365,12 +358,12 @@ async fn history_goes_on_below_a_deleted_message() {
     assert_eq!(next.messages[0].seq, 5, "a seq is never given out twice");
     assert_eq!(history(&client, &thread_id, "").await, ["1", "3", "5"]);
 
-    let gone = GetMessageRequest {
+    let missing = GetMessageRequest {
         thread_id: thread_id.clone(),
         message_id: id(3).to_owned(),
     };
-    let gone = client.messages().get_message(gone).await.refused();
-    gone.is(Code::NotFound, "MESSAGE_NOT_FOUND");
+    let missing = client.refused(missing).await;
+    missing.is(Code::NotFound, "MESSAGE_NOT_FOUND");
     let seqs: Vec<i64> = client
         .all_messages(&thread_id)
         .await

@@ -6,7 +6,7 @@ use std::time::Duration;
 use memory_contract::proto::{PlanStepStatus, Role, SetHeadRequest};
 use recollect_tests::{
     Finished, Key, PLAIN, S3, S3Fault, app, apply, attempt, eventually, history_request, plan,
-    project_dir, put, reply, say, session, texts, trial, turn,
+    project_dir, put, recollect_at, reply, session, texts, trial,
 };
 use serde_json::{Value, json};
 
@@ -15,13 +15,7 @@ use crate::recall::diary;
 
 /// Runs a client command against the shared server.
 fn cli(args: &[&str]) -> Finished {
-    let addr = format!("http://{}", PLAIN.ready().addr);
-    let key = Key::Acme.secret();
-    let env = [
-        ("RECOLLECT_ADDR", addr.as_str()),
-        ("RECOLLECT_API_KEY", key.as_str()),
-    ];
-    recollect_tests::recollect(args, &env)
+    recollect_at(&PLAIN.ready().addr, Key::Acme, args)
 }
 
 fn find<'a>(value: &'a Value, key: &str) -> &'a Value {
@@ -57,13 +51,9 @@ async fn the_example_is_imported_recalled_and_stored_once() {
         ..Default::default()
     };
     let count = async || -> i64 {
-        let threads = client
-            .threads()
-            .list_threads(request.clone())
+        client
+            .call(request.clone())
             .await
-            .unwrap();
-        threads
-            .into_inner()
             .threads
             .iter()
             .map(|thread| thread.message_count)
@@ -165,12 +155,7 @@ async fn openai_and_locomo_files_are_imported() {
                 app_id: app.clone(),
                 ..Default::default()
             };
-            let threads = client
-                .threads()
-                .list_threads(request)
-                .await
-                .unwrap()
-                .into_inner();
+            let threads = client.call(request).await;
             let mut seen = Vec::new();
             for thread in threads.threads.iter().rev() {
                 let messages = client.all_messages(&thread.thread_id).await;
@@ -191,7 +176,7 @@ async fn l12_an_export_is_imported_as_it_was() {
     let app = app();
     let thread = client.resolve(session(&app, "ada", "thread:1")).await;
     let stored = client
-        .append(&thread.thread_id, turn("Question?", "First answer."))
+        .append_turn(&thread.thread_id, "Question?", "First answer.")
         .await;
     let question = &stored.messages[0].message_id;
     client
@@ -201,7 +186,7 @@ async fn l12_an_export_is_imported_as_it_was() {
         )
         .await;
     client
-        .append(&thread.thread_id, vec![say(Role::User, "Thanks \u{1F600}")])
+        .append_text(&thread.thread_id, "Thanks \u{1F600}")
         .await;
     // Back to the first answer.
     let request = SetHeadRequest {
@@ -209,7 +194,7 @@ async fn l12_an_export_is_imported_as_it_was() {
         head_message_id: stored.messages[1].message_id.clone(),
         expected_head: None,
     };
-    client.threads().set_head(request).await.unwrap();
+    client.call(request).await;
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("export.jsonl").display().to_string();
     cli(&["export", "--app", &app, "--output", &file]).ok();
@@ -246,17 +231,15 @@ async fn l12_an_export_is_imported_as_it_was() {
             "branches are kept"
         );
     }
-    let history = globex.history(history_request(&copy.thread_id)).await;
+    let history = globex.call(history_request(&copy.thread_id)).await;
     assert_eq!(texts(&history.messages), ["Question?", "First answer."]);
 
     // What goes on there is not taken back by the next import.
-    globex
-        .append(&copy.thread_id, vec![say(Role::User, "And then?")])
-        .await;
+    globex.append_text(&copy.thread_id, "And then?").await;
     let again = recollect_tests::recollect(&args, &[]);
     assert_eq!(again.code, Some(1), "{again:?}");
     assert!(again.stderr.contains("it went on there"), "{again:?}");
-    let history = globex.history(history_request(&copy.thread_id)).await;
+    let history = globex.call(history_request(&copy.thread_id)).await;
     assert_eq!(texts(&history.messages)[2..], ["And then?"]);
 }
 
@@ -350,7 +333,7 @@ async fn a_plan_is_printed_for_people_and_programs() {
 #[apply(trial)]
 async fn exit_codes_tell_what_went_wrong() {
     let never = uuid::Uuid::new_v4().to_string();
-    let nobody = format!("http://{}", recollect_tests::free_addr());
+    let unused = format!("http://{}", recollect_tests::free_addr());
     let wrong_key = ["threads", "--api-key", "wrong"];
     for (args, code) in [
         (vec!["threads", "--app", "no-such-app"], 0),
@@ -358,7 +341,7 @@ async fn exit_codes_tell_what_went_wrong() {
         (wrong_key.to_vec(), 1),
         (vec!["recall"], 2),
         (vec!["no-such-command"], 2),
-        (vec!["threads", "--addr", &nobody], 3),
+        (vec!["threads", "--addr", &unused], 3),
         (vec!["history", &never], 4),
         (vec!["threads", "--config", "/no/such/file"], 0),
     ] {

@@ -60,10 +60,10 @@ fn mixed() -> Vec<MessageInput> {
     said
 }
 
-pub fn patient(request: BuildContextRequest, revision: &str) -> BuildContextRequest {
+pub fn at_revision(request: BuildContextRequest, revision: &str) -> BuildContextRequest {
     BuildContextRequest {
         at_least_as_fresh: revision.to_owned(),
-        max_wait: Some(recollect_tests::patient()),
+        max_wait: Some(recollect_tests::fresh_wait()),
         ..request
     }
 }
@@ -95,7 +95,7 @@ async fn t16_a_context_counts_all_of_itself_and_never_exceeds_its_budget() {
             formats: vec![1, 2, 3],
             ..context_request(&thread_id, "What is the weather in Oslo?")
         };
-        let request = patient(request, &stored.revision);
+        let request = at_revision(request, &stored.revision);
         let whole = client.context(request.clone()).await;
         check_context(&whole, 1_000_000);
         let least: i32 = [Kind::System, Kind::Input]
@@ -147,7 +147,7 @@ async fn t17_stored_messages_come_back_as_they_were_stored() {
         with_parts(Role::Assistant, vec![text(" a "), data, text("")]),
     ]);
     client.append(&thread_id, said).await;
-    let history = client.history(history_request(&thread_id)).await;
+    let history = client.call(history_request(&thread_id)).await;
     let request = BuildContextRequest {
         policy: Some(MemoryPolicy {
             window_enabled: Some(false),
@@ -175,7 +175,7 @@ async fn d23_the_models_own_tokens_are_counted() {
     let thread_id = client.thread(&app()).await;
     let words = "Donaudampfschifffahrtsgesellschaft および 天気予報 сегодня ".repeat(6);
     for _ in 0..6 {
-        client.append(&thread_id, turn(&words, &words)).await;
+        client.append_turn(&thread_id, &words, &words).await;
     }
     let build = async |model: &str, max_tokens| {
         let request = BuildContextRequest {
@@ -201,19 +201,16 @@ async fn d23_the_models_own_tokens_are_counted() {
     let budget = new.total_tokens;
     assert_eq!(build("gpt-4o", budget).await.hash, new.hash);
     assert_ne!(build("gpt-4", budget).await.hash, new.hash);
-    assert_eq!(
-        build("nobody-knows-it", budget).await.tokenizer,
-        "o200k_base"
-    );
+    assert_eq!(build("unknown-model", budget).await.tokenizer, "o200k_base");
 }
 
 #[apply(trial)]
 async fn a_newest_turn_that_does_not_fit_follows_the_request() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    client.append(&thread_id, turn("Hello!", "Hi.")).await;
+    client.append_turn(&thread_id, "Hello!", "Hi.").await;
     client
-        .append(&thread_id, turn(&"why ".repeat(200), "So."))
+        .append_turn(&thread_id, &"why ".repeat(200), "So.")
         .await;
     let request = BuildContextRequest {
         policy: Some(mode(MemoryMode::Window)),
@@ -251,7 +248,7 @@ async fn a_newest_turn_that_does_not_fit_follows_the_request() {
 }
 
 #[apply(trial)]
-async fn what_does_not_fit_is_told() {
+async fn what_does_not_fit_is_reported() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let mut said: Vec<MessageInput> = (0..8)
@@ -271,7 +268,7 @@ async fn what_does_not_fit_is_told() {
         max_tokens: 260,
         ..context_request(&thread_id, "otter")
     };
-    let request = patient(request, &stored.revision);
+    let request = at_revision(request, &stored.revision);
     let context = client.context(request.clone()).await;
     check_context(&context, 260);
     let quoted = quoted_texts(&context);
@@ -280,9 +277,9 @@ async fn what_does_not_fit_is_told() {
         let omitted = context.omitted.iter();
         omitted.map(|one| one.reason()).collect::<Vec<_>>()
     };
-    let told = reasons(&context);
-    assert!(told.contains(&OmissionReason::Budget), "{told:?}");
-    assert!(told.contains(&OmissionReason::Rank), "{told:?}");
+    let reported = reasons(&context);
+    assert!(reported.contains(&OmissionReason::Budget), "{reported:?}");
+    assert!(reported.contains(&OmissionReason::Rank), "{reported:?}");
     let kinds = context.omitted.iter().map(|one| one.kind());
     assert!(kinds.into_iter().all(|kind| kind == Kind::Recalled));
     let best = block(&context, Kind::Recalled).unwrap();
@@ -292,15 +289,15 @@ async fn what_does_not_fit_is_told() {
         max_tokens: 100_000,
         ..request
     };
-    let told = reasons(&client.context(enough).await);
-    assert!(!told.contains(&OmissionReason::Budget), "{told:?}");
+    let reported = reasons(&client.context(enough).await);
+    assert!(!reported.contains(&OmissionReason::Budget), "{reported:?}");
 }
 
 #[apply(trial)]
 async fn a_recent_window_of_none_is_no_block() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    let stored = client.append(&thread_id, turn("An owl!", "Where?")).await;
+    let stored = client.append_turn(&thread_id, "An owl!", "Where?").await;
     let request = BuildContextRequest {
         policy: Some(MemoryPolicy {
             recent_window: Some(0),
@@ -308,7 +305,7 @@ async fn a_recent_window_of_none_is_no_block() {
         }),
         ..context_request(&thread_id, "Tell me of the owl.")
     };
-    let context = client.context(patient(request, &stored.revision)).await;
+    let context = client.context(at_revision(request, &stored.revision)).await;
     check_context(&context, 1_000_000);
     assert_eq!(kinds(&context), [Kind::Recalled, Kind::Input]);
     assert!(quoted_texts(&context).contains(&"An owl!".to_owned()));
@@ -321,7 +318,7 @@ async fn an_answer_is_no_longer_than_a_client_takes() {
     // Few tokens, many bytes.
     let wide = format!("Walrus.{}End.", " ".repeat(200 * 1_024));
     for _ in 0..20 {
-        client.append(&thread_id, turn(&wide, "Yes.")).await;
+        client.append_turn(&thread_id, &wide, "Yes.").await;
     }
     for (mode, formats) in [
         (MemoryMode::Window, vec![]),
@@ -346,8 +343,7 @@ async fn an_answer_is_no_longer_than_a_client_takes() {
         system_prompt: wide.clone(),
         ..context_request(&thread_id, "")
     };
-    let failure = client.contexts().build_context(request.clone()).await;
-    let failure = failure.refused();
+    let failure = client.refused(request.clone()).await;
     failure.is(Code::FailedPrecondition, "CONTEXT_TOO_LARGE");
     let one = BuildContextRequest {
         formats: vec![1],

@@ -25,7 +25,7 @@ pub fn openai(messages: &[Struct]) -> Vec<Value> {
         if role == "tool" {
             let id = fields["tool_call_id"].as_str().unwrap();
             let place = open.iter().position(|open| open == id);
-            open.remove(place.unwrap_or_else(|| panic!("nobody called {id}: {messages:?}")));
+            open.remove(place.unwrap_or_else(|| panic!("no call has the id {id}: {messages:?}")));
             assert!(fields["content"].is_string());
             assert_eq!(fields.len(), 3);
             continue;
@@ -118,7 +118,7 @@ pub fn anthropic(prompt: &AnthropicPrompt) -> Vec<Value> {
                     assert!(role == "user" && !others, "results come first: {message}");
                     let id = block["tool_use_id"].as_str().unwrap();
                     let place = open.iter().position(|open| open == id);
-                    open.remove(place.unwrap_or_else(|| panic!("nobody called {id}")));
+                    open.remove(place.unwrap_or_else(|| panic!("no call has the id {id}")));
                 }
                 other => panic!("{other}"),
             }

@@ -6,7 +6,7 @@ use memory_contract::proto::{
     MemoryMode, MemoryPolicy, MessageInput, Part, Role, file_ref, part,
 };
 use recollect_tests::{
-    Client, app, apply, block_texts, check_context, context_request, file, json, mode, patient,
+    Client, app, apply, block_texts, check_context, context_request, file, fresh_wait, json, mode,
     say, tool_call, tool_result, trial, turn, with_parts,
 };
 use serde_json::json as value;
@@ -170,7 +170,7 @@ async fn a_text_ends_where_the_model_goes_on() {
 }
 
 #[apply(trial)]
-async fn calls_and_results_that_chat_formats_do_not_know_are_told_in_words() {
+async fn calls_and_results_that_chat_formats_lack_are_rendered_as_text() {
     let client = plain().await;
     let said = vec![
         say(Role::User, "Order a taxi."),
@@ -332,7 +332,7 @@ async fn no_format_breaks_a_pair_for_any_budget() {
 }
 
 #[apply(trial)]
-async fn formats_that_nobody_asked_for_are_not_there() {
+async fn formats_that_were_not_requested_are_absent() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let stored = diary::store(&client, &thread_id).await;
@@ -340,7 +340,7 @@ async fn formats_that_nobody_asked_for_are_not_there() {
         let request = BuildContextRequest {
             formats,
             at_least_as_fresh: stored.revision.clone(),
-            max_wait: Some(patient()),
+            max_wait: Some(fresh_wait()),
             // Scores move a little while other tests fill the index: where every
             // match is taken, that changes nothing.
             policy: Some(MemoryPolicy {

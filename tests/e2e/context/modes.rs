@@ -5,8 +5,8 @@ use memory_contract::proto::{
     MemoryMode, MemoryPolicy, MessageInput, PolicyLevel, RecallReason, Role,
 };
 use recollect_tests::{
-    Client, app, apply, block, block_texts, check_context, context_request, history_request, kinds,
-    mode, patient, quoted_texts, reply, say, session, trial, turn,
+    Client, app, apply, block, block_texts, check_context, context_request, fresh_wait,
+    history_request, kinds, mode, quoted_texts, reply, say, session, trial, turn,
 };
 
 use crate::recall::diary;
@@ -92,7 +92,7 @@ async fn t02_hybrid_mode_gives_recent_messages_and_matches_from_long_ago() {
     let stored = diary::store(&client, &thread_id).await;
     let request = BuildContextRequest {
         at_least_as_fresh: stored.revision,
-        max_wait: Some(patient()),
+        max_wait: Some(fresh_wait()),
         ..context_request(&thread_id, "What is our greyhound called?")
     };
     let context = client.context(request.clone()).await;
@@ -139,7 +139,7 @@ async fn t05_system_prompt_comes_first_then_memory_then_the_input() {
         system_prompt: "  You are helpful.\n".to_owned(),
         input_name: "Ada".to_owned(),
         at_least_as_fresh: stored.revision,
-        max_wait: Some(patient()),
+        max_wait: Some(fresh_wait()),
         ..context_request(&thread_id, "What is the error code of the heating?")
     };
     let context = client.context(request).await;
@@ -182,7 +182,7 @@ async fn t06_four_recent_messages_and_five_matches_are_merged_and_nothing_stands
     let stored = client.append(&thread_id, said).await;
     let request = BuildContextRequest {
         at_least_as_fresh: stored.revision,
-        max_wait: Some(patient()),
+        max_wait: Some(fresh_wait()),
         ..context_request(&thread_id, "heron")
     };
     let context = client.context(request).await;
@@ -206,7 +206,7 @@ async fn t06_four_recent_messages_and_five_matches_are_merged_and_nothing_stands
 }
 
 #[apply(trial)]
-async fn t12_one_effective_policy_holds_and_is_told() {
+async fn t12_one_effective_policy_applies_and_is_returned() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     client.append(&thread_id, turns(5)).await;
@@ -308,8 +308,7 @@ async fn d17_what_was_said_after_the_named_message_is_not_found() {
             ephemeral,
             ..Default::default()
         };
-        let thread = client.threads().create_thread(thread).await.unwrap();
-        let thread_id = thread.into_inner().thread.unwrap().thread_id;
+        let thread_id = client.call(thread).await.thread.unwrap().thread_id;
         let question = say(Role::User, "What is the capital of Zogland?");
         let question = client.append(&thread_id, vec![question]).await;
         let question = question.messages[0].message_id.clone();
@@ -324,7 +323,7 @@ async fn d17_what_was_said_after_the_named_message_is_not_found() {
             let request = BuildContextRequest {
                 head_message_id: head.to_owned(),
                 at_least_as_fresh: again.revision.clone(),
-                max_wait: Some(patient()),
+                max_wait: Some(fresh_wait()),
                 all_branches,
                 policy: Some(MemoryPolicy {
                     recent_window: Some(window),
@@ -334,7 +333,7 @@ async fn d17_what_was_said_after_the_named_message_is_not_found() {
             };
             quoted_texts(&client.context(request).await)
         };
-        // To answer anew is not to be told the old answers.
+        // A regenerated answer is not given the old answers.
         let none: [&str; 0] = [];
         assert_eq!(found(&question, 4, false).await, none);
         assert_eq!(found(&question, 4, true).await.len(), 3);
@@ -371,7 +370,7 @@ async fn d19_what_was_said_comes_before_the_current_message() {
     assert_eq!(last.kind(), Kind::Input);
     assert_eq!(last.messages.len(), 1);
     assert_eq!(last.messages[0].role(), Role::User);
-    let history = client.history(history_request(&thread_id)).await;
+    let history = client.call(history_request(&thread_id)).await;
     assert_eq!(history.messages.len(), 4, "building stores nothing");
 }
 

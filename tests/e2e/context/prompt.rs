@@ -4,13 +4,13 @@ use memory_contract::proto::{
     BuildContextRequest, ContextBlockKind as Kind, MemoryMode, MemoryPolicy, Part,
 };
 use recollect_tests::{
-    Client, Refused as _, app, apply, block, block_texts, check_context, context_request, file,
-    kinds, mode, tool_call, trial, turn,
+    Client, app, apply, block, block_texts, check_context, context_request, file, kinds, mode,
+    seconds, tool_call, trial, turn,
 };
 use serde_json::json as value;
 use tonic::Code;
 
-use super::budgets::{patient, text};
+use super::budgets::{at_revision, text};
 use crate::plain;
 use crate::recall::diary;
 
@@ -37,7 +37,7 @@ async fn d18_labels_and_template_are_those_of_the_policy() {
         formats: vec![3],
         ..context_request(&thread_id, "")
     };
-    let context = client.context(patient(request, &stored.revision)).await;
+    let context = client.context(at_revision(request, &stored.revision)).await;
     check_context(&context, 1_000_000);
     let input = &block(&context, Kind::Input).unwrap().messages[0];
     let asked = text("somebody asks:\nWhen are my\nviolin lessons?\nGuest/Butler");
@@ -85,7 +85,7 @@ async fn d18_a_query_stays_a_value_of_the_template() {
             }),
             ..context_request("", "Hello!")
         };
-        let failure = client.contexts().build_context(request).await.refused();
+        let failure = client.refused(request).await;
         failure.names_field("policy.query_prompt_template");
     }
 }
@@ -94,14 +94,13 @@ async fn d18_a_query_stays_a_value_of_the_template() {
 async fn a_prompt_that_does_not_fit_is_refused_with_what_it_needs() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    client.append(&thread_id, turn("Hello!", "Hi.")).await;
+    client.append_turn(&thread_id, "Hello!", "Hi.").await;
     let request = BuildContextRequest {
         system_prompt: "help ".repeat(50),
         max_tokens: 40,
         ..context_request(&thread_id, "What now?")
     };
-    let refused = client.contexts().build_context(request.clone()).await;
-    let failure = refused.refused();
+    let failure = client.refused(request.clone()).await;
     let needed: i32 = failure.metadata["needed_tokens"].parse().unwrap();
     failure.is(Code::FailedPrecondition, "CONTEXT_TOO_LARGE");
     let enough = BuildContextRequest {
@@ -116,7 +115,7 @@ async fn a_prompt_that_does_not_fit_is_refused_with_what_it_needs() {
         max_tokens: needed - 1,
         ..enough
     };
-    let failure = client.contexts().build_context(less).await.refused();
+    let failure = client.refused(less).await;
     failure.is(Code::FailedPrecondition, "CONTEXT_TOO_LARGE");
 
     // 0 means 8,000.
@@ -124,14 +123,13 @@ async fn a_prompt_that_does_not_fit_is_refused_with_what_it_needs() {
         max_tokens: 0,
         ..context_request(&thread_id, &"why ".repeat(9_000))
     };
-    let failure = client.contexts().build_context(request).await.refused();
+    let failure = client.refused(request).await;
     assert!(failure.message.contains("8000"), "{}", failure.message);
 }
 
 /// A request that is right but for one field.
 async fn wrong(client: &Client, request: BuildContextRequest, field: &str) {
-    let failure = client.contexts().build_context(request).await.refused();
-    failure.names_field(field);
+    client.refused(request).await.names_field(field);
 }
 
 #[apply(trial)]
@@ -171,25 +169,24 @@ async fn wrong_fields_of_a_context_are_named() {
         "filter.roles[0]": { filter: Some(memory_contract::proto::MessageFilter { roles: vec![9], ..Default::default() }) }
         "method": { method: 9 }
         "at_least_as_fresh": { at_least_as_fresh: "x".to_owned() }
-        "max_wait": { max_wait: Some(prost_types::Duration { seconds: 31, nanos: 0 }) }
+        "max_wait": { max_wait: Some(seconds(31)) }
         "formats[1]": { formats: vec![1, 0] }
         "formats[0]": { formats: vec![9] }
     }
     let failure = client
-        .contexts()
-        .build_context(BuildContextRequest {
+        .refused(BuildContextRequest {
             head_message_id: "0198c1de-3e07-7a4b-9a56-0d6f3a5b8c11".to_owned(),
             ..good()
         })
         .await;
-    failure.refused().is(Code::NotFound, "MESSAGE_NOT_FOUND");
+    failure.is(Code::NotFound, "MESSAGE_NOT_FOUND");
     // All of them at once.
     let request = BuildContextRequest {
         max_tokens: -1,
         formats: vec![0],
         ..context_request("x", "Hello!")
     };
-    let failure = client.contexts().build_context(request).await.refused();
+    let failure = client.refused(request).await;
     assert_eq!(failure.fields.len(), 3, "{failure:?}");
 }
 
@@ -202,7 +199,7 @@ async fn d02_node_memory_needs_a_conversation_and_a_node() {
         node_id: "planner".to_owned(),
         ..context_request("", "Hello!")
     };
-    let failure = client.contexts().build_context(request).await.refused();
+    let failure = client.refused(request).await;
     failure.is(Code::FailedPrecondition, "NODE_MEMORY_NEEDS_CONVERSATION");
     let request = BuildContextRequest {
         policy: Some(mode(MemoryMode::Node)),

@@ -6,9 +6,9 @@ use memory_contract::proto::{
 };
 use prost::Message as _;
 use recollect_tests::{
-    DataDir, Key, Options, Server, USER_DEFAULT, app, apply, block, block_texts, check_context,
-    context_request, free_addr, mode, patient, quoted_texts, quotes, say, session, trial,
-    trial_with_own_server, turn,
+    Options, Server, USER_DEFAULT, app, apply, block, block_texts, check_context, context_request,
+    free_addr, fresh_wait, mode, quoted_texts, quotes, say, session, trial, trial_with_own_server,
+    turn,
 };
 
 use super::modes::{in_mode, turns};
@@ -30,7 +30,7 @@ async fn the_first_message_of_a_session_finds_the_users_other_conversations() {
                 ..Default::default()
             }),
             at_least_as_fresh: stored.revision.clone(),
-            max_wait: Some(patient()),
+            max_wait: Some(fresh_wait()),
             ..context_request("", "What does Pixel eat?")
         };
         let context = client.context(request).await;
@@ -52,16 +52,14 @@ async fn the_first_message_of_a_session_finds_the_users_other_conversations() {
 #[apply(trial_with_own_server)]
 async fn the_same_request_gives_the_same_bytes() {
     // A server of its own: what others store changes how rare a word is.
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &Options::default());
-    let client = server.client(Key::Acme).await;
+    let (_dir, _server, client) = Server::start_own(&Options::default()).await;
     let app = app();
     let thread_id = client.thread(&app).await;
     let stored = diary::store(&client, &thread_id).await;
     let request = BuildContextRequest {
         system_prompt: "Be brief.".to_owned(),
         at_least_as_fresh: stored.revision,
-        max_wait: Some(patient()),
+        max_wait: Some(fresh_wait()),
         formats: vec![1, 2, 3],
         max_tokens: 400,
         ..context_request(&thread_id, "Where does my sister work?")
@@ -98,7 +96,7 @@ async fn hashes_of_older_blocks_do_not_change_with_the_input() {
             system_prompt: "Be brief.".to_owned(),
             query: "violin lessons".to_owned(),
             at_least_as_fresh: stored.revision.clone(),
-            max_wait: Some(patient()),
+            max_wait: Some(fresh_wait()),
             // What others store changes scores, and so which matches are best.
             policy: Some(MemoryPolicy {
                 top_k: Some(100),
@@ -137,7 +135,7 @@ async fn recalled_words_cannot_pose_as_anything_else() {
     let stored = client.append(&thread_id, said).await;
     let request = BuildContextRequest {
         at_least_as_fresh: stored.revision,
-        max_wait: Some(patient()),
+        max_wait: Some(fresh_wait()),
         policy: Some(MemoryPolicy {
             user_label: Some("Guest".to_owned()),
             ..Default::default()
@@ -173,13 +171,11 @@ async fn what_was_appended_already_is_the_question_and_no_match_of_its_own() {
     let thread_id = client.thread(&app()).await;
     diary::store(&client, &thread_id).await;
     let question = "Remind me of the order number of the sofa";
-    let stored = client
-        .append(&thread_id, vec![say(Role::User, question)])
-        .await;
+    let stored = client.append_text(&thread_id, question).await;
     for window in [4, 1, 0] {
         let request = BuildContextRequest {
             at_least_as_fresh: stored.revision.clone(),
-            max_wait: Some(patient()),
+            max_wait: Some(fresh_wait()),
             policy: Some(MemoryPolicy {
                 recent_window: Some(window),
                 ..Default::default()
@@ -214,7 +210,7 @@ async fn what_a_short_window_cuts_off_is_still_found() {
     // A window of four holds one turn of these two and a half.
     let request = BuildContextRequest {
         at_least_as_fresh: stored.revision,
-        max_wait: Some(patient()),
+        max_wait: Some(fresh_wait()),
         ..context_request(&thread_id, "What is the wifi password?")
     };
     let context = client.context(request).await;
@@ -227,21 +223,19 @@ async fn what_a_short_window_cuts_off_is_still_found() {
 
 #[apply(trial_with_own_server)]
 async fn b02_a_context_without_an_index_has_the_recent_messages_and_says_so() {
-    let dir = DataDir::new();
     let url = format!("index.url = \"http://{}\"", free_addr());
     let options = Options::with(&["index.backend = \"qdrant\"", &url]);
-    let server = Server::start(&dir, &options);
-    let client = server.client(Key::Acme).await;
+    let (_dir, _server, client) = Server::start_own(&options).await;
     let thread_id = client.thread("app").await;
     diary::store(&client, &thread_id).await;
     let request = context_request(&thread_id, "order number of the sofa");
     let context = client.context(request).await;
     check_context(&context, 1_000_000);
-    let told = context.degradations.iter().map(|one| one.reason());
-    let told: Vec<DegradationReason> = told.collect();
+    let reported = context.degradations.iter().map(|one| one.reason());
+    let reported: Vec<DegradationReason> = reported.collect();
     assert!(
-        told.contains(&DegradationReason::IndexUnavailable),
-        "{told:?}"
+        reported.contains(&DegradationReason::IndexUnavailable),
+        "{reported:?}"
     );
     assert_eq!(block_texts(&context, Kind::Recent).len(), 4);
     let quoted = quoted_texts(&context);

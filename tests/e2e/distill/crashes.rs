@@ -2,7 +2,7 @@
 
 use memory_contract::proto::LedgerState;
 use recollect_tests::{
-    Client, Cluster, DataDir, Key, Options, SOON, Server, apply, eventually, http_get, recollect,
+    Client, Cluster, DataDir, Key, Options, SOON, Server, apply, eventually, http_get,
     trial_with_own_server,
 };
 
@@ -43,10 +43,8 @@ async fn all_done(client: &Client, threads: &[String]) {
 
 #[apply(trial_with_own_server)]
 async fn b05_a_server_killed_while_it_distills_goes_on_after_a_restart() {
-    let dir = DataDir::new();
     let options = Options::with(&[PLAIN, "worker.distill.lanes = 1"]);
-    let server = Server::start(&dir, &options);
-    let client = server.client(Key::Acme).await;
+    let (dir, server, client) = Server::start_own(&options).await;
     let threads = threads(&client).await;
     eventually("distilling is under way", SOON, async || {
         let kind = memory_contract::proto::LedgerKind::Summary;
@@ -65,7 +63,7 @@ async fn b05_a_server_killed_while_it_distills_goes_on_after_a_restart() {
     }
 }
 
-/// A server on somebody's own database. Without an index it knows nothing of other
+/// A server on an external database. Without an index it knows nothing of other
 /// workers.
 fn serve(dir: &DataDir, url: &str) -> Server {
     let lines = [
@@ -73,19 +71,12 @@ fn serve(dir: &DataDir, url: &str) -> Server {
         "index.url = \"http://127.0.0.1:1\"",
         "worker.distill.lease = \"1h\"",
     ];
-    let options = Options {
-        command: "serve",
-        env: vec![("DATABASE_URL".to_owned(), url.to_owned())],
-        ..Options::with(&lines)
-    };
-    Server::start(dir, &options)
+    Server::start(dir, &Options::serve(url, &lines))
 }
 
 #[apply(trial_with_own_server)]
 async fn b05_two_processes_distill_each_message_once() {
-    let cluster = Cluster::start().await;
-    let url = cluster.url();
-    recollect(&["migrate"], &[("DATABASE_URL", &url)]).ok();
+    let (cluster, url) = Cluster::migrated().await;
     let dir = DataDir::new();
     let servers = [serve(&dir, &url), serve(&dir, &url)];
     let client = servers[0].client(Key::Acme).await;
@@ -113,9 +104,7 @@ async fn summaries(server: &Server) -> f64 {
 
 #[apply(trial_with_own_server)]
 async fn a_server_that_stops_gives_its_threads_back() {
-    let cluster = Cluster::start().await;
-    let url = cluster.url();
-    recollect(&["migrate"], &[("DATABASE_URL", &url)]).ok();
+    let (cluster, url) = Cluster::migrated().await;
     let dir = DataDir::new();
     let server = serve(&dir, &url);
     let client = server.client(Key::Acme).await;

@@ -3,6 +3,7 @@
 
 mod contexts;
 mod crashes;
+mod faults;
 pub mod ledger;
 mod observations;
 mod summaries;
@@ -11,9 +12,7 @@ mod world;
 
 use std::collections::BTreeSet;
 
-use memory_contract::proto::{
-    LedgerKind, LedgerState, MemoryPolicy, MessageInput, SetAppPolicyRequest,
-};
+use memory_contract::proto::{LedgerKind, LedgerState, MemoryPolicy, MessageInput};
 use recollect_tests::{BULK, Client, PLAIN, SOON, app, eventually, turn};
 use tokio_postgres::NoTls;
 
@@ -22,11 +21,7 @@ use self::ledger::list;
 /// A thread of an app with a policy.
 async fn thread(client: &Client, policy: MemoryPolicy) -> String {
     let app = app();
-    let request = SetAppPolicyRequest {
-        app_id: app.clone(),
-        policy: Some(policy),
-    };
-    client.policies().set_app_policy(request).await.unwrap();
+    client.set_policy(&app, policy).await;
     client.thread(&app).await
 }
 
@@ -58,8 +53,7 @@ fn talk(word: &str, turns: std::ops::Range<usize>) -> Vec<MessageInput> {
 
 /// What became of the messages of a thread's path, and how many.
 async fn states(client: &Client, thread_id: &str, kind: LedgerKind) -> Vec<(LedgerState, i64)> {
-    let stretches = list(client, thread_id, kind, "").await;
-    let states = stretches.into_iter();
+    let states = list(client, thread_id, kind, "").await.into_iter();
     states.map(|(state, _, count)| (state, count)).collect()
 }
 
@@ -67,8 +61,8 @@ async fn states(client: &Client, thread_id: &str, kind: LedgerKind) -> Vec<(Ledg
 async fn summarized(client: &Client, thread_id: &str, count: usize) {
     let what = format!("{count} summaries of {thread_id}");
     eventually(&what, SOON, async || {
-        let stretches = list(client, thread_id, LedgerKind::Summary, "").await;
-        let summaries = stretches.into_iter();
+        let ranges = list(client, thread_id, LedgerKind::Summary, "").await;
+        let summaries = ranges.into_iter();
         let summaries = summaries.filter(|(state, ..)| *state == LedgerState::Summarized);
         // An erased message parts what one covers.
         let numbers: BTreeSet<i64> = summaries.map(|(_, number, _)| number).collect();
@@ -89,7 +83,7 @@ async fn plain_database() -> tokio_postgres::Client {
     database(PLAIN.ready().line["postgres"].as_str().unwrap()).await
 }
 
-/// The database of the server where nobody waits for the index.
+/// The database of the server for tests that do not wait for the index.
 async fn bulk_database() -> tokio_postgres::Client {
     database(BULK.ready().line["postgres"].as_str().unwrap()).await
 }
@@ -109,10 +103,10 @@ async fn texts_of(
         .collect()
 }
 
-/// Waits until nobody is to look at a thread.
+/// Waits until a thread is no longer queued for distilling.
 async fn looked_at(database: &tokio_postgres::Client, thread_id: &str) {
     let sql = format!("SELECT 1 FROM recollect.distill_jobs WHERE thread_id = '{thread_id}'");
-    eventually("somebody has looked at the thread", SOON, async || {
+    eventually("a worker has processed the thread", SOON, async || {
         database.query(&sql, &[]).await.unwrap().is_empty()
     })
     .await;

@@ -7,11 +7,11 @@ use recollect_tests::{
 };
 use serde_json::json;
 
-use super::ledger::{counts, delete, observations, verify};
+use super::ledger::{counts, observations, verify};
 use super::{looked_at, plain_database, talk, texts_of, thread};
 use crate::plain;
 
-/// Messages may have 1,000 tokens, stretches have 200; observations 1,000.
+/// Messages may have 1,000 tokens, ranges have 200; observations 1,000.
 fn observed() -> MemoryPolicy {
     MemoryPolicy {
         mode: MemoryMode::Observational.into(),
@@ -109,7 +109,7 @@ async fn n08_observations_are_ready_before_they_are_needed() {
     let client = plain().await;
     let thread_id = thread(&client, observed()).await;
     say_tokens(&client, &thread_id, "aunt", 700).await;
-    eventually("three stretches are ready", SOON, async || {
+    eventually("three ranges are ready", SOON, async || {
         block(&client, &thread_id).await.ready_message_tokens >= 600
     })
     .await;
@@ -234,7 +234,7 @@ async fn b06_a_regenerated_branch_does_not_inherit_observations() {
 }
 
 #[apply(trial)]
-async fn what_an_erasure_frees_is_observed_anew() {
+async fn what_an_erasure_frees_is_observed_again() {
     let client = plain().await;
     let database = plain_database().await;
     let thread_id = thread(&client, observed()).await;
@@ -250,7 +250,9 @@ async fn what_an_erasure_frees_is_observed_anew() {
     .await;
     looked_at(&database, &thread_id).await;
     let before = block(&client, &thread_id).await;
-    delete(&client, &thread_id, &stored.messages[2].message_id).await;
+    client
+        .delete_message(&thread_id, &stored.messages[2].message_id)
+        .await;
     let after = eventually_some("what is left of it is observed", SOON, async || {
         let after = block(&client, &thread_id).await;
         (after.raw_message_count == before.raw_message_count).then_some(after)
@@ -279,14 +281,12 @@ async fn a_tool_call_is_observed_with_its_result() {
     let database = plain_database().await;
     let thread_id = thread(&client, observed()).await;
     let long = "The station says that it is windy, with 17 degrees and some rain. ".repeat(8);
-    client
-        .append(&thread_id, vec![say(Role::User, "Watch the weather.")])
-        .await;
+    client.append_text(&thread_id, "Watch the weather.").await;
     for number in 0..12 {
         let call = format!("call-{number}");
         let called = tool_call(&call, "weather", json!({"reading": number}));
         client.append(&thread_id, vec![called]).await;
-        // Whoever looks now sees a call that nothing has answered.
+        // A worker that runs now sees a call without a result.
         looked_at(&database, &thread_id).await;
         client
             .append(&thread_id, vec![tool_result(&call, &long)])

@@ -1,15 +1,14 @@
 //! Summaries of older turns.
 
 use memory_contract::proto::{
-    DeleteThreadRequest, LedgerKind, LedgerState, ListLedgerRequest, MemoryPolicy, Message, Role,
-    SetAppPolicyRequest, SetHeadRequest,
+    LedgerKind, LedgerState, ListLedgerRequest, MemoryPolicy, Message, Role, SetHeadRequest,
 };
 use recollect_tests::{
-    Client, SOON, apply, eventually, reply, say, texts, tool_call, tool_result, trial, turn,
+    Client, SOON, apply, eventually, reply, say, texts, tool_call, tool_result, trial,
 };
 use serde_json::json;
 
-use super::ledger::{counts, delete, verify};
+use super::ledger::{counts, verify};
 use super::{
     bulk_database, looked_at, plain_database, small, states, summarized, talk, texts_of, thread,
 };
@@ -39,9 +38,8 @@ async fn first_raw(client: &Client, thread_id: &str) -> String {
         kind: SUMMARY.into(),
         ..Default::default()
     };
-    let listed = client.ledgers().list_ledger(request).await.unwrap();
-    let stretches = listed.into_inner().ranges;
-    let raw = stretches
+    let ranges = client.call(request).await.ranges;
+    let raw = ranges
         .into_iter()
         .find(|one| one.state() == LedgerState::Raw);
     raw.unwrap().first_message_id
@@ -144,9 +142,7 @@ async fn r03_a_turn_is_summarized_as_a_whole() {
 
 /// Appends a turn of 2,101 messages, more than are read at once.
 async fn count_aloud(client: &Client, thread_id: &str) {
-    client
-        .append(thread_id, vec![say(Role::User, "Count!")])
-        .await;
+    client.append_text(thread_id, "Count!").await;
     for hundred in 0..21 {
         let said = (0..100).map(|n| format!("I am at number {hundred}-{n} now."));
         let said = said.map(|text| say(Role::Assistant, &text));
@@ -165,7 +161,7 @@ async fn r03_a_turn_too_large_to_be_read_at_once_is_summarized_in_parts() {
     let all = states(&client, &thread_id, SUMMARY).await;
     assert_eq!(all, [(LedgerState::Raw, 2_101)]);
     let long = "That was a long way, and now I want to hear of something else. ".repeat(30);
-    client.append(&thread_id, turn(&long, &long)).await;
+    client.append_turn(&thread_id, &long, &long).await;
     eventually("the long turn is summarized", SOON, async || {
         let states = states(&client, &thread_id, SUMMARY).await;
         states.last() == Some(&(LedgerState::Raw, 2))
@@ -187,12 +183,10 @@ async fn r03_two_turns_too_large_to_be_read_at_once_do_not_hide_each_other() {
     for _ in 0..2 {
         count_aloud(&client, &thread_id).await;
     }
-    let request = SetAppPolicyRequest {
-        app_id: client.get_thread(&thread_id).await.app_id,
-        policy: Some(small()),
-    };
-    client.policies().set_app_policy(request).await.unwrap();
-    // The threads of an app are looked at anew with their next message.
+    client
+        .set_policy(&client.get_thread(&thread_id).await.app_id, small())
+        .await;
+    // A thread is queued again with its next message.
     let next = vec![say(Role::Assistant, "And on and on.")];
     client.append(&thread_id, next).await;
     eventually("the first turn is summarized", SOON, async || {
@@ -238,7 +232,9 @@ async fn b05_every_message_is_in_one_state_at_every_moment_of_summarizing() {
         // A message in the middle goes, summarized by now or not.
         let verified = verify(&client, &thread_id).await;
         assert!(verified.ok, "{verified:?}");
-        delete(&client, &thread_id, &stored.messages[5].message_id).await;
+        client
+            .delete_message(&thread_id, &stored.messages[5].message_id)
+            .await;
         for _ in 0..5 {
             let verified = verify(&client, &thread_id).await;
             assert!(verified.ok, "{verified:?}");
@@ -298,13 +294,13 @@ async fn b06_a_regenerated_branch_does_not_inherit_a_summary() {
     let verified = verify(&client, &thread_id).await;
     assert!(verified.ok, "{verified:?}");
 
-    // Who comes back finds what was made there, and nothing is made anew.
+    // Back on the old branch its summaries hold, and none is made again.
     let back = SetHeadRequest {
         thread_id: thread_id.clone(),
         head_message_id: old_head,
         expected_head: None,
     };
-    client.threads().set_head(back).await.unwrap();
+    client.call(back).await;
     assert_eq!(states(&client, &thread_id, SUMMARY).await, before);
     assert_eq!(texts_of(&database, &thread_id).await, made);
 }
@@ -324,7 +320,7 @@ async fn what_is_erased_while_it_is_summarized_stays_erased() {
         threads.push((thread_id, stored.messages[4].message_id.clone()));
     }
     for (thread_id, secret) in &threads {
-        delete(&client, thread_id, secret).await;
+        client.delete_message(thread_id, secret).await;
     }
     for (thread_id, _) in &threads {
         summarized(&client, thread_id, 1).await;
@@ -351,10 +347,7 @@ async fn a_thread_that_is_deleted_while_it_is_summarized_leaves_nothing() {
         threads.push(thread_id);
     }
     for thread_id in &threads {
-        let request = DeleteThreadRequest {
-            thread_id: thread_id.clone(),
-        };
-        client.threads().delete_thread(request).await.unwrap();
+        client.delete_thread(&thread_id).await;
     }
     for thread_id in &threads {
         looked_at(&database, thread_id).await;

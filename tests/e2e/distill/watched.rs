@@ -1,4 +1,4 @@
-//! What a watch tells of the workers.
+//! What a watch reports of the workers.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::{small, talk, thread};
 use crate::plain;
 
 #[apply(trial)]
-async fn a_watch_tells_what_workers_make_of_a_thread() {
+async fn a_watch_reports_what_workers_derive() {
     let client = plain().await;
     let policy = MemoryPolicy {
         mode: MemoryMode::Observational.into(),
@@ -26,20 +26,20 @@ async fn a_watch_tells_what_workers_make_of_a_thread() {
     client.append(&thread_id, talk("aunt", 0..20)).await;
 
     // Who did what first to how many, until all of it is done.
-    let mut told: BTreeMap<String, (String, String, i64)> = BTreeMap::new();
+    let mut reported: BTreeMap<String, (String, String, i64)> = BTreeMap::new();
     let made = [
         "summarize",
         "observe",
         "activate_observations",
         "extract_memories",
     ];
-    while !made.iter().all(|action| told.contains_key(*action)) {
+    while !made.iter().all(|action| reported.contains_key(*action)) {
         let event = events.next().await;
         let first = (event.actor, event.subject, event.item_count);
-        told.entry(event.action).or_insert(first);
+        reported.entry(event.action).or_insert(first);
     }
     for action in made {
-        let (actor, subject, count) = &told[action];
+        let (actor, subject, count) = &reported[action];
         assert_eq!(actor, "worker", "{action}");
         assert!(*count > 0, "{action}: {count}");
         // What was made has a number; of facts there are several.
@@ -50,9 +50,9 @@ async fn a_watch_tells_what_workers_make_of_a_thread() {
         };
         assert_eq!(subject.split(',').next(), Some(expected), "{action}");
     }
-    assert_eq!(told["append_messages"].0, Key::Acme.name());
+    assert_eq!(reported["append_messages"].0, Key::Acme.name());
 
-    // A caller's changes are told among those of the workers.
+    // A caller's changes are reported among those of the workers.
     let goal = put(&thread_id, "", plan("Visit all aunts.", &["Bergen"]));
     client.put_plan(goal).await;
     let last = say(Role::User, "And now?");
@@ -66,8 +66,7 @@ async fn a_watch_tells_what_workers_make_of_a_thread() {
         etag: "*".to_owned(),
         ..Default::default()
     };
-    let mut service = client.working_memories();
-    service.put_working_memory(memory).await.unwrap();
+    client.call(memory).await;
     let mut own = Vec::new();
     while own.last().is_none_or(|last| last != "put_working_memory") {
         let event = events.next().await;

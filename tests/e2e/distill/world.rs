@@ -1,7 +1,7 @@
 //! Derived text that is put where the workers put it, in a database that the test
 //! can reach.
 
-use recollect_tests::{Client, Cluster, DataDir, Key, Options, Server, recollect, turn};
+use recollect_tests::{Client, Cluster, DataDir, Key, Options, Server, recollect_at};
 use tokio_postgres::Client as Database;
 
 /// A server whose database the test can write to.
@@ -14,20 +14,10 @@ pub struct World {
 
 impl World {
     pub async fn new() -> Self {
-        let cluster = Cluster::start().await;
-        let url = cluster.url();
-        recollect(&["migrate"], &[("DATABASE_URL", &url)]).ok();
+        let (cluster, url) = Cluster::migrated().await;
         let dir = DataDir::new();
-        let mut options = Options {
-            command: "serve",
-            env: vec![("DATABASE_URL".to_owned(), url)],
-            ..Options::with(&["embedding.kind = \"none\""])
-        };
-        let index = dir.path().join("index");
-        options
-            .config
-            .push(format!("index.path = \"{}\"", index.display()));
-        let server = Server::start(&dir, &options);
+        let options = Options::serve(&url, &["embedding.kind = \"none\""]);
+        let server = Server::start(&dir, &options.index(&dir, "index"));
         let client = server.client(Key::Acme).await;
         Self {
             cluster,
@@ -69,13 +59,7 @@ impl World {
     }
 
     pub fn cli(&self, args: &[&str]) -> recollect_tests::Finished {
-        let addr = format!("http://{}", self.server.ready().addr);
-        let key = Key::Acme.secret();
-        let env = [
-            ("RECOLLECT_ADDR", addr.as_str()),
-            ("RECOLLECT_API_KEY", key.as_str()),
-        ];
-        recollect(args, &env)
+        recollect_at(&self.server.ready().addr, Key::Acme, args)
     }
 }
 
@@ -122,7 +106,7 @@ pub async fn four_turns(client: &Client, thread_id: &str) -> Vec<String> {
     let mut ids = Vec::new();
     for number in 0..4 {
         let question = format!("What is {number} and {number}?");
-        let stored = client.append(thread_id, turn(&question, "A number.")).await;
+        let stored = client.append_turn(thread_id, &question, "A number.").await;
         ids.extend(stored.messages.into_iter().map(|one| one.message_id));
     }
     ids

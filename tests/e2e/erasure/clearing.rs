@@ -1,11 +1,10 @@
-//! Clearing and deleting: what is gone is gone everywhere.
+//! Clearing and deleting erase everywhere.
 
 use memory_contract::proto::{
-    AppendMessagesRequest, ClearThreadRequest, ClearThreadResponse, DeleteMessageRequest,
-    DeleteThreadRequest, Role,
+    AppendMessagesRequest, ClearThreadResponse, DeleteMessageRequest, Role,
 };
 use recollect_tests::{
-    Client, Dynamic, Refused as _, app, apply, history_request, say, session, texts, trial, turn,
+    Client, Dynamic, Refused as _, app, apply, history_request, session, texts, trial, turn,
 };
 use serde_json::json;
 use tonic::Code;
@@ -13,11 +12,7 @@ use tonic::Code;
 use crate::plain;
 
 async fn clear(client: &Client, thread_id: &str) -> ClearThreadResponse {
-    let request = ClearThreadRequest {
-        thread_id: thread_id.to_owned(),
-    };
-    let response = client.threads().clear_thread(request).await.unwrap();
-    response.into_inner()
+    client.clear_thread(thread_id).await
 }
 
 #[apply(trial)]
@@ -46,7 +41,7 @@ async fn t14_clearing_a_session_starts_it_afresh() {
     assert!(client.all_messages(&thread_id).await.is_empty());
     assert!(
         client
-            .history(history_request(&thread_id))
+            .call(history_request(&thread_id))
             .await
             .messages
             .is_empty()
@@ -71,9 +66,9 @@ async fn t14_clearing_a_session_starts_it_afresh() {
         expected_head: Some(String::new()),
         ..Default::default()
     };
-    let fresh = client.append_with(request).await;
+    let fresh = client.call(request).await;
     assert_eq!(fresh.messages[0].seq, 6, "a seq is never given out twice");
-    let history = client.history(history_request(&thread_id)).await;
+    let history = client.call(history_request(&thread_id)).await;
     assert_eq!(texts(&history.messages), ["A new start?", "A new start."]);
     assert_eq!(history.messages[0].depth, 1);
     assert!(!history.truncated);
@@ -83,7 +78,7 @@ async fn t14_clearing_a_session_starts_it_afresh() {
 async fn clearing_twice_erases_nothing_more() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    client.append(&thread_id, turn("Q", "A")).await;
+    client.append_turn(&thread_id, "Q", "A").await;
     assert_eq!(clear(&client, &thread_id).await.deleted_message_count, 2);
     assert_eq!(clear(&client, &thread_id).await.deleted_message_count, 0);
 }
@@ -93,24 +88,21 @@ async fn a_deleted_thread_is_not_found_by_any_method() {
     let client = plain().await;
     let app = app();
     let thread_id = client.thread(&app).await;
-    let stored = client.append(&thread_id, turn("Secret?", "Secret.")).await;
+    let stored = client.append_turn(&thread_id, "Secret?", "Secret.").await;
     let message_id = stored.messages[0].message_id.as_str();
-    let request = DeleteThreadRequest {
-        thread_id: thread_id.clone(),
-    };
-    let deleted = client.threads().delete_thread(request).await.unwrap();
-    assert_eq!(deleted.into_inner().deleted_message_count, 2);
+    let deleted = client.delete_thread(&thread_id).await;
+    assert_eq!(deleted.deleted_message_count, 2);
 
     let never = uuid::Uuid::new_v4().to_string();
     for (method, request) in crate::isolation::reads::requests_for(&thread_id, message_id) {
-        let gone = Dynamic::call(&client, method, request.clone())
+        let missing = Dynamic::call(&client, method, request.clone())
             .await
             .refused();
         let text = request.to_string().replace(&thread_id, &never);
         let unknown = serde_json::from_str(&text).unwrap();
         let unknown = Dynamic::call(&client, method, unknown).await.refused();
-        assert_eq!(gone, unknown, "{method} tells the two apart");
-        gone.is(Code::NotFound, "THREAD_NOT_FOUND");
+        assert_eq!(missing, unknown, "{method} answers the two differently");
+        missing.is(Code::NotFound, "THREAD_NOT_FOUND");
     }
     let listed = Dynamic::call(&client, "ThreadService/ListThreads", json!({"app_id": app})).await;
     assert_eq!(listed.unwrap().into_inner(), [json!({})]);
@@ -121,11 +113,8 @@ async fn a_deleted_thread_frees_its_session_key() {
     let client = plain().await;
     let app = app();
     let first = client.resolve(session(&app, "ada", "thread:1")).await;
-    client.append(&first.thread_id, turn("Q", "A")).await;
-    let request = DeleteThreadRequest {
-        thread_id: first.thread_id.clone(),
-    };
-    client.threads().delete_thread(request).await.unwrap();
+    client.append_turn(&first.thread_id, "Q", "A").await;
+    client.delete_thread(&first.thread_id).await;
     let second = client.resolve(session(&app, "ada", "thread:1")).await;
     assert_ne!(second.thread_id, first.thread_id);
     assert_eq!((second.message_count, second.last_seq), (0, 0));
@@ -135,26 +124,18 @@ async fn a_deleted_thread_frees_its_session_key() {
 async fn a_deleted_message_is_not_found() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    let stored = client.append(&thread_id, turn("Q", "A")).await;
+    let stored = client.append_turn(&thread_id, "Q", "A").await;
     let request = |message_id: &str| DeleteMessageRequest {
         thread_id: thread_id.clone(),
         message_id: message_id.to_owned(),
     };
     let id = &stored.messages[0].message_id;
-    let deleted = client.messages().delete_message(request(id)).await.unwrap();
-    assert!(!deleted.into_inner().revision.is_empty());
-    let again = client
-        .messages()
-        .delete_message(request(id))
-        .await
-        .refused();
+    let deleted = client.call(request(id)).await;
+    assert!(!deleted.revision.is_empty());
+    let again = client.refused(request(id)).await;
     let never = uuid::Uuid::new_v4().to_string();
-    let unknown = client
-        .messages()
-        .delete_message(request(&never))
-        .await
-        .refused();
-    assert_eq!(again, unknown, "the two must not be told apart");
+    let unknown = client.refused(request(&never)).await;
+    assert_eq!(again, unknown, "the two errors are the same");
     again.is(Code::NotFound, "MESSAGE_NOT_FOUND");
     assert_eq!(texts(&client.all_messages(&thread_id).await), ["A"]);
 }
@@ -163,21 +144,15 @@ async fn a_deleted_message_is_not_found() {
 async fn deleting_the_only_message_leaves_an_empty_thread() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    let stored = client
-        .append(&thread_id, vec![say(Role::User, "Alone")])
+    let stored = client.append_text(&thread_id, "Alone").await;
+    client
+        .delete_message(&thread_id, &stored.messages[0].message_id)
         .await;
-    let request = DeleteMessageRequest {
-        thread_id: thread_id.clone(),
-        message_id: stored.messages[0].message_id.clone(),
-    };
-    client.messages().delete_message(request).await.unwrap();
     let thread = client.get_thread(&thread_id).await;
     assert_eq!((thread.message_count, thread.last_seq), (0, 1));
     assert_eq!(thread.head_message_id, "");
-    let next = client
-        .append(&thread_id, vec![say(Role::User, "Next")])
-        .await;
+    let next = client.append_text(&thread_id, "Next").await;
     assert_eq!(next.messages[0].seq, 2);
-    let history = client.history(history_request(&thread_id)).await;
+    let history = client.call(history_request(&thread_id)).await;
     assert_eq!(texts(&history.messages), ["Next"]);
 }

@@ -1,14 +1,13 @@
-//! What was deleted can neither be gone on from nor read back from, wherever in
+//! A deleted message can be neither a parent nor a head, wherever in
 //! the tree it stood.
 
 use memory_contract::proto::{
-    AppendMessagesRequest, BuildContextRequest, ClearThreadRequest, DeleteMessageRequest,
-    GetHistoryRequest, GetNodeHistoryRequest, MemoryMode, MemoryPolicy, MessageInput, Role,
-    SetHeadRequest,
+    AppendMessagesRequest, BuildContextRequest, GetHistoryRequest, GetNodeHistoryRequest,
+    MemoryMode, MemoryPolicy, MessageInput, Role, SetHeadRequest,
 };
 use recollect_tests::{
-    Client, Failure, Refused as _, app, apply, context_request, history_request, mode, node,
-    node_turn, reply, say, texts, trial, turn,
+    Client, Failure, Refused as _, app, apply, context_request, history_request, mode, node, reply,
+    say, texts, trial, turn,
 };
 use tonic::Code;
 use uuid::Uuid;
@@ -68,14 +67,10 @@ impl Pruned {
 }
 
 async fn delete(client: &Client, thread_id: &str, message_id: &str) {
-    let request = DeleteMessageRequest {
-        thread_id: thread_id.to_owned(),
-        message_id: message_id.to_owned(),
-    };
-    client.messages().delete_message(request).await.unwrap();
+    client.delete_message(thread_id, message_id).await;
 }
 
-/// It is not there, and the field that names it is told.
+/// It is not found, and the error names the field.
 #[track_caller]
 fn missing(failure: Failure, field: &str) {
     let failure = failure.is(Code::NotFound, "MESSAGE_NOT_FOUND");
@@ -88,9 +83,9 @@ async fn nothing_follows_what_was_deleted_from_another_branch() {
     let pruned = Pruned::new().await;
     let before = pruned.state().await;
     let request_id = Uuid::new_v4().to_string();
-    for gone in &pruned.first[4..] {
+    for deleted in &pruned.first[4..] {
         let failure = pruned
-            .append(vec![reply(gone, Role::User, "7")], &request_id)
+            .append(vec![reply(deleted, Role::User, "7")], &request_id)
             .await;
         failure.names_field("messages[0].parent_message_id");
     }
@@ -108,9 +103,9 @@ async fn nothing_follows_what_was_deleted_from_another_branch() {
         request_id,
         expected_head: Some(head.clone()),
     };
-    let stored = client.append_with(left).await;
+    let stored = client.call(left).await;
     assert_eq!((stored.messages[0].seq, stored.replayed), (8, false));
-    let history = client.history(history_request(thread_id)).await;
+    let history = client.call(history_request(thread_id)).await;
     assert_eq!(texts(&history.messages), ["1", "2", "3", "4", "another 5"]);
 }
 
@@ -134,21 +129,23 @@ async fn nothing_follows_what_was_cleared() {
     let pruned = Pruned::new().await;
     let (client, thread_id) = (&pruned.client, &pruned.thread_id);
     // Read once, so that it is remembered in memory if anything is.
-    client.history(history_request(thread_id)).await;
-    let request = ClearThreadRequest {
-        thread_id: thread_id.clone(),
-    };
-    client.threads().clear_thread(request).await.unwrap();
+    client.call(history_request(thread_id)).await;
+    client.clear_thread(&thread_id).await;
     let before = pruned.state().await;
-    for gone in pruned.first.iter().chain([&pruned.head]) {
-        let failure = pruned.append(vec![reply(gone, Role::User, "7")], "").await;
+    for deleted in pruned.first.iter().chain([&pruned.head]) {
+        let failure = pruned
+            .append(vec![reply(deleted, Role::User, "7")], "")
+            .await;
         failure.names_field("messages[0].parent_message_id");
-        missing(set_head(client, thread_id, gone).await, "head_message_id");
-        missing(history(client, thread_id, gone).await, "head_message_id");
+        missing(
+            set_head(client, thread_id, deleted).await,
+            "head_message_id",
+        );
+        missing(history(client, thread_id, deleted).await, "head_message_id");
     }
     assert_eq!(pruned.state().await, before);
-    client.append(thread_id, turn("a", "b")).await;
-    let history = client.history(history_request(thread_id)).await;
+    client.append_turn(thread_id, "a", "b").await;
+    let history = client.call(history_request(thread_id)).await;
     assert_eq!(texts(&history.messages), ["a", "b"]);
 }
 
@@ -158,7 +155,7 @@ async fn set_head(client: &Client, thread_id: &str, head: &str) -> Failure {
         head_message_id: head.to_owned(),
         expected_head: None,
     };
-    client.threads().set_head(request).await.refused()
+    client.refused(request).await
 }
 
 async fn history(client: &Client, thread_id: &str, head: &str) -> Failure {
@@ -166,7 +163,7 @@ async fn history(client: &Client, thread_id: &str, head: &str) -> Failure {
         head_message_id: head.to_owned(),
         ..history_request(thread_id)
     };
-    client.messages().get_history(request).await.refused()
+    client.refused(request).await
 }
 
 #[apply(trial)]
@@ -179,9 +176,12 @@ async fn nothing_is_read_back_from_what_was_deleted() {
         recent_window,
         ..Default::default()
     };
-    for gone in &pruned.first[4..] {
-        missing(set_head(client, thread_id, gone).await, "head_message_id");
-        missing(history(client, thread_id, gone).await, "head_message_id");
+    for deleted in &pruned.first[4..] {
+        missing(
+            set_head(client, thread_id, deleted).await,
+            "head_message_id",
+        );
+        missing(history(client, thread_id, deleted).await, "head_message_id");
         for policy in [
             policy(MemoryMode::Unspecified, None),
             policy(MemoryMode::Window, None),
@@ -191,12 +191,12 @@ async fn nothing_is_read_back_from_what_was_deleted() {
         ] {
             for query in ["", "3"] {
                 let request = BuildContextRequest {
-                    head_message_id: gone.clone(),
+                    head_message_id: deleted.clone(),
                     policy: Some(policy.clone()),
                     query: query.to_owned(),
                     ..context_request(thread_id, "")
                 };
-                let failure = client.contexts().build_context(request).await.refused();
+                let failure = client.refused(request).await;
                 missing(failure, "head_message_id");
             }
         }
@@ -207,7 +207,7 @@ async fn nothing_is_read_back_from_what_was_deleted() {
         head_message_id: pruned.first[3].clone(),
         ..history_request(thread_id)
     };
-    let left = client.history(request).await;
+    let left = client.call(request).await;
     assert_eq!(texts(&left.messages), ["1", "2", "3", "4"]);
 }
 
@@ -216,26 +216,26 @@ async fn a_node_is_not_asked_about_what_was_deleted() {
     let pruned = Pruned::new().await;
     let (client, thread_id) = (&pruned.client, &pruned.thread_id);
     let planner = node(thread_id, "planner");
-    client.add_turn(node_turn(&planner, "Q", "A")).await;
+    client.add_node_turn(&planner, "Q", "A").await;
     for flushed in [false, true] {
         if flushed {
             client.flush_node(&planner).await;
         }
-        for gone in &pruned.first[4..] {
+        for deleted in &pruned.first[4..] {
             let request = GetNodeHistoryRequest {
                 node: Some(planner.clone()),
-                current_message_id: gone.clone(),
+                current_message_id: deleted.clone(),
                 ..Default::default()
             };
-            let failure = client.nodes().get_node_history(request).await.refused();
+            let failure = client.refused(request).await;
             missing(failure, "current_message_id");
             let request = BuildContextRequest {
                 policy: Some(mode(MemoryMode::Node)),
                 node_id: "planner".to_owned(),
-                current_message_id: gone.clone(),
+                current_message_id: deleted.clone(),
                 ..context_request(thread_id, "And now?")
             };
-            let failure = client.contexts().build_context(request).await.refused();
+            let failure = client.refused(request).await;
             missing(failure, "current_message_id");
         }
     }

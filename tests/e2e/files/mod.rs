@@ -10,7 +10,7 @@ use memory_contract::proto::{
 use recollect_tests::{Client, PLAIN};
 use uuid::Uuid;
 
-/// A way to name a file that nobody else uses.
+/// An upload id that no other test uses.
 fn upload() -> file::Location {
     file::Location::UploadFileId(format!("upload-{}", Uuid::new_v4()))
 }
@@ -38,8 +38,7 @@ fn picture(location: &file::Location) -> File {
 
 async fn register(client: &Client, file: File) -> RegisterFileResponse {
     let request = RegisterFileRequest { file: Some(file) };
-    let response = client.files().register_file(request).await.unwrap();
-    response.into_inner()
+    client.call(request).await
 }
 
 async fn delete(client: &Client, location: &file::Location) {
@@ -50,7 +49,7 @@ async fn delete(client: &Client, location: &file::Location) {
             file::Location::Url(url) => delete_file_request::Location::Url(url),
         }),
     };
-    client.files().delete_file(request).await.unwrap();
+    client.call(request).await;
 }
 
 fn get_request(location: &file::Location) -> GetFileRequest {

@@ -8,8 +8,8 @@ use memory_contract::proto::{
 };
 use prost::Message as _;
 use recollect_tests::{
-    Client, Key, PLAIN, Refused as _, app, apply, history_request, ids, recall_request, say,
-    search_request, trial, with_parts,
+    Client, Key, PLAIN, app, apply, history_request, ids, recall_request, search_request, trial,
+    with_parts,
 };
 use serde_json::{Value, json};
 use tokio_stream::StreamExt as _;
@@ -80,10 +80,9 @@ async fn every_reading(client: &Client, said: &Said) -> Vec<(&'static str, Messa
         thread_id: thread_id.clone(),
         message_id: message_id.clone(),
     };
-    let got = client.messages().get_message(request).await.unwrap();
-    let got = got.into_inner().message.unwrap();
+    let got = client.call(request).await.message.unwrap();
     let listed = client.all_messages(thread_id).await.remove(0);
-    let history = client.history(history_request(thread_id)).await;
+    let history = client.call(history_request(thread_id)).await;
     let window = RecallRequest {
         mode: RecallMode::Window.into(),
         ..recall_request(thread_id, "", revision)
@@ -249,8 +248,8 @@ async fn d11_a_reference_dangles_again_after_its_file_was_deleted() {
             }
             if known {
                 delete(&client, &place).await;
-                let gone = client.files().get_file(get_request(&place)).await;
-                gone.refused().is(Code::NotFound, "FILE_NOT_FOUND");
+                let missing = client.refused(get_request(&place)).await;
+                missing.is(Code::NotFound, "FILE_NOT_FOUND");
             }
         }
     }
@@ -268,17 +267,13 @@ async fn d11_a_file_of_another_tenant_is_not_there() {
             let on_the_net = matches!(place, file::Location::Url(_));
             assert_eq!(got.dangling, !on_the_net, "{how}");
         }
-        let foreign = acme.files().get_file(get_request(&place)).await.refused();
-        let unknown = acme
-            .files()
-            .get_file(get_request(&upload()))
-            .await
-            .refused();
-        assert_eq!(foreign, unknown);
+        let others = acme.refused(get_request(&place)).await;
+        let unknown = acme.refused(get_request(&upload())).await;
+        assert_eq!(others, unknown);
         let request = DeleteFileRequest {
             location: Some(delete_file_request::Location::ToolFileId("nowhere".into())),
         };
-        let refused = acme.files().delete_file(request).await.refused();
+        let refused = acme.refused(request).await;
         refused.is(Code::NotFound, "FILE_NOT_FOUND");
         let own = File {
             name: "of acme".to_owned(),
@@ -286,8 +281,8 @@ async fn d11_a_file_of_another_tenant_is_not_there() {
         };
         assert!(register(&acme, own).await.created);
         delete(&acme, &place).await;
-        let theirs = globex.files().get_file(get_request(&place)).await.unwrap();
-        assert_eq!(theirs.into_inner().file.unwrap().name, "cat.png");
+        let theirs = globex.call(get_request(&place)).await;
+        assert_eq!(theirs.file.unwrap().name, "cat.png");
         delete(&globex, &place).await;
     }
 }
@@ -316,9 +311,7 @@ async fn d11_an_answer_has_room_for_what_is_known_of_its_files() {
             .append(&thread_id, vec![with_parts(Role::User, parts.clone())])
             .await;
     }
-    let stored = client
-        .append(&thread_id, vec![say(Role::User, "The newest.")])
-        .await;
+    let stored = client.append_text(&thread_id, "The newest.").await;
     let whole = |messages: &[Message]| {
         messages
             .iter()
@@ -333,8 +326,7 @@ async fn d11_an_answer_has_room_for_what_is_known_of_its_files() {
     };
     let (mut pages, mut seqs) = (0, Vec::new());
     loop {
-        let page = client.messages().list_messages(request.clone()).await;
-        let page = page.unwrap().into_inner();
+        let page = client.call(request.clone()).await;
         assert!(page.encoded_len() <= 4 << 20, "{}", page.encoded_len());
         assert!(whole(&page.messages));
         seqs.extend(page.messages.iter().map(|message| message.seq));
@@ -351,7 +343,7 @@ async fn d11_an_answer_has_room_for_what_is_known_of_its_files() {
         max_tokens: 10_000_000,
         ..history_request(&thread_id)
     };
-    let history = client.history(request).await;
+    let history = client.call(request).await;
     assert!(
         history.encoded_len() <= 3_670_016,
         "{}",

@@ -63,7 +63,7 @@ async fn d21_what_is_known_of_a_file_is_in_the_database() {
 }
 
 #[apply(trial)]
-async fn a_file_that_is_registered_anew_is_replaced() {
+async fn a_file_that_is_registered_again_is_replaced() {
     let client = plain().await;
     let place = upload();
     let first = register(&client, picture(&place)).await;
@@ -93,8 +93,7 @@ async fn a_file_that_is_registered_anew_is_replaced() {
     };
     let changed = register(&client, changed).await;
     assert!(!changed.created);
-    let got = client.files().get_file(get_request(&place)).await.unwrap();
-    let got = got.into_inner().file.unwrap();
+    let got = client.call(get_request(&place)).await.file.unwrap();
     assert_eq!(Some(&got), changed.file.as_ref());
     assert_eq!((got.storage_key.as_str(), got.size_bytes), ("elsewhere", 0));
     let later = |time: Option<prost_types::Timestamp>| time.map(|at| (at.seconds, at.nanos));
@@ -122,11 +121,7 @@ async fn an_id_that_is_left_empty_becomes_a_uuid() {
         };
         assert!(same_kind);
         assert!(seen.insert(Uuid::parse_str(id).unwrap()));
-        client
-            .files()
-            .get_file(get_request(&location))
-            .await
-            .unwrap();
+        client.call(get_request(&location)).await;
     }
 }
 
@@ -137,7 +132,7 @@ async fn a_list_of_files_has_each_once() {
     for place in &places {
         register(&client, picture(place)).await;
     }
-    // Registered anew, it keeps its place.
+    // Registered again, it keeps its place.
     register(&client, picture(&places[3])).await;
     let list = async |transfer_method: TransferMethod| {
         let mut request = ListFilesRequest {
@@ -147,8 +142,7 @@ async fn a_list_of_files_has_each_once() {
         };
         let mut all = Vec::new();
         loop {
-            let page = client.files().list_files(request.clone()).await.unwrap();
-            let page = page.into_inner();
+            let page = client.call(request.clone()).await;
             assert!(page.files.len() <= 4);
             all.extend(page.files);
             if page.next_page_token.is_empty() {
@@ -186,14 +180,13 @@ async fn a_list_of_files_has_each_once() {
         page_size: 1,
         ..Default::default()
     };
-    let page = client.files().list_files(request).await.unwrap();
+    let page = client.call(request).await;
     let other = ListFilesRequest {
-        page_token: page.into_inner().next_page_token,
+        page_token: page.next_page_token,
         transfer_method: TransferMethod::LocalFile.into(),
         ..Default::default()
     };
-    let refused = client.files().list_files(other).await.refused();
-    refused.names_field("page_token");
+    client.refused(other).await.names_field("page_token");
 }
 
 #[apply(trial)]
@@ -244,11 +237,7 @@ async fn fields_of_files_have_limits() {
     let wrong = json!({"file": {"tool_file_id": "x", "size_bytes": -1}});
     let refused = Dynamic::call(&client, register, wrong).await.refused();
     let refused = refused.is(Code::InvalidArgument, "INVALID_FIELD");
-    let named: Vec<&str> = refused
-        .fields
-        .iter()
-        .map(|(field, _)| field.as_str())
-        .collect();
+    let named = refused.field_names();
     assert_eq!(named, ["file.type", "file.storage_key", "file.size_bytes"]);
 
     for (method, request, field) in [

@@ -6,7 +6,7 @@ use memory_contract::proto::{
     GetHistoryRequest, GetHistoryResponse, Message, MessageInput, OversizedTurnPolicy, Role, part,
 };
 use recollect_tests::{
-    Refused as _, app, apply, history_request, say, texts, tool_call, tool_result, trial, turn,
+    app, apply, history_request, say, texts, tool_call, tool_result, trial, turn,
 };
 use serde_json::json;
 use tonic::Code;
@@ -22,7 +22,7 @@ async fn d03_history_is_the_conversation_as_it_was_appended() {
         turn("Yes, near the station.", "There is one in Mill Lane."),
     ];
     client.append(&thread_id, said.concat()).await;
-    let history = client.history(history_request(&thread_id)).await;
+    let history = client.call(history_request(&thread_id)).await;
     assert_eq!(history.messages, client.all_messages(&thread_id).await);
     assert_eq!(
         texts(&history.messages),
@@ -54,7 +54,7 @@ async fn d05_history_has_a_default_budget_and_limit() {
             message_limit,
             ..history_request(&thread_id)
         };
-        client.history(request).await
+        client.call(request).await
     };
     let short = read(0, 0).await;
     assert_eq!(short.messages.len(), 100);
@@ -70,7 +70,7 @@ async fn d05_history_has_a_default_budget_and_limit() {
         thread_id,
         ..Default::default()
     };
-    let cut = client.history(request).await;
+    let cut = client.call(request).await;
     assert!(cut.truncated);
     assert!((1_600..=2_000).contains(&cut.total_tokens), "{cut:?}");
 }
@@ -122,7 +122,7 @@ async fn d06_whole_turns_are_dropped_oldest_first_for_every_budget() {
             max_tokens,
             ..history_request(&thread_id)
         };
-        let history = client.history(request).await;
+        let history = client.call(request).await;
         check(&all, &history, max_tokens);
         lengths.push(history.messages.len());
     }
@@ -206,7 +206,7 @@ async fn d06_tool_results_that_come_late_stay_with_their_call() {
             max_tokens,
             ..history_request(&thread_id)
         };
-        let history = client.history(request).await;
+        let history = client.call(request).await;
         pairs(&history.messages);
         let expected = if max_tokens < tokens(&all) { 2 } else { 7 };
         assert_eq!(history.messages.len(), expected, "at {max_tokens} tokens");
@@ -226,7 +226,7 @@ async fn l10_the_number_of_history_messages_can_be_set() {
             message_limit,
             ..history_request(&thread_id)
         };
-        client.history(request).await
+        client.call(request).await
     };
     assert_eq!(texts(&read(4).await.messages), ["q8", "a8", "q9", "a9"]);
     let odd = read(5).await;
@@ -246,12 +246,12 @@ async fn l10_the_number_of_history_messages_can_be_set() {
         oversized_turn: OversizedTurnPolicy::Drop.into(),
         ..history_request(&thread_id)
     };
-    assert!(client.history(request.clone()).await.messages.is_empty());
+    assert!(client.call(request.clone()).await.messages.is_empty());
     let request = GetHistoryRequest {
         oversized_turn: OversizedTurnPolicy::Fail.into(),
         ..request
     };
-    let failure = client.messages().get_history(request).await.refused();
+    let failure = client.refused(request).await;
     failure.is(Code::FailedPrecondition, "TURN_TOO_LARGE");
 }
 
@@ -260,18 +260,18 @@ async fn history_counts_with_the_tokens_of_the_model() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let words = "Donaudampfschifffahrtsgesellschaft および 天気予報 сегодня ".repeat(20);
-    client.append(&thread_id, turn(&words, &words)).await;
+    client.append_turn(&thread_id, &words, &words).await;
     let read = async |model: &str, max_tokens| {
         let request = GetHistoryRequest {
             model: model.to_owned(),
             max_tokens,
             ..history_request(&thread_id)
         };
-        client.history(request).await
+        client.call(request).await
     };
     let new = read("gpt-4o", 100_000).await;
     let old = read("gpt-4", 100_000).await;
-    let unknown = read("a-model-that-nobody-knows", 100_000).await;
+    let unknown = read("an-unknown-model", 100_000).await;
     assert_eq!(new.tokenizer, "o200k_base");
     assert_eq!(old.tokenizer, "cl100k_base");
     assert_eq!(unknown.tokenizer, "o200k_base");
@@ -292,7 +292,7 @@ async fn history_counts_with_the_tokens_of_the_model() {
 async fn history_of_an_empty_thread_is_empty() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    let history = client.history(history_request(&thread_id)).await;
+    let history = client.call(history_request(&thread_id)).await;
     assert_eq!(history.messages, []);
     assert!(!history.truncated && history.total_tokens == 0);
 }

@@ -3,8 +3,7 @@
 use memory_contract::proto::{GetHistoryRequest, Message, OversizedTurnPolicy, Role};
 use prost::Message as _;
 use recollect_tests::{
-    Client, Refused as _, app, apply, history_request, ids, say, text_of, tool_call, tool_result,
-    trial, turn,
+    Client, app, apply, history_request, ids, say, text_of, tool_call, tool_result, trial,
 };
 use serde_json::json;
 use tonic::Code;
@@ -15,7 +14,7 @@ use crate::{bulk, plain};
 /// A small turn, and then one of about 1,200 tokens.
 async fn oversized(client: &Client) -> (String, Vec<Message>) {
     let thread_id = client.thread(&app()).await;
-    client.append(&thread_id, turn("Small?", "Small.")).await;
+    client.append_turn(&thread_id, "Small?", "Small.").await;
     let said = vec![
         say(Role::User, &"A long question about the sea. ".repeat(100)),
         tool_call("call-1", "lookup", json!({"subject": "sea"})),
@@ -30,7 +29,7 @@ async fn oversized(client: &Client) -> (String, Vec<Message>) {
 /// A turn of a question, many steps of a call and its result, and an answer.
 async fn long_turn(client: &Client) -> (String, Vec<Message>) {
     let thread_id = client.thread(&app()).await;
-    client.append(&thread_id, turn("Small?", "Small.")).await;
+    client.append_turn(&thread_id, "Small?", "Small.").await;
     let mut said = vec![say(Role::User, "Find the cheapest train.")];
     for step in 0..30 {
         let id = format!("call-{step}");
@@ -60,7 +59,7 @@ async fn d06_an_oversized_turn_is_shortened() {
                 oversized_turn: policy.into(),
                 ..history_request(&thread_id)
             };
-            let history = client.history(request).await;
+            let history = client.call(request).await;
             assert!(history.truncated && history.content_truncated);
             assert!(
                 history.total_tokens <= max_tokens,
@@ -94,7 +93,7 @@ async fn d06_an_oversized_turn_is_dropped_on_request() {
             oversized_turn: OversizedTurnPolicy::Drop.into(),
             ..history_request(&thread_id)
         };
-        client.history(request).await
+        client.call(request).await
     };
     let dropped = read(100).await;
     assert!(
@@ -115,11 +114,11 @@ async fn d06_an_oversized_turn_fails_on_request() {
         oversized_turn: OversizedTurnPolicy::Fail.into(),
         ..history_request(&thread_id)
     };
-    let failure = client.messages().get_history(request(100)).await.refused();
+    let failure = client.refused(request(100)).await;
     let failure = failure.is(Code::FailedPrecondition, "TURN_TOO_LARGE");
     let needed: i32 = failure.metadata["needed_tokens"].parse().unwrap();
     assert_eq!(needed, tokens(&all[2..]));
-    assert_eq!(client.history(request(needed)).await.messages, all[2..]);
+    assert_eq!(client.call(request(needed)).await.messages, all[2..]);
 }
 
 #[apply(trial)]
@@ -132,7 +131,7 @@ async fn d06_an_oversized_turn_keeps_its_question_and_its_newest_steps() {
             message_limit,
             ..history_request(&thread_id)
         };
-        let history = client.history(request).await;
+        let history = client.call(request).await;
         assert!(history.truncated);
         assert!(history.total_tokens <= max_tokens);
         let kept = ids(&history.messages);
@@ -174,7 +173,7 @@ async fn d06_a_budget_below_one_frame_gives_nothing() {
             max_tokens,
             ..history_request(&thread_id)
         };
-        let history = client.history(request).await;
+        let history = client.call(request).await;
         assert!(
             history.messages.is_empty() && history.truncated,
             "at {max_tokens}: {history:?}"
@@ -196,7 +195,7 @@ async fn a_history_of_structured_data_fits_into_an_answer() {
         max_tokens: 10_000_000,
         ..history_request(&thread_id)
     };
-    let history = client.history(request).await;
+    let history = client.call(request).await;
     assert!(history.truncated);
     assert!(
         history.encoded_len() <= 3_670_016,

@@ -1,23 +1,51 @@
 //! What belongs to another tenant, named in every field that can name something.
 
-use recollect_tests::{
-    Dynamic, Key, PLAIN, Refused as _, app, apply, node, node_turn, trial, turn,
-};
+use recollect_tests::{Dynamic, Key, PLAIN, Refused as _, app, apply, node, trial};
 use serde_json::{Value, json};
 use tonic::Code;
 
 use crate::plain;
 
+/// Requests of another tenant, what each names, and the reason that an unknown one gives.
+const NAMING: &str = r#"
+NodeMemoryService/AddNodeTurn {"node": {"thread_id": "$THREAD", "node_id": "planner"}, "user": $SAID, "assistant": $SAID} $THREAD THREAD_NOT_FOUND
+NodeMemoryService/FlushNodeMemory {"node": {"thread_id": "$THREAD", "node_id": "planner"}} $THREAD THREAD_NOT_FOUND
+NodeMemoryService/GetNodeHistory {"node": {"thread_id": "$THREAD", "node_id": "planner"}} $THREAD THREAD_NOT_FOUND
+NodeMemoryService/ClearNodeMemory {"node": {"thread_id": "$THREAD", "node_id": "planner"}} $THREAD THREAD_NOT_FOUND
+NodeMemoryService/AddNodeTurn {"node": {"session": $SESSION, "node_id": "planner"}, "user": $SAID, "assistant": $SAID} $KEY THREAD_NOT_FOUND
+NodeMemoryService/FlushNodeMemory {"node": {"session": $SESSION, "node_id": "planner"}} $KEY THREAD_NOT_FOUND
+NodeMemoryService/GetNodeHistory {"node": {"session": $SESSION, "node_id": "planner"}} $KEY THREAD_NOT_FOUND
+NodeMemoryService/ClearNodeMemory {"node": {"session": $SESSION, "node_id": "planner"}} $KEY THREAD_NOT_FOUND
+NodeMemoryService/ListNodeMemories {"session": $SESSION} $KEY THREAD_NOT_FOUND
+ThreadService/GetThread {"session": $SESSION} $KEY THREAD_NOT_FOUND
+MessageService/ListMessages {"session": $SESSION} $KEY THREAD_NOT_FOUND
+NodeMemoryService/GetNodeHistory {"node": {"thread_id": "$OWN", "node_id": "planner"}, "current_message_id": "$TURN"} $TURN MESSAGE_NOT_FOUND
+NodeMemoryService/GetNodeHistory {"node": {"thread_id": "$OWN", "node_id": "planner"}, "current_message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
+NodeMemoryService/AddNodeTurn {"node": {"thread_id": "$OWN", "node_id": "planner"}, "user": $SAID, "assistant": $SAID, "parent_message_id": "$TURN"} $TURN INVALID_FIELD
+ThreadService/SetHead {"thread_id": "$OWN", "head_message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
+MessageService/GetHistory {"thread_id": "$OWN", "head_message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
+MessageService/GetMessage {"thread_id": "$OWN", "message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
+MessageService/DeleteMessage {"thread_id": "$OWN", "message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
+MessageService/AppendMessages {"thread_id": "$OWN", "messages": [{"role": 1, "parts": [{"text": "x"}], "parent_message_id": "$MESSAGE"}]} $MESSAGE INVALID_FIELD
+ContextService/BuildContext {"thread_id": "$OWN", "head_message_id": "$MESSAGE"} $MESSAGE MESSAGE_NOT_FOUND
+ContextService/BuildContext {"thread_id": "$OWN", "node_id": "planner", "current_message_id": "$MESSAGE", "policy": {"mode": 4}} $MESSAGE MESSAGE_NOT_FOUND
+FileService/GetFile {"upload_file_id": "$NAME"} $NAME FILE_NOT_FOUND
+FileService/DeleteFile {"upload_file_id": "$NAME"} $NAME FILE_NOT_FOUND
+KeyService/RevokeApiKey {"name": "$NAME"} $NAME API_KEY_NOT_FOUND
+SecretService/GetSecret {"name": "$NAME"} $NAME SECRET_NOT_FOUND
+SecretService/DeleteSecret {"name": "$NAME"} $NAME SECRET_NOT_FOUND
+"#;
+
 #[apply(trial)]
-async fn n15_what_another_tenant_has_is_as_unknown_as_what_nobody_has() {
+async fn n15_ids_of_another_tenant_fail_like_unknown_ids() {
     let (acme, globex) = (plain().await, PLAIN.client(Key::Globex).await);
     let app = app();
     let thread_id = acme.thread(&app).await;
-    let stored = acme.append(&thread_id, turn("Q", "A")).await;
+    let stored = acme.append_turn(&thread_id, "Q", "A").await;
     let message_id = &stored.messages[1].message_id;
     let session_key = acme.get_thread(&thread_id).await.session_key;
     let planner = node(&thread_id, "planner");
-    let added = acme.add_turn(node_turn(&planner, "q", "a")).await;
+    let added = acme.add_node_turn(&planner, "q", "a").await;
     let name = format!("n15-{app}");
     for (method, request) in [
         (
@@ -40,185 +68,33 @@ async fn n15_what_another_tenant_has_is_as_unknown_as_what_nobody_has() {
     // In a conversation of its own it names what is another tenant's.
     let own = globex.thread(&app).await;
     let own_node = node(&own, "planner");
-    globex.add_turn(node_turn(&own_node, "q", "a")).await;
+    globex.add_node_turn(&own_node, "q", "a").await;
     let never = uuid::Uuid::new_v4().to_string();
-    let of_thread = |id: &str| json!({"thread_id": id, "node_id": "planner"});
-    let said = json!({"content": "x"});
     let session = json!({"app_id": app, "user_id": "ada", "session_key": session_key});
-    let of_session = json!({"session": session, "node_id": "planner"});
-    let reply =
-        |parent: &str| json!([{"role": 1, "parts": [{"text": "x"}], "parent_message_id": parent}]);
-    // Each with what it names, and the error that nobody's would be.
-    let cases = [
-        (
-            "NodeMemoryService/AddNodeTurn",
-            json!({"node": of_thread(&thread_id), "user": said, "assistant": said}),
-            &thread_id,
-            "THREAD_NOT_FOUND",
-        ),
-        (
-            "NodeMemoryService/FlushNodeMemory",
-            json!({"node": of_thread(&thread_id)}),
-            &thread_id,
-            "THREAD_NOT_FOUND",
-        ),
-        (
-            "NodeMemoryService/GetNodeHistory",
-            json!({"node": of_thread(&thread_id)}),
-            &thread_id,
-            "THREAD_NOT_FOUND",
-        ),
-        (
-            "NodeMemoryService/ClearNodeMemory",
-            json!({"node": of_thread(&thread_id)}),
-            &thread_id,
-            "THREAD_NOT_FOUND",
-        ),
-        (
-            "NodeMemoryService/AddNodeTurn",
-            json!({"node": of_session, "user": said, "assistant": said}),
-            &session_key,
-            "THREAD_NOT_FOUND",
-        ),
-        (
-            "NodeMemoryService/FlushNodeMemory",
-            json!({"node": of_session}),
-            &session_key,
-            "THREAD_NOT_FOUND",
-        ),
-        (
-            "NodeMemoryService/GetNodeHistory",
-            json!({"node": of_session}),
-            &session_key,
-            "THREAD_NOT_FOUND",
-        ),
-        (
-            "NodeMemoryService/ClearNodeMemory",
-            json!({"node": of_session}),
-            &session_key,
-            "THREAD_NOT_FOUND",
-        ),
-        (
-            "NodeMemoryService/ListNodeMemories",
-            json!({"session": session}),
-            &session_key,
-            "THREAD_NOT_FOUND",
-        ),
-        (
-            "ThreadService/GetThread",
-            json!({"session": session}),
-            &session_key,
-            "THREAD_NOT_FOUND",
-        ),
-        (
-            "MessageService/ListMessages",
-            json!({"session": session}),
-            &session_key,
-            "THREAD_NOT_FOUND",
-        ),
-        (
-            "NodeMemoryService/GetNodeHistory",
-            json!({"node": of_thread(&own), "current_message_id": added.user_message_id}),
-            &added.user_message_id,
-            "MESSAGE_NOT_FOUND",
-        ),
-        (
-            "NodeMemoryService/GetNodeHistory",
-            json!({"node": of_thread(&own), "current_message_id": message_id}),
-            message_id,
-            "MESSAGE_NOT_FOUND",
-        ),
-        (
-            "NodeMemoryService/AddNodeTurn",
-            json!({"node": of_thread(&own), "user": said, "assistant": said, "parent_message_id": added.user_message_id}),
-            &added.user_message_id,
-            "INVALID_FIELD",
-        ),
-        (
-            "ThreadService/SetHead",
-            json!({"thread_id": own, "head_message_id": message_id}),
-            message_id,
-            "MESSAGE_NOT_FOUND",
-        ),
-        (
-            "MessageService/GetHistory",
-            json!({"thread_id": own, "head_message_id": message_id}),
-            message_id,
-            "MESSAGE_NOT_FOUND",
-        ),
-        (
-            "MessageService/GetMessage",
-            json!({"thread_id": own, "message_id": message_id}),
-            message_id,
-            "MESSAGE_NOT_FOUND",
-        ),
-        (
-            "MessageService/DeleteMessage",
-            json!({"thread_id": own, "message_id": message_id}),
-            message_id,
-            "MESSAGE_NOT_FOUND",
-        ),
-        (
-            "MessageService/AppendMessages",
-            json!({"thread_id": own, "messages": reply(message_id)}),
-            message_id,
-            "INVALID_FIELD",
-        ),
-        (
-            "ContextService/BuildContext",
-            json!({"thread_id": own, "head_message_id": message_id}),
-            message_id,
-            "MESSAGE_NOT_FOUND",
-        ),
-        (
-            "ContextService/BuildContext",
-            json!({"thread_id": own, "node_id": "planner", "current_message_id": message_id, "policy": {"mode": 4}}),
-            message_id,
-            "MESSAGE_NOT_FOUND",
-        ),
-        (
-            "FileService/GetFile",
-            json!({"upload_file_id": name}),
-            &name,
-            "FILE_NOT_FOUND",
-        ),
-        (
-            "FileService/DeleteFile",
-            json!({"upload_file_id": name}),
-            &name,
-            "FILE_NOT_FOUND",
-        ),
-        (
-            "KeyService/RevokeApiKey",
-            json!({"name": name}),
-            &name,
-            "API_KEY_NOT_FOUND",
-        ),
-        (
-            "SecretService/GetSecret",
-            json!({"name": name}),
-            &name,
-            "SECRET_NOT_FOUND",
-        ),
-        (
-            "SecretService/DeleteSecret",
-            json!({"name": name}),
-            &name,
-            "SECRET_NOT_FOUND",
-        ),
+    let session_text = session.to_string();
+    let values: [(&str, &str); 8] = [
+        ("$THREAD", &thread_id),
+        ("$MESSAGE", message_id),
+        ("$TURN", &added.user_message_id),
+        ("$KEY", &session_key),
+        ("$SESSION", &session_text),
+        ("$NAME", &name),
+        ("$SAID", r#"{"content": "x"}"#),
+        ("$OWN", &own),
     ];
-    for (method, request, named, reason) in cases {
+    for (method, request, named) in Dynamic::requests(NAMING, &values) {
+        let (named, reason) = (named[0].as_str(), named[1].as_str());
         eprintln!("{method} of {request}");
-        let text = request.to_string().replace(named.as_str(), &never);
+        let text = request.to_string().replace(named, &never);
         let unknown: Value = serde_json::from_str(&text).unwrap();
-        let foreign = Dynamic::call(&globex, method, request).await.refused();
+        let others = Dynamic::call(&globex, method, request).await.refused();
         let unknown = Dynamic::call(&globex, method, unknown).await.refused();
-        assert_eq!(foreign, unknown, "{method} tells the two apart");
+        assert_eq!(others, unknown, "{method} answers the two differently");
         let code = match reason {
             "INVALID_FIELD" => Code::InvalidArgument,
             _ => Code::NotFound,
         };
-        foreign.is(code, reason);
+        others.is(code, reason);
     }
 
     // Where there is no error, there is nothing either.
@@ -241,14 +117,14 @@ async fn n15_what_another_tenant_has_is_as_unknown_as_what_nobody_has() {
     ] {
         let answer = Dynamic::call(&globex, method, request).await.unwrap();
         let answer = json!(answer.into_inner()).to_string();
-        let told = [
+        let reported = [
             name.as_str(),
             &thread_id,
             "POLICY_LEVEL_APP",
             "\"deleted\":true",
         ];
-        for word in told {
-            assert!(!answer.contains(word), "{method} tells {word}: {answer}");
+        for word in reported {
+            assert!(!answer.contains(word), "{method} reveals {word}: {answer}");
         }
     }
     assert_eq!(acme.all_messages(&thread_id).await.len(), 2);

@@ -5,7 +5,7 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Dynamic, Key, Refused as _, SHARED, app, apply, recall_request, say, search_request, session,
-    texts, trial, turn,
+    texts, trial,
 };
 use serde_json::{Value, json};
 use tonic::Code;
@@ -13,73 +13,52 @@ use tonic::Code;
 use crate::acme;
 
 /// A good request of each method that names a thread by its id.
+const REQUESTS: &str = r#"
+ThreadService/GetThread {"thread_id": "$THREAD"}
+ThreadService/UpdateThread {"thread_id": "$THREAD", "title": "mine", "update_mask": "title"}
+ThreadService/ClearThread {"thread_id": "$THREAD"}
+ThreadService/DeleteThread {"thread_id": "$THREAD"}
+ThreadService/ListBranches {"thread_id": "$THREAD"}
+ThreadService/SetHead {"thread_id": "$THREAD", "head_message_id": "$MESSAGE"}
+ThreadService/WatchThread {"thread_id": "$THREAD"}
+PolicyService/GetEffectivePolicy {"thread_id": "$THREAD"}
+MessageService/AppendMessages {"thread_id": "$THREAD", "messages": [{"role": "ROLE_USER", "parts": [{"text": "hi"}]}]}
+MessageService/GetMessage {"thread_id": "$THREAD", "message_id": "$MESSAGE"}
+MessageService/ListMessages {"thread_id": "$THREAD"}
+MessageService/GetHistory {"thread_id": "$THREAD"}
+MessageService/DeleteMessage {"thread_id": "$THREAD", "message_id": "$MESSAGE"}
+MessageService/ExportMessages {"thread_id": "$THREAD"}
+RecallService/Recall {"thread_id": "$THREAD", "query": "secret"}
+RecallService/Search {"thread_id": "$THREAD", "query": "secret"}
+ContextService/BuildContext {"thread_id": "$THREAD"}
+NodeMemoryService/ListNodeMemories {"thread_id": "$THREAD"}
+PlanService/PutPlan {"thread_id": "$THREAD", "plan": {"goal": "g"}, "etag": "*"}
+PlanService/GetPlan {"thread_id": "$THREAD"}
+PlanService/UpdatePlanStep {"thread_id": "$THREAD", "step_id": "1", "current_phase": "mine"}
+PlanService/DeletePlan {"thread_id": "$THREAD"}
+PlanService/AppendIteration {"thread_id": "$THREAD", "iteration": {"action": "a"}}
+PlanService/ListIterations {"thread_id": "$THREAD"}
+PlanService/BuildBriefing {"thread_id": "$THREAD", "task": "Go on."}
+LedgerService/ListLedger {"thread_id": "$THREAD", "kind": "LEDGER_KIND_SUMMARY"}
+LedgerService/VerifyThread {"thread_id": "$THREAD"}
+ObservationService/GetObservations {"thread_id": "$THREAD"}
+WorkingMemoryService/GetWorkingMemory {"thread_id": "$THREAD"}
+WorkingMemoryService/PutWorkingMemory {"thread_id": "$THREAD", "context": "mine", "etag": "*"}
+WorkingMemoryService/UpdateWorkingMemoryData {"thread_id": "$THREAD", "patch": {"mine": true}}
+WorkingMemoryService/DeleteWorkingMemory {"thread_id": "$THREAD"}
+AdminService/Reindex {"thread_id": "$THREAD"}
+"#;
+
+/// The requests of the table for one thread and one message.
 pub fn requests_for(thread_id: &str, message_id: &str) -> Vec<(&'static str, Value)> {
-    let with = |more: Value| {
-        let mut request = json!({"thread_id": thread_id});
-        let fields = request.as_object_mut().unwrap();
-        fields.extend(more.as_object().unwrap().clone());
-        request
-    };
-    let mask = json!({"title": "mine", "update_mask": "title"});
-    let said = json!({"messages": [{"role": "ROLE_USER", "parts": [{"text": "hi"}]}]});
-    let message = json!({"message_id": message_id});
-    let query = json!({"query": "secret"});
-    vec![
-        ("ThreadService/GetThread", with(json!({}))),
-        ("ThreadService/UpdateThread", with(mask)),
-        ("ThreadService/ClearThread", with(json!({}))),
-        ("ThreadService/DeleteThread", with(json!({}))),
-        ("ThreadService/ListBranches", with(json!({}))),
-        (
-            "ThreadService/SetHead",
-            with(json!({"head_message_id": message_id})),
-        ),
-        ("ThreadService/WatchThread", with(json!({}))),
-        ("PolicyService/GetEffectivePolicy", with(json!({}))),
-        ("MessageService/AppendMessages", with(said)),
-        ("MessageService/GetMessage", with(message.clone())),
-        ("MessageService/ListMessages", with(json!({}))),
-        ("MessageService/GetHistory", with(json!({}))),
-        ("MessageService/DeleteMessage", with(message)),
-        ("MessageService/ExportMessages", with(json!({}))),
-        ("RecallService/Recall", with(query.clone())),
-        ("RecallService/Search", with(query)),
-        ("ContextService/BuildContext", with(json!({}))),
-        ("NodeMemoryService/ListNodeMemories", with(json!({}))),
-        (
-            "PlanService/PutPlan",
-            with(json!({"plan": {"goal": "g"}, "etag": "*"})),
-        ),
-        ("PlanService/GetPlan", with(json!({}))),
-        (
-            "PlanService/UpdatePlanStep",
-            with(json!({"step_id": "1", "current_phase": "mine"})),
-        ),
-        ("PlanService/DeletePlan", with(json!({}))),
-        (
-            "PlanService/AppendIteration",
-            with(json!({"iteration": {"action": "a"}})),
-        ),
-        ("PlanService/ListIterations", with(json!({}))),
-        ("PlanService/BuildBriefing", with(json!({"task": "Go on."}))),
-        (
-            "LedgerService/ListLedger",
-            with(json!({"kind": "LEDGER_KIND_SUMMARY"})),
-        ),
-        ("LedgerService/VerifyThread", with(json!({}))),
-        ("ObservationService/GetObservations", with(json!({}))),
-        ("WorkingMemoryService/GetWorkingMemory", with(json!({}))),
-        (
-            "WorkingMemoryService/PutWorkingMemory",
-            with(json!({"context": "mine", "etag": "*"})),
-        ),
-        (
-            "WorkingMemoryService/UpdateWorkingMemoryData",
-            with(json!({"patch": {"mine": true}})),
-        ),
-        ("WorkingMemoryService/DeleteWorkingMemory", with(json!({}))),
-        ("AdminService/Reindex", with(json!({}))),
-    ]
+    let requests = Dynamic::requests(
+        REQUESTS,
+        &[("$THREAD", thread_id), ("$MESSAGE", message_id)],
+    );
+    requests
+        .into_iter()
+        .map(|(method, request, _)| (method, request))
+        .collect()
 }
 
 #[apply(trial)]
@@ -88,7 +67,7 @@ async fn n15_no_tenant_sees_another() {
     let app = app();
     let thread_id = acme.thread(&app).await;
     let stored = acme
-        .append(&thread_id, turn("My secret is plugh.", "I keep it."))
+        .append_turn(&thread_id, "My secret is plugh.", "I keep it.")
         .await;
     let message_id = stored.messages[0].message_id.as_str();
     let before = acme.get_thread(&thread_id).await;
@@ -109,10 +88,10 @@ async fn n15_no_tenant_sees_another() {
     for (method, request) in tried {
         let text = request.to_string().replace(&thread_id, &never);
         let unknown: Value = serde_json::from_str(&text).unwrap();
-        let foreign = Dynamic::call(&globex, method, request).await.refused();
+        let others = Dynamic::call(&globex, method, request).await.refused();
         let unknown = Dynamic::call(&globex, method, unknown).await.refused();
-        assert_eq!(foreign, unknown, "{method} tells the two apart");
-        foreign.is(Code::NotFound, "THREAD_NOT_FOUND");
+        assert_eq!(others, unknown, "{method} answers the two differently");
+        others.is(Code::NotFound, "THREAD_NOT_FOUND");
     }
     assert_eq!(acme.get_thread(&thread_id).await, before);
     assert_eq!(acme.all_messages(&thread_id).await.len(), 2);
@@ -126,8 +105,8 @@ async fn n15_no_tenant_sees_another() {
         app_id: app.clone(),
         ..Default::default()
     };
-    let listed = globex.threads().list_threads(request).await.unwrap();
-    assert_eq!(listed.into_inner().threads.len(), 1);
+    let listed = globex.call(request).await;
+    assert_eq!(listed.threads.len(), 1);
     let request = ExportMessagesRequest {
         app_id: app.clone(),
         ..Default::default()
@@ -153,17 +132,11 @@ async fn n15_no_user_sees_another_in_recall() {
     let app = app();
     let bobs = client.thread_of(&app, "bob").await;
     let said = client
-        .append(
-            &bobs,
-            turn("My blood type is AB negative.", "Understood, Bob."),
-        )
+        .append_turn(&bobs, "My blood type is AB negative.", "Understood, Bob.")
         .await;
     let adas = client.thread_of(&app, "ada").await;
     let own = client
-        .append(
-            &adas,
-            turn("My blood type is zero positive.", "Understood, Ada."),
-        )
+        .append_turn(&adas, "My blood type is zero positive.", "Understood, Ada.")
         .await;
     assert_ne!(said.revision, own.revision);
 
@@ -222,25 +195,23 @@ async fn n15_a_global_thread_is_in_no_users_memory() {
         .await
         .thread_id;
     let said = client
-        .append(
-            &global,
-            vec![say(Role::User, "The canteen closes at three.")],
-        )
+        .append_text(&global, "The canteen closes at three.")
         .await;
-    let nobodys = client
+    let without_user = client
         .resolve(session(&app, "", "thread:1"))
         .await
         .thread_id;
     let own = client
-        .append(
-            &nobodys,
-            vec![say(Role::User, "When does the canteen close?")],
-        )
+        .append_text(&without_user, "When does the canteen close?")
         .await;
-    // Nobody is known in either thread, so neither may reach the other.
+    // Neither thread has a user, so neither may reach the other.
     for (thread_id, revision, text) in [
         (&global, &own.revision, "The canteen closes at three."),
-        (&nobodys, &said.revision, "When does the canteen close?"),
+        (
+            &without_user,
+            &said.revision,
+            "When does the canteen close?",
+        ),
     ] {
         let mut search = search_request(thread_id, "canteen", revision);
         search.scope = RecallScope::User.into();
@@ -267,7 +238,7 @@ async fn t15_recall_stays_within_the_app() {
         .await
         .thread_id;
     let said = client
-        .append(&first, vec![say(Role::User, "My locker number is 2203.")])
+        .append_text(&first, "My locker number is 2203.")
         .await;
     for scope in [RecallScope::Thread, RecallScope::User, RecallScope::App] {
         let mut search = search_request(&second, "locker number 2203", &said.revision);
@@ -283,7 +254,7 @@ async fn t15_recall_stays_within_the_app() {
 async fn two_keys_of_a_tenant_see_the_same() {
     let (one, other) = (acme().await, SHARED.client(Key::AcmeToo).await);
     let thread_id = one.thread(&app()).await;
-    one.append(&thread_id, turn("Q", "A")).await;
+    one.append_turn(&thread_id, "Q", "A").await;
     assert_eq!(other.all_messages(&thread_id).await.len(), 2);
     assert_eq!(
         other.get_thread(&thread_id).await,
@@ -297,10 +268,7 @@ async fn metadata_named_like_an_index_field_opens_nothing() {
     let app = app();
     let victim = acme.thread_of(&app, "ada").await;
     let said = acme
-        .append(
-            &victim,
-            vec![say(Role::User, "The vault opens with xyzzy.")],
-        )
+        .append_text(&victim, "The vault opens with xyzzy.")
         .await;
     let thread = globex.thread_of(&app, "mallory").await;
     let names = [
@@ -351,7 +319,6 @@ async fn metadata_named_like_an_index_field_opens_nothing() {
             metadata: Some(recollect_tests::metadata(json!({ path: "acme" }))),
             ..Default::default()
         });
-        let refused = globex.recalls().search(search).await.refused();
-        refused.names_field("filter.metadata");
+        globex.refused(search).await.names_field("filter.metadata");
     }
 }

@@ -7,10 +7,10 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Answering, Client, DataDir, Finished, Key, LanguageModel, Options, SOON, Server, app, apply,
-    eventually, eventually_some, recollect, say, trial_with_own_server, turn,
+    eventually, eventually_some, recollect, say, trial_with_own_server,
 };
 
-use super::{extract, known, mending, server, small, status, thread};
+use super::{extract, extracting, known, mending, small, start, status, thread};
 use crate::distill::ledger::observations;
 
 /// Checks a configuration as `recollect config` does.
@@ -22,18 +22,14 @@ fn config(dir: &DataDir, lines: &[&str], env: &[(&str, &str)]) -> Finished {
 
 #[apply(trial_with_own_server)]
 async fn r04_the_generation_model_is_the_one_that_is_configured() {
-    let (dir, model) = (DataDir::new(), LanguageModel::new());
-    let server = server(
-        &dir,
-        &model,
+    let (dir, model, _server, client, app) = extracting(
+        ExtractionStrategy::Discrete,
         &["distill.generation.api_key = \"a-private-key\""],
-    );
-    let client = server.client(Key::Acme).await;
-    let app = app();
-    extract(&client, &app, ExtractionStrategy::Discrete).await;
+    )
+    .await;
     let thread_id = client.thread(&app).await;
     client
-        .append(&thread_id, turn("FACT(Ada sings.)", "La."))
+        .append_turn(&thread_id, "FACT(Ada sings.)", "La.")
         .await;
     assert_eq!(known(&client, &app, "ada", "sings").await.made_by, "large");
     let [asked] = &model.asked_about("sings")[..] else {
@@ -110,7 +106,7 @@ async fn r16_each_provider_is_asked_in_its_own_protocol() {
         extract(&client, &app, ExtractionStrategy::Discrete).await;
         let thread_id = client.thread(&app).await;
         client
-            .append(&thread_id, turn("FACT(Ada sails.)", "Ahoy."))
+            .append_turn(&thread_id, "FACT(Ada sails.)", "Ahoy.")
             .await;
         let fact = known(&client, &app, "ada", "sails").await;
         assert_eq!(fact.made_by, "large", "{provider}");
@@ -229,8 +225,11 @@ async fn n09_the_observers_model_is_configured_by_itself() {
         .iter()
         .find(|line| line["check"] == "summaries and facts")
         .unwrap();
-    let told = line["found"].as_str().unwrap();
-    assert!(told.contains("large") && told.contains("small"), "{told}");
+    let reported = line["found"].as_str().unwrap();
+    assert!(
+        reported.contains("large") && reported.contains("small"),
+        "{reported}"
+    );
 }
 
 /// A thread with about 1,500 tokens of conversation under a policy.
@@ -245,9 +244,7 @@ async fn conversation(client: &Client, policy: MemoryPolicy) -> String {
 
 #[apply(trial_with_own_server)]
 async fn n04_a_working_memory_that_is_put_meanwhile_does_not_spoil_an_observation() {
-    let (dir, model) = (DataDir::new(), LanguageModel::new());
-    let server = server(&dir, &model, &[]);
-    let client = server.client(Key::Acme).await;
+    let (_dir, model, _server, client) = start(&[]).await;
     model.answers(Answering::Late("Sails are mended.".to_owned()));
     let observed = MemoryPolicy {
         mode: MemoryMode::Observational.into(),
@@ -270,8 +267,7 @@ async fn n04_a_working_memory_that_is_put_meanwhile_does_not_spoil_an_observatio
         etag: "*".to_owned(),
         ..Default::default()
     };
-    let mut working = client.working_memories();
-    working.put_working_memory(put).await.unwrap();
+    client.call(put).await;
     model.answers(Answering::Well);
     eventually("an observation", SOON, async || {
         let found = observations(&client, &thread_id, true).await.observations;
@@ -284,13 +280,11 @@ async fn n04_a_working_memory_that_is_put_meanwhile_does_not_spoil_an_observatio
 
 #[apply(trial_with_own_server)]
 async fn n09_one_model_observes_and_the_other_one_summarizes() {
-    let (dir, model) = (DataDir::new(), LanguageModel::new());
     let lines = [
         "distill.observer.model = \"small\"",
         "distill.summary_prompt = \"After {prev_summary} came {messages_joined}, in short?\"",
     ];
-    let server = server(&dir, &model, &lines);
-    let client = server.client(Key::Acme).await;
+    let (_dir, model, _server, client) = start(&lines).await;
     let observed = MemoryPolicy {
         mode: MemoryMode::Observational.into(),
         observer_tokens: Some(1_000),

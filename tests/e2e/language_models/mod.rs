@@ -12,10 +12,10 @@ use std::ops::Range;
 
 use memory_contract::proto::{
     ExtractionStrategy, GetDistillStatusRequest, GetDistillStatusResponse, GetModelUsageRequest,
-    GetModelUsageResponse, Memory, MemoryPolicy, MessageInput, SetAppPolicyRequest,
+    GetModelUsageResponse, Memory, MemoryPolicy, MessageInput,
 };
 use recollect_tests::{
-    Client, DataDir, LanguageModel, Options, SOON, Server, app, eventually_some, turn,
+    Client, DataDir, Key, LanguageModel, Options, SOON, Server, app, eventually_some, turn,
 };
 
 /// Starts a server that asks a model, with lines of configuration that go before
@@ -28,6 +28,25 @@ fn server(dir: &DataDir, model: &LanguageModel, lines: &[&str]) -> Server {
     config.extend(lines.iter().map(|&line| line.to_owned()));
     let lines: Vec<&str> = config.iter().map(String::as_str).collect();
     Server::start(dir, &Options::with(&lines))
+}
+
+/// A server of its own that asks a test model, and its caller.
+async fn start(lines: &[&str]) -> (DataDir, LanguageModel, Server, Client) {
+    let (dir, model) = (DataDir::new(), LanguageModel::new());
+    let server = server(&dir, &model, lines);
+    let client = server.client(Key::Acme).await;
+    (dir, model, server, client)
+}
+
+/// The same, with an app that extracts memories.
+async fn extracting(
+    strategy: ExtractionStrategy,
+    lines: &[&str],
+) -> (DataDir, LanguageModel, Server, Client, String) {
+    let (dir, model, server, client) = start(lines).await;
+    let app = app();
+    extract(&client, &app, strategy).await;
+    (dir, model, server, client, app)
 }
 
 /// Lets an app extract memories.
@@ -45,11 +64,7 @@ async fn set(client: &Client, app: &str, strategy: ExtractionStrategy, instructi
 }
 
 async fn set_policy(client: &Client, app: &str, policy: MemoryPolicy) {
-    let request = SetAppPolicyRequest {
-        app_id: app.to_owned(),
-        policy: Some(policy),
-    };
-    client.policies().set_app_policy(request).await.unwrap();
+    client.set_policy(app, policy).await;
 }
 
 /// A thread of an app with a policy.
@@ -92,12 +107,10 @@ async fn known(client: &Client, app: &str, user: &str, words: &str) -> Memory {
 
 async fn status(client: &Client) -> GetDistillStatusResponse {
     let request = GetDistillStatusRequest {};
-    let status = client.admin().get_distill_status(request).await.unwrap();
-    status.into_inner()
+    client.call(request).await
 }
 
 async fn usage(client: &Client) -> GetModelUsageResponse {
     let request = GetModelUsageRequest { days: 1 };
-    let usage = client.admin().get_model_usage(request).await.unwrap();
-    usage.into_inner()
+    client.call(request).await
 }

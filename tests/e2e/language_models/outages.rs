@@ -3,28 +3,24 @@
 use memory_contract::proto::ExtractionStrategy;
 use recollect_tests::{
     ANSWER_COSTS, Answering, AskedModel, DataDir, Key, LanguageModel, SOON, app, apply, eventually,
-    recollect, trial_with_own_server, turn,
+    recollect_at, trial_with_own_server,
 };
 
-use super::{extract, known, server, set, status, usage};
+use super::{extract, extracting, known, server, set, start, status, usage};
 
 const SAID: &str = "I live in Bergen. FACT(Ada lives in Bergen.)";
 
 #[apply(trial_with_own_server)]
 async fn b10_the_breaker_opens_and_the_extractive_distiller_takes_over() {
-    let (dir, model) = (DataDir::new(), LanguageModel::new());
     let lines = [
         "distill.calls.breaker_failures = 1",
         "distill.calls.breaker_pause = \"1h\"",
         "worker.distill.model_attempts = 1",
     ];
-    let server = server(&dir, &model, &lines);
-    let client = server.client(Key::Acme).await;
-    let app = app();
-    extract(&client, &app, ExtractionStrategy::Discrete).await;
+    let (_dir, model, server, client, app) = extracting(ExtractionStrategy::Discrete, &lines).await;
     model.answers(Answering::Status(500));
     let thread_id = client.thread(&app).await;
-    client.append(&thread_id, turn(SAID, "Good.")).await;
+    client.append_turn(&thread_id, SAID, "Good.").await;
     let fact = known(&client, &app, "ada", "Bergen").await;
     assert_eq!(fact.made_by, "extractive");
     let generation = status(&client).await.models[0].clone();
@@ -37,7 +33,7 @@ async fn b10_the_breaker_opens_and_the_extractive_distiller_takes_over() {
     model.answers(Answering::Well);
     let before = model.asked().len();
     client
-        .append(&thread_id, turn("I work as a baker.", "Good."))
+        .append_turn(&thread_id, "I work as a baker.", "Good.")
         .await;
     known(&client, &app, "ada", "baker").await;
     assert_eq!(model.asked().len(), before);
@@ -51,18 +47,17 @@ async fn b10_the_breaker_opens_and_the_extractive_distiller_takes_over() {
         ("large", 1, 1)
     );
 
-    let addr = format!("http://{}", server.ready().addr);
-    let key = Key::Acme.secret();
-    let env = [
-        ("RECOLLECT_ADDR", addr.as_str()),
-        ("RECOLLECT_API_KEY", key.as_str()),
-    ];
-    let shown = recollect(&["status"], &env).ok().stdout;
+    let cli = |command| {
+        recollect_at(&server.ready().addr, Key::Acme, &[command])
+            .ok()
+            .stdout
+    };
+    let shown = cli("status");
     assert!(
         shown.contains("large") && shown.contains("left alone (open)"),
         "{shown}"
     );
-    let shown = recollect(&["usage"], &env).ok().stdout;
+    let shown = cli("usage");
     assert!(
         shown.contains("large") && shown.contains("no bound"),
         "{shown}"
@@ -71,17 +66,13 @@ async fn b10_the_breaker_opens_and_the_extractive_distiller_takes_over() {
 
 #[apply(trial_with_own_server)]
 async fn b10_a_spent_budget_stops_spending_and_not_the_service() {
-    let (dir, model) = (DataDir::new(), LanguageModel::new());
     // A call sets its prompt and its longest answer aside: two never fit.
     let lines = [
         "distill.daily_token_budget = 3000",
         "distill.generation.max_output_tokens = 2000",
         "worker.distill.lanes = 4",
     ];
-    let server = server(&dir, &model, &lines);
-    let client = server.client(Key::Acme).await;
-    let app = app();
-    extract(&client, &app, ExtractionStrategy::Discrete).await;
+    let (_dir, model, server, client, app) = extracting(ExtractionStrategy::Discrete, &lines).await;
     let (input, output) = ANSWER_COSTS;
     let mut number = 0;
     eventually("the budget is spent", SOON * 2, async || {
@@ -89,7 +80,7 @@ async fn b10_a_spent_budget_stops_spending_and_not_the_service() {
         for _ in 0..4 {
             number += 1;
             let thread_id = client.thread_of(&app, &format!("u{number}")).await;
-            client.append(&thread_id, turn(SAID, "Good.")).await;
+            client.append_turn(&thread_id, SAID, "Good.").await;
         }
         let mut makers = Vec::new();
         for user in number - 3..=number {
@@ -124,13 +115,12 @@ async fn b10_a_spent_budget_stops_spending_and_not_the_service() {
     assert_eq!(usage(&other).await.tokens_today, 0);
     extract(&other, &app, ExtractionStrategy::Discrete).await;
     let thread_id = other.thread(&app).await;
-    other.append(&thread_id, turn(SAID, "Good.")).await;
+    other.append_turn(&thread_id, SAID, "Good.").await;
     assert_eq!(known(&other, &app, "ada", "Bergen").await.made_by, "large");
 }
 
 #[apply(trial_with_own_server)]
 async fn b10_each_try_of_a_model_that_does_not_answer_is_paid_for() {
-    let (dir, model) = (DataDir::new(), LanguageModel::new());
     // Three such tries leave too little for a fourth.
     let lines = [
         "distill.daily_token_budget = 8000",
@@ -141,13 +131,11 @@ async fn b10_each_try_of_a_model_that_does_not_answer_is_paid_for() {
         "distill.calls.max_attempts = 9",
         "distill.calls.breaker_failures = 99",
     ];
-    let server = server(&dir, &model, &lines);
-    let client = server.client(Key::Acme).await;
-    let app = app();
-    extract(&client, &app, ExtractionStrategy::Discrete).await;
+    let (_dir, model, _server, client, app) =
+        extracting(ExtractionStrategy::Discrete, &lines).await;
     model.answers(Answering::Never);
     let thread_id = client.thread(&app).await;
-    client.append(&thread_id, turn(SAID, "Good.")).await;
+    client.append_turn(&thread_id, SAID, "Good.").await;
     let fact = known(&client, &app, "ada", "Bergen").await;
     assert_eq!(fact.made_by, "extractive");
     let used = usage(&client).await;
@@ -165,15 +153,15 @@ async fn b10_each_try_of_a_model_that_does_not_answer_is_paid_for() {
 
 #[apply(trial_with_own_server)]
 async fn b10_an_answer_that_cannot_be_read_changes_nothing_and_is_counted() {
-    let (dir, model) = (DataDir::new(), LanguageModel::new());
-    let server = server(&dir, &model, &["worker.distill.model_attempts = 2"]);
-    let client = server.client(Key::Acme).await;
-    let app = app();
-    extract(&client, &app, ExtractionStrategy::Discrete).await;
+    let (dir, model, _server, client, app) = extracting(
+        ExtractionStrategy::Discrete,
+        &["worker.distill.model_attempts = 2"],
+    )
+    .await;
     let secret = "the answer is a secret";
     model.answers(Answering::Words(secret.to_owned()));
     let thread_id = client.thread(&app).await;
-    client.append(&thread_id, turn(SAID, "Good.")).await;
+    client.append_turn(&thread_id, SAID, "Good.").await;
     eventually("it is counted", SOON, async || {
         let status = status(&client).await;
         status.malformed_answer_count > 0 && status.failing_thread_count == 1
@@ -186,9 +174,9 @@ async fn b10_an_answer_that_cannot_be_read_changes_nothing_and_is_counted() {
     assert_eq!(fact.made_by, "extractive");
     // Each of the two tries asks for an answer, and once for a better one.
     let asked = model.asked_about("Bergen");
-    let is_told = |asked: &AskedModel| asked.system.contains("could not be used");
-    let told: Vec<bool> = asked.iter().map(is_told).collect();
-    assert_eq!(told, [false, true, false, true]);
+    let asks_again = |asked: &AskedModel| asked.system.contains("could not be used");
+    let reported: Vec<bool> = asked.iter().map(asks_again).collect();
+    assert_eq!(reported, [false, true, false, true]);
     assert_eq!(status(&client).await.malformed_answer_count, 2);
     eventually("nothing fails any more", SOON, async || {
         let status = status(&client).await;
@@ -200,9 +188,7 @@ async fn b10_an_answer_that_cannot_be_read_changes_nothing_and_is_counted() {
 
 #[apply(trial_with_own_server)]
 async fn b10_what_only_a_model_can_do_waits_for_it() {
-    let (dir, model) = (DataDir::new(), LanguageModel::new());
-    let server = server(&dir, &model, &["worker.distill.model_attempts = 5"]);
-    let client = server.client(Key::Acme).await;
+    let (_dir, model, _server, client) = start(&["worker.distill.model_attempts = 5"]).await;
     let app = app();
     set(
         &client,
@@ -213,7 +199,7 @@ async fn b10_what_only_a_model_can_do_waits_for_it() {
     .await;
     model.answers(Answering::Status(503));
     let thread_id = client.thread(&app).await;
-    client.append(&thread_id, turn(SAID, "Good.")).await;
+    client.append_turn(&thread_id, SAID, "Good.").await;
     eventually("it fails", SOON, async || {
         status(&client).await.failing_thread_count == 1
     })
@@ -236,7 +222,7 @@ async fn b10_a_worker_that_ends_while_a_model_works_loses_and_doubles_nothing() 
     for (round, word) in ["bees", "hens"].into_iter().enumerate() {
         model.answers(Answering::Never);
         let text = format!("FACT(Ada keeps {word}.)");
-        client.append(&thread_id, turn(&text, "How nice.")).await;
+        client.append_turn(&thread_id, &text, "How nice.").await;
         eventually("the model works", SOON, async || {
             !model.asked_about(word).is_empty()
         })

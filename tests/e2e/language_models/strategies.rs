@@ -2,31 +2,29 @@
 
 use memory_contract::proto::{DeleteMemoryRequest, ExtractionStrategy, MemoryOrigin, Role};
 use recollect_tests::{
-    DataDir, Key, LanguageModel, SOON, app, apply, eventually, eventually_some, memory_search,
-    memory_texts, reply, trial, trial_with_own_server, turn,
+    SOON, app, apply, eventually, eventually_some, memory_search, memory_texts, reply, trial,
+    trial_with_own_server,
 };
 
-use super::{extract, known, server, set, status};
+use super::{extract, extracting, known, set, start, status};
 use crate::acme;
 use crate::branches::heads::set_head;
-use crate::distill::ledger::delete;
 
 #[apply(trial_with_own_server)]
 async fn r11_single_facts_are_extracted_with_their_sources() {
-    let (dir, model) = (DataDir::new(), LanguageModel::new());
-    let server = server(&dir, &model, &[]);
-    let client = server.client(Key::Acme).await;
+    let (_dir, _model, _server, client) = start(&[]).await;
     let app = app();
-    // Nobody asked for it yet.
+    // Extraction is not switched on yet.
     let thread_id = client.thread(&app).await;
     let first = client
-        .append(&thread_id, turn("FACT(Ada has two dogs.)", "How nice."))
+        .append_turn(&thread_id, "FACT(Ada has two dogs.)", "How nice.")
         .await;
     extract(&client, &app, ExtractionStrategy::Discrete).await;
     let second = client
-        .append(
+        .append_turn(
             &thread_id,
-            turn("FACT(Ada lives in Oslo.) UNPROVEN(Ada is rich.)", "Good."),
+            "FACT(Ada lives in Oslo.) UNPROVEN(Ada is rich.)",
+            "Good.",
         )
         .await;
     let dogs = known(&client, &app, "ada", "two dogs").await;
@@ -58,7 +56,7 @@ async fn r11_single_facts_are_extracted_with_their_sources() {
 
     // Said again, it is the same memory with a further source.
     let again = client
-        .append(&thread_id, turn("FACT(ada lives in OSLO)", "I know."))
+        .append_turn(&thread_id, "FACT(ada lives in OSLO)", "I know.")
         .await;
     eventually("a further source", SOON, async || {
         let (oslo, _) = client.get_memory(&oslo.memory_id).await;
@@ -68,12 +66,10 @@ async fn r11_single_facts_are_extracted_with_their_sources() {
     .await;
     // What makes it untrue takes its place.
     client
-        .append(
+        .append_turn(
             &thread_id,
-            turn(
-                "FACT(Ada lives in Rome.) REPLACES(Ada lives in Oslo.)",
-                "Ciao.",
-            ),
+            "FACT(Ada lives in Rome.) REPLACES(Ada lives in Oslo.)",
+            "Ciao.",
         )
         .await;
     let rome = known(&client, &app, "ada", "Rome").await;
@@ -84,19 +80,15 @@ async fn r11_single_facts_are_extracted_with_their_sources() {
 
 #[apply(trial_with_own_server)]
 async fn r11_the_summary_strategy_keeps_one_summary_of_a_thread() {
-    let (dir, model) = (DataDir::new(), LanguageModel::new());
-    let server = server(&dir, &model, &[]);
-    let client = server.client(Key::Acme).await;
-    let app = app();
-    extract(&client, &app, ExtractionStrategy::Summary).await;
+    let (_dir, model, _server, client, app) = extracting(ExtractionStrategy::Summary, &[]).await;
     let thread_id = client.thread(&app).await;
     client
-        .append(&thread_id, turn("We sail in May.", "To Bergen."))
+        .append_turn(&thread_id, "We sail in May.", "To Bergen.")
         .await;
     let first = known(&client, &app, "ada", "We sail in May.").await;
     assert!(first.superseded_by.is_empty());
     client
-        .append(&thread_id, turn("The boat is red.", "And old."))
+        .append_turn(&thread_id, "The boat is red.", "And old.")
         .await;
     let second = known(&client, &app, "ada", "The boat is red.").await;
     let (first, _) = client.get_memory(&first.memory_id).await;
@@ -111,9 +103,7 @@ async fn r11_the_summary_strategy_keeps_one_summary_of_a_thread() {
     );
     // Another thread has another one.
     let other = client.thread_of(&app, "ada").await;
-    client
-        .append(&other, turn("I bake bread.", "Of rye."))
-        .await;
+    client.append_turn(&other, "I bake bread.", "Of rye.").await;
     let third = known(&client, &app, "ada", "I bake bread.").await;
     let (second, _) = client.get_memory(&second.memory_id).await;
     assert_eq!(
@@ -123,7 +113,7 @@ async fn r11_the_summary_strategy_keeps_one_summary_of_a_thread() {
 }
 
 #[apply(trial)]
-async fn r11_what_a_summary_loses_with_a_message_is_summed_up_anew_without_it() {
+async fn r11_a_summary_is_made_again_without_a_deleted_message() {
     let client = acme().await;
     let app = app();
     extract(&client, &app, ExtractionStrategy::Summary).await;
@@ -135,11 +125,11 @@ async fn r11_what_a_summary_loses_with_a_message_is_summed_up_anew_without_it() 
     ];
     let mut ids = Vec::new();
     for text in said {
-        let appended = client.append(&thread_id, turn(text, "I see.")).await;
+        let appended = client.append_turn(&thread_id, text, "I see.").await;
         ids.push(appended.messages[0].message_id.clone());
         known(&client, &app, "ada", text).await;
     }
-    delete(&client, &thread_id, &ids[1]).await;
+    client.delete_message(&thread_id, &ids[1]).await;
     let again = eventually_some("it is summed up anew", SOON, async || {
         let all = client.all_memories(&app, "ada").await;
         all.into_iter().find(|memory| {
@@ -165,7 +155,7 @@ async fn b06_the_summary_of_a_thread_follows_its_head() {
     let app = app();
     extract(&client, &app, ExtractionStrategy::Summary).await;
     let thread_id = client.thread(&app).await;
-    // What holds is told of both branches' common past, and of the head's alone.
+    // The valid summary has both branches' common past, and the head's branch alone.
     let holds = async |said: &str, other: &str| {
         eventually(said, SOON, async || {
             let all = client.all_memories(&app, "ada").await;
@@ -179,11 +169,11 @@ async fn b06_the_summary_of_a_thread_follows_its_head() {
         .await;
     };
     let start = client
-        .append(&thread_id, turn("We sail in May.", "To Bergen."))
+        .append_turn(&thread_id, "We sail in May.", "To Bergen.")
         .await;
     holds("We sail in May.", "The boat").await;
     let red = client
-        .append(&thread_id, turn("The boat is red.", "And old."))
+        .append_turn(&thread_id, "The boat is red.", "And old.")
         .await;
     holds("The boat is red.", "blue").await;
     let blue = reply(
@@ -210,14 +200,14 @@ async fn b06_the_summary_of_a_thread_follows_its_head() {
     holds("The boat is blue.", "red").await;
     // What is said next goes on from there.
     client
-        .append(&thread_id, turn("Its sails are white.", "Good."))
+        .append_turn(&thread_id, "Its sails are white.", "Good.")
         .await;
     holds("Its sails are white.", "red").await;
     holds("The boat is blue.", "red").await;
 }
 
 #[apply(trial)]
-async fn b06_a_summary_that_somebody_has_deleted_does_not_hold_again() {
+async fn b06_a_deleted_summary_does_not_come_back() {
     let client = acme().await;
     let app = app();
     extract(&client, &app, ExtractionStrategy::Summary).await;
@@ -225,15 +215,15 @@ async fn b06_a_summary_that_somebody_has_deleted_does_not_hold_again() {
     let mut ids = Vec::new();
     for text in ["My code is 4711.", "We sail in May.", "The boat is red."] {
         if text == "The boat is red." {
-            // The summaries before it are ended by this, and told by none.
+            // This ends the summaries before it, and none repeats them.
             let all = client.all_memories(&app, "ada").await;
             let valid = all.iter().find(|one| one.superseded_by.is_empty());
             let request = DeleteMemoryRequest {
                 memory_id: valid.unwrap().memory_id.clone(),
             };
-            client.memories().delete_memory(request).await.unwrap();
+            client.call(request).await;
         }
-        let appended = client.append(&thread_id, turn(text, "I see.")).await;
+        let appended = client.append_turn(&thread_id, text, "I see.").await;
         ids.push(appended.messages[1].message_id.clone());
         known(&client, &app, "ada", text).await;
     }
@@ -247,21 +237,17 @@ async fn b06_a_summary_that_somebody_has_deleted_does_not_hold_again() {
         .map(|one| one.text.as_str())
         .collect();
     assert_eq!(valid.len(), 1, "{all:?}");
-    for gone in ["4711", "We sail", "red"] {
-        assert!(!valid[0].contains(gone), "{valid:?}");
+    for missing in ["4711", "We sail", "red"] {
+        assert!(!valid[0].contains(missing), "{valid:?}");
     }
 }
 
 #[apply(trial_with_own_server)]
-async fn r11_what_nobody_has_looked_at_is_looked_at_when_its_branch_has_the_head() {
-    let (dir, model) = (DataDir::new(), LanguageModel::new());
-    let server = server(&dir, &model, &[]);
-    let client = server.client(Key::Acme).await;
-    let app = app();
-    extract(&client, &app, ExtractionStrategy::Discrete).await;
+async fn r11_unread_messages_are_extracted_when_their_branch_has_the_head() {
+    let (_dir, model, _server, client, app) = extracting(ExtractionStrategy::Discrete, &[]).await;
     let thread_id = client.thread(&app).await;
     let start = client
-        .append(&thread_id, turn("FACT(Ada has a boat.)", "How nice."))
+        .append_turn(&thread_id, "FACT(Ada has a boat.)", "How nice.")
         .await;
     known(&client, &app, "ada", "a boat").await;
     // Two answers at once: the head is at the second one.
@@ -276,7 +262,7 @@ async fn r11_what_nobody_has_looked_at_is_looked_at_when_its_branch_has_the_head
     // Nothing is asked about twice.
     set_head(&client, &thread_id, &both.messages[1].message_id).await;
     client
-        .append(&thread_id, turn("FACT(Ada keeps goats.)", "Oh."))
+        .append_turn(&thread_id, "FACT(Ada keeps goats.)", "Oh.")
         .await;
     known(&client, &app, "ada", "goats").await;
     for word in ["boat", "bees", "hens", "goats"] {
@@ -289,9 +275,7 @@ async fn r11_what_nobody_has_looked_at_is_looked_at_when_its_branch_has_the_head
 
 #[apply(trial_with_own_server)]
 async fn r11_preferences_and_instructions_reach_the_model() {
-    let (dir, model) = (DataDir::new(), LanguageModel::new());
-    let server = server(&dir, &model, &[]);
-    let client = server.client(Key::Acme).await;
+    let (_dir, model, _server, client) = start(&[]).await;
     let (likes, orders, plain) = (app(), app(), app());
     extract(&client, &likes, ExtractionStrategy::Preferences).await;
     let instructions = "Take every allergy.";
@@ -310,7 +294,7 @@ async fn r11_preferences_and_instructions_reach_the_model() {
         (&plain, "FACT(Ada has a cat.)"),
     ] {
         let thread_id = client.thread(app).await;
-        client.append(&thread_id, turn(text, "I see.")).await;
+        client.append_turn(&thread_id, text, "I see.").await;
     }
     let asked = async |app: &str, words: &str| {
         known(&client, app, "ada", words).await;
@@ -340,7 +324,7 @@ async fn r11_facts_are_extracted_without_a_model() {
     for app in [&single, &likes, &ordered] {
         let thread_id = client.thread(app).await;
         let said = "I live in Bergen. I prefer tea without sugar. What is the time?";
-        client.append(&thread_id, turn(said, "It is noon.")).await;
+        client.append_turn(&thread_id, said, "It is noon.").await;
     }
     for (app, words) in [(&single, "Bergen"), (&ordered, "Bergen"), (&likes, "tea")] {
         let fact = known(&client, app, "ada", words).await;
@@ -365,9 +349,7 @@ async fn r10_what_is_extracted_is_indexed_and_stamped() {
     extract(&client, &app, ExtractionStrategy::Discrete).await;
     let thread_id = client.thread(&app).await;
     let said = "I live in Tromsø.";
-    client
-        .append(&thread_id, turn(said, "How far north!"))
-        .await;
+    client.append_turn(&thread_id, said, "How far north!").await;
     let fact = known(&client, &app, "ada", "Tromsø").await;
     let stamped = eventually_some("it is stamped", SOON * 2, async || {
         let (memory, _) = client.get_memory(&fact.memory_id).await;
@@ -379,7 +361,7 @@ async fn r10_what_is_extracted_is_indexed_and_stamped() {
         .await;
     assert_eq!(memory_texts(&found), [fact.text.as_str()]);
     // What is said again changes neither.
-    client.append(&thread_id, turn(said, "You said so.")).await;
+    client.append_turn(&thread_id, said, "You said so.").await;
     eventually("a further source", SOON, async || {
         let (memory, _) = client.get_memory(&fact.memory_id).await;
         memory.source_message_ids.len() == 2

@@ -4,11 +4,10 @@ use memory_contract::proto::{
     GetWorkingMemoryRequest, LedgerKind, LedgerState, LedgerText, ListLedgerRequest, WorkingMemory,
 };
 use recollect_tests::{
-    Answering, Client, DataDir, Key, LanguageModel, SOON, apply, eventually, eventually_some,
-    trial_with_own_server,
+    Answering, Client, SOON, apply, eventually, eventually_some, trial_with_own_server,
 };
 
-use super::{mending, server, small, status, thread};
+use super::{mending, small, start, status, thread};
 use crate::distill::ledger::list;
 
 /// The summary of a thread, once it has one that is as wanted.
@@ -24,8 +23,7 @@ pub(super) async fn summary(
             include_texts: true,
             ..Default::default()
         };
-        let listed = client.ledgers().list_ledger(request).await.unwrap();
-        let mut texts = listed.into_inner().texts.into_iter();
+        let mut texts = client.call(request).await.texts.into_iter();
         texts.find(|text| is_wanted(text))
     })
     .await
@@ -36,18 +34,14 @@ async fn working_memory(client: &Client, thread_id: &str) -> WorkingMemory {
         thread_id: thread_id.to_owned(),
         ..Default::default()
     };
-    let mut service = client.working_memories();
-    let found = service.get_working_memory(request).await.unwrap();
-    found.into_inner().working_memory.unwrap()
+    client.call(request).await.working_memory.unwrap()
 }
 
 #[apply(trial_with_own_server)]
 async fn r05_a_summary_goes_on_from_the_one_before() {
-    let (dir, model) = (DataDir::new(), LanguageModel::new());
     let prompt =
         "distill.summary_prompt = \"After {prev_summary} came {messages_joined}, in short?\"";
-    let server = server(&dir, &model, &[prompt]);
-    let client = server.client(Key::Acme).await;
+    let (_dir, model, _server, client) = start(&[prompt]).await;
     let thread_id = thread(&client, small()).await;
     let texts = [
         "The first sails were mended.",
@@ -70,7 +64,7 @@ async fn r05_a_summary_goes_on_from_the_one_before() {
         let [asked] = &after.collect::<Vec<_>>()[..] else {
             panic!("asked once after {previous:?}")
         };
-        // What the summary before stands for is not told again.
+        // What the previous summary covers is not sent again.
         let newest = format!("sail number {}?", round * 12);
         assert!(asked.user.contains(&newest), "{}", asked.user);
         assert_eq!(asked.user.contains("sail number 0?"), round == 0);
@@ -79,9 +73,7 @@ async fn r05_a_summary_goes_on_from_the_one_before() {
 
 #[apply(trial_with_own_server)]
 async fn b10_an_answer_that_is_no_summary_changes_nothing() {
-    let (dir, model) = (DataDir::new(), LanguageModel::new());
-    let server = server(&dir, &model, &["worker.distill.model_attempts = 100"]);
-    let client = server.client(Key::Acme).await;
+    let (dir, model, _server, client) = start(&["worker.distill.model_attempts = 100"]).await;
     let refusal = "I'm sorry, but I can't help with that.";
     for answer in [
         Answering::Status(500),

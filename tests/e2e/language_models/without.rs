@@ -2,8 +2,8 @@
 
 use memory_contract::proto::{ExtractionStrategy, GetModelUsageRequest, MemoryMode, MemoryPolicy};
 use recollect_tests::{
-    Refused as _, SOON, app, apply, check_context, context_request, eventually_some, known_texts,
-    records, trial, turn,
+    SOON, app, apply, check_context, context_request, eventually_some, known_texts, records, trial,
+    turn,
 };
 use tonic::Code;
 
@@ -35,9 +35,9 @@ async fn b10_everything_works_without_any_model() {
     client.append(&summarized, mending(0..12)).await;
 
     // A summary, observations and a fact come about.
-    let told = summary(&client, &summarized, |_| true).await;
-    assert_eq!(told.made_by, "extractive");
-    assert!(told.text.contains("sail"), "{told:?}");
+    let reported = summary(&client, &summarized, |_| true).await;
+    assert_eq!(reported.made_by, "extractive");
+    assert!(reported.text.contains("sail"), "{reported:?}");
     let seen = eventually_some("observations", SOON, async || {
         let found = observations(&client, &observed, false).await.observations;
         (!found.is_empty()).then_some(found)
@@ -59,7 +59,7 @@ async fn b10_everything_works_without_any_model() {
     let request = context_request(&summarized, "And now?");
     let context = client.context(request).await;
     check_context(&context, 1_000_000);
-    assert_eq!(records_of(&context), [told.text.as_str()]);
+    assert_eq!(records_of(&context), [reported.text.as_str()]);
     let context = eventually_some("the fact is found", SOON, async || {
         let request = context_request(&observed, "What is there to see in Bergen?");
         let context = client.context(request).await;
@@ -71,7 +71,7 @@ async fn b10_everything_works_without_any_model() {
     check_context(&context, 1_000_000);
     assert_eq!(records_of(&context)[0], seen[0].text);
 
-    // Nobody was asked, and nothing was paid.
+    // No model was called, and nothing was paid.
     let status = status(&client).await;
     let models: Vec<_> = status
         .models
@@ -97,8 +97,9 @@ async fn b10_everything_works_without_any_model() {
         (0, 0, 0)
     );
     let request = GetModelUsageRequest { days: -1 };
-    let refused = client.admin().get_model_usage(request).await.refused();
-    refused
+    client
+        .refused(request)
+        .await
         .is(Code::InvalidArgument, "INVALID_FIELD")
         .names_field("days");
 }

@@ -2,10 +2,8 @@
 
 use std::collections::HashSet;
 
-use memory_contract::proto::{
-    Memory, MemoryInput, MemoryOrigin, MemoryType, Role, UpdateMemoryRequest,
-};
-use recollect_tests::{Refused as _, app, apply, memory, memory_search, memory_texts, say, trial};
+use memory_contract::proto::{Memory, MemoryInput, MemoryOrigin, MemoryType, UpdateMemoryRequest};
+use recollect_tests::{Refused as _, app, apply, mask, memory, memory_search, memory_texts, trial};
 use tonic::Code;
 
 use super::{delete, supersede, update};
@@ -17,7 +15,7 @@ async fn r09_a_memory_comes_back_with_all_that_was_said_of_it() {
     let app = app();
     let thread_id = client.thread(&app).await;
     let said = client
-        .append(&thread_id, vec![say(Role::User, "I go to Paris in May.")])
+        .append_text(&thread_id, "I go to Paris in May.")
         .await;
     let time = prost_types::Timestamp {
         seconds: 1_746_000_000,
@@ -153,8 +151,8 @@ async fn b09_a_newer_fact_supersedes_and_does_not_erase() {
         memory_id: paris.memory_id.clone(),
         replacement: Some(memory("Lives in Bonn.")),
     };
-    let answer = client.memories().supersede_memory(request).await;
-    answer.refused().is(Code::Aborted, "ETAG_CHANGED");
+    let answer = client.refused(request).await;
+    answer.is(Code::Aborted, "ETAG_CHANGED");
     // The chain closes over what is erased.
     assert!(delete(&client, &rome.memory_id).await.0);
     let (_, history) = client.get_memory(&oslo.memory_id).await;
@@ -173,9 +171,7 @@ async fn a_change_needs_the_etag_that_was_seen() {
             text: text.to_owned(),
             ..Default::default()
         }),
-        update_mask: Some(prost_types::FieldMask {
-            paths: vec!["text".to_owned()],
-        }),
+        update_mask: Some(mask(&["text"])),
         etag: etag.to_owned(),
     };
     let requests = (0..8).map(|number| {
@@ -189,11 +185,7 @@ async fn a_change_needs_the_etag_that_was_seen() {
     for answer in refused {
         answer.refused().is(Code::Aborted, "ETAG_CHANGED");
     }
-    client
-        .memories()
-        .update_memory(change("Likes no tea.", ""))
-        .await
-        .unwrap();
+    client.call(change("Likes no tea.", "")).await;
     let (memory, _) = client.get_memory(&tea.memory_id).await;
     assert_eq!(memory.text, "Likes no tea.");
 }
@@ -223,7 +215,7 @@ async fn what_is_changed_is_found_by_its_new_words() {
 }
 
 #[apply(trial)]
-async fn what_is_deleted_is_gone_at_once() {
+async fn a_deleted_memory_is_not_found_any_more() {
     let client = plain().await;
     let app = app();
     let added = client
@@ -241,6 +233,6 @@ async fn what_is_deleted_is_gone_at_once() {
     assert_eq!(client.search_memories(search).await.memories, []);
     assert!(!delete(&client, &id).await.0, "again changes nothing");
     let request = memory_contract::proto::GetMemoryRequest { memory_id: id };
-    let answer = client.memories().get_memory(request).await;
-    answer.refused().is(Code::NotFound, "MEMORY_NOT_FOUND");
+    let answer = client.refused(request).await;
+    answer.is(Code::NotFound, "MEMORY_NOT_FOUND");
 }

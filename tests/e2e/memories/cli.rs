@@ -1,19 +1,13 @@
 //! `recollect memory`.
 
-use recollect_tests::{Finished, Key, PLAIN, app, apply, eventually, memory, recollect, trial};
+use recollect_tests::{Finished, Key, PLAIN, app, apply, eventually, memory, recollect_at, trial};
 
 use super::supersede;
 use crate::plain;
 
 fn cli(args: &[&str]) -> Finished {
-    let addr = format!("http://{}", PLAIN.ready().addr);
-    let key = Key::Acme.secret();
-    let env = [
-        ("RECOLLECT_ADDR", addr.as_str()),
-        ("RECOLLECT_API_KEY", key.as_str()),
-    ];
     let args: Vec<&str> = ["memory"].iter().chain(args).copied().collect();
-    recollect(&args, &env)
+    recollect_at(&PLAIN.ready().addr, Key::Acme, &args)
 }
 
 #[apply(trial)]

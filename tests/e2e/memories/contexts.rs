@@ -1,12 +1,12 @@
-//! What a model is told of what is known.
+//! Known facts in the contexts of a model.
 
 use memory_contract::proto::{
     BuildContextRequest, ContextBlockKind as Kind, MemoryMode, MemoryPolicy, OmissionReason,
     RecallReason,
 };
 use recollect_tests::{
-    Client, app, apply, block, block_texts, check_context, context_request, kinds, known_texts,
-    memory, mode, patient, quoted_texts, session, trial, turn,
+    Client, app, apply, block, block_texts, check_context, context_request, fresh_wait, kinds,
+    known_texts, memory, mode, quoted_texts, session, trial,
 };
 
 use crate::plain;
@@ -19,7 +19,7 @@ async fn known(client: &Client, app: &str, user: &str, texts: &[&str]) -> String
 fn fresh(request: BuildContextRequest, revision: &str) -> BuildContextRequest {
     BuildContextRequest {
         at_least_as_fresh: revision.to_owned(),
-        max_wait: Some(patient()),
+        max_wait: Some(fresh_wait()),
         ..request
     }
 }
@@ -38,11 +38,11 @@ async fn r09_a_context_of_another_session_has_what_is_known() {
     let revision = known(&client, &app, "", &["Pixel is out of stock."]).await;
     let old = client.thread(&app).await;
     client
-        .append(&old, turn("Pixel barks a lot.", "I see."))
+        .append_turn(&old, "Pixel barks a lot.", "I see.")
         .await;
 
     let thread_id = client.thread(&app).await;
-    client.append(&thread_id, turn("Hello!", "Hello!")).await;
+    client.append_turn(&thread_id, "Hello!", "Hello!").await;
     let request = BuildContextRequest {
         system_prompt: "Be brief.".to_owned(),
         ..fresh(
@@ -77,7 +77,7 @@ async fn r09_a_context_of_another_session_has_what_is_known() {
     };
     assert_eq!(known_texts(&client.context(first).await), facts[..2]);
     let asked = client
-        .append(&thread_id, turn("Who likes tea?", "One moment."))
+        .append_turn(&thread_id, "Who likes tea?", "One moment.")
         .await;
     assert_eq!(asked.messages.len(), 2);
     let appended = client.context(context_request(&thread_id, "")).await;
@@ -129,7 +129,7 @@ async fn modes_without_long_term_memory_have_none() {
     let app = app();
     let revision = known(&client, &app, "ada", &["Pixel eats fish."]).await;
     let thread_id = client.thread(&app).await;
-    client.append(&thread_id, turn("Pixel?", "Yes.")).await;
+    client.append_turn(&thread_id, "Pixel?", "Yes.").await;
     for (wanted, has) in [
         (MemoryMode::Hybrid, true),
         (MemoryMode::Working, true),
@@ -162,7 +162,7 @@ async fn modes_without_long_term_memory_have_none() {
 }
 
 #[apply(trial)]
-async fn memories_that_do_not_fit_are_told() {
+async fn memories_that_do_not_fit_are_reported() {
     let client = plain().await;
     let app = app();
     let long = format!("Pixel {}", "eats fish and sleeps. ".repeat(60));
@@ -175,16 +175,16 @@ async fn memories_that_do_not_fit_are_told() {
         };
         let context = client.context(request).await;
         check_context(&context, max_tokens);
-        let told = context
+        let reported = context
             .omitted
             .iter()
             .filter(|one| one.kind() == Kind::Memories);
-        let told = told.inspect(|one| {
+        let reported = reported.inspect(|one| {
             assert_eq!(one.reason(), OmissionReason::Budget);
             assert!(!one.memory_id.is_empty() && one.message_id.is_empty());
         });
         assert_eq!(
-            known_texts(&context).len() + told.count(),
+            known_texts(&context).len() + reported.count(),
             2,
             "{max_tokens}"
         );

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use memory_contract::proto::{
-    DeleteMessageRequest, ForgetMemoriesRequest, ForgetMemoriesResponse, GetMemoryRequest,
-    MemoryInput, MemoryOrigin, Role,
+    ForgetMemoriesRequest, ForgetMemoriesResponse, GetMemoryRequest, MemoryInput, MemoryOrigin,
+    Role,
 };
 use recollect_tests::{
-    Client, PLAIN, Refused as _, app, apply, eventually, memory, memory_search, memory_texts, say,
-    trial,
+    Client, PLAIN, app, apply, eventually, memory, memory_search, memory_texts, say, seconds, trial,
 };
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -26,15 +25,11 @@ fn forget(app: &str, user: &str) -> ForgetMemoriesRequest {
 }
 
 async fn forgotten(client: &Client, request: ForgetMemoriesRequest) -> ForgetMemoriesResponse {
-    let response = client.memories().forget_memories(request).await.unwrap();
-    response.into_inner()
+    client.call(request).await
 }
 
 fn second() -> Option<prost_types::Duration> {
-    Some(prost_types::Duration {
-        seconds: 1,
-        nanos: 0,
-    })
+    Some(seconds(1))
 }
 
 fn texts(response: &ForgetMemoriesResponse) -> Vec<&str> {
@@ -88,7 +83,7 @@ async fn b09_a_pinned_memory_is_never_forgotten() {
 }
 
 #[apply(trial)]
-async fn b09_forgetting_tells_first_what_it_would_forget() {
+async fn b09_a_dry_run_reports_what_would_be_forgotten() {
     let client = plain().await;
     let app = app();
     let facts = |user: &str| {
@@ -103,10 +98,10 @@ async fn b09_forgetting_tells_first_what_it_would_forget() {
         dry_run: true,
         ..forget(&app, "ada")
     };
-    let told = forgotten(&client, dry.clone()).await;
+    let reported = forgotten(&client, dry.clone()).await;
     let expected = ["ada's fact 0", "ada's fact 1", "ada's fact 2"];
-    assert_eq!(texts(&told), expected);
-    assert_eq!((told.forgotten_count, told.more), (3, false));
+    assert_eq!(texts(&reported), expected);
+    assert_eq!((reported.forgotten_count, reported.more), (3, false));
     assert_eq!(
         client.all_memories(&app, "ada").await.len(),
         5,
@@ -120,7 +115,7 @@ async fn b09_forgetting_tells_first_what_it_would_forget() {
         },
     )
     .await;
-    assert_eq!(texts(&done), texts(&told));
+    assert_eq!(texts(&done), texts(&reported));
     assert_eq!(client.all_memories(&app, "ada").await.len(), 2);
     assert_eq!(client.all_memories(&app, "bob").await.len(), 5);
     assert_eq!(forgotten(&client, dry.clone()).await.forgotten_count, 0);
@@ -131,8 +126,8 @@ async fn b09_forgetting_tells_first_what_it_would_forget() {
         max_count: Some(1),
         ..dry
     };
-    let told = forgotten(&client, all).await;
-    assert_eq!(told.forgotten_count, 1 + 4);
+    let reported = forgotten(&client, all).await;
+    assert_eq!(reported.forgotten_count, 1 + 4);
     let search = memory_search(&app, "ada", "fact", "");
     let mut found = memory_texts(&client.search_memories(search).await);
     found.sort();
@@ -143,7 +138,7 @@ async fn b09_forgetting_tells_first_what_it_would_forget() {
 }
 
 #[apply(trial)]
-async fn b09_what_nobody_asks_for_is_forgotten_and_what_is_old_too() {
+async fn b09_unused_and_old_memories_are_forgotten() {
     let client = plain().await;
     let app = app();
     let database = database(PLAIN.ready().line["postgres"].as_str().unwrap()).await;
@@ -163,10 +158,13 @@ async fn b09_what_nobody_asks_for_is_forgotten_and_what_is_old_too() {
         let id = added.memories[0].memory.clone().unwrap().memory_id;
         backdate(&database, &id, stored, used).await;
     }
-    let told = async |request: ForgetMemoriesRequest| {
-        let told = forgotten(&client, request).await;
-        let texts: Vec<String> = texts(&told).into_iter().map(str::to_owned).collect();
-        assert_eq!(told.forgotten_count, i64::try_from(texts.len()).unwrap());
+    let reported = async |request: ForgetMemoriesRequest| {
+        let reported = forgotten(&client, request).await;
+        let texts: Vec<String> = texts(&reported).into_iter().map(str::to_owned).collect();
+        assert_eq!(
+            reported.forgotten_count,
+            i64::try_from(texts.len()).unwrap()
+        );
         texts
     };
     let aged = ForgetMemoriesRequest {
@@ -184,12 +182,12 @@ async fn b09_what_nobody_asks_for_is_forgotten_and_what_is_old_too() {
     // Those used longest ago first.
     let old = ["Was asked for in spring.", "Was asked for last week."];
     let useless = ["Was never asked for.", "Was asked for in spring."];
-    assert_eq!(told(dry(&aged)).await, old);
-    assert_eq!(told(dry(&unused)).await, useless);
+    assert_eq!(reported(dry(&aged)).await, old);
+    assert_eq!(reported(dry(&unused)).await, useless);
     assert_eq!(client.all_memories(&app, "ada").await.len(), 5);
-    assert_eq!(told(unused.clone()).await, useless);
-    assert!(told(unused).await.is_empty());
-    assert_eq!(told(aged).await, old[1..]);
+    assert_eq!(reported(unused.clone()).await, useless);
+    assert!(reported(unused).await.is_empty());
+    assert_eq!(reported(aged).await, old[1..]);
     let left = client.all_memories(&app, "ada").await;
     let left: Vec<&str> = left.iter().map(|memory| memory.text.as_str()).collect();
     assert_eq!(left, ["Is rather new.", "Is pinned."]);
@@ -251,11 +249,7 @@ async fn b09_an_extracted_memory_goes_with_its_last_source() {
     assert_eq!(violin.made_by, "extractive");
     assert_eq!(violin.source_message_ids, ids[..2]);
     let erase = async |id: &str| {
-        let request = DeleteMessageRequest {
-            thread_id: thread_id.clone(),
-            message_id: id.to_owned(),
-        };
-        client.messages().delete_message(request).await.unwrap();
+        client.delete_message(&thread_id, id).await;
     };
     erase(ids[2]).await;
     let found = client
@@ -269,13 +263,11 @@ async fn b09_an_extracted_memory_goes_with_its_last_source() {
     let request = GetMemoryRequest {
         memory_id: violin.memory_id,
     };
-    let answer = client.memories().get_memory(request).await;
-    answer.refused().is(Code::NotFound, "MEMORY_NOT_FOUND");
+    let answer = client.refused(request).await;
+    answer.is(Code::NotFound, "MEMORY_NOT_FOUND");
     assert_eq!(client.all_memories(&app, "ada").await.len(), 0);
     // What a caller has put stays.
-    let more = client
-        .append(&thread_id, vec![say(Role::User, "I like tea.")])
-        .await;
+    let more = client.append_text(&thread_id, "I like tea.").await;
     let input = MemoryInput {
         source_message_ids: vec![more.messages[0].message_id.clone()],
         ..memory("Likes tea.")

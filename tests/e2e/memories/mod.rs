@@ -12,7 +12,7 @@ use memory_contract::proto::{
     DeleteMemoryRequest, Memory, MemoryInput, SupersedeMemoryRequest, SupersedeMemoryResponse,
     UpdateMemoryRequest, UpdateMemoryResponse,
 };
-use recollect_tests::Client;
+use recollect_tests::{Client, seconds};
 use tokio_postgres::NoTls;
 
 async fn update(client: &Client, memory: Memory, fields: &[&str]) -> UpdateMemoryResponse {
@@ -23,8 +23,7 @@ async fn update(client: &Client, memory: Memory, fields: &[&str]) -> UpdateMemor
         }),
         etag: String::new(),
     };
-    let response = client.memories().update_memory(request).await.unwrap();
-    response.into_inner()
+    client.call(request).await
 }
 
 async fn supersede(client: &Client, id: &str, replacement: MemoryInput) -> SupersedeMemoryResponse {
@@ -32,8 +31,7 @@ async fn supersede(client: &Client, id: &str, replacement: MemoryInput) -> Super
         memory_id: id.to_owned(),
         replacement: Some(replacement),
     };
-    let response = client.memories().supersede_memory(request).await.unwrap();
-    response.into_inner()
+    client.call(request).await
 }
 
 /// Whether there was something to erase, and the revision.
@@ -41,8 +39,7 @@ async fn delete(client: &Client, id: &str) -> (bool, String) {
     let request = DeleteMemoryRequest {
         memory_id: id.to_owned(),
     };
-    let response = client.memories().delete_memory(request).await.unwrap();
-    let response = response.into_inner();
+    let response = client.call(request).await;
     (response.deleted, response.revision)
 }
 
@@ -69,8 +66,5 @@ async fn backdate(database: &tokio_postgres::Client, id: &str, stored: i32, used
 
 /// A duration of whole days.
 fn days(days: i64) -> Option<prost_types::Duration> {
-    Some(prost_types::Duration {
-        seconds: days * 86_400,
-        nanos: 0,
-    })
+    Some(seconds(days * 86_400))
 }

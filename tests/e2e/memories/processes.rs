@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use memory_contract::proto::{
-    IndexState, MemoryInput, MemoryPolicy, ReindexRequest, SetAppPolicyRequest,
-};
+use memory_contract::proto::{IndexState, MemoryInput, MemoryPolicy, ReindexRequest};
 use recollect_tests::{
-    DataDir, Dynamic, Fault, Key, Options, Qdrant, Refused as _, Server, apply, check_context,
+    Dynamic, Fault, Key, Options, Qdrant, Refused as _, Server, apply, check_context,
     context_request, eventually, known_texts, memory, memory_search, memory_texts,
     trial_with_own_server,
 };
@@ -19,9 +17,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 #[apply(trial_with_own_server)]
 async fn r10_promotion_is_idempotent() {
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &Options::with(&[PLAIN]));
-    let client = server.client(Key::Acme).await;
+    let (dir, server, client) = Server::start_own(&Options::with(&[PLAIN])).await;
     let database = database(server.ready().line["postgres"].as_str().unwrap()).await;
     let count = async || client.index_status().await.point_count;
     let added = client
@@ -43,7 +39,7 @@ async fn r10_promotion_is_idempotent() {
         database.batch_execute(sql).await.unwrap();
     }
     let reindex = ReindexRequest::default();
-    let queued = client.admin().reindex(reindex).await.unwrap().into_inner();
+    let queued = client.call(reindex).await;
     assert_eq!(queued.queued_count, 1);
     eventually("the worker waits for the row", LONG, async || {
         let anew = "SELECT pg_stat_clear_snapshot()";
@@ -69,7 +65,7 @@ async fn r10_promotion_is_idempotent() {
     assert_eq!(client.all_memories("app", "ada").await.len(), 1);
     // Once more changes nothing.
     let reindex = ReindexRequest::default();
-    client.admin().reindex(reindex).await.unwrap();
+    client.call(reindex).await;
     eventually("all is done", LONG, async || {
         let status = client.index_status().await;
         (status.pending_count, status.point_count) == (0, 1)
@@ -84,9 +80,7 @@ async fn r10_promotion_is_idempotent() {
 
 #[apply(trial_with_own_server)]
 async fn r15_long_term_memory_can_be_switched_off() {
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &Options::with(&[PLAIN]));
-    let client = server.client(Key::Acme).await;
+    let (dir, server, client) = Server::start_own(&Options::with(&[PLAIN])).await;
     let added = client
         .remember("app", "ada", vec![memory("Likes oolong.")])
         .await;
@@ -118,7 +112,7 @@ async fn r15_long_term_memory_can_be_switched_off() {
     check_context(&context, 1_000_000);
     assert!(known_texts(&context).is_empty());
     let reindex = ReindexRequest::default();
-    let queued = client.admin().reindex(reindex).await.unwrap().into_inner();
+    let queued = client.call(reindex).await;
     assert_eq!(queued.queued_count, 0, "nothing is indexed");
     assert!(server.stop().await.success());
 
@@ -131,21 +125,16 @@ async fn r15_long_term_memory_can_be_switched_off() {
 
 #[apply(trial_with_own_server)]
 async fn b09_policies_forget_in_the_background() {
-    let dir = DataDir::new();
     let options = Options::with(&[PLAIN, "worker.forget_interval = \"1s\""]);
-    let server = Server::start(&dir, &options);
-    let client = server.client(Key::Acme).await;
+    let (_dir, _server, client) = Server::start_own(&options).await;
     let facts = || (0..6).map(|n| memory(&format!("Fact {n}"))).collect();
     client.remember("kept", "ada", facts()).await;
     client.remember("bound", "ada", facts()).await;
-    let policy = SetAppPolicyRequest {
-        app_id: "bound".to_owned(),
-        policy: Some(MemoryPolicy {
-            memory_max_count: Some(2),
-            ..Default::default()
-        }),
+    let policy = MemoryPolicy {
+        memory_max_count: Some(2),
+        ..Default::default()
     };
-    client.policies().set_app_policy(policy).await.unwrap();
+    client.set_policy("bound", policy).await;
     eventually("they are forgotten", LONG, async || {
         client.all_memories("bound", "ada").await.len() == 2
     })
@@ -159,10 +148,8 @@ async fn b09_policies_forget_in_the_background() {
 
 #[apply(trial_with_own_server)]
 async fn b09_policies_forget_by_age_and_disuse_in_the_background() {
-    let dir = DataDir::new();
     let options = Options::with(&[PLAIN, "worker.forget_interval = \"1s\""]);
-    let server = Server::start(&dir, &options);
-    let client = server.client(Key::Acme).await;
+    let (_dir, server, client) = Server::start_own(&options).await;
     let database = database(server.ready().line["postgres"].as_str().unwrap()).await;
     let pinned = MemoryInput {
         pinned: true,
@@ -189,11 +176,7 @@ async fn b09_policies_forget_by_age_and_disuse_in_the_background() {
         ..Default::default()
     };
     for (app, policy) in [("aged", aged), ("unused", unused)] {
-        let policy = SetAppPolicyRequest {
-            app_id: app.to_owned(),
-            policy: Some(policy),
-        };
-        client.policies().set_app_policy(policy).await.unwrap();
+        client.set_policy(app, policy).await;
     }
     let left = async |app: &str| -> Vec<String> {
         let left = client.all_memories(app, "ada").await.into_iter();
@@ -219,9 +202,8 @@ async fn b09_policies_forget_by_age_and_disuse_in_the_background() {
 #[apply(trial_with_own_server)]
 async fn b02_without_the_index_memories_are_found_by_word() {
     let qdrant = Qdrant::new();
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &Options::with(&[&qdrant.config(), PLAIN]));
-    let client = server.client(Key::Acme).await;
+    let (_dir, _server, client) =
+        Server::start_own(&Options::with(&[&qdrant.config(), PLAIN])).await;
     eventually("the index is ready", LONG, async || {
         client.index_status().await.state() == IndexState::Ready
     })

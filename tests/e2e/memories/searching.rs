@@ -1,12 +1,11 @@
 //! Finding what is known, and never what is another's.
 
 use memory_contract::proto::{
-    GetMemoryRequest, MemoryFilter, MemoryInput, MemoryType, RecallScope, Role, SearchMethod,
+    GetMemoryRequest, MemoryFilter, MemoryInput, MemoryType, RecallScope, SearchMethod,
     SearchRequest, UserRef,
 };
 use recollect_tests::{
-    Key, Refused as _, SHARED, app, apply, memory, memory_search, memory_texts, say,
-    search_request, texts, trial,
+    Key, SHARED, app, apply, memory, memory_search, memory_texts, search_request, texts, trial,
 };
 use tonic::Code;
 
@@ -56,7 +55,7 @@ async fn r09_memories_are_searchable_across_sessions() {
 }
 
 #[apply(trial)]
-async fn r09_nobody_finds_the_memories_of_another_user() {
+async fn r09_no_user_finds_the_memories_of_another() {
     let (client, globex) = (acme().await, SHARED.client(Key::Globex).await);
     let (app, other_app) = (app(), app());
     let texts = |whose: &str| format!("My blood type is AB negative, says {whose}.");
@@ -72,7 +71,7 @@ async fn r09_nobody_finds_the_memories_of_another_user() {
     let elsewhere = client
         .remember(&other_app, "ada", vec![memory(&texts("another"))])
         .await;
-    let foreign = globex
+    let others = globex
         .remember(&app, "ada", vec![memory(&texts("globex"))])
         .await;
     let question = "What is my blood type?";
@@ -93,10 +92,10 @@ async fn r09_nobody_finds_the_memories_of_another_user() {
             &globex,
             &app,
             "ada",
-            &foreign.revision,
+            &others.revision,
             Some(texts("globex")),
         ),
-        (&globex, &app, "bob", &foreign.revision, None),
+        (&globex, &app, "bob", &others.revision, None),
     ] {
         for method in [
             SearchMethod::Hybrid,
@@ -117,8 +116,8 @@ async fn r09_nobody_finds_the_memories_of_another_user() {
         let request = GetMemoryRequest {
             memory_id: id.clone(),
         };
-        let answer = globex.memories().get_memory(request).await;
-        answer.refused().is(Code::NotFound, "MEMORY_NOT_FOUND");
+        let answer = globex.refused(request).await;
+        answer.is(Code::NotFound, "MEMORY_NOT_FOUND");
         assert!(!super::delete(&globex, id).await.0);
     }
     assert_eq!(client.get_memory(&ids[0]).await.0.text, texts("ada"));
@@ -130,10 +129,7 @@ async fn r09_memories_and_messages_are_searched_apart() {
     let app = app();
     let thread_id = client.thread(&app).await;
     let said = client
-        .append(
-            &thread_id,
-            vec![say(Role::User, "The oolong is in the cupboard.")],
-        )
+        .append_text(&thread_id, "The oolong is in the cupboard.")
         .await;
     let known = client
         .remember(&app, "ada", vec![memory("The oolong comes from Taiwan.")])
@@ -259,8 +255,7 @@ async fn r09_memories_are_filtered_and_listed() {
             filter: Some(filter.clone()),
             ..Default::default()
         };
-        let listed = client.memories().list_memories(request).await.unwrap();
-        let listed = listed.into_inner().memories.into_iter().rev();
+        let listed = client.call(request).await.memories.into_iter().rev();
         let listed: Vec<String> = listed.map(|memory| memory.text).collect();
         assert_eq!(listed, expected, "{filter:?}");
     }

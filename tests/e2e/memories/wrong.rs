@@ -1,7 +1,7 @@
 //! Bad input: each wrong field is named, and nothing is stored.
 
-use memory_contract::proto::{Memory, Role};
-use recollect_tests::{Dynamic, Refused as _, app, apply, say, trial};
+use memory_contract::proto::Memory;
+use recollect_tests::{Dynamic, Refused as _, app, apply, trial};
 use serde_json::{Value, json};
 use tonic::Code;
 
@@ -16,10 +16,8 @@ async fn wrong_memories_are_refused_with_their_fields() {
     let client = plain().await;
     let app = app();
     let bobs = client.thread_of(&app, "bob").await;
-    let foreign = client
-        .append(&bobs, vec![say(Role::User, "I am Bob.")])
-        .await;
-    let foreign = foreign.messages[0].message_id.clone();
+    let others = client.append_text(&bobs, "I am Bob.").await;
+    let others = others.messages[0].message_id.clone();
     let unknown = uuid::Uuid::new_v4().to_string();
     let good = json!({"text": "Likes tea."});
     let cases = [
@@ -54,7 +52,7 @@ async fn wrong_memories_are_refused_with_their_fields() {
             "source_message_ids",
         ),
         (
-            json!({"text": "x", "source_message_ids": [foreign]}),
+            json!({"text": "x", "source_message_ids": [others]}),
             "source_message_ids[0]",
         ),
         (
@@ -84,11 +82,7 @@ async fn wrong_memories_are_refused_with_their_fields() {
     let request = json!({"app_id": "", "user_id": "u".repeat(257), "memories": [{"text": ""}]});
     let answer = Dynamic::call(&client, "MemoryService/AddMemories", request).await;
     let failure = answer.refused().is(Code::InvalidArgument, "INVALID_FIELD");
-    let fields: Vec<&str> = failure
-        .fields
-        .iter()
-        .map(|(field, _)| field.as_str())
-        .collect();
+    let fields = failure.field_names();
     assert_eq!(fields, ["app_id", "user_id", "memories[0].text"]);
     let request = json!({"app_id": app, "memories": vec![&good; 101]});
     let answer = Dynamic::call(&client, "MemoryService/AddMemories", request).await;

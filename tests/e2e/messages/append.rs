@@ -22,13 +22,11 @@ fn request(thread_id: &str, messages: Vec<MessageInput>) -> AppendMessagesReques
 }
 
 #[apply(trial)]
-async fn an_append_tells_where_each_message_was_put() {
+async fn an_append_returns_the_place_of_each_message() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    let first = client.append(&thread_id, turn("Hello?", "Hello!")).await;
-    let second = client
-        .append(&thread_id, vec![say(Role::User, "How are you?")])
-        .await;
+    let first = client.append_turn(&thread_id, "Hello?", "Hello!").await;
+    let second = client.append_text(&thread_id, "How are you?").await;
     let places: Vec<(i64, i32)> = first
         .messages
         .iter()
@@ -40,9 +38,9 @@ async fn an_append_tells_where_each_message_was_put() {
     assert_ne!(first.revision, second.revision);
 
     let stored = client.all_messages(&thread_id).await;
-    for (told, kept) in first.messages.iter().chain(&second.messages).zip(&stored) {
-        assert_eq!(told.message_id, kept.message_id);
-        assert_eq!(told.token_count, kept.token_count);
+    for (reported, kept) in first.messages.iter().chain(&second.messages).zip(&stored) {
+        assert_eq!(reported.message_id, kept.message_id);
+        assert_eq!(reported.token_count, kept.token_count);
     }
     // "Hello?" is two tokens of o200k_base, and each message has a frame of 3.
     assert_eq!(stored[0].token_count, 5);
@@ -64,9 +62,9 @@ async fn a_repeated_request_stores_nothing_twice() {
         request_id: Uuid::new_v4().to_string(),
         ..request(&thread_id, turn("Once?", "Once."))
     };
-    let first = client.append_with(request.clone()).await;
-    client.append(&thread_id, turn("Later?", "Later.")).await;
-    let again = client.append_with(request).await;
+    let first = client.call(request.clone()).await;
+    client.append_turn(&thread_id, "Later?", "Later.").await;
+    let again = client.call(request).await;
     assert!(!first.replayed && again.replayed);
     assert_eq!(
         AppendMessagesResponse {
@@ -87,7 +85,7 @@ async fn a_request_id_with_other_content_is_refused() {
         request_id: Uuid::new_v4().to_string(),
         ..request(&thread_id, turn("Once?", "Once."))
     };
-    client.append_with(first.clone()).await;
+    client.call(first.clone()).await;
 
     let mut reworded = first.clone();
     reworded.messages = turn("Once?", "Twice.");
@@ -98,10 +96,8 @@ async fn a_request_id_with_other_content_is_refused() {
     let mut shorter = first;
     shorter.messages.pop();
     for changed in [reworded, elsewhere, named, shorter] {
-        let answer = client.messages().append_messages(changed).await;
-        answer
-            .refused()
-            .is(Code::AlreadyExists, "REQUEST_ID_REUSED");
+        let refused = client.refused(changed).await;
+        refused.is(Code::AlreadyExists, "REQUEST_ID_REUSED");
     }
     assert_eq!(client.all_messages(&thread_id).await.len(), 2);
     assert!(client.all_messages(&other).await.is_empty());
@@ -115,7 +111,7 @@ async fn a_request_repeated_concurrently_stores_nothing_twice() {
         request_id: Uuid::new_v4().to_string(),
         ..request(&thread_id, turn("Once?", "Once."))
     };
-    let answers = join_all((0..12).map(|_| client.append_with(request.clone()))).await;
+    let answers = join_all((0..12).map(|_| client.call(request.clone()))).await;
     assert_eq!(
         answers.iter().filter(|answer| !answer.replayed).count(),
         1,
@@ -130,7 +126,7 @@ async fn a_request_repeated_concurrently_stores_nothing_twice() {
 }
 
 #[apply(trial)]
-async fn expected_head_refuses_what_was_written_on_old_ground() {
+async fn expected_head_refuses_an_append_to_an_older_head() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let expecting = async |head: &str| {
@@ -159,9 +155,7 @@ async fn expected_head_refuses_what_was_written_on_old_ground() {
 async fn expected_head_lets_one_of_many_win() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    let first = client
-        .append(&thread_id, vec![say(Role::User, "Who answers?")])
-        .await;
+    let first = client.append_text(&thread_id, "Who answers?").await;
     let head = &first.messages[0].message_id;
     let calls = (0..10).map(|number| {
         let request = AppendMessagesRequest {
@@ -192,27 +186,27 @@ async fn concurrent_appends_leave_no_gap_and_lose_nothing() {
     let writers = (0..WRITERS).map(|writer| {
         let (client, thread_id) = (client.clone(), thread_id.clone());
         async move {
-            let mut told = Vec::new();
+            let mut reported = Vec::new();
             for number in 0..APPENDS {
                 let question = format!("{writer}-{number} question");
                 let answer = format!("{writer}-{number} answer");
-                let stored = client.append(&thread_id, turn(&question, &answer)).await;
-                told.push((stored.messages[0].seq, question));
-                told.push((stored.messages[1].seq, answer));
+                let stored = client.append_turn(&thread_id, &question, &answer).await;
+                reported.push((stored.messages[0].seq, question));
+                reported.push((stored.messages[1].seq, answer));
             }
-            told
+            reported
         }
     });
-    let told: Vec<Vec<(i64, String)>> = join_all(writers).await;
-    for own in &told {
+    let reported: Vec<Vec<(i64, String)>> = join_all(writers).await;
+    for own in &reported {
         assert!(own.windows(2).all(|pair| pair[0].0 < pair[1].0));
     }
-    let told: HashMap<i64, String> = told.into_iter().flatten().collect();
+    let reported: HashMap<i64, String> = reported.into_iter().flatten().collect();
     let stored = client.all_messages(&thread_id).await;
     assert_eq!(stored.len(), WRITERS * APPENDS * 2);
     for (message, seq) in stored.iter().zip(1..) {
         assert_eq!(message.seq, seq);
-        assert_eq!(told[&seq], text_of(message));
+        assert_eq!(reported[&seq], text_of(message));
     }
     let different: HashSet<String> = texts(&stored).into_iter().collect();
     assert_eq!(different.len(), stored.len());
@@ -225,7 +219,7 @@ async fn concurrent_appends_leave_no_gap_and_lose_nothing() {
         );
     }
     // Each append followed the head of its moment, so all are one conversation.
-    let history = client.history(history_request(&thread_id)).await;
+    let history = client.call(history_request(&thread_id)).await;
     assert_eq!(history.messages.len(), stored.len());
 }
 
@@ -250,7 +244,7 @@ async fn the_order_is_that_of_seq_and_never_of_time() {
         .await;
     let expected = ["first", "second", "third", "fourth"];
     assert_eq!(texts(&client.all_messages(&thread_id).await), expected);
-    let history = client.history(history_request(&thread_id)).await;
+    let history = client.call(history_request(&thread_id)).await;
     assert_eq!(texts(&history.messages), expected);
     let times: Vec<i64> = history
         .messages
@@ -267,28 +261,20 @@ async fn the_order_is_that_of_seq_and_never_of_time() {
 async fn one_bad_message_refuses_the_whole_batch() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    client.append(&thread_id, turn("Fine?", "Fine.")).await;
+    client.append_turn(&thread_id, "Fine?", "Fine.").await;
     let before = client.get_thread(&thread_id).await;
 
     let mut messages: Vec<MessageInput> = (0..255)
         .map(|number| say(Role::User, &format!("good {number}")))
         .collect();
     messages.push(say(Role::User, "bad \0"));
-    let answer = client
-        .messages()
-        .append_messages(request(&thread_id, messages.clone()))
-        .await;
-    answer.refused().names_field("messages[255].parts[0].text");
+    let answer = client.refused(request(&thread_id, messages.clone())).await;
+    answer.names_field("messages[255].parts[0].text");
 
     // A parent that does not exist is only found out in the database.
     messages[255] = recollect_tests::reply(&Uuid::new_v4().to_string(), Role::User, "orphan");
-    let answer = client
-        .messages()
-        .append_messages(request(&thread_id, messages.clone()))
-        .await;
-    answer
-        .refused()
-        .names_field("messages[255].parent_message_id");
+    let refused = client.refused(request(&thread_id, messages.clone())).await;
+    refused.names_field("messages[255].parent_message_id");
 
     assert_eq!(client.get_thread(&thread_id).await, before);
     assert_eq!(client.all_messages(&thread_id).await.len(), 2);
@@ -312,13 +298,8 @@ async fn a_message_id_is_used_once_in_a_tenant() {
     assert_eq!(stored.messages[0].message_id, message.message_id);
     for thread_id in [&thread_id, &other] {
         let batch = vec![say(Role::User, "Before it."), message.clone()];
-        let answer = client
-            .messages()
-            .append_messages(request(thread_id, batch))
-            .await;
-        answer
-            .refused()
-            .is(Code::AlreadyExists, "MESSAGE_ALREADY_EXISTS");
+        let refused = client.refused(request(thread_id, batch)).await;
+        refused.is(Code::AlreadyExists, "MESSAGE_ALREADY_EXISTS");
     }
     assert_eq!(client.all_messages(&thread_id).await.len(), 1);
     assert!(client.all_messages(&other).await.is_empty());

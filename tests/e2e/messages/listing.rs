@@ -7,7 +7,7 @@ use memory_contract::proto::{
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, Dynamic, Refused as _, app, apply, metadata, reply, say, session, texts, trial, turn,
+    Client, Dynamic, Refused as _, app, apply, metadata, reply, say, session, texts, trial,
 };
 use serde_json::json;
 
@@ -122,17 +122,12 @@ async fn l11_messages_of_a_session_are_listed_in_both_orders_and_pages() {
         }
     }
     let first = client
-        .messages()
-        .list_messages(ListMessagesRequest {
+        .call(ListMessagesRequest {
             thread_id: thread.thread_id,
             ..Default::default()
         })
         .await;
-    assert_eq!(
-        first.unwrap().into_inner().messages.len(),
-        50,
-        "the default"
-    );
+    assert_eq!(first.messages.len(), 50, "the default");
 }
 
 async fn render(
@@ -224,7 +219,7 @@ async fn messages_are_filtered_by_time_and_metadata() {
 async fn messages_are_listed_on_all_branches() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    let stored = client.append(&thread_id, turn("Q", "first")).await;
+    let stored = client.append_turn(&thread_id, "Q", "first").await;
     let question = &stored.messages[0].message_id;
     client
         .append(&thread_id, vec![reply(question, Role::Assistant, "second")])
@@ -257,8 +252,8 @@ async fn a_page_token_belongs_to_its_query() {
         page_size: 500,
         ..next.clone()
     };
-    let rest = client.messages().list_messages(resized).await;
-    assert_eq!(rest.unwrap().into_inner().messages.len(), 3);
+    let rest = client.call(resized).await;
+    assert_eq!(rest.messages.len(), 3);
 
     let roles = MessageFilter {
         roles: vec![Role::User.into()],
@@ -294,8 +289,7 @@ async fn a_page_token_belongs_to_its_query() {
             ..next
         },
     ] {
-        let refused = client.messages().list_messages(wrong).await.refused();
-        refused.names_field("page_token");
+        client.refused(wrong).await.names_field("page_token");
     }
 }
 
@@ -306,7 +300,7 @@ async fn a_page_token_belongs_to_its_method() {
     let mut threads = Vec::new();
     for _ in 0..3 {
         let thread_id = client.thread(&one).await;
-        let stored = client.append(&thread_id, turn("Q", "A")).await;
+        let stored = client.append_turn(&thread_id, "Q", "A").await;
         let question = &stored.messages[0].message_id;
         client
             .append(
@@ -381,8 +375,7 @@ async fn a_page_ends_before_it_is_too_large_to_send() {
         page_size: 500,
         ..Default::default()
     };
-    let first = client.messages().list_messages(request.clone()).await;
-    let first = first.unwrap().into_inner();
+    let first = client.call(request.clone()).await;
     assert!(
         (2..=16).contains(&first.messages.len()),
         "{}",

@@ -27,10 +27,10 @@ async fn round_trip(client: &Client, messages: Vec<MessageInput>) -> Vec<Message
             thread_id: thread_id.clone(),
             message_id: got.message_id.clone(),
         };
-        let single = client.messages().get_message(request).await.unwrap();
-        assert_eq!(single.into_inner().message.as_ref(), Some(got));
+        let single = client.call(request).await;
+        assert_eq!(single.message.as_ref(), Some(got));
     }
-    let history = client.history(history_request(&thread_id)).await;
+    let history = client.call(history_request(&thread_id)).await;
     assert_eq!(history.messages, listed);
     listed
 }
@@ -218,12 +218,12 @@ async fn metadata_names_and_times_come_back_as_they_were_stored() {
         })
         .collect();
     let stored = round_trip(&client, messages).await;
-    let told: Vec<(i64, i32)> = stored
+    let reported: Vec<(i64, i32)> = stored
         .iter()
         .map(|message| message.create_time.unwrap())
         .map(|time| (time.seconds, time.nanos))
         .collect();
-    assert_eq!(told, times);
+    assert_eq!(reported, times);
 }
 
 #[apply(trial)]

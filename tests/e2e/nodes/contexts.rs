@@ -7,7 +7,7 @@ use memory_contract::proto::{
 use prost::Message as _;
 use recollect_tests::{
     app, apply, block, block_texts, check_context, context_request, kinds, mode, node, node_turn,
-    trial, turn,
+    trial,
 };
 use uuid::Uuid;
 
@@ -18,9 +18,9 @@ use crate::plain;
 async fn d19_a_nodes_dialogue_comes_before_the_current_message() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    client.append(&thread_id, turn("Not", "this.")).await;
+    client.append_turn(&thread_id, "Not", "this.").await;
     let (planner, other) = (node(&thread_id, "planner"), node(&thread_id, "other"));
-    client.add_turn(node_turn(&other, "Nor", "that.")).await;
+    client.add_node_turn(&other, "Nor", "that.").await;
     let request = BuildContextRequest {
         system_prompt: "You plan.".to_owned(),
         node_id: "planner".to_owned(),
@@ -31,9 +31,9 @@ async fn d19_a_nodes_dialogue_comes_before_the_current_message() {
     assert_eq!(kinds(&empty), [Kind::System, Kind::Input]);
 
     // What a model answered is there for the next request, flushed or not.
-    let first = client.add_turn(node_turn(&planner, "q0", "a0")).await;
+    let first = client.add_node_turn(&planner, "q0", "a0").await;
     client.flush_node(&planner).await;
-    let second = client.add_turn(node_turn(&planner, "q1", "a1")).await;
+    let second = client.add_node_turn(&planner, "q1", "a1").await;
     let context = client.context(request.clone()).await;
     check_context(&context, 1_000_000);
     assert_eq!(kinds(&context), [Kind::System, Kind::Node, Kind::Input]);
@@ -71,7 +71,7 @@ async fn t16_a_nodes_dialogue_never_exceeds_the_budget() {
     for number in 0..6 {
         let question = format!("Question {number}, {}", "and more ".repeat(number));
         let turn = node_turn(&planner, &question, "Überraschung! 你好");
-        client.add_turn(turn).await;
+        client.call(turn).await;
     }
     for model in ["", "gpt-4"] {
         let request = BuildContextRequest {
@@ -116,12 +116,12 @@ async fn what_is_known_of_files_fits_into_the_answer() {
         ..Default::default()
     };
     let request = RegisterFileRequest { file: Some(known) };
-    client.files().register_file(request).await.unwrap();
+    client.call(request).await;
     let wide = " ".repeat(200 * 1_024);
     let mut files: Vec<Part> = (0..64).map(|_| picture(&id)).collect();
     files[0] = text("Walrus?");
     for count in 1..=9 {
-        client.append(&thread_id, turn(&wide, &wide)).await;
+        client.append_turn(&thread_id, &wide, &wide).await;
         let request = BuildContextRequest {
             policy: Some(mode(MemoryMode::Window)),
             max_tokens: 10_000_000,
@@ -129,8 +129,7 @@ async fn what_is_known_of_files_fits_into_the_answer() {
             input: files.clone(),
             ..context_request(&thread_id, "")
         };
-        let context = client.context(request).await;
-        let bytes = context.encoded_len();
+        let bytes = client.context(request).await.encoded_len();
         assert!(bytes <= 3_670_016, "{count}: {bytes}");
     }
 }

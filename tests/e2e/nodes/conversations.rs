@@ -2,16 +2,15 @@
 //! contexts.
 
 use memory_contract::proto::{
-    AddNodeTurnRequest, BuildContextRequest, ContextBlockKind as Kind, DeleteAppPolicyRequest,
-    File, FileRef, FileType, GetNodeHistoryRequest, MemoryMode, MemoryPolicy, NodeMessageInput,
-    NodeRef, RegisterFileRequest, SetAppPolicyRequest, UpdateThreadRequest, file, file_ref,
-    part::Content,
+    AddNodeTurnRequest, BuildContextRequest, ContextBlockKind as Kind, File, FileRef, FileType,
+    GetNodeHistoryRequest, MemoryMode, MemoryPolicy, NodeMessageInput, NodeRef,
+    RegisterFileRequest, SetAppPolicyRequest, UpdateThreadRequest, file, file_ref, part::Content,
 };
 use prost::Message as _;
-use prost_types::{Duration, FieldMask};
+use prost_types::Duration;
 use recollect_tests::{
     Client, SOON, app, apply, block, block_texts, check_context, context_request, eventually,
-    history_request, kinds, mode, node, node_turn, says, texts, trial, turn,
+    history_request, kinds, mask, mode, node, node_turn, says, texts, trial,
 };
 use uuid::Uuid;
 
@@ -31,11 +30,11 @@ async fn d01_conversations_and_nodes_have_memories_of_their_own() {
     for (app, text) in [(&first_app, "a"), (&first_app, "b"), (&other_app, "c")] {
         let thread_id = client.thread(app).await;
         let said = [format!("{text} asked"), format!("{text} answered")];
-        client.append(&thread_id, turn(&said[0], &said[1])).await;
+        client.append_turn(&thread_id, &said[0], &said[1]).await;
         for name in ["planner", "writer"] {
             let node = node(&thread_id, name);
             let said = [format!("{name} {text} asked"), format!("{text} {name}")];
-            client.add_turn(node_turn(&node, &said[0], &said[1])).await;
+            client.add_node_turn(&node, &said[0], &said[1]).await;
             let key = client.flush_node(&node).await.object_key;
             assert_eq!(
                 key,
@@ -43,7 +42,7 @@ async fn d01_conversations_and_nodes_have_memories_of_their_own() {
             );
             expected.push((node, said));
         }
-        let history = client.history(history_request(&thread_id)).await;
+        let history = client.call(history_request(&thread_id)).await;
         assert_eq!(texts(&history.messages), said);
     }
     for (node, said) in &expected {
@@ -84,8 +83,7 @@ async fn registered(client: &Client) -> (File, FileRef) {
     let request = RegisterFileRequest {
         file: Some(picture),
     };
-    let answer = client.files().register_file(request).await.unwrap();
-    let stored = answer.into_inner().file.unwrap();
+    let stored = client.call(request).await.file.unwrap();
     (stored, reference(file_ref::Location::UploadFileId(id)))
 }
 
@@ -108,19 +106,19 @@ async fn d11_the_files_of_a_node_come_back_with_what_is_known_of_them() {
     let client = plain().await;
     let node = node(&client.thread(&app()).await, "planner");
     let (picture, known) = registered(&client).await;
-    let nobody = format!("tool-{}", Uuid::new_v4());
-    let lost = reference(file_ref::Location::ToolFileId(nobody.clone()));
+    let unknown = format!("tool-{}", Uuid::new_v4());
+    let lost = reference(file_ref::Location::ToolFileId(unknown.clone()));
     let address = "https://example.org/heron.png".to_owned();
     let remote = reference(file_ref::Location::Url(address));
     let asked = [lost, known.clone()];
     client
-        .add_turn(pictured(&node, &asked, std::slice::from_ref(&remote)))
+        .call(pictured(&node, &asked, std::slice::from_ref(&remote)))
         .await;
     for flushed in [false, true] {
         if flushed {
             client.flush_node(&node).await;
         }
-        let history = client.node_history(ask(&node, "")).await;
+        let history = client.call(ask(&node, "")).await;
         let [user, assistant] = history.messages.as_slice() else {
             panic!("{history:?}");
         };
@@ -136,12 +134,12 @@ async fn d11_the_files_of_a_node_come_back_with_what_is_known_of_them() {
     }
     // What is known is looked up by each reading.
     let late = File {
-        location: Some(file::Location::ToolFileId(nobody)),
+        location: Some(file::Location::ToolFileId(unknown)),
         ..picture
     };
     let request = RegisterFileRequest { file: Some(late) };
-    client.files().register_file(request).await.unwrap();
-    let history = client.node_history(ask(&node, "")).await;
+    client.call(request).await;
+    let history = client.call(ask(&node, "")).await;
     let found = &history.messages[0].files[0];
     assert!(!found.dangling);
     assert_eq!(
@@ -160,7 +158,7 @@ async fn d11_a_node_with_many_files_keeps_its_older_turns() {
     let id = format!("upload-{}", Uuid::new_v4());
     let files = vec![reference(file_ref::Location::UploadFileId(id.clone())); FILES];
     for _ in 0..TURNS {
-        client.add_turn(pictured(&node, &files, &files)).await;
+        client.call(pictured(&node, &files, &files)).await;
     }
     let ask_all = GetNodeHistoryRequest {
         max_tokens: 10_000_000,
@@ -173,7 +171,7 @@ async fn d11_a_node_with_many_files_keeps_its_older_turns() {
         ..context_request(&thread_id, "And now?")
     };
     // Nothing is known of the files, so they take little of an answer.
-    let history = client.node_history(ask_all.clone()).await;
+    let history = client.call(ask_all.clone()).await;
     assert_eq!(history.messages.len(), 2 * TURNS);
     assert!(!history.truncated);
     let references = history.messages.iter().flat_map(|message| &message.files);
@@ -195,8 +193,8 @@ async fn d11_a_node_with_many_files_keeps_its_older_turns() {
         ..Default::default()
     };
     let request = RegisterFileRequest { file: Some(file) };
-    client.files().register_file(request).await.unwrap();
-    let history = client.node_history(ask_all).await;
+    client.call(request).await;
+    let history = client.call(ask_all).await;
     assert!(history.encoded_len() <= ANSWER_BYTES);
     assert!(history.truncated && !history.messages.is_empty());
     let mut references = history.messages.iter().flat_map(|message| &message.files);
@@ -216,7 +214,7 @@ async fn d11_a_node_with_many_files_keeps_its_older_turns() {
 async fn d19_a_context_with_a_nodes_pictures_is_the_same_after_a_flush() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    client.append(&thread_id, turn("elsewhere", "said")).await;
+    client.append_turn(&thread_id, "elsewhere", "said").await;
     let node = node(&thread_id, "planner");
     let (picture, known) = registered(&client).await;
     let request = BuildContextRequest {
@@ -229,7 +227,7 @@ async fn d19_a_context_with_a_nodes_pictures_is_the_same_after_a_flush() {
     assert_eq!(kinds(&context), [Kind::System, Kind::Input]);
 
     // After the model has answered: appended, and flushed.
-    let added = client.add_turn(pictured(&node, &[known], &[])).await;
+    let added = client.call(pictured(&node, &[known], &[])).await;
     let waiting = client.context(request.clone()).await;
     client.flush_node(&node).await;
     let context = client.context(request.clone()).await;
@@ -252,9 +250,7 @@ async fn d19_a_context_with_a_nodes_pictures_is_the_same_after_a_flush() {
     assert_eq!(file.file.as_ref(), Some(&picture));
     assert_eq!(block_texts(&context, Kind::Input), ["And now?"]);
 
-    client
-        .add_turn(node_turn(&node, "Once more?", "Yes."))
-        .await;
+    client.add_node_turn(&node, "Once more?", "Yes.").await;
     let context = client.context(request.clone()).await;
     let said = block_texts(&context, Kind::Node);
     assert_eq!(said[2..], ["Once more?", "Yes."]);
@@ -271,7 +267,7 @@ async fn an_ephemeral_conversation_has_memories_of_nodes() {
     let client = plain().await;
     let thread_id = ephemeral(&client, &app(), "ada").await;
     let node = node(&thread_id, "planner");
-    client.add_turn(node_turn(&node, "Q", "A")).await;
+    client.call(node_turn(&node, "Q", "A")).await;
     client.flush_node(&node).await;
     assert_eq!(client.node_dialogue(&node, "").await, ["Q", "A"]);
     let build = BuildContextRequest {
@@ -294,17 +290,15 @@ async fn set_of_thread(client: &Client, node: &NodeRef, policy: Option<MemoryPol
     let request = UpdateThreadRequest {
         thread_id: node.thread_id.clone(),
         policy,
-        update_mask: Some(FieldMask {
-            paths: vec!["policy".to_owned()],
-        }),
+        update_mask: Some(mask(&["policy"])),
         ..Default::default()
     };
-    client.threads().update_thread(request).await.unwrap();
+    client.call(request).await;
 }
 
 /// The seconds from the last turn to the end of the only memory.
 async fn life(client: &Client, node: &NodeRef) -> Option<i64> {
-    client.add_turn(node_turn(node, "Q", "A")).await;
+    client.add_node_turn(node, "Q", "A").await;
     let memory = client.node_memories(&node.thread_id).await.remove(0);
     let expires = memory.expire_time?.seconds;
     // To ten seconds: both are taken one after the other.
@@ -321,22 +315,21 @@ async fn a_nodes_memory_ends_by_the_policy_that_was_set() {
         app_id: app.clone(),
         policy: node_ttl(3_605),
     };
-    client.policies().set_app_policy(of_app).await.unwrap();
+    client.call(of_app).await;
     assert_eq!(life(&client, &node).await, Some(3_600));
     set_of_thread(&client, &node, node_ttl(7_205)).await;
     assert_eq!(life(&client, &node).await, Some(7_200));
     set_of_thread(&client, &node, None).await;
-    let delete = DeleteAppPolicyRequest { app_id: app };
-    client.policies().delete_app_policy(delete).await.unwrap();
+    client.delete_policy(&app).await;
     assert_eq!(life(&client, &node).await, None);
 
     set_of_thread(&client, &node, node_ttl(1)).await;
-    client.add_turn(node_turn(&node, "Q", "A")).await;
+    client.add_node_turn(&node, "Q", "A").await;
     eventually("the memory has ended", SOON, async || {
         client.node_dialogue(&node, "").await.is_empty()
     })
     .await;
     assert!(client.node_memories(&node.thread_id).await.is_empty());
-    client.add_turn(node_turn(&node, "new", "memory")).await;
+    client.add_node_turn(&node, "new", "memory").await;
     assert_eq!(client.clear_node(&node).await, 2, "it begins anew");
 }

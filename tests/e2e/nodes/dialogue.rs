@@ -1,12 +1,11 @@
 //! Memories of nodes: what callers see.
 
 use memory_contract::proto::{
-    AddNodeTurnRequest, ClearThreadRequest, FileRef, FileType, FlushNodeMemoryRequest,
-    GetNodeHistoryRequest, ListNodeMemoriesRequest, NodeMessageInput, NodeRef, Role, file_ref,
+    AddNodeTurnRequest, FileRef, FileType, FlushNodeMemoryRequest, GetNodeHistoryRequest,
+    ListNodeMemoriesRequest, NodeMessageInput, NodeRef, Role, file_ref,
 };
 use recollect_tests::{
-    Client, PLAIN, Refused as _, app, apply, node, node_texts, node_turn, reply, say, says,
-    session, trial, turn,
+    Client, PLAIN, app, apply, node, node_texts, node_turn, reply, say, says, session, trial,
 };
 use tonic::Code;
 use uuid::Uuid;
@@ -51,33 +50,24 @@ async fn d02_a_nodes_memory_needs_a_conversation() {
     let client = plain().await;
     let nowhere = node("", "planner");
     let reason = "NODE_MEMORY_NEEDS_CONVERSATION";
-    let add = client
-        .nodes()
-        .add_node_turn(node_turn(&nowhere, "Q", "A"))
-        .await;
-    add.refused().is(Code::FailedPrecondition, reason);
+    let add = client.refused(node_turn(&nowhere, "Q", "A")).await;
+    add.is(Code::FailedPrecondition, reason);
     let flush = FlushNodeMemoryRequest {
         node: Some(nowhere.clone()),
     };
-    let flush = client.nodes().flush_node_memory(flush).await;
-    flush.refused().is(Code::FailedPrecondition, reason);
-    let history = client.nodes().get_node_history(ask(&nowhere, "")).await;
-    history.refused().is(Code::FailedPrecondition, reason);
-    let list = client
-        .nodes()
-        .list_node_memories(ListNodeMemoriesRequest::default())
-        .await;
-    list.refused().is(Code::FailedPrecondition, reason);
+    let flush = client.refused(flush).await;
+    flush.is(Code::FailedPrecondition, reason);
+    let history = client.refused(ask(&nowhere, "")).await;
+    history.is(Code::FailedPrecondition, reason);
+    let list = client.refused(ListNodeMemoriesRequest::default()).await;
+    list.is(Code::FailedPrecondition, reason);
 
     let both = NodeRef {
         session: Some(session("a", "u", "k")),
         ..node(&Uuid::new_v4().to_string(), "planner")
     };
-    let add = client
-        .nodes()
-        .add_node_turn(node_turn(&both, "Q", "A"))
-        .await;
-    add.refused().names_field("node.session");
+    let add = client.refused(node_turn(&both, "Q", "A")).await;
+    add.names_field("node.session");
 }
 
 #[apply(trial)]
@@ -103,13 +93,13 @@ async fn d12_a_turn_has_files_on_both_sides() {
         }),
         ..Default::default()
     };
-    let added = client.add_turn(request).await;
+    let added = client.call(request).await;
     for flushed in [false, true] {
         if flushed {
             assert_eq!(client.flush_node(&node).await.flushed_turn_count, 1);
             assert_eq!(client.flush_node(&node).await.flushed_turn_count, 0);
         }
-        let history = client.node_history(ask(&node, "")).await;
+        let history = client.call(ask(&node, "")).await;
         let [user, assistant] = history.messages.as_slice() else {
             panic!("{history:?}");
         };
@@ -140,9 +130,9 @@ async fn d13_a_nodes_history_has_a_budget_of_2000_tokens() {
     let answer = "word ".repeat(180);
     for number in 0..20 {
         let turn = node_turn(&node, &format!("Question {number}"), &answer);
-        client.add_turn(turn).await;
+        client.call(turn).await;
     }
-    let history = client.node_history(ask(&node, "")).await;
+    let history = client.call(ask(&node, "")).await;
     assert!(history.truncated && !history.content_truncated);
     assert!(history.total_tokens <= 2_000, "{}", history.total_tokens);
     assert!(history.total_tokens > 1_700, "{}", history.total_tokens);
@@ -156,7 +146,7 @@ async fn d13_a_nodes_history_has_a_budget_of_2000_tokens() {
         message_limit: 3,
         ..ask(&node, "")
     };
-    assert_eq!(client.node_history(short).await.messages.len(), 2);
+    assert_eq!(client.call(short).await.messages.len(), 2);
 }
 
 #[apply(trial)]
@@ -164,38 +154,35 @@ async fn d13_the_budget_counts_in_the_models_own_tokens() {
     let client = plain().await;
     let node = planner(&client).await;
     client
-        .add_turn(node_turn(&node, "Grüße aus Köln, schön!", "はじめまして。"))
+        .add_node_turn(&node, "Grüße aus Köln, schön!", "はじめまして。")
         .await;
     let old = GetNodeHistoryRequest {
         model: "text-davinci-003".to_owned(),
         ..ask(&node, "")
     };
-    let (new, old) = (
-        client.node_history(ask(&node, "")).await,
-        client.node_history(old).await,
-    );
+    let (new, old) = (client.call(ask(&node, "")).await, client.call(old).await);
     assert_eq!(old.tokenizer, "p50k_base");
     assert!(old.total_tokens > new.total_tokens, "{old:?} {new:?}");
 }
 
 #[apply(trial)]
-async fn d15_a_cleared_memory_is_gone_at_once() {
+async fn d15_a_cleared_memory_is_empty_at_once() {
     let client = plain().await;
     let node = planner(&client).await;
     assert_eq!(client.clear_node(&node).await, 0);
-    client.add_turn(node_turn(&node, "1", "2")).await;
+    client.add_node_turn(&node, "1", "2").await;
     let flushed = client.flush_node(&node).await;
     let object = PLAIN.data().join("objects").join(&flushed.object_key);
     assert!(object.is_file(), "{}", object.display());
-    client.add_turn(node_turn(&node, "3", "4")).await;
+    client.add_node_turn(&node, "3", "4").await;
     assert_eq!(client.clear_node(&node).await, 4);
     assert!(client.node_dialogue(&node, "").await.is_empty());
     assert!(client.node_memories(&node.thread_id).await.is_empty());
     assert!(!object.exists(), "the object goes with it");
     assert_eq!(client.clear_node(&node).await, 0);
 
-    // It begins anew, and nothing old comes back.
-    client.add_turn(node_turn(&node, "5", "6")).await;
+    // It starts again, and nothing old comes back.
+    client.add_node_turn(&node, "5", "6").await;
     assert_eq!(client.node_dialogue(&node, "").await, ["5", "6"]);
     assert_eq!(client.flush_node(&node).await.flushed_turn_count, 1);
     assert_eq!(client.node_dialogue(&node, "").await, ["5", "6"]);
@@ -205,15 +192,13 @@ async fn d15_a_cleared_memory_is_gone_at_once() {
 async fn d16_a_nodes_history_follows_the_regenerated_branch() {
     let client = plain().await;
     let node = planner(&client).await;
-    let first = client.add_turn(node_turn(&node, "1", "2")).await;
-    let second = client.add_turn(node_turn(&node, "3", "4")).await;
+    let first = client.add_node_turn(&node, "1", "2").await;
+    let second = client.add_node_turn(&node, "3", "4").await;
     client.flush_node(&node).await;
     // Another second turn, and one that goes on from there.
     let again = node_turn(&node, "3 again", "4 again");
-    let again = client
-        .add_turn(after(&first.assistant_message_id, again))
-        .await;
-    client.add_turn(node_turn(&node, "5", "6")).await;
+    let again = client.call(after(&first.assistant_message_id, again)).await;
+    client.add_node_turn(&node, "5", "6").await;
     for _ in 0..2 {
         let last = client.node_dialogue(&node, "").await;
         assert_eq!(last, ["1", "2", "3 again", "4 again", "5", "6"]);
@@ -238,7 +223,7 @@ async fn d16_a_nodes_history_follows_the_regenerated_branch() {
         root: true,
         ..node_turn(&node, "A", "B")
     };
-    client.add_turn(root).await;
+    client.call(root).await;
     assert_eq!(client.node_dialogue(&node, "").await, ["A", "B"]);
 }
 
@@ -246,18 +231,18 @@ async fn d16_a_nodes_history_follows_the_regenerated_branch() {
 async fn d17_a_budget_cuts_the_thread_that_was_extracted() {
     let client = plain().await;
     let node = planner(&client).await;
-    let first = client.add_turn(node_turn(&node, "1", "2")).await;
+    let first = client.add_node_turn(&node, "1", "2").await;
     let mut last = first.assistant_message_id.clone();
     for number in 0..5 {
         let turn = after(&last, node_turn(&node, &format!("u{number}"), "ok"));
-        last = client.add_turn(turn).await.assistant_message_id;
+        last = client.call(turn).await.assistant_message_id;
         // Beside the way: no message of it may take up the budget.
         let beside = node_turn(&node, &"noise ".repeat(500), "noise");
         client
-            .add_turn(after(&first.assistant_message_id, beside))
+            .call(after(&first.assistant_message_id, beside))
             .await;
     }
-    let all = client.node_history(ask(&node, &last)).await;
+    let all = client.call(ask(&node, &last)).await;
     assert!(!all.truncated);
     let expected = [
         "1", "2", "u0", "ok", "u1", "ok", "u2", "ok", "u3", "ok", "u4", "ok",
@@ -270,7 +255,7 @@ async fn d17_a_budget_cuts_the_thread_that_was_extracted() {
             max_tokens,
             ..ask(&node, &last)
         };
-        let history = client.node_history(request).await;
+        let history = client.call(request).await;
         assert!(history.truncated && history.total_tokens <= max_tokens);
         assert_eq!(node_texts(&history.messages), expected[12 - kept..]);
     }
@@ -289,7 +274,7 @@ async fn d20_nodes_have_separate_memories() {
     ] {
         // An id may be used in each.
         client
-            .add_turn(with_ids(node_turn(node, word, word), "u1", "a1"))
+            .call(with_ids(node_turn(node, word, word), "u1", "a1"))
             .await;
     }
     for flushed in [false, true] {
@@ -316,7 +301,7 @@ async fn d20_a_node_in_a_loop_builds_on_its_earlier_iterations() {
     for iteration in 0..12 {
         assert_eq!(client.node_dialogue(&node, "").await, expected);
         let (question, answer) = (format!("q{iteration}"), format!("a{iteration}"));
-        client.add_turn(node_turn(&node, &question, &answer)).await;
+        client.add_node_turn(&node, &question, &answer).await;
         if iteration % 3 > 0 {
             client.flush_node(&node).await;
         }
@@ -338,14 +323,14 @@ async fn a_message_of_the_thread_stands_for_the_nearest_that_the_node_has() {
     let hello = one(say(Role::Assistant, "Hi")).await;
     let question = one(say(Role::User, "Plan a trip")).await;
     let turn = with_ids(node_turn(&node, "Plan a trip", "A plan"), &question, "made");
-    client.add_turn(turn).await;
+    client.call(turn).await;
     let answer = one(say(Role::Assistant, "Here is a plan")).await;
     let next = one(say(Role::User, "And a hotel?")).await;
     for flushed in [false, true] {
         if flushed {
             client.flush_node(&node).await;
         }
-        // Whoever asks for the question itself gets no more than that.
+        // Asking for the question itself returns no more than that.
         assert_eq!(
             client.node_dialogue(&node, &question).await,
             ["Plan a trip"]
@@ -366,7 +351,7 @@ async fn a_message_of_the_thread_stands_for_the_nearest_that_the_node_has() {
         root: true,
         ..second
     };
-    client.add_turn(second).await;
+    client.call(second).await;
     let after_aside = one(say(Role::Assistant, "Fine")).await;
     let dialogue = client.node_dialogue(&node, &after_aside).await;
     assert_eq!(dialogue, ["Forget it", "Done"]);
@@ -375,16 +360,16 @@ async fn a_message_of_the_thread_stands_for_the_nearest_that_the_node_has() {
 }
 
 #[apply(trial)]
-async fn a_message_that_nobody_knows_is_not_found() {
+async fn an_unknown_message_is_not_found() {
     let client = plain().await;
     let node = planner(&client).await;
     let other = client.thread(&app()).await;
-    let foreign = client.append(&other, turn("Q", "A")).await;
-    client.add_turn(node_turn(&node, "1", "2")).await;
+    let others = client.append_turn(&other, "Q", "A").await;
+    client.add_node_turn(&node, "1", "2").await;
     let never = Uuid::new_v4().to_string();
-    for unknown in ["no-such", &never, &foreign.messages[0].message_id] {
-        let history = client.nodes().get_node_history(ask(&node, unknown)).await;
-        history.refused().is(Code::NotFound, "MESSAGE_NOT_FOUND");
+    for unknown in ["no-such", &never, &others.messages[0].message_id] {
+        let history = client.refused(ask(&node, unknown)).await;
+        history.is(Code::NotFound, "MESSAGE_NOT_FOUND");
     }
 }
 
@@ -392,16 +377,13 @@ async fn a_message_that_nobody_knows_is_not_found() {
 async fn a_cleared_thread_has_no_memories() {
     let client = plain().await;
     let node = planner(&client).await;
-    client.add_turn(node_turn(&node, "1", "2")).await;
+    client.add_node_turn(&node, "1", "2").await;
     client.flush_node(&node).await;
-    client.add_turn(node_turn(&node, "3", "4")).await;
-    let request = ClearThreadRequest {
-        thread_id: node.thread_id.clone(),
-    };
-    client.threads().clear_thread(request).await.unwrap();
+    client.add_node_turn(&node, "3", "4").await;
+    client.clear_thread(&node.thread_id).await;
     assert!(client.node_dialogue(&node, "").await.is_empty());
     // The same ids again, after the old object or over it.
-    client.add_turn(node_turn(&node, "5", "6")).await;
+    client.add_node_turn(&node, "5", "6").await;
     client.flush_node(&node).await;
     assert_eq!(client.node_dialogue(&node, "").await, ["5", "6"]);
 }

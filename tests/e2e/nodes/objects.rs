@@ -10,7 +10,7 @@ use memory_contract::proto::{
     NodeMessageInput, NodeRef, file_ref,
 };
 use prost_types::Timestamp;
-use recollect_tests::{Client, PLAIN, Refused as _, app, apply, node, node_turn, says, trial};
+use recollect_tests::{Client, PLAIN, app, apply, node, says, trial};
 use serde_json::{Value, json};
 use tonic::Code;
 
@@ -52,7 +52,7 @@ async fn d08_a_memory_lies_under_tenant_app_thread_and_node() {
         ("..", "%2E%2E.json"),
     ] {
         let node = node(&thread_id, name);
-        client.add_turn(node_turn(&node, "1", "2")).await;
+        client.add_node_turn(&node, "1", "2").await;
         let key = client.flush_node(&node).await.object_key;
         assert_eq!(key, format!("acme/node_memory/{app}/{thread_id}/{file}"));
         assert!(object(&key).is_file(), "{key}");
@@ -60,7 +60,7 @@ async fn d08_a_memory_lies_under_tenant_app_thread_and_node() {
     }
     // 128 characters of three bytes each, percent-encoded.
     let long = node(&thread_id, &"節".repeat(128));
-    client.add_turn(node_turn(&long, "1", "2")).await;
+    client.add_node_turn(&long, "1", "2").await;
     let key = client.flush_node(&long).await.object_key;
     assert!(object(&key).is_file(), "{key}");
 }
@@ -97,8 +97,8 @@ async fn d09_the_object_is_the_documented_json() {
         }),
         ..Default::default()
     };
-    client.add_turn(request).await;
-    let tokens = client.node_history(ask(&node)).await;
+    client.call(request).await;
+    let tokens = client.call(ask(&node)).await;
     let tokens: Vec<i32> = tokens.messages.iter().map(|m| m.token_count).collect();
     let key = client.flush_node(&node).await.object_key;
     let expected = json!({
@@ -168,7 +168,7 @@ async fn d10_files_are_kept_as_references() {
         }),
         ..Default::default()
     };
-    client.add_turn(request).await;
+    client.call(request).await;
     let key = client.flush_node(&node).await.object_key;
     let object = read(&object(&key));
     let expected = [
@@ -193,7 +193,7 @@ async fn d10_files_are_kept_as_references() {
 async fn an_object_that_cannot_be_read_is_kept_and_never_overwritten() {
     let client = plain().await;
     let node = planner(&client, &app()).await;
-    client.add_turn(node_turn(&node, "1", "2")).await;
+    client.add_node_turn(&node, "1", "2").await;
     let key = client.flush_node(&node).await.object_key;
     let good = fs::read(object(&key)).unwrap();
     let mut copies = HashSet::new();
@@ -203,14 +203,10 @@ async fn an_object_that_cannot_be_read_is_kept_and_never_overwritten() {
     ] {
         fs::write(object(&key), broken).unwrap();
         // Turns are taken, and wait.
-        client.add_turn(node_turn(&node, "3", "4")).await;
+        client.add_node_turn(&node, "3", "4").await;
         let failures = [
-            client.nodes().get_node_history(ask(&node)).await.refused(),
-            client
-                .nodes()
-                .flush_node_memory(flush(&node))
-                .await
-                .refused(),
+            client.refused(ask(&node)).await,
+            client.refused(flush(&node)).await,
         ];
         for failure in failures {
             let failure = failure.is(Code::DataLoss, "NODE_MEMORY_CORRUPT");
@@ -237,16 +233,16 @@ async fn an_object_that_cannot_be_read_is_kept_and_never_overwritten() {
         ""
     );
 
-    // One that is gone is missed, not replaced.
+    // A missing object is an error and is not replaced.
     fs::remove_file(object(&key)).unwrap();
-    client.add_turn(node_turn(&node, "5", "6")).await;
-    let lost = client.nodes().flush_node_memory(flush(&node)).await;
-    let lost = lost.refused().is(Code::DataLoss, "NODE_MEMORY_CORRUPT");
+    client.add_node_turn(&node, "5", "6").await;
+    let lost = client.refused(flush(&node)).await;
+    let lost = lost.is(Code::DataLoss, "NODE_MEMORY_CORRUPT");
     assert_eq!(lost.metadata["kept_as"], "");
 
     // Or it starts afresh, and the copies stay.
     client.clear_node(&node).await;
-    client.add_turn(node_turn(&node, "7", "8")).await;
+    client.add_node_turn(&node, "7", "8").await;
     client.flush_node(&node).await;
     assert_eq!(client.node_dialogue(&node, "").await, ["7", "8"]);
     assert!(copies.iter().all(|copy| object(copy).is_file()));
@@ -256,12 +252,12 @@ async fn an_object_that_cannot_be_read_is_kept_and_never_overwritten() {
 async fn d22_a_large_object_is_compressed_and_both_forms_are_read() {
     let client = plain().await;
     let node = planner(&client, &app()).await;
-    client.add_turn(node_turn(&node, "1", "2")).await;
+    client.add_node_turn(&node, "1", "2").await;
     let key = client.flush_node(&node).await.object_key;
     let small = fs::read(object(&key)).unwrap();
     assert!(small.starts_with(b"{"));
     let long = "A sentence that is said again and again. ".repeat(1_000);
-    client.add_turn(node_turn(&node, "3", &long)).await;
+    client.add_node_turn(&node, "3", &long).await;
     client.flush_node(&node).await;
     let packed = fs::read(object(&key)).unwrap();
     assert!(
@@ -277,10 +273,10 @@ async fn d22_a_large_object_is_compressed_and_both_forms_are_read() {
         client.node_dialogue(&node, "").await,
         ["1", "2", "3", &long]
     );
-    // Somebody else may write it uncompressed.
+    // Another writer may write it uncompressed.
     fs::write(object(&key), &small).unwrap();
     assert_eq!(client.node_dialogue(&node, "").await, ["1", "2"]);
-    client.add_turn(node_turn(&node, "5", "6")).await;
+    client.add_node_turn(&node, "5", "6").await;
     client.flush_node(&node).await;
     let memory = &client.node_memories(&node.thread_id).await[0];
     assert_eq!(memory.message_count, 4, "counted anew");

@@ -42,8 +42,7 @@ fn of_node(node: &NodeRef) -> BuildContextRequest {
 
 async fn status(client: &Client) -> GetNodeMemoryStatusResponse {
     let request = GetNodeMemoryStatusRequest {};
-    let status = client.admin().get_node_memory_status(request).await;
-    status.unwrap().into_inner()
+    client.call(request).await
 }
 
 async fn memory(client: &Client, node: &NodeRef) -> NodeMemory {
@@ -63,18 +62,18 @@ macro_rules! refused_within {
     }};
 }
 
-/// Adds turns while the store is out of reach, and looks at what is told.
+/// Adds turns while the store is out of reach, and checks what is reported.
 async fn outage(client: &Client, node: &NodeRef) {
     for number in 1..=3 {
         let turn = node_turn(node, &format!("q{number}"), &format!("a{number}"));
-        client.add_turn(turn).await;
+        client.call(turn).await;
     }
     refused_within!(IN_TIME, client.nodes().flush_node_memory(flush(node)));
     refused_within!(IN_TIME, client.nodes().get_node_history(ask(node)));
     refused_within!(IN_TIME, client.contexts().build_context(of_node(node)));
-    client.add_turn(node_turn(node, "q4", "a4")).await;
+    client.add_node_turn(node, "q4", "a4").await;
     // The worker has tried too, and says why it could not.
-    eventually("the failure is told", SOON, async || {
+    eventually("the failure is reported", SOON, async || {
         let memory = memory(client, node).await;
         let status = status(client).await;
         assert_eq!(memory.waiting_turn_count, 4);
@@ -88,8 +87,11 @@ async fn outage(client: &Client, node: &NodeRef) {
             && status.last_error == memory.last_error
     })
     .await;
-    let told = memory(client, node).await.last_error;
-    assert!(!told.contains("127.0.0.1") && !told.contains('/'), "{told}");
+    let reported = memory(client, node).await.last_error;
+    assert!(
+        !reported.contains("127.0.0.1") && !reported.contains('/'),
+        "{reported}"
+    );
 }
 
 const SAID: [&str; 10] = ["q0", "a0", "q1", "a1", "q2", "a2", "q3", "a3", "q4", "a4"];
@@ -122,11 +124,9 @@ async fn made_up(client: &Client, node: &NodeRef, object: impl Fn() -> Option<Ve
 /// An outage of a store that speaks S3, and what the worker makes of it.
 async fn through(begin: impl FnOnce(&mut S3), end: impl FnOnce(&mut S3)) {
     let mut s3 = S3::new();
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &quick(&s3.config()));
-    let client = server.client(Key::Acme).await;
+    let (_dir, _server, client) = Server::start_own(&quick(&s3.config())).await;
     let node = planner(&client, "app").await;
-    client.add_turn(node_turn(&node, "q0", "a0")).await;
+    client.add_node_turn(&node, "q0", "a0").await;
     client.flush_node(&node).await;
     let key = memory(&client, &node).await.object_key;
     begin(&mut s3);
@@ -164,17 +164,15 @@ async fn d14_no_turn_is_lost_while_the_store_hangs() {
 }
 
 #[apply(trial_with_own_server)]
-async fn d14_no_turn_is_lost_while_nobody_listens() {
+async fn d14_no_turn_is_lost_while_the_store_refuses_connections() {
     through(S3::stop, S3::restart).await;
 }
 
 #[apply(trial_with_own_server)]
-async fn d14_no_turn_is_lost_while_the_directory_is_gone() {
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &quick(&[]));
-    let client = server.client(Key::Acme).await;
+async fn d14_no_turn_is_lost_while_the_directory_is_missing() {
+    let (dir, _server, client) = Server::start_own(&quick(&[])).await;
     let node = planner(&client, "app").await;
-    client.add_turn(node_turn(&node, "q0", "a0")).await;
+    client.add_node_turn(&node, "q0", "a0").await;
     let key = client.flush_node(&node).await.object_key;
     // Who is root may write anywhere, but not into a file as into a directory.
     let (objects, away) = (dir.data().join("objects"), dir.path().join("away"));
@@ -199,7 +197,7 @@ async fn d14_a_flush_by_hand_makes_up_for_an_outage() {
     let server = Server::start(&dir, &options);
     let client = server.client(Key::Acme).await;
     let node = planner(&client, "app").await;
-    client.add_turn(node_turn(&node, "q0", "a0")).await;
+    client.add_node_turn(&node, "q0", "a0").await;
     let key = client.flush_node(&node).await.object_key;
     s3.set_fault(S3Fault::Hanging);
     outage(&client, &node).await;
@@ -211,9 +209,7 @@ async fn d14_a_flush_by_hand_makes_up_for_an_outage() {
 #[apply(trial_with_own_server)]
 async fn a_worker_waits_longer_after_each_failure() {
     let s3 = S3::new();
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &quick(&s3.config()));
-    let client = server.client(Key::Acme).await;
+    let (_dir, _server, client) = Server::start_own(&quick(&s3.config())).await;
     let node = planner(&client, "app").await;
     // One that is refused is not asked again by the client itself: a request is
     // a try.
@@ -225,7 +221,7 @@ async fn a_worker_waits_longer_after_each_failure() {
         .await;
         Instant::now()
     };
-    client.add_turn(node_turn(&node, "q0", "a0")).await;
+    client.add_node_turn(&node, "q0", "a0").await;
     let first = tries(1).await;
     let third = tries(3).await;
     let fourth = tries(4).await;
@@ -259,9 +255,9 @@ async fn a_callers_deadline_holds_while_the_store_hangs() {
     let server = Server::start(&dir, &options);
     let client = server.client(Key::Acme).await;
     let node = planner(&client, "app").await;
-    client.add_turn(node_turn(&node, "q0", "a0")).await;
+    client.add_node_turn(&node, "q0", "a0").await;
     client.flush_node(&node).await;
-    client.add_turn(node_turn(&node, "q1", "a1")).await;
+    client.add_node_turn(&node, "q1", "a1").await;
     s3.set_fault(S3Fault::Hanging);
     // Object storage has ten seconds for a step, and the caller has three.
     let limit = Duration::from_secs(4);

@@ -4,10 +4,10 @@
 use std::collections::HashSet;
 use std::fs;
 
-use memory_contract::proto::{DeleteThreadRequest, GetNodeMemoryStatusRequest, NodeRef};
+use memory_contract::proto::{GetNodeMemoryStatusRequest, NodeRef};
 use recollect_tests::{
-    Cluster, DataDir, Failure, Key, Options, Refused as _, SOON, Server, apply, eventually,
-    node_turn, recollect, trial_with_own_server, turn,
+    Cluster, DataDir, Failure, Key, Options, SOON, Server, apply, eventually, node_turn,
+    trial_with_own_server,
 };
 use tonic::Code;
 
@@ -25,14 +25,12 @@ fn quick() -> Options {
 
 #[apply(trial_with_own_server)]
 async fn d14_an_acknowledged_turn_survives_a_crash_before_its_flush() {
-    let dir = DataDir::new();
     let options = Options::with(&["embedding.kind = \"none\""]);
-    let server = Server::start(&dir, &options);
-    let client = server.client(Key::Acme).await;
+    let (dir, server, client) = Server::start_own(&options).await;
     let node = planner(&client, "app").await;
-    client.add_turn(node_turn(&node, "1", "2")).await;
+    client.add_node_turn(&node, "1", "2").await;
     client.flush_node(&node).await;
-    client.add_turn(node_turn(&node, "3", "4")).await;
+    client.add_node_turn(&node, "3", "4").await;
     server.kill();
     let server = Server::start(&dir, &options);
     let client = server.client(Key::Acme).await;
@@ -45,12 +43,10 @@ async fn d14_an_acknowledged_turn_survives_a_crash_before_its_flush() {
 
 #[apply(trial_with_own_server)]
 async fn d14_a_forgotten_turn_is_flushed_and_what_is_deleted_leaves_no_object() {
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &quick());
-    let client = server.client(Key::Acme).await;
+    let (dir, _server, client) = Server::start_own(&quick()).await;
     let (node, other) = (planner(&client, "app").await, planner(&client, "app").await);
     for node in [&node, &other] {
-        client.add_turn(node_turn(node, "1", "2")).await;
+        client.add_node_turn(node, "1", "2").await;
     }
     let objects = dir.data().join("objects");
     let key = |node: &NodeRef| format!("acme/node_memory/app/{}/planner.json", node.thread_id);
@@ -63,12 +59,9 @@ async fn d14_a_forgotten_turn_is_flushed_and_what_is_deleted_leaves_no_object() 
     assert_eq!(written["messages"][1]["content"], "2");
     assert_eq!(client.node_dialogue(&node, "").await, ["1", "2"]);
 
-    let request = DeleteThreadRequest {
-        thread_id: node.thread_id.clone(),
-    };
-    client.threads().delete_thread(request).await.unwrap();
-    let history = client.nodes().get_node_history(ask(&node)).await;
-    history.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    client.delete_thread(&node.thread_id).await;
+    let history = client.refused(ask(&node)).await;
+    history.is(Code::NotFound, "THREAD_NOT_FOUND");
     eventually("its object is erased", SOON, async || {
         !objects.join(key(&node)).exists()
     })
@@ -79,19 +72,17 @@ async fn d14_a_forgotten_turn_is_flushed_and_what_is_deleted_leaves_no_object() 
     );
     eventually("nothing is left to do", SOON, async || {
         let request = GetNodeMemoryStatusRequest {};
-        let status = client.admin().get_node_memory_status(request).await;
-        status.unwrap().into_inner().pending_deletion_count == 0
+        let status = client.call(request).await;
+        status.pending_deletion_count == 0
     })
     .await;
 }
 
 #[apply(trial_with_own_server)]
 async fn d15_a_memory_can_be_cleared_while_the_objects_are_out_of_reach() {
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &quick());
-    let client = server.client(Key::Acme).await;
+    let (dir, _server, client) = Server::start_own(&quick()).await;
     let node = planner(&client, "app").await;
-    client.add_turn(node_turn(&node, "1", "2")).await;
+    client.add_node_turn(&node, "1", "2").await;
     let key = client.flush_node(&node).await.object_key;
     // A file is where the directory was.
     let (objects, away) = (dir.data().join("objects"), dir.path().join("away"));
@@ -99,20 +90,20 @@ async fn d15_a_memory_can_be_cleared_while_the_objects_are_out_of_reach() {
     fs::write(&objects, "").unwrap();
 
     let reason = "OBJECT_STORE_UNAVAILABLE";
-    let history = client.nodes().get_node_history(ask(&node)).await;
-    let failure = history.refused().is(Code::Unavailable, reason);
+    let history = client.refused(ask(&node)).await;
+    let failure = history.is(Code::Unavailable, reason);
     assert!(failure.retry.is_some(), "{failure:?}");
     // Turns are taken, and wait.
-    client.add_turn(node_turn(&node, "3", "4")).await;
-    let failed = client.nodes().flush_node_memory(flush(&node)).await;
-    failed.refused().is(Code::Unavailable, reason);
+    client.add_node_turn(&node, "3", "4").await;
+    let failed = client.refused(flush(&node)).await;
+    failed.is(Code::Unavailable, reason);
     let memory = &client.node_memories(&node.thread_id).await[0];
     assert_eq!(memory.waiting_turn_count, 1);
     assert!(memory.last_error.contains("object storage"), "{memory:?}");
 
     assert_eq!(client.clear_node(&node).await, 4);
     assert!(client.node_dialogue(&node, "").await.is_empty());
-    client.add_turn(node_turn(&node, "5", "6")).await;
+    client.add_node_turn(&node, "5", "6").await;
     assert_eq!(client.node_dialogue(&node, "").await, ["5", "6"]);
     assert_eq!(client.clear_node(&node).await, 2);
 
@@ -125,27 +116,10 @@ async fn d15_a_memory_can_be_cleared_while_the_objects_are_out_of_reach() {
     .await;
 }
 
-/// A Postgres with the schema, and its URL.
-async fn migrated() -> (Cluster, String) {
-    let cluster = Cluster::start().await;
-    let url = cluster.url();
-    recollect(&["migrate"], &[("DATABASE_URL", &url)]).ok();
-    (cluster, url)
-}
-
 /// A server that serves and does no work.
 fn serve(dir: &DataDir, url: &str) -> Options {
-    let objects = dir.path().join("objects");
-    Options {
-        command: "serve",
-        env: vec![("DATABASE_URL".to_owned(), url.to_owned())],
-        args: vec!["--no-worker".to_owned()],
-        ..Options::with(&[
-            "embedding.kind = \"none\"",
-            "index.url = \"http://127.0.0.1:1\"",
-            &format!("objects.url = \"file://{}\"", objects.display()),
-        ])
-    }
+    let options = Options::serve(url, &["embedding.kind = \"none\""]);
+    options.objects(dir).without_worker()
 }
 
 #[apply(trial_with_own_server)]
@@ -153,7 +127,7 @@ async fn d22_writers_in_two_processes_never_lose_a_turn() {
     const WRITERS: usize = 8;
     const TURNS: usize = 12;
 
-    let (_cluster, url) = migrated().await;
+    let (_cluster, url) = Cluster::migrated().await;
     let dir = DataDir::new();
     let servers = [
         Server::start(&dir, &serve(&dir, &url)),
@@ -167,7 +141,7 @@ async fn d22_writers_in_two_processes_never_lose_a_turn() {
             let client = server.client(Key::Acme).await;
             for number in 0..TURNS {
                 let name = format!("w{writer}n{number}");
-                client.add_turn(node_turn(node, &name, &name)).await;
+                client.add_node_turn(node, &name, &name).await;
                 client.flush_node(node).await;
             }
         }
@@ -195,13 +169,13 @@ async fn d22_writers_in_two_processes_never_lose_a_turn() {
 
 #[apply(trial_with_own_server)]
 async fn d21_a_flushed_message_is_in_no_table() {
-    let (cluster, url) = migrated().await;
+    let (cluster, url) = Cluster::migrated().await;
     let dir = DataDir::new();
     let server = Server::start(&dir, &serve(&dir, &url));
     let client = server.client(Key::Acme).await;
     let node = planner(&client, "app").await;
     client
-        .add_turn(node_turn(&node, "xyzzy asked", "xyzzy answered"))
+        .add_node_turn(&node, "xyzzy asked", "xyzzy answered")
         .await;
     let admin = cluster.superuser().await;
     let tables = "SELECT relname::text FROM pg_class \
@@ -244,7 +218,7 @@ async fn d21_a_flushed_message_is_in_no_table() {
     let policy =
         "UPDATE recollect.threads SET policy = '{\"node_ttl\": {\"secs\": 2, \"nanos\": 0}}'";
     admin.batch_execute(policy).await.unwrap();
-    client.add_turn(node_turn(&node, "more", "more")).await;
+    client.add_node_turn(&node, "more", "more").await;
     client.flush_node(&node).await;
     let memory = client.node_memories(&node.thread_id).await.remove(0);
     assert!(memory.expire_time.is_some());
@@ -270,15 +244,11 @@ async fn d21_a_flushed_message_is_in_no_table() {
 
 #[apply(trial_with_own_server)]
 async fn a_memory_has_a_largest_size() {
-    let dir = DataDir::new();
-    let server = Server::start(
-        &dir,
-        &Options::with(&[
-            "embedding.kind = \"none\"",
-            "objects.max_object_bytes = 5000",
-        ]),
-    );
-    let client = server.client(Key::Acme).await;
+    let (_dir, _server, client) = Server::start_own(&Options::with(&[
+        "embedding.kind = \"none\"",
+        "objects.max_object_bytes = 5000",
+    ]))
+    .await;
     let node = planner(&client, "app").await;
     let text = "x".repeat(600);
     let mut stored = 0;
@@ -302,32 +272,24 @@ async fn a_memory_has_a_largest_size() {
     assert_eq!(client.node_dialogue(&node, "").await.len(), 6);
     assert!(client.node_memories(&node.thread_id).await[0].size_bytes <= 5_000);
     client.clear_node(&node).await;
-    client.add_turn(node_turn(&node, &text, &text)).await;
+    client.add_node_turn(&node, &text, &text).await;
 }
 
 #[apply(trial_with_own_server)]
 async fn without_object_storage_everything_else_works() {
-    let (_cluster, url) = migrated().await;
+    let (_cluster, url) = Cluster::migrated().await;
     let dir = DataDir::new();
     let mut options = serve(&dir, &url);
     options.config.retain(|line| !line.starts_with("objects."));
     let server = Server::start(&dir, &options);
     let client = server.client(Key::Acme).await;
     let node = planner(&client, "app").await;
-    client.append(&node.thread_id, turn("Q", "A")).await;
+    client.append_turn(&node.thread_id, "Q", "A").await;
     assert_eq!(client.all_messages(&node.thread_id).await.len(), 2);
     let refused = [
-        client
-            .nodes()
-            .add_node_turn(node_turn(&node, "1", "2"))
-            .await
-            .refused(),
-        client.nodes().get_node_history(ask(&node)).await.refused(),
-        client
-            .nodes()
-            .flush_node_memory(flush(&node))
-            .await
-            .refused(),
+        client.refused(node_turn(&node, "1", "2")).await,
+        client.refused(ask(&node)).await,
+        client.refused(flush(&node)).await,
     ];
     for failure in refused {
         let failure = failure.is(Code::Unavailable, "OBJECT_STORE_UNAVAILABLE");

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use memory_contract::proto::{FlushNodeMemoryRequest, GetNodeMemoryStatusRequest};
 use recollect_tests::{
-    DataDir, Key, Options, Refused as _, S3, S3Fault, SOON, Server, apply, eventually, http_get,
-    node, node_turn, trial_with_own_server,
+    Options, S3, S3Fault, SOON, Server, apply, eventually, http_get, node, node_turn,
+    trial_with_own_server,
 };
 use serde_json::{Value, json};
 use tonic::Code;
@@ -20,30 +20,28 @@ fn options(s3: &S3) -> Options {
 }
 
 #[apply(trial_with_own_server)]
-async fn d22_what_somebody_else_writes_meanwhile_is_never_overwritten() {
+async fn d22_a_concurrent_write_is_never_overwritten() {
     let s3 = S3::new();
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &options(&s3));
-    let client = server.client(Key::Acme).await;
+    let (_dir, server, client) = Server::start_own(&options(&s3)).await;
     let node = node(&client.thread("app").await, "a/b");
-    client.add_turn(node_turn(&node, "1", "2")).await;
+    client.add_node_turn(&node, "1", "2").await;
     let key = client.flush_node(&node).await.object_key;
     let mut object: Value = serde_json::from_slice(&s3.object(&key).unwrap()).unwrap();
     assert_eq!(object["messages"][1]["content"], "2");
     assert_eq!(s3.refused(), 0);
 
-    // Between our reading and our writing a turn of somebody else comes in.
+    // Between the read and the write, another writer adds a turn.
     let last = object["messages"][1]["message_id"].clone();
-    let foreign = |id: &str, parent: &Value, role: &str, content: &str| {
+    let others = |id: &str, parent: &Value, role: &str, content: &str| {
         json!({
             "message_id": id, "parent_message_id": parent, "role": role, "content": content,
             "files": [], "token_count": 1, "created_at": "2026-01-07T10:00:00Z"
         })
     };
     let messages = object["messages"].as_array_mut().unwrap();
-    messages.push(foreign("x", &last, "user", "theirs"));
-    messages.push(foreign("y", &json!("x"), "assistant", "too"));
-    client.add_turn(node_turn(&node, "3", "4")).await;
+    messages.push(others("x", &last, "user", "theirs"));
+    messages.push(others("y", &json!("x"), "assistant", "too"));
+    client.add_node_turn(&node, "3", "4").await;
     s3.meddle(serde_json::to_vec(&object).unwrap());
     assert_eq!(client.flush_node(&node).await.flushed_turn_count, 1);
     assert_eq!(s3.refused(), 1);
@@ -61,28 +59,24 @@ async fn d22_what_somebody_else_writes_meanwhile_is_never_overwritten() {
         .collect();
     assert_eq!(texts, ["1", "2", "theirs", "too", "3", "4"]);
     assert_eq!(client.node_dialogue(&node, "").await, ["1", "2", "3", "4"]);
-    // Theirs can be gone on from, too.
+    // The other writer's turn can be a parent, too.
     let theirs = client.node_dialogue(&node, "y").await;
     assert_eq!(theirs, ["1", "2", "theirs", "too"]);
     let mut more = node_turn(&node, "5", "6");
     more.parent_message_id = "y".to_owned();
-    client.add_turn(more).await;
+    client.call(more).await;
     let on = client.node_dialogue(&node, "").await;
     assert_eq!(on, ["1", "2", "theirs", "too", "5", "6"]);
 
-    // A store that refuses keeps nobody from adding.
+    // Turns can be added while the store refuses.
     s3.set_fault(S3Fault::Forbidden);
-    client.add_turn(node_turn(&node, "7", "8")).await;
+    client.add_node_turn(&node, "7", "8").await;
     let request = FlushNodeMemoryRequest {
         node: Some(node.clone()),
     };
-    let failed = client.nodes().flush_node_memory(request).await.refused();
+    let failed = client.refused(request).await;
     failed.is(Code::Unavailable, "OBJECT_STORE_UNAVAILABLE");
-    let status = client
-        .admin()
-        .get_node_memory_status(GetNodeMemoryStatusRequest {})
-        .await;
-    let status = status.unwrap().into_inner();
+    let status = client.call(GetNodeMemoryStatusRequest {}).await;
     assert_eq!(status.backend, "s3");
     assert_eq!(status.failing_node_count, 1);
     assert!(!status.last_error.is_empty());
@@ -99,18 +93,16 @@ async fn d22_what_somebody_else_writes_meanwhile_is_never_overwritten() {
 #[apply(trial_with_own_server)]
 async fn d15_a_slow_deletion_takes_nothing_that_was_written_after_it() {
     let s3 = S3::new();
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &options(&s3));
-    let client = server.client(Key::Acme).await;
+    let (_dir, _server, client) = Server::start_own(&options(&s3)).await;
     let node = node(&client.thread("app").await, "planner");
-    client.add_turn(node_turn(&node, "1", "2")).await;
+    client.add_node_turn(&node, "1", "2").await;
     let key = client.flush_node(&node).await.object_key;
     s3.hold_deletions(true);
     // It does not wait for the store for ever.
     assert_eq!(client.clear_node(&node).await, 2);
     assert!(s3.object(&key).is_some());
     assert!(client.node_dialogue(&node, "").await.is_empty());
-    client.add_turn(node_turn(&node, "3", "4")).await;
+    client.add_node_turn(&node, "3", "4").await;
     let flush = {
         let (client, node) = (client.clone(), node.clone());
         tokio::spawn(async move { client.flush_node(&node).await })

@@ -1,12 +1,10 @@
-//! Memories of nodes: what turns have to be like, and what is told of memories.
+//! Memories of nodes: what turns have to be like, and what is reported of memories.
 
 use memory_contract::proto::{
     AddNodeTurnRequest, ClearNodeMemoryRequest, FlushNodeMemoryRequest, GetNodeMemoryStatusRequest,
     ListNodeMemoriesRequest, NodeRef,
 };
-use recollect_tests::{
-    Key, PLAIN, Refused as _, app, apply, node, node_turn, says, session, trial,
-};
+use recollect_tests::{Key, PLAIN, app, apply, node, node_turn, says, session, trial};
 use tonic::Code;
 use uuid::Uuid;
 
@@ -18,21 +16,21 @@ async fn an_id_is_used_once_in_a_node() {
     let client = plain().await;
     let node = planner(&client).await;
     let first = with_ids(node_turn(&node, "1", "2"), "u", "a");
-    client.add_turn(first.clone()).await;
+    client.call(first.clone()).await;
     for flushed in [false, true] {
         if flushed {
             client.flush_node(&node).await;
         }
         for (user, assistant, used) in [("u", "b", "u"), ("v", "a", "a"), ("a", "w", "a")] {
             let turn = with_ids(node_turn(&node, "3", "4"), user, assistant);
-            let failure = client.nodes().add_node_turn(turn).await.refused();
+            let failure = client.refused(turn).await;
             let failure = failure.is(Code::AlreadyExists, "MESSAGE_ALREADY_EXISTS");
             assert_eq!(failure.metadata["message_id"], used);
         }
     }
     let same = with_ids(node_turn(&node, "3", "4"), "x", "x");
-    let same = client.nodes().add_node_turn(same).await;
-    same.refused().names_field("assistant.message_id");
+    let same = client.refused(same).await;
+    same.names_field("assistant.message_id");
     assert_eq!(client.node_dialogue(&node, "").await, ["1", "2"]);
 }
 
@@ -41,20 +39,17 @@ async fn a_parent_has_to_be_in_the_nodes_memory() {
     let client = plain().await;
     let node = planner(&client).await;
     client
-        .add_turn(with_ids(node_turn(&node, "1", "2"), "u", "a"))
+        .call(with_ids(node_turn(&node, "1", "2"), "u", "a"))
         .await;
     let lost = after("nobody", node_turn(&node, "3", "4"));
-    let lost = client.nodes().add_node_turn(lost).await;
-    lost.refused().names_field("parent_message_id");
+    client.refused(lost).await.names_field("parent_message_id");
     let both = AddNodeTurnRequest {
         root: true,
         ..after("a", node_turn(&node, "3", "4"))
     };
-    let both = client.nodes().add_node_turn(both).await;
-    both.refused().names_field("root");
+    client.refused(both).await.names_field("root");
     let silent = node_turn(&node, "", "4");
-    let silent = client.nodes().add_node_turn(silent).await;
-    silent.refused().names_field("user.content");
+    client.refused(silent).await.names_field("user.content");
 }
 
 #[apply(trial)]
@@ -65,9 +60,9 @@ async fn a_request_id_makes_a_turns_retry_safe() {
         request_id: Uuid::new_v4().to_string(),
         ..node_turn(&node, "1", "2")
     };
-    let first = client.add_turn(request.clone()).await;
+    let first = client.call(request.clone()).await;
     client.flush_node(&node).await;
-    let again = client.add_turn(request.clone()).await;
+    let again = client.call(request.clone()).await;
     assert!(!first.replayed && again.replayed);
     assert_eq!(first.user_message_id, again.user_message_id);
     assert_eq!(first.assistant_message_id, again.assistant_message_id);
@@ -90,7 +85,7 @@ async fn a_request_id_makes_a_turns_retry_safe() {
             ..request.clone()
         },
     ] {
-        let failure = client.nodes().add_node_turn(other).await.refused();
+        let failure = client.refused(other).await;
         failure.is(Code::AlreadyExists, "REQUEST_ID_REUSED");
     }
 
@@ -99,7 +94,7 @@ async fn a_request_id_makes_a_turns_retry_safe() {
         request_id: Uuid::new_v4().to_string(),
         ..node_turn(&node, "3", "4")
     };
-    let calls = (0..8).map(|_| client.add_turn(request.clone()));
+    let calls = (0..8).map(|_| client.call(request.clone()));
     let answers = futures::future::join_all(calls).await;
     assert_eq!(answers.iter().filter(|a| !a.replayed).count(), 1);
     assert_eq!(client.node_dialogue(&node, "").await, ["1", "2", "3", "4"]);
@@ -110,8 +105,7 @@ async fn a_turn_that_is_refused_leaves_no_memory() {
     let client = plain().await;
     let node = planner(&client).await;
     let lost = after("nobody", node_turn(&node, "1", "2"));
-    let lost = client.nodes().add_node_turn(lost).await;
-    lost.refused().names_field("parent_message_id");
+    client.refused(lost).await.names_field("parent_message_id");
     assert!(client.node_memories(&node.thread_id).await.is_empty());
 }
 
@@ -124,13 +118,10 @@ async fn a_conversation_can_be_named_by_its_session() {
         session: Some(names.clone()),
         node_id: "planner".to_owned(),
     };
-    let early = client
-        .nodes()
-        .add_node_turn(node_turn(&node, "1", "2"))
-        .await;
-    early.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let early = client.refused(node_turn(&node, "1", "2")).await;
+    early.is(Code::NotFound, "THREAD_NOT_FOUND");
     let thread = client.resolve(names).await;
-    client.add_turn(node_turn(&node, "1", "2")).await;
+    client.add_node_turn(&node, "1", "2").await;
     client.flush_node(&node).await;
     let by_id = NodeRef {
         thread_id: thread.thread_id,
@@ -147,8 +138,8 @@ async fn nodes_are_listed_page_by_page() {
     let names = ["c", "a", "b", "ä/b", ".."];
     for name in names {
         let node = node(&thread_id, name);
-        client.add_turn(node_turn(&node, "1", "2")).await;
-        client.add_turn(node_turn(&node, "3", "4")).await;
+        client.add_node_turn(&node, "1", "2").await;
+        client.add_node_turn(&node, "3", "4").await;
     }
     client.flush_node(&node(&thread_id, "b")).await;
     let mut request = ListNodeMemoriesRequest {
@@ -158,8 +149,7 @@ async fn nodes_are_listed_page_by_page() {
     };
     let mut found = Vec::new();
     loop {
-        let page = client.nodes().list_node_memories(request.clone()).await;
-        let page = page.unwrap().into_inner();
+        let page = client.call(request.clone()).await;
         found.extend(page.node_memories);
         if page.next_page_token.is_empty() {
             break;
@@ -183,25 +173,22 @@ async fn nodes_are_listed_page_by_page() {
 async fn no_tenant_reaches_anothers_nodes() {
     let (acme, globex) = (plain().await, PLAIN.client(Key::Globex).await);
     let node = planner(&acme).await;
-    acme.add_turn(node_turn(&node, "secret", "kept")).await;
-    let history = globex.nodes().get_node_history(ask(&node, "")).await;
-    history.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
-    let add = globex
-        .nodes()
-        .add_node_turn(node_turn(&node, "x", "y"))
-        .await;
-    add.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    acme.add_node_turn(&node, "secret", "kept").await;
+    let history = globex.refused(ask(&node, "")).await;
+    history.is(Code::NotFound, "THREAD_NOT_FOUND");
+    let add = globex.refused(node_turn(&node, "x", "y")).await;
+    add.is(Code::NotFound, "THREAD_NOT_FOUND");
     for flushed in [false, true] {
         let request = FlushNodeMemoryRequest {
             node: Some(node.clone()),
         };
-        let flush = globex.nodes().flush_node_memory(request).await;
-        flush.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+        let flush = globex.refused(request).await;
+        flush.is(Code::NotFound, "THREAD_NOT_FOUND");
         let request = ClearNodeMemoryRequest {
             node: Some(node.clone()),
         };
-        let clear = globex.nodes().clear_node_memory(request).await;
-        clear.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+        let clear = globex.refused(request).await;
+        clear.is(Code::NotFound, "THREAD_NOT_FOUND");
         assert_eq!(acme.node_dialogue(&node, "").await, ["secret", "kept"]);
         if !flushed {
             acme.flush_node(&node).await;
@@ -213,14 +200,8 @@ async fn no_tenant_reaches_anothers_nodes() {
 async fn the_state_of_node_memory_can_be_asked_for() {
     let client = PLAIN.client(Key::Globex).await;
     let thread_id = client.thread(&app()).await;
-    client
-        .add_turn(node_turn(&node(&thread_id, "n"), "1", "2"))
-        .await;
-    let status = client
-        .admin()
-        .get_node_memory_status(GetNodeMemoryStatusRequest {})
-        .await;
-    let status = status.unwrap().into_inner();
+    client.add_node_turn(&node(&thread_id, "n"), "1", "2").await;
+    let status = client.call(GetNodeMemoryStatusRequest {}).await;
     assert_eq!(status.backend, "file");
     assert!(status.waiting_turn_count >= 1, "{status:?}");
     assert_eq!(status.failing_node_count, 0);

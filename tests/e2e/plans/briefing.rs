@@ -4,8 +4,8 @@ use memory_budget::Tokenizer;
 use memory_contract::proto::{BuildBriefingRequest, Iteration, MessageInput, PlanStepStatus, Role};
 use prost::Message as _;
 use recollect_tests::{
-    Client, Refused as _, app, apply, attempt, briefing_request, plan, put, say, sections,
-    tool_call, tool_result, trial, turn,
+    Client, app, apply, attempt, briefing_request, plan, put, say, sections, tool_call,
+    tool_result, trial, turn,
 };
 use serde_json::{Value, json};
 use tonic::Code;
@@ -49,7 +49,7 @@ async fn n13_a_briefing_is_composed_from_plan_conversation_and_failures() {
         task_name: Some("connect".to_owned()),
         ..briefing_request(&thread_id, task)
     };
-    let briefing = client.briefing(request.clone()).await;
+    let briefing = client.call(request.clone()).await;
     assert!(!briefing.truncated);
     assert_eq!(briefing.attempt, 4);
     assert_eq!(briefing.tokenizer, "o200k_base");
@@ -97,7 +97,7 @@ async fn n13_a_briefing_is_composed_from_plan_conversation_and_failures() {
     assert!(conversation.1.iter().all(|quote| quote["time"].is_string()));
 
     // The same state gives the same bytes.
-    let again = client.briefing(request).await;
+    let again = client.call(request).await;
     assert_eq!(again.encode_to_vec(), briefing.encode_to_vec());
 }
 
@@ -123,14 +123,14 @@ async fn n13_a_briefing_keeps_to_its_budget() {
                 model: model.to_owned(),
                 ..briefing_request(&thread_id, task)
             };
-            let briefing = client.briefing(request).await;
+            let briefing = client.call(request).await;
             assert_eq!(briefing.tokenizer, tokenizer.name());
             assert_eq!(briefing.total_tokens, tokenizer.count(&briefing.text));
             assert!(briefing.total_tokens <= max_tokens);
             assert!(briefing.truncated);
-            let told = sections(&briefing.text, task);
+            let reported = sections(&briefing.text, task);
             let has = |heading: &str| {
-                let found = told.iter().find(|(found, _)| found == heading);
+                let found = reported.iter().find(|(found, _)| found == heading);
                 found.map_or(&[][..], |(_, quotes)| quotes)
             };
             // The plan comes first, then the newest failures, then the newest turns.
@@ -156,7 +156,7 @@ async fn n13_a_briefing_keeps_to_its_budget() {
                     assert_eq!(question, "Question 59, in a few words.");
                 }
             }
-            let quotes: usize = told.iter().map(|(_, quotes)| quotes.len()).sum();
+            let quotes: usize = reported.iter().map(|(_, quotes)| quotes.len()).sum();
             assert!(quotes >= before, "more room, and less in it");
             before = quotes;
         }
@@ -165,7 +165,7 @@ async fn n13_a_briefing_keeps_to_its_budget() {
 }
 
 #[apply(trial)]
-async fn n13_the_newest_turns_are_told_and_tools_stay_together() {
+async fn n13_a_briefing_has_the_newest_turns_and_keeps_tool_calls_with_results() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let output = "node output ".repeat(3_000);
@@ -183,12 +183,12 @@ async fn n13_the_newest_turns_are_told_and_tools_stay_together() {
         max_tokens: 600,
         ..briefing_request(&thread_id, "Go on.")
     };
-    let briefing = client.briefing(request).await;
+    let briefing = client.call(request).await;
     assert!(briefing.truncated && briefing.total_tokens <= 600);
-    let told = sections(&briefing.text, "Go on.");
-    assert_eq!(told.len(), 1, "{}", briefing.text);
+    let reported = sections(&briefing.text, "Go on.");
+    assert_eq!(reported.len(), 1, "{}", briefing.text);
     let text = |quote: &Value| quote["text"].as_str().unwrap().to_owned();
-    let texts: Vec<String> = told[0].1.iter().map(text).collect();
+    let texts: Vec<String> = reported[0].1.iter().map(text).collect();
     assert_eq!(texts.len(), 4, "{texts:?}");
     assert_eq!(texts[0], "What nodes are there?");
     assert!(texts[1].contains("list_nodes") && texts[1].contains("http"));
@@ -199,7 +199,7 @@ async fn n13_the_newest_turns_are_told_and_tools_stay_together() {
         max_tokens: 100_000,
         ..briefing_request(&thread_id, "Go on.")
     };
-    let briefing = client.briefing(whole).await;
+    let briefing = client.call(whole).await;
     assert!(!briefing.truncated);
     assert_eq!(sections(&briefing.text, "Go on.")[0].1.len(), 6);
 }
@@ -231,13 +231,14 @@ async fn stored_words_cannot_pose_as_instructions() {
     };
     client.append(&thread_id, vec![said]).await;
 
-    let briefing = client
-        .briefing(briefing_request(&thread_id, "Go on."))
-        .await;
+    let briefing = client.call(briefing_request(&thread_id, "Go on.")).await;
     assert!(!briefing.truncated);
     // Every line is ours, or a quotation that says just what was stored.
-    let told = sections(&briefing.text, "Go on.");
-    let headings: Vec<&str> = told.iter().map(|(heading, _)| heading.as_str()).collect();
+    let reported = sections(&briefing.text, "Go on.");
+    let headings: Vec<&str> = reported
+        .iter()
+        .map(|(heading, _)| heading.as_str())
+        .collect();
     assert_eq!(headings, ["Plan", "Failed attempts", "Conversation"]);
     for c in ['<', '>', '&', '\r', '\u{2028}', '\u{85}', '\u{b}'] {
         assert!(!briefing.text.contains(c), "{c:?} in {}", briefing.text);
@@ -247,13 +248,13 @@ async fn stored_words_cannot_pose_as_instructions() {
         lines.filter(|line| line.starts_with(start)).count()
     };
     assert_eq!((starts("#"), starts("{")), (4, 4));
-    assert_eq!(told[0].1[0]["goal"], hostile);
-    assert_eq!(told[0].1[1]["result"], hostile);
+    assert_eq!(reported[0].1[0]["goal"], hostile);
+    assert_eq!(reported[0].1[1]["result"], hostile);
     for field in ["action", "result", "error", "diagnosis", "fix"] {
-        assert_eq!(told[1].1[0][field], hostile, "{field}");
+        assert_eq!(reported[1].1[0][field], hostile, "{field}");
     }
-    assert_eq!(told[2].1[0]["text"], hostile);
-    assert_eq!(told[2].1[0]["role"], "user");
+    assert_eq!(reported[2].1[0]["text"], hostile);
+    assert_eq!(reported[2].1[0]["role"], "user");
 }
 
 #[apply(trial)]
@@ -265,15 +266,13 @@ async fn a_task_that_does_not_fit_is_refused() {
         max_tokens,
         ..briefing_request(&thread_id, &task)
     };
-    let refused = client.plans().build_briefing(request(200)).await.refused();
+    let refused = client.refused(request(200)).await;
     let refused = refused.is(Code::FailedPrecondition, "CONTEXT_TOO_LARGE");
     let needed: i32 = refused.metadata["needed_tokens"].parse().unwrap();
     assert!(needed > 400);
-    let short = client.plans().build_briefing(request(needed - 1)).await;
-    short
-        .refused()
-        .is(Code::FailedPrecondition, "CONTEXT_TOO_LARGE");
-    let briefing = client.briefing(request(needed)).await;
+    let refused = client.refused(request(needed - 1)).await;
+    refused.is(Code::FailedPrecondition, "CONTEXT_TOO_LARGE");
+    let briefing = client.call(request(needed)).await;
     assert_eq!(briefing.text, format!("## Task\n\n{task}\n"));
     assert_eq!((briefing.total_tokens, briefing.truncated), (needed, true));
 }

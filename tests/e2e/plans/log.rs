@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use memory_contract::proto::{AppendIterationRequest, Iteration, ListIterationsRequest};
-use recollect_tests::{
-    Key, PLAIN, Refused as _, app, apply, attempt, briefing_request, sections, trial,
-};
+use recollect_tests::{Key, PLAIN, app, apply, attempt, briefing_request, sections, trial};
 use serde_json::json;
 use tonic::Code;
 use uuid::Uuid;
@@ -77,8 +75,7 @@ async fn n14_attempts_are_numbered_and_listed() {
         page_size: 1,
         ..all_of(&thread_id)
     };
-    let page = client.plans().list_iterations(first.clone()).await.unwrap();
-    let token = page.into_inner().next_page_token;
+    let token = client.call(first.clone()).await.next_page_token;
     for other in [
         ListIterationsRequest {
             failed: true,
@@ -94,13 +91,12 @@ async fn n14_attempts_are_numbered_and_listed() {
             page_token: token.clone(),
             ..other
         };
-        let answer = client.plans().list_iterations(request).await.refused();
-        answer.names_field("page_token");
+        client.refused(request).await.names_field("page_token");
     }
 }
 
 #[apply(trial)]
-async fn n14_failed_attempts_are_told_on_retry() {
+async fn n14_a_retry_reports_the_failed_attempts() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let build = async |name: Option<&str>| {
@@ -108,17 +104,17 @@ async fn n14_failed_attempts_are_told_on_retry() {
             task_name: name.map(str::to_owned),
             ..briefing_request(&thread_id, "Build the workflow.")
         };
-        let briefing = client.briefing(request).await;
+        let briefing = client.call(request).await;
         assert!(!briefing.truncated);
-        let mut told = sections(&briefing.text, "Build the workflow.");
-        assert!(told.len() <= 1, "{told:?}");
-        let told = told.pop().map_or_else(Vec::new, |(heading, quotes)| {
+        let mut reported = sections(&briefing.text, "Build the workflow.");
+        assert!(reported.len() <= 1, "{reported:?}");
+        let reported = reported.pop().map_or_else(Vec::new, |(heading, quotes)| {
             assert_eq!(heading, "Failed attempts");
             let next = format!("The next attempt is number {}.", briefing.attempt);
             assert!(briefing.text.contains(&next), "{}", briefing.text);
             quotes
         });
-        (briefing.attempt, told)
+        (briefing.attempt, reported)
     };
     assert_eq!(build(Some("build")).await, (1, vec![]));
 
@@ -147,7 +143,7 @@ async fn n14_failed_attempts_are_told_on_retry() {
         }),
         json!({"task": "build", "attempt": 2, "action": "Added the key", "error": "timeout"}),
     ];
-    // What went well counts as an attempt, and is no failure to tell of.
+    // A success counts as an attempt and is not reported as a failure.
     assert_eq!(build(Some("build")).await, (4, builds.clone()));
     let test =
         json!({"task": "test", "attempt": 1, "action": "Ran the tests", "error": "2 failed"});
@@ -203,7 +199,7 @@ async fn n14_a_retried_request_logs_nothing_twice() {
             ..request.clone()
         },
     ] {
-        let answer = client.plans().append_iteration(reused).await.refused();
+        let answer = client.refused(reused).await;
         answer.is(Code::AlreadyExists, "REQUEST_ID_REUSED");
     }
     assert_eq!(client.attempts(all_of(&thread_id)).await.len(), 1);
@@ -263,12 +259,7 @@ async fn a_page_of_attempts_fits_into_an_answer() {
         ..all_of(&thread_id)
     };
     // A client takes 4 MiB.
-    let page = client
-        .plans()
-        .list_iterations(request.clone())
-        .await
-        .unwrap();
-    let page = page.into_inner();
+    let page = client.call(request.clone()).await;
     assert!(
         (1..45).contains(&page.iterations.len()),
         "{}",
@@ -286,10 +277,10 @@ async fn a_page_of_attempts_fits_into_an_answer() {
         max_tokens: 1_000_000,
         ..briefing_request(&thread_id, "Go on.")
     };
-    let briefing = client.briefing(request).await;
+    let briefing = client.call(request).await;
     assert!(briefing.truncated);
     assert_eq!(briefing.attempt, 46);
-    let told = sections(&briefing.text, "Go on.");
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0].1.last().unwrap()["attempt"], 45);
+    let reported = sections(&briefing.text, "Go on.");
+    assert_eq!(reported.len(), 1);
+    assert_eq!(reported[0].1.last().unwrap()["attempt"], 45);
 }

@@ -1,13 +1,12 @@
 //! Plans as they are kept.
 
 use memory_contract::proto::{
-    ClearThreadRequest, DeletePlanRequest, DeleteThreadRequest, GetPlanRequest,
-    ListTransactionsRequest, Plan, PlanStep, PlanStepStatus as Status, PutPlanRequest,
-    UpdatePlanStepRequest,
+    DeletePlanRequest, GetPlanRequest, ListTransactionsRequest, Plan, PlanStep,
+    PlanStepStatus as Status, PutPlanRequest, UpdatePlanStepRequest,
 };
 use recollect_tests::{
-    Client, DataDir, Failure, Key, Options, PLAIN, Refused as _, Server, app, apply, attempt,
-    briefing_request, metadata, plan, put, session, trial, trial_with_own_server,
+    Client, Failure, Key, Options, PLAIN, Server, app, apply, attempt, briefing_request, metadata,
+    plan, put, session, trial, trial_with_own_server,
 };
 use serde_json::json;
 use tonic::Code;
@@ -77,16 +76,13 @@ fn of_step(thread_id: &str, step_id: &str, status: Status) -> UpdatePlanStepRequ
 }
 
 async fn update(client: &Client, request: UpdatePlanStepRequest) -> Plan {
-    let answer = client.plans().update_plan_step(request).await.unwrap();
-    answer.into_inner().plan.unwrap()
+    client.call(request).await.plan.unwrap()
 }
 
 #[apply(trial_with_own_server)]
 async fn n11_a_plan_survives_reconnects_and_restart() {
-    let dir = DataDir::new();
     let options = Options::with(&["embedding.kind = \"none\""]);
-    let server = Server::start(&dir, &options);
-    let client = server.client(Key::Acme).await;
+    let (dir, server, client) = Server::start_own(&options).await;
     let thread_id = client.thread("app").await;
     let stored = client.put_plan(put(&thread_id, "", full())).await;
     let logged = client
@@ -161,7 +157,7 @@ async fn n11_a_plan_comes_back_as_it_was_stored() {
     assert_eq!(client.get_plan(id).await, last);
 
     let missing = of_step(id, "2", Status::Done);
-    let missing = client.plans().update_plan_step(missing).await.refused();
+    let missing = client.refused(missing).await;
     missing.is(Code::NotFound, "PLAN_NOT_FOUND");
 }
 
@@ -233,7 +229,7 @@ async fn concurrent_puts_are_settled_by_etag() {
 
     let refused = async |etag: &str| {
         let request = put(&thread_id, etag, plan("mine", &[]));
-        let answer = client.plans().put_plan(request).await.refused();
+        let answer = client.refused(request).await;
         answer.is(Code::Aborted, "ETAG_CHANGED").metadata["etag"].clone()
     };
     assert_eq!(refused("").await, etag, "there is a plan");
@@ -248,7 +244,7 @@ async fn concurrent_puts_are_settled_by_etag() {
         thread_id: thread_id.clone(),
         session: None,
     };
-    client.plans().delete_plan(delete).await.unwrap();
+    client.call(delete).await;
     assert_eq!(refused(&any.etag).await, "", "there is none");
     let anew = client
         .put_plan(put(&thread_id, "*", plan("any", &[])))
@@ -269,8 +265,8 @@ async fn a_change_of_a_step_may_ask_for_the_etag() {
         ..of_step(&thread_id, "1", Status::Done)
     };
     let second = update(&client, with(&first.etag)).await;
-    let stale = client.plans().update_plan_step(with(&first.etag)).await;
-    let stale = stale.refused().is(Code::Aborted, "ETAG_CHANGED");
+    let stale = client.refused(with(&first.etag)).await;
+    let stale = stale.is(Code::Aborted, "ETAG_CHANGED");
     assert_eq!(stale.metadata["etag"], second.etag);
     assert_eq!(client.get_plan(&thread_id).await, second);
     update(&client, with("*")).await;
@@ -288,7 +284,7 @@ async fn a_plan_is_found_by_its_session() {
         ..put("", "", plan("By name", &[]))
     };
     // It is found, never created.
-    let answer = client.plans().put_plan(request.clone()).await.refused();
+    let answer = client.refused(request.clone()).await;
     answer.is(Code::NotFound, "THREAD_NOT_FOUND");
     let thread_id = client.resolve(named.clone()).await.thread_id;
     let stored = client.put_plan(request).await;
@@ -297,14 +293,13 @@ async fn a_plan_is_found_by_its_session() {
         thread_id: thread_id.clone(),
         session: Some(named.clone()),
     };
-    let both = client.plans().get_plan(both).await.refused();
-    both.names_field("session");
+    client.refused(both).await.names_field("session");
     let by_name = GetPlanRequest {
         thread_id: String::new(),
         session: Some(named),
     };
-    let answer = client.plans().get_plan(by_name).await.unwrap();
-    assert_eq!(answer.into_inner().plan, Some(stored));
+    let answer = client.call(by_name).await;
+    assert_eq!(answer.plan, Some(stored));
 }
 
 #[apply(trial)]
@@ -317,20 +312,18 @@ async fn n12_plans_are_isolated_per_thread() {
     client
         .log_attempt(&one, attempt("t", "tried in one", "e"), "")
         .await;
-    client
-        .append(&one, recollect_tests::turn("Said in one", "Yes."))
-        .await;
+    client.append_turn(&one, "Said in one", "Yes.").await;
 
     let missing = get(&client, &other).await.unwrap_err();
     missing.is(Code::NotFound, "PLAN_NOT_FOUND");
     assert_eq!(client.attempts(all_of(&other)).await, []);
-    let briefing = client.briefing(briefing_request(&other, "Go on.")).await;
+    let briefing = client.call(briefing_request(&other, "Go on.")).await;
     assert_eq!(briefing.text, "## Task\n\nGo on.\n");
     assert_eq!((briefing.attempt, briefing.truncated), (1, false));
 
     // An etag of one is none of the other, and neither are its numbers.
     let request = put(&other, &stored.etag, plan("Of other", &[]));
-    let answer = client.plans().put_plan(request).await.refused();
+    let answer = client.refused(request).await;
     answer.is(Code::Aborted, "ETAG_CHANGED");
     client
         .put_plan(put(&other, "", plan("Of other", &["x"])))
@@ -339,19 +332,16 @@ async fn n12_plans_are_isolated_per_thread() {
     let logged = logged.iteration.unwrap();
     assert_eq!((logged.number, logged.attempt), (1, 1));
     update(&client, of_step(&other, "1", Status::Done)).await;
-    let delete = DeleteThreadRequest {
-        thread_id: other.clone(),
-    };
-    client.threads().delete_thread(delete).await.unwrap();
+    client.delete_thread(&other).await;
     assert_eq!(client.get_plan(&one).await, stored);
     assert_eq!(client.attempts(all_of(&one)).await.len(), 1);
 
     // Another tenant learns nothing, not even that the thread is there.
     let globex = PLAIN.client(Key::Globex).await;
-    let foreign = get(&globex, &one).await.unwrap_err();
+    let others = get(&globex, &one).await.unwrap_err();
     let unknown = get(&globex, &Uuid::new_v4().to_string()).await.unwrap_err();
-    assert_eq!(foreign, unknown);
-    foreign.is(Code::NotFound, "THREAD_NOT_FOUND");
+    assert_eq!(others, unknown);
+    others.is(Code::NotFound, "THREAD_NOT_FOUND");
 }
 
 #[apply(trial)]
@@ -362,19 +352,14 @@ async fn clearing_a_thread_erases_its_plan_and_its_log() {
     let request_id = Uuid::new_v4().to_string();
     let tried = || attempt("t", "a", "e");
     client.log_attempt(&thread_id, tried(), &request_id).await;
-    let clear = ClearThreadRequest {
-        thread_id: thread_id.clone(),
-    };
-    client.threads().clear_thread(clear).await.unwrap();
+    client.clear_thread(&thread_id).await;
     let missing = get(&client, &thread_id).await.unwrap_err();
     missing.is(Code::NotFound, "PLAN_NOT_FOUND");
     assert_eq!(client.attempts(all_of(&thread_id)).await, []);
     let update = of_step(&thread_id, "a", Status::Done);
-    let update = client.plans().update_plan_step(update).await.refused();
+    let update = client.refused(update).await;
     update.is(Code::NotFound, "PLAN_NOT_FOUND");
-    let briefing = client
-        .briefing(briefing_request(&thread_id, "Go on."))
-        .await;
+    let briefing = client.call(briefing_request(&thread_id, "Go on.")).await;
     assert_eq!(briefing.text, "## Task\n\nGo on.\n");
     // A new start.
     let logged = client.log_attempt(&thread_id, tried(), &request_id).await;
@@ -396,8 +381,7 @@ async fn a_plan_is_deleted_and_the_log_stays() {
             thread_id: thread_id.clone(),
             session: None,
         };
-        let answer = client.plans().delete_plan(request).await.unwrap();
-        answer.into_inner().deleted
+        client.call(request).await.deleted
     };
     assert!(delete().await);
     assert!(!delete().await, "it is idempotent");
@@ -419,14 +403,10 @@ async fn an_ephemeral_thread_has_a_plan_and_a_log() {
         .log_attempt(&thread_id, attempt("", "a", ""), "")
         .await;
     assert_eq!(client.attempts(all_of(&thread_id)).await.len(), 1);
-    let briefing = briefing_request(&thread_id, "Go on.");
-    client.plans().build_briefing(briefing).await.unwrap();
-    let delete = DeleteThreadRequest {
-        thread_id: thread_id.clone(),
-    };
-    client.threads().delete_thread(delete).await.unwrap();
-    let gone = get(&client, &thread_id).await.unwrap_err();
-    gone.is(Code::NotFound, "THREAD_NOT_FOUND");
+    client.call(briefing_request(&thread_id, "Go on.")).await;
+    client.delete_thread(&thread_id).await;
+    let removed = get(&client, &thread_id).await.unwrap_err();
+    removed.is(Code::NotFound, "THREAD_NOT_FOUND");
 }
 
 #[apply(trial)]
@@ -441,15 +421,15 @@ async fn changes_of_plans_are_listed_with_who_did_them() {
         other
             .log_attempt(&thread_id, attempt("t", "a", "e"), &request_id)
             .await;
-        let stale = one.plans().put_plan(put(&thread_id, "", full())).await;
-        stale.refused().is(Code::Aborted, "ETAG_CHANGED");
+        let stale = one.refused(put(&thread_id, "", full())).await;
+        stale.is(Code::Aborted, "ETAG_CHANGED");
     }
     for _ in 0..2 {
         let delete = DeletePlanRequest {
             thread_id: thread_id.clone(),
             session: None,
         };
-        one.plans().delete_plan(delete).await.unwrap();
+        one.call(delete).await;
     }
     let request = ListTransactionsRequest {
         thread_id: thread_id.clone(),

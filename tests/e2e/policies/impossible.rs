@@ -200,11 +200,7 @@ async fn all_impossible_values_are_named_at_once() {
     });
     let failure = refused(&client, "RecallService/Recall", wrong.clone()).await;
     let failure = failure.is(Code::InvalidArgument, "INVALID_FIELD");
-    let named: Vec<&str> = failure
-        .fields
-        .iter()
-        .map(|(field, _)| field.as_str())
-        .collect();
+    let named = failure.field_names();
     for field in wrong.as_object().unwrap().keys() {
         let good = ["thread_id", "query"].contains(&field.as_str());
         assert_eq!(named.contains(&field.as_str()), !good, "{field}: {named:?}");

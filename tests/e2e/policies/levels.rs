@@ -20,9 +20,7 @@ async fn l08_memory_is_on_without_any_policy() {
     let holds = of_thread(&client, &thread_id).await;
     assert_eq!(holds.policy, Some(defaults()));
     assert_eq!(origins(&holds), []);
-    client
-        .append(&thread_id, vec![say(Role::User, "Hello")])
-        .await;
+    client.append_text(&thread_id, "Hello").await;
     let recalled = recall(&client, &thread_id).await;
     assert_eq!(texts(&recalled.messages), ["Hello"]);
     assert_eq!(recalled.effective_policy, Some(holds));
@@ -40,7 +38,7 @@ async fn t03_the_window_size_of_the_most_specific_policy_holds() {
             messages.iter().map(|text| say(Role::User, text)).collect(),
         )
         .await;
-    let check = async |request: Option<i32>, count: usize, told: &[(&str, PolicyLevel)]| {
+    let check = async |request: Option<i32>, count: usize, reported: &[(&str, PolicyLevel)]| {
         let request = RecallRequest {
             thread_id: thread_id.clone(),
             recent_window: request,
@@ -50,7 +48,7 @@ async fn t03_the_window_size_of_the_most_specific_policy_holds() {
         // The oldest are dropped.
         assert_eq!(texts(&recalled.messages), messages[30 - count..]);
         let holds = recalled.effective_policy.unwrap();
-        assert_eq!(origins(&holds), told);
+        assert_eq!(origins(&holds), reported);
         let bounded = holds.policy.unwrap();
         if bounded.window_enabled() {
             assert_eq!(bounded.window_size(), i32::try_from(count).unwrap());
@@ -98,7 +96,7 @@ async fn t03_the_window_size_of_the_most_specific_policy_holds() {
 }
 
 #[apply(trial)]
-async fn t12_each_request_has_one_effective_policy_and_tells_it() {
+async fn t12_each_request_has_one_effective_policy_and_returns_it() {
     let client = plain().await;
     let app = app();
     set(
@@ -122,8 +120,7 @@ async fn t12_each_request_has_one_effective_policy_and_tells_it() {
         }),
         ..Default::default()
     };
-    let thread = client.threads().resolve_thread(request).await.unwrap();
-    let thread = thread.into_inner().thread.unwrap();
+    let thread = client.call(request).await.thread.unwrap();
 
     use PolicyLevel::{App, Request, Thread};
     let mut expected = MemoryPolicy {
@@ -136,14 +133,14 @@ async fn t12_each_request_has_one_effective_policy_and_tells_it() {
     };
     let holds = of_thread(&client, &thread.thread_id).await;
     assert_eq!(holds.policy.as_ref(), Some(&expected));
-    let told = [
+    let reported = [
         ("top_k", Thread),
         ("neighbors_before", App),
         ("neighbors_after", Thread),
         ("min_score", App),
         ("extraction", App),
     ];
-    assert_eq!(origins(&holds), told);
+    assert_eq!(origins(&holds), reported);
     let recalled = recall(&client, &thread.thread_id).await;
     assert_eq!(recalled.effective_policy, Some(holds));
 
@@ -172,7 +169,7 @@ async fn t12_each_request_has_one_effective_policy_and_tells_it() {
     };
     let holds = recalled.effective_policy.unwrap();
     assert_eq!(holds.policy, Some(expected.clone()));
-    let told = [
+    let reported = [
         ("mode", Request),
         ("recent_window", Request),
         ("top_k", Request),
@@ -182,7 +179,7 @@ async fn t12_each_request_has_one_effective_policy_and_tells_it() {
         ("scope", Request),
         ("extraction", App),
     ];
-    assert_eq!(origins(&holds), told);
+    assert_eq!(origins(&holds), reported);
     // The same policy, asked for beforehand.
     let asked = GetEffectivePolicyRequest {
         session: Some(session(&app, "ada", "thread:1")),
@@ -222,9 +219,7 @@ async fn t13_a_policy_can_switch_the_memory_off() {
     let client = plain().await;
     let app = app();
     let thread_id = client.thread(&app).await;
-    client
-        .append(&thread_id, vec![say(Role::User, "Hello")])
-        .await;
+    client.append_text(&thread_id, "Hello").await;
     for mode in [MemoryMode::None, MemoryMode::Node] {
         let policy = MemoryPolicy {
             mode: mode.into(),
@@ -233,8 +228,8 @@ async fn t13_a_policy_can_switch_the_memory_off() {
         set(&client, &app, policy).await;
         let recalled = recall(&client, &thread_id).await;
         assert!(recalled.messages.is_empty());
-        let told = recalled.effective_policy.unwrap();
-        assert_eq!(told.policy.unwrap().mode(), mode);
+        let reported = recalled.effective_policy.unwrap();
+        assert_eq!(reported.policy.unwrap().mode(), mode);
         // What a request asks for, it gets.
         let request = RecallRequest {
             thread_id: thread_id.clone(),
@@ -257,7 +252,7 @@ async fn the_scope_of_a_policy_bounds_recall() {
         ("bob", "The zebra is gone."),
     ] {
         let thread_id = client.thread_of(&app, user).await;
-        let stored = client.append(&thread_id, vec![say(Role::User, text)]).await;
+        let stored = client.append_text(&thread_id, text).await;
         last = stored.revision;
         // Every thread is to be indexed.
         let query = recall_request(&thread_id, "zebra", &last);
@@ -334,7 +329,7 @@ async fn the_effective_policy_is_asked_for_in_one_way() {
         session: Some(names.clone()),
         ..Default::default()
     };
-    let none = client.threads().get_thread(request).await.refused();
+    let none = client.refused(request).await;
     none.is(Code::NotFound, "THREAD_NOT_FOUND");
 
     let refused = async |request: GetEffectivePolicyRequest, field: &str| {

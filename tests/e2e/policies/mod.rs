@@ -7,45 +7,34 @@ mod wrong;
 
 use memory_contract::proto::{
     AppPolicy, EffectivePolicy, ExtractionStrategy, GetAppPolicyRequest, GetEffectivePolicyRequest,
-    MemoryMode, MemoryPolicy, PolicyLevel, RecallRequest, RecallResponse, RecallScope,
-    SetAppPolicyRequest, Thread, UpdateThreadRequest,
+    MemoryMode, MemoryPolicy, PolicyLevel, RecallRequest, RecallResponse, RecallScope, Thread,
+    UpdateThreadRequest,
 };
-use prost_types::FieldMask;
-use recollect_tests::Client;
+use recollect_tests::{Client, mask};
 
 async fn set(client: &Client, app: &str, policy: MemoryPolicy) -> AppPolicy {
-    let request = SetAppPolicyRequest {
-        app_id: app.to_owned(),
-        policy: Some(policy),
-    };
-    let answer = client.policies().set_app_policy(request).await.unwrap();
-    answer.into_inner().app_policy.unwrap()
+    client.set_policy(app, policy).await
 }
 
 async fn get(client: &Client, app: &str) -> AppPolicy {
     let request = GetAppPolicyRequest {
         app_id: app.to_owned(),
     };
-    let answer = client.policies().get_app_policy(request).await.unwrap();
-    answer.into_inner().app_policy.unwrap()
+    client.call(request).await.app_policy.unwrap()
 }
 
 async fn set_of_thread(client: &Client, thread_id: &str, policy: Option<MemoryPolicy>) -> Thread {
     let request = UpdateThreadRequest {
         thread_id: thread_id.to_owned(),
         policy,
-        update_mask: Some(FieldMask {
-            paths: vec!["policy".to_owned()],
-        }),
+        update_mask: Some(mask(&["policy"])),
         ..Default::default()
     };
-    let answer = client.threads().update_thread(request).await.unwrap();
-    answer.into_inner().thread.unwrap()
+    client.call(request).await.thread.unwrap()
 }
 
 async fn effective(client: &Client, request: GetEffectivePolicyRequest) -> EffectivePolicy {
-    let answer = client.policies().get_effective_policy(request).await;
-    answer.unwrap().into_inner().effective_policy.unwrap()
+    client.call(request).await.effective_policy.unwrap()
 }
 
 async fn of_thread(client: &Client, thread_id: &str) -> EffectivePolicy {
@@ -63,7 +52,7 @@ fn origins(effective: &EffectivePolicy) -> Vec<(&str, PolicyLevel)> {
         .collect()
 }
 
-/// What holds where nobody says anything.
+/// The effective policy where no level sets anything.
 fn defaults() -> MemoryPolicy {
     MemoryPolicy {
         mode: MemoryMode::Hybrid.into(),

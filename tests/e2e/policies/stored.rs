@@ -1,13 +1,13 @@
-//! Policies as they are stored, and told to everybody at once.
+//! Policies as they are stored, in force at once in every process.
 
 use memory_contract::proto::{
-    DeleteAppPolicyRequest, GetEffectivePolicyRequest, ListAppPoliciesRequest, MemoryMode,
-    MemoryPolicy, ResolveThreadRequest, Role,
+    GetEffectivePolicyRequest, ListAppPoliciesRequest, MemoryMode, MemoryPolicy,
+    ResolveThreadRequest, Role,
 };
 use prost_types::Duration;
 use recollect_tests::{
-    Cluster, DataDir, Key, Options, PLAIN, Refused as _, Server, app, apply, recollect, say,
-    session, trial, trial_with_own_server,
+    Cluster, DataDir, Key, Options, PLAIN, Server, app, apply, say, seconds, session, trial,
+    trial_with_own_server,
 };
 use tonic::Code;
 
@@ -16,25 +16,13 @@ use crate::plain;
 
 #[apply(trial_with_own_server)]
 async fn a_policy_holds_at_once_in_every_process() {
-    let cluster = Cluster::start().await;
-    let url = cluster.url();
-    recollect(&["migrate"], &[("DATABASE_URL", &url)]).ok();
+    let (_cluster, url) = Cluster::migrated().await;
     let dirs = [DataDir::new(), DataDir::new()];
     let servers: Vec<Server> = dirs
         .iter()
         .map(|dir| {
-            let options = Options {
-                command: "serve",
-                env: vec![("DATABASE_URL".to_owned(), url.clone())],
-                args: vec!["--no-worker".to_owned()],
-                // No index is needed here, and without a worker it cannot be an
-                // embedded one.
-                ..Options::with(&[
-                    "embedding.kind = \"none\"",
-                    "index.url = \"http://127.0.0.1:1\"",
-                ])
-            };
-            Server::start(dir, &options)
+            let options = Options::serve(&url, &["embedding.kind = \"none\""]);
+            Server::start(dir, &options.without_worker())
         })
         .collect();
     let here = servers[0].client(Key::Acme).await;
@@ -54,8 +42,8 @@ async fn a_policy_holds_at_once_in_every_process() {
         set(writer, "app", window(Some(size))).await;
         let recalled = recall(reader, &thread_id).await;
         assert_eq!(recalled.messages.len(), usize::try_from(size).unwrap());
-        let told = of_thread(reader, &thread_id).await.policy.unwrap();
-        assert_eq!(told.window_size, Some(size));
+        let reported = of_thread(reader, &thread_id).await.policy.unwrap();
+        assert_eq!(reported.window_size, Some(size));
         set_of_thread(writer, &thread_id, Some(window(Some(9 - size)))).await;
         let recalled = recall(reader, &thread_id).await;
         assert_eq!(recalled.messages.len(), usize::try_from(9 - size).unwrap());
@@ -64,7 +52,7 @@ async fn a_policy_holds_at_once_in_every_process() {
 }
 
 #[apply(trial)]
-async fn d18_labels_window_and_template_are_stored_and_told() {
+async fn d18_labels_window_and_template_are_stored_and_returned() {
     let client = plain().await;
     let app = app();
     let policy = MemoryPolicy {
@@ -82,10 +70,7 @@ async fn d18_labels_window_and_template_are_stored_and_told() {
             seconds: 86_400,
             nanos: 500_000_000,
         }),
-        node_ttl: Some(Duration {
-            seconds: 1,
-            nanos: 0,
-        }),
+        node_ttl: Some(seconds(1)),
         ..Default::default()
     };
     let stored = set(&client, &app, policy.clone()).await;
@@ -126,8 +111,7 @@ async fn the_ttl_of_the_apps_policy_is_that_of_new_threads() {
             ttl: ttl.map(|seconds| Duration { seconds, nanos: 0 }),
             ..Default::default()
         };
-        let thread = client.threads().resolve_thread(request).await.unwrap();
-        let thread = thread.into_inner().thread.unwrap();
+        let thread = client.call(request).await.thread.unwrap();
         let nanos = |time: prost_types::Timestamp| {
             i128::from(time.seconds) * 1_000_000_000 + i128::from(time.nanos)
         };
@@ -175,13 +159,7 @@ async fn a_policy_is_replaced_as_a_whole_and_deleted_once() {
     set(&client, &app, first).await;
     set(&client, &app, second.clone()).await;
     assert_eq!(get(&client, &app).await.policy, Some(second));
-    let delete = async || {
-        let request = DeleteAppPolicyRequest {
-            app_id: app.clone(),
-        };
-        let answer = client.policies().delete_app_policy(request).await;
-        answer.unwrap().into_inner().deleted
-    };
+    let delete = async || client.delete_policy(&app).await.deleted;
     assert!(delete().await);
     assert!(!delete().await);
     assert_eq!(get(&client, &app).await, none);
@@ -203,8 +181,7 @@ async fn listing_policies_covers_each_once() {
     // Other tests have policies too.
     let mut listed = Vec::new();
     loop {
-        let page = client.policies().list_app_policies(request.clone()).await;
-        let page = page.unwrap().into_inner();
+        let page = client.call(request.clone()).await;
         assert!(page.app_policies.len() <= 2);
         let ours = page.app_policies.into_iter();
         listed.extend(ours.filter(|policy| apps.contains(&policy.app_id)));
@@ -221,8 +198,7 @@ async fn listing_policies_covers_each_once() {
         .collect();
     assert_eq!(sizes, [9, 2, 3, 4, 5]);
     request.page_token = "x".to_owned();
-    let refused = client.policies().list_app_policies(request).await.refused();
-    refused.names_field("page_token");
+    client.refused(request).await.names_field("page_token");
 }
 
 #[apply(trial)]
@@ -231,17 +207,13 @@ async fn a_policy_is_its_tenants_own() {
     let app = app();
     let stored = set(&client, &app, window(Some(2))).await;
     assert_eq!(get(&globex, &app).await.update_time, None);
-    let request = DeleteAppPolicyRequest {
-        app_id: app.clone(),
-    };
-    let deleted = globex.policies().delete_app_policy(request).await.unwrap();
-    assert!(!deleted.into_inner().deleted);
+    let deleted = globex.delete_policy(&app).await;
+    assert!(!deleted.deleted);
     let theirs = ListAppPoliciesRequest {
         page_size: 500,
         ..Default::default()
     };
-    let theirs = globex.policies().list_app_policies(theirs).await.unwrap();
-    let theirs = theirs.into_inner().app_policies;
+    let theirs = globex.call(theirs).await.app_policies;
     assert!(theirs.iter().all(|policy| policy.app_id != app));
     set(&globex, &app, window(Some(3))).await;
     assert_eq!(get(&client, &app).await, stored);
@@ -251,7 +223,6 @@ async fn a_policy_is_its_tenants_own() {
         thread_id,
         ..Default::default()
     };
-    let refused = globex.policies().get_effective_policy(request).await;
-    let refused = refused.refused();
+    let refused = globex.refused(request).await;
     refused.is(Code::NotFound, "THREAD_NOT_FOUND");
 }

@@ -4,8 +4,7 @@ use memory_contract::proto::{
     GetAppPolicyRequest, GetEffectivePolicyRequest, MemoryPolicy, ResolveThreadRequest,
     SetAppPolicyRequest, UpdateThreadRequest,
 };
-use prost_types::{Duration, FieldMask};
-use recollect_tests::{Refused as _, app, apply, session, trial};
+use recollect_tests::{Refused as _, app, apply, mask, seconds, session, trial};
 
 use super::get;
 use crate::plain;
@@ -34,26 +33,23 @@ async fn d18_a_template_that_could_fail_is_refused_when_it_is_set() {
             app_id: app.clone(),
             policy: policy.clone(),
         };
-        let refused = client.policies().set_app_policy(of_app).await.refused();
+        let refused = client.refused(of_app).await;
         let refused = refused.names_field("policy.query_prompt_template");
         assert!(refused.message.contains(says), "{refused:?}");
         let of_thread = UpdateThreadRequest {
             thread_id: thread_id.clone(),
             policy: policy.clone(),
-            update_mask: Some(FieldMask {
-                paths: vec!["policy".to_owned()],
-            }),
+            update_mask: Some(mask(&["policy"])),
             ..Default::default()
         };
-        let refused = client.threads().update_thread(of_thread).await.refused();
+        let refused = client.refused(of_thread).await;
         refused.names_field("policy.query_prompt_template");
         let of_request = GetEffectivePolicyRequest {
             thread_id: thread_id.clone(),
             policy,
             ..Default::default()
         };
-        let refused = client.policies().get_effective_policy(of_request).await;
-        let refused = refused.refused();
+        let refused = client.refused(of_request).await;
         refused.names_field("policy.query_prompt_template");
     }
     assert_eq!(get(&client, &app).await.update_time, None);
@@ -67,12 +63,10 @@ async fn a_policy_has_an_app_and_is_there() {
         app_id: app.clone(),
         policy: None,
     };
-    let refused = client.policies().set_app_policy(request).await.refused();
-    refused.names_field("policy");
+    client.refused(request).await.names_field("policy");
     for app_id in [String::new(), "x".repeat(129), "a\0b".to_owned()] {
         let request = GetAppPolicyRequest { app_id };
-        let refused = client.policies().get_app_policy(request).await.refused();
-        refused.names_field("app_id");
+        client.refused(request).await.names_field("app_id");
     }
 }
 
@@ -84,10 +78,7 @@ async fn what_a_level_may_not_say_is_refused() {
         shared_session_default: Some(true),
         ..Default::default()
     };
-    let second = Some(Duration {
-        seconds: 1,
-        nanos: 0,
-    });
+    let second = Some(seconds(1));
     let ttl = MemoryPolicy {
         ttl: second,
         ..Default::default()

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use memory_contract::proto::{OmissionReason, RecallReason, RecallRequest, RecalledMessage, Role};
-use recollect_tests::{app, apply, has_reason, ids, recall_request, reply, text_of, trial, turn};
+use recollect_tests::{app, apply, has_reason, ids, recall_request, reply, text_of, trial};
 
 use super::diary;
 use super::matches::{of, with_talk};
@@ -115,10 +115,10 @@ async fn b07_explain_says_why_others_were_left_out() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
     client
-        .append(&thread_id, turn("The gate code?", "The gate code is 9153."))
+        .append_turn(&thread_id, "The gate code?", "The gate code is 9153.")
         .await;
     let stored = client
-        .append(&thread_id, turn("The gate code?", "The gate code is 9153."))
+        .append_turn(&thread_id, "The gate code?", "The gate code is 9153.")
         .await;
     client
         .append(

@@ -1,14 +1,11 @@
-//! Reading one's own writes, and never reading what is gone.
+//! Callers read their own writes, and never what was erased.
 
 use std::time::{Duration, Instant};
 
-use memory_contract::proto::{
-    ClearThreadRequest, DeleteMessageRequest, DeleteThreadRequest, RecallRequest, RecallScope,
-    Role, SearchMethod, SearchRequest,
-};
+use memory_contract::proto::{RecallRequest, RecallScope, SearchMethod, SearchRequest};
 use recollect_tests::{
-    Client, Key, Refused as _, SHARED, SOON, Server, app, apply, eventually, ids, recall_request,
-    say, search_request, texts, trial, trial_with_own_server, turn,
+    Client, Key, SHARED, SOON, Server, app, apply, eventually, ids, recall_request, search_request,
+    texts, trial, trial_with_own_server, turn,
 };
 
 use super::diary;
@@ -21,9 +18,7 @@ async fn b02_recall_sees_what_was_appended_just_before() {
     diary::store(&client, &thread_id).await;
     for number in 0..5 {
         let text = format!("The password of door {number} is swordfish{number}.");
-        let stored = client
-            .append(&thread_id, vec![say(Role::User, &text)])
-            .await;
+        let stored = client.append_text(&thread_id, &text).await;
         // Pushed out of the recent window, it can only come from the index.
         let last = client
             .append(&thread_id, [turn("a", "b"), turn("c", "d")].concat())
@@ -53,9 +48,7 @@ async fn b02_many_writers_read_their_own_writes() {
             for number in 0..6 {
                 let word = format!("gizmo{writer}x{number}");
                 let text = format!("Remember {word}, please.");
-                let stored = client
-                    .append(&thread_id, vec![say(Role::User, &text)])
-                    .await;
+                let stored = client.append_text(&thread_id, &text).await;
                 let found = client
                     .search(search_request(&thread_id, &word, &stored.revision))
                     .await;
@@ -72,11 +65,9 @@ async fn b02_a_revision_of_another_tenant_means_nothing() {
     let (acme, globex) = (acme().await, SHARED.client(Key::Globex).await);
     let app = app();
     let theirs = acme.thread(&app).await;
-    let revision = acme.append(&theirs, turn("Q", "A")).await.revision;
+    let revision = acme.append_turn(&theirs, "Q", "A").await.revision;
     let own = globex.thread(&app).await;
-    let stored = globex
-        .append(&own, vec![say(Role::User, "The lamp is green.")])
-        .await;
+    let stored = globex.append_text(&own, "The lamp is green.").await;
     globex
         .search(search_request(&own, "lamp", &stored.revision))
         .await;
@@ -90,7 +81,7 @@ async fn b02_a_revision_of_another_tenant_means_nothing() {
     );
 
     let request = search_request(&own, "lamp", "no-such-token");
-    let refused = globex.recalls().search(request).await.refused();
+    let refused = globex.refused(request).await;
     refused.names_field("at_least_as_fresh");
 }
 
@@ -132,7 +123,7 @@ async fn with_secret() -> (Client, String, String, String) {
     let thread_id = client.thread(&app).await;
     let other = client.thread(&app).await;
     let stored = client
-        .append(&thread_id, turn(SECRET, "I keep it to myself."))
+        .append_turn(&thread_id, SECRET, "I keep it to myself.")
         .await;
     let talk = diary::store(&client, &other).await;
     // It is in the index now, and found.
@@ -148,17 +139,12 @@ async fn with_secret() -> (Client, String, String, String) {
 #[apply(trial)]
 async fn b03_what_is_deleted_is_not_found_at_once() {
     let (client, thread_id, other, message_id) = with_secret().await;
-    let request = DeleteMessageRequest {
-        thread_id: thread_id.clone(),
-        message_id,
-    };
-    client.messages().delete_message(request).await.unwrap();
+    client.delete_message(&thread_id, &message_id).await;
     for place in [&thread_id, &other] {
         let found = look_everywhere(&client, place, "treasure under the oak").await;
         assert!(!found.contains(&SECRET.to_owned()));
     }
-    let request = DeleteThreadRequest { thread_id };
-    client.threads().delete_thread(request).await.unwrap();
+    client.delete_thread(&thread_id).await;
     let found = look_everywhere(&client, &other, "I keep it to myself").await;
     assert!(!found.contains(&"I keep it to myself.".to_owned()));
 }
@@ -166,10 +152,7 @@ async fn b03_what_is_deleted_is_not_found_at_once() {
 #[apply(trial)]
 async fn b03_what_is_cleared_is_not_found_at_once() {
     let (client, thread_id, other, _) = with_secret().await;
-    let request = ClearThreadRequest {
-        thread_id: thread_id.clone(),
-    };
-    client.threads().clear_thread(request).await.unwrap();
+    client.clear_thread(&thread_id).await;
     for place in [&thread_id, &other] {
         let found = look_everywhere(&client, place, "treasure under the oak").await;
         assert!(!found.contains(&SECRET.to_owned()));
@@ -183,7 +166,7 @@ async fn b03_what_is_expired_is_not_found_while_its_vector_lives() {
     let other = client.thread(&app).await;
     diary::store(&client, &other).await;
     let brief = client.thread(&app).await;
-    let stored = client.append(&brief, vec![say(Role::User, SECRET)]).await;
+    let stored = client.append_text(&brief, SECRET).await;
     let search = SearchRequest {
         scope: RecallScope::User.into(),
         ..search_request(&other, "treasure oak", &stored.revision)
@@ -206,15 +189,11 @@ async fn b03_what_is_expired_is_not_found_while_its_vector_lives() {
 #[apply(trial_with_own_server)]
 async fn the_index_forgets_what_was_erased() {
     // A tenant's point count is of all its tests, so this needs its own server.
-    let dir = recollect_tests::DataDir::new();
-    let server = Server::start(
-        &dir,
-        &recollect_tests::Options::with(&[
-            "embedding.kind = \"none\"",
-            "worker.expiry_interval = \"1s\"",
-        ]),
-    );
-    let client = server.client(Key::Acme).await;
+    let (_dir, _server, client) = Server::start_own(&recollect_tests::Options::with(&[
+        "embedding.kind = \"none\"",
+        "worker.expiry_interval = \"1s\"",
+    ]))
+    .await;
     let (one, two, three) = (
         client.thread("app").await,
         client.thread("app").await,
@@ -240,27 +219,16 @@ async fn the_index_forgets_what_was_erased() {
     };
     points(each * 3).await;
 
-    let request = DeleteMessageRequest {
-        thread_id: one.clone(),
-        message_id: first[0].clone(),
-    };
-    let deleted = client
-        .messages()
-        .delete_message(request)
-        .await
-        .unwrap()
-        .into_inner();
+    let deleted = client.delete_message(&one, &first[0]).await;
     let found = client
         .search(search_request(&one, "slept badly", &deleted.revision))
         .await;
     assert_eq!(found.degradations, [], "the deletion reached the index");
     points(each * 3 - 1).await;
 
-    let request = ClearThreadRequest { thread_id: one };
-    client.threads().clear_thread(request).await.unwrap();
+    client.clear_thread(&one).await;
     points(each * 2).await;
-    let request = DeleteThreadRequest { thread_id: two };
-    client.threads().delete_thread(request).await.unwrap();
+    client.delete_thread(&two).await;
     points(each).await;
 
     // An expired thread is erased by itself.
@@ -273,7 +241,7 @@ async fn the_index_forgets_what_was_erased() {
 }
 
 #[apply(trial)]
-async fn the_index_status_tells_how_far_it_is() {
+async fn the_index_status_reports_its_progress() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
     let stored = diary::store(&client, &thread_id).await;
@@ -306,12 +274,10 @@ async fn reindexing_changes_nothing_that_is_found() {
         thread_id: thread_id.clone(),
         dead_letters_only: false,
     };
-    let queued = client.admin().reindex(reindex).await.unwrap().into_inner();
+    let queued = client.call(reindex).await;
     assert_eq!(queued.queued_count, 44);
     // What is appended after it comes after it in the queue as well.
-    let after = client
-        .append(&thread_id, vec![say(Role::User, "Done?")])
-        .await;
+    let after = client.append_text(&thread_id, "Done?").await;
     let request = SearchRequest {
         at_least_as_fresh: after.revision,
         ..request

@@ -8,7 +8,7 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Client, app, apply, file, has_reason, ids, recall_request, reply, say, text_of, texts, trial,
-    turn, with_parts,
+    with_parts,
 };
 
 use super::diary;
@@ -56,7 +56,7 @@ async fn t01_window_memory_is_the_last_messages_in_order() {
 }
 
 #[apply(trial)]
-async fn n03_the_window_has_twenty_messages_unless_told_otherwise() {
+async fn n03_the_window_has_twenty_messages_by_default() {
     let (client, thread_id, _) = with_talk().await;
     let request = RecallRequest {
         thread_id: thread_id.clone(),
@@ -91,7 +91,7 @@ async fn l08_memory_is_on_by_default() {
     assert_eq!(of(&recalled, RecallReason::Recent).len(), 4);
     assert_eq!(of(&recalled, RecallReason::Match).len(), 5);
     let history = client
-        .history(memory_contract::proto::GetHistoryRequest {
+        .call(memory_contract::proto::GetHistoryRequest {
             thread_id,
             ..Default::default()
         })
@@ -164,9 +164,10 @@ async fn t06_messages_of_the_same_content_come_once() {
     let thread_id = client.thread(&app()).await;
     for _ in 0..6 {
         client
-            .append(
+            .append_turn(
                 &thread_id,
-                turn("What is the gate code?", "The gate code is 9153."),
+                "What is the gate code?",
+                "The gate code is 9153.",
             )
             .await;
     }
@@ -213,7 +214,7 @@ async fn t07_recall_spans_the_sessions_of_a_user() {
     }
     let today = client.thread_of(&app, "ada").await;
     client
-        .append(&today, turn("Good morning!", "Good morning, Ada."))
+        .append_turn(&today, "Good morning!", "Good morning, Ada.")
         .await;
     for ((query, said), revision) in [
         (
@@ -337,9 +338,10 @@ async fn abandoned_branches_are_recalled_only_on_request() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
     let stored = client
-        .append(
+        .append_turn(
             &thread_id,
-            turn("Name a mountain.", "Kilimanjaro is a mountain in Tanzania."),
+            "Name a mountain.",
+            "Kilimanjaro is a mountain in Tanzania.",
         )
         .await;
     client

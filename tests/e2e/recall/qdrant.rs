@@ -5,24 +5,15 @@
 use std::time::{Duration, Instant};
 
 use memory_contract::proto::{
-    Degradation, DegradationReason, DeleteMessageRequest, GetServerInfoRequest, IndexState,
-    ListDeadLettersRequest, MessageInput, RecallRequest, ReindexRequest, Role, SearchMethod,
-    SearchRequest,
+    Degradation, DegradationReason, GetServerInfoRequest, IndexState, ListDeadLettersRequest,
+    MessageInput, RecallRequest, ReindexRequest, Role, SearchMethod, SearchRequest,
 };
 use recollect_tests::{
     Client, Cluster, DataDir, Fault, Key, Options, Qdrant, SOON, Server, apply, eventually,
-    history_request, recall_request, recollect, say, search_request, texts, trial_with_own_server,
-    turn,
+    history_request, recall_request, say, search_request, seconds, texts, trial_with_own_server,
 };
 
 use super::diary;
-
-async fn migrated() -> (Cluster, String) {
-    let cluster = Cluster::start().await;
-    let url = cluster.url();
-    recollect(&["migrate"], &[("DATABASE_URL", &url)]).ok();
-    (cluster, url)
-}
 
 /// `serve` without a worker, or `worker`.
 fn role(command: &'static str, url: &str, qdrant: &Qdrant) -> Options {
@@ -61,17 +52,14 @@ async fn index_ready(client: &Client) {
 #[apply(trial_with_own_server)]
 async fn l02_api_and_worker_run_apart_on_postgres_and_qdrant() {
     let qdrant = Qdrant::new();
-    let (_cluster, url) = migrated().await;
+    let (_cluster, url) = Cluster::migrated().await;
     let dir = DataDir::new();
     let server = Server::start(&dir, &role("serve", &url, &qdrant));
     let worker = Server::start(&dir, &role("worker", &url, &qdrant));
     let client = server.client(Key::Acme).await;
     index_ready(&client).await;
-    let info = client
-        .admin()
-        .get_server_info(GetServerInfoRequest {})
-        .await;
-    assert_eq!(info.unwrap().into_inner().index_backend, "qdrant");
+    let info = client.call(GetServerInfoRequest {}).await;
+    assert_eq!(info.index_backend, "qdrant");
     let thread_id = client.thread("app").await;
     let stored = diary::store(&client, &thread_id).await;
     for (query, said) in [
@@ -111,10 +99,10 @@ async fn l02_api_and_worker_run_apart_on_postgres_and_qdrant() {
 #[apply(trial_with_own_server)]
 async fn b02_recall_that_cannot_be_fresh_in_time_says_so() {
     let qdrant = Qdrant::new();
-    let (_cluster, url) = migrated().await;
+    let (_cluster, url) = Cluster::migrated().await;
     let dir = DataDir::new();
     let server = Server::start(&dir, &role("serve", &url, &qdrant));
-    // A worker makes the collection, and is gone before there is anything in it.
+    // A worker makes the collection and ends before anything is in it.
     let worker = Server::start(&dir, &role("worker", &url, &qdrant));
     let client = server.client(Key::Acme).await;
     index_ready(&client).await;
@@ -122,10 +110,7 @@ async fn b02_recall_that_cannot_be_fresh_in_time_says_so() {
     let thread_id = client.thread("app").await;
     let stored = diary::store(&client, &thread_id).await;
     let request = RecallRequest {
-        max_wait: Some(prost_types::Duration {
-            seconds: 1,
-            nanos: 0,
-        }),
+        max_wait: Some(seconds(1)),
         recent_window: Some(0),
         ..recall_request(&thread_id, "greyhound Biscuit", &stored.revision)
     };
@@ -144,7 +129,7 @@ async fn b02_recall_that_cannot_be_fresh_in_time_says_so() {
     let found = texts(&recalled.messages);
     assert!(found.contains(&"We adopted a greyhound, he is called Biscuit.".to_owned()));
 
-    // Whoever does not ask for freshness gets what the index holds: nothing.
+    // Without a revision the answer is what the index holds: nothing.
     let request = RecallRequest {
         at_least_as_fresh: String::new(),
         ..request
@@ -155,16 +140,13 @@ async fn b02_recall_that_cannot_be_fresh_in_time_says_so() {
     // A deadline that is shorter than max_wait shortens the wait.
     let mut timed = tonic::Request::new(RecallRequest {
         at_least_as_fresh: stored.revision,
-        max_wait: Some(prost_types::Duration {
-            seconds: 30,
-            nanos: 0,
-        }),
+        max_wait: Some(seconds(30)),
         ..request
     });
     timed
         .metadata_mut()
         .insert("grpc-timeout", "2S".parse().unwrap());
-    let recalled = client.recalls().recall(timed).await.unwrap().into_inner();
+    let recalled = client.call(timed).await;
     assert_eq!(
         reasons(&recalled.degradations),
         [DegradationReason::IndexLagging]
@@ -174,7 +156,7 @@ async fn b02_recall_that_cannot_be_fresh_in_time_says_so() {
 #[apply(trial_with_own_server)]
 async fn b03_what_is_deleted_is_not_found_while_its_vector_is_in_qdrant() {
     let qdrant = Qdrant::new();
-    let (_cluster, url) = migrated().await;
+    let (_cluster, url) = Cluster::migrated().await;
     let dir = DataDir::new();
     let server = Server::start(&dir, &role("serve", &url, &qdrant));
     let worker = Server::start(&dir, &role("worker", &url, &qdrant));
@@ -182,22 +164,15 @@ async fn b03_what_is_deleted_is_not_found_while_its_vector_is_in_qdrant() {
     index_ready(&client).await;
     let thread_id = client.thread("app").await;
     let secret = "The treasure is under the oak.";
-    let first = client.append(&thread_id, turn(secret, "I keep it.")).await;
+    let first = client.append_turn(&thread_id, secret, "I keep it.").await;
     let stored = diary::store(&client, &thread_id).await;
     let search = search_request(&thread_id, "treasure oak", &stored.revision);
     assert!(texts(&client.search(search).await.matches).contains(&secret.to_owned()));
-    // From here on nobody tells the index anything.
+    // From here on nothing reaches the index.
     worker.kill();
-    let request = DeleteMessageRequest {
-        thread_id: thread_id.clone(),
-        message_id: first.messages[0].message_id.clone(),
-    };
     let deleted = client
-        .messages()
-        .delete_message(request)
-        .await
-        .unwrap()
-        .into_inner();
+        .delete_message(&thread_id, &first.messages[0].message_id)
+        .await;
     assert_eq!(
         client.index_status().await.point_count,
         46,
@@ -241,9 +216,7 @@ async fn b03_what_is_deleted_is_not_found_while_its_vector_is_in_qdrant() {
 #[apply(trial_with_own_server)]
 async fn what_cannot_be_indexed_is_a_dead_letter_with_its_reason() {
     let qdrant = Qdrant::new();
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &dev(&qdrant));
-    let client = server.client(Key::Acme).await;
+    let (_dir, server, client) = Server::start_own(&dev(&qdrant)).await;
     index_ready(&client).await;
     let thread_id = client.thread("app").await;
     qdrant
@@ -267,11 +240,7 @@ async fn what_cannot_be_indexed_is_a_dead_letter_with_its_reason() {
     let status = client.index_status().await;
     assert_eq!(status.point_count, 2, "the others are in the index");
     assert!(!status.last_error.is_empty() && status.last_error_time.is_some());
-    let list = client
-        .admin()
-        .list_dead_letters(ListDeadLettersRequest::default())
-        .await;
-    let list = list.unwrap().into_inner();
+    let list = client.call(ListDeadLettersRequest::default()).await;
     assert_eq!(list.dead_letters.len(), 1);
     let letter = &list.dead_letters[0];
     assert_eq!(letter.thread_id, thread_id);
@@ -282,11 +251,8 @@ async fn what_cannot_be_indexed_is_a_dead_letter_with_its_reason() {
     // Another tenant has nothing to do with it.
     let globex = server.client(Key::Globex).await;
     assert_eq!(globex.index_status().await.dead_letter_count, 0);
-    let none = globex
-        .admin()
-        .list_dead_letters(ListDeadLettersRequest::default())
-        .await;
-    assert_eq!(none.unwrap().into_inner().dead_letters, []);
+    let none = globex.call(ListDeadLettersRequest::default()).await;
+    assert_eq!(none.dead_letters, []);
 
     let request = search_request(&thread_id, "needle haystack", &stored.revision);
     let found = client.search(request.clone()).await;
@@ -294,7 +260,7 @@ async fn what_cannot_be_indexed_is_a_dead_letter_with_its_reason() {
         reasons(&found.degradations),
         [DegradationReason::NotIndexed]
     );
-    let history = client.history(history_request(&thread_id)).await;
+    let history = client.call(history_request(&thread_id)).await;
     assert_eq!(history.messages.len(), 3, "history has it");
 
     qdrant.server().set_fault(Fault::None);
@@ -302,7 +268,7 @@ async fn what_cannot_be_indexed_is_a_dead_letter_with_its_reason() {
         thread_id: String::new(),
         dead_letters_only: true,
     };
-    let queued = client.admin().reindex(reindex).await.unwrap().into_inner();
+    let queued = client.call(reindex).await;
     assert_eq!(queued.queued_count, 1);
     eventually("it is in the index", SOON, async || {
         let status = client.index_status().await;
@@ -317,22 +283,15 @@ async fn what_cannot_be_indexed_is_a_dead_letter_with_its_reason() {
 #[apply(trial_with_own_server)]
 async fn an_outage_of_qdrant_degrades_recall_and_loses_nothing() {
     let qdrant = Qdrant::new();
-    let dir = DataDir::new();
     let mut options = dev(&qdrant);
     // An outage is not the messages' fault: they must not be given up.
     options.config.retain(|line| !line.contains("max_attempts"));
-    let server = Server::start(&dir, &options);
-    let client = server.client(Key::Acme).await;
+    let (_dir, _server, client) = Server::start_own(&options).await;
     index_ready(&client).await;
     let thread_id = client.thread("app").await;
-    let before = client
-        .append(&thread_id, vec![say(Role::User, "The hat is blue.")])
-        .await;
+    let before = client.append_text(&thread_id, "The hat is blue.").await;
     let search = |query: &str, revision: &str| SearchRequest {
-        max_wait: Some(prost_types::Duration {
-            seconds: 1,
-            nanos: 0,
-        }),
+        max_wait: Some(seconds(1)),
         ..search_request(&thread_id, query, revision)
     };
     let found = client
@@ -348,25 +307,23 @@ async fn an_outage_of_qdrant_degrades_recall_and_loses_nothing() {
             "glove"
         };
         let said = format!("The {word} is red.");
-        let stored = client
-            .append(&thread_id, vec![say(Role::User, &said)])
-            .await;
+        let stored = client.append_text(&thread_id, &said).await;
         let start = Instant::now();
         let found = client.search(search(word, &stored.revision)).await;
         assert!(
             start.elapsed() < Duration::from_secs(10),
             "{fault:?} is waited for"
         );
-        let told = reasons(&found.degradations);
+        let reported = reasons(&found.degradations);
         assert!(
-            told.contains(&DegradationReason::IndexUnavailable),
-            "{fault:?}: {told:?}"
+            reported.contains(&DegradationReason::IndexUnavailable),
+            "{fault:?}: {reported:?}"
         );
         assert_eq!(texts(&found.matches)[0], said, "{fault:?}");
         let start = Instant::now();
         assert!(
             !client
-                .history(history_request(&thread_id))
+                .call(history_request(&thread_id))
                 .await
                 .messages
                 .is_empty()
@@ -391,9 +348,7 @@ async fn an_outage_of_qdrant_degrades_recall_and_loses_nothing() {
 #[apply(trial_with_own_server)]
 async fn a_qdrant_that_lost_everything_is_filled_again() {
     let qdrant = Qdrant::new();
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &dev(&qdrant));
-    let client = server.client(Key::Acme).await;
+    let (_dir, _server, client) = Server::start_own(&dev(&qdrant)).await;
     index_ready(&client).await;
     let thread_id = client.thread("app").await;
     let stored = diary::store(&client, &thread_id).await;

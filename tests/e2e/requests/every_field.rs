@@ -119,7 +119,7 @@ impl Place {
 }
 
 /// What has to be good in a message where one field of it is wrong, because only
-/// the first wrong field of such a message is told.
+/// the first wrong field of such a message is reported.
 fn around(first: &FieldDescriptor, rest: &[FieldDescriptor]) -> DynamicMessage {
     let message = first.parent_message();
     let id = "0198c1de-3e07-7a4b-9a56-0d6f3a5b8c11";
@@ -282,7 +282,7 @@ async fn numbers_and_choices_out_of_range_are_refused_in_every_field() {
 }
 
 #[apply(trial)]
-async fn times_and_objects_that_are_none_are_refused_in_every_field() {
+async fn invalid_times_and_objects_are_refused_in_every_field() {
     let client = plain().await;
     each(&client, |place| {
         let Kind::Message(message) = place.kind() else {
@@ -333,7 +333,7 @@ async fn times_and_objects_that_are_none_are_refused_in_every_field() {
 }
 
 #[apply(trial)]
-async fn bytes_that_are_no_utf8_are_refused_in_every_field() {
+async fn bytes_that_are_not_utf8_are_refused_in_every_field() {
     let client = plain().await;
     let mut tried = 0;
     for method in Dynamic::methods() {

@@ -55,264 +55,85 @@ async fn every_method_asks_for_a_key() {
 }
 
 /// A bad request of each method, and the field that is wrong in it.
-fn bad_requests() -> HashMap<&'static str, (Value, &'static str)> {
-    let id = "0198c1de-3e07-7a4b-9a56-0d6f3a5b8c11";
-    HashMap::from([
-        ("ThreadService/CreateThread", (json!({}), "session")),
-        (
-            "ThreadService/ResolveThread",
-            (json!({"session": {"app_id": "a"}}), "session.session_key"),
-        ),
-        ("ThreadService/GetThread", (json!({}), "thread_id")),
-        (
-            "ThreadService/ListThreads",
-            (json!({"page_size": -1}), "page_size"),
-        ),
-        (
-            "ThreadService/UpdateThread",
-            (json!({"thread_id": id}), "update_mask"),
-        ),
-        (
-            "ThreadService/ClearThread",
-            (json!({"thread_id": "x"}), "thread_id"),
-        ),
-        (
-            "ThreadService/DeleteThread",
-            (json!({"thread_id": "x"}), "thread_id"),
-        ),
-        (
-            "ThreadService/ListBranches",
-            (json!({"thread_id": id, "page_size": -1}), "page_size"),
-        ),
-        (
-            "ThreadService/SetHead",
-            (json!({"thread_id": id}), "head_message_id"),
-        ),
-        (
-            "ThreadService/WatchThread",
-            (json!({"thread_id": id, "cursor": "x"}), "cursor"),
-        ),
-        (
-            "PolicyService/SetAppPolicy",
-            (
-                json!({"app_id": "a", "policy": {"top_k": 101}}),
-                "policy.top_k",
-            ),
-        ),
-        ("PolicyService/GetAppPolicy", (json!({}), "app_id")),
-        (
-            "PolicyService/ListAppPolicies",
-            (json!({"page_size": -1}), "page_size"),
-        ),
-        ("PolicyService/DeleteAppPolicy", (json!({}), "app_id")),
-        ("PolicyService/GetEffectivePolicy", (json!({}), "thread_id")),
-        (
-            "MessageService/AppendMessages",
-            (json!({"thread_id": id}), "messages"),
-        ),
-        (
-            "MessageService/GetMessage",
-            (json!({"thread_id": id}), "message_id"),
-        ),
-        (
-            "MessageService/ListMessages",
-            (json!({"thread_id": id, "page_size": -1}), "page_size"),
-        ),
-        (
-            "MessageService/GetHistory",
-            (json!({"thread_id": id, "max_tokens": -1}), "max_tokens"),
-        ),
-        (
-            "MessageService/DeleteMessage",
-            (json!({"thread_id": id}), "message_id"),
-        ),
-        ("MessageService/ImportMessages", (json!({}), "session")),
-        (
-            "MessageService/ExportMessages",
-            (json!({"thread_id": "x"}), "thread_id"),
-        ),
-        (
-            "RecallService/Recall",
-            (json!({"thread_id": id, "top_k": 101}), "top_k"),
-        ),
-        ("RecallService/Search", (json!({"thread_id": id}), "query")),
-        (
-            "FileService/RegisterFile",
-            (
-                json!({"file": {"upload_file_id": "f", "type": "FILE_TYPE_IMAGE"}}),
-                "file.storage_key",
-            ),
-        ),
-        ("FileService/GetFile", (json!({}), "location")),
-        (
-            "FileService/ListFiles",
-            (json!({"page_size": -1}), "page_size"),
-        ),
-        (
-            "FileService/DeleteFile",
-            (json!({"tool_file_id": ""}), "tool_file_id"),
-        ),
-        (
-            "ContextService/BuildContext",
-            (json!({"thread_id": id, "max_tokens": -1}), "max_tokens"),
-        ),
-        (
-            "MemoryService/AddMemories",
-            (json!({"app_id": "a", "memories": []}), "memories"),
-        ),
-        (
-            "MemoryService/ImportMemories",
-            (json!({"app_id": "a", "memories": []}), "memories"),
-        ),
-        ("MemoryService/GetMemory", (json!({}), "memory_id")),
-        (
-            "MemoryService/ListMemories",
-            (json!({"app_id": "a", "page_size": -1}), "page_size"),
-        ),
-        (
-            "MemoryService/SearchMemories",
-            (json!({"app_id": "a"}), "query"),
-        ),
-        (
-            "MemoryService/UpdateMemory",
-            (json!({"memory": {"memory_id": id}}), "update_mask"),
-        ),
-        (
-            "MemoryService/SupersedeMemory",
-            (json!({"memory_id": id}), "replacement"),
-        ),
-        (
-            "MemoryService/DeleteMemory",
-            (json!({"memory_id": "x"}), "memory_id"),
-        ),
-        (
-            "MemoryService/ForgetMemories",
-            (json!({"app_id": "a"}), "max_age"),
-        ),
-        (
-            "NodeMemoryService/AddNodeTurn",
-            (
-                json!({"node": {"thread_id": id, "node_id": "n"}, "user": {"content": "x"}}),
-                "assistant",
-            ),
-        ),
-        (
-            "NodeMemoryService/FlushNodeMemory",
-            (json!({"node": {"thread_id": id}}), "node.node_id"),
-        ),
-        (
-            "NodeMemoryService/GetNodeHistory",
-            (
-                json!({"node": {"thread_id": id, "node_id": "n"}, "max_tokens": -1}),
-                "max_tokens",
-            ),
-        ),
-        (
-            "NodeMemoryService/ClearNodeMemory",
-            (
-                json!({"node": {"thread_id": "x", "node_id": "n"}}),
-                "node.thread_id",
-            ),
-        ),
-        (
-            "NodeMemoryService/ListNodeMemories",
-            (json!({"thread_id": id, "page_size": -1}), "page_size"),
-        ),
-        (
-            "PlanService/PutPlan",
-            (json!({"thread_id": id, "plan": {"steps": []}}), "plan.goal"),
-        ),
-        ("PlanService/GetPlan", (json!({}), "thread_id")),
-        (
-            "PlanService/UpdatePlanStep",
-            (json!({"thread_id": id, "status": 3}), "step_id"),
-        ),
-        (
-            "PlanService/DeletePlan",
-            (json!({"thread_id": "x"}), "thread_id"),
-        ),
-        (
-            "PlanService/AppendIteration",
-            (json!({"thread_id": id}), "iteration"),
-        ),
-        (
-            "PlanService/ListIterations",
-            (json!({"thread_id": id, "page_size": -1}), "page_size"),
-        ),
-        (
-            "PlanService/BuildBriefing",
-            (json!({"thread_id": id}), "task"),
-        ),
-        (
-            "ObservationService/GetObservations",
-            (
-                json!({"thread_id": id, "head_message_id": "x"}),
-                "head_message_id",
-            ),
-        ),
-        ("LedgerService/VerifyThread", (json!({}), "thread_id")),
-        (
-            "LedgerService/ListLedger",
-            (json!({"thread_id": id}), "kind"),
-        ),
-        (
-            "WorkingMemoryService/GetWorkingMemory",
-            (json!({}), "thread_id"),
-        ),
-        (
-            "WorkingMemoryService/PutWorkingMemory",
-            (
-                json!({"thread_id": id, "messages": [{"parts": [{"text": "x"}]}]}),
-                "messages[0].role",
-            ),
-        ),
-        (
-            "WorkingMemoryService/UpdateWorkingMemoryData",
-            (json!({"thread_id": id}), "patch"),
-        ),
-        (
-            "WorkingMemoryService/DeleteWorkingMemory",
-            (json!({"thread_id": "x"}), "thread_id"),
-        ),
-        (
-            "AdminService/ListDeadLetters",
-            (json!({"page_size": -1}), "page_size"),
-        ),
-        ("AdminService/GetModelUsage", (json!({"days": -1}), "days")),
-        (
-            "AdminService/Reindex",
-            (json!({"thread_id": "x"}), "thread_id"),
-        ),
-        (
-            "AdminService/ListTransactions",
-            (json!({"page_size": -1}), "page_size"),
-        ),
-        (
-            "KeyService/CreateApiKey",
-            (json!({"name": "worker"}), "name"),
-        ),
-        (
-            "KeyService/ListApiKeys",
-            (json!({"page_size": -1}), "page_size"),
-        ),
-        ("KeyService/RevokeApiKey", (json!({}), "name")),
-        (
-            "SecretService/SetSecret",
-            (json!({"name": "a/b", "value": "x"}), "name"),
-        ),
-        ("SecretService/GetSecret", (json!({}), "name")),
-        (
-            "SecretService/ListSecrets",
-            (json!({"page_token": "x"}), "page_token"),
-        ),
-        ("SecretService/DeleteSecret", (json!({"name": "é"}), "name")),
-    ])
-}
+const BAD_REQUESTS: &str = r#"
+ThreadService/CreateThread {} session
+ThreadService/ResolveThread {"session": {"app_id": "a"}} session.session_key
+ThreadService/GetThread {} thread_id
+ThreadService/ListThreads {"page_size": -1} page_size
+ThreadService/UpdateThread {"thread_id": "$ID"} update_mask
+ThreadService/ClearThread {"thread_id": "x"} thread_id
+ThreadService/DeleteThread {"thread_id": "x"} thread_id
+ThreadService/ListBranches {"thread_id": "$ID", "page_size": -1} page_size
+ThreadService/SetHead {"thread_id": "$ID"} head_message_id
+ThreadService/WatchThread {"thread_id": "$ID", "cursor": "x"} cursor
+PolicyService/SetAppPolicy {"app_id": "a", "policy": {"top_k": 101}} policy.top_k
+PolicyService/GetAppPolicy {} app_id
+PolicyService/ListAppPolicies {"page_size": -1} page_size
+PolicyService/DeleteAppPolicy {} app_id
+PolicyService/GetEffectivePolicy {} thread_id
+MessageService/AppendMessages {"thread_id": "$ID"} messages
+MessageService/GetMessage {"thread_id": "$ID"} message_id
+MessageService/ListMessages {"thread_id": "$ID", "page_size": -1} page_size
+MessageService/GetHistory {"thread_id": "$ID", "max_tokens": -1} max_tokens
+MessageService/DeleteMessage {"thread_id": "$ID"} message_id
+MessageService/ImportMessages {} session
+MessageService/ExportMessages {"thread_id": "x"} thread_id
+RecallService/Recall {"thread_id": "$ID", "top_k": 101} top_k
+RecallService/Search {"thread_id": "$ID"} query
+FileService/RegisterFile {"file": {"upload_file_id": "f", "type": "FILE_TYPE_IMAGE"}} file.storage_key
+FileService/GetFile {} location
+FileService/ListFiles {"page_size": -1} page_size
+FileService/DeleteFile {"tool_file_id": ""} tool_file_id
+ContextService/BuildContext {"thread_id": "$ID", "max_tokens": -1} max_tokens
+MemoryService/AddMemories {"app_id": "a", "memories": []} memories
+MemoryService/ImportMemories {"app_id": "a", "memories": []} memories
+MemoryService/GetMemory {} memory_id
+MemoryService/ListMemories {"app_id": "a", "page_size": -1} page_size
+MemoryService/SearchMemories {"app_id": "a"} query
+MemoryService/UpdateMemory {"memory": {"memory_id": "$ID"}} update_mask
+MemoryService/SupersedeMemory {"memory_id": "$ID"} replacement
+MemoryService/DeleteMemory {"memory_id": "x"} memory_id
+MemoryService/ForgetMemories {"app_id": "a"} max_age
+NodeMemoryService/AddNodeTurn {"node": {"thread_id": "$ID", "node_id": "n"}, "user": {"content": "x"}} assistant
+NodeMemoryService/FlushNodeMemory {"node": {"thread_id": "$ID"}} node.node_id
+NodeMemoryService/GetNodeHistory {"node": {"thread_id": "$ID", "node_id": "n"}, "max_tokens": -1} max_tokens
+NodeMemoryService/ClearNodeMemory {"node": {"thread_id": "x", "node_id": "n"}} node.thread_id
+NodeMemoryService/ListNodeMemories {"thread_id": "$ID", "page_size": -1} page_size
+PlanService/PutPlan {"thread_id": "$ID", "plan": {"steps": []}} plan.goal
+PlanService/GetPlan {} thread_id
+PlanService/UpdatePlanStep {"thread_id": "$ID", "status": 3} step_id
+PlanService/DeletePlan {"thread_id": "x"} thread_id
+PlanService/AppendIteration {"thread_id": "$ID"} iteration
+PlanService/ListIterations {"thread_id": "$ID", "page_size": -1} page_size
+PlanService/BuildBriefing {"thread_id": "$ID"} task
+ObservationService/GetObservations {"thread_id": "$ID", "head_message_id": "x"} head_message_id
+LedgerService/VerifyThread {} thread_id
+LedgerService/ListLedger {"thread_id": "$ID"} kind
+WorkingMemoryService/GetWorkingMemory {} thread_id
+WorkingMemoryService/PutWorkingMemory {"thread_id": "$ID", "messages": [{"parts": [{"text": "x"}]}]} messages[0].role
+WorkingMemoryService/UpdateWorkingMemoryData {"thread_id": "$ID"} patch
+WorkingMemoryService/DeleteWorkingMemory {"thread_id": "x"} thread_id
+AdminService/ListDeadLetters {"page_size": -1} page_size
+AdminService/GetModelUsage {"days": -1} days
+AdminService/Reindex {"thread_id": "x"} thread_id
+AdminService/ListTransactions {"page_size": -1} page_size
+KeyService/CreateApiKey {"name": "worker"} name
+KeyService/ListApiKeys {"page_size": -1} page_size
+KeyService/RevokeApiKey {} name
+SecretService/SetSecret {"name": "a/b", "value": "x"} name
+SecretService/GetSecret {} name
+SecretService/ListSecrets {"page_token": "x"} page_token
+SecretService/DeleteSecret {"name": "é"} name
+"#;
 
 #[apply(trial)]
 async fn every_method_refuses_a_wrong_value() {
     let client = plain().await;
-    let mut bad = bad_requests();
+    let id = "0198c1de-3e07-7a4b-9a56-0d6f3a5b8c11";
+    let bad = Dynamic::requests(BAD_REQUESTS, &[("$ID", id)]).into_iter();
+    let mut bad: HashMap<&str, (Value, Vec<String>)> = bad
+        .map(|(method, request, field)| (method, (request, field)))
+        .collect();
     for method in Dynamic::methods() {
         let name = Dynamic::name(&method);
         if method.input().fields().count() == 0 {
@@ -323,6 +144,7 @@ async fn every_method_refuses_a_wrong_value() {
         let (request, field) = bad
             .remove(name.as_str())
             .unwrap_or_else(|| panic!("no invalid request of {name} is tested"));
+        let field = field[0].as_str();
         let answer = Dynamic::call(&client, &name, request).await;
         if name == "MessageService/ImportMessages" {
             // Its errors are answers.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tonic::Code;
 use uuid::Uuid;
 
-use super::{APPEND, Case, append, edges, user, values};
+use super::{APPEND, append, check, fields, length, user, with};
 use crate::bulk;
 
 fn nested(levels: usize) -> Value {
@@ -18,107 +18,63 @@ fn nested(levels: usize) -> Value {
 async fn fields_of_messages_have_limits() {
     let client = &bulk().await;
     let thread_id = client.thread(&app()).await;
-    edges(client, APPEND, "messages[0].name", 256, |name| {
-        append(
-            &thread_id,
-            json!({"role": "ROLE_USER", "name": name, "parts": [{"text": "x"}]}),
-        )
-    })
-    .await;
-    for (bytes, refused) in [
-        (256 * 1024, None),
-        (256 * 1024 + 1, Some("messages[0].parts[0].text")),
-    ] {
-        let case = Case {
-            method: APPEND,
-            request: append(&thread_id, user(json!([{"text": "x".repeat(bytes)}]))),
-            refused,
-        };
-        case.check(client).await;
-    }
-    for (count, refused) in [
-        (0, Some("messages[0].parts")),
-        (1, None),
-        (64, None),
-        (65, Some("messages[0].parts")),
-    ] {
-        let parts: Vec<Value> = (0..count).map(|_| json!({"text": "x"})).collect();
-        let case = Case {
-            method: APPEND,
-            request: append(&thread_id, user(json!(parts))),
-            refused,
-        };
-        case.check(client).await;
-    }
-    for (count, refused) in [
-        (0, Some("messages")),
-        (1, None),
-        (256, None),
-        (257, Some("messages")),
-    ] {
-        let messages: Vec<Value> = (0..count).map(|_| user(json!([{"text": "x"}]))).collect();
-        let case = Case {
-            method: APPEND,
-            request: json!({"thread_id": thread_id, "messages": messages}),
-            refused,
-        };
-        case.check(client).await;
-    }
+    let good = append(&thread_id, user(json!([{"text": "x"}])));
+    let text = |bytes: usize| json!("x".repeat(bytes));
+    let parts = |count: usize| json!(vec![json!({"text": "x"}); count]);
+    let messages = |count: usize| json!(vec![user(json!([{"text": "x"}])); count]);
+    let of_message = [
+        length("messages[0].name", 256),
+        (
+            "messages[0].parts[0].text",
+            json!([text(256 * 1024)]),
+            json!([text(256 * 1024 + 1)]),
+        ),
+        (
+            "messages[0].parts",
+            json!([parts(1), parts(64)]),
+            json!([parts(0), parts(65)]),
+        ),
+        (
+            "messages",
+            json!([messages(1), messages(256)]),
+            json!([messages(0), messages(257)]),
+        ),
+    ];
+    fields(client, APPEND, &good, &of_message).await;
 }
 
 #[apply(trial)]
 async fn fields_of_tools_and_files_have_limits() {
     let client = &bulk().await;
     let thread_id = client.thread(&app()).await;
-    let part = |role: &str, kind: &str, good: Value, key: &str, text: String| {
-        let mut content = good;
-        content[key] = json!(text);
+    let (user, assistant, tool) = ("ROLE_USER", "ROLE_ASSISTANT", "ROLE_TOOL");
+    let call = json!({"tool_call_id": "c", "name": "n"});
+    let result = json!({"tool_call_id": "c", "text": "t"});
+    let file = json!({"type": "FILE_TYPE_IMAGE", "url": "https://example.org"});
+    let bare = json!({"type": "FILE_TYPE_IMAGE"});
+    let of_part = |role: &str, kind: &str, content: &Value| {
         append(
             &thread_id,
             json!({"role": role, "parts": [{kind: content}]}),
         )
     };
-    let call = json!({"tool_call_id": "c", "name": "n"});
-    let result = json!({"tool_call_id": "c", "text": "t"});
-    let file = json!({"type": "FILE_TYPE_IMAGE", "url": "https://example.org"});
-    let bare = json!({"type": "FILE_TYPE_IMAGE"});
-    for (role, kind, good, key, limit, required) in [
-        (
-            "ROLE_ASSISTANT",
-            "tool_call",
-            &call,
-            "tool_call_id",
-            128,
-            true,
-        ),
-        ("ROLE_ASSISTANT", "tool_call", &call, "name", 128, true),
-        (
-            "ROLE_TOOL",
-            "tool_result",
-            &result,
-            "tool_call_id",
-            128,
-            true,
-        ),
-        ("ROLE_TOOL", "tool_result", &result, "name", 128, false),
-        ("ROLE_USER", "file", &bare, "upload_file_id", 256, true),
-        ("ROLE_USER", "file", &bare, "tool_file_id", 256, true),
-        ("ROLE_USER", "file", &bare, "url", 2_048, true),
-        ("ROLE_USER", "file", &file, "name", 512, false),
-        ("ROLE_USER", "file", &file, "mime_type", 128, false),
-        ("ROLE_USER", "file", &file, "caption", 4_096, false),
+    for (role, kind, content, key, limit, required) in [
+        (assistant, "tool_call", &call, "tool_call_id", 128, true),
+        (assistant, "tool_call", &call, "name", 128, true),
+        (tool, "tool_result", &result, "tool_call_id", 128, true),
+        (tool, "tool_result", &result, "name", 128, false),
+        (user, "file", &bare, "upload_file_id", 256, true),
+        (user, "file", &bare, "tool_file_id", 256, true),
+        (user, "file", &bare, "url", 2_048, true),
+        (user, "file", &file, "name", 512, false),
+        (user, "file", &file, "mime_type", 128, false),
+        (user, "file", &file, "caption", 4_096, false),
     ] {
         let field = format!("messages[0].parts[0].{kind}.{key}");
-        edges(client, APPEND, &field, limit, |text| {
-            part(role, kind, good.clone(), key, text)
-        })
-        .await;
-        let empty = Case {
-            method: APPEND,
-            request: part(role, kind, good.clone(), key, String::new()),
-            refused: required.then_some(field.as_str()),
-        };
-        empty.check(client).await;
+        let request = of_part(role, kind, content);
+        fields(client, APPEND, &request, &[length(&field, limit)]).await;
+        let refused = required.then_some(field.as_str());
+        check(client, (APPEND, with(&request, &field, ""), refused)).await;
     }
     for (file, field) in [
         (json!({"url": "u"}), "type"),
@@ -129,12 +85,8 @@ async fn fields_of_tools_and_files_have_limits() {
         ),
     ] {
         let field = format!("messages[0].parts[0].file.{field}");
-        let case = Case {
-            method: APPEND,
-            request: append(&thread_id, user(json!([{"file": file}]))),
-            refused: Some(&field),
-        };
-        case.check(client).await;
+        let request = of_part(user, "file", &file);
+        check(client, (APPEND, request, Some(&field))).await;
     }
 }
 
@@ -144,71 +96,49 @@ async fn metadata_and_json_have_limits() {
     let name = app();
     let thread_id = client.thread(&name).await;
     let big = |bytes: usize| json!({"x": "y".repeat(bytes)});
-    let good = [json!({}), nested(5), big(16_000)];
-    let bad = [
-        nested(6),
-        big(16 * 1024 + 1),
-        json!({"x": "\u{0}"}),
-        json!({"\u{0}": 1}),
-    ];
-    values(
-        client,
-        APPEND,
-        "messages[0].metadata",
-        &good,
-        &bad,
-        |metadata| {
-            append(
-                &thread_id,
-                json!({"role": "ROLE_USER", "parts": [{"text": "x"}], "metadata": metadata}),
-            )
-        },
-    )
-    .await;
+    let good = json!([{}, nested(5), big(16_000)]);
+    let too_big = big(16 * 1024 + 1);
+    let bad = json!([nested(6), too_big, {"x": "\u{0}"}, {"\u{0}": 1}]);
+    let message = append(&thread_id, user(json!([{"text": "x"}])));
+    let of_message = [("messages[0].metadata", good.clone(), bad.clone())];
+    fields(client, APPEND, &message, &of_message).await;
+    let in_session = |metadata: &Value| {
+        let session = json!({"app_id": name, "session_key": Uuid::new_v4().to_string()});
+        json!({"session": session, "metadata": metadata})
+    };
     for method in ["ThreadService/CreateThread", "ThreadService/ResolveThread"] {
-        values(client, method, "metadata", &good, &bad, |metadata| {
-            let key = Uuid::new_v4().to_string();
-            json!({"session": {"app_id": name, "session_key": key}, "metadata": metadata})
-        })
-        .await;
+        for metadata in good.as_array().unwrap() {
+            check(client, (method, in_session(metadata), None)).await;
+        }
+        for metadata in bad.as_array().unwrap() {
+            check(client, (method, in_session(metadata), Some("metadata"))).await;
+        }
     }
-    values(
-        client,
-        "ThreadService/UpdateThread",
-        "metadata",
-        &good,
-        &bad,
-        |metadata| json!({"thread_id": thread_id, "metadata": metadata, "update_mask": "metadata"}),
-    )
-    .await;
+    let update = json!({"thread_id": thread_id, "update_mask": "metadata"});
+    let of_update = [("metadata", good, bad)];
+    fields(client, "ThreadService/UpdateThread", &update, &of_update).await;
 
     let lists = (2..33).fold(json!([1]), |inner, _| json!([inner]));
-    let good = [json!({}), nested(32), json!({"x": lists[0]}), big(260_000)];
-    let bad = [
-        json!({"x": lists}),
-        big(256 * 1024 + 1),
-        json!({"x": ["\u{0}"]}),
-    ];
-    for (role, path, wrap) in [
-        (
-            "ROLE_USER",
-            "json",
-            (|value| json!({"json": value})) as fn(Value) -> Value,
-        ),
+    let good = json!([{}, nested(32), {"x": lists[0]}, big(260_000)]);
+    let bad = json!([{"x": lists}, big(256 * 1024 + 1), {"x": ["\u{0}"]}]);
+    let call = json!({"tool_call_id": "c", "name": "n"});
+    for (role, part, path) in [
+        ("ROLE_USER", json!({}), "json"),
         (
             "ROLE_ASSISTANT",
+            json!({"tool_call": call}),
             "tool_call.arguments",
-            |value| json!({"tool_call": {"tool_call_id": "c", "name": "n", "arguments": value}}),
         ),
         (
             "ROLE_TOOL",
+            json!({"tool_result": {"tool_call_id": "c"}}),
             "tool_result.json",
-            |value| json!({"tool_result": {"tool_call_id": "c", "json": value}}),
         ),
     ] {
         let field = format!("messages[0].parts[0].{path}");
-        let request = |value| append(&thread_id, json!({"role": role, "parts": [wrap(value)]}));
-        values(client, APPEND, &field, &good, &bad, request).await;
+        let request = append(&thread_id, json!({"role": role, "parts": [part]}));
+        let of_part = [(field.as_str(), good.clone(), bad.clone())];
+        fields(client, APPEND, &request, &of_part).await;
     }
     // What is far too deep is not even decoded, so there is no field to name.
     let deep = Part {
@@ -219,7 +149,7 @@ async fn metadata_and_json_have_limits() {
         messages: vec![with_parts(Role::User, vec![deep])],
         ..Default::default()
     };
-    let refused = client.messages().append_messages(request).await.refused();
+    let refused = client.refused(request).await;
     refused.is(Code::InvalidArgument, "INVALID_FIELD");
 }
 
@@ -237,21 +167,13 @@ async fn sizes_of_messages_and_batches_have_limits() {
         (256 * 1024 - 16, None),
         (256 * 1024, Some("messages[0].parts")),
     ] {
-        let case = Case {
-            method: APPEND,
-            request: append(&thread_id, user(parts(4, bytes))),
-            refused,
-        };
-        case.check(client).await;
+        let request = append(&thread_id, user(parts(4, bytes)));
+        check(client, (APPEND, request, refused)).await;
     }
     for (bytes, refused) in [(256 * 1024 - 64, None), (256 * 1024, Some("messages"))] {
         let messages: Vec<Value> = (0..12).map(|_| user(parts(1, bytes))).collect();
-        let case = Case {
-            method: APPEND,
-            request: json!({"thread_id": thread_id, "messages": messages}),
-            refused,
-        };
-        case.check(client).await;
+        let request = json!({"thread_id": thread_id, "messages": messages});
+        check(client, (APPEND, request, refused)).await;
     }
 }
 
@@ -275,12 +197,8 @@ async fn roles_and_parts_have_to_fit() {
         (json!("ROLE_SYSTEM"), result, "parts[0].tool_result"),
     ] {
         let field = format!("messages[0].{field}");
-        let case = Case {
-            method: APPEND,
-            request: append(&thread_id, json!({"role": role, "parts": [part]})),
-            refused: Some(&field),
-        };
-        case.check(client).await;
+        let request = append(&thread_id, json!({"role": role, "parts": [part]}));
+        check(client, (APPEND, request, Some(&field))).await;
     }
     assert!(client.all_messages(&thread_id).await.is_empty());
 }
@@ -309,12 +227,8 @@ async fn parents_within_a_batch_cannot_form_a_cycle() {
             "messages[1].message_id",
         ),
     ] {
-        let case = Case {
-            method: APPEND,
-            request: json!({"thread_id": thread_id, "messages": messages}),
-            refused: Some(field),
-        };
-        case.check(client).await;
+        let request = json!({"thread_id": thread_id, "messages": messages});
+        check(client, (APPEND, request, Some(field))).await;
     }
     assert!(client.all_messages(&thread_id).await.is_empty());
 }
@@ -364,11 +278,7 @@ async fn several_wrong_fields_are_all_named() {
     let request = json!({"thread_id": thread_id, "messages": messages});
     let failure = Dynamic::call(client, APPEND, request).await.refused();
     let failure = failure.is(Code::InvalidArgument, "INVALID_FIELD");
-    let named: Vec<&str> = failure
-        .fields
-        .iter()
-        .map(|(field, _)| field.as_str())
-        .collect();
+    let named = failure.field_names();
     assert_eq!(
         named,
         [

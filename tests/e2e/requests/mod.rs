@@ -12,30 +12,54 @@ mod queries;
 use recollect_tests::{Client, Dynamic, Refused as _};
 use serde_json::{Value, json};
 
-/// A request of a method, and what becomes of it: none where it is good, or the
-/// field that is refused.
-struct Case<'a> {
-    method: &'a str,
-    request: Value,
-    refused: Option<&'a str>,
-}
+/// A method, a request of it, and the field that is refused, if any.
+type Case<'a> = (&'a str, Value, Option<&'a str>);
 
-impl Case<'_> {
-    async fn check(self, client: &Client) {
-        let mut shown = self.request.to_string();
-        shown.truncate(shown.floor_char_boundary(300));
-        let answer = Dynamic::call(client, self.method, self.request).await;
-        match self.refused {
-            None => {
-                let failure = answer.err().map(recollect_tests::Failure::from);
-                assert_eq!(failure, None, "{} of {shown}", self.method);
-            }
-            Some(field) => {
-                eprintln!("{} of {shown}", self.method);
-                answer.refused().names_field(field);
-            }
+/// Sends a request. It has to succeed, or to be refused with the name of a field.
+async fn check(client: &Client, (method, request, refused): Case<'_>) {
+    let mut shown = request.to_string();
+    shown.truncate(shown.floor_char_boundary(300));
+    let answer = Dynamic::call(client, method, request).await;
+    match refused {
+        None => {
+            let failure = answer.err().map(recollect_tests::Failure::from);
+            assert_eq!(failure, None, "{method} of {shown}");
+        }
+        Some(field) => {
+            eprintln!("{method} of {shown}");
+            answer.refused().names_field(field);
         }
     }
+}
+
+async fn check_all<'a>(client: &Client, cases: impl IntoIterator<Item = Case<'a>>) {
+    for case in cases {
+        check(client, case).await;
+    }
+}
+
+/// A field, a list of values that are good, and a list of values that are refused.
+type Field<'a> = (&'a str, Value, Value);
+
+/// Checks values of fields, each set alone in a good request.
+async fn fields(client: &Client, method: &str, good: &Value, fields: &[Field<'_>]) {
+    for &(field, ref accepted, ref refused) in fields {
+        for value in accepted.as_array().unwrap() {
+            check(client, (method, with(good, field, value.clone()), None)).await;
+        }
+        for value in refused.as_array().unwrap() {
+            check(
+                client,
+                (method, with(good, field, value.clone()), Some(field)),
+            )
+            .await;
+        }
+    }
+}
+
+/// A text field at its limit and one character beyond.
+fn length(field: &str, limit: usize) -> Field<'_> {
+    (field, json!([letters(limit)]), json!([letters(limit + 1)]))
 }
 
 fn letters(count: usize) -> String {
@@ -43,43 +67,18 @@ fn letters(count: usize) -> String {
     "ä".repeat(count)
 }
 
-/// Checks a field at its limit and one beyond.
-async fn edges(
-    client: &Client,
-    method: &str,
-    field: &str,
-    limit: usize,
-    request: impl Fn(String) -> Value,
-) {
-    for (count, refused) in [(limit, None), (limit + 1, Some(field))] {
-        let case = Case {
-            method,
-            request: request(letters(count)),
-            refused,
-        };
-        case.check(client).await;
-    }
-}
-
-/// Checks good and bad values of a field.
-async fn values(
-    client: &Client,
-    method: &str,
-    field: &str,
-    good: &[Value],
-    bad: &[Value],
-    request: impl Fn(Value) -> Value,
-) {
-    let good = good.iter().map(|value| (value, None));
-    let bad = bad.iter().map(|value| (value, Some(field)));
-    for (value, refused) in good.chain(bad) {
-        let case = Case {
-            method,
-            request: request(value.clone()),
-            refused,
-        };
-        case.check(client).await;
-    }
+/// A request with one field set, whose path is as in errors: `plan.steps[0].title`.
+fn with(request: &Value, path: &str, value: impl Into<Value>) -> Value {
+    let mut request = request.clone();
+    let steps = path
+        .split(['.', '['])
+        .map(|step| step.trim_end_matches(']'));
+    let field = steps.fold(&mut request, |place, step| match step.parse::<usize>() {
+        Ok(index) => &mut place[index],
+        Err(_) => &mut place[step],
+    });
+    *field = value.into();
+    request
 }
 
 const APPEND: &str = "MessageService/AppendMessages";

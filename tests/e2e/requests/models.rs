@@ -1,8 +1,8 @@
-//! Models whose tokens are counted, and those that nobody knows.
+//! Models whose tokens are counted, and unknown models.
 
 use std::collections::BTreeSet;
 
-use recollect_tests::{Client, Dynamic, Refused as _, app, apply, node, node_turn, trial, turn};
+use recollect_tests::{Client, Dynamic, Refused as _, app, apply, node, trial};
 use serde_json::{Value, json};
 
 use crate::plain;
@@ -11,9 +11,9 @@ use crate::plain;
 async fn requests(client: &Client) -> Vec<(&'static str, Value)> {
     let thread_id = client.thread(&app()).await;
     let words = "Donaudampfschifffahrtsgesellschaft および 天気予報 сегодня ".repeat(5);
-    client.append(&thread_id, turn(&words, &words)).await;
+    client.append_turn(&thread_id, &words, &words).await;
     let planner = node(&thread_id, "planner");
-    client.add_turn(node_turn(&planner, &words, &words)).await;
+    client.add_node_turn(&planner, &words, &words).await;
     let of_node = json!({
         "thread_id": thread_id, "node_id": "planner", "policy": {"mode": "MEMORY_MODE_NODE"},
     });
@@ -37,11 +37,15 @@ async fn requests(client: &Client) -> Vec<(&'static str, Value)> {
     let counting = Dynamic::methods()
         .into_iter()
         .filter(|method| method.input().get_field_by_name("model").is_some())
-        // It tells within the working memory; its own tests try models.
+        // It returns it within the working memory; its own tests try models.
         .filter(|method| method.parent_service().name() != "WorkingMemoryService")
         .inspect(|method| {
-            let told = method.output().get_field_by_name("tokenizer");
-            assert!(told.is_some(), "{} does not tell", method.full_name());
+            let reported = method.output().get_field_by_name("tokenizer");
+            assert!(
+                reported.is_some(),
+                "{} does not return it",
+                method.full_name()
+            );
         })
         .map(|method| Dynamic::name(&method))
         .collect::<BTreeSet<String>>();
@@ -60,7 +64,7 @@ fn with(request: &Value, model: &str) -> Value {
 }
 
 #[apply(trial)]
-async fn a_model_that_nobody_knows_counts_as_the_default_and_is_no_error() {
+async fn an_unknown_model_counts_as_the_default() {
     let client = plain().await;
     for (method, request) in requests(&client).await {
         let count = async |model: &str| {
@@ -72,7 +76,7 @@ async fn a_model_that_nobody_knows_counts_as_the_default_and_is_no_error() {
         let default = count("").await;
         assert_eq!(default.0, "o200k_base", "{method}");
         for unknown in [
-            "a-model-that-nobody-knows",
+            "an-unknown-model",
             "gpt",
             "o",
             " ",

@@ -4,82 +4,45 @@ use recollect_tests::{app, apply, trial};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{APPEND, Case, append, edges, user, values};
+use super::{APPEND, append, check, check_all, fields, length, letters, user, with};
 use crate::bulk;
-
-fn query_without(thread_id: &str, key: &str, value: &str) -> Value {
-    json!({"thread_id": thread_id, key: value})
-}
 
 #[apply(trial)]
 async fn fields_of_sessions_and_threads_have_limits() {
     let client = &bulk().await;
-    let unique = || format!("thread:{}", Uuid::new_v4());
     let name = app();
-    let with = |session: Value| json!({"session": session});
+    let unique = || format!("thread:{}", Uuid::new_v4());
+    let session = || json!({"session": {"app_id": name, "session_key": unique()}});
+    // Each request has a session key of its own.
+    let long_key = |count: usize| letters(count - 36) + &Uuid::new_v4().to_string();
     for method in ["ThreadService/CreateThread", "ThreadService/ResolveThread"] {
-        edges(client, method, "session.app_id", 128, |text| {
-            with(json!({"app_id": text, "session_key": unique()}))
-        })
-        .await;
-        edges(client, method, "session.user_id", 256, |text| {
-            with(json!({"app_id": name, "user_id": text, "session_key": unique()}))
-        })
-        .await;
-        edges(client, method, "session.session_key", 512, |text| {
-            let salt = Uuid::new_v4().to_string();
-            let key = text.chars().skip(36).collect::<String>() + &salt;
-            with(json!({"app_id": name, "session_key": key}))
-        })
-        .await;
-        edges(
-            client,
-            method,
-            "title",
-            512,
-            |text| json!({"session": {"app_id": name, "session_key": unique()}, "title": text}),
-        )
-        .await;
-        let ttl = |ttl| json!({"session": {"app_id": name, "session_key": unique()}, "ttl": ttl});
-        values(
-            client,
-            method,
-            "ttl",
-            &[json!("1s"), json!("315360000s"), Value::Null],
-            &[
-                json!("0s"),
-                json!("0.999s"),
-                json!("-1s"),
-                json!("316224001s"),
-            ],
-            ttl,
-        )
-        .await;
-        let empty = Case {
-            method,
-            request: with(json!({"session_key": unique()})),
-            refused: Some("session.app_id"),
-        };
-        empty.check(client).await;
+        let keys = [
+            (json!(long_key(512)), None),
+            (json!(long_key(513)), Some("session.session_key")),
+        ];
+        for (key, refused) in keys {
+            let request = with(&session(), "session.session_key", key);
+            check(client, (method, request, refused)).await;
+        }
+        for field in [
+            length("session.app_id", 128),
+            length("session.user_id", 256),
+            length("title", 512),
+            ("ttl", json!(["1s"]), json!(["0s", "0.999s"])),
+            ("ttl", json!(["315360000s"]), json!(["-1s", "316224001s"])),
+            ("ttl", json!([null]), json!([])),
+            ("session.app_id", json!([]), json!([""])),
+        ] {
+            fields(client, method, &session(), &[field]).await;
+        }
     }
     let thread_id = client.thread(&name).await;
-    edges(
-        client,
-        "ThreadService/UpdateThread",
-        "title",
-        512,
-        |text| json!({"thread_id": thread_id, "title": text, "update_mask": "title"}),
-    )
-    .await;
-    values(
-        client,
-        "ThreadService/UpdateThread",
-        "ttl",
-        &[json!("1000s")],
-        &[json!("0s"), json!("-5s"), json!("316224001s")],
-        |ttl| json!({"thread_id": thread_id, "ttl": ttl, "update_mask": "ttl"}),
-    )
-    .await;
+    let of_thread = |key: &str| json!({"thread_id": thread_id, "update_mask": key});
+    let update = "ThreadService/UpdateThread";
+    fields(client, update, &of_thread("title"), &[length("title", 512)]).await;
+    let refused = json!(["0s", "-5s", "316224001s"]);
+    let ttl = [("ttl", json!(["1000s"]), refused)];
+    fields(client, update, &of_thread("ttl"), &ttl).await;
 }
 
 #[apply(trial)]
@@ -89,34 +52,26 @@ async fn nul_is_refused_wherever_there_is_text() {
     let thread_id = client.thread(&name).await;
     let nul = "a\u{0}b";
     let session = json!({"app_id": name, "session_key": "thread:nul"});
-    let with = |key: &str| {
-        let mut session = session.clone();
-        session[key] = json!(nul);
-        json!({"session": session})
-    };
+    let of_session = json!({"session": session});
+    let in_session = |key: &str| with(&of_session, &format!("session.{key}"), nul);
     let said = |message: Value| append(&thread_id, message);
     let call = |key: &str| {
-        let mut call = json!({"tool_call_id": "c", "name": "n"});
-        call[key] = json!(nul);
+        let call = with(&json!({"tool_call_id": "c", "name": "n"}), key, nul);
         said(json!({"role": "ROLE_ASSISTANT", "parts": [{"tool_call": call}]}))
     };
     let file = |key: &str| {
-        let mut file = json!({"type": "FILE_TYPE_IMAGE", "url": "u"});
-        file[key] = json!(nul);
+        let file = with(&json!({"type": "FILE_TYPE_IMAGE", "url": "u"}), key, nul);
         said(user(json!([{"file": file}])))
     };
     let result = json!({"tool_call_id": "c", "text": nul});
-    let query = |key: &str| {
-        let mut request = json!({"thread_id": thread_id, "query": "x"});
-        request[key] = json!(nul);
-        request
-    };
+    let of_query = json!({"thread_id": thread_id, "query": "x"});
+    let query = |key: &str| with(&of_query, key, nul);
     let resolve = "ThreadService/ResolveThread";
     let recall = "RecallService/Recall";
-    for (method, request, field) in [
-        (resolve, with("app_id"), "session.app_id"),
-        (resolve, with("user_id"), "session.user_id"),
-        (resolve, with("session_key"), "session.session_key"),
+    let cases = [
+        (resolve, in_session("app_id"), "session.app_id"),
+        (resolve, in_session("user_id"), "session.user_id"),
+        (resolve, in_session("session_key"), "session.session_key"),
         (resolve, json!({"session": session, "title": nul}), "title"),
         (
             "ThreadService/ListThreads",
@@ -158,7 +113,7 @@ async fn nul_is_refused_wherever_there_is_text() {
         (APPEND, file("caption"), "messages[0].parts[0].file.caption"),
         (
             "MessageService/GetHistory",
-            query_without(&thread_id, "model", nul),
+            json!({"thread_id": thread_id, "model": nul}),
             "model",
         ),
         (recall, query("query"), "query"),
@@ -169,18 +124,13 @@ async fn nul_is_refused_wherever_there_is_text() {
             json!({"user": {"app_id": nul, "user_id": "ada"}, "query": "x"}),
             "user.app_id",
         ),
-    ] {
-        let case = Case {
-            method,
-            request,
-            refused: Some(field),
-        };
-        case.check(client).await;
-    }
+    ];
+    let refused = cases.map(|(method, request, field)| (method, request, Some(field)));
+    check_all(client, refused).await;
 }
 
 #[apply(trial)]
-async fn ids_that_are_none_are_refused() {
+async fn malformed_ids_are_refused() {
     let client = &bulk().await;
     let thread_id = client.thread(&app()).await;
     let message = Uuid::new_v4().to_string();
@@ -204,66 +154,42 @@ async fn ids_that_are_none_are_refused() {
             if text.is_empty() && optional.contains(&method) {
                 continue;
             }
-            let mut wrong = request.clone();
-            wrong["thread_id"] = json!(text);
-            let case = Case {
-                method,
-                request: wrong,
-                refused: Some("thread_id"),
-            };
-            case.check(client).await;
+            let wrong = with(&request, "thread_id", text);
+            check(client, (method, wrong, Some("thread_id"))).await;
         }
     }
     for method in ["MessageService/GetMessage", "MessageService/DeleteMessage"] {
         for text in ["", "x"] {
-            let case = Case {
-                method,
-                request: json!({"thread_id": thread_id, "message_id": text}),
-                refused: Some("message_id"),
-            };
-            case.check(client).await;
+            let request = json!({"thread_id": thread_id, "message_id": text});
+            check(client, (method, request, Some("message_id"))).await;
         }
     }
     for text in ["x", "\u{0}"] {
-        let case = Case {
-            method: "MessageService/ExportMessages",
-            request: json!({"after_thread_id": text}),
-            refused: Some("after_thread_id"),
-        };
-        case.check(client).await;
+        let request = json!({"after_thread_id": text});
+        check(
+            client,
+            (
+                "MessageService/ExportMessages",
+                request,
+                Some("after_thread_id"),
+            ),
+        )
+        .await;
     }
-    let said = |key: &str| {
-        let mut message = user(json!([{"text": "x"}]));
-        message[key] = json!("no-uuid");
-        append(&thread_id, message)
-    };
-    let with = |key: &str| {
-        let mut request = append(&thread_id, user(json!([{"text": "x"}])));
-        request[key] = json!("no-uuid");
-        request
-    };
-    for (method, request, field) in [
-        (APPEND, said("message_id"), "messages[0].message_id"),
-        (
-            APPEND,
-            said("parent_message_id"),
-            "messages[0].parent_message_id",
-        ),
-        (APPEND, with("request_id"), "request_id"),
-        (APPEND, with("expected_head"), "expected_head"),
-        (
-            "MessageService/GetHistory",
-            json!({"thread_id": thread_id, "head_message_id": "no-uuid"}),
-            "head_message_id",
-        ),
-    ] {
-        let case = Case {
-            method,
-            request,
-            refused: Some(field),
-        };
-        case.check(client).await;
+    let good = append(&thread_id, user(json!([{"text": "x"}])));
+    let of_append = ["message_id", "parent_message_id"].map(|key| format!("messages[0].{key}"));
+    let of_append = of_append.iter().map(String::as_str);
+    for field in of_append.chain(["request_id", "expected_head"]) {
+        let wrong = with(&good, field, "no-uuid");
+        check(client, (APPEND, wrong, Some(field))).await;
     }
+    let history = json!({"thread_id": thread_id, "head_message_id": "no-uuid"});
+    let history = (
+        "MessageService/GetHistory",
+        history,
+        Some("head_message_id"),
+    );
+    check(client, history).await;
 }
 
 #[apply(trial)]
@@ -273,13 +199,13 @@ async fn a_choice_of_two_is_neither_both_nor_none() {
     let thread_id = client.thread(&name).await;
     let session = json!({"app_id": name, "session_key": "thread:1"});
     let person = json!({"app_id": name, "user_id": "ada"});
-    let nobody = json!({"app_id": name});
+    let without_user = json!({"app_id": name});
     let recall = "RecallService/Recall";
     let search = "RecallService/Search";
     let both = json!({"thread_id": thread_id, "session": session});
     let either = json!({"thread_id": thread_id, "user": person, "query": "x"});
     let scoped = |user: &Value, scope: i32| json!({"user": user, "query": "x", "scope": scope});
-    for (method, request, refused) in [
+    let cases = [
         ("ThreadService/GetThread", both.clone(), Some("session")),
         ("ThreadService/GetThread", json!({}), Some("thread_id")),
         ("MessageService/ListMessages", both, Some("session")),
@@ -291,15 +217,9 @@ async fn a_choice_of_two_is_neither_both_nor_none() {
         (search, scoped(&person, 0), None),
         (search, scoped(&person, 2), None),
         (search, scoped(&person, 1), Some("scope")),
-        (search, scoped(&nobody, 3), None),
-        (search, scoped(&nobody, 2), Some("user.user_id")),
-        (search, scoped(&nobody, 0), Some("user.user_id")),
-    ] {
-        let case = Case {
-            method,
-            request,
-            refused,
-        };
-        case.check(client).await;
-    }
+        (search, scoped(&without_user, 3), None),
+        (search, scoped(&without_user, 2), Some("user.user_id")),
+        (search, scoped(&without_user, 0), Some("user.user_id")),
+    ];
+    check_all(client, cases).await;
 }

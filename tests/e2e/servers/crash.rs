@@ -14,14 +14,14 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Client, DataDir, Key, Options, SOON, Server, apply, eventually, history_request, runs, say,
-    search_request, text_of, texts, trial_with_own_server, turn,
+    search_request, text_of, texts, trial_with_own_server,
 };
 use uuid::Uuid;
 
 /// How long a thousand messages may take to be indexed on a busy machine.
 const INDEXED: Duration = Duration::from_secs(200);
 
-/// A server that is patient with a busy machine: what becomes of a slow index or
+/// A server with long timeouts for a busy machine: what becomes of a slow index or
 /// model is tested elsewhere.
 fn options() -> Options {
     Options::with(&[
@@ -35,7 +35,7 @@ type Sent = (AppendMessagesRequest, Option<AppendMessagesResponse>);
 
 const WRITERS: usize = 10;
 
-/// Appends to one of a few threads until the server is gone.
+/// Appends to one of a few threads until the server has ended.
 async fn write(
     client: Client,
     writer: usize,
@@ -74,9 +74,7 @@ async fn write(
 
 #[apply(trial_with_own_server)]
 async fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &options());
-    let client = server.client(Key::Acme).await;
+    let (dir, server, client) = Server::start_own(&options()).await;
     let mut threads = Vec::new();
     for _ in 0..4 {
         threads.push(client.thread("app").await);
@@ -110,16 +108,16 @@ async fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
     for (request, answer) in &sent {
         let messages = &stored[&request.thread_id];
         let answer = answer.iter().flat_map(|answer| &answer.messages);
-        for (told, said) in answer.zip(&request.messages) {
-            let index = usize::try_from(told.seq - 1).unwrap();
-            assert_eq!(messages[index].seq, told.seq);
-            assert_eq!(messages[index].message_id, told.message_id);
+        for (answered, said) in answer.zip(&request.messages) {
+            let index = usize::try_from(answered.seq - 1).unwrap();
+            assert_eq!(messages[index].seq, answered.seq);
+            assert_eq!(messages[index].message_id, answered.message_id);
             assert_eq!(messages[index].parts, said.parts);
         }
     }
     // A retry of every request, answered or not, stores each message just once.
     for (request, answer) in &sent {
-        let again = client.append_with(request.clone()).await;
+        let again = client.call(request.clone()).await;
         if let Some(answer) = answer {
             assert!(again.replayed);
             assert_eq!(again.messages, answer.messages);
@@ -156,9 +154,7 @@ async fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
 
 /// Every message is found by a word of its own.
 async fn all_in_the_index(client: &Client, thread_id: &str, messages: &[Message]) {
-    let last = client
-        .append(thread_id, vec![say(Role::User, "the end")])
-        .await;
+    let last = client.append_text(thread_id, "the end").await;
     for message in messages {
         let text = text_of(message);
         let word = text.split(' ').next().unwrap();
@@ -205,9 +201,7 @@ async fn fill(client: &Client, count: i64) -> String {
 
 #[apply(trial_with_own_server)]
 async fn a_server_killed_while_indexing_finishes_after_a_restart() {
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &options());
-    let client = server.client(Key::Acme).await;
+    let (dir, server, client) = Server::start_own(&options()).await;
     let thread_id = fill(&client, 1_000).await;
     eventually("indexing is under way", SOON, async || {
         client.index_status().await.point_count > 0
@@ -255,9 +249,7 @@ fn garbage_below(path: &Path) -> usize {
 
 #[apply(trial_with_own_server)]
 async fn a_broken_index_is_put_aside_and_rebuilt() {
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &options());
-    let client = server.client(Key::Acme).await;
+    let (dir, server, client) = Server::start_own(&options()).await;
     let thread_id = fill(&client, 150).await;
     points(&client, 150).await;
     assert!(server.stop().await.success());
@@ -280,9 +272,7 @@ async fn a_broken_index_is_put_aside_and_rebuilt() {
 
 #[apply(trial_with_own_server)]
 async fn a_lost_index_is_rebuilt() {
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &options());
-    let client = server.client(Key::Acme).await;
+    let (dir, server, client) = Server::start_own(&options()).await;
     let globex = server.client(Key::Globex).await;
     let thread_id = fill(&client, 60).await;
     let other = fill(&globex, 40).await;
@@ -302,9 +292,7 @@ async fn a_lost_index_is_rebuilt() {
 
 #[apply(trial_with_own_server)]
 async fn nothing_acknowledged_is_lost_when_postgres_is_killed() {
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &options());
-    let client = server.client(Key::Acme).await;
+    let (dir, server, client) = Server::start_own(&options()).await;
     let thread_id = client.thread("app").await;
     let acks = Arc::new(AtomicUsize::new(0));
     let writer = tokio::spawn(write(client.clone(), 0, thread_id.clone(), acks.clone()));
@@ -319,7 +307,7 @@ async fn nothing_acknowledged_is_lost_when_postgres_is_killed() {
     let server = Server::start(&dir, &options());
     let client = server.client(Key::Acme).await;
     for (request, answer) in &sent {
-        let again = client.append_with(request.clone()).await;
+        let again = client.call(request.clone()).await;
         assert!(answer.is_none() || again.replayed);
     }
     let messages = client.all_messages(&thread_id).await;
@@ -327,10 +315,8 @@ async fn nothing_acknowledged_is_lost_when_postgres_is_killed() {
     assert_eq!(messages.len(), count);
     let different: HashSet<String> = texts(&messages).into_iter().collect();
     assert_eq!(different.len(), count);
-    client
-        .append(&thread_id, turn("Still there?", "Yes."))
-        .await;
-    let history = client.history(history_request(&thread_id)).await;
+    client.append_turn(&thread_id, "Still there?", "Yes.").await;
+    let history = client.call(history_request(&thread_id)).await;
     assert_eq!(text_of(history.messages.last().unwrap()), "Yes.");
 }
 

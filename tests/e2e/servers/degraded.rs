@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use memory_contract::proto::{
     Degradation, DegradationReason, GetServerInfoRequest, IndexState, RecallMode, RecallReason,
-    RecallRequest, RecallScope, Role, SearchMethod, SearchRequest,
+    RecallRequest, RecallScope, SearchMethod, SearchRequest,
 };
 use recollect_tests::{
     DataDir, Key, Options, Server, apply, free_addr, has_reason, history_request, http_get,
-    recall_request, say, search_request, texts, trial_with_own_server, turn,
+    recall_request, search_request, seconds, texts, trial_with_own_server,
 };
 
 use crate::recall::diary;
@@ -21,7 +21,7 @@ fn reasons(degradations: &[Degradation]) -> Vec<DegradationReason> {
     degradations.iter().map(Degradation::reason).collect()
 }
 
-/// A server whose index is a Qdrant that nobody answers for.
+/// A server whose index is a Qdrant that does not answer.
 fn without_index(dir: &DataDir) -> Server {
     let url = format!("index.url = \"http://{}\"", free_addr());
     Server::start(dir, &Options::with(&["index.backend = \"qdrant\"", &url]))
@@ -36,7 +36,7 @@ async fn l13_exact_history_works_while_the_index_is_down() {
     diary::store(&client, &thread_id).await;
     let all = client.all_messages(&thread_id).await;
     assert_eq!(all.len(), diary::TALK.len() * 2);
-    let history = client.history(history_request(&thread_id)).await;
+    let history = client.call(history_request(&thread_id)).await;
     assert_eq!(history.messages, all);
 
     let window = RecallRequest {
@@ -58,7 +58,7 @@ async fn l13_exact_history_works_while_the_index_is_down() {
         thread_id: thread_id.clone(),
         message_id: all[0].message_id.clone(),
     };
-    client.messages().delete_message(request).await.unwrap();
+    client.call(request).await;
     assert_eq!(client.all_messages(&thread_id).await, all[1..]);
     assert!(server.stop().await.success(), "stopping waits for no index");
 }
@@ -71,15 +71,12 @@ async fn b02_recall_without_an_index_answers_from_the_database_and_says_so() {
     let (thread_id, today) = (client.thread("app").await, client.thread("app").await);
     let stored = diary::store(&client, &thread_id).await;
     client
-        .append(&today, turn("Good morning!", "Good morning."))
+        .append_turn(&today, "Good morning!", "Good morning.")
         .await;
     let start = Instant::now();
     let request = RecallRequest {
         scope: RecallScope::User.into(),
-        max_wait: Some(prost_types::Duration {
-            seconds: 1,
-            nanos: 0,
-        }),
+        max_wait: Some(seconds(1)),
         ..recall_request(&today, "order number of the sofa", &stored.revision)
     };
     let recalled = client.recall(request).await;
@@ -87,10 +84,10 @@ async fn b02_recall_without_an_index_answers_from_the_database_and_says_so() {
         start.elapsed() < Duration::from_secs(15),
         "it does not wait for what is down"
     );
-    let told = reasons(&recalled.degradations);
+    let reported = reasons(&recalled.degradations);
     assert!(
-        told.contains(&DegradationReason::IndexUnavailable),
-        "{told:?}"
+        reported.contains(&DegradationReason::IndexUnavailable),
+        "{reported:?}"
     );
     let found = texts(&recalled.messages);
     assert!(
@@ -118,10 +115,10 @@ async fn b02_recall_without_an_index_answers_from_the_database_and_says_so() {
             ..search_request(&thread_id, "greyhound Biscuit", "")
         };
         let found = client.search(search).await;
-        let told = reasons(&found.degradations);
+        let reported = reasons(&found.degradations);
         assert!(
-            told.contains(&DegradationReason::IndexUnavailable),
-            "{told:?}"
+            reported.contains(&DegradationReason::IndexUnavailable),
+            "{reported:?}"
         );
         assert_eq!(
             texts(&found.matches)[0],
@@ -131,7 +128,7 @@ async fn b02_recall_without_an_index_answers_from_the_database_and_says_so() {
 }
 
 #[apply(trial_with_own_server)]
-async fn b03_nothing_foreign_is_found_without_an_index() {
+async fn b03_nothing_of_another_caller_is_found_without_an_index() {
     let dir = DataDir::new();
     let server = without_index(&dir);
     let acme = server.client(Key::Acme).await;
@@ -139,9 +136,7 @@ async fn b03_nothing_foreign_is_found_without_an_index() {
     let ada = acme.thread_of("app", "ada").await;
     let bob = acme.thread_of("app", "bob").await;
     let other = globex.thread_of("app", "ada").await;
-    let stored = acme
-        .append(&ada, vec![say(Role::User, "The vault opens with xyzzy.")])
-        .await;
+    let stored = acme.append_text(&ada, "The vault opens with xyzzy.").await;
     for (client, thread_id, scope, found) in [
         (&acme, &ada, RecallScope::User, 1),
         (&acme, &bob, RecallScope::User, 0),
@@ -164,21 +159,17 @@ async fn b03_nothing_foreign_is_found_without_an_index() {
         thread_id: ada.clone(),
         message_id: stored.messages[0].message_id.clone(),
     };
-    acme.messages().delete_message(request).await.unwrap();
+    acme.call(request).await;
     let search = search_request(&ada, "vault xyzzy", "");
     assert_eq!(acme.search(search).await.matches, []);
 }
 
 #[apply(trial_with_own_server)]
 async fn n10_without_a_model_recall_is_by_word_alone() {
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &Options::with(&["embedding.kind = \"none\""]));
-    let client = server.client(Key::Acme).await;
-    let info = client
-        .admin()
-        .get_server_info(GetServerInfoRequest {})
-        .await;
-    assert_eq!(info.unwrap().into_inner().embedding_model, "");
+    let (_dir, _server, client) =
+        Server::start_own(&Options::with(&["embedding.kind = \"none\""])).await;
+    let info = client.call(GetServerInfoRequest {}).await;
+    assert_eq!(info.embedding_model, "");
     let thread_id = client.thread("app").await;
     let stored = diary::store(&client, &thread_id).await;
     let found = client
@@ -197,8 +188,8 @@ async fn n10_without_a_model_recall_is_by_word_alone() {
         method: SearchMethod::Dense.into(),
         ..search_request(&thread_id, "greyhound", &stored.revision)
     };
-    let told = reasons(&client.search(search).await.degradations);
-    assert_eq!(told, [DegradationReason::EmbedderUnavailable]);
+    let reported = reasons(&client.search(search).await.degradations);
+    assert_eq!(reported, [DegradationReason::EmbedderUnavailable]);
 }
 
 #[apply(trial_with_own_server)]
@@ -214,15 +205,12 @@ async fn a_missing_model_says_which_command_makes_it() {
             let thread_id = client.thread("app").await;
             let stored = diary::store(&client, &thread_id).await;
             let request = RecallRequest {
-                max_wait: Some(prost_types::Duration {
-                    seconds: 5,
-                    nanos: 0,
-                }),
+                max_wait: Some(seconds(5)),
                 ..recall_request(&thread_id, "greyhound", &stored.revision)
             };
             let recalled = client.recall(request).await;
-            let told = reasons(&recalled.degradations);
-            assert_eq!(told, [DegradationReason::EmbedderUnavailable]);
+            let reported = reasons(&recalled.degradations);
+            assert_eq!(reported, [DegradationReason::EmbedderUnavailable]);
             assert!(
                 texts(&recalled.messages)
                     .contains(&"We adopted a greyhound, he is called Biscuit.".to_owned())

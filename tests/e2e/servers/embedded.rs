@@ -3,10 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use memory_contract::proto::{GetServerInfoRequest, Role};
+use memory_contract::proto::GetServerInfoRequest;
 use recollect_tests::{
     Client, DataDir, Failure, Key, Options, SOON, Server, apply, eventually, history_request,
-    recollect, runs, say, search_request, texts, trial_with_own_server, turn,
+    recollect, runs, search_request, texts, trial_with_own_server,
 };
 use tonic::Code;
 
@@ -25,11 +25,7 @@ async fn l01_the_local_default_needs_no_configuration() {
     let dir = DataDir::new();
     let server = Server::start(&dir, &bare_options());
     let client = Client::with_authorization(&server.ready().addr, None).await;
-    let info = client
-        .admin()
-        .get_server_info(GetServerInfoRequest {})
-        .await;
-    let info = info.unwrap().into_inner();
+    let info = client.call(GetServerInfoRequest {}).await;
     assert_eq!(info.tenant, "default");
     assert_eq!(info.index_backend, "qdrant-edge");
     let thread_id = client.thread("app").await;
@@ -48,14 +44,12 @@ async fn l01_the_local_default_needs_no_configuration() {
         "the index is in the data directory"
     );
     let mode = fs::metadata(dir.data()).unwrap().permissions().mode();
-    assert_eq!(mode & 0o077, 0, "nobody else may look into it");
+    assert_eq!(mode & 0o077, 0, "only the owner may enter it");
 }
 
 #[apply(trial_with_own_server)]
 async fn l01_everything_is_kept_over_a_restart() {
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &Options::default());
-    let client = server.client(Key::Acme).await;
+    let (dir, server, client) = Server::start_own(&Options::default()).await;
     let thread_id = client.thread("app").await;
     let stored = diary::store(&client, &thread_id).await;
     let query = search_request(&thread_id, "violin", &stored.revision);
@@ -69,7 +63,7 @@ async fn l01_everything_is_kept_over_a_restart() {
     let again = client.search(query).await;
     assert_eq!(again.degradations, []);
     assert_eq!(texts(&again.matches)[0], texts(&before)[0]);
-    let next = client.append(&thread_id, turn("Next?", "Next.")).await;
+    let next = client.append_turn(&thread_id, "Next?", "Next.").await;
     assert_eq!(next.messages[0].seq, 45);
 }
 
@@ -100,7 +94,7 @@ async fn a_second_server_on_the_same_data_directory_is_refused() {
     // The first one is not disturbed.
     let client = server.client(Key::Acme).await;
     let thread_id = client.thread("app").await;
-    client.append(&thread_id, turn("Q", "A")).await;
+    client.append_turn(&thread_id, "Q", "A").await;
     assert!(server.stop().await.success());
 }
 
@@ -115,10 +109,10 @@ async fn a_data_directory_that_only_root_can_enter_works() {
     let server = Server::start(&dir, &Options::default());
     let client = server.client(Key::Acme).await;
     let thread_id = client.thread("app").await;
-    client.append(&thread_id, turn("Q", "A")).await;
+    client.append_turn(&thread_id, "Q", "A").await;
     assert_eq!(
         client
-            .history(history_request(&thread_id))
+            .call(history_request(&thread_id))
             .await
             .messages
             .len(),
@@ -132,13 +126,9 @@ async fn a_data_directory_that_only_root_can_enter_works() {
 
 #[apply(trial_with_own_server)]
 async fn it_stops_on_a_signal_and_takes_postgres_with_it() {
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &Options::default());
-    let client = server.client(Key::Acme).await;
+    let (dir, server, client) = Server::start_own(&Options::default()).await;
     let thread_id = client.thread("app").await;
-    client
-        .append(&thread_id, vec![say(Role::User, "Goodbye.")])
-        .await;
+    client.append_text(&thread_id, "Goodbye.").await;
     let postgres = dir.postgres_pid().unwrap();
     assert!(runs(postgres));
     let status = server.terminate().await;
@@ -276,15 +266,12 @@ async fn a_port_that_is_taken_is_said_to_be() {
 }
 
 #[apply(trial_with_own_server)]
-async fn too_many_calls_are_told_to_come_back() {
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &Options::with(&["server.max_calls = 2"]));
-    let client = server.client(Key::Acme).await;
+async fn too_many_calls_are_refused_with_a_retry_delay() {
+    let (_dir, _server, client) =
+        Server::start_own(&Options::with(&["server.max_calls = 2"])).await;
     let thread_id = client.thread("app").await;
     let text = "many words ".repeat(2_000);
-    client
-        .append(&thread_id, vec![say(Role::User, &text)])
-        .await;
+    client.append_text(&thread_id, &text).await;
     let calls = (0..60).map(|_| {
         let mut messages = client.messages();
         let request = history_request(&thread_id);
@@ -302,5 +289,5 @@ async fn too_many_calls_are_told_to_come_back() {
         assert!(failure.retry.is_some_and(|delay| !delay.is_zero()));
     }
     // And then there is room again.
-    client.append(&thread_id, turn("Q", "A")).await;
+    client.append_turn(&thread_id, "Q", "A").await;
 }

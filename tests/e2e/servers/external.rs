@@ -1,9 +1,9 @@
-//! Somebody's own Postgres by URL: `migrate`, `serve`, `worker`, the pool.
+//! An external Postgres by URL: `migrate`, `serve`, `worker`, the pool.
 
 use std::time::{Duration, Instant};
 
 use recollect_tests::{
-    Client, Cluster, DataDir, Failure, Key, Options, Refused as _, SOON, Server, apply, eventually,
+    Client, Cluster, DataDir, Failure, Key, Options, SOON, Server, apply, eventually,
     history_request, http_get, recollect, search_request, texts, trial, trial_with_own_server,
     turn,
 };
@@ -12,29 +12,13 @@ use tonic::Code;
 
 use crate::recall::diary;
 
-async fn migrated() -> (Cluster, String) {
-    let cluster = Cluster::start().await;
-    let url = cluster.url();
-    recollect(&["migrate"], &[("DATABASE_URL", &url)]).ok();
-    (cluster, url)
-}
-
 fn serve(dir: &DataDir, url: &str, lines: &[&str]) -> Options {
-    let mut options = Options {
-        command: "serve",
-        env: vec![("DATABASE_URL".to_owned(), url.to_owned())],
-        ..Options::with(lines)
-    };
-    options.config.push(format!(
-        "index.path = \"{}\"",
-        dir.path().join("index").display()
-    ));
-    options
+    Options::serve(url, lines).index(dir, "index")
 }
 
 #[apply(trial_with_own_server)]
 async fn l02_one_url_switches_to_external_postgres() {
-    let (cluster, url) = migrated().await;
+    let (cluster, url) = Cluster::migrated().await;
     // Once more changes nothing.
     recollect(&["migrate"], &[("DATABASE_URL", &url)]).ok();
     let dir = DataDir::new();
@@ -145,7 +129,7 @@ async fn histories(client: &Client, thread_id: &str, count: usize) -> Vec<Result
 
 #[apply(trial_with_own_server)]
 async fn l03_the_pool_has_a_limit_and_a_timeout() {
-    let (cluster, url) = migrated().await;
+    let (cluster, url) = Cluster::migrated().await;
     let dir = DataDir::new();
     let mut options = serve(
         &dir,
@@ -167,7 +151,7 @@ async fn l03_the_pool_has_a_limit_and_a_timeout() {
     let server = Server::start(&dir, &options);
     let client = server.client(Key::Acme).await;
     let thread_id = client.thread("app").await;
-    client.append(&thread_id, turn("Q", "A")).await;
+    client.append_turn(&thread_id, "Q", "A").await;
 
     let mut admin = cluster.superuser().await;
     let lock = admin.transaction().await.unwrap();
@@ -207,12 +191,12 @@ async fn l03_the_pool_has_a_limit_and_a_timeout() {
 
 #[apply(trial_with_own_server)]
 async fn l03_dead_connections_are_found_before_use() {
-    let (cluster, url) = migrated().await;
+    let (cluster, url) = Cluster::migrated().await;
     let dir = DataDir::new();
     let server = Server::start(&dir, &serve(&dir, &url, &["embedding.kind = \"none\""]));
     let client = server.client(Key::Acme).await;
     let thread_id = client.thread("app").await;
-    client.append(&thread_id, turn("Q", "A")).await;
+    client.append_turn(&thread_id, "Q", "A").await;
     for answer in histories(&client, &thread_id, 20).await {
         answer.unwrap();
     }
@@ -223,7 +207,7 @@ async fn l03_dead_connections_are_found_before_use() {
     let ended: Vec<i32> = ended.iter().map(|row| row.get(0)).collect();
     assert!(ended.len() > 1, "the pool keeps its connections");
     // Every one: a connection that is about to end may still take a call.
-    eventually("they are gone", SOON, async || {
+    eventually("they have ended", SOON, async || {
         let left = "SELECT count(*) FROM pg_stat_activity WHERE pid = ANY ($1)";
         let left: i64 = admin.query_one(left, &[&ended]).await.unwrap().get(0);
         left == 0
@@ -238,7 +222,7 @@ async fn l03_dead_connections_are_found_before_use() {
 
 #[apply(trial_with_own_server)]
 async fn l04_connecting_has_a_timeout() {
-    // Connections are taken by the kernel, and nobody ever answers.
+    // The kernel accepts connections, and no process ever answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("postgres://u:p@{}/d", silent.local_addr().unwrap());
     let dir = DataDir::new();
@@ -265,15 +249,15 @@ async fn l04_connecting_has_a_timeout() {
 
 #[apply(trial_with_own_server)]
 async fn a_database_that_crashes_comes_back_without_a_restart() {
-    let (mut cluster, url) = migrated().await;
+    let (mut cluster, url) = Cluster::migrated().await;
     let dir = DataDir::new();
     let server = Server::start(&dir, &serve(&dir, &url, &["embedding.kind = \"none\""]));
     let client = server.client(Key::Acme).await;
     let thread_id = client.thread("app").await;
-    client.append(&thread_id, turn("Before?", "Before.")).await;
+    client.append_turn(&thread_id, "Before?", "Before.").await;
     cluster.crash();
     let request = history_request(&thread_id);
-    let failure = client.messages().get_history(request).await.refused();
+    let failure = client.refused(request).await;
     let failure = failure.is(Code::Unavailable, "DATABASE_UNAVAILABLE");
     assert!(
         failure.retry.is_some_and(|delay| !delay.is_zero()),
@@ -310,7 +294,7 @@ async fn a_database_that_crashes_comes_back_without_a_restart() {
         }
     })
     .await;
-    let history = client.history(history_request(&thread_id)).await;
+    let history = client.call(history_request(&thread_id)).await;
     assert_eq!(
         texts(&history.messages),
         ["Before?", "Before.", "After?", "After."]

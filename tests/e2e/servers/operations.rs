@@ -7,8 +7,8 @@ use std::time::Duration;
 use memory_contract::proto::{AppendMessagesRequest, GetServerInfoRequest, Role, SearchRequest};
 use prost::Message as _;
 use recollect_tests::{
-    Client, Dynamic, Failure, Refused as _, SHARED, app, apply, http_get, raw_call, recall_request,
-    say, search_request, trial, turn,
+    Client, Dynamic, Failure, SHARED, app, apply, http_get, raw_call, recall_request, say,
+    search_request, trial,
 };
 use tokio_stream::StreamExt as _;
 use tonic::Code;
@@ -119,7 +119,7 @@ async fn health_answers_without_a_key() {
 }
 
 #[apply(trial)]
-async fn readiness_is_told_over_http() {
+async fn readiness_is_served_over_http() {
     let addr = &SHARED.ready().metrics_addr;
     let (status, _) = http_get(addr, "/livez").await;
     assert_eq!(status, 200);
@@ -136,7 +136,7 @@ async fn readiness_is_told_over_http() {
 async fn metrics_have_the_promised_series() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
-    let stored = client.append(&thread_id, turn("A boat?", "A boat.")).await;
+    let stored = client.append_turn(&thread_id, "A boat?", "A boat.").await;
     client
         .recall(recall_request(&thread_id, "boat", &stored.revision))
         .await;
@@ -181,7 +181,7 @@ impl SearchRefused for Client {
             query: query.to_owned(),
             ..Default::default()
         };
-        self.recalls().search(request).await.refused()
+        self.refused(request).await
     }
 }
 
@@ -190,7 +190,7 @@ async fn metrics_and_logs_hold_nothing_that_was_said() {
     let client = acme().await;
     let (said, asked) = ("flibbertigibbet-said", "flibbertigibbet-asked");
     let thread_id = client.thread(&app()).await;
-    let stored = client.append(&thread_id, vec![say(Role::User, said)]).await;
+    let stored = client.append_text(&thread_id, said).await;
     client
         .search(search_request(&thread_id, asked, &stored.revision))
         .await;
@@ -199,7 +199,7 @@ async fn metrics_and_logs_hold_nothing_that_was_said() {
         messages: vec![say(Role::User, &format!("{said}\0"))],
         ..Default::default()
     };
-    client.messages().append_messages(bad).await.refused();
+    client.refused(bad).await;
     let (_, metrics) = http_get(&SHARED.ready().metrics_addr, "/metrics").await;
     let log = SHARED.log();
     assert!(!log.is_empty(), "the server logs something");
@@ -280,11 +280,7 @@ async fn a_request_that_is_too_large_is_refused() {
 async fn the_server_says_what_it_is() {
     for key in recollect_tests::Key::ALL {
         let client = SHARED.client(key).await;
-        let info = client
-            .admin()
-            .get_server_info(GetServerInfoRequest {})
-            .await;
-        let info = info.unwrap().into_inner();
+        let info = client.call(GetServerInfoRequest {}).await;
         assert_eq!(info.version, env!("CARGO_PKG_VERSION"));
         assert_eq!(info.tenant, key.tenant());
         assert_eq!(info.index_backend, "qdrant-edge");
@@ -325,7 +321,7 @@ async fn compressed_requests_are_understood() {
 async fn many_calls_at_once_are_answered() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
-    client.append(&thread_id, turn("Q", "A")).await;
+    client.append_turn(&thread_id, "Q", "A").await;
     let calls = (0..400).map(|_| {
         let mut messages = client.messages();
         let request = recollect_tests::history_request(&thread_id);

@@ -3,13 +3,13 @@
 use memory_contract::proto::{
     CreateApiKeyRequest, DeleteSecretRequest, File, FileRef, FileType, GetFileRequest,
     GetHistoryResponse, GetSecretRequest, GetServerInfoRequest, ListTransactionsRequest,
-    MemoryPolicy, Part, RegisterFileRequest, Role, SetAppPolicyRequest, SetSecretRequest, file,
-    file_ref, get_file_request, part::Content,
+    MemoryPolicy, Part, RegisterFileRequest, Role, SetSecretRequest, file, file_ref,
+    get_file_request, part::Content,
 };
 use recollect_tests::{
     Client, Cluster, DataDir, Key, Options, Refused as _, SOON, Server, apply, eventually,
     history_request, http_get, node, node_turn, recall_request, recollect, search_request, texts,
-    trial_with_own_server, turn, with_parts,
+    trial_with_own_server, with_parts,
 };
 use tonic::Code;
 
@@ -38,7 +38,7 @@ async fn register(client: &Client) {
             ..Default::default()
         }),
     };
-    client.files().register_file(request).await.unwrap();
+    client.call(request).await;
 }
 
 /// The storage key and the flag of the reference in the newest message.
@@ -49,6 +49,14 @@ fn looked_up(history: &GetHistoryResponse) -> (Option<String>, bool) {
     };
     let key = reference.file.as_ref().map(|file| file.storage_key.clone());
     (key, reference.dangling)
+}
+
+/// A server on both databases, without a model.
+fn serve(dir: &DataDir, env: &[(&str, &str); 2], lines: &[&str]) -> Options {
+    let [(_, main), (chat_url, chat)] = env;
+    let lines = [&["embedding.kind = \"none\""], lines].concat();
+    let options = Options::serve(main, &lines).index(dir, "index");
+    options.env(chat_url, chat)
 }
 
 async fn rows(cluster: &Cluster, table: &str) -> i64 {
@@ -66,18 +74,7 @@ async fn l07_messages_live_in_another_database_than_the_rest() {
         ("RECOLLECT_DATABASE__CHAT_URL", chat_url.as_str()),
     ];
     let dir = DataDir::new();
-    let index = dir.path().join("index");
-    let options = Options {
-        command: "serve",
-        env: env
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect(),
-        ..Options::with(&[
-            "embedding.kind = \"none\"",
-            &format!("index.path = \"{}\"", index.display()),
-        ])
-    };
+    let options = serve(&dir, &env, &[]);
     // A server needs both schemas.
     recollect(&["migrate"], &env[..1]).ok();
     let problem = Server::try_start(&dir, &options).err();
@@ -112,10 +109,10 @@ async fn l07_messages_live_in_another_database_than_the_rest() {
     let client = server.client(Key::Acme).await;
     register(&client).await;
     let thread_id = client.thread("app").await;
-    client.append(&thread_id, turn("Before?", "Before.")).await;
+    client.append_turn(&thread_id, "Before?", "Before.").await;
     let message = with_parts(Role::User, vec![reference()]);
     let stored = client.append(&thread_id, vec![message]).await;
-    let history = client.history(history_request(&thread_id)).await;
+    let history = client.call(history_request(&thread_id)).await;
     let known = (Some("uploads/1.png".to_owned()), false);
     assert_eq!(history.messages.len(), 3);
     assert_eq!(looked_up(&history), known);
@@ -144,19 +141,19 @@ async fn l07_messages_live_in_another_database_than_the_rest() {
 
     // Without the other database conversations go on.
     main.crash();
-    let stored = client.append(&thread_id, turn("After?", "After.")).await;
-    let history = client.history(history_request(&thread_id)).await;
+    let stored = client.append_turn(&thread_id, "After?", "After.").await;
+    let history = client.call(history_request(&thread_id)).await;
     assert_eq!(texts(&history.messages)[3..], ["After?", "After."]);
     let search = search_request(&thread_id, "after", &stored.revision);
     assert_eq!(client.search(search).await.degradations, []);
     let message = with_parts(Role::User, vec![reference()]);
     client.append(&thread_id, vec![message]).await;
-    let history = client.history(history_request(&thread_id)).await;
-    assert_eq!(looked_up(&history), (None, false), "nobody knows");
+    let history = client.call(history_request(&thread_id)).await;
+    assert_eq!(looked_up(&history), (None, false), "the file is unknown");
     let get = || GetFileRequest {
         location: Some(get_file_request::Location::UploadFileId(ID.to_owned())),
     };
-    let refused = client.files().get_file(get()).await.refused();
+    let refused = client.refused(get()).await;
     refused.is(Code::Unavailable, "DATABASE_UNAVAILABLE");
     let state = async |word: &str| {
         let (status, body) = http_get(metrics_addr, "/readyz").await;
@@ -168,7 +165,7 @@ async fn l07_messages_live_in_another_database_than_the_rest() {
 
     main.restart().await;
     eventually("it is ready", SOON, async || state("ready").await).await;
-    let history = client.history(history_request(&thread_id)).await;
+    let history = client.call(history_request(&thread_id)).await;
     assert_eq!(looked_up(&history), known);
 }
 
@@ -191,23 +188,13 @@ async fn l07_keys_and_secrets_are_beside_the_conversations_and_both_tell_who_did
     let made = keys(&["create", "--name", "backend", "--scope", "admin", "--json"]).json();
     let secret = made["secret"].as_str().unwrap().to_owned();
     let dir = DataDir::new();
+    let lines = [
+        "auth.database = true",
+        "secrets.key = \"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\"",
+    ];
     let options = Options {
-        command: "serve",
         keys: Vec::new(),
-        env: env
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect(),
-        ..Options::with(&[
-            "embedding.kind = \"none\"",
-            "auth.database = true",
-            "secrets.key = \"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\"",
-            &format!("index.path = \"{}\"", dir.path().join("index").display()),
-            &format!(
-                "objects.url = \"file://{}\"",
-                dir.path().join("objects").display()
-            ),
-        ])
+        ..serve(&dir, &env, &lines).objects(&dir)
     };
     let server = Server::start(&dir, &options);
     let addr = &server.ready().addr;
@@ -220,32 +207,28 @@ async fn l07_keys_and_secrets_are_beside_the_conversations_and_both_tell_who_did
         name: "openai".to_owned(),
         value: "hunter6".to_owned(),
     };
-    client.secrets().set_secret(request).await.unwrap();
-    client.append(&thread_id, turn("Q", "A")).await;
+    client.call(request).await;
+    client.append_turn(&thread_id, "Q", "A").await;
     register(&client).await;
-    let request = SetAppPolicyRequest {
-        app_id: "app".to_owned(),
-        policy: Some(MemoryPolicy::default()),
-    };
-    client.policies().set_app_policy(request).await.unwrap();
+    client.set_policy("app", MemoryPolicy::default()).await;
     let request = CreateApiKeyRequest {
         name: "reports".to_owned(),
         ..Default::default()
     };
-    let reports = client.keys().create_api_key(request).await.unwrap();
-    let reports = format!("Bearer {}", reports.into_inner().secret);
+    let reports = client.call(request).await;
+    let reports = format!("Bearer {}", reports.secret);
     let reports = Client::with_authorization(addr, Some(&reports)).await;
     let request = node_turn(&node(&thread_id, "planner"), "Q", "A");
-    reports.add_turn(request).await;
+    reports.call(request).await;
     let get = GetSecretRequest {
         name: "openai".to_owned(),
     };
-    let value = client.secrets().get_secret(get).await.unwrap();
-    assert_eq!(value.into_inner().value, "hunter6");
+    let value = client.call(get).await;
+    assert_eq!(value.value, "hunter6");
     let delete = DeleteSecretRequest {
         name: "openai".to_owned(),
     };
-    client.secrets().delete_secret(delete).await.unwrap();
+    client.call(delete).await;
 
     for (table, in_chat, in_main) in [
         ("api_keys", 0, 2),

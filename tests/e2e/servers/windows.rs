@@ -2,30 +2,15 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-use memory_contract::proto::{
-    ClearThreadRequest, DeleteMessageRequest, DeleteThreadRequest, RecallMode, RecallRequest, Role,
-};
+use memory_contract::proto::{DeleteMessageRequest, RecallMode, RecallRequest, Role};
 use recollect_tests::{
-    Client, Cluster, DataDir, Key, Options, Refused as _, SOON, Server, apply, eventually,
-    history_request, http_get, recall_request, recollect, reply, say, texts, trial,
-    trial_with_own_server, turn,
+    Client, Cluster, DataDir, Key, Options, SOON, Server, apply, eventually, history_request,
+    http_get, recall_request, recollect, reply, say, texts, trial, trial_with_own_server,
 };
 use tonic::Code;
 
-/// Lines of the configuration; neither process has a worker or an index, as
-/// none is needed.
-const LINES: [&str; 2] = [
-    "embedding.kind = \"none\"",
-    "index.url = \"http://127.0.0.1:1\"",
-];
-
 fn serve(url: &str, lines: &[&str]) -> Options {
-    Options {
-        command: "serve",
-        env: vec![("DATABASE_URL".to_owned(), url.to_owned())],
-        args: vec!["--no-worker".to_owned()],
-        ..Options::with(&[&LINES, lines].concat())
-    }
+    Options::serve(url, &[&["embedding.kind = \"none\""], lines].concat()).without_worker()
 }
 
 async fn window(client: &Client, thread_id: &str) -> Vec<String> {
@@ -38,7 +23,7 @@ async fn window(client: &Client, thread_id: &str) -> Vec<String> {
 }
 
 async fn history(client: &Client, thread_id: &str) -> Vec<String> {
-    texts(&client.history(history_request(thread_id)).await.messages)
+    texts(&client.call(history_request(thread_id)).await.messages)
 }
 
 /// The number of a metric; 0 where it is not there.
@@ -51,9 +36,7 @@ async fn counted(server: &Server, outcome: &str) -> f64 {
 
 #[apply(trial_with_own_server)]
 async fn l05_a_window_is_right_at_once_in_every_server_process() {
-    let cluster = Cluster::start().await;
-    let url = cluster.url();
-    recollect(&["migrate"], &[("DATABASE_URL", &url)]).ok();
+    let (_cluster, url) = Cluster::migrated().await;
     let dirs = [DataDir::new(), DataDir::new()];
     let writer = Server::start(&dirs[0], &serve(&url, &[]));
     let reader = Server::start(&dirs[1], &serve(&url, &[]));
@@ -106,7 +89,7 @@ async fn l05_a_window_is_right_at_once_in_every_server_process() {
         }
     };
     both(&[]).await;
-    let stored = write.append(&thread_id, turn("Q", "A")).await;
+    let stored = write.append_turn(&thread_id, "Q", "A").await;
     both(&["Q", "A"]).await;
     let question = &stored.messages[0].message_id;
     let again = vec![reply(question, Role::Assistant, "B")];
@@ -117,20 +100,17 @@ async fn l05_a_window_is_right_at_once_in_every_server_process() {
         message_id: message_id.to_owned(),
     };
     let erased = erase(&again.messages[0].message_id);
-    write.messages().delete_message(erased).await.unwrap();
+    write.call(erased).await;
     both(&["Q"]).await;
     read.append(&thread_id, vec![say(Role::Assistant, "C")])
         .await;
     both(&["Q", "C"]).await;
     let erased = erase(question);
-    read.messages().delete_message(erased).await.unwrap();
+    read.call(erased).await;
     both(&["C"]).await;
-    let clear = ClearThreadRequest {
-        thread_id: thread_id.clone(),
-    };
-    write.threads().clear_thread(clear).await.unwrap();
+    write.clear_thread(&thread_id).await;
     both(&[]).await;
-    read.append(&thread_id, turn("D", "E")).await;
+    read.append_turn(&thread_id, "D", "E").await;
     both(&["D", "E"]).await;
     let hits = counted(&reader, "hit").await;
     assert!(
@@ -138,23 +118,20 @@ async fn l05_a_window_is_right_at_once_in_every_server_process() {
         "{hits}"
     );
 
-    let delete = DeleteThreadRequest {
-        thread_id: thread_id.clone(),
-    };
-    write.threads().delete_thread(delete).await.unwrap();
+    write.delete_thread(&thread_id).await;
     for client in [&write, &read] {
         let request = history_request(&thread_id);
-        let gone = client.messages().get_history(request).await;
-        gone.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+        let missing = client.refused(request).await;
+        missing.is(Code::NotFound, "THREAD_NOT_FOUND");
     }
     // The window of a tenant is no other tenant's.
     let thread_id = write.thread("app").await;
-    write.append(&thread_id, turn("F", "G")).await;
+    write.append_turn(&thread_id, "F", "G").await;
     assert_eq!(history(&read, &thread_id).await, ["F", "G"]);
     let globex = reader.client(Key::Globex).await;
     let request = history_request(&thread_id);
-    let foreign = globex.messages().get_history(request).await;
-    foreign.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let others = globex.refused(request).await;
+    others.is(Code::NotFound, "THREAD_NOT_FOUND");
 }
 
 #[apply(trial)]
@@ -183,7 +160,7 @@ async fn l05_the_cache_can_be_switched_off() {
         let server = Server::start(&dir, &options);
         let client = server.client(Key::Acme).await;
         let thread_id = client.thread("app").await;
-        client.append(&thread_id, turn("Q", "A")).await;
+        client.append_turn(&thread_id, "Q", "A").await;
         for _ in 0..5 {
             assert_eq!(history(&client, &thread_id).await, ["Q", "A"]);
         }

@@ -1,17 +1,16 @@
 //! Threads that end when they are idle, and when all servers have stopped.
 
 use memory_contract::proto::{
-    AppendMessagesRequest, ClearThreadRequest, CreateThreadRequest, DeleteMessageRequest,
-    DeleteThreadRequest, ErrorReason, ExportMessagesRequest, GetHistoryRequest, GetMessageRequest,
-    GetThreadRequest, ImportMessagesRequest, ListBranchesRequest, ListMessagesRequest,
-    ListThreadsRequest, MessageFilter, RecallMode, RecallReason, RecallRequest, RecallScope,
-    ReindexRequest, ResolveThreadRequest, Role, SearchMethod, SearchRequest, SessionRef, SortOrder,
-    Thread, UpdateThreadRequest, import_messages_response::Outcome,
+    AppendMessagesRequest, CreateThreadRequest, DeleteThreadRequest, ErrorReason,
+    ExportMessagesRequest, GetHistoryRequest, GetMessageRequest, GetThreadRequest,
+    ImportMessagesRequest, ListBranchesRequest, ListMessagesRequest, ListThreadsRequest,
+    MessageFilter, RecallMode, RecallReason, RecallRequest, RecallScope, ReindexRequest,
+    ResolveThreadRequest, Role, SearchMethod, SearchRequest, SessionRef, SortOrder, Thread,
+    UpdateThreadRequest, import_messages_response::Outcome,
 };
-use prost_types::FieldMask;
 use recollect_tests::{
     Client, Cluster, DataDir, Key, Options, Refused as _, SHARED, SOON, Server, app, apply,
-    eventually, has_reason, history_request, http_get, ids, recall_request, recollect, reply, say,
+    eventually, has_reason, history_request, http_get, ids, mask, recall_request, reply, say,
     search_request, session, texts, tool_call, tool_result, trial, trial_with_own_server, turn,
 };
 use serde_json::json;
@@ -27,8 +26,7 @@ async fn resolve(client: &Client, session: SessionRef) -> (Thread, bool) {
         ephemeral: true,
         ..Default::default()
     };
-    let response = client.threads().resolve_thread(request).await.unwrap();
-    let response = response.into_inner();
+    let response = client.call(request).await;
     (response.thread.unwrap(), response.created)
 }
 
@@ -47,28 +45,26 @@ fn get(thread_id: &str) -> GetThreadRequest {
 }
 
 #[apply(trial_with_own_server)]
-async fn t04_an_ephemeral_thread_is_gone_after_a_restart() {
-    gone_after(async |server| {
+async fn t04_an_ephemeral_thread_ends_with_a_restart() {
+    ends_with(async |server| {
         server.stop().await;
     })
     .await;
 }
 
 #[apply(trial_with_own_server)]
-async fn t04_an_ephemeral_thread_is_gone_after_a_kill() {
-    gone_after(async |server| server.kill()).await;
+async fn t04_an_ephemeral_thread_ends_with_a_kill() {
+    ends_with(async |server| server.kill()).await;
 }
 
-async fn gone_after(end: impl AsyncFnOnce(Server)) {
-    let dir = DataDir::new();
+async fn ends_with(end: impl AsyncFnOnce(Server)) {
     let options = Options::with(&["embedding.kind = \"none\""]);
-    let server = Server::start(&dir, &options);
-    let client = server.client(Key::Acme).await;
+    let (dir, server, client) = Server::start_own(&options).await;
     let kept = client.resolve(session("app", "ada", "kept")).await;
-    client.append(&kept.thread_id, turn("Stay?", "Yes.")).await;
+    client.append_turn(&kept.thread_id, "Stay?", "Yes.").await;
     let (brief, created) = resolve(&client, session("app", "ada", "brief")).await;
     assert!(created && brief.ephemeral && !kept.ephemeral);
-    let stored = client.append(&brief.thread_id, turn("Go?", "Soon.")).await;
+    let stored = client.append_turn(&brief.thread_id, "Go?", "Soon.").await;
     assert_eq!(stored.messages.len(), 2);
     let again = client.resolve(session("app", "ada", "brief")).await;
     assert_eq!(again.thread_id, brief.thread_id);
@@ -78,28 +74,25 @@ async fn gone_after(end: impl AsyncFnOnce(Server)) {
     end(server).await;
     let server = Server::start(&dir, &options);
     let client = server.client(Key::Acme).await;
-    let gone = client.threads().get_thread(get(&brief.thread_id)).await;
-    gone.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let missing = client.refused(get(&brief.thread_id)).await;
+    missing.is(Code::NotFound, "THREAD_NOT_FOUND");
     let (anew, created) = resolve(&client, session("app", "ada", "brief")).await;
     assert!(created && anew.thread_id != brief.thread_id);
     assert_eq!(anew.message_count, 0);
-    let history = client.history(history_request(&kept.thread_id)).await;
+    let history = client.call(history_request(&kept.thread_id)).await;
     assert_eq!(texts(&history.messages), ["Stay?", "Yes."]);
 }
 
 #[apply(trial_with_own_server)]
 async fn t04_nothing_is_left_of_an_ephemeral_thread_that_ended() {
-    let cluster = Cluster::start().await;
-    let url = cluster.url();
-    let env = [("DATABASE_URL", url.as_str())];
-    recollect(&["migrate"], &env).ok();
+    let (cluster, url) = Cluster::migrated().await;
     let dir = DataDir::new();
-    let options = serve(&dir, &env, "index");
+    let options = serve(&dir, &url, "index");
     let server = Server::start(&dir, &options);
     let client = server.client(Key::Acme).await;
     let thread_id = ephemeral(&client, "app", "ada").await;
     let brief = "The word is xylophagous.";
-    client.append(&thread_id, turn(brief, "I see.")).await;
+    client.append_turn(&thread_id, brief, "I see.").await;
     drop(client);
     assert!(server.stop().await.success(), "{}", dir.log());
     let database = cluster.superuser().await;
@@ -135,43 +128,32 @@ async fn tables_of(database: &tokio_postgres::Client, thread_id: &str) -> Vec<St
     found
 }
 
-/// A server on a database of its own, with an index of its own.
-fn serve(dir: &DataDir, env: &[(&str, &str)], index: &str) -> Options {
-    let index = format!("index.path = \"{}\"", dir.path().join(index).display());
-    Options {
-        command: "serve",
-        env: env
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect(),
-        ..Options::with(&[
-            "embedding.kind = \"none\"",
-            "worker.expiry_interval = \"1s\"",
-            &index,
-        ])
-    }
+/// A server on an external database, with an index of its own.
+fn serve(dir: &DataDir, url: &str, index: &str) -> Options {
+    let lines = [
+        "embedding.kind = \"none\"",
+        "worker.expiry_interval = \"1s\"",
+    ];
+    Options::serve(url, &lines).index(dir, index)
 }
 
 #[apply(trial_with_own_server)]
 async fn j22_an_ephemeral_thread_lives_on_two_servers_until_both_have_stopped() {
-    let cluster = Cluster::start().await;
-    let url = cluster.url();
-    let env = [("DATABASE_URL", url.as_str())];
-    recollect(&["migrate"], &env).ok();
+    let (_cluster, url) = Cluster::migrated().await;
     let dir = DataDir::new();
-    let options = [serve(&dir, &env, "one"), serve(&dir, &env, "other")];
+    let options = [serve(&dir, &url, "one"), serve(&dir, &url, "other")];
     let one = Server::start(&dir, &options[0]);
     let other = Server::start(&dir, &options[1]);
     let (here, there) = (one.client(Key::Acme).await, other.client(Key::Acme).await);
     let (thread, _) = resolve(&here, session("app", "ada", "brief")).await;
     let thread_id = thread.thread_id;
-    here.append(&thread_id, turn("Who?", "I.")).await;
+    here.append_turn(&thread_id, "Who?", "I.").await;
     let (found, created) = resolve(&there, session("app", "ada", "brief")).await;
     assert!(!created && found.ephemeral && found.thread_id == thread_id);
-    there.append(&thread_id, turn("And?", "You.")).await;
+    there.append_turn(&thread_id, "And?", "You.").await;
     let all = ["Who?", "I.", "And?", "You."];
     for client in [&here, &there] {
-        let history = client.history(history_request(&thread_id)).await;
+        let history = client.call(history_request(&thread_id)).await;
         assert_eq!(texts(&history.messages), all);
     }
 
@@ -182,7 +164,7 @@ async fn j22_an_ephemeral_thread_lives_on_two_servers_until_both_have_stopped() 
     assert!(other.stop().await.success(), "{}", dir.log());
     let other = Server::start(&dir, &options[1]);
     let client = other.client(Key::Acme).await;
-    let history = client.history(history_request(&thread_id)).await;
+    let history = client.call(history_request(&thread_id)).await;
     assert_eq!(texts(&history.messages), all);
 
     drop(client);
@@ -190,8 +172,8 @@ async fn j22_an_ephemeral_thread_lives_on_two_servers_until_both_have_stopped() 
     other.kill();
     let one = Server::start(&dir, &options[0]);
     let client = one.client(Key::Acme).await;
-    let gone = client.threads().get_thread(get(&thread_id)).await;
-    gone.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let missing = client.refused(get(&thread_id)).await;
+    missing.is(Code::NotFound, "THREAD_NOT_FOUND");
 }
 
 #[apply(trial_with_own_server)]
@@ -206,31 +188,31 @@ async fn t04_an_idle_ephemeral_thread_is_erased() {
     let client = server.client(Key::Acme).await;
     let idle = ephemeral(&client, "app", "ada").await;
     let used = ephemeral(&client, "app", "ada").await;
-    client.append(&idle, turn("Q", "A")).await;
+    client.append_turn(&idle, "Q", "A").await;
     let metrics = async || http_get(&server.ready().metrics_addr, "/metrics").await.1;
     eventually("both are counted", SOON, async || {
         client.get_thread(&idle).await;
-        client.history(history_request(&used)).await;
+        client.call(history_request(&used)).await;
         let metrics = metrics().await;
         metrics.contains("recollect_ephemeral_threads 2")
             && !metrics.contains("recollect_ephemeral_bytes 0")
     })
     .await;
     eventually("the idle one is erased", SOON, async || {
-        client.history(history_request(&used)).await;
+        client.call(history_request(&used)).await;
         metrics().await.contains("recollect_ephemeral_threads 1")
     })
     .await;
-    let gone = client.threads().get_thread(get(&idle)).await;
-    gone.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let missing = client.refused(get(&idle)).await;
+    missing.is(Code::NotFound, "THREAD_NOT_FOUND");
     let append = AppendMessagesRequest {
         thread_id: idle,
         messages: turn("Q", "A"),
         ..Default::default()
     };
-    let gone = client.messages().append_messages(append).await;
-    gone.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
-    client.append(&used, turn("Q", "A")).await;
+    let missing = client.refused(append).await;
+    missing.is(Code::NotFound, "THREAD_NOT_FOUND");
+    client.append_turn(&used, "Q", "A").await;
     eventually("nothing is held any more", SOON, async || {
         let metrics = metrics().await;
         metrics.contains("recollect_ephemeral_threads 0")
@@ -256,13 +238,12 @@ async fn t04_ephemeral_threads_have_limits() {
         ephemeral: true,
         ..Default::default()
     };
-    let full = client.threads().resolve_thread(third.clone()).await;
-    full.refused()
-        .is(Code::ResourceExhausted, "EPHEMERAL_MEMORY_FULL");
+    let refused = client.refused(third.clone()).await;
+    refused.is(Code::ResourceExhausted, "EPHEMERAL_MEMORY_FULL");
     // Those that are kept need no room.
     let thread_id = client.thread("app").await;
     let long = "word ".repeat(8_000);
-    client.append(&thread_id, turn(&long, "A")).await;
+    client.append_turn(&thread_id, &long, "A").await;
 
     let append = AppendMessagesRequest {
         thread_id: first.clone(),
@@ -277,26 +258,24 @@ async fn t04_ephemeral_threads_have_limits() {
         ..Default::default()
     };
     for request in [elsewhere.clone(), append.clone(), append] {
-        let full = client.messages().append_messages(request).await;
-        full.refused()
-            .is(Code::ResourceExhausted, "EPHEMERAL_MEMORY_FULL");
+        let refused = client.refused(request).await;
+        refused.is(Code::ResourceExhausted, "EPHEMERAL_MEMORY_FULL");
     }
     assert_eq!(client.get_thread(&second).await.message_count, 0);
     assert_eq!(client.all_messages(&second).await, []);
     assert_eq!(client.get_thread(&first).await.message_count, 2);
 
-    let request = DeleteThreadRequest { thread_id: first };
-    client.threads().delete_thread(request).await.unwrap();
-    let stored = client.messages().append_messages(elsewhere).await;
-    assert_eq!(stored.unwrap().into_inner().messages[3].seq, 4);
-    client.threads().resolve_thread(third).await.unwrap();
+    client.delete_thread(&first).await;
+    let stored = client.call(elsewhere).await;
+    assert_eq!(stored.messages[3].seq, 4);
+    client.call(third).await;
 }
 
 #[apply(trial)]
 async fn an_ephemeral_thread_branches_and_is_listed() {
     let client = plain().await;
     let thread_id = ephemeral(&client, &app(), "ada").await;
-    let first = client.append(&thread_id, turn("Q", "A")).await;
+    let first = client.append_turn(&thread_id, "Q", "A").await;
     let question = &first.messages[0].message_id;
     let second = client
         .append(&thread_id, vec![reply(question, Role::Assistant, "B")])
@@ -308,21 +287,18 @@ async fn an_ephemeral_thread_branches_and_is_listed() {
         head_message_id: head.to_owned(),
         ..history_request(&thread_id)
     };
-    let active = client.history(history("")).await;
+    let active = client.call(history("")).await;
     assert_eq!(texts(&active.messages), ["Q", "B", "C"]);
-    let old = client.history(history(&first.messages[1].message_id)).await;
+    let old = client.call(history(&first.messages[1].message_id)).await;
     assert_eq!(texts(&old.messages), ["Q", "A"]);
 
     let branches = client
-        .threads()
-        .list_branches(ListBranchesRequest {
+        .call(ListBranchesRequest {
             thread_id: thread_id.clone(),
             page_size: 1,
             ..Default::default()
         })
-        .await
-        .unwrap()
-        .into_inner();
+        .await;
     assert_eq!(branches.branches.len(), 1);
     assert_eq!(branches.branches[0].message_count, 2);
     assert!(!branches.branches[0].active && !branches.next_page_token.is_empty());
@@ -347,13 +323,9 @@ async fn an_ephemeral_thread_branches_and_is_listed() {
         thread_id: thread_id.clone(),
         message_id: question.clone(),
     };
-    let one = client.messages().get_message(one).await.unwrap();
-    assert_eq!(one.into_inner().message.unwrap(), all[3]);
-    let erase = DeleteMessageRequest {
-        thread_id: thread_id.clone(),
-        message_id: all[0].message_id.clone(),
-    };
-    client.messages().delete_message(erase).await.unwrap();
+    let one = client.call(one).await;
+    assert_eq!(one.message.unwrap(), all[3]);
+    client.delete_message(&thread_id, &all[0].message_id).await;
     let thread = client.get_thread(&thread_id).await;
     assert_eq!(thread.head_message_id, second.messages[0].message_id);
     assert_eq!((thread.message_count, thread.last_seq), (3, 4));
@@ -361,12 +333,10 @@ async fn an_ephemeral_thread_branches_and_is_listed() {
     let update = UpdateThreadRequest {
         thread_id: thread_id.clone(),
         title: "A title".to_owned(),
-        update_mask: Some(FieldMask {
-            paths: vec!["title".to_owned()],
-        }),
+        update_mask: Some(mask(&["title"])),
         ..Default::default()
     };
-    client.threads().update_thread(update).await.unwrap();
+    client.call(update).await;
     let thread = client.get_thread(&thread_id).await;
     assert!(thread.title == "A title" && thread.ephemeral);
     let wrong = AppendMessagesRequest {
@@ -375,8 +345,7 @@ async fn an_ephemeral_thread_branches_and_is_listed() {
         expected_head: Some(question.clone()),
         ..Default::default()
     };
-    let moved = client.messages().append_messages(wrong).await;
-    moved.refused().is(Code::Aborted, "HEAD_MOVED");
+    client.refused(wrong).await.is(Code::Aborted, "HEAD_MOVED");
 }
 
 #[apply(trial)]
@@ -393,12 +362,12 @@ async fn an_ephemeral_history_keeps_tools_together_and_to_its_budget() {
         ];
         client.append(&thread_id, messages).await;
     }
-    let whole = client.history(history_request(&thread_id)).await;
+    let whole = client.call(history_request(&thread_id)).await;
     assert_eq!((whole.messages.len(), whole.truncated), (40, false));
     for quarters in 1..4 {
         let max_tokens = whole.total_tokens * quarters / 4;
         let history = client
-            .history(GetHistoryRequest {
+            .call(GetHistoryRequest {
                 max_tokens,
                 ..history_request(&thread_id)
             })
@@ -415,18 +384,17 @@ async fn an_ephemeral_thread_is_recalled() {
     let client = SHARED.client(Key::Acme).await;
     let thread_id = ephemeral(&client, &app(), "ada").await;
     client
-        .append(
+        .append_turn(
             &thread_id,
-            turn("Our greyhound is called Biscuit.", "What a nice name!"),
+            "Our greyhound is called Biscuit.",
+            "What a nice name!",
         )
         .await;
     for round in 0..10 {
         let messages = turn(&format!("Tell me joke {round}."), "Knock, knock.");
         client.append(&thread_id, messages).await;
     }
-    let last = client
-        .append(&thread_id, turn("Thanks.", "Any time."))
-        .await;
+    let last = client.append_turn(&thread_id, "Thanks.", "Any time.").await;
     let window = client
         .recall(RecallRequest {
             mode: RecallMode::Window.into(),
@@ -458,14 +426,14 @@ async fn an_ephemeral_thread_is_recalled() {
         assert_eq!(texts(&found.messages).last().unwrap(), "Any time.");
     }
     // Without a user the scope of the user is the thread's.
-    let nobody = ephemeral(&client, &app(), "").await;
+    let unknown = ephemeral(&client, &app(), "").await;
     let stored = client
-        .append(&nobody, turn("The code is 4711.", "Noted."))
+        .append_turn(&unknown, "The code is 4711.", "Noted.")
         .await;
     let found = client
         .search(SearchRequest {
             scope: RecallScope::User.into(),
-            ..search_request(&nobody, "which code", &stored.revision)
+            ..search_request(&unknown, "which code", &stored.revision)
         })
         .await;
     assert_eq!(texts(&found.matches)[0], "The code is 4711.");
@@ -477,11 +445,11 @@ async fn an_ephemeral_thread_is_found_and_listed_but_not_exported() {
     let app = app();
     let secret = "The parrot is called Archimedes.";
     let hidden = ephemeral(&client, &app, "ada").await;
-    let stored = client.append(&hidden, turn(secret, "Hello parrot!")).await;
+    let stored = client.append_turn(&hidden, secret, "Hello parrot!").await;
     let kept = client.thread(&app).await;
     let other = ephemeral(&client, &app, "ada").await;
     let known = client
-        .append(&kept, turn("The parrot likes nuts.", "Good to know."))
+        .append_turn(&kept, "The parrot likes nuts.", "Good to know.")
         .await;
 
     let indexed = search_request(&hidden, "parrot", &stored.revision);
@@ -503,14 +471,11 @@ async fn an_ephemeral_thread_is_found_and_listed_but_not_exported() {
         }
     }
     let threads = client
-        .threads()
-        .list_threads(ListThreadsRequest {
+        .call(ListThreadsRequest {
             app_id: app.clone(),
             ..Default::default()
         })
-        .await
-        .unwrap()
-        .into_inner();
+        .await;
     let listed: Vec<&str> = threads
         .threads
         .iter()
@@ -544,31 +509,24 @@ async fn an_ephemeral_thread_is_found_and_listed_but_not_exported() {
         thread_id: hidden.clone(),
         ..Default::default()
     };
-    let queued = client.admin().reindex(reindex).await.unwrap().into_inner();
+    let queued = client.call(reindex).await;
     assert_eq!(queued.queued_count, 2);
 
     // Another tenant cannot even see that it is there.
     let globex = recollect_tests::PLAIN.client(Key::Globex).await;
-    let foreign = globex.threads().get_thread(get(&hidden)).await;
-    foreign.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
-    let foreign = globex
-        .messages()
-        .get_history(history_request(&hidden))
-        .await;
-    foreign.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
-    let foreign = globex
-        .messages()
-        .get_message(GetMessageRequest {
+    let others = globex.refused(get(&hidden)).await;
+    others.is(Code::NotFound, "THREAD_NOT_FOUND");
+    let others = globex.refused(history_request(&hidden)).await;
+    others.is(Code::NotFound, "THREAD_NOT_FOUND");
+    let others = globex
+        .refused(GetMessageRequest {
             thread_id: hidden.clone(),
             message_id: stored.messages[0].message_id.clone(),
         })
         .await;
-    foreign.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
-    let foreign = globex
-        .recalls()
-        .search(search_request(&hidden, "parrot", ""))
-        .await;
-    foreign.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    others.is(Code::NotFound, "THREAD_NOT_FOUND");
+    let others = globex.refused(search_request(&hidden, "parrot", "")).await;
+    others.is(Code::NotFound, "THREAD_NOT_FOUND");
     let key = session(&app, "ada", "thread:same");
     let (mine, _) = resolve(&client, key.clone()).await;
     let (theirs, created) = resolve(&globex, key).await;
@@ -584,27 +542,23 @@ async fn an_ephemeral_thread_is_cleared_and_deleted() {
     let (thread, _) = resolve(&client, session(&app, "ada", "thread:1")).await;
     let thread_id = thread.thread_id;
     client
-        .append(&thread_id, turn("The code is 4711.", "Noted."))
+        .append_turn(&thread_id, "The code is 4711.", "Noted.")
         .await;
-    let request = ClearThreadRequest {
-        thread_id: thread_id.clone(),
-    };
-    let cleared = client.threads().clear_thread(request).await.unwrap();
-    let cleared = cleared.into_inner();
+    let cleared = client.clear_thread(&thread_id).await;
     assert_eq!(cleared.deleted_message_count, 2);
     assert_eq!(client.all_messages(&thread_id).await, []);
     let search = search_request(&thread_id, "code", &cleared.revision);
     assert_eq!(client.search(search).await.matches, []);
-    let stored = client.append(&thread_id, turn("Anew", "Yes")).await;
+    let stored = client.append_turn(&thread_id, "Anew", "Yes").await;
     assert_eq!(stored.messages[0].seq, 3);
 
     let request = DeleteThreadRequest {
         thread_id: thread_id.clone(),
     };
-    let deleted = client.threads().delete_thread(request.clone()).await;
-    assert_eq!(deleted.unwrap().into_inner().deleted_message_count, 2);
-    let again = client.threads().delete_thread(request).await;
-    again.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let deleted = client.call(request.clone()).await;
+    assert_eq!(deleted.deleted_message_count, 2);
+    let again = client.refused(request).await;
+    again.is(Code::NotFound, "THREAD_NOT_FOUND");
     let (anew, created) = resolve(&client, session(&app, "ada", "thread:1")).await;
     assert!(created && anew.thread_id != thread_id);
 }
@@ -619,8 +573,8 @@ async fn a_retry_into_an_ephemeral_thread_stores_nothing_twice() {
         request_id: uuid::Uuid::new_v4().to_string(),
         expected_head: Some(String::new()),
     };
-    let first = client.append_with(request.clone()).await;
-    let again = client.append_with(request.clone()).await;
+    let first = client.call(request.clone()).await;
+    let again = client.call(request.clone()).await;
     assert!(again.replayed && !first.replayed);
     assert_eq!(ids_of(&first), ids_of(&again));
     assert_eq!(ids(&client.all_messages(&thread_id).await), ids_of(&first));
@@ -628,10 +582,8 @@ async fn a_retry_into_an_ephemeral_thread_stores_nothing_twice() {
         messages: turn("Q", "B"),
         ..request
     };
-    let reused = client.messages().append_messages(other).await;
-    reused
-        .refused()
-        .is(Code::AlreadyExists, "REQUEST_ID_REUSED");
+    let refused = client.refused(other).await;
+    refused.is(Code::AlreadyExists, "REQUEST_ID_REUSED");
 }
 
 fn ids_of(stored: &memory_contract::proto::AppendMessagesResponse) -> Vec<String> {
@@ -652,29 +604,20 @@ async fn a_session_is_ephemeral_or_kept_and_not_both() {
         ephemeral,
         ..Default::default()
     };
-    let exists = client.threads().create_thread(create("kept", true)).await;
-    exists
-        .refused()
-        .is(Code::AlreadyExists, "THREAD_ALREADY_EXISTS");
-    let brief = client.threads().create_thread(create("brief", true)).await;
-    let brief = brief.unwrap().into_inner().thread.unwrap();
+    let refused = client.refused(create("kept", true)).await;
+    refused.is(Code::AlreadyExists, "THREAD_ALREADY_EXISTS");
+    let brief = client.call(create("brief", true)).await.thread.unwrap();
     assert!(brief.ephemeral);
     for ephemeral in [true, false] {
-        let exists = client
-            .threads()
-            .create_thread(create("brief", ephemeral))
-            .await;
-        exists
-            .refused()
-            .is(Code::AlreadyExists, "THREAD_ALREADY_EXISTS");
+        let refused = client.refused(create("brief", ephemeral)).await;
+        refused.is(Code::AlreadyExists, "THREAD_ALREADY_EXISTS");
     }
-    client.append(&brief.thread_id, turn("Q", "A")).await;
+    client.append_turn(&brief.thread_id, "Q", "A").await;
     let by_session = GetThreadRequest {
         thread_id: String::new(),
         session: Some(session(&app, "ada", "brief")),
     };
-    let found = client.threads().get_thread(by_session).await.unwrap();
-    let found = found.into_inner().thread.unwrap();
+    let found = client.call(by_session).await.thread.unwrap();
     assert_eq!(found.thread_id, brief.thread_id);
     let listed = client
         .list(ListMessagesRequest {

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use futures::future::join_all;
 use memory_contract::proto::{
-    CreateThreadRequest, GetThreadRequest, ListThreadsRequest, ResolveThreadRequest, Role, Thread,
+    CreateThreadRequest, GetThreadRequest, ListThreadsRequest, ResolveThreadRequest, Thread,
     UpdateThreadRequest,
 };
 use prost_types::FieldMask;
 use recollect_tests::{
-    Client, Refused as _, SOON, app, apply, eventually, metadata, say, session, trial,
+    Client, Refused as _, SOON, app, apply, eventually, mask, metadata, seconds, session, trial,
 };
 use serde_json::json;
 use tonic::Code;
@@ -51,9 +51,7 @@ async fn t15_two_apps_with_one_key_stay_separate() {
     let second = client.resolve(session(&other, "ada", "thread:1")).await;
     assert_ne!(first.thread_id, second.thread_id);
 
-    client
-        .append(&first.thread_id, vec![say(Role::User, "Only here.")])
-        .await;
+    client.append_text(&first.thread_id, "Only here.").await;
     assert!(client.all_messages(&second.thread_id).await.is_empty());
     assert_eq!(client.get_thread(&second.thread_id).await.message_count, 0);
 }
@@ -64,9 +62,7 @@ async fn l09_custom_session_ids_isolate_users() {
     let app = app();
     let ada = client.resolve(session(&app, "ada", "session:1")).await;
     let bob = client.resolve(session(&app, "bob", "session:1")).await;
-    client
-        .append(&ada.thread_id, vec![say(Role::User, "I am Ada.")])
-        .await;
+    client.append_text(&ada.thread_id, "I am Ada.").await;
     assert_ne!(ada.thread_id, bob.thread_id);
     assert!(client.all_messages(&bob.thread_id).await.is_empty());
 }
@@ -105,8 +101,7 @@ async fn resolving_changes_nothing_in_a_thread_that_exists() {
             metadata: Some(metadata(json!({"made_as": title}))),
             ..Default::default()
         };
-        let response = client.threads().resolve_thread(request).await.unwrap();
-        response.into_inner()
+        client.call(request).await
     };
     let first = resolve("first").await;
     let second = resolve("second").await;
@@ -124,8 +119,7 @@ async fn creating_a_thread_twice_is_refused() {
         metadata: Some(metadata(json!({"plan": "gold", "level": 3}))),
         ..Default::default()
     };
-    let created = client.threads().create_thread(request.clone()).await;
-    let thread = created.unwrap().into_inner().thread.unwrap();
+    let thread = client.call(request.clone()).await.thread.unwrap();
     assert_eq!(thread.title, "Repairs");
     assert_eq!(thread.metadata, request.metadata);
     assert_eq!((thread.last_seq, thread.message_count), (0, 0));
@@ -133,10 +127,8 @@ async fn creating_a_thread_twice_is_refused() {
     assert!(thread.create_time.is_some() && thread.expire_time.is_none());
     assert_eq!(client.get_thread(&thread.thread_id).await, thread);
 
-    let again = client.threads().create_thread(request).await;
-    again
-        .refused()
-        .is(Code::AlreadyExists, "THREAD_ALREADY_EXISTS");
+    let refused = client.refused(request).await;
+    refused.is(Code::AlreadyExists, "THREAD_ALREADY_EXISTS");
 }
 
 #[apply(trial)]
@@ -148,8 +140,7 @@ async fn creating_a_thread_without_a_key_makes_one() {
             session: Some(session(&app, "ada", "")),
             ..Default::default()
         };
-        let response = client.threads().create_thread(request).await.unwrap();
-        response.into_inner().thread.unwrap()
+        client.call(request).await.thread.unwrap()
     };
     let (first, second) = (create().await, create().await);
     assert!(first.session_key.starts_with("session:"), "{first:?}");
@@ -258,8 +249,7 @@ async fn list(client: &Client, app: &str, user: &str, page_size: i32) -> Vec<Str
     };
     let mut ids = Vec::new();
     loop {
-        let page = client.threads().list_threads(request.clone()).await;
-        let page = page.unwrap().into_inner();
+        let page = client.call(request.clone()).await;
         if page_size > 0 {
             assert!(page.threads.len() <= usize::try_from(page_size).unwrap());
         }
@@ -272,26 +262,18 @@ async fn list(client: &Client, app: &str, user: &str, page_size: i32) -> Vec<Str
 }
 
 #[apply(trial)]
-async fn an_expired_thread_is_gone_and_its_key_is_free() {
+async fn an_expired_thread_is_not_found_and_its_key_is_free() {
     let client = plain().await;
     let app = app();
     let request = ResolveThreadRequest {
         session: Some(session(&app, "ada", "thread:1")),
-        ttl: Some(prost_types::Duration {
-            seconds: 3_600,
-            nanos: 0,
-        }),
+        ttl: Some(seconds(3_600)),
         ..Default::default()
     };
-    let resolve = async || {
-        let response = client.threads().resolve_thread(request.clone()).await;
-        response.unwrap().into_inner()
-    };
+    let resolve = async || client.call(request.clone()).await;
     let first = resolve().await.thread.unwrap();
     assert!(first.expire_time.is_some());
-    client
-        .append(&first.thread_id, vec![say(Role::User, "Briefly here.")])
-        .await;
+    client.append_text(&first.thread_id, "Briefly here.").await;
     client.expire(&first.thread_id).await;
     let get = async || {
         let request = GetThreadRequest {
@@ -317,18 +299,12 @@ async fn a_thread_whose_ttl_is_removed_stays() {
         let request = UpdateThreadRequest {
             thread_id: thread_id.clone(),
             ttl,
-            update_mask: Some(FieldMask {
-                paths: vec!["ttl".to_owned()],
-            }),
+            update_mask: Some(mask(&["ttl"])),
             ..Default::default()
         };
-        let response = client.threads().update_thread(request).await.unwrap();
-        response.into_inner().thread.unwrap()
+        client.call(request).await.thread.unwrap()
     };
-    let hour = prost_types::Duration {
-        seconds: 3_600,
-        nanos: 0,
-    };
+    let hour = seconds(3_600);
     let limited = set(Some(hour)).await;
     let (expires, updated) = (
         limited.expire_time.unwrap().seconds,

@@ -2,13 +2,12 @@
 //! the app's shared default.
 
 use memory_contract::proto::{
-    CreateThreadRequest, CreateThreadResponse, DeleteAppPolicyRequest, GetEffectivePolicyRequest,
-    GetThreadRequest, ListMessagesRequest, MemoryPolicy, ResolveThreadRequest,
-    ResolveThreadResponse, SessionKeySource, SessionRef, SetAppPolicyRequest,
+    CreateThreadRequest, CreateThreadResponse, GetEffectivePolicyRequest, GetThreadRequest,
+    ListMessagesRequest, MemoryPolicy, ResolveThreadRequest, ResolveThreadResponse,
+    SessionKeySource, SessionRef,
 };
-use prost_types::Duration;
 use recollect_tests::{
-    Client, Dynamic, Key, PLAIN, Refused as _, app, apply, session, texts, trial, turn,
+    Client, Dynamic, Key, PLAIN, Refused as _, app, apply, seconds, session, texts, trial,
 };
 use serde_json::json;
 use tonic::metadata::MetadataValue;
@@ -57,14 +56,11 @@ async fn resolve(
 }
 
 async fn share(client: &Client, app: &str, shared: bool) {
-    let request = SetAppPolicyRequest {
-        app_id: app.to_owned(),
-        policy: Some(MemoryPolicy {
-            shared_session_default: Some(shared),
-            ..Default::default()
-        }),
+    let policy = MemoryPolicy {
+        shared_session_default: Some(shared),
+        ..Default::default()
     };
-    client.policies().set_app_policy(request).await.unwrap();
+    client.set_policy(app, policy).await;
 }
 
 #[apply(trial)]
@@ -123,16 +119,11 @@ async fn t09_the_calls_metadata_names_the_session() {
         ..Default::default()
     };
     let created = with(created, Some("visit 7"));
-    let created: CreateThreadResponse = client
-        .threads()
-        .create_thread(created)
-        .await
-        .unwrap()
-        .into_inner();
+    let created: CreateThreadResponse = client.call(created).await;
     assert_eq!(created.session_key_source(), SessionKeySource::Metadata);
     let thread = created.thread.unwrap();
     assert_eq!(thread.session_key, "visit 7");
-    client.append(&thread.thread_id, turn("Q", "A")).await;
+    client.append_turn(&thread.thread_id, "Q", "A").await;
 
     let found = resolve(&client, session.clone(), Some("visit 7")).await;
     assert_eq!(found.thread.unwrap().thread_id, thread.thread_id);
@@ -140,54 +131,32 @@ async fn t09_the_calls_metadata_names_the_session() {
         session: Some(session.clone()),
         ..Default::default()
     };
-    let found = client
-        .threads()
-        .get_thread(with(request.clone(), Some("visit 7")))
-        .await;
-    assert_eq!(
-        found.unwrap().into_inner().thread.unwrap().thread_id,
-        thread.thread_id
-    );
-    let other = client
-        .threads()
-        .get_thread(with(request, Some("visit 8")))
-        .await;
-    other.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let found = client.call(with(request.clone(), Some("visit 7"))).await;
+    assert_eq!(found.thread.unwrap().thread_id, thread.thread_id);
+    let other = client.refused(with(request, Some("visit 8"))).await;
+    other.is(Code::NotFound, "THREAD_NOT_FOUND");
     let request = ListMessagesRequest {
         session: Some(session.clone()),
         page_size: 1,
         ..Default::default()
     };
-    let page = client
-        .messages()
-        .list_messages(with(request.clone(), Some("visit 7")))
-        .await;
-    let page = page.unwrap().into_inner();
+    let page = client.call(with(request.clone(), Some("visit 7"))).await;
     assert_eq!(texts(&page.messages), ["Q"]);
     // A page token belongs to its session.
     let request = ListMessagesRequest {
         page_token: page.next_page_token,
         ..request
     };
-    let next = client
-        .messages()
-        .list_messages(with(request.clone(), Some("visit 7")))
-        .await;
-    assert_eq!(texts(&next.unwrap().into_inner().messages), ["A"]);
-    let foreign = client
-        .messages()
-        .list_messages(with(request, Some("visit 8")))
-        .await;
-    foreign.refused().names_field("page_token");
+    let next = client.call(with(request.clone(), Some("visit 7"))).await;
+    assert_eq!(texts(&next.messages), ["A"]);
+    let others = client.refused(with(request, Some("visit 8"))).await;
+    others.names_field("page_token");
     let request = GetEffectivePolicyRequest {
         session: Some(session),
         ..Default::default()
     };
-    let policy = client
-        .policies()
-        .get_effective_policy(with(request, Some("visit 7")))
-        .await;
-    let policy = policy.unwrap().into_inner().effective_policy.unwrap();
+    let policy = client.call(with(request, Some("visit 7"))).await;
+    let policy = policy.effective_policy.unwrap();
     assert_eq!(policy.policy.unwrap().top_k, Some(9));
 }
 
@@ -206,15 +175,13 @@ async fn t09_a_key_in_the_metadata_has_to_be_one_text() {
         let mut request = Request::new(request());
         let value = MetadataValue::try_from(bytes).unwrap();
         request.metadata_mut().insert(HEADER, value);
-        let refused = client.threads().resolve_thread(request).await.refused();
-        refused.names_field(HEADER);
+        client.refused(request).await.names_field(HEADER);
     }
     let mut twice = Request::new(request());
     for key in ["one", "two"] {
         twice.metadata_mut().append(HEADER, key.parse().unwrap());
     }
-    let refused = client.threads().resolve_thread(twice).await.refused();
-    refused.names_field(HEADER);
+    client.refused(twice).await.names_field(HEADER);
     // Where it is not needed, it is not looked at.
     let found = resolve(&client, keys(&app, "ada", "own", ""), Some(&long)).await;
     assert_eq!(found.session_key_source(), SessionKeySource::Session);
@@ -267,13 +234,13 @@ async fn t11_without_a_key_and_without_a_policy_there_is_an_error() {
             session: Some(none.clone()),
             ..Default::default()
         };
-        let refused = client.threads().get_thread(request).await.refused();
+        let refused = client.refused(request).await;
         refused.names_field("session.session_key");
         let request = ListMessagesRequest {
             session: Some(none.clone()),
             ..Default::default()
         };
-        let refused = client.messages().list_messages(request).await.refused();
+        let refused = client.refused(request).await;
         refused.names_field("session.session_key");
 
         // The shared key cannot be taken by writing it out either.
@@ -293,15 +260,15 @@ async fn t11_without_a_key_and_without_a_policy_there_is_an_error() {
             session: Some(written.clone()),
             ..Default::default()
         };
-        let refused = client.threads().create_thread(request).await.refused();
+        let refused = client.refused(request).await;
         refused.names_field("session.session_key");
     };
     check().await;
     share(&client, &app, false).await;
     check().await;
     // Another app's shared key is a text like any other.
-    let foreign = keys(&app, "ada", &format!("agent_memory:{other}"), "");
-    let found = resolve(&client, foreign, None).await.thread.unwrap();
+    let others = keys(&app, "ada", &format!("agent_memory:{other}"), "");
+    let found = resolve(&client, others, None).await.thread.unwrap();
     assert_eq!(
         (found.app_id.as_str(), found.user_id.as_str()),
         (app.as_str(), "ada")
@@ -329,14 +296,11 @@ async fn t11_an_app_may_share_one_thread_between_all_users() {
         session: Some(keys(&app, "", "", "")),
         ..Default::default()
     };
-    let found = client.threads().get_thread(request).await.unwrap();
-    assert_eq!(found.into_inner().thread.as_ref(), Some(&thread));
+    let found = client.call(request).await;
+    assert_eq!(found.thread.as_ref(), Some(&thread));
 
     // Without the policy the way to it is closed again.
-    let request = DeleteAppPolicyRequest {
-        app_id: app.clone(),
-    };
-    client.policies().delete_app_policy(request).await.unwrap();
+    client.delete_policy(&app).await;
     let refused = try_resolve(&client, keys(&app, "ada", "", ""), None).await;
     refused.refused().names_field("session.session_key");
     let refused = try_resolve(&client, written, None).await;
@@ -352,7 +316,7 @@ async fn t15_apps_share_a_memory_only_by_the_same_app_id() {
         found.thread.unwrap().thread_id
     };
     let first = of(&app).await;
-    client.append(&first, turn("Q", "A")).await;
+    client.append_turn(&first, "Q", "A").await;
     assert_ne!(of(&other).await, first);
     assert!(client.all_messages(&of(&other).await).await.is_empty());
     // Two workflows that give one app id meet.
@@ -376,14 +340,14 @@ async fn l09_the_default_session_is_the_flows_and_custom_ids_isolate_users() {
     let default = resolve(&client, keys(&flow, "", "", ""), None).await;
     let default = default.thread.unwrap();
     assert_eq!(default.session_key, format!("agent_memory:{flow}"));
-    client.append(&default.thread_id, turn("All", "see")).await;
+    client.append_turn(&default.thread_id, "All", "see").await;
     let mut seen = vec![default.thread_id];
     for user in ["ada", "bob"] {
         let own = resolve(&client, keys(&flow, "", &format!("user:{user}"), ""), None).await;
         let own = own.thread.unwrap();
         assert_eq!(own.user_id, user);
         assert!(client.all_messages(&own.thread_id).await.is_empty());
-        client.append(&own.thread_id, turn(user, "sees")).await;
+        client.append_turn(&own.thread_id, user, "sees").await;
         seen.push(own.thread_id);
     }
     let first: Vec<String> = futures::future::join_all(
@@ -404,8 +368,7 @@ async fn a_new_thread_never_falls_back_to_the_shared_default() {
             session: Some(keys(&app, "ada", "", "")),
             ..Default::default()
         };
-        let created = client.threads().create_thread(request).await.unwrap();
-        let created = created.into_inner();
+        let created = client.call(request).await;
         assert_eq!(created.session_key_source(), SessionKeySource::Generated);
         let thread = created.thread.unwrap();
         assert!(thread.session_key.starts_with("session:"));
@@ -415,14 +378,10 @@ async fn a_new_thread_never_falls_back_to_the_shared_default() {
     assert_ne!(create().await, create().await);
     let request = CreateThreadRequest {
         session: Some(keys(&app, "ada", "", "agents")),
-        ttl: Some(Duration {
-            seconds: 60,
-            nanos: 0,
-        }),
+        ttl: Some(seconds(60)),
         ..Default::default()
     };
-    let created = client.threads().create_thread(request).await.unwrap();
-    let created = created.into_inner();
+    let created = client.call(request).await;
     assert_eq!(created.session_key_source(), SessionKeySource::Agent);
     assert_eq!(created.thread.unwrap().session_key, "agents");
 }

@@ -7,21 +7,20 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use memory_contract::proto::{
-    DeleteThreadRequest, ExportMessagesRequest, ListThreadsRequest,
-    export_messages_response::Record,
+    ExportMessagesRequest, ListThreadsRequest, export_messages_response::Record,
 };
 use recollect_tests::{
-    Client, DataDir, Key, Options, PLAIN, Refused as _, S3, S3Fault, Server, app, apply,
-    eventually, node, node_turn, recollect_binary, session, trial, trial_with_own_server, turn,
+    Client, Key, Options, PLAIN, Refused as _, S3, S3Fault, Server, app, apply, eventually, node,
+    node_turn, recollect_at, recollect_binary, session, trial, trial_with_own_server,
 };
 use serde_json::json;
 use tonic::Code;
 use uuid::Uuid;
 
-use super::{of_app, records, run, split, summary};
+use super::{of_app, records, split, summary};
 use crate::plain;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PROGRESS_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Threads of an app, each with a few messages; their ids.
 async fn threads(client: &Client, app: &str, number: u32) -> Vec<String> {
@@ -30,8 +29,8 @@ async fn threads(client: &Client, app: &str, number: u32) -> Vec<String> {
         let session = session(app, "ada", &format!("thread:{key}"));
         let thread_id = client.resolve(session).await.thread_id;
         let said = format!("Question {key}?");
-        client.append(&thread_id, turn(&said, "Answer.")).await;
-        client.append(&thread_id, turn("And?", "Or.")).await;
+        client.append_turn(&thread_id, &said, "Answer.").await;
+        client.append_turn(&thread_id, "And?", "Or.").await;
         threads.push(thread_id);
     }
     threads
@@ -59,11 +58,11 @@ async fn l12_an_export_goes_on_after_a_thread() {
     let (all, whole) = split(records(&client, of_app(&app)).await);
     assert_eq!(thread_ids(&all), threads, "in order of creation");
     for known in 0..5 {
-        let (rest, told) = split(records(&client, after(&threads[known])).await);
+        let (rest, reported) = split(records(&client, after(&threads[known])).await);
         assert_eq!(thread_ids(&rest), threads[known + 1..]);
         assert_eq!(rest, all[5 * (known + 1)..], "each has 4 messages");
-        assert_eq!(told.thread_count, 4 - known as i64);
-        assert_ne!(told.checksum, whole.checksum);
+        assert_eq!(reported.thread_count, 4 - known as i64);
+        assert_ne!(reported.checksum, whole.checksum);
     }
 
     // To another tenant it is unknown.
@@ -71,10 +70,7 @@ async fn l12_an_export_goes_on_after_a_thread() {
     let others = globex.messages().export_messages(after(&threads[0])).await;
     others.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
 
-    let request = DeleteThreadRequest {
-        thread_id: threads[1].clone(),
-    };
-    client.threads().delete_thread(request).await.unwrap();
+    client.delete_thread(&threads[1]).await;
     for unknown in [&threads[1], &Uuid::new_v4().to_string()] {
         let refused = client.messages().export_messages(after(unknown)).await;
         refused.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
@@ -97,13 +93,13 @@ async fn l12_an_interrupted_import_is_finished_by_running_it_again() {
     for thread_id in &ids {
         for question in ["One?", "Two?"] {
             let turn = node_turn(&node(thread_id, "planner"), question, "Yes.");
-            client.add_turn(turn).await;
+            client.call(turn).await;
         }
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("out.jsonl").display().to_string();
     let addr = &PLAIN.ready().addr;
-    run(
+    recollect_at(
         addr,
         Key::Acme,
         &["export", "--app", &app, "--output", &file],
@@ -137,9 +133,11 @@ async fn l12_an_interrupted_import_is_finished_by_running_it_again() {
         let listed = globex.threads().list_threads(request).await.unwrap();
         listed.into_inner().threads
     };
-    eventually("the first threads are stored", PATIENCE, async || {
-        listed().await.iter().any(|thread| thread.message_count > 0)
-    })
+    eventually(
+        "the first threads are stored",
+        PROGRESS_TIMEOUT,
+        async || listed().await.iter().any(|thread| thread.message_count > 0),
+    )
     .await;
     import.kill().unwrap();
     import.wait().unwrap();
@@ -148,16 +146,16 @@ async fn l12_an_interrupted_import_is_finished_by_running_it_again() {
 
     let import = || {
         let args = ["import", &file, "--json", "--no-wait"];
-        run(addr, Key::Globex, &args).ok().json()
+        recollect_at(addr, Key::Globex, &args).ok().json()
     };
     let finished = import();
     assert!(finished["known"].as_u64().unwrap() > 0, "{finished}");
     assert_eq!(finished["checked"], true, "{finished}");
-    let told = summary(&client, of_app(&app)).await;
-    assert_eq!(finished["checksum"], told.checksum);
-    assert_eq!(summary(&globex, of_app(&app)).await, told);
+    let reported = summary(&client, of_app(&app)).await;
+    assert_eq!(finished["checksum"], reported.checksum);
+    assert_eq!(summary(&globex, of_app(&app)).await, reported);
     assert_eq!(import()["stored"], 0);
-    assert_eq!(summary(&globex, of_app(&app)).await, told);
+    assert_eq!(summary(&globex, of_app(&app)).await, reported);
 }
 
 #[apply(trial)]
@@ -173,7 +171,7 @@ async fn l12_an_interrupted_export_is_finished_by_resuming_it() {
     let addr = &PLAIN.ready().addr;
     let export = |more: &[&str]| {
         let args = ["export", "--app", &app, "--output", &file];
-        run(addr, Key::Acme, &[&args, more].concat())
+        recollect_at(addr, Key::Acme, &[&args, more].concat())
     };
     export(&[]).ok();
     assert!(!part.exists() && !of.exists());
@@ -209,15 +207,12 @@ async fn l12_an_interrupted_export_is_finished_by_resuming_it() {
 
     // The thread that it would go on behind is not there any more.
     broken_off(whole.as_bytes());
-    let request = DeleteThreadRequest {
-        thread_id: ids[3].clone(),
-    };
-    client.threads().delete_thread(request).await.unwrap();
+    client.delete_thread(&ids[3]).await;
     export(&["--resume"]).ok();
     let lines = fs::read_to_string(&path).unwrap();
     assert_eq!(lines.lines().count(), 3 * 5 + 1);
-    let told = summary(&client, of_app(&app)).await;
-    assert!(lines.contains(&told.checksum));
+    let reported = summary(&client, of_app(&app)).await;
+    assert!(lines.contains(&reported.checksum));
 
     // What belongs to another export is not touched.
     broken_off(whole.as_bytes());
@@ -228,7 +223,7 @@ async fn l12_an_interrupted_export_is_finished_by_resuming_it() {
         &["--app", &app, "--user", "ada"],
         &[],
     ] {
-        let refused = run(addr, Key::Acme, &[&resume, more].concat());
+        let refused = recollect_at(addr, Key::Acme, &[&resume, more].concat());
         assert_eq!(refused.code, Some(2), "{refused:?}");
         assert_eq!(fs::read_to_string(&part).unwrap(), whole);
     }
@@ -241,21 +236,19 @@ async fn l12_an_interrupted_export_is_finished_by_resuming_it() {
 #[apply(trial_with_own_server)]
 async fn an_export_that_the_object_store_ended_goes_on_when_it_is_back() {
     let s3 = S3::new();
-    let dir = DataDir::new();
     let mut options = Options::with(&["embedding.kind = \"none\""]);
     options.config.extend(s3.config());
-    let server = Server::start(&dir, &options);
-    let client = server.client(Key::Acme).await;
+    let (_dir, server, client) = Server::start_own(&options).await;
     let ids = threads(&client, "app", 4).await;
     let planner = node(&ids[2], "planner");
-    client.add_turn(node_turn(&planner, "Q", "A")).await;
+    client.add_node_turn(&planner, "Q", "A").await;
     client.flush_node(&planner).await;
 
     let out = tempfile::tempdir().unwrap();
     let export = |name: &str, more: &[&str]| {
         let file = out.path().join(name).display().to_string();
         let args = ["export", "--output", &file];
-        run(&server.ready().addr, Key::Acme, &[&args, more].concat())
+        recollect_at(&server.ready().addr, Key::Acme, &[&args, more].concat())
     };
     export("whole", &[]).ok();
     s3.set_fault(S3Fault::Forbidden);

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 
 use memory_contract::proto::{
     DeleteMemoryRequest, GetAppPolicyRequest, GetFileRequest, MemoryInput, MemoryPolicy, Role,
-    SetAppPolicyRequest, file, get_file_request,
+    file, get_file_request,
 };
 use recollect_tests::{
-    Client, Finished, Key, PLAIN, app, apply, memory, node, node_turn, say, session, trial, turn,
+    Client, Finished, Key, PLAIN, app, apply, memory, node, recollect_at, say, session, trial,
 };
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::{of_app, register, run, summary};
+use super::{of_app, register, summary};
 use crate::plain;
 
 /// An export of an app, as lines in a file.
@@ -27,7 +27,7 @@ impl Export {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("out.jsonl").display().to_string();
         let args = ["export", "--app", app, "--output", &file];
-        run(&PLAIN.ready().addr, Key::Acme, &args).ok();
+        recollect_at(&PLAIN.ready().addr, Key::Acme, &args).ok();
         let text = fs::read_to_string(&file).unwrap();
         Self {
             lines: text.lines().map(str::to_owned).collect(),
@@ -44,7 +44,7 @@ impl Export {
         fs::write(self.path(), lines.join("\n")).unwrap();
         let path = self.path().display().to_string();
         let args = ["import", &path, "--json", "--no-wait"];
-        run(&PLAIN.ready().addr, Key::Globex, &[&args, more].concat())
+        recollect_at(&PLAIN.ready().addr, Key::Globex, &[&args, more].concat())
     }
 }
 
@@ -52,35 +52,35 @@ impl Export {
 #[track_caller]
 fn refused(finished: &Finished, reason: &str) {
     assert_eq!(finished.code, Some(1), "{finished:?}");
-    let told = finished.json();
-    assert_eq!(told["refused"], 1, "{told}");
-    let error = told["errors"][0]["error"].as_str().unwrap();
+    let reported = finished.json();
+    assert_eq!(reported["refused"], 1, "{reported}");
+    let error = reported["errors"][0]["error"].as_str().unwrap();
     assert!(error.contains(reason), "{error}");
 }
 
 async fn conversation(client: &Client, app: &str) -> String {
     let session = session(app, "ada", "thread:1");
     let thread_id = client.resolve(session).await.thread_id;
-    client.append(&thread_id, turn("Who?", "Ada.")).await;
-    client.append(&thread_id, turn("Where?", "Here.")).await;
+    client.append_turn(&thread_id, "Who?", "Ada.").await;
+    client.append_turn(&thread_id, "Where?", "Here.").await;
     thread_id
 }
 
 #[apply(trial)]
-async fn an_export_that_was_cut_short_is_told() {
+async fn an_export_that_was_cut_short_is_reported() {
     let client = plain().await;
     let app = app();
     conversation(&client, &app).await;
     let export = Export::of(&app);
     let cut = &export.lines[..export.lines.len() - 2];
-    let told = export.import(cut, &[]);
-    refused(&told, "broke off");
-    let told = told.json();
+    let reported = export.import(cut, &[]);
+    refused(&reported, "broke off");
+    let reported = reported.json();
     assert_eq!(
-        (&told["stored"], &told["checksum"]),
+        (&reported["stored"], &reported["checksum"]),
         (&json!(3), &json!(null))
     );
-    assert_eq!(told["errors"][0]["place"], "line 4");
+    assert_eq!(reported["errors"][0]["place"], "line 4");
 }
 
 #[apply(trial)]
@@ -100,15 +100,15 @@ async fn a_line_that_was_changed_is_found_by_the_checksum() {
 }
 
 #[apply(trial)]
-async fn a_thread_that_went_on_is_told() {
+async fn a_thread_that_went_on_is_reported() {
     let client = plain().await;
     let app = app();
     conversation(&client, &app).await;
     let export = Export::of(&app);
     let first = export.import(&export.lines, &[]).ok().json();
     assert_eq!(first["checked"], true);
-    let told = summary(&client, of_app(&app)).await;
-    assert_eq!(first["checksum"], told.checksum);
+    let reported = summary(&client, of_app(&app)).await;
+    assert_eq!(first["checksum"], reported.checksum);
 
     let globex = PLAIN.client(Key::Globex).await;
     let copy = globex.resolve(session(&app, "ada", "thread:1")).await;
@@ -129,14 +129,11 @@ async fn a_policy_that_differs_is_kept_unless_it_is_to_be_replaced() {
     let globex = PLAIN.client(Key::Globex).await;
     let app = app();
     let set = async |client: &Client, top_k: i32| {
-        let request = SetAppPolicyRequest {
-            app_id: app.clone(),
-            policy: Some(MemoryPolicy {
-                top_k: Some(top_k),
-                ..Default::default()
-            }),
+        let policy = MemoryPolicy {
+            top_k: Some(top_k),
+            ..Default::default()
         };
-        client.policies().set_app_policy(request).await.unwrap();
+        client.set_policy(&app, policy).await;
     };
     set(&client, 7).await;
     let thread_id = conversation(&client, &app).await;
@@ -163,8 +160,8 @@ async fn a_policy_that_differs_is_kept_unless_it_is_to_be_replaced() {
         let request = GetAppPolicyRequest {
             app_id: app.clone(),
         };
-        let found = globex.policies().get_app_policy(request).await.unwrap();
-        let policy = found.into_inner().app_policy.unwrap().policy.unwrap();
+        let found = globex.call(request).await;
+        let policy = found.app_policy.unwrap().policy.unwrap();
         policy.top_k
     };
     refused(&export.import(&export.lines, &[]), "which was kept");
@@ -180,16 +177,16 @@ async fn a_policy_that_differs_is_kept_unless_it_is_to_be_replaced() {
             "file-{app}"
         ))),
     };
-    globex.files().get_file(request).await.unwrap();
+    globex.call(request).await;
 }
 
 #[apply(trial)]
-async fn a_missing_memory_is_told_by_the_commands() {
+async fn the_commands_report_a_missing_memory() {
     let client = plain().await;
     let app = app();
     let thread_id = conversation(&client, &app).await;
     let planner = node(&thread_id, "planner");
-    client.add_turn(node_turn(&planner, "Q", "A")).await;
+    client.add_node_turn(&planner, "Q", "A").await;
     let key = client.flush_node(&planner).await.object_key;
     let object = PLAIN.data().join("objects").join(key);
     fs::write(object, "oops").unwrap();
@@ -197,15 +194,15 @@ async fn a_missing_memory_is_told_by_the_commands() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("out.jsonl").display().to_string();
     let args = ["export", "--app", &app, "--output", &file];
-    let exported = run(&PLAIN.ready().addr, Key::Acme, &args);
+    let exported = recollect_at(&PLAIN.ready().addr, Key::Acme, &args);
     assert_eq!(exported.code, Some(1), "{exported:?}");
     assert!(exported.stderr.contains("node planner"), "{exported:?}");
     let args = ["import", &file, "--json", "--no-wait"];
-    let imported = run(&PLAIN.ready().addr, Key::Globex, &args);
+    let imported = recollect_at(&PLAIN.ready().addr, Key::Globex, &args);
     refused(&imported, "planner could not be read");
-    let told = imported.json();
+    let reported = imported.json();
     assert_eq!(
-        (&told["stored"], &told["node_turns"]),
+        (&reported["stored"], &reported["node_turns"]),
         (&json!(4), &json!(0))
     );
 }
@@ -242,13 +239,13 @@ async fn what_is_known_stays_where_it_differs_and_lost_sources_are_counted() {
     );
     let kept = globex.all_memories(&app, "ada").await;
     assert_eq!(kept[0].source_message_ids, [""; 0]);
-    // It stays as it is, which is told.
+    // It stays as it is, which is reported.
     refused(&export.import(&export.lines, &[]), "was kept");
-    // Nor is what somebody else put there stored twice.
+    // What another caller stored is not stored twice.
     let request = DeleteMemoryRequest {
         memory_id: kept[0].memory_id.clone(),
     };
-    globex.memories().delete_memory(request).await.unwrap();
+    globex.call(request).await;
     let own = globex.remember_one(&app, "ada", "is here").await;
     refused(&export.import(&export.lines, &[]), &own.memory_id);
     assert_eq!(globex.all_memories(&app, "ada").await.len(), 1);

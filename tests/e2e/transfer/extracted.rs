@@ -1,14 +1,11 @@
 //! What goes on elsewhere with memories that were extracted.
 
-use memory_contract::proto::{
-    DeleteMessageRequest, ExtractionStrategy, Memory, MemoryPolicy, SetAppPolicyRequest,
-};
+use memory_contract::proto::{ExtractionStrategy, Memory, MemoryPolicy};
 use recollect_tests::{
-    Client, Key, PLAIN, SOON, app, apply, eventually_some, session, trial, turn,
+    Client, Key, PLAIN, SOON, app, apply, eventually_some, recollect_at, session, trial, turn,
 };
 use serde_json::json;
 
-use super::run;
 use crate::plain;
 
 /// Waits for a memory that holds and has these words.
@@ -26,14 +23,11 @@ async fn l12_one_summary_of_a_thread_goes_on_elsewhere() {
     let client = plain().await;
     let globex = PLAIN.client(Key::Globex).await;
     let app = app();
-    let request = SetAppPolicyRequest {
-        app_id: app.clone(),
-        policy: Some(MemoryPolicy {
-            extraction: ExtractionStrategy::Summary.into(),
-            ..Default::default()
-        }),
+    let policy = MemoryPolicy {
+        extraction: ExtractionStrategy::Summary.into(),
+        ..Default::default()
     };
-    client.policies().set_app_policy(request).await.unwrap();
+    client.set_policy(&app, policy).await;
     let of_ada = session(&app, "ada", "thread:1");
     let thread_id = client.resolve(of_ada.clone()).await.thread_id;
     let said = turn("We sail to Bergen in May.", "With a red boat.");
@@ -46,9 +40,9 @@ async fn l12_one_summary_of_a_thread_goes_on_elsewhere() {
     let file = dir.path().join("out.jsonl").display().to_string();
     let addr = &PLAIN.ready().addr;
     let args = ["export", "--app", &app, "--output", &file];
-    run(addr, Key::Acme, &args).ok();
+    recollect_at(addr, Key::Acme, &args).ok();
     let args = ["import", &file, "--json", "--no-wait"];
-    let imported = run(addr, Key::Globex, &args).ok().json();
+    let imported = recollect_at(addr, Key::Globex, &args).ok().json();
     assert_eq!(
         (&imported["memories"], &imported["checked"]),
         (&json!(1), &json!(true)),
@@ -74,11 +68,9 @@ async fn l12_one_summary_of_a_thread_goes_on_elsewhere() {
     assert_eq!(links, [(second, ""), (first, second)]);
 
     // Both may have the words of what is erased.
-    let request = DeleteMessageRequest {
-        thread_id: copy,
-        message_id: said.messages[0].message_id.clone(),
-    };
-    globex.messages().delete_message(request).await.unwrap();
+    globex
+        .delete_message(&copy, &said.messages[0].message_id)
+        .await;
     let left = globex.all_memories(&app, "ada").await;
     assert_eq!(left, []);
 }

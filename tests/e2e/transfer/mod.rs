@@ -11,7 +11,7 @@ use memory_contract::proto::{
     ExportMessagesRequest, ExportSummary, File, FileType, RegisterFileRequest,
     export_messages_response::Record, file,
 };
-use recollect_tests::{Client, Finished, Key, recollect};
+use recollect_tests::Client;
 use tokio_stream::StreamExt as _;
 
 /// All records of an export, its summary included.
@@ -54,16 +54,5 @@ async fn register(client: &Client, location: file::Location) {
         ..Default::default()
     };
     let request = RegisterFileRequest { file: Some(file) };
-    client.files().register_file(request).await.unwrap();
-}
-
-/// Runs a client command against a server.
-fn run(addr: &str, key: Key, args: &[&str]) -> Finished {
-    let addr = format!("http://{addr}");
-    let key = key.secret();
-    let env = [
-        ("RECOLLECT_ADDR", addr.as_str()),
-        ("RECOLLECT_API_KEY", key.as_str()),
-    ];
-    recollect(args, &env)
+    client.call(request).await;
 }

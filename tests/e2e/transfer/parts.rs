@@ -1,12 +1,10 @@
 //! What an export of a part of a tenant has.
 
 use memory_contract::proto::{
-    ExportMessagesRequest, FileRef, FileType, MemoryPolicy, Part, Role, SetAppPolicyRequest,
+    ExportMessagesRequest, FileRef, FileType, MemoryPolicy, Part, Role,
     export_messages_response::Record, file, file_ref, part::Content,
 };
-use recollect_tests::{
-    Client, PLAIN, app, apply, node, node_turn, session, trial, turn, with_parts,
-};
+use recollect_tests::{Client, PLAIN, app, apply, node, node_turn, session, trial, with_parts};
 use uuid::Uuid;
 
 use super::{of_app, records, register, split};
@@ -70,14 +68,14 @@ async fn a_filter_brings_only_the_files_that_are_referred_to() {
     refer(&client, &first, &id("one")).await;
     refer(&client, &first, &id("unknown")).await;
     let second = client.thread(&app).await;
-    client.append(&second, turn("Q", "A")).await;
+    client.append_turn(&second, "Q", "A").await;
     refer(&client, &second, &id("two")).await;
     refer(&client, &second, &id("one")).await;
     let mut asked = node_turn(&node(&second, "n"), "look", "seen");
     asked.user.as_mut().unwrap().files = vec![reference(&id("node"))];
-    client.add_turn(asked).await;
+    client.call(asked).await;
 
-    let (exported, told) = split(records(&client, of_app(&app)).await);
+    let (exported, reported) = split(records(&client, of_app(&app)).await);
     let (one, two, of_node) = (id("one"), id("two"), id("node"));
     let expected = [
         "thread",
@@ -98,7 +96,7 @@ async fn a_filter_brings_only_the_files_that_are_referred_to() {
         "seen",
     ];
     assert_eq!(words(&exported), expected);
-    assert_eq!(told.file_count, 3, "one of them came twice");
+    assert_eq!(reported.file_count, 3, "one of them came twice");
     for record in &exported {
         let node_files = match record {
             Record::NodeMessage(message) => message.files.clone(),
@@ -119,11 +117,7 @@ async fn a_filter_brings_the_policy_of_its_app() {
     let client = plain().await;
     let (app, other) = (app(), app());
     for app_id in [&app, &other] {
-        let request = SetAppPolicyRequest {
-            app_id: app_id.clone(),
-            policy: Some(MemoryPolicy::default()),
-        };
-        client.policies().set_app_policy(request).await.unwrap();
+        client.set_policy(&app_id, MemoryPolicy::default()).await;
     }
     let user = format!("user of {app}");
     let thread = client.resolve(session(&app, &user, "thread:1")).await;
@@ -150,37 +144,37 @@ async fn a_filter_brings_the_policy_of_its_app() {
 }
 
 #[apply(trial)]
-async fn a_memory_that_cannot_be_read_is_told_and_does_not_stop_an_export() {
+async fn an_unreadable_memory_is_reported_and_does_not_stop_an_export() {
     let client = plain().await;
     let app = app();
     let thread_id = client.thread(&app).await;
     let (good, bad) = (node(&thread_id, "good"), node(&thread_id, "bad"));
     for node in [&bad, &good] {
-        client.add_turn(node_turn(node, "Q", "A")).await;
+        client.add_node_turn(node, "Q", "A").await;
     }
     let key = client.flush_node(&bad).await.object_key;
     let object = PLAIN.data().join("objects").join(key);
     std::fs::write(object, "{\"version\": 1, \"messages\": oops").unwrap();
 
-    let (exported, told) = split(records(&client, of_app(&app)).await);
+    let (exported, reported) = split(records(&client, of_app(&app)).await);
     let expected = ["thread", "node bad true", "node good false", "Q", "A"];
     assert_eq!(words(&exported), expected);
     let counts = (
-        told.unreadable_node_count,
-        told.node_count,
-        told.node_message_count,
+        reported.unreadable_node_count,
+        reported.node_count,
+        reported.node_message_count,
     );
     assert_eq!(counts, (1, 1, 2));
     // It does not count, so the import of the rest has the same checksum.
     client.clear_node(&bad).await;
     let (_, without) = split(records(&client, of_app(&app)).await);
-    assert_eq!(without.checksum, told.checksum);
+    assert_eq!(without.checksum, reported.checksum);
     assert_eq!(without.unreadable_node_count, 0);
     client
-        .add_turn(node_turn(&bad, &Uuid::new_v4().to_string(), "A"))
+        .add_node_turn(&bad, &Uuid::new_v4().to_string(), "A")
         .await;
     let (_, more) = split(records(&client, of_app(&app)).await);
-    assert_ne!(more.checksum, told.checksum);
+    assert_ne!(more.checksum, reported.checksum);
 }
 
 #[apply(trial)]
@@ -201,7 +195,7 @@ async fn what_was_said_after_a_thread_was_read_is_not_half_exported() {
     let Some(Record::Thread(thread)) = first.record else {
         panic!("{first:?}")
     };
-    client.append(&thread_id, turn("Later?", "Later.")).await;
+    client.append_turn(&thread_id, "Later?", "Later.").await;
     let mut last = String::new();
     while let Some(response) = stream.message().await.unwrap() {
         if let Some(Record::Message(message)) = response.record {

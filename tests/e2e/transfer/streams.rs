@@ -108,7 +108,7 @@ async fn a_refused_request_does_not_stop_an_import() {
         ],
     )
     .await;
-    let told: Vec<(i64, Option<(ErrorReason, &str)>)> = answers
+    let reported: Vec<(i64, Option<(ErrorReason, &str)>)> = answers
         .iter()
         .map(|answer| {
             let error = match &answer.outcome {
@@ -123,7 +123,7 @@ async fn a_refused_request_does_not_stop_an_import() {
         .collect();
     let field = |field| Some((ErrorReason::InvalidField, field));
     assert_eq!(
-        told,
+        reported,
         [
             (0, None),
             (1, field("messages[1].parts[0].text")),
@@ -174,7 +174,7 @@ async fn an_import_makes_threads_and_goes_on_in_them() {
     let app = app();
     let before = client.resolve(session(&app, "ada", "thread:old")).await;
     client
-        .append(&before.thread_id, turn("Before?", "Before."))
+        .append_turn(&before.thread_id, "Before?", "Before.")
         .await;
     let answers = import(
         &client,
@@ -189,7 +189,7 @@ async fn an_import_makes_threads_and_goes_on_in_them() {
     let new = client.resolve(session(&app, "ada", "thread:new")).await;
     assert_eq!(imported(&answers[1]).thread_id, new.thread_id);
     let history = client
-        .history(recollect_tests::history_request(&before.thread_id))
+        .call(recollect_tests::history_request(&before.thread_id))
         .await;
     assert_eq!(
         texts(&history.messages),
@@ -205,7 +205,7 @@ async fn an_export_holds_all_branches_in_order_of_seq() {
     for number in 0..3 {
         let thread_id = client.thread(&app).await;
         let stored = client
-            .append(&thread_id, turn(&format!("q{number}"), "first"))
+            .append_turn(&thread_id, &format!("q{number}"), "first")
             .await;
         let question = &stored.messages[0].message_id;
         client

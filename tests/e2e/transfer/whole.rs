@@ -1,21 +1,21 @@
 //! A whole tenant, to another server and back.
 
 use memory_contract::proto::{
-    AddNodeTurnRequest, DeleteMessageRequest, ExportMessagesRequest, FileRef, FileType,
-    GetAppPolicyRequest, ListFilesRequest, MemoryInput, MemoryPolicy, MessageInput,
-    NodeMessageInput, Part, ResolveThreadRequest, Role, SetAppPolicyRequest, SetHeadRequest,
-    SupersedeMemoryRequest, ToolResult, export_messages_response::Record, file, file_ref,
-    message_input::Parent, part::Content, tool_result,
+    AddNodeTurnRequest, ExportMessagesRequest, FileRef, FileType, GetAppPolicyRequest,
+    ListFilesRequest, MemoryInput, MemoryPolicy, MessageInput, NodeMessageInput, Part,
+    ResolveThreadRequest, Role, SetHeadRequest, SupersedeMemoryRequest, ToolResult,
+    export_messages_response::Record, file, file_ref, message_input::Parent, part::Content,
+    tool_result,
 };
 use prost_types::Timestamp;
 use recollect_tests::{
     Client, DataDir, Key, Options, Server, apply, attempt, history_request, json, memory, metadata,
-    node, node_turn, plan, put, reply, say, says, session, texts, tool_call, trial_with_own_server,
-    turn, with_parts,
+    node, plan, put, recollect_at, reply, say, says, session, texts, tool_call,
+    trial_with_own_server, turn, with_parts,
 };
 use serde_json::{Value, json as data};
 
-use super::{records, register, run, split, summary};
+use super::{records, register, split, summary};
 
 fn reference(location: file_ref::Location) -> Part {
     Part {
@@ -38,11 +38,7 @@ async fn append(client: &Client, thread: &str, messages: Vec<MessageInput>) -> V
 }
 
 async fn erase(client: &Client, thread: &str, message: &str) {
-    let request = DeleteMessageRequest {
-        thread_id: thread.to_owned(),
-        message_id: message.to_owned(),
-    };
-    client.messages().delete_message(request).await.unwrap();
+    client.delete_message(thread, message).await;
 }
 
 /// A thread with all kinds of content, and a tree in which messages were erased.
@@ -58,8 +54,7 @@ async fn rich_thread(client: &Client) -> String {
         }),
         ..Default::default()
     };
-    let thread = client.threads().resolve_thread(request).await.unwrap();
-    let thread = thread.into_inner().thread.unwrap().thread_id;
+    let thread = client.call(request).await.thread.unwrap().thread_id;
 
     let mut first = say(Role::User, "Q\u{2028}1 \"quoted\" 日本語");
     first.name = "Ada".to_owned();
@@ -130,7 +125,7 @@ async fn rich_thread(client: &Client) -> String {
         head_message_id: answer.clone(),
         expected_head: None,
     };
-    client.threads().set_head(request).await.unwrap();
+    client.call(request).await;
     thread
 }
 
@@ -154,8 +149,8 @@ async fn nodes(client: &Client, thread: &str) {
         assistant: Some(side(&format!("a{number}"), "")),
         ..Default::default()
     };
-    client.add_turn(request("", 1)).await;
-    client.add_turn(request("", 2)).await;
+    client.call(request("", 1)).await;
+    client.call(request("", 2)).await;
     client.flush_node(&planner).await;
     let mut branch = request("a1", 3);
     branch.user.as_mut().unwrap().files = vec![FileRef {
@@ -163,13 +158,13 @@ async fn nodes(client: &Client, thread: &str) {
         location: Some(file_ref::Location::UploadFileId("up-2".to_owned())),
         ..Default::default()
     }];
-    client.add_turn(branch).await;
+    client.call(branch).await;
     let mut root = request("", 4);
     root.root = true;
     root.assistant = Some(says("Auch ein Anfang."));
-    client.add_turn(root).await;
+    client.call(root).await;
     client
-        .add_turn(node_turn(&node(thread, "critic"), "Gut?", "Nein."))
+        .add_node_turn(&node(thread, "critic"), "Gut?", "Nein.")
         .await;
 }
 
@@ -210,7 +205,7 @@ async fn knowledge(client: &Client, thread: &str) {
             ..memory("Wohnt in Bonn")
         }),
     };
-    client.memories().supersede_memory(request).await.unwrap();
+    client.call(request).await;
     client.remember_one("shop", "", "Closed on Sundays").await;
 }
 
@@ -221,11 +216,7 @@ async fn populate(client: &Client) {
             user_label: Some(label.to_owned()),
             ..Default::default()
         };
-        let request = SetAppPolicyRequest {
-            app_id: app.to_owned(),
-            policy: Some(policy),
-        };
-        client.policies().set_app_policy(request).await.unwrap();
+        client.set_policy(app, policy).await;
     }
     for id in ["up-1", "up-2", "unused"] {
         register(client, file::Location::UploadFileId(id.to_owned())).await;
@@ -248,8 +239,7 @@ async fn populate(client: &Client) {
 
 async fn files_of(client: &Client) -> Vec<file::Location> {
     let request = ListFilesRequest::default();
-    let listed = client.files().list_files(request).await.unwrap();
-    let files = listed.into_inner().files;
+    let files = client.call(request).await.files;
     files
         .into_iter()
         .map(|file| file.location.unwrap())
@@ -259,26 +249,24 @@ async fn files_of(client: &Client) -> Vec<file::Location> {
 #[apply(trial_with_own_server)]
 async fn l12_a_whole_tenant_comes_back_identical() {
     let options = Options::with(&["embedding.kind = \"none\""]);
-    let dir = DataDir::new();
-    let server = Server::start(&dir, &options);
-    let client = server.client(Key::Acme).await;
+    let (_dir, server, client) = Server::start_own(&options).await;
     populate(&client).await;
     let all = ExportMessagesRequest::default();
-    let (sent, told) = split(records(&client, all.clone()).await);
+    let (sent, reported) = split(records(&client, all.clone()).await);
     let counts = [
-        told.app_policy_count,
-        told.file_count,
-        told.thread_count,
-        told.node_count,
-        told.node_message_count,
-        told.unreadable_node_count,
-        told.plan_count,
-        told.iteration_count,
-        told.memory_count,
+        reported.app_policy_count,
+        reported.file_count,
+        reported.thread_count,
+        reported.node_count,
+        reported.node_message_count,
+        reported.unreadable_node_count,
+        reported.plan_count,
+        reported.iteration_count,
+        reported.memory_count,
     ];
     assert_eq!(counts, [2, 4, 4, 2, 10, 0, 1, 3, 3]);
-    assert_eq!(told.message_count, 2 + 10 + 450);
-    assert_eq!(told.checksum.len(), 64);
+    assert_eq!(reported.message_count, 2 + 10 + 450);
+    assert_eq!(reported.checksum.len(), 64);
 
     // The messages are sent as a tree without holes.
     let mut ids = vec![String::new()];
@@ -288,7 +276,7 @@ async fn l12_a_whole_tenant_comes_back_identical() {
             ids.push(message.message_id.clone());
         }
     }
-    // Nobody else's is in it.
+    // Data of other tenants is not in it.
     let globex = server.client(Key::Globex).await;
     let nothing = split(records(&globex, all.clone()).await);
     assert_eq!((nothing.0, nothing.1.thread_count), (vec![], 0));
@@ -297,29 +285,31 @@ async fn l12_a_whole_tenant_comes_back_identical() {
     let path = |name: &str| out.path().join(name).display().to_string();
     let (first, second) = (path("first.jsonl"), path("second.jsonl"));
     let addr = &server.ready().addr;
-    let exported = run(addr, Key::Acme, &["export", "--output", &first]).ok();
-    assert!(exported.stderr.contains(&told.checksum), "{exported:?}");
+    let exported = recollect_at(addr, Key::Acme, &["export", "--output", &first]).ok();
+    assert!(exported.stderr.contains(&reported.checksum), "{exported:?}");
 
     let other_dir = DataDir::new();
     let other = Server::start(&other_dir, &options);
     let import = |server: &Server| {
         let args = ["import", &first, "--json", "--no-wait"];
-        run(&server.ready().addr, Key::Acme, &args).ok().json()
+        recollect_at(&server.ready().addr, Key::Acme, &args)
+            .ok()
+            .json()
     };
     let imported = import(&other);
     let expected = data!({"threads": 3, "stored": 462, "known": 0, "app_policies": 2, "files": 4,
         "node_turns": 5, "plans": 1, "iterations": 3, "memories": 3, "missing_sources": 0,
-        "refused": 0, "checked": true, "checksum": told.checksum});
+        "refused": 0, "checked": true, "checksum": reported.checksum});
     for (key, value) in expected.as_object().unwrap() {
         assert_eq!(&imported[key], value, "{key}: {imported}");
     }
 
     // What is there now is exported as what it was made of.
     let copy = other.client(Key::Acme).await;
-    assert_eq!(summary(&copy, all.clone()).await, told);
+    assert_eq!(summary(&copy, all.clone()).await, reported);
     let args = ["export", "--output", &second];
-    let again = run(&other.ready().addr, Key::Acme, &args).ok();
-    assert!(again.stderr.contains(&told.checksum), "{again:?}");
+    let again = recollect_at(&other.ready().addr, Key::Acme, &args).ok();
+    assert!(again.stderr.contains(&reported.checksum), "{again:?}");
     let summary_of = |path: &str| -> Value {
         let text = std::fs::read_to_string(path).unwrap();
         serde_json::from_str(text.lines().last().unwrap()).unwrap()
@@ -331,8 +321,7 @@ async fn l12_a_whole_tenant_comes_back_identical() {
     let request = GetAppPolicyRequest {
         app_id: "shop".to_owned(),
     };
-    let policy = copy.policies().get_app_policy(request).await.unwrap();
-    let policy = policy.into_inner().app_policy.unwrap().policy.unwrap();
+    let policy = copy.call(request).await.app_policy.unwrap().policy.unwrap();
     assert_eq!((policy.top_k, policy.user_label()), (Some(9), "Kundin"));
     let rich = session("shop", "ada", "thread:rich");
     let (from, to) = (
@@ -347,7 +336,7 @@ async fn l12_a_whole_tenant_comes_back_identical() {
         let read = async |client: &Client, thread: &str| {
             let mut request = history_request(thread);
             request.head_message_id.clone_from(&head.message_id);
-            texts(&client.history(request).await.messages)
+            texts(&client.call(request).await.messages)
         };
         let (was, is) = (
             read(&client, &from.thread_id).await,
@@ -394,5 +383,5 @@ async fn l12_a_whole_tenant_comes_back_identical() {
         (&data!(0), &data!(462), &data!(true)),
         "{again}"
     );
-    assert_eq!(summary(&copy, all).await, told);
+    assert_eq!(summary(&copy, all).await, reported);
 }

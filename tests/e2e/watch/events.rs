@@ -4,14 +4,12 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use memory_contract::proto::{
-    ClearThreadRequest, CreateApiKeyRequest, DeleteMessageRequest, DeleteThreadRequest,
-    ImportMessagesRequest, KeyScope, MemoryPolicy, RevokeApiKeyRequest, Role, SetHeadRequest,
+    CreateApiKeyRequest, ImportMessagesRequest, KeyScope, MemoryPolicy, Role, SetHeadRequest,
     UpdateThreadRequest, WatchThreadRequest, WatchThreadResponse,
 };
-use prost_types::FieldMask;
 use recollect_tests::{
-    Client, Events, Key, PLAIN, Refused as _, Spawned, app, apply, node, node_turn, say, session,
-    trial, turn, watch_request,
+    Client, Events, Key, PLAIN, Refused as _, Spawned, app, apply, mask, node, say, session, trial,
+    watch_request,
 };
 use serde_json::Value;
 use tokio_stream::StreamExt as _;
@@ -22,35 +20,28 @@ use crate::threads::ephemeral::ephemeral;
 
 /// Does all kinds of things to a thread, and returns what they are called.
 pub async fn change(client: &Client, thread_id: &str) -> Vec<&'static str> {
-    let stored = client.append(thread_id, turn("Q1", "A1")).await;
-    client.append(thread_id, turn("Q2", "A2")).await;
+    let stored = client.append_turn(thread_id, "Q1", "A1").await;
+    client.append_turn(thread_id, "Q2", "A2").await;
     let head = SetHeadRequest {
         thread_id: thread_id.to_owned(),
         head_message_id: stored.messages[1].message_id.clone(),
         expected_head: None,
     };
-    client.threads().set_head(head).await.unwrap();
+    client.call(head).await;
     let update = UpdateThreadRequest {
         thread_id: thread_id.to_owned(),
         policy: Some(MemoryPolicy {
             top_k: Some(7),
             ..Default::default()
         }),
-        update_mask: Some(FieldMask {
-            paths: vec!["policy".to_owned()],
-        }),
+        update_mask: Some(mask(&["policy"])),
         ..Default::default()
     };
-    client.threads().update_thread(update).await.unwrap();
-    let delete = DeleteMessageRequest {
-        thread_id: thread_id.to_owned(),
-        message_id: stored.messages[0].message_id.clone(),
-    };
-    client.messages().delete_message(delete).await.unwrap();
-    let clear = ClearThreadRequest {
-        thread_id: thread_id.to_owned(),
-    };
-    client.threads().clear_thread(clear).await.unwrap();
+    client.call(update).await;
+    client
+        .delete_message(thread_id, &stored.messages[0].message_id)
+        .await;
+    client.clear_thread(thread_id).await;
     vec![
         "append_messages",
         "append_messages",
@@ -62,21 +53,18 @@ pub async fn change(client: &Client, thread_id: &str) -> Vec<&'static str> {
 }
 
 pub async fn delete(client: &Client, thread_id: &str) {
-    let delete = DeleteThreadRequest {
-        thread_id: thread_id.to_owned(),
-    };
-    client.threads().delete_thread(delete).await.unwrap();
+    client.delete_thread(thread_id).await;
 }
 
 #[apply(trial)]
-async fn a_watch_tells_what_is_done_in_order_and_ends_with_the_thread() {
+async fn a_watch_reports_changes_in_order_and_ends_with_the_thread() {
     let (one, other) = (plain().await, PLAIN.client(Key::AcmeToo).await);
     let app = app();
     let (thread_id, beside) = (one.thread(&app).await, one.thread(&app).await);
-    one.append(&thread_id, turn("Before?", "Before.")).await;
+    one.append_turn(&thread_id, "Before?", "Before.").await;
     let mut events = one.watch(&thread_id, "").await;
     assert_eq!(events.first.actor, Key::Acme.name());
-    one.append(&beside, turn("Beside?", "Beside.")).await;
+    one.append_turn(&beside, "Beside?", "Beside.").await;
 
     for action in change(&other, &thread_id).await {
         let event = events.next().await;
@@ -88,7 +76,7 @@ async fn a_watch_tells_what_is_done_in_order_and_ends_with_the_thread() {
             _ => assert_eq!(event.item_count, 1),
         }
     }
-    one.add_turn(node_turn(&node(&thread_id, "planner"), "Q", "A"))
+    one.add_node_turn(&node(&thread_id, "planner"), "Q", "A")
         .await;
     let event = events.next().await;
     assert_eq!(event.action, "add_node_turn");
@@ -99,7 +87,7 @@ async fn a_watch_tells_what_is_done_in_order_and_ends_with_the_thread() {
         head_message_id: uuid::Uuid::new_v4().to_string(),
         expected_head: None,
     };
-    one.threads().set_head(head).await.refused();
+    one.refused(head).await;
 
     delete(&one, &thread_id).await;
     let (rest, failure) = events.rest().await;
@@ -107,8 +95,8 @@ async fn a_watch_tells_what_is_done_in_order_and_ends_with_the_thread() {
     let rest: Vec<_> = rest.iter().map(|event| event.action.as_str()).collect();
     assert_eq!(rest, ["delete_thread"]);
     let request = watch_request(&thread_id, "");
-    let gone = one.threads().watch_thread(request).await.refused();
-    gone.is(Code::NotFound, "THREAD_NOT_FOUND");
+    let missing = one.threads().watch_thread(request).await.refused();
+    missing.is(Code::NotFound, "THREAD_NOT_FOUND");
 }
 
 #[apply(trial)]
@@ -123,29 +111,38 @@ async fn a_watch_goes_on_after_its_cursor() {
     // From the start, from the middle, from the end. What comes once more is what
     // came just before.
     let mut events = client.watch(&thread_id, &start).await;
-    let mut told: Vec<WatchThreadResponse> = Vec::new();
-    while told.last().is_none_or(|last| last.action != "clear_thread") {
-        told.push(events.next().await);
+    let mut reported: Vec<WatchThreadResponse> = Vec::new();
+    while reported
+        .last()
+        .is_none_or(|last| last.action != "clear_thread")
+    {
+        reported.push(events.next().await);
     }
-    let own = told.len() - expected.len();
-    let before = &told[..own];
+    let own = reported.len() - expected.len();
+    let before = &reported[..own];
     assert!(before.iter().all(|event| event.action == "create_thread"));
-    let actions: Vec<&str> = told[own..].iter().map(|e| e.action.as_str()).collect();
+    let actions: Vec<&str> = reported[own..].iter().map(|e| e.action.as_str()).collect();
     assert_eq!(actions, expected);
-    let times: HashSet<String> = told
+    let times: HashSet<String> = reported
         .iter()
         .map(|event| format!("{:?}", event.create_time))
         .collect();
-    assert_eq!(times.len(), told.len(), "nothing comes twice in one stream");
+    assert_eq!(
+        times.len(),
+        reported.len(),
+        "nothing comes twice in one stream"
+    );
 
-    for (place, event) in told.iter().enumerate() {
+    for (place, event) in reported.iter().enumerate() {
         let mut events = client.watch(&thread_id, &event.cursor).await;
-        if place == told.len() - 1 {
-            client.append(&thread_id, turn("Last?", "Last.")).await;
+        if place == reported.len() - 1 {
+            client.append_turn(&thread_id, "Last?", "Last.").await;
         }
-        let found = |event: &WatchThreadResponse| match told.get(place + 1) {
+        let found = |event: &WatchThreadResponse| match reported.get(place + 1) {
             Some(next) => event.create_time == next.create_time,
-            None => told.iter().all(|old| old.create_time != event.create_time),
+            None => reported
+                .iter()
+                .all(|old| old.create_time != event.create_time),
         };
         while !found(&events.next().await) {}
     }
@@ -164,7 +161,7 @@ async fn a_watch_finds_the_thread_of_a_session() {
     let thread_id = client.resolve(session).await.thread_id;
     let stream = client.threads().watch_thread(request.clone()).await;
     let mut events = Events::begin(stream.unwrap().into_inner()).await;
-    client.append(&thread_id, turn("Q", "A")).await;
+    client.append_turn(&thread_id, "Q", "A").await;
     let event = events.next().await;
     assert_eq!(event.action, "append_messages");
     // The cursor is the thread's, however it is named.
@@ -188,8 +185,8 @@ async fn a_cursor_belongs_to_its_thread() {
         let answer = client.threads().watch_thread(request).await;
         answer.refused().names_field("cursor");
     }
-    let foreign = watch_request(&other, &cursor);
-    let answer = client.threads().watch_thread(foreign).await;
+    let others = watch_request(&other, &cursor);
+    let answer = client.threads().watch_thread(others).await;
     answer.refused().names_field("cursor");
     drop(client.watch(&one, &cursor).await);
 }
@@ -199,7 +196,7 @@ async fn an_ephemeral_thread_can_be_watched() {
     let client = plain().await;
     let thread_id = ephemeral(&client, &app(), "ada").await;
     let mut events = client.watch(&thread_id, "").await;
-    client.append(&thread_id, turn("Q", "A")).await;
+    client.append_turn(&thread_id, "Q", "A").await;
     assert_eq!(events.actions(1).await, ["append_messages"]);
     delete(&client, &thread_id).await;
     assert_eq!(events.actions(1).await, ["delete_thread"]);
@@ -253,9 +250,9 @@ async fn a_watch_ends_at_the_callers_deadline() {
     request.set_timeout(Duration::from_secs(2));
     let stream = client.threads().watch_thread(request).await.unwrap();
     let events = Events::begin(stream.into_inner()).await;
-    client.append(&thread_id, turn("Q", "A")).await;
-    let (told, failure) = events.rest().await;
-    assert_eq!(told.len(), 1, "{told:?}");
+    client.append_turn(&thread_id, "Q", "A").await;
+    let (reported, failure) = events.rest().await;
+    assert_eq!(reported.len(), 1, "{reported:?}");
     let failure = failure.expect("it cannot end well");
     failure.is(Code::DeadlineExceeded, "DEADLINE_EXCEEDED");
 }
@@ -270,17 +267,16 @@ async fn a_watch_ends_when_its_key_is_revoked() {
         scopes: vec![KeyScope::Read.into()],
         expire_time: None,
     };
-    let made = admin.keys().create_api_key(request).await.unwrap();
-    let header = format!("Bearer {}", made.into_inner().secret);
+    let made = admin.call(request).await;
+    let header = format!("Bearer {}", made.secret);
     let reader = Client::with_authorization(&PLAIN.ready().addr, Some(&header)).await;
     let mut events = reader.watch(&thread_id, "").await;
     assert_eq!(events.first.actor, name);
-    admin.append(&thread_id, turn("Q", "A")).await;
+    admin.append_turn(&thread_id, "Q", "A").await;
     assert_eq!(events.actions(1).await, ["append_messages"]);
-    let revoke = RevokeApiKeyRequest { name };
-    admin.keys().revoke_api_key(revoke).await.unwrap();
-    let (told, failure) = events.rest().await;
-    assert!(told.is_empty());
+    admin.revoke_key(&name).await;
+    let (reported, failure) = events.rest().await;
+    assert!(reported.is_empty());
     let failure = failure.expect("it cannot end well");
     failure.is(Code::Unauthenticated, "UNAUTHENTICATED");
 }
@@ -300,7 +296,7 @@ async fn the_cli_prints_what_is_done() {
     assert!(lines.line().contains("watch"));
     let first: Value = serde_json::from_str(&json.line()).unwrap();
     assert_eq!(first["action"], "watch");
-    client.append(&thread_id, turn("Q", "A")).await;
+    client.append_turn(&thread_id, "Q", "A").await;
     delete(&client, &thread_id).await;
     let line = lines.line();
     let words: Vec<&str> = line.split_whitespace().skip(2).collect();
@@ -311,8 +307,8 @@ async fn the_cli_prints_what_is_done() {
         assert_eq!(event["action"], action);
     }
     assert_eq!((lines.code(), json.code()), (Some(0), Some(0)));
-    let gone = recollect_tests::recollect(&["watch", "--addr", addr, &thread_id], &env);
-    assert_eq!(gone.code, Some(4), "{gone:?}");
+    let missing = recollect_tests::recollect(&["watch", "--addr", addr, &thread_id], &env);
+    assert_eq!(missing.code, Some(4), "{missing:?}");
 }
 
 #[apply(trial)]

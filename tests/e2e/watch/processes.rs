@@ -6,39 +6,28 @@ use std::time::{Duration, Instant};
 use memory_contract::proto::{
     ListTransactionsRequest, ResolveThreadRequest, Role, UpdateThreadRequest, WatchThreadResponse,
 };
-use prost_types::{Duration as ProtoDuration, FieldMask, Timestamp};
+use prost_types::{Duration as ProtoDuration, Timestamp};
 use recollect_tests::{
-    Client, Cluster, DataDir, Failure, Key, Options, Refused as _, Server, apply, eventually,
-    recollect, say, session, trial_with_own_server, turn, watch_request,
+    Client, Cluster, DataDir, Failure, Key, Options, Refused as _, Server, apply, eventually, mask,
+    recollect, say, session, trial_with_own_server, watch_request,
 };
 use tonic::Code;
 
 use super::events::{change, delete};
 use crate::access::transactions;
 
-/// A server on somebody's own database, with an index of its own.
-fn serve(dir: &DataDir, env: &[(&str, &str)], index: &str) -> Options {
-    let index = format!("index.path = \"{}\"", dir.path().join(index).display());
-    Options {
-        command: "serve",
-        env: env
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect(),
-        ..Options::with(&["embedding.kind = \"none\"", &index])
-    }
+/// A server on an external database, with an index of its own.
+fn serve(dir: &DataDir, url: &str, index: &str) -> Options {
+    Options::serve(url, &["embedding.kind = \"none\""]).index(dir, index)
 }
 
 #[apply(trial_with_own_server)]
-async fn a_watch_tells_what_another_process_does() {
-    let cluster = Cluster::start().await;
-    let url = cluster.url();
-    let env = [("DATABASE_URL", url.as_str())];
-    recollect(&["migrate"], &env).ok();
+async fn a_watch_reports_changes_of_another_process() {
+    let (_cluster, url) = Cluster::migrated().await;
     let dir = DataDir::new();
     let servers = [
-        Server::start(&dir, &serve(&dir, &env, "one")),
-        Server::start(&dir, &serve(&dir, &env, "other")),
+        Server::start(&dir, &serve(&dir, &url, "one")),
+        Server::start(&dir, &serve(&dir, &url, "other")),
     ];
     let (here, there) = (
         servers[0].client(Key::Acme).await,
@@ -69,10 +58,8 @@ async fn a_watch_tells_what_another_process_does() {
 async fn a_watch_that_goes_on_misses_nothing_across_a_kill() {
     const WRITERS: usize = 4;
 
-    let dir = DataDir::new();
     let options = Options::with(&["embedding.kind = \"none\""]);
-    let server = Server::start(&dir, &options);
-    let client = server.client(Key::Acme).await;
+    let (dir, server, client) = Server::start_own(&options).await;
     let thread_id = client.thread("app").await;
     let mut events = client.watch(&thread_id, "").await;
     let mut writers = Vec::new();
@@ -88,13 +75,13 @@ async fn a_watch_that_goes_on_misses_nothing_across_a_kill() {
             while writer.messages().append_messages(request()).await.is_ok() {}
         }));
     }
-    let mut told: Vec<WatchThreadResponse> = Vec::new();
-    while told.len() < 100 {
-        told.push(events.next().await);
+    let mut reported: Vec<WatchThreadResponse> = Vec::new();
+    while reported.len() < 100 {
+        reported.push(events.next().await);
     }
     // The connection goes with the process, and what it had not sent.
     server.kill();
-    let cursor = told.last().unwrap().cursor.clone();
+    let cursor = reported.last().unwrap().cursor.clone();
     for writer in writers {
         writer.await.unwrap();
     }
@@ -106,17 +93,18 @@ async fn a_watch_that_goes_on_misses_nothing_across_a_kill() {
     let update = UpdateThreadRequest {
         thread_id: thread_id.clone(),
         title: "The end".to_owned(),
-        update_mask: Some(FieldMask {
-            paths: vec!["title".to_owned()],
-        }),
+        update_mask: Some(mask(&["title"])),
         ..Default::default()
     };
-    client.threads().update_thread(update).await.unwrap();
-    while told.last().unwrap().action != "update_thread" {
-        told.push(events.next().await);
+    client.call(update).await;
+    while reported.last().unwrap().action != "update_thread" {
+        reported.push(events.next().await);
     }
     let time = |time: &Option<Timestamp>| time.map(|time| (time.seconds, time.nanos)).unwrap();
-    let times: HashSet<_> = told.iter().map(|event| time(&event.create_time)).collect();
+    let times: HashSet<_> = reported
+        .iter()
+        .map(|event| time(&event.create_time))
+        .collect();
     let request = ListTransactionsRequest {
         thread_id: thread_id.clone(),
         page_size: 500,
@@ -139,13 +127,10 @@ async fn note(database: &tokio_postgres::Client, thread_id: &str, action: &str) 
 }
 
 #[apply(trial_with_own_server)]
-async fn a_change_that_commits_late_is_told() {
-    let cluster = Cluster::start().await;
-    let url = cluster.url();
-    let env = [("DATABASE_URL", url.as_str())];
-    recollect(&["migrate"], &env).ok();
+async fn a_change_that_commits_late_is_reported() {
+    let (cluster, url) = Cluster::migrated().await;
     let dir = DataDir::new();
-    let server = Server::start(&dir, &serve(&dir, &env, "index"));
+    let server = Server::start(&dir, &serve(&dir, &url, "index"));
     let client = server.client(Key::Acme).await;
     let thread_id = client.thread("app").await;
     let (slow, slower) = (cluster.superuser().await, cluster.superuser().await);
@@ -157,43 +142,55 @@ async fn a_change_that_commits_late_is_told() {
 
     // Others overtake them, for longer than any clock is inexact.
     let start = Instant::now();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     while start.elapsed() < Duration::from_secs(4) {
-        client.append(&thread_id, turn("Q", "A")).await;
-        told.push(events.next().await);
+        client.append_turn(&thread_id, "Q", "A").await;
+        reported.push(events.next().await);
     }
-    assert!(told.len() >= 3);
-    assert!(told.iter().all(|event| event.action == "append_messages"));
+    assert!(reported.len() >= 3);
+    assert!(
+        reported
+            .iter()
+            .all(|event| event.action == "append_messages")
+    );
     slow.batch_execute("COMMIT").await.unwrap();
     let late = events.next().await;
     assert_eq!(
         (late.action.as_str(), late.actor.as_str()),
         ("slow", "slow")
     );
-    client.append(&thread_id, turn("Q", "A")).await;
-    told.extend([late, events.next().await]);
+    client.append_turn(&thread_id, "Q", "A").await;
+    reported.extend([late, events.next().await]);
     slower.batch_execute("COMMIT").await.unwrap();
-    told.push(events.next().await);
-    assert_eq!(told.last().unwrap().action, "slower");
-    let last = told.len() - 1;
-    let times: HashSet<_> = told
+    reported.push(events.next().await);
+    assert_eq!(reported.last().unwrap().action, "slower");
+    let last = reported.len() - 1;
+    let times: HashSet<_> = reported
         .iter()
         .map(|e| format!("{:?}", e.create_time))
         .collect();
-    assert_eq!(times.len(), told.len(), "nothing comes twice in one stream");
+    assert_eq!(
+        times.len(),
+        reported.len(),
+        "nothing comes twice in one stream"
+    );
 
-    // Whoever goes on from before they were told is told.
-    let cursors = told[..last].iter().map(|event| event.cursor.clone());
+    // A watch that resumes before these events gets them.
+    let cursors = reported[..last].iter().map(|event| event.cursor.clone());
     for cursor in cursors.chain([first]) {
         let mut again = client.watch(&thread_id, &cursor).await;
         while again.next().await.action != "slower" {}
     }
-    // And what is settled comes no more.
+    // Settled events do not come again.
     let settled = eventually_quiet(&client, &thread_id).await;
     let mut again = client.watch(&thread_id, &settled).await;
-    client.append(&thread_id, turn("The", "end")).await;
-    let told = [again.next().await, again.next().await];
-    assert!(told.iter().all(|event| event.action == "append_messages"));
+    client.append_turn(&thread_id, "The", "end").await;
+    let reported = [again.next().await, again.next().await];
+    assert!(
+        reported
+            .iter()
+            .all(|event| event.action == "append_messages")
+    );
 }
 
 /// The cursor of an append after which none of those before it is repeated.
@@ -201,10 +198,10 @@ async fn eventually_quiet(client: &Client, thread_id: &str) -> String {
     let mut events = client.watch(thread_id, "").await;
     let mut found = String::new();
     eventually("the past is settled", Duration::from_secs(20), async || {
-        client.append(thread_id, turn("Q", "A")).await;
+        client.append_turn(thread_id, "Q", "A").await;
         found = events.next().await.cursor;
         let mut again = client.watch(thread_id, &found).await;
-        client.append(thread_id, turn("Q", "A")).await;
+        client.append_turn(thread_id, "Q", "A").await;
         events.next().await;
         again.next().await.action == "append_messages"
     })
@@ -222,11 +219,14 @@ async fn a_watch_reads_both_databases_and_goes_on_without_the_main_one() {
     ];
     recollect(&["migrate"], &env).ok();
     let dir = DataDir::new();
-    let server = Server::start(&dir, &serve(&dir, &env, "index"));
+    let server = Server::start(
+        &dir,
+        &serve(&dir, &main_url, "index").env(env[1].0, env[1].1),
+    );
     let client = server.client(Key::Acme).await;
     let thread_id = client.thread("app").await;
     let mut events = client.watch(&thread_id, "").await;
-    client.append(&thread_id, turn("Q", "A")).await;
+    client.append_turn(&thread_id, "Q", "A").await;
     assert_eq!(events.actions(1).await, ["append_messages"]);
     let beside = main.superuser().await;
     note(&beside, &thread_id, "beside").await;
@@ -235,11 +235,11 @@ async fn a_watch_reads_both_databases_and_goes_on_without_the_main_one() {
     assert_eq!(event.action, "beside");
 
     main.crash();
-    client.append(&thread_id, turn("Q", "A")).await;
+    client.append_turn(&thread_id, "Q", "A").await;
     assert_eq!(events.actions(1).await, ["append_messages"]);
     let mut again = client.watch(&thread_id, &event.cursor).await;
     let mut anew = client.watch(&thread_id, "").await;
-    client.append(&thread_id, turn("Q", "A")).await;
+    client.append_turn(&thread_id, "Q", "A").await;
     for events in [&mut events, &mut again, &mut anew] {
         while events.next().await.action != "append_messages" {}
     }
@@ -257,19 +257,15 @@ async fn a_watch_reads_both_databases_and_goes_on_without_the_main_one() {
 async fn watches_hold_no_connection_and_have_a_limit() {
     const WATCHES: usize = 24;
 
-    let dir = DataDir::new();
     let limit = format!("server.max_watches = {WATCHES}");
-    let server = Server::start(
-        &dir,
-        &Options::with(&[
-            "embedding.kind = \"none\"",
-            "database.pool_size = 1",
-            "database.max_overflow = 1",
-            "server.stream_timeout = \"30s\"",
-            &limit,
-        ]),
-    );
-    let client = server.client(Key::Acme).await;
+    let (_dir, _server, client) = Server::start_own(&Options::with(&[
+        "embedding.kind = \"none\"",
+        "database.pool_size = 1",
+        "database.max_overflow = 1",
+        "server.stream_timeout = \"30s\"",
+        &limit,
+    ]))
+    .await;
     let mut watches = Vec::new();
     for number in 0..WATCHES {
         if number % 4 == 0 {
@@ -286,9 +282,9 @@ async fn watches_hold_no_connection_and_have_a_limit() {
     let refused = refused.is(Code::ResourceExhausted, "OVERLOADED");
     assert!(refused.retry.is_some(), "says when to come back");
 
-    // Everything else goes on, and each of them is told.
+    // Everything else works, and each watch gets its event.
     for (_, thread_id) in watches.iter().step_by(4) {
-        client.append(thread_id, turn("Q", "A")).await;
+        client.append_turn(thread_id, "Q", "A").await;
     }
     for (events, _) in &mut watches {
         assert_eq!(events.actions(1).await, ["append_messages"]);
@@ -308,15 +304,11 @@ async fn watches_hold_no_connection_and_have_a_limit() {
 
 #[apply(trial_with_own_server)]
 async fn a_watch_ends_with_an_expired_thread_and_with_the_server() {
-    let dir = DataDir::new();
-    let server = Server::start(
-        &dir,
-        &Options::with(&[
-            "embedding.kind = \"none\"",
-            "worker.expiry_interval = \"1s\"",
-        ]),
-    );
-    let client = server.client(Key::Acme).await;
+    let (dir, server, client) = Server::start_own(&Options::with(&[
+        "embedding.kind = \"none\"",
+        "worker.expiry_interval = \"1s\"",
+    ]))
+    .await;
     let request = ResolveThreadRequest {
         session: Some(session("app", "ada", "thread:brief")),
         ttl: Some(ProtoDuration {
@@ -325,19 +317,18 @@ async fn a_watch_ends_with_an_expired_thread_and_with_the_server() {
         }),
         ..Default::default()
     };
-    let brief = client.threads().resolve_thread(request).await.unwrap();
-    let brief = brief.into_inner().thread.unwrap().thread_id;
+    let brief = client.call(request).await.thread.unwrap().thread_id;
     let events = client.watch(&brief, "").await;
     let stays = client.thread("app").await;
     let others = client.watch(&stays, "").await;
-    let (told, failure) = events.rest().await;
+    let (reported, failure) = events.rest().await;
     assert_eq!(failure, None);
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0].action, "delete_thread");
-    assert_eq!(told[0].actor, "worker");
+    assert_eq!(reported.len(), 1);
+    assert_eq!(reported[0].action, "delete_thread");
+    assert_eq!(reported[0].actor, "worker");
 
-    let (status, (told, failure)) = tokio::join!(server.terminate(), others.rest());
-    assert!(told.is_empty());
+    let (status, (reported, failure)) = tokio::join!(server.terminate(), others.rest());
+    assert!(reported.is_empty());
     let failure: Failure = failure.expect("it cannot end well");
     let failure = failure.is(Code::Unavailable, "SERVER_STOPPING");
     assert!(failure.retry.is_some(), "says when to come back");

@@ -6,9 +6,8 @@ use memory_contract::proto::{
 };
 use prost_types::Struct;
 use recollect_tests::{
-    Client, DataDir, Failure, Key, Options, Refused as _, SOON, Server, app, apply, eventually,
-    memory, memory_search, memory_texts, metadata, object_json, search_request, session, trial,
-    trial_with_own_server,
+    Client, Failure, Options, SOON, Server, app, apply, eventually, memory, memory_search,
+    memory_texts, metadata, object_json, search_request, session, trial, trial_with_own_server,
 };
 use serde_json::{Value, json};
 use tonic::Code;
@@ -135,8 +134,7 @@ async fn r08_data_is_bounded_before_and_after_a_patch() {
     }
     let mut request = put_of(&thread_id, Vec::new());
     request.data = Some(metadata(nested(33)));
-    let answer = client.working_memories().put_working_memory(request).await;
-    answer.refused().names_field("data");
+    client.refused(request).await.names_field("data");
     assert_eq!(get(&client, &thread_id).await, memory);
     // It can be read and written through the transport at its deepest.
     let mut request = put_of(&thread_id, Vec::new());
@@ -208,7 +206,7 @@ async fn r09_memories_are_replaced_as_a_list_and_stay_in_long_term_memory() {
     let request = memory_contract::proto::DeleteMemoryRequest {
         memory_id: replaced.memories[0].memory_id.clone(),
     };
-    client.memories().delete_memory(request).await.unwrap();
+    client.call(request).await;
     let after = get(&client, &stored.thread_id).await;
     assert_eq!(list(&after), ["Lives in Bonn."]);
     assert_ne!(after.etag, replaced.etag);
@@ -216,10 +214,8 @@ async fn r09_memories_are_replaced_as_a_list_and_stay_in_long_term_memory() {
 
 #[apply(trial_with_own_server)]
 async fn r15_without_long_term_memory_a_session_keeps_its_memories() {
-    let dir = DataDir::new();
     let config = ["embedding.kind = \"none\"", "memories.enabled = false"];
-    let server = Server::start(&dir, &Options::with(&config));
-    let client = Client::new(&server.ready().addr, Key::Acme).await;
+    let (_dir, _server, client) = Server::start_own(&Options::with(&config)).await;
     let app = app();
     let mut request = put_in(a_session(&app), vec![said(Role::User, "I like tea.")]);
     request.memories = vec![memory("Ada likes tea.")];
@@ -232,13 +228,11 @@ async fn r15_without_long_term_memory_a_session_keeps_its_memories() {
     assert_eq!(memory.memories[0].text, "Ada likes tea.");
     assert_eq!(memory.memories[0].persist_time, None);
     let request = memory_search(&app, "ada", "tea", "");
-    let answer = client.memories().search_memories(request).await;
-    answer
-        .refused()
-        .is(Code::FailedPrecondition, "LONG_TERM_MEMORY_OFF");
+    let refused = client.refused(request).await;
+    refused.is(Code::FailedPrecondition, "LONG_TERM_MEMORY_OFF");
     let request = GetThreadRequest {
         thread_id: stored.thread_id,
         session: None,
     };
-    client.threads().get_thread(request).await.unwrap();
+    client.call(request).await;
 }

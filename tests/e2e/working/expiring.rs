@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use memory_contract::proto::{
-    BuildContextRequest, ClearThreadRequest, ContextBlockKind, DeleteWorkingMemoryRequest,
-    GetWorkingMemoryRequest, GetWorkingMemoryResponse, MemoryMode, MemoryPolicy,
-    PutWorkingMemoryRequest, Role, WorkingMemory,
+    BuildContextRequest, ContextBlockKind, DeleteWorkingMemoryRequest, GetWorkingMemoryRequest,
+    GetWorkingMemoryResponse, MemoryMode, MemoryPolicy, PutWorkingMemoryRequest, Role,
+    WorkingMemory,
 };
 use recollect_tests::{
     Client, DataDir, Key, Options, SOON, Server, app, apply, context_request, eventually,
-    eventually_some, memory, metadata, reply, session, trial, trial_with_own_server, turn,
+    eventually_some, memory, metadata, reply, seconds, session, trial, trial_with_own_server,
 };
 use serde_json::json;
 
@@ -26,10 +26,7 @@ fn full(thread_id: &str, ttl_seconds: i64) -> PutWorkingMemoryRequest {
         context: Some("Before that they met.".to_owned()),
         memories: vec![memory("Ada counts.")],
         data: Some(metadata(json!({"n": 2}))),
-        ttl: (ttl_seconds > 0).then_some(prost_types::Duration {
-            seconds: ttl_seconds,
-            nanos: 0,
-        }),
+        ttl: (ttl_seconds > 0).then_some(seconds(ttl_seconds)),
         ..put_of(thread_id, Vec::new())
     }
 }
@@ -47,9 +44,7 @@ async fn delete(client: &Client, thread_id: &str) -> bool {
         thread_id: thread_id.to_owned(),
         session: None,
     };
-    let mut service = client.working_memories();
-    let answer = service.delete_working_memory(request).await;
-    answer.unwrap().into_inner().deleted
+    client.call(request).await.deleted
 }
 
 #[track_caller]
@@ -79,8 +74,8 @@ async fn r12_a_deleted_working_memory_leaves_the_history_and_promoted_memories()
     assert_eq!(archive(&client, &thread_id).await, ["one", "two"]);
     assert_eq!(set_aside(&client, &thread_id).await, 2);
     assert_eq!(client.all_memories(&app, "ada").await.len(), 1);
-    // It begins anew with what is said next.
-    client.append(&thread_id, turn("three", "four")).await;
+    // It starts again with what is said next.
+    client.append_turn(&thread_id, "three", "four").await;
     assert_eq!(texts(&get(&client, &thread_id).await), ["three", "four"]);
     let done = done_to(&client, &thread_id).await;
     let deleted = done
@@ -91,10 +86,8 @@ async fn r12_a_deleted_working_memory_leaves_the_history_and_promoted_memories()
 
 #[apply(trial_with_own_server)]
 async fn r13_without_a_ttl_a_working_memory_stays_over_a_restart() {
-    let dir = DataDir::new();
     let options = Options::with(&["embedding.kind = \"none\""]);
-    let server = Server::start(&dir, &options);
-    let client = Client::new(&server.ready().addr, Key::Acme).await;
+    let (dir, server, client) = Server::start_own(&options).await;
     let thread_id = client.thread(&app()).await;
     let stored = memory_of(put(&client, full(&thread_id, 0)).await);
     assert_eq!(stored.expire_time, None);
@@ -134,14 +127,11 @@ async fn r13_a_working_memory_is_forgotten_when_its_time_has_come() {
     assert_eq!(archive(&client, &thread_id).await, ["one", "two"]);
     assert_eq!(set_aside(&client, &thread_id).await, 2);
     assert_eq!(client.all_memories(&app, "ada").await.len(), 1);
-    client.append(&thread_id, turn("three", "four")).await;
+    client.append_turn(&thread_id, "three", "four").await;
     assert_eq!(texts(&get(&client, &thread_id).await), ["three", "four"]);
     // Another one may take its place as if it had never been.
     let mut request = put_in(session(&app, "ada", "fresh"), vec![said(Role::User, "x")]);
-    request.ttl = Some(prost_types::Duration {
-        seconds: 1,
-        nanos: 0,
-    });
+    request.ttl = Some(seconds(1));
     let short = memory_of(put(&client, request.clone()).await);
     eventually("nothing is there to have been read", SOON, async || {
         let answer = client
@@ -192,7 +182,7 @@ async fn what_is_said_after_its_time_stands_in_full() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     outlive(&memory_of(put(&client, full(&thread_id, 1)).await)).await;
-    client.append(&thread_id, turn("three", "four")).await;
+    client.append_turn(&thread_id, "three", "four").await;
     let found = get(&client, &thread_id).await;
     assert_eq!(texts(&found), ["three", "four"]);
     assert_eq!(found.context, "");
@@ -200,7 +190,7 @@ async fn what_is_said_after_its_time_stands_in_full() {
 }
 
 #[apply(trial)]
-async fn no_context_tells_of_one_whose_time_is_over() {
+async fn no_context_uses_an_expired_working_memory() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let stored = memory_of(put(&client, full(&thread_id, 1)).await);
@@ -230,7 +220,7 @@ async fn a_deleted_one_does_not_come_back_on_another_branch() {
 }
 
 #[apply(trial)]
-async fn r14_an_expired_working_memory_is_made_anew_from_the_thread() {
+async fn r14_an_expired_working_memory_is_rebuilt_from_the_thread() {
     let client = plain().await;
     let app = app();
     let policy = MemoryPolicy {
@@ -238,7 +228,7 @@ async fn r14_an_expired_working_memory_is_made_anew_from_the_thread() {
         ..Default::default()
     };
     let thread_id = thread_with(&client, &app, policy).await;
-    client.append(&thread_id, turn("first", "second")).await;
+    client.append_turn(&thread_id, "first", "second").await;
     put(&client, full(&thread_id, 1)).await;
     let found = eventually_some("it is made anew", SOON, async || {
         let found = look(&client, &thread_id).await;
@@ -252,7 +242,7 @@ async fn r14_an_expired_working_memory_is_made_anew_from_the_thread() {
     assert!(memory.data.as_ref().unwrap().fields.is_empty());
     assert_eq!(memory.expire_time, None);
     assert_eq!(set_aside(&client, &thread_id).await, 0);
-    // It is told once.
+    // It is reported once.
     let again = look(&client, &thread_id).await;
     assert!(!again.rebuilt);
     assert_eq!(again.working_memory.unwrap().messages.len(), 4);
@@ -263,10 +253,7 @@ async fn clearing_a_thread_erases_its_working_memory() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     put(&client, full(&thread_id, 0)).await;
-    let request = ClearThreadRequest {
-        thread_id: thread_id.clone(),
-    };
-    client.threads().clear_thread(request).await.unwrap();
+    client.clear_thread(&thread_id).await;
     check_empty(&get(&client, &thread_id).await);
     assert!(!delete(&client, &thread_id).await);
 }

@@ -62,8 +62,7 @@ fn a_session(app: &str) -> SessionRef {
 }
 
 async fn put(client: &Client, request: PutWorkingMemoryRequest) -> PutWorkingMemoryResponse {
-    let answer = client.working_memories().put_working_memory(request).await;
-    answer.unwrap().into_inner()
+    client.call(request).await
 }
 
 fn memory_of(answer: PutWorkingMemoryResponse) -> WorkingMemory {
@@ -71,8 +70,7 @@ fn memory_of(answer: PutWorkingMemoryResponse) -> WorkingMemory {
 }
 
 async fn read(client: &Client, request: GetWorkingMemoryRequest) -> GetWorkingMemoryResponse {
-    let answer = client.working_memories().get_working_memory(request).await;
-    answer.unwrap().into_inner()
+    client.call(request).await
 }
 
 async fn get(client: &Client, thread_id: &str) -> WorkingMemory {
@@ -105,8 +103,7 @@ async fn thread_with(client: &Client, app: &str, policy: MemoryPolicy) -> String
         policy: Some(policy),
         ..Default::default()
     };
-    let answer = client.threads().resolve_thread(request).await.unwrap();
-    answer.into_inner().thread.unwrap().thread_id
+    client.call(request).await.thread.unwrap().thread_id
 }
 
 /// Checks the thread's ledger; how many messages were set aside.
@@ -115,8 +112,7 @@ async fn set_aside(client: &Client, thread_id: &str) -> i64 {
         thread_id: thread_id.to_owned(),
         ..Default::default()
     };
-    let answer = client.ledgers().verify_thread(request).await.unwrap();
-    let found = answer.into_inner();
+    let found = client.call(request).await;
     assert!(found.ok, "{found:?}");
     let of_head = found.counts.iter().filter(|one| one.active);
     let summaries = of_head.filter(|one| one.kind() == LedgerKind::Summary);

@@ -1,7 +1,7 @@
 //! Replacing a working memory.
 
-use memory_contract::proto::{DeleteMessageRequest, Role, WorkingMessage};
-use recollect_tests::{Refused as _, app, apply, memory, say, text_of, trial, turn};
+use memory_contract::proto::{Role, WorkingMessage};
+use recollect_tests::{Refused as _, app, apply, memory, say, text_of, trial};
 use tonic::Code;
 
 use super::{
@@ -45,8 +45,8 @@ async fn r07_a_missing_time_is_filled_in_and_warned_of() {
 async fn r12_put_replaces_the_working_set_and_keeps_the_history() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    client.append(&thread_id, turn("one", "two")).await;
-    client.append(&thread_id, turn("three", "four")).await;
+    client.append_turn(&thread_id, "one", "two").await;
+    client.append_turn(&thread_id, "three", "four").await;
     let before = get(&client, &thread_id).await;
     let mut messages = all_of(&before).split_off(2);
     messages.push(said(Role::User, "five"));
@@ -110,7 +110,7 @@ async fn r12_what_is_given_back_is_not_stored_twice() {
 }
 
 #[apply(trial)]
-async fn r12_nobody_replaces_what_they_have_not_read() {
+async fn r12_a_working_memory_is_replaced_only_by_those_who_have_read_it() {
     let client = plain().await;
     let app = app();
     let first = memory_of(
@@ -125,17 +125,15 @@ async fn r12_nobody_replaces_what_they_have_not_read() {
         request.etag = etag.to_owned();
         let client = client.clone();
         async move {
-            let answer = client.working_memories().put_working_memory(request).await;
-            answer.refused().is(Code::Aborted, "ETAG_CHANGED")
+            let answer = client.refused(request).await;
+            answer.is(Code::Aborted, "ETAG_CHANGED")
         }
     };
     let failure = refused("").await;
     assert_eq!(failure.metadata["etag"], first.etag);
     refused("of another day").await;
     assert_eq!(get(&client, &first.thread_id).await, first);
-    client
-        .append(&first.thread_id, vec![say(Role::User, "new")])
-        .await;
+    client.append_text(&first.thread_id, "new").await;
     refused(&first.etag).await;
     let now = get(&client, &first.thread_id).await;
     let mut request = put_of(&first.thread_id, all_of(&now));
@@ -152,16 +150,16 @@ async fn r12_nobody_replaces_what_they_have_not_read() {
         vec![said(Role::User, "x")],
     );
     request.etag = "seen".to_owned();
-    let answer = client.working_memories().put_working_memory(request).await;
-    answer.refused().is(Code::Aborted, "ETAG_CHANGED");
+    let answer = client.refused(request).await;
+    answer.is(Code::Aborted, "ETAG_CHANGED");
 }
 
 #[apply(trial)]
 async fn r12_a_context_is_replaced_or_stays() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    client.append(&thread_id, turn("one", "two")).await;
-    client.append(&thread_id, turn("three", "four")).await;
+    client.append_turn(&thread_id, "one", "two").await;
+    client.append_turn(&thread_id, "three", "four").await;
     // With messages that it stands for.
     let mut request = put_of(
         &thread_id,
@@ -182,11 +180,7 @@ async fn r12_a_context_is_replaced_or_stays() {
     assert_eq!(texts(&memory), ["three", "four"]);
     // It is the caller's: erasing what it stands for leaves it.
     let first = client.all_messages(&thread_id).await[0].message_id.clone();
-    let request = DeleteMessageRequest {
-        thread_id: thread_id.clone(),
-        message_id: first,
-    };
-    client.messages().delete_message(request).await.unwrap();
+    client.delete_message(&thread_id, &first).await;
     let memory = get(&client, &thread_id).await;
     assert_eq!(memory.context, "They counted.");
     assert_eq!(texts(&memory), ["three", "four"]);
@@ -201,7 +195,7 @@ async fn r12_a_context_is_replaced_or_stays() {
     request.context = Some("A note.".to_owned());
     let memory = memory_of(put(&client, request).await);
     assert_eq!(memory.context, "A note.");
-    client.append(&memory.thread_id, turn("one", "two")).await;
+    client.append_turn(&memory.thread_id, "one", "two").await;
     let memory = get(&client, &memory.thread_id).await;
     assert_eq!(memory.context, "A note.");
     assert_eq!(texts(&memory), ["one", "two"]);
@@ -235,7 +229,7 @@ async fn of_several_puts_with_one_etag_one_wins() {
         answer.refused().is(Code::Aborted, "ETAG_CHANGED");
     }
     assert_eq!(get(&client, &first.thread_id).await.messages.len(), 2);
-    // Whoever replaces whatever is there gets through, one after the other.
+    // Writers that accept any etag succeed, one after the other.
     let tasks = (0..6).map(|number| {
         let request = put_of(
             &first.thread_id,
@@ -254,10 +248,8 @@ async fn a_message_that_cannot_stand_there_is_named() {
     let client = plain().await;
     let app = app();
     let thread_id = client.thread(&app).await;
-    client.append(&thread_id, turn("one", "two")).await;
-    client
-        .append(&thread_id, vec![say(Role::User, "three")])
-        .await;
+    client.append_turn(&thread_id, "one", "two").await;
+    client.append_text(&thread_id, "three").await;
     let memory = get(&client, &thread_id).await;
     let ids: Vec<&str> = memory
         .messages
@@ -294,21 +286,19 @@ async fn a_message_that_cannot_stand_there_is_named() {
     client.append(&thread_id, vec![again]).await;
     refused(vec![kept(ids[1])], "messages[0]").await;
     assert_eq!(set_aside(&client, &thread_id).await, 0);
-    // A message of another thread is nobody's to store.
+    // A message of another thread cannot be stored.
     let other = client.thread(&app).await;
     let request = put_of(&other, vec![kept(ids[0])]);
-    let answer = client.working_memories().put_working_memory(request).await;
-    answer
-        .refused()
-        .is(Code::AlreadyExists, "MESSAGE_ALREADY_EXISTS");
+    let refused = client.refused(request).await;
+    refused.is(Code::AlreadyExists, "MESSAGE_ALREADY_EXISTS");
 }
 
 #[apply(trial)]
 async fn what_a_summary_covers_is_passed_over_with_a_warning() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    client.append(&thread_id, turn("one", "two")).await;
-    client.append(&thread_id, turn("three", "four")).await;
+    client.append_turn(&thread_id, "one", "two").await;
+    client.append_turn(&thread_id, "three", "four").await;
     let all = all_of(&get(&client, &thread_id).await);
     let mut request = put_of(&thread_id, all[2..].to_vec());
     request.context = Some("They counted to two.".to_owned());
@@ -337,16 +327,14 @@ async fn a_put_that_fails_stores_nothing_and_creates_no_thread() {
         )
         .await,
     );
-    // A source that is nobody's, after everything else.
+    // An unknown source, after everything else.
     let mut unproven = memory("Ada likes tea.");
     unproven.source_message_ids = vec![uuid::Uuid::new_v4().to_string()];
     let mut request = put_of(&first.thread_id, vec![said(Role::User, "b")]);
     request.context = Some("They met.".to_owned());
     request.memories = vec![memory("Ada is here."), unproven.clone()];
-    let answer = client.working_memories().put_working_memory(request).await;
-    answer
-        .refused()
-        .names_field("memories[1].source_message_ids[0]");
+    let refused = client.refused(request).await;
+    refused.names_field("memories[1].source_message_ids[0]");
     assert_eq!(get(&client, &first.thread_id).await, first);
     assert_eq!(client.all_memories(&app, "ada").await.len(), 0);
     assert_eq!(archive(&client, &first.thread_id).await, ["a"]);
@@ -354,21 +342,17 @@ async fn a_put_that_fails_stores_nothing_and_creates_no_thread() {
     let other = recollect_tests::session(&app, "ada", "other");
     let mut request = put_in(other.clone(), vec![said(Role::User, "b")]);
     request.memories = vec![unproven];
-    let answer = client.working_memories().put_working_memory(request).await;
-    answer
-        .refused()
-        .names_field("memories[0].source_message_ids[0]");
+    let refused = client.refused(request).await;
+    refused.names_field("memories[0].source_message_ids[0]");
     let request = put_in(other.clone(), vec![kept(&first.messages[0].message_id)]);
-    let answer = client.working_memories().put_working_memory(request).await;
-    answer
-        .refused()
-        .is(Code::AlreadyExists, "MESSAGE_ALREADY_EXISTS");
+    let refused = client.refused(request).await;
+    refused.is(Code::AlreadyExists, "MESSAGE_ALREADY_EXISTS");
     let request = memory_contract::proto::GetThreadRequest {
         session: Some(other.clone()),
         ..Default::default()
     };
-    let answer = client.threads().get_thread(request).await;
-    answer.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let answer = client.refused(request).await;
+    answer.is(Code::NotFound, "THREAD_NOT_FOUND");
     // A memory may be proved by what is put with it.
     let id = uuid::Uuid::new_v4().to_string();
     let message = WorkingMessage {
@@ -387,7 +371,7 @@ async fn a_put_that_fails_stores_nothing_and_creates_no_thread() {
 async fn a_put_of_nothing_empties_the_working_set() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    client.append(&thread_id, turn("one", "two")).await;
+    client.append_turn(&thread_id, "one", "two").await;
     let memory = memory_of(put(&client, put_of(&thread_id, Vec::new())).await);
     assert_eq!((texts(&memory).len(), memory.message_tokens), (0, 0));
     assert_eq!(archive(&client, &thread_id).await, ["one", "two"]);
@@ -408,8 +392,7 @@ async fn of_a_long_working_set_the_newest_256_may_stay() {
     let mut too_old = all[..1].to_vec();
     too_old.extend_from_slice(&all[45..]);
     let request = put_of(&thread_id, too_old);
-    let answer = client.working_memories().put_working_memory(request).await;
-    answer.refused().names_field("messages[0]");
+    client.refused(request).await.names_field("messages[0]");
     let memory = memory_of(put(&client, put_of(&thread_id, all[44..].to_vec())).await);
     assert_eq!(memory.messages.len(), 256);
     let mut messages = all[45..].to_vec();
@@ -421,7 +404,7 @@ async fn of_a_long_working_set_the_newest_256_may_stay() {
 }
 
 #[apply(trial)]
-async fn every_limit_of_a_put_is_told_with_its_field() {
+async fn every_limit_of_a_put_names_its_field() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let base = || put_of(&thread_id, Vec::new());
@@ -457,8 +440,7 @@ async fn every_limit_of_a_put_is_told_with_its_field() {
     add("model", &|put| put.model = "x".repeat(129));
     add("etag", &|put| put.etag = "x".repeat(129));
     for (field, request) in wrong {
-        let answer = client.working_memories().put_working_memory(request).await;
-        answer.refused().names_field(field);
+        client.refused(request).await.names_field(field);
     }
     let mut request = base();
     request.messages = (0..256)
@@ -476,7 +458,7 @@ async fn every_limit_of_a_put_is_told_with_its_field() {
 async fn changes_of_working_memory_are_listed_with_who_did_them() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    client.append(&thread_id, turn("one", "two")).await;
+    client.append_turn(&thread_id, "one", "two").await;
     let mut request = put_of(&thread_id, vec![said(Role::User, "three")]);
     request.memories = vec![memory("Ada counts.")];
     put(&client, request).await;

@@ -1,12 +1,9 @@
-//! What a working memory tells.
+//! What a working memory reports.
 
-use memory_contract::proto::{
-    DeleteMessageRequest, GetWorkingMemoryRequest, MemoryPolicy, Role, UpdateThreadRequest,
-};
-use prost_types::FieldMask;
+use memory_contract::proto::{GetWorkingMemoryRequest, MemoryPolicy, Role, UpdateThreadRequest};
 use recollect_tests::{
-    Finished, Key, PLAIN, Refused as _, SOON, app, apply, eventually, memory, metadata, recollect,
-    reply, say, session, trial, turn,
+    Finished, Key, PLAIN, SOON, app, apply, eventually, mask, memory, metadata, recollect_at,
+    reply, say, seconds, session, trial,
 };
 use serde_json::json;
 use tonic::Code;
@@ -29,10 +26,7 @@ async fn r01_a_working_memory_has_all_that_a_session_has_in_mind() {
     request.context = Some("Ada was in Rome before.".to_owned());
     request.memories = vec![memory("Ada likes museums."), memory("Ada lives in Bonn.")];
     request.data = Some(data.clone());
-    request.ttl = Some(prost_types::Duration {
-        seconds: 3_600,
-        nanos: 0,
-    });
+    request.ttl = Some(seconds(3_600));
     request.model = "gpt-4o".to_owned();
     let answer = put(&client, request).await;
     assert_eq!(answer.warnings, []);
@@ -85,7 +79,7 @@ async fn r01_what_is_appended_to_the_thread_is_in_its_working_memory() {
     let empty = get(&client, &thread_id).await;
     assert_eq!((texts(&empty).len(), empty.message_tokens), (0, 0));
     assert_eq!(empty.expire_time, None);
-    client.append(&thread_id, turn("one", "two")).await;
+    client.append_turn(&thread_id, "one", "two").await;
     let memory = get(&client, &thread_id).await;
     assert_eq!(texts(&memory), ["one", "two"]);
     assert_ne!(memory.etag, empty.etag);
@@ -125,7 +119,7 @@ async fn r06_percentages_are_those_of_the_models_window() {
     };
     let thread_id = thread_with(&client, &app(), policy).await;
     client
-        .append(&thread_id, turn(&"word ".repeat(100), "yes"))
+        .append_turn(&thread_id, &"word ".repeat(100), "yes")
         .await;
     let memory = get(&client, &thread_id).await;
     let used = memory.message_tokens as f32;
@@ -154,7 +148,7 @@ async fn r06_percentages_are_those_of_the_models_window() {
 }
 
 #[apply(trial)]
-async fn r06_a_full_window_is_told_as_a_hundred_percent() {
+async fn r06_a_full_window_is_reported_as_one_hundred_percent() {
     let client = plain().await;
     let policy = MemoryPolicy {
         context_window: Some(1_000),
@@ -164,7 +158,7 @@ async fn r06_a_full_window_is_told_as_a_hundred_percent() {
     let thread_id = thread_with(&client, &app(), policy).await;
     // One turn: there is nothing before it that could be summarized.
     client
-        .append(&thread_id, turn(&"word ".repeat(1_500), "yes"))
+        .append_turn(&thread_id, &"word ".repeat(1_500), "yes")
         .await;
     let memory = get(&client, &thread_id).await;
     assert_eq!(memory.context_percentage_total_used, 100.0);
@@ -177,7 +171,7 @@ async fn r06_a_full_window_is_told_as_a_hundred_percent() {
     };
     let thread_id = thread_with(&client, &app(), policy).await;
     client
-        .append(&thread_id, turn(&"word ".repeat(1_500), "yes"))
+        .append_turn(&thread_id, &"word ".repeat(1_500), "yes")
         .await;
     let memory = get(&client, &thread_id).await;
     assert_eq!(memory.context_percentage_total_used, 100.0);
@@ -213,7 +207,7 @@ async fn r06_what_fills_the_window_of_a_model_that_counts_more_is_summarized() {
     get_for(&client, &thread_id, "gpt-4").await;
     let text = "आज मौसम बहुत अच्छा है और हम नदी के किनारे टहलने जा रहे हैं। ".repeat(8);
     for _ in 0..12 {
-        client.append(&thread_id, turn(&text, &text)).await;
+        client.append_turn(&thread_id, &text, &text).await;
     }
     let all = client.all_messages(&thread_id).await;
     let stored: i64 = all.iter().map(|one| i64::from(one.token_count)).sum();
@@ -237,14 +231,14 @@ async fn r12_a_session_without_a_thread_is_not_found() {
         session,
         ..Default::default()
     };
-    let answer = client.working_memories().get_working_memory(request).await;
-    answer.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let answer = client.refused(request).await;
+    answer.is(Code::NotFound, "THREAD_NOT_FOUND");
     let request = GetWorkingMemoryRequest {
         thread_id: uuid::Uuid::new_v4().to_string(),
         ..Default::default()
     };
-    let answer = client.working_memories().get_working_memory(request).await;
-    answer.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let answer = client.refused(request).await;
+    answer.is(Code::NotFound, "THREAD_NOT_FOUND");
 }
 
 #[apply(trial)]
@@ -252,7 +246,7 @@ async fn the_working_memory_follows_the_head() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let first = client
-        .append(&thread_id, turn("question", "bad answer"))
+        .append_turn(&thread_id, "question", "bad answer")
         .await;
     let question = &first.messages[0].message_id;
     client
@@ -269,16 +263,12 @@ async fn the_working_memory_follows_the_head() {
 async fn erasing_a_message_takes_it_out_and_changes_the_etag() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    let stored = client.append(&thread_id, turn("one", "two")).await;
-    client
-        .append(&thread_id, vec![say(Role::User, "three")])
-        .await;
+    let stored = client.append_turn(&thread_id, "one", "two").await;
+    client.append_text(&thread_id, "three").await;
     let before = get(&client, &thread_id).await;
-    let request = DeleteMessageRequest {
-        thread_id: thread_id.clone(),
-        message_id: stored.messages[1].message_id.clone(),
-    };
-    client.messages().delete_message(request).await.unwrap();
+    client
+        .delete_message(&thread_id, &stored.messages[1].message_id)
+        .await;
     let after = get(&client, &thread_id).await;
     assert_eq!(texts(&after), ["one", "three"]);
     assert_ne!(after.etag, before.etag);
@@ -286,7 +276,7 @@ async fn erasing_a_message_takes_it_out_and_changes_the_etag() {
 }
 
 #[apply(trial)]
-async fn a_long_working_memory_tells_what_is_left_out() {
+async fn a_long_working_memory_reports_what_is_left_out() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     for batch in 0..3 {
@@ -316,12 +306,10 @@ async fn a_long_working_memory_tells_what_is_left_out() {
             summarize: Some(false),
             ..Default::default()
         }),
-        update_mask: Some(FieldMask {
-            paths: vec!["policy".to_owned()],
-        }),
+        update_mask: Some(mask(&["policy"])),
         ..Default::default()
     };
-    client.threads().update_thread(request).await.unwrap();
+    client.call(request).await;
     let large = "x".repeat(250_000);
     for _ in 0..2 {
         let messages = (0..10).map(|_| say(Role::User, &large));
@@ -355,11 +343,8 @@ async fn another_tenant_finds_no_working_memory() {
             ..Default::default()
         },
     ] {
-        let answer = stranger
-            .working_memories()
-            .get_working_memory(request)
-            .await;
-        answer.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+        let answer = stranger.refused(request).await;
+        answer.is(Code::NotFound, "THREAD_NOT_FOUND");
     }
     // The same names are another session there.
     let theirs = put(
@@ -372,14 +357,8 @@ async fn another_tenant_finds_no_working_memory() {
 }
 
 fn cli(args: &[&str]) -> Finished {
-    let addr = format!("http://{}", PLAIN.ready().addr);
-    let key = Key::Acme.secret();
-    let env = [
-        ("RECOLLECT_ADDR", addr.as_str()),
-        ("RECOLLECT_API_KEY", key.as_str()),
-    ];
     let args: Vec<&str> = ["working-memory"].iter().chain(args).copied().collect();
-    recollect(&args, &env)
+    recollect_at(&PLAIN.ready().addr, Key::Acme, &args)
 }
 
 #[apply(trial)]

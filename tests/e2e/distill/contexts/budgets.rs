@@ -2,15 +2,15 @@
 //! erasure ends.
 
 use memory_contract::proto::{
-    BuildContextRequest, ContextBlockKind as Kind, DeleteMessageRequest, MemoryMode, OmissionReason,
+    BuildContextRequest, ContextBlockKind as Kind, MemoryMode, OmissionReason,
 };
 use recollect_tests::{apply, block, block_texts, records, trial_with_own_server};
 
-use super::{asked, build, in_full, numbers, told};
+use super::{asked, build, in_full, numbers, record_texts};
 use crate::distill::world::{World, four_turns};
 
 #[apply(trial_with_own_server)]
-async fn n06_what_was_distilled_and_does_not_fit_is_told() {
+async fn n06_derived_text_that_does_not_fit_is_reported() {
     let world = World::new().await;
     let client = &world.client;
     let thread_id = client.thread("app").await;
@@ -71,7 +71,7 @@ async fn n06_what_was_distilled_and_does_not_fit_is_told() {
             ..asked(&thread_id, MemoryMode::Working)
         };
         let context = build(client, request).await;
-        assert_eq!(told(&context), expected);
+        assert_eq!(record_texts(&context), expected);
         assert_eq!(numbers(&context).1.len(), 1 - expected.len());
         assert_eq!(in_full(&context), ids[12..]);
     }
@@ -92,7 +92,7 @@ async fn words_in_what_was_distilled_stay_a_quotation() {
     for wanted in [MemoryMode::Working, MemoryMode::Observational] {
         let context = build(client, asked(&thread_id, wanted)).await;
         // Exactly the words, in one line, and nothing that could end a frame.
-        assert_eq!(told(&context), [hostile]);
+        assert_eq!(record_texts(&context), [hostile]);
         assert_eq!(records(&context).len(), 1);
         let text = block_texts(&context, Kind::Distilled).remove(0);
         assert_eq!(text.lines().count(), 2);
@@ -119,19 +119,18 @@ async fn what_an_erasure_frees_stands_in_full_again() {
     world
         .summarize_as(&thread_id, (0, 4), "NULL", "two turns")
         .await;
-    let erasure = DeleteMessageRequest {
-        thread_id: thread_id.clone(),
-        message_id: ids[1].clone(),
-    };
-    client.messages().delete_message(erasure).await.unwrap();
+    client.delete_message(&thread_id, &ids[1]).await;
     let left = [&ids[..1], &ids[4..]].concat();
     let context = build(client, asked(&thread_id, MemoryMode::Observational)).await;
-    assert_eq!(told(&context), ["the second turn"]);
+    assert_eq!(record_texts(&context), ["the second turn"]);
     assert_eq!(in_full(&context), left);
     assert!(!block(&context, Kind::Recent).unwrap().truncated);
     let context = build(client, asked(&thread_id, MemoryMode::Working)).await;
     let left = [&ids[..1], &ids[2..]].concat();
-    assert_eq!((told(&context).len(), in_full(&context)), (0, left.clone()));
+    assert_eq!(
+        (record_texts(&context).len(), in_full(&context)),
+        (0, left.clone())
+    );
 
     // Where not all fits, the newest messages come first.
     let newest = build(

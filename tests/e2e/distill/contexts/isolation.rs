@@ -1,20 +1,18 @@
 //! Whose distilled text it is, and which database has it.
 
 use memory_contract::proto::{
-    DeleteThreadRequest, LedgerKind, ListIterationsRequest, ListLedgerRequest, MemoryMode,
-    UpdateThreadRequest,
+    LedgerKind, ListIterationsRequest, ListLedgerRequest, MemoryMode, UpdateThreadRequest,
 };
 use prost::Message as _;
-use prost_types::FieldMask;
 use recollect_tests::{
-    Client, Key, Refused as _, app, apply, attempt, briefing_request, mode, plan, put, sections,
+    Client, Key, app, apply, attempt, briefing_request, mask, mode, plan, put, sections,
     trial_with_own_server,
 };
 use serde_json::Value;
 use tokio_postgres::{Client as Database, NoTls};
 use tonic::Code;
 
-use super::{asked, build, in_full, told};
+use super::{asked, build, in_full, record_texts};
 use crate::PLAIN;
 use crate::distill::world::{World, four_turns, observe};
 
@@ -42,7 +40,7 @@ async fn everything(client: &Client, thread_id: &str) -> String {
         all.extend(context.text.clone().into_bytes());
         all.extend(context.encode_to_vec());
     }
-    let briefing = client.briefing(briefing_request(thread_id, "Work.")).await;
+    let briefing = client.call(briefing_request(thread_id, "Work.")).await;
     all.extend(briefing.text.into_bytes());
     for kind in [LedgerKind::Summary, LedgerKind::Observation] {
         let request = ListLedgerRequest {
@@ -51,8 +49,8 @@ async fn everything(client: &Client, thread_id: &str) -> String {
             include_texts: true,
             ..Default::default()
         };
-        let listed = client.ledgers().list_ledger(request).await.unwrap();
-        all.extend(listed.into_inner().encode_to_vec());
+        let listed = client.call(request).await;
+        all.extend(listed.encode_to_vec());
     }
     let log = ListIterationsRequest {
         thread_id: thread_id.to_owned(),
@@ -82,27 +80,27 @@ async fn n12_what_is_distilled_planned_and_logged_in_a_thread_is_in_no_other() {
     let of_none = everything(client, &bare).await;
     assert!(!of_none.contains("herons") && !of_none.contains("kettles"));
     let context = build(client, asked(&bare, MemoryMode::Working)).await;
-    assert_eq!((told(&context).len(), in_full(&context)), (0, plain));
+    assert_eq!(
+        (record_texts(&context).len(), in_full(&context)),
+        (0, plain)
+    );
 
     // A message of one thread is no head of another.
     let mut request = asked(&herons, MemoryMode::Observational);
     request.head_message_id = ids[7].clone();
-    let refused = client.contexts().build_context(request).await;
-    refused.refused().is(Code::NotFound, "MESSAGE_NOT_FOUND");
+    let refused = client.refused(request).await;
+    refused.is(Code::NotFound, "MESSAGE_NOT_FOUND");
 
     // What goes with one thread leaves the other as it was.
-    let deletion = DeleteThreadRequest {
-        thread_id: herons.clone(),
-    };
-    client.threads().delete_thread(deletion).await.unwrap();
+    client.delete_thread(&herons).await;
     assert_eq!(everything(client, &kettles).await, of_kettles);
     let request = asked(&herons, MemoryMode::Working);
-    let refused = client.contexts().build_context(request).await;
-    refused.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
+    let refused = client.refused(request).await;
+    refused.is(Code::NotFound, "THREAD_NOT_FOUND");
 }
 
 #[apply(trial_with_own_server)]
-async fn n13_a_briefing_tells_what_was_distilled_before_the_newest_turns() {
+async fn n13_a_briefing_has_derived_text_before_the_newest_turns() {
     let world = World::new().await;
     let client = &world.client;
     let thread_id = client.thread("app").await;
@@ -118,7 +116,7 @@ async fn n13_a_briefing_tells_what_was_distilled_before_the_newest_turns() {
     let brief = async |max_tokens: i32| -> Vec<Value> {
         let mut request = briefing_request(&thread_id, task);
         request.max_tokens = max_tokens;
-        let briefing = client.briefing(request).await;
+        let briefing = client.call(request).await;
         assert!(briefing.total_tokens <= max_tokens);
         let mut sections = sections(&briefing.text, task);
         assert_eq!(sections.len(), 1, "{}", briefing.text);
@@ -136,12 +134,10 @@ async fn n13_a_briefing_tells_what_was_distilled_before_the_newest_turns() {
     let observed = UpdateThreadRequest {
         thread_id: thread_id.clone(),
         policy: Some(mode(MemoryMode::Observational)),
-        update_mask: Some(FieldMask {
-            paths: vec!["policy".to_owned()],
-        }),
+        update_mask: Some(mask(&["policy"])),
         ..Default::default()
     };
-    client.threads().update_thread(observed).await.unwrap();
+    client.call(observed).await;
     let quotes = brief(4_000).await;
     assert_eq!(quotes.len(), 3);
     assert_eq!(quotes[0]["record"], "observation");
@@ -163,7 +159,7 @@ async fn n02_the_database_of_the_url_holds_all_of_it_and_none_is_chosen_without(
     ];
     holds(&admin, &thread_id, &tables).await;
     let context = build(&world.client, asked(&thread_id, MemoryMode::Observational)).await;
-    assert_eq!(told(&context), ["They speak of herons."]);
+    assert_eq!(record_texts(&context), ["They speak of herons."]);
     // Nothing of a database of its own.
     assert!(!world.dir.data().join("postgres").exists());
 
@@ -179,7 +175,7 @@ async fn n02_the_database_of_the_url_holds_all_of_it_and_none_is_chosen_without(
     let stored = client.put_plan(stored).await;
     assert_eq!(client.get_plan(&thread_id).await, stored);
     let context = build(&client, asked(&thread_id, MemoryMode::Observational)).await;
-    assert_eq!(told(&context), ["They speak of kettles."]);
+    assert_eq!(record_texts(&context), ["They speak of kettles."]);
     assert_eq!(in_full(&context), ids[2..]);
     let tables = [
         ("threads", 1),

@@ -6,14 +6,14 @@ use memory_contract::proto::{
 };
 use prost::Message as _;
 use recollect_tests::{
-    Refused as _, USER_DEFAULT, app, apply, block, block_texts, context_request, ids, kinds,
-    known_texts, memory, mode, object_json, patient, records, reply, session, tool_call,
-    tool_result, trial, trial_with_own_server, turn,
+    USER_DEFAULT, app, apply, block, block_texts, context_request, fresh_wait, ids, kinds,
+    known_texts, memory, mode, object_json, records, reply, session, tool_call, tool_result, trial,
+    trial_with_own_server, turn,
 };
 use serde_json::json;
 use tonic::Code;
 
-use super::{asked, build, in_full, numbers, told};
+use super::{asked, build, in_full, numbers, record_texts};
 use crate::distill::world::{World, four_turns};
 use crate::plain;
 
@@ -72,26 +72,26 @@ async fn r03_a_context_has_the_summary_and_the_messages_after_it() {
             ..request.clone()
         };
         let context = build(client, from).await;
-        assert_eq!(told(&context), texts, "{head}");
+        assert_eq!(record_texts(&context), texts, "{head}");
         assert_eq!(in_full(&context), expected, "{head}");
     }
     let unknown = BuildContextRequest {
         head_message_id: uuid::Uuid::new_v4().to_string(),
         ..request.clone()
     };
-    let refused = client.contexts().build_context(unknown).await;
-    refused.refused().is(Code::NotFound, "MESSAGE_NOT_FOUND");
+    let refused = client.refused(unknown).await;
+    refused.is(Code::NotFound, "MESSAGE_NOT_FOUND");
     let window = build(client, asked(&thread_id, MemoryMode::Window)).await;
     assert_eq!(kinds(&window), [Kind::Recent, Kind::Input]);
     assert_eq!(in_full(&window), ids);
 
-    // What is given anew does not have what stood for the old answer.
+    // A regenerated answer does not inherit what covered the old one.
     let anew = reply(&ids[2], Role::Assistant, "Another number.");
     let anew = client.append(&thread_id, vec![anew]).await.messages[0]
         .message_id
         .clone();
     let context = build(client, request.clone()).await;
-    assert_eq!(told(&context), [first]);
+    assert_eq!(record_texts(&context), [first]);
     assert_eq!(in_full(&context), [&ids[2], &anew].map(Clone::clone));
 
     // What people see of it.
@@ -186,7 +186,7 @@ async fn n06_observations_come_first_and_only_grow_at_their_end() {
     assert_eq!(status.await, "ok");
     let activated = build(client, request.clone()).await;
     let texts = ["the first turn", "the second turn", "the third turn"];
-    assert_eq!(told(&activated), texts);
+    assert_eq!(record_texts(&activated), texts);
     assert_eq!(numbers(&activated), (vec![1, 2, 3], vec![]));
     let grown = block_texts(&activated, Kind::Distilled).remove(0);
     assert!(grown.starts_with(&text) && grown.len() > text.len());
@@ -212,12 +212,12 @@ async fn n06_observations_come_first_and_only_grow_at_their_end() {
     let working = build(client, asked(&thread_id, MemoryMode::Working)).await;
     assert_eq!(in_full(&working).len(), 18);
 
-    // An answer given anew has what was observed of messages that it shares.
+    // A regenerated answer has what was observed of messages that it shares.
     let anew = reply(&ids[2], Role::Assistant, "Another number.");
     client.append(&thread_id, vec![anew]).await;
     let other = build(client, request).await;
     assert_eq!(
-        (told(&other), in_full(&other).len()),
+        (record_texts(&other), in_full(&other).len()),
         (vec!["the first turn".to_owned()], 2)
     );
 }
@@ -228,7 +228,7 @@ async fn n06_memories_that_change_with_the_question_stand_before_the_input() {
     let app = app();
     let thread_id = client.thread(&app).await;
     client
-        .append(&thread_id, turn("Who lives here?", "Pixel and Biscuit."))
+        .append_turn(&thread_id, "Who lives here?", "Pixel and Biscuit.")
         .await;
     let facts = ["Pixel eats fish.", "Biscuit runs fast."];
     let facts: Vec<_> = facts.iter().map(|text| memory(text)).collect();
@@ -239,7 +239,7 @@ async fn n06_memories_that_change_with_the_question_stand_before_the_input() {
                 policy: Some(mode(wanted)),
                 formats: vec![1],
                 at_least_as_fresh: known.revision.clone(),
-                max_wait: Some(patient()),
+                max_wait: Some(fresh_wait()),
                 ..context_request(&thread_id, question)
             };
             build(&client, request).await
@@ -297,7 +297,7 @@ async fn n01_a_long_loop_and_a_conversation_are_served_each_in_its_thread() {
     };
     let context = build(client, request).await;
     assert_eq!(kinds(&context), [Kind::Distilled, Kind::Recent]);
-    assert_eq!(told(&context), [noted]);
+    assert_eq!(record_texts(&context), [noted]);
     assert_eq!(in_full(&context), stored[7..]);
     let messages: Vec<_> = context.openai_messages.iter().map(object_json).collect();
     for (place, pair) in messages[1..].chunks(2).enumerate() {
@@ -315,11 +315,14 @@ async fn n01_a_long_loop_and_a_conversation_are_served_each_in_its_thread() {
     // The conversation has its own.
     let context = build(client, asked(&talk, MemoryMode::Working)).await;
     assert_eq!(
-        (told(&context), in_full(&context)),
+        (record_texts(&context), in_full(&context)),
         (vec!["They added.".to_owned()], talked[4..].to_vec())
     );
     let context = build(client, asked(&talk, MemoryMode::Observational)).await;
-    assert_eq!((told(&context).len(), in_full(&context)), (0, talked));
+    assert_eq!(
+        (record_texts(&context).len(), in_full(&context)),
+        (0, talked)
+    );
 }
 
 #[apply(trial)]
@@ -333,8 +336,7 @@ async fn where_nothing_is_distilled_all_messages_stand_in_full() {
         ephemeral: true,
         ..Default::default()
     };
-    let brief = client.threads().resolve_thread(request).await.unwrap();
-    let brief = brief.into_inner().thread.unwrap().thread_id;
+    let brief = client.call(request).await.thread.unwrap().thread_id;
     let in_memory = four_turns(&client, &brief).await;
     let lasting = client.thread(&app).await;
     let stored = four_turns(&client, &lasting).await;
@@ -360,8 +362,8 @@ async fn where_nothing_is_distilled_all_messages_stand_in_full() {
                 head_message_id: uuid::Uuid::new_v4().to_string(),
                 ..asked(thread_id, wanted)
             };
-            let refused = client.contexts().build_context(strange).await;
-            refused.refused().is(Code::NotFound, "MESSAGE_NOT_FOUND");
+            let refused = client.refused(strange).await;
+            refused.is(Code::NotFound, "MESSAGE_NOT_FOUND");
         }
     }
 }

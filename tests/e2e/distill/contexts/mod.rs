@@ -28,7 +28,7 @@ async fn build(client: &Client, request: BuildContextRequest) -> BuildContextRes
 }
 
 /// What each record says.
-fn told(context: &BuildContextResponse) -> Vec<String> {
+fn record_texts(context: &BuildContextResponse) -> Vec<String> {
     let texts = records(context);
     let text = |record: &serde_json::Value| record["text"].as_str().unwrap().to_owned();
     texts.iter().map(text).collect()

@@ -2,7 +2,7 @@
 
 use memory_contract::proto::{
     BuildContextRequest, BuildContextResponse, ContextBlockKind as Kind, MemoryMode, MemoryPolicy,
-    MessageInput, Role, SetAppPolicyRequest,
+    MessageInput, Role,
 };
 use recollect_tests::{
     Client, SOON, app, apply, block_texts, context_request, eventually, eventually_some,
@@ -10,18 +10,14 @@ use recollect_tests::{
 };
 use serde_json::{Value, json};
 
-use super::{build, in_full, told};
+use super::{build, in_full, record_texts};
 use crate::distill::ledger::verify;
 use crate::plain;
 
 /// A thread of an app with a policy.
 async fn thread(client: &Client, policy: MemoryPolicy) -> String {
     let app = app();
-    let request = SetAppPolicyRequest {
-        app_id: app.clone(),
-        policy: Some(policy),
-    };
-    client.policies().set_app_policy(request).await.unwrap();
+    client.set_policy(&app, policy).await;
     client.thread(&app).await
 }
 
@@ -72,16 +68,16 @@ async fn r03_a_long_conversation_goes_on_fitting_a_small_window() {
     }
     let short = eventually_some("older turns are summarized", SOON, async || {
         let context = context(&client, &thread_id).await;
-        let fits = !told(&context).is_empty() && context.total_tokens < 800;
+        let fits = !record_texts(&context).is_empty() && context.total_tokens < 800;
         fits.then_some(context)
     })
     .await;
     let summarized = suffix(&client, &thread_id, &short).await;
     assert!(summarized > 10, "{summarized} messages");
-    assert_eq!(told(&short).len(), 1);
-    assert!(told(&short)[0].contains("number"), "{short:?}");
+    assert_eq!(record_texts(&short).len(), 1);
+    assert!(record_texts(&short)[0].contains("number"), "{short:?}");
     assert!(in_full(&short).len() >= 2);
-    // Nobody who appends or asks has to do anything for that to go on.
+    // No caller has to do anything for that to go on.
     for number in 20..40 {
         client.append(&thread_id, talk(number)).await;
         let context = context(&client, &thread_id).await;
@@ -99,7 +95,7 @@ async fn r03_a_long_conversation_goes_on_fitting_a_small_window() {
     let anew = reply(&first, Role::Assistant, "It was sent back.");
     client.append(&thread_id, vec![anew]).await;
     let other = context(&client, &thread_id).await;
-    assert!(told(&other).is_empty(), "{other:?}");
+    assert!(record_texts(&other).is_empty(), "{other:?}");
     assert_eq!(block_texts(&other, Kind::Recent).len(), 2);
 }
 
@@ -164,13 +160,13 @@ async fn n06_the_loop_of_an_agent_keeps_its_prefix_but_where_observations_are_sw
         };
     }
     eventually("observations are swapped in", SOON, async || {
-        !told(&context(&client, &thread_id).await).is_empty()
+        !record_texts(&context(&client, &thread_id).await).is_empty()
     })
     .await;
     assert!(kept > swapped, "{kept} kept, {swapped} swapped");
     let last = context(&client, &thread_id).await;
     assert!(
-        told(&last).iter().any(|text| text.contains("E1")),
+        record_texts(&last).iter().any(|text| text.contains("E1")),
         "{last:?}"
     );
     assert!(verify(&client, &thread_id).await.ok);

@@ -1,0 +1,177 @@
+//! Calls of unary methods: the type of a request selects its method.
+
+use std::fmt::Debug;
+use std::panic::Location;
+
+use memory_contract::proto;
+use tonic::{Request, Response, Status};
+
+use crate::failure::not_refused;
+use crate::{Client, Failure};
+
+/// A request of a unary method.
+pub trait Call: Sized + Send {
+    /// What the method answers.
+    type Response: Debug + Send;
+
+    /// Calls the method.
+    fn send(
+        self,
+        client: &Client,
+    ) -> impl Future<Output = Result<Response<Self::Response>, Status>> + Send;
+}
+
+macro_rules! calls {
+    ($($service:ident { $($method:ident($request:ident) -> $response:ident,)+ })+) => {$($(
+        impl Call for proto::$request {
+            type Response = proto::$response;
+
+            async fn send(self, client: &Client) -> Result<Response<Self::Response>, Status> {
+                client.$service().$method(self).await
+            }
+        }
+
+        // With metadata.
+        impl Call for Request<proto::$request> {
+            type Response = proto::$response;
+
+            async fn send(self, client: &Client) -> Result<Response<Self::Response>, Status> {
+                client.$service().$method(self).await
+            }
+        }
+    )+)+};
+}
+
+calls! {
+    admin {
+        get_server_info(GetServerInfoRequest) -> GetServerInfoResponse,
+        get_index_status(GetIndexStatusRequest) -> GetIndexStatusResponse,
+        list_dead_letters(ListDeadLettersRequest) -> ListDeadLettersResponse,
+        reindex(ReindexRequest) -> ReindexResponse,
+        list_transactions(ListTransactionsRequest) -> ListTransactionsResponse,
+        get_node_memory_status(GetNodeMemoryStatusRequest) -> GetNodeMemoryStatusResponse,
+        get_distill_status(GetDistillStatusRequest) -> GetDistillStatusResponse,
+        get_model_usage(GetModelUsageRequest) -> GetModelUsageResponse,
+    }
+    contexts {
+        build_context(BuildContextRequest) -> BuildContextResponse,
+    }
+    files {
+        register_file(RegisterFileRequest) -> RegisterFileResponse,
+        get_file(GetFileRequest) -> GetFileResponse,
+        list_files(ListFilesRequest) -> ListFilesResponse,
+        delete_file(DeleteFileRequest) -> DeleteFileResponse,
+    }
+    keys {
+        create_api_key(CreateApiKeyRequest) -> CreateApiKeyResponse,
+        list_api_keys(ListApiKeysRequest) -> ListApiKeysResponse,
+        revoke_api_key(RevokeApiKeyRequest) -> RevokeApiKeyResponse,
+    }
+    ledgers {
+        verify_thread(VerifyThreadRequest) -> VerifyThreadResponse,
+        list_ledger(ListLedgerRequest) -> ListLedgerResponse,
+    }
+    memories {
+        add_memories(AddMemoriesRequest) -> AddMemoriesResponse,
+        get_memory(GetMemoryRequest) -> GetMemoryResponse,
+        list_memories(ListMemoriesRequest) -> ListMemoriesResponse,
+        search_memories(SearchMemoriesRequest) -> SearchMemoriesResponse,
+        update_memory(UpdateMemoryRequest) -> UpdateMemoryResponse,
+        supersede_memory(SupersedeMemoryRequest) -> SupersedeMemoryResponse,
+        delete_memory(DeleteMemoryRequest) -> DeleteMemoryResponse,
+        import_memories(ImportMemoriesRequest) -> ImportMemoriesResponse,
+        forget_memories(ForgetMemoriesRequest) -> ForgetMemoriesResponse,
+    }
+    messages {
+        append_messages(AppendMessagesRequest) -> AppendMessagesResponse,
+        get_message(GetMessageRequest) -> GetMessageResponse,
+        list_messages(ListMessagesRequest) -> ListMessagesResponse,
+        get_history(GetHistoryRequest) -> GetHistoryResponse,
+        delete_message(DeleteMessageRequest) -> DeleteMessageResponse,
+    }
+    nodes {
+        add_node_turn(AddNodeTurnRequest) -> AddNodeTurnResponse,
+        flush_node_memory(FlushNodeMemoryRequest) -> FlushNodeMemoryResponse,
+        get_node_history(GetNodeHistoryRequest) -> GetNodeHistoryResponse,
+        clear_node_memory(ClearNodeMemoryRequest) -> ClearNodeMemoryResponse,
+        list_node_memories(ListNodeMemoriesRequest) -> ListNodeMemoriesResponse,
+    }
+    observations {
+        get_observations(GetObservationsRequest) -> GetObservationsResponse,
+    }
+    plans {
+        put_plan(PutPlanRequest) -> PutPlanResponse,
+        get_plan(GetPlanRequest) -> GetPlanResponse,
+        update_plan_step(UpdatePlanStepRequest) -> UpdatePlanStepResponse,
+        delete_plan(DeletePlanRequest) -> DeletePlanResponse,
+        append_iteration(AppendIterationRequest) -> AppendIterationResponse,
+        list_iterations(ListIterationsRequest) -> ListIterationsResponse,
+        build_briefing(BuildBriefingRequest) -> BuildBriefingResponse,
+    }
+    policies {
+        set_app_policy(SetAppPolicyRequest) -> SetAppPolicyResponse,
+        get_app_policy(GetAppPolicyRequest) -> GetAppPolicyResponse,
+        list_app_policies(ListAppPoliciesRequest) -> ListAppPoliciesResponse,
+        delete_app_policy(DeleteAppPolicyRequest) -> DeleteAppPolicyResponse,
+        get_effective_policy(GetEffectivePolicyRequest) -> GetEffectivePolicyResponse,
+    }
+    recalls {
+        recall(RecallRequest) -> RecallResponse,
+        search(SearchRequest) -> SearchResponse,
+    }
+    secrets {
+        set_secret(SetSecretRequest) -> SetSecretResponse,
+        get_secret(GetSecretRequest) -> GetSecretResponse,
+        list_secrets(ListSecretsRequest) -> ListSecretsResponse,
+        delete_secret(DeleteSecretRequest) -> DeleteSecretResponse,
+    }
+    threads {
+        create_thread(CreateThreadRequest) -> CreateThreadResponse,
+        resolve_thread(ResolveThreadRequest) -> ResolveThreadResponse,
+        get_thread(GetThreadRequest) -> GetThreadResponse,
+        list_threads(ListThreadsRequest) -> ListThreadsResponse,
+        update_thread(UpdateThreadRequest) -> UpdateThreadResponse,
+        clear_thread(ClearThreadRequest) -> ClearThreadResponse,
+        delete_thread(DeleteThreadRequest) -> DeleteThreadResponse,
+        list_branches(ListBranchesRequest) -> ListBranchesResponse,
+        set_head(SetHeadRequest) -> SetHeadResponse,
+    }
+    working_memories {
+        get_working_memory(GetWorkingMemoryRequest) -> GetWorkingMemoryResponse,
+        put_working_memory(PutWorkingMemoryRequest) -> PutWorkingMemoryResponse,
+        update_working_memory_data(UpdateWorkingMemoryDataRequest) -> UpdateWorkingMemoryDataResponse,
+        delete_working_memory(DeleteWorkingMemoryRequest) -> DeleteWorkingMemoryResponse,
+    }
+}
+
+impl Client {
+    /// Calls the method of a request.
+    ///
+    /// # Panics
+    /// If the answer is an error.
+    #[track_caller]
+    pub fn call<R: Call>(&self, request: R) -> impl Future<Output = R::Response> + Send {
+        let caller = Location::caller();
+        async move {
+            match request.send(self).await {
+                Ok(response) => response.into_inner(),
+                Err(status) => panic!("{caller}: {:?}", Failure::from(status)),
+            }
+        }
+    }
+
+    /// Calls the method of a request that the server has to refuse.
+    ///
+    /// # Panics
+    /// If the call succeeds.
+    #[track_caller]
+    pub fn refused<R: Call>(&self, request: R) -> impl Future<Output = Failure> + Send {
+        let caller = Location::caller();
+        async move {
+            match request.send(self).await {
+                Ok(response) => panic!("{caller}: {}", not_refused(response)),
+                Err(status) => status.into(),
+            }
+        }
+    }
+}
