@@ -282,6 +282,9 @@ async fn an_index_that_is_lost_while_nobody_writes_is_rebuilt() {
 async fn a_change_that_kills_its_worker_is_given_up() {
     let world = World::new().await;
     let (_directory, index) = edge();
+    // A new index would have every message queued once more.
+    index.prepare().await.unwrap();
+    index.mark_rebuilding(false).await.unwrap();
     let thread = world.thread("ada").await;
     let kills = world.say(thread, Role::User, "it kills").await;
     for _ in 0..3 {

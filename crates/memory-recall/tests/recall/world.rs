@@ -186,6 +186,7 @@ pub fn client(server: &TestQdrant) -> Arc<dyn Index> {
         backend: BackendChoice::Qdrant,
         url: Some(server.url()),
         search_timeout: Duration::from_secs(3),
+        write_timeout: Duration::from_secs(5),
         ..IndexConfig::default()
     };
     open_index(&config, IndexSchema::new("recollect", None)).unwrap()
