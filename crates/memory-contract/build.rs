@@ -1,5 +1,9 @@
 //! Compiles the protos without protoc, and emits the descriptor set that
 //! reflection serves and the CLI prints JSON with.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "Cargo tells a build script by its environment"
+)]
 
 use std::{env, error::Error, fs, path::PathBuf};
 

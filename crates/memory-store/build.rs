@@ -1,4 +1,8 @@
 //! Embeds the SQL of `schema/` and `functions/`, in the order in which `migrate` applies it.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "Cargo tells a build script by its environment"
+)]
 
 use std::{
     env,

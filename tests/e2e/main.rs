@@ -3,6 +3,8 @@
 #![allow(
     missing_docs,
     clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::print_stdout,
     clippy::unwrap_used,
     reason = "tests"
 )]

@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 #![allow(
     clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::print_stdout,
     clippy::unwrap_used,
     clippy::panic,
     reason = "a harness fails a test by panicking"

@@ -188,7 +188,7 @@ fn facts_are_what_users_state_in_so_many_words() {
         ("I have two dogs, Rex and Bella.", FactKind::Semantic),
         ("I'm allergic to peanuts.", FactKind::Semantic),
         ("I'm a retired teacher.", FactKind::Semantic),
-        ("My favorite color is dark green.", FactKind::Semantic),
+        ("My favourite color is dark green.", FactKind::Semantic),
         ("I really love rye bread.", FactKind::Semantic),
         ("I don't like mushrooms.", FactKind::Semantic),
         ("Please always answer in French.", FactKind::Semantic),

@@ -246,14 +246,14 @@ fn owned(said: &[String]) -> Option<Claim> {
         return None;
     }
     let thing = value(rest);
-    let favorite = thing.starts_with("favorite ") || thing.starts_with("favorite ");
+    let favorite = thing.starts_with("favorite ") || thing.starts_with("favourite ");
     let name_of = rest.len() == 2 && rest[1] == "name" && rest[0].ends_with("'s");
     if !favorite && !name_of && !ONE_OF.contains(&thing.as_str()) {
         return None;
     }
     Some(Claim {
         subject,
-        attribute: thing.replace("favorite", "favorite"),
+        attribute: thing.replace("favourite", "favorite"),
         value: value(&said[is + 1..]),
         // There is one favorite color, and several favorite songs.
         single: said[is] == "is",
@@ -340,7 +340,7 @@ mod tests {
             ),
             ("Ada lives in Bergen", "Ada: I live in Oslo", true),
             (
-                "Ada: My favorite color is red",
+                "Ada: My favourite color is red",
                 "Ada: My favorite color is blue.",
                 true,
             ),

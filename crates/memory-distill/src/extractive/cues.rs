@@ -83,8 +83,24 @@ const DECISIONS: &[&str] = &[
     "switched",
 ];
 const PREFERENCES: &[&str] = &[
-    "love", "loves", "like", "likes", "prefer", "prefers", "hate", "hates", "enjoy", "enjoys",
-    "favorite", "favorite", "always", "never", "allergic", "dislike", "want", "wants",
+    "love",
+    "loves",
+    "like",
+    "likes",
+    "prefer",
+    "prefers",
+    "hate",
+    "hates",
+    "enjoy",
+    "enjoys",
+    "favorite",
+    "favourite",
+    "always",
+    "never",
+    "allergic",
+    "dislike",
+    "want",
+    "wants",
 ];
 const ERRORS: &[&str] = &[
     "error",

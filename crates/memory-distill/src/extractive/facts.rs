@@ -59,7 +59,7 @@ const PAST: &[&str] = &[
     "quit",
     "sold",
     "married",
-    "traveled",
+    "travelled",
     "traveled",
     "ran",
     "signed",

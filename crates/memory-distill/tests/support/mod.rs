@@ -2,6 +2,7 @@
 //! interface; and models and ledgers that are no more than scripts.
 
 #![allow(dead_code, reason = "each test file uses its own part of this")]
+#![expect(clippy::disallowed_methods, reason = "a provider is a task")]
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
