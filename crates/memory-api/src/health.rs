@@ -76,16 +76,17 @@ pub struct Health {
     flaws: Arc<Mutex<BTreeMap<&'static str, String>>>,
 }
 
-impl Health {
+impl Default for Health {
     /// The health of a server that is starting.
-    #[must_use]
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self {
             state: Arc::new(watch::Sender::new(Readiness::Starting)),
             flaws: Arc::default(),
         }
     }
+}
 
+impl Health {
     /// How the server is doing now.
     pub fn now(&self) -> Readiness {
         self.state.borrow().clone()

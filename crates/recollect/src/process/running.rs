@@ -139,7 +139,7 @@ impl Running {
         let running = Self {
             addr: None,
             metrics_addr: http.as_ref().map(|(_, addr)| *addr),
-            health: Health::new(),
+            health: Health::default(),
             failure: Arc::new(watch::Sender::new(None)),
             stop_calls: Stopper::default(),
             stop_work: Stopper::default(),
