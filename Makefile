@@ -90,10 +90,10 @@ bench: ## Measure load, and recall quality on DATA, with optimized builds
 	@scripts/setup model
 	@scripts/setup postgres
 	cargo build --release -p recollect -p memory-bench
-	target/release/memory-bench load
 	@if [ -d "$(DATA)" ]; then \
-	  echo target/release/memory-bench quality "$(DATA)" && target/release/memory-bench quality "$(DATA)"; \
+	  target/release/memory-bench load --conversations "$(DATA)" && target/release/memory-bench quality "$(DATA)"; \
 	else \
+	  target/release/memory-bench load && \
 	  echo "Skipped: recall quality. Name a directory of conversations: make bench DATA=path/to/dir"; \
 	fi
 

@@ -8,19 +8,23 @@ pub fn project_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// The `recollect` binary that was built into the same target directory as the
-/// running test.
+/// The `recollect` binary. See [`built_binary`].
+pub fn recollect_binary() -> PathBuf {
+    built_binary("recollect")
+}
+
+/// A binary of the workspace, in the target directory of the running test.
 ///
 /// # Panics
-/// If it is not there; the message names the command that builds it.
-pub fn recollect_binary() -> PathBuf {
+/// If it does not exist; the message names the command that builds it.
+pub fn built_binary(package: &str) -> PathBuf {
     // target/debug/deps/e2e-0123456789abcdef
     let test = env::current_exe().unwrap();
     let profile = test.parent().and_then(Path::parent).unwrap();
-    let binary = profile.join(format!("recollect{}", env::consts::EXE_SUFFIX));
+    let binary = profile.join(format!("{package}{}", env::consts::EXE_SUFFIX));
     assert!(
         binary.is_file(),
-        "{} is missing; build it with `cargo build -p recollect`",
+        "{} is missing; build it with `cargo build -p {package}`",
         binary.display()
     );
     binary

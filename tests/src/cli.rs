@@ -1,8 +1,8 @@
-//! Running `recollect` commands that end by themselves.
+//! Runs commands that end by themselves.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -141,10 +141,18 @@ pub fn recollect_at(addr: &str, key: Key, args: &[&str]) -> Finished {
 /// # Panics
 /// If it does not end within a minute.
 pub fn recollect(args: &[&str], env: &[(&str, &str)]) -> Finished {
+    run_to_end(&recollect_binary(), args, env)
+}
+
+/// Runs a binary to its end.
+///
+/// # Panics
+/// If it does not end within a minute.
+pub fn run_to_end(binary: &Path, args: &[&str], env: &[(&str, &str)]) -> Finished {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| -> PathBuf { dir.path().join(name) };
     let create = |name: &str| fs::File::create(path(name)).unwrap();
-    let mut child = bare(&recollect_binary())
+    let mut child = bare(binary)
         .args(args)
         .envs(env.iter().copied())
         .env("NO_COLOR", "1")
@@ -163,7 +171,7 @@ pub fn recollect(args: &[&str], env: &[(&str, &str)]) -> Finished {
             let _ = child.kill();
             let _ = child.wait();
             panic!(
-                "recollect {args:?} did not end within {LIMIT:?}: {}",
+                "{binary:?} {args:?} did not end within {LIMIT:?}: {}",
                 fs::read_to_string(path("stderr")).unwrap_or_default()
             );
         }

@@ -38,9 +38,9 @@ mod watching;
 pub use inventory;
 pub use macro_rules_attribute::apply;
 
-pub use binary::{project_dir, recollect_binary, setup_tool};
+pub use binary::{built_binary, project_dir, recollect_binary, setup_tool};
 pub use calls::Call;
-pub use cli::{Finished, Spawned, recollect, recollect_at};
+pub use cli::{Finished, Spawned, recollect, recollect_at, run_to_end};
 pub use client::{Client, Key, USER_DEFAULT};
 pub use contexts::{
     block, block_texts, check_context, context_request, domain, kinds, mode, object_json,

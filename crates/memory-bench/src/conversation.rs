@@ -87,8 +87,12 @@ struct Asked {
 }
 
 fn read(path: &Path) -> Result<Conversation, Failure> {
-    let file: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_str(&fs::read_to_string(path)?)?;
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    parse(&name, &fs::read_to_string(path)?)
+}
+
+fn parse(name: &str, text: &str) -> Result<Conversation, Failure> {
+    let file: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text)?;
     let first_speaker = file
         .get("speaker_a")
         .and_then(|name| name.as_str())
@@ -99,11 +103,15 @@ fn read(path: &Path) -> Result<Conversation, Failure> {
         let Some(number) = key.strip_prefix("session_").and_then(|n| n.parse().ok()) else {
             continue;
         };
-        let turns: Vec<Turn> = serde_json::from_value(value.clone())?;
-        let start = file
-            .get(&format!("{key}_date_time"))
-            .and_then(|time| time.as_str())
-            .and_then(seconds_of);
+        let turns: Vec<Turn> =
+            serde_json::from_value(value.clone()).map_err(|error| format!("{key}: {error}"))?;
+        let date_time = format!("{key}_date_time");
+        let start = match file.get(&date_time).and_then(|time| time.as_str()) {
+            Some(text) => Some(seconds_of(text).ok_or_else(|| {
+                format!("{date_time}: \"{text}\" is not a time such as \"1:56 pm on 8 May, 2023\"")
+            })?),
+            None => None,
+        };
         known.extend(turns.iter().map(|turn| turn.dia_id.clone()));
         let messages: Vec<_> = turns
             .into_iter()
@@ -136,11 +144,7 @@ fn read(path: &Path) -> Result<Conversation, Failure> {
         })
         .collect();
     Ok(Conversation {
-        name: path
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned(),
+        name: name.to_owned(),
         without_evidence: total - questions.len(),
         sessions,
         questions,
@@ -225,6 +229,59 @@ mod tests {
         assert_eq!(dia_ids("D30:05"), ["D30:5"]);
         assert_eq!(dia_ids("D:11:26"), ["D11:26"]);
         assert!(dia_ids("D").is_empty());
+    }
+
+    fn document() -> serde_json::Value {
+        serde_json::json!({
+            "speaker_a": "Ada", "speaker_b": "Ben",
+            "session_2": [{"dia_id": "D2:1", "speaker": "Ben", "text": "Look!",
+                "blip_caption": "a red kite", "img_url": ["https://example.org/kite.jpg"]}],
+            "session_2_date_time": "12:05 am on 29 February, 2024",
+            "session_1": [{"dia_id": "D1:1", "speaker": "Ada", "text": "Hello"},
+                {"dia_id": "D1:2", "speaker": "Ben", "text": "Hi", "blip_caption": "a hand"}],
+            "session_1_date_time": "1:56 pm on 8 May, 2023",
+            "events_session_1": {"Ada": []},
+            "qa": [{"question": "What did Ben show?", "answer": 3, "evidence": ["D2:1"], "category": 4}]
+        })
+    }
+
+    #[test]
+    fn sessions_keep_their_speakers_images_and_times() {
+        let conversation = parse("26", &document().to_string()).unwrap();
+        assert_eq!(conversation.message_count(), 3);
+        assert_eq!(conversation.questions[0].text, "What did Ben show?");
+        let image = |message: &proto::MessageInput| match &message.parts[1].content {
+            Some(part::Content::File(file)) => (file.caption.clone(), file.location.clone()),
+            other => panic!("{other:?}"),
+        };
+        let url = |url: &str| Some(proto::file_ref::Location::Url(url.to_owned()));
+        let second = &conversation.sessions[&1][1];
+        assert_eq!(
+            (second.role(), second.name.as_str()),
+            (proto::Role::Assistant, "Ben")
+        );
+        // 8 May 2023, 13:56:01 UTC: turns follow by a second.
+        assert_eq!(second.create_time.as_ref().unwrap().seconds, 1_683_554_161);
+        assert_eq!(image(second), ("a hand".to_owned(), url("about:blank")));
+        let shown = &conversation.sessions[&2][0];
+        // 29 February 2024, 00:05:00 UTC
+        assert_eq!(shown.create_time.as_ref().unwrap().seconds, 1_709_165_100);
+        let kite = url("https://example.org/kite.jpg");
+        assert_eq!(image(shown), ("a red kite".to_owned(), kite));
+    }
+
+    #[test]
+    fn errors_name_the_session() {
+        let refused = |document: &serde_json::Value| {
+            let error = parse("26", &document.to_string()).err().unwrap();
+            error.to_string()
+        };
+        let mut document = document();
+        document["session_2_date_time"] = "at noon".into();
+        assert!(refused(&document).starts_with("session_2_date_time"));
+        document["session_1"][0] = serde_json::json!({"speaker": "Ada"});
+        document["session_2_date_time"] = serde_json::Value::Null;
+        assert!(refused(&document).starts_with("session_1"));
     }
 
     #[test]

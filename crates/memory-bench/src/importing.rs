@@ -1,19 +1,64 @@
-//! Puts conversations into a service, and waits until it can find them.
+//! Imports conversations into a service, and waits until they are indexed.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use memory_contract::proto::{
     self, GetIndexStatusRequest, ImportMessagesRequest, SessionRef,
     import_messages_response::Outcome,
 };
 use tokio_stream::StreamExt as _;
 
-use crate::{Failure, conversation::Conversation, progress, service::Clients};
+use crate::{
+    Failure, Target,
+    conversation::{self, Conversation},
+    progress,
+    service::{Clients, Service},
+};
 
-/// Messages in one import request, at most what the contract takes.
+/// Messages in one import request: the most that the contract allows.
 const BATCH: usize = 256;
-/// How long the index may take to learn everything.
+/// The longest wait for the index.
 const INDEX: Duration = Duration::from_secs(1_800);
+
+/// What to import.
+#[derive(Args)]
+pub struct Options {
+    /// Directory of conversations in the LoCoMo format (*.json).
+    dir: PathBuf,
+    /// The app to import into. Each conversation becomes a user named after its file, and
+    /// each session a thread.
+    #[arg(long, default_value = "locomo")]
+    app: String,
+}
+
+/// Imports, waits until the index is complete, and prints the counts.
+pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), Failure> {
+    if target.addr.is_none() {
+        return Err("name the service to import into with --addr".into());
+    }
+    let all = conversation::read_all(&options.dir)?;
+    let service = Service::attach_or_start(target).await?;
+    let mut clients = service.connect().await?;
+    let imported = conversations(&mut clients, &options.app, &all).await?;
+    let threads: usize = all.iter().map(|one| one.sessions.len()).sum();
+    if json {
+        let counts = serde_json::json!({
+            "conversations": all.len(),
+            "threads": threads,
+            "messages": imported.messages,
+        });
+        println!("{counts}");
+    } else {
+        println!(
+            "Imported {} conversations: {threads} threads, {} messages.",
+            all.len(),
+            imported.messages
+        );
+    }
+    service.stop().await
+}
 
 /// How long an import took.
 pub struct Imported {
@@ -75,7 +120,7 @@ pub async fn conversations(
     })
 }
 
-/// Waits until the index has nothing left to learn.
+/// Waits until the index is complete.
 pub async fn indexed(clients: &mut Clients) -> Result<(), Failure> {
     let step = progress::step("indexing");
     let begin = Instant::now();

@@ -20,7 +20,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, Parser, Subcommand};
 
-/// What goes wrong is told to a person and ends the run.
+/// An error that ends the run.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Measures a running Recollect over gRPC.
@@ -36,7 +36,7 @@ struct Cli {
     json: bool,
 }
 
-/// What is measured.
+/// The service to measure.
 #[derive(Args, Clone)]
 pub struct Target {
     /// Measure this service, such as http://127.0.0.1:50051, instead of starting one.
@@ -48,7 +48,7 @@ pub struct Target {
     /// Database of --addr, for the floors of append and recall. Without it they are left out.
     #[arg(long, global = true)]
     database_url: Option<String>,
-    /// The recollect binary to start. Default: the one beside memory-bench.
+    /// The recollect binary to start. Default: the one in the directory of memory-bench.
     #[arg(long, global = true)]
     recollect: Option<PathBuf>,
 }
@@ -59,6 +59,8 @@ enum Command {
     Load(load::Options),
     /// Measure how much evidence recall finds in conversations of the LoCoMo format.
     Quality(quality::Options),
+    /// Import conversations of the LoCoMo format into the service of --addr.
+    Import(importing::Options),
 }
 
 #[tokio::main]
@@ -67,6 +69,7 @@ async fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Load(options) => load::run(&cli.target, &options, cli.json).await,
         Command::Quality(options) => quality::run(&cli.target, &options, cli.json).await,
+        Command::Import(options) => importing::run(&cli.target, &options, cli.json).await,
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

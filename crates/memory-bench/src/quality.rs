@@ -16,7 +16,7 @@ use crate::{
     importing,
     machine::Machine,
     progress,
-    service::{Clients, Service},
+    service::{Clients, Service, new_app},
     stats::rounded,
     table::table,
 };
@@ -69,7 +69,7 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     let conversations = conversation::read_all(&options.dir)?;
     let service = Service::attach_or_start(target).await?;
     let mut clients = service.connect().await?;
-    let app = format!("bench-{}", uuid::Uuid::now_v7());
+    let app = new_app();
     let imported = importing::conversations(&mut clients, &app, &conversations).await?;
 
     let mut methods = Vec::new();

@@ -8,12 +8,14 @@ use std::{
 };
 
 use memory_contract::proto::{
+    MemoryPolicy, ResolveThreadRequest, SessionRef, UpdateThreadRequest,
     admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
     memory_service_client::MemoryServiceClient, message_service_client::MessageServiceClient,
     node_memory_service_client::NodeMemoryServiceClient,
     observation_service_client::ObservationServiceClient,
     recall_service_client::RecallServiceClient, thread_service_client::ThreadServiceClient,
 };
+use prost_types::FieldMask;
 use serde::Deserialize;
 use tempfile::TempDir;
 use tokio::{
@@ -36,23 +38,23 @@ const START: Duration = Duration::from_secs(60);
 /// How long a service may take to stop before it is killed.
 const STOP: Duration = Duration::from_secs(30);
 
-/// Where a data directory has its index.
+/// The index within a data directory.
 const INDEX_DIR: &str = "index";
-/// And its objects.
+/// The objects within a data directory.
 const OBJECTS_DIR: &str = "objects";
 
 /// A channel that carries the API key.
 pub type Authorized = InterceptedService<Channel, Key>;
 
-/// A service to measure, with what is known of it.
+/// A service to measure.
 pub struct Service {
-    /// Where it answers.
+    /// The address of its gRPC server.
     pub addr: String,
-    /// Its database, for floors; not known of every running service.
+    /// The URL of its database, for floors; `None` if unknown.
     pub database_url: Option<String>,
-    /// Where its metrics are, where this run started it.
+    /// The address of its metrics; `None` if this run did not start it.
     metrics: Option<String>,
-    /// Its process, where this run started it.
+    /// Its process id; `None` if this run did not start it.
     pub pid: Option<u32>,
     /// Time from its start to the first line that says it is ready.
     pub start: Option<Duration>,
@@ -91,7 +93,7 @@ impl Service {
     }
 
     /// Starts a throw-away service with the embedded default and this
-    /// configuration (TOML) beside it.
+    /// configuration (TOML).
     pub async fn start(target: &Target, config: &str) -> Result<Self, Failure> {
         let data = tempfile::Builder::new().prefix("memory-bench-").tempdir()?;
         fs::write(data.path().join("recollect.toml"), config)?;
@@ -247,6 +249,49 @@ pub struct Clients {
     pub admin: AdminServiceClient<Authorized>,
 }
 
+impl Clients {
+    /// The thread of a session, created if there is none: its id.
+    pub async fn thread(&mut self, app: &str, user: &str, key: &str) -> Result<String, Failure> {
+        let request = ResolveThreadRequest {
+            session: Some(SessionRef {
+                app_id: app.to_owned(),
+                user_id: user.to_owned(),
+                session_key: key.to_owned(),
+                agent_session_key: String::new(),
+            }),
+            ..Default::default()
+        };
+        let resolved = self.threads.resolve_thread(request).await?.into_inner();
+        Ok(resolved.thread.ok_or("no thread")?.thread_id)
+    }
+
+    /// The same, with a policy of its own.
+    pub async fn thread_with_policy(
+        &mut self,
+        app: &str,
+        user: &str,
+        key: &str,
+        policy: MemoryPolicy,
+    ) -> Result<String, Failure> {
+        let thread_id = self.thread(app, user, key).await?;
+        let request = UpdateThreadRequest {
+            thread_id: thread_id.clone(),
+            policy: Some(policy),
+            update_mask: Some(FieldMask {
+                paths: vec!["policy".to_owned()],
+            }),
+            ..Default::default()
+        };
+        self.threads.update_thread(request).await?;
+        Ok(thread_id)
+    }
+}
+
+/// A new app id, so that runs do not share data.
+pub fn new_app() -> String {
+    format!("bench-{}", uuid::Uuid::now_v7())
+}
+
 /// Puts the API key on each call.
 #[derive(Clone)]
 pub struct Key(Option<MetadataValue<Ascii>>);
@@ -286,16 +331,16 @@ fn binary(target: &Target) -> Result<PathBuf, Failure> {
     if let Some(path) = &target.recollect {
         return Ok(path.clone());
     }
-    let beside = std::env::current_exe()?
+    let sibling = std::env::current_exe()?
         .parent()
         .unwrap_or(Path::new("."))
         .join("recollect");
-    if beside.exists() {
-        return Ok(beside);
+    if sibling.exists() {
+        return Ok(sibling);
     }
     Err(format!(
-        "{} is not there; build it with `cargo build --release --bin recollect`, or name one with --recollect, or a running service with --addr",
-        beside.display()
+        "{} does not exist; build it with `cargo build --release --bin recollect`, or name one with --recollect, or a running service with --addr",
+        sibling.display()
     )
     .into())
 }

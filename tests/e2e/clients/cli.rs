@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use memory_contract::proto::{PlanStepStatus, Role, SetHeadRequest};
 use recollect_tests::{
-    Finished, Key, PLAIN, S3, S3Fault, app, apply, attempt, eventually, history_request, plan,
-    project_dir, put, recollect_at, reply, session, texts, trial,
+    Client, Finished, Key, PLAIN, S3, S3Fault, app, apply, attempt, built_binary, eventually,
+    history_request, plan, project_dir, put, recollect_at, reply, run_to_end, session, texts,
+    trial,
 };
 use serde_json::{Value, json};
 
@@ -41,7 +42,7 @@ async fn the_example_is_imported_recalled_and_stored_once() {
     let client = plain().await;
     let app = app();
     let file = project_dir()
-        .join("examples/conversation.json")
+        .join("examples/conversation.jsonl")
         .display()
         .to_string();
     let import = || cli(&["import", &file, "--app", &app, "--user", "ada"]).ok();
@@ -93,7 +94,7 @@ async fn the_example_is_imported_recalled_and_stored_once() {
 }
 
 #[apply(trial)]
-async fn openai_and_locomo_files_are_imported() {
+async fn openai_files_are_imported() {
     let client = plain().await;
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, value: Value| {
@@ -113,61 +114,70 @@ async fn openai_and_locomo_files_are_imported() {
             {"role": "assistant", "content": "Twelve degrees."},
         ]}),
     );
-    let locomo = write(
-        "talk.json",
-        json!({
-            "speaker_a": "Caroline", "speaker_b": "Melanie",
-            "session_1_date_time": "1:56 pm on 8 May, 2023",
-            "session_1": [
-                {"speaker": "Caroline", "dia_id": "D1:1", "text": "Hey Mel!"},
-                {"speaker": "Melanie", "dia_id": "D1:2", "text": "Hey!", "blip_caption": "a photo of a dog"},
-            ],
-            "session_2_date_time": "9:00 am on 9 May, 2023",
-            "session_2": [{"speaker": "Caroline", "dia_id": "D2:1", "text": "Good morning!"}],
-            "qa": [],
-        }),
-    );
-    for (file, format, expected) in [
-        (
-            chat,
-            "openai",
-            vec![vec![
-                "ROLE_SYSTEM",
-                "ROLE_USER",
-                "ROLE_ASSISTANT",
-                "ROLE_TOOL",
-                "ROLE_ASSISTANT",
-            ]],
-        ),
-        (
-            locomo,
-            "locomo",
-            vec![vec!["Caroline", "Melanie"], vec!["Caroline"]],
-        ),
-    ] {
-        for format in [format, "auto"] {
-            let app = app();
-            let args = [
-                "import", &file, "--format", format, "--app", &app, "--user", "ada",
-            ];
-            cli(&args).ok();
-            let request = memory_contract::proto::ListThreadsRequest {
-                app_id: app.clone(),
-                ..Default::default()
-            };
-            let threads = client.call(request).await;
-            let mut seen = Vec::new();
-            for thread in threads.threads.iter().rev() {
-                let messages = client.all_messages(&thread.thread_id).await;
-                let who = messages.iter().map(|message| match message.name.as_str() {
-                    "" => message.role().as_str_name().to_owned(),
-                    name => name.to_owned(),
-                });
-                seen.push(who.collect::<Vec<String>>());
-            }
-            assert_eq!(seen, expected, "{format}");
-        }
+    for format in ["openai", "auto"] {
+        let app = app();
+        let args = [
+            "import", &chat, "--format", format, "--app", &app, "--user", "ada",
+        ];
+        cli(&args).ok();
+        let expected = [[
+            "ROLE_SYSTEM",
+            "ROLE_USER",
+            "ROLE_ASSISTANT",
+            "ROLE_TOOL",
+            "ROLE_ASSISTANT",
+        ]];
+        assert_eq!(speakers(&client, &app).await, expected, "{format}");
     }
+}
+
+/// The speakers of each thread of an app, the oldest thread first: names, or else roles.
+async fn speakers(client: &Client, app: &str) -> Vec<Vec<String>> {
+    let request = memory_contract::proto::ListThreadsRequest {
+        app_id: app.to_owned(),
+        ..Default::default()
+    };
+    let threads = client.call(request).await.threads;
+    let mut speakers = Vec::new();
+    for thread in threads.iter().rev() {
+        let messages = client.all_messages(&thread.thread_id).await;
+        let who = messages.iter().map(|message| match message.name.as_str() {
+            "" => message.role().as_str_name().to_owned(),
+            name => name.to_owned(),
+        });
+        speakers.push(who.collect());
+    }
+    speakers
+}
+
+#[apply(trial)]
+async fn memory_bench_imports_locomo_conversations() {
+    let client = plain().await;
+    let dir = tempfile::tempdir().unwrap();
+    let conversation = json!({
+        "speaker_a": "Caroline", "speaker_b": "Melanie",
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_1": [
+            {"speaker": "Caroline", "dia_id": "D1:1", "text": "Hey Mel!"},
+            {"speaker": "Melanie", "dia_id": "D1:2", "text": "Hey!", "blip_caption": "a photo of a dog"},
+        ],
+        "session_2_date_time": "9:00 am on 9 May, 2023",
+        "session_2": [{"speaker": "Caroline", "dia_id": "D2:1", "text": "Good morning!"}],
+        "qa": [],
+    });
+    fs::write(dir.path().join("talk.json"), conversation.to_string()).unwrap();
+    let app = app();
+    let addr = format!("http://{}", PLAIN.ready().addr);
+    let key = Key::Acme.secret();
+    let env = [
+        ("RECOLLECT_ADDR", addr.as_str()),
+        ("RECOLLECT_API_KEY", key.as_str()),
+    ];
+    let path = dir.path().display().to_string();
+    let args = ["import", path.as_str(), "--app", app.as_str()];
+    run_to_end(&built_binary("memory-bench"), &args, &env).ok();
+    let expected = [vec!["Caroline", "Melanie"], vec!["Caroline"]];
+    assert_eq!(speakers(&client, &app).await, expected);
 }
 
 #[apply(trial)]

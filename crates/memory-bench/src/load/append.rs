@@ -11,15 +11,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use memory_contract::proto::{
-    AppendMessagesRequest, MessageInput, Part, ResolveThreadRequest, Role, SessionRef, part,
-};
+use memory_contract::proto::{AppendMessagesRequest, MessageInput, Part, Role, part};
 use serde::Serialize;
 use tokio::process::Command;
 
 use crate::{
     Failure, progress,
-    service::{Clients, Service},
+    service::{Clients, Service, new_app},
     stats::{Latencies, Quantiles, rounded},
 };
 
@@ -96,20 +94,11 @@ pub async fn measure(
 /// One thread for each caller.
 async fn threads(service: &Service, callers: usize) -> Result<Vec<String>, Failure> {
     let mut clients = service.connect().await?;
-    let app = format!("bench-{}", uuid::Uuid::now_v7());
+    let app = new_app();
     let mut threads = Vec::with_capacity(callers);
     for caller in 0..callers {
-        let request = ResolveThreadRequest {
-            session: Some(SessionRef {
-                app_id: app.clone(),
-                user_id: format!("user-{caller}"),
-                session_key: format!("session:{caller}"),
-                agent_session_key: String::new(),
-            }),
-            ..Default::default()
-        };
-        let thread = clients.threads.resolve_thread(request).await?.into_inner();
-        threads.push(thread.thread.ok_or("no thread")?.thread_id);
+        let (user, key) = (format!("user-{caller}"), format!("session:{caller}"));
+        threads.push(clients.thread(&app, &user, &key).await?);
     }
     Ok(threads)
 }

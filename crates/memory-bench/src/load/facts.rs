@@ -5,15 +5,13 @@ use std::time::{Duration, Instant};
 
 use memory_contract::proto::{
     AddMemoriesRequest, AppendMessagesRequest, ExtractionStrategy, ListMemoriesRequest,
-    MemoryFilter, MemoryInput, MemoryOrigin, MemoryPolicy, MessageInput, Part,
-    ResolveThreadRequest, Role, SessionRef, UpdateThreadRequest, part,
+    MemoryFilter, MemoryInput, MemoryOrigin, MemoryPolicy, MessageInput, Part, Role, part,
 };
-use prost_types::FieldMask;
 use serde::Serialize;
 
 use crate::{
     Failure, progress,
-    service::{Clients, Service},
+    service::{Clients, Service, new_app},
     stats::rounded,
 };
 
@@ -41,7 +39,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// A line for people.
+    /// A summary in one line.
     pub fn line(&self) -> String {
         format!(
             "{} extracted from {} messages{}; {} of callers at {:.0}/s to searchable",
@@ -58,7 +56,7 @@ impl Measured {
 /// Measures with so many facts, half of them said and half of them given.
 pub async fn measure(service: &Service, facts: usize) -> Result<Measured, Failure> {
     let mut clients = service.connect().await?;
-    let app = format!("bench-{}", uuid::Uuid::now_v7());
+    let app = new_app();
     let step = progress::step("promoting memories");
     let half = (facts / 2).max(1);
     let begin = Instant::now();
@@ -144,30 +142,12 @@ fn told(number: usize) -> [MessageInput; 2] {
 }
 
 async fn thread(clients: &mut Clients, app: &str, user: usize) -> Result<String, Failure> {
-    let request = ResolveThreadRequest {
-        session: Some(SessionRef {
-            app_id: app.to_owned(),
-            user_id: format!("user-{user}"),
-            session_key: format!("session:{user}"),
-            agent_session_key: String::new(),
-        }),
+    let policy = MemoryPolicy {
+        extraction: ExtractionStrategy::Discrete.into(),
         ..Default::default()
     };
-    let thread = clients.threads.resolve_thread(request).await?.into_inner();
-    let thread_id = thread.thread.ok_or("no thread")?.thread_id;
-    let policy = UpdateThreadRequest {
-        thread_id: thread_id.clone(),
-        policy: Some(MemoryPolicy {
-            extraction: ExtractionStrategy::Discrete.into(),
-            ..Default::default()
-        }),
-        update_mask: Some(FieldMask {
-            paths: vec!["policy".to_owned()],
-        }),
-        ..Default::default()
-    };
-    clients.threads.update_thread(policy).await?;
-    Ok(thread_id)
+    let (user, key) = (format!("user-{user}"), format!("session:{user}"));
+    clients.thread_with_policy(app, &user, &key, policy).await
 }
 
 /// How many memories were taken out of the conversations in the end, and how many

@@ -1,17 +1,15 @@
-//! History from the head: it has to cost what it returns, however long the
-//! thread is.
+//! History from the head, whose cost must not depend on the length of the thread.
 
 use std::time::Instant;
 
 use memory_contract::proto::{
-    AppendMessagesRequest, GetHistoryRequest, MessageInput, Part, ResolveThreadRequest, Role,
-    SessionRef, part,
+    AppendMessagesRequest, GetHistoryRequest, MessageInput, Part, Role, part,
 };
 use serde::Serialize;
 
 use crate::{
     Failure, progress,
-    service::{Clients, Service},
+    service::{Clients, Service, new_app},
     stats::{Latencies, Quantiles, rounded},
 };
 
@@ -39,7 +37,7 @@ impl Measured {
         rounded(self.long.p50_ms / self.short.p50_ms.max(0.001), 2)
     }
 
-    /// A line for people.
+    /// A summary in one line.
     pub fn line(&self) -> String {
         format!(
             "{} messages from a thread of {}: p50 {:.2} ms, p95 {:.2} ms; of {}: p50 {:.2} ms, p95 {:.2} ms",
@@ -57,19 +55,34 @@ impl Measured {
 /// Fills two threads and reads from them in turn.
 pub async fn measure(service: &Service, long: usize) -> Result<Measured, Failure> {
     let mut clients = service.connect().await?;
-    let app = format!("bench-{}", uuid::Uuid::now_v7());
+    let app = new_app();
     let long_thread = fill(&mut clients, &app, "long", long).await?;
     let short_thread = fill(&mut clients, &app, "short", SHORT).await?;
     crate::importing::indexed(&mut clients).await?;
 
-    let bar = progress::count("reading histories", (READS + WARM_UP) as u64);
+    let sides = [(clients.clone(), long_thread), (clients, short_thread)];
+    let (returned, [long_latencies, short_latencies]) =
+        alternate("reading histories", sides).await?;
+    Ok(Measured {
+        long_thread_messages: long,
+        short_thread_messages: SHORT,
+        returned_messages: returned,
+        long: long_latencies.quantiles(),
+        short: short_latencies.quantiles(),
+    })
+}
+
+/// Reads the history of two threads alternately: the messages in each history, and the
+/// latencies of both sides.
+pub async fn alternate(
+    label: &'static str,
+    mut sides: [(Clients, String); 2],
+) -> Result<(usize, [Latencies; 2]), Failure> {
+    let bar = progress::count(label, (READS + WARM_UP) as u64);
     let mut latencies = [Latencies::new()?, Latencies::new()?];
     let mut returned = 0;
     for read in 0..READS + WARM_UP {
-        for (thread, latencies) in [&long_thread, &short_thread]
-            .into_iter()
-            .zip(&mut latencies)
-        {
+        for ((clients, thread), latencies) in sides.iter_mut().zip(&mut latencies) {
             let request = GetHistoryRequest {
                 thread_id: thread.clone(),
                 ..Default::default()
@@ -84,34 +97,17 @@ pub async fn measure(service: &Service, long: usize) -> Result<Measured, Failure
         bar.inc(1);
     }
     bar.finish_and_clear();
-    let [long_latencies, short_latencies] = latencies;
-    Ok(Measured {
-        long_thread_messages: long,
-        short_thread_messages: SHORT,
-        returned_messages: returned,
-        long: long_latencies.quantiles(),
-        short: short_latencies.quantiles(),
-    })
+    Ok((returned, latencies))
 }
 
-/// Makes a thread of so many messages.
+/// Fills a thread with so many messages.
 pub async fn fill(
     clients: &mut Clients,
     app: &str,
     key: &str,
     messages: usize,
 ) -> Result<String, Failure> {
-    let request = ResolveThreadRequest {
-        session: Some(SessionRef {
-            app_id: app.to_owned(),
-            user_id: "bench".to_owned(),
-            session_key: key.to_owned(),
-            agent_session_key: String::new(),
-        }),
-        ..Default::default()
-    };
-    let thread = clients.threads.resolve_thread(request).await?.into_inner();
-    let thread_id = thread.thread.ok_or("no thread")?.thread_id;
+    let thread_id = clients.thread(app, "bench", key).await?;
     let bar = progress::count(format!("filling a thread of {messages}"), messages as u64);
     let mut stored = 0;
     while stored < messages {

@@ -1,7 +1,7 @@
-//! Throughput and latency, each beside a floor of the same run.
+//! Throughput and latency, compared with a floor measured in the same run.
 
 mod append;
-mod beside;
+mod contention;
 mod facts;
 mod history;
 mod nodes;
@@ -19,20 +19,19 @@ use serde::Serialize;
 use crate::{
     Failure, Target, conversation, importing,
     machine::{Machine, resident_mib},
-    service::Service,
+    service::{Service, new_app},
     stats::rounded,
 };
 
-/// A service that only stores: with no model to feed, appends and histories
-/// are measured without an embedder at work beside them.
+/// A service without an embedding model, so that embedding does not take time from appends
+/// and histories.
 const WITHOUT_MODEL: &str = "[embedding]\nkind = \"none\"\n";
-/// Likewise, and without a cache: what is measured is the database's part.
+/// The same without a cache, to measure the database.
 const WITHOUT_CACHE: &str = "[embedding]\nkind = \"none\"\n[cache]\nkind = \"none\"\n";
-/// Likewise, and with no worker that flushes what waits: what is measured is what
-/// the calls do.
+/// The same without background flushes, to measure the calls alone.
 const WITHOUT_WORKER: &str =
     "[embedding]\nkind = \"none\"\n[worker.nodes]\nflush_after = \"24h\"\ninterval = \"1h\"\n";
-/// Without a model, and with no worker that distills.
+/// Without an embedding model and without distilling.
 const WITHOUT_DISTILLING: &str =
     "[embedding]\nkind = \"none\"\n[worker.distill]\nenabled = false\n";
 
@@ -46,7 +45,7 @@ pub struct Options {
     #[arg(long, default_value_t = 8)]
     seconds: u64,
     /// Conversations in the LoCoMo format to import and to recall from.
-    /// Default: the ones shared with developers, or else the shipped example.
+    /// Default: an example.
     #[arg(long)]
     conversations: Option<PathBuf>,
     /// Questions to recall with.
@@ -70,12 +69,12 @@ pub struct Options {
 #[derive(Serialize)]
 struct Report {
     machine: Machine,
-    /// By callers; absent where no floor could be measured.
+    /// By number of callers; absent if no floor could be measured.
     append_ratio_to_pgbench: BTreeMap<usize, f64>,
     recall_p50_ratio_to_floor: Option<f64>,
     context_p50_ratio_to_recall: f64,
     history_ratio_100k_to_100: f64,
-    /// Absent where the service was there already: it has one cache or none.
+    /// Absent for a running service, whose cache cannot be switched off.
     window_ratio_cached_to_uncached: Option<f64>,
     rss_mb: Option<f64>,
     cold_start_s: Option<f64>,
@@ -85,13 +84,13 @@ struct Report {
     recall: recall::Measured,
     history: history::Measured,
     window: Option<window::Measured>,
-    /// Absent where the service was there already: its objects are out of reach.
+    /// Absent for a running service, whose objects cannot be read.
     nodes: Option<nodes::Measured>,
-    /// Absent where the service was there already: whether it distills is not known.
+    /// Absent for a running service, which may not distill.
     distilled: Option<Distilled>,
 }
 
-/// What background work makes of messages, and what it costs those who append.
+/// The results of distilling, and its cost for appends.
 #[derive(Serialize)]
 struct Distilled {
     compression: f64,
@@ -99,7 +98,7 @@ struct Distilled {
     same_prefix_percent: f64,
     append_p95_ratio: f64,
     observed: observed::Measured,
-    beside: beside::Measured,
+    contention: contention::Measured,
     facts: facts::Measured,
 }
 
@@ -119,7 +118,7 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     let service = Service::attach_or_start(target).await?;
     let cold_start = service.start;
     let mut clients = service.connect().await?;
-    let app = format!("bench-{}", uuid::Uuid::now_v7());
+    let app = new_app();
     let imported = importing::conversations(&mut clients, &app, &conversations).await?;
     let rss_mb = service.pid.and_then(resident_mib);
     drop(clients);
@@ -215,7 +214,7 @@ async fn distilled(target: &Target, options: &Options) -> Result<Distilled, Fail
     let observed = observed::measure(&distilling, options.steps).await?;
     let idle = Service::start(target, WITHOUT_DISTILLING).await?;
     let length = Duration::from_secs(options.seconds);
-    let beside = beside::measure(&distilling, &idle, length).await?;
+    let contention = contention::measure(&distilling, &idle, length).await?;
     idle.stop().await?;
     distilling.stop().await?;
     // With the embedding model, as people run it.
@@ -226,9 +225,9 @@ async fn distilled(target: &Target, options: &Options) -> Result<Distilled, Fail
         compression: observed.compression(),
         answerable_percent: observed.answerable(),
         same_prefix_percent: observed.same_prefix(),
-        append_p95_ratio: beside.p95_ratio(),
+        append_p95_ratio: contention.p95_ratio(),
         observed,
-        beside,
+        contention,
         facts,
     })
 }
@@ -237,9 +236,9 @@ fn conversations_dir(options: &Options) -> Result<PathBuf, Failure> {
     if let Some(dir) = &options.conversations {
         return Ok(dir.clone());
     }
-    ["../shared/data/locomo-dev", "examples"]
-        .into_iter()
-        .map(PathBuf::from)
-        .find(|dir| dir.is_dir())
-        .ok_or_else(|| "no conversations to import; name a directory with --conversations".into())
+    let example = PathBuf::from("crates/memory-bench/example");
+    match example.is_dir() {
+        true => Ok(example),
+        false => Err("no conversations to import: name a directory with --conversations".into()),
+    }
 }

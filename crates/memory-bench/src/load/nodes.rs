@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::history::fill;
 use crate::{
     Failure, progress,
-    service::{Clients, Service},
+    service::{Clients, Service, new_app},
     stats::{Latencies, Quantiles, rounded},
 };
 
@@ -148,7 +148,7 @@ pub async fn measure(service: &Service, turns: usize) -> Result<Measured, Failur
 
 async fn run(service: &Service, writers: usize, turns: usize) -> Result<Run, Failure> {
     let mut clients = service.connect().await?;
-    let app = format!("bench-{}", uuid::Uuid::now_v7());
+    let app = new_app();
     let node = NodeRef {
         thread_id: fill(&mut clients, &app, "nodes", 1).await?,
         node_id: "planner".to_owned(),

@@ -5,16 +5,14 @@ use std::time::{Duration, Instant};
 
 use memory_contract::proto::{
     AppendMessagesRequest, BuildContextRequest, ContextFormat, GetObservationsRequest,
-    GetObservationsResponse, MemoryMode, MemoryPolicy, MessageInput, ResolveThreadRequest,
-    SessionRef, UpdateThreadRequest,
+    GetObservationsResponse, MemoryMode, MemoryPolicy, MessageInput,
 };
-use prost_types::FieldMask;
 use serde::Serialize;
 
 use super::tool_log::{self, Step};
 use crate::{
     Failure, progress,
-    service::{Clients, Service},
+    service::{Clients, Service, new_app},
     stats::rounded,
 };
 
@@ -65,7 +63,7 @@ impl Measured {
         percent(self.same_bytes, self.context_bytes)
     }
 
-    /// A line for people.
+    /// A summary in one line.
     pub fn line(&self) -> String {
         format!(
             "{} steps: {} tokens of {} messages condensed to {} in {} observations; {} of {} facts told; {} of {} KiB of contexts found again",
@@ -130,31 +128,14 @@ pub async fn measure(service: &Service, steps: usize) -> Result<Measured, Failur
 }
 
 async fn thread(clients: &mut Clients) -> Result<String, Failure> {
-    let request = ResolveThreadRequest {
-        session: Some(SessionRef {
-            app_id: format!("bench-{}", uuid::Uuid::now_v7()),
-            user_id: "bench".to_owned(),
-            session_key: "session:loop".to_owned(),
-            agent_session_key: String::new(),
-        }),
+    let policy = MemoryPolicy {
+        mode: MemoryMode::Observational.into(),
+        observer_tokens: Some(i32::try_from(OBSERVER_TOKENS)?),
         ..Default::default()
     };
-    let thread = clients.threads.resolve_thread(request).await?.into_inner();
-    let thread_id = thread.thread.ok_or("no thread")?.thread_id;
-    let policy = UpdateThreadRequest {
-        thread_id: thread_id.clone(),
-        policy: Some(MemoryPolicy {
-            mode: MemoryMode::Observational.into(),
-            observer_tokens: Some(i32::try_from(OBSERVER_TOKENS)?),
-            ..Default::default()
-        }),
-        update_mask: Some(FieldMask {
-            paths: vec!["policy".to_owned()],
-        }),
-        ..Default::default()
-    };
-    clients.threads.update_thread(policy).await?;
-    Ok(thread_id)
+    clients
+        .thread_with_policy(&new_app(), "bench", "session:loop", policy)
+        .await
 }
 
 async fn append(

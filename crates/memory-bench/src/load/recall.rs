@@ -71,7 +71,7 @@ impl Measured {
         )
     }
 
-    /// A line for people.
+    /// A summary in one line.
     pub fn line(&self) -> String {
         let recall = format!(
             "p50 {:.2} ms, p95 {:.2} ms over {} queries",

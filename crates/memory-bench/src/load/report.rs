@@ -151,13 +151,13 @@ pub fn print(report: &Report) {
     }
     if let Some(Distilled {
         observed,
-        beside,
+        contention,
         facts,
         ..
     }) = &report.distilled
     {
         println!("loop: {}", observed.line());
-        println!("appends: {}", beside.line());
+        println!("appends: {}", contention.line());
         println!("memories: {}", facts.line());
     }
 }

@@ -18,10 +18,9 @@ Formats:
           \"created_at\": \"2025-03-01T09:00:00Z\", \"session_key\": \"thread:42\"}
   openai  {\"messages\": [{\"role\": \"user\", \"content\": \"Hello!\"}, …]}, in a file of its
           own or one a line
-  locomo  session_1, session_2, … with dia_id, speaker, text; one thread a session
 
 Examples:
-  recollect import examples/conversation.json
+  recollect import examples/conversation.jsonl
   recollect import chats/*.jsonl --format openai --app support --user ada
   recollect export | recollect import - --addr http://other:50051
 
@@ -85,8 +84,6 @@ pub enum Format {
     Jsonl,
     /// OpenAI's chat format.
     Openai,
-    /// LoCoMo's long conversations.
-    Locomo,
 }
 
 /// `recollect export`.

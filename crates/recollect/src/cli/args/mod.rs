@@ -44,7 +44,7 @@ pub struct Cli {
 const FIRST_STEPS: &str = "\
 First steps:
   recollect dev                                 start a server with everything in ./.recollect
-  recollect import examples/conversation.json   store a conversation
+  recollect import examples/conversation.jsonl  store a conversation
   recollect recall --user conversation \"What is the code of the shed?\"
 
 Exit codes:
@@ -239,15 +239,15 @@ pub struct ConfigArgs {
 #[command(after_help = "\
 Examples:
   recollect demo
-  recollect demo --file examples/conversation.json --ask \"What did they name the boat?\"
+  recollect demo --file examples/conversation.jsonl --ask \"What did they name the boat?\"
 
 The server, its database and its index are gone when the demo ends.")]
 pub struct DemoArgs {
-    /// The conversation, in the LoCoMo format. [default: a real one from
-    /// ../shared/data where there is one, else examples/conversation.json]
+    /// The conversation, in a format of `recollect import`. [default: a shipped one, with
+    /// questions]
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Ask this instead of the file's own questions; may be repeated.
+    /// Ask this; may be repeated. [default: questions about the shipped conversation]
     #[arg(long, value_name = "QUESTION")]
     pub ask: Vec<String>,
     /// The directory with Postgres's programs, where it is not found by itself.

@@ -8,6 +8,7 @@ use crate::config::{Config, Sources};
 use crate::telemetry;
 use memory_api::Readiness;
 use memory_contract::proto::{RecallReason, RecallRequest, RecalledMessage, UserRef};
+use serde::Deserialize;
 use serde_json::json;
 
 use super::import::{Job, import};
@@ -18,19 +19,16 @@ use super::startup::Embedded;
 use crate::cli::args::{DemoArgs, Format, ServerArgs};
 use crate::cli::client::Client;
 use crate::cli::failure::{Failure, chain};
-use crate::cli::import::{Conversation, Defaults, Question, json_of};
+use crate::cli::import::{Defaults, json_of};
 use crate::cli::output::{Progress, Table, clock, count, duration, one_line, text_of};
 
-/// Tried in this order where no file is named.
-const FILES: [&str; 2] = [
-    "../shared/data/locomo-dev/26.json",
-    "examples/conversation.json",
-];
-/// For when neither is there, as in a container.
-const SHIPPED: &str = include_str!("../../../../../examples/conversation.json");
+/// The conversation of a demo without `--file`.
+const CONVERSATION: &str = include_str!("../../../../../examples/conversation.jsonl");
+/// Questions about it.
+const QUESTIONS: &str = include_str!("../../../../../examples/questions.json");
 /// The kinds of the questions that are asked, in this order: one turn answers
 /// it, several turns do, it is about time, and so on.
-const CATEGORIES: [i64; 5] = [4, 1, 2, 4, 3];
+const CATEGORIES: [u8; 5] = [4, 1, 2, 4, 3];
 /// How long indexing may take.
 const PATIENCE: Duration = Duration::from_secs(300);
 const APP: &str = "demo";
@@ -48,8 +46,7 @@ pub async fn run(file: Option<PathBuf>, args: DemoArgs) -> Result<(), Failure> {
         .map_err(|error| {
             Failure::machine(format!("cannot make a directory: {error}"), "Check TMPDIR.")
         })?;
-    let path = story(&args, dir.path())?;
-    let conversation = conversation(&path)?;
+    let (path, questions) = material(&args, dir.path())?;
 
     let mut sources = Sources {
         file,
@@ -100,7 +97,7 @@ pub async fn run(file: Option<PathBuf>, args: DemoArgs) -> Result<(), Failure> {
     }
 
     let result = tokio::select! {
-        result = show(&server, &path, &conversation, &args.ask) => result,
+        result = show(&server, &path, &questions) => result,
         failure = server.failed() => Err(failure),
         _ = stop.wait() => interrupted(),
     };
@@ -117,37 +114,41 @@ fn interrupted() -> Result<(), Failure> {
     })
 }
 
-/// The file to tell from. The shipped one is in the program, too.
-fn story(args: &DemoArgs, dir: &Path) -> Result<PathBuf, Failure> {
+/// A question about the conversation.
+#[derive(Clone, Deserialize)]
+struct Question {
+    question: String,
+    /// The expected answer; empty if unknown.
+    answer: String,
+    /// The metadata `turn` of the messages that answer it.
+    evidence: Vec<String>,
+    /// 1 several turns together, 2 about time, 3 with general knowledge, 4 one turn.
+    category: u8,
+}
+
+/// The file to import, and the questions to ask.
+fn material(args: &DemoArgs, dir: &Path) -> Result<(PathBuf, Vec<Question>), Failure> {
+    let asked = args.ask.iter().map(|question| Question {
+        question: question.clone(),
+        answer: String::new(),
+        evidence: Vec::new(),
+        category: 0,
+    });
+    let asked: Vec<Question> = asked.collect();
     if let Some(file) = &args.file {
-        return Ok(file.clone());
+        return Ok((file.clone(), asked));
     }
-    if let Some(file) = FILES.iter().map(PathBuf::from).find(|file| file.exists()) {
-        return Ok(file);
+    let file = dir.join("conversation.jsonl");
+    std::fs::write(&file, CONVERSATION).map_err(Failure::output)?;
+    if !asked.is_empty() {
+        return Ok((file, asked));
     }
-    let file = dir.join("conversation.json");
-    std::fs::write(&file, SHIPPED).map_err(Failure::output)?;
-    Ok(file)
+    let shipped = serde_json::from_str::<Vec<Question>>(QUESTIONS);
+    let shipped = shipped.map_err(|error| Failure::machine(error.to_string(), ""))?;
+    Ok((file, choose(&shipped)))
 }
 
-fn conversation(path: &Path) -> Result<Conversation, Failure> {
-    let failed = |problem: String| {
-        Failure::machine(
-            format!("{} cannot be used: {problem}", path.display()),
-            "The demo needs a conversation in the LoCoMo format; see `recollect import --help`.",
-        )
-    };
-    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
-    let document = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
-    Conversation::read(&document).map_err(failed)
-}
-
-async fn show(
-    server: &Embedded,
-    path: &Path,
-    conversation: &Conversation,
-    ask: &[String],
-) -> Result<(), Failure> {
+async fn show(server: &Embedded, path: &Path, questions: &[Question]) -> Result<(), Failure> {
     let addr = format!("http://{}", server.addr());
     let client = Client::connect(&ServerArgs {
         addr,
@@ -158,7 +159,7 @@ async fn show(
     let user = "friends".to_owned();
     let job = Job {
         file: path.to_owned(),
-        format: Format::Locomo,
+        format: Format::Auto,
         again: false,
         replace: false,
         check: false,
@@ -187,26 +188,14 @@ async fn show(
     println!(
         "Imported {} of {} from {}: durable after {}, searchable after {}.",
         count(summary.stored, "message"),
-        count(conversation.sessions(), "session"),
+        count(summary.threads.len(), "session"),
         path.display(),
         duration(durable),
         duration(begin.elapsed()),
     );
 
-    let questions = match ask {
-        [] => choose(&conversation.questions),
-        ask => ask
-            .iter()
-            .map(|question| Question {
-                question: question.clone(),
-                evidence: Vec::new(),
-                category: 0,
-                answer: serde_json::Value::Null,
-            })
-            .collect(),
-    };
     let (mut found, mut wanted) = (0, 0);
-    for question in &questions {
+    for question in questions {
         let (hits, evidence) = answer(&client, &user, question).await?;
         found += hits;
         wanted += evidence;
@@ -221,7 +210,7 @@ async fn show(
 
 /// A handful of questions of different kinds, always the same ones.
 fn choose(questions: &[Question]) -> Vec<Question> {
-    let mut taken: HashMap<i64, usize> = HashMap::new();
+    let mut taken: HashMap<u8, usize> = HashMap::new();
     let mut chosen = Vec::new();
     for category in CATEGORIES {
         let mut of_kind = questions
@@ -259,22 +248,12 @@ async fn answer(
     let took = begin.elapsed();
 
     println!("\n\"{}\"", question.question);
-    let answer = match &question.answer {
-        serde_json::Value::String(text) => text.clone(),
-        serde_json::Value::Null => String::new(),
-        other => other.to_string(),
-    };
-    if !answer.is_empty() {
-        println!("The answer to be found: {answer}");
+    if !question.answer.is_empty() {
+        println!("The answer to be found: {}", question.answer);
     }
-    let evidence: Vec<&str> = question
-        .evidence
-        .iter()
-        .flat_map(|ids| ids.split([';', ' ', ',']))
-        .filter(|id| !id.is_empty())
-        .collect();
+    let evidence = &question.evidence;
     let is_evidence =
-        |found: &RecalledMessage| dia_id(found).is_some_and(|id| evidence.contains(&id.as_str()));
+        |found: &RecalledMessage| turn_of(found).is_some_and(|turn| evidence.contains(&turn));
     let (mut matches, neighbors): (Vec<_>, Vec<_>) = recalled
         .messages
         .iter()
@@ -333,9 +312,9 @@ async fn answer(
     Ok((hits, evidence.len()))
 }
 
-fn dia_id(found: &RecalledMessage) -> Option<String> {
+fn turn_of(found: &RecalledMessage) -> Option<String> {
     let metadata = found.message.as_ref()?.metadata.as_ref()?;
-    json_of(metadata.fields.get("dia_id")?)
+    json_of(metadata.fields.get("turn")?)
         .as_str()
         .map(str::to_owned)
 }
@@ -346,8 +325,23 @@ mod tests {
 
     #[test]
     fn the_shipped_conversation_has_questions_for_the_demo() {
-        let document = serde_json::from_str(SHIPPED).unwrap();
-        let chosen = choose(&Conversation::read(&document).unwrap().questions);
+        let all: Vec<Question> = serde_json::from_str(QUESTIONS).unwrap();
+        assert!(all.len() >= 10);
+        let turns: Vec<String> = CONVERSATION
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+            .map(|line| line["metadata"]["turn"].as_str().unwrap().to_owned())
+            .collect();
+        assert!(turns.len() >= 80);
+        for question in &all {
+            assert!(!question.evidence.is_empty(), "{}", question.question);
+            assert!(
+                question.evidence.iter().all(|id| turns.contains(id)),
+                "{}",
+                question.question
+            );
+        }
+        let chosen = choose(&all);
         assert_eq!(chosen.len(), CATEGORIES.len());
         let mut questions: Vec<_> = chosen.iter().map(|chosen| &chosen.question).collect();
         questions.sort();

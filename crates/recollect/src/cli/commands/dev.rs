@@ -238,7 +238,7 @@ fn commands(addr: std::net::SocketAddr) -> [String; 3] {
         50051 => String::new(),
         _ => format!(" --addr http://{addr}"),
     };
-    let example = Path::new("examples/conversation.json");
+    let example = Path::new("examples/conversation.jsonl");
     let (first, second) = match example.exists() {
         true => (
             format!("{program} import{option} {}", example.display()),

@@ -8,7 +8,6 @@ mod batch;
 mod export;
 mod heads;
 mod jsonl;
-mod locomo;
 mod openai;
 mod source;
 mod values;
@@ -22,7 +21,6 @@ use memory_contract::proto::{
 pub use batch::{Batch, Batcher, hashed};
 pub use export::{NodeTurn, agrees};
 pub use heads::{Head, Heads};
-pub use locomo::{Conversation, Question};
 pub use source::read;
 pub use values::json_of;
 

@@ -7,7 +7,6 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::jsonl::Jsonl;
-use super::locomo::Conversation;
 use super::openai::Chat;
 use super::{Defaults, Placed, Read, Record};
 use crate::cli::args::Format;
@@ -84,7 +83,6 @@ impl Source<'_> {
         let first = first.trim_start_matches('\u{feff}');
         let by_line = serde_json::from_str::<Value>(first);
         let format = match (&by_line, self.format) {
-            (Ok(document), Format::Auto) if Conversation::is(document) => Format::Locomo,
             (Ok(document), Format::Auto) if chat_messages(document).is_some() => Format::Openai,
             (Ok(_), Format::Auto) => Format::Jsonl,
             (_, format) => format,
@@ -98,14 +96,14 @@ impl Source<'_> {
                 self.openai_lines(&mut lines(first, blank_lines, input), each);
                 Ok(())
             }
-            (_, format) => {
+            _ => {
                 let mut text = first.to_owned();
                 input
                     .read_to_string(&mut text)
                     .map_err(|error| error.to_string())?;
                 let document = serde_json::from_str(&text)
                     .map_err(|error| format!("it is not valid JSON: {error}"))?;
-                self.document(&document, format, each)
+                self.document(&document, each)
             }
         }
     }
@@ -155,29 +153,12 @@ impl Source<'_> {
         }
     }
 
-    fn document(
-        &self,
-        document: &Value,
-        format: Format,
-        each: &mut dyn FnMut(Read) -> bool,
-    ) -> Result<(), String> {
-        let is_chat = chat_messages(document).is_some();
-        if format == Format::Locomo || (format == Format::Auto && Conversation::is(document)) {
-            let conversation = Conversation::read(document)?;
-            let mut records = conversation.records(self.defaults, &self.stem);
-            let _ = records.all(|(place, record)| {
-                each(Placed {
-                    place,
-                    value: Ok(record),
-                })
-            });
-            Ok(())
-        } else if is_chat {
-            self.chat(document, None, "", each);
-            Ok(())
-        } else {
-            Err("it is none of the known formats; see `recollect import --help`".to_owned())
+    fn document(&self, document: &Value, each: &mut dyn FnMut(Read) -> bool) -> Result<(), String> {
+        if chat_messages(document).is_none() {
+            return Err("its format is unknown; see `recollect import --help`".to_owned());
         }
+        self.chat(document, None, "", each);
+        Ok(())
     }
 
     /// One conversation in OpenAI's format.
@@ -298,10 +279,6 @@ mod tests {
             &["session:f/1|a", "session:f/2|b"],
         );
         check(
-            "{\"session_1\": [{\"dia_id\": \"D1:1\", \"speaker\": \"A\", \"text\": \"a\"}]}",
-            &["session:f/1|a"],
-        );
-        check(
             "{\"thread\":{\"title\":\"T\",\"appId\":\"x\",\"sessionKey\":\"k\"}}",
             &["thread T", "end of thread", "Incomplete"],
         );
@@ -325,6 +302,5 @@ mod tests {
         for text in ["", "  \n ", "hello", "{\n\"a\": 1\n}"] {
             assert!(records(text, Format::Auto).is_err(), "{text:?}");
         }
-        assert!(records("{\n\"a\": 1\n}", Format::Locomo).is_err());
     }
 }

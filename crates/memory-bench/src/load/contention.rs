@@ -1,4 +1,4 @@
-//! Appends while the worker distills what was appended, and while nobody does.
+//! Appends to a service that distills, compared with one that does not.
 
 use std::{
     sync::{
@@ -9,26 +9,23 @@ use std::{
 };
 
 use memory_contract::proto::{
-    AppendMessagesRequest, GetObservationsRequest, MemoryMode, MemoryPolicy, ResolveThreadRequest,
-    SessionRef, UpdateThreadRequest,
+    AppendMessagesRequest, GetObservationsRequest, MemoryMode, MemoryPolicy,
 };
-use prost_types::FieldMask;
 use serde::Serialize;
 
 use super::tool_log;
 use crate::{
     Failure, progress,
-    service::{Clients, Service},
+    service::{Clients, Service, new_app},
     stats::{Latencies, Quantiles, rounded},
 };
 
 /// Concurrent callers, each with a thread of its own.
 const CALLERS: usize = 4;
-/// Rounds of each side, in turns, so that both meet the same conditions of the
-/// machine.
+/// Rounds of each side, alternating, so that both run under the same conditions.
 const ROUNDS: u32 = 3;
-/// The pause of a caller after an append: an agent waits for its model, and a
-/// caller that does not leaves no time to anybody else on the machine.
+/// The pause of a caller after an append, as an agent waits for its model. Without it the
+/// callers alone would saturate the machine.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Latencies of the same appends on two services.
@@ -49,7 +46,7 @@ impl Measured {
         )
     }
 
-    /// A line for people.
+    /// A summary in one line.
     pub fn line(&self) -> String {
         format!(
             "{CALLERS} callers while {} observations are made: p50 {:.2} ms, p95 {:.2} ms; while none is: p50 {:.2} ms, p95 {:.2} ms",
@@ -102,34 +99,20 @@ pub async fn measure(
 /// Threads that are observed every few messages.
 async fn threads(service: &Service) -> Result<Vec<String>, Failure> {
     let mut clients = service.connect().await?;
-    let app = format!("bench-{}", uuid::Uuid::now_v7());
+    let app = new_app();
     let mut threads = Vec::with_capacity(CALLERS);
     for caller in 0..CALLERS {
-        let request = ResolveThreadRequest {
-            session: Some(SessionRef {
-                app_id: app.clone(),
-                user_id: format!("user-{caller}"),
-                session_key: format!("session:{caller}"),
-                agent_session_key: String::new(),
-            }),
+        let policy = MemoryPolicy {
+            mode: MemoryMode::Observational.into(),
+            observer_tokens: Some(10_000),
             ..Default::default()
         };
-        let thread = clients.threads.resolve_thread(request).await?.into_inner();
-        let thread_id = thread.thread.ok_or("no thread")?.thread_id;
-        let policy = UpdateThreadRequest {
-            thread_id: thread_id.clone(),
-            policy: Some(MemoryPolicy {
-                mode: MemoryMode::Observational.into(),
-                observer_tokens: Some(10_000),
-                ..Default::default()
-            }),
-            update_mask: Some(FieldMask {
-                paths: vec!["policy".to_owned()],
-            }),
-            ..Default::default()
-        };
-        clients.threads.update_thread(policy).await?;
-        threads.push(thread_id);
+        let (user, key) = (format!("user-{caller}"), format!("session:{caller}"));
+        threads.push(
+            clients
+                .thread_with_policy(&app, &user, &key, policy)
+                .await?,
+        );
     }
     Ok(threads)
 }
