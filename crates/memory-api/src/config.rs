@@ -15,11 +15,11 @@ pub struct ServerConfig {
     pub listen: SocketAddr,
     /// The longest that a call may take; a caller's own deadline may be
     /// shorter. 100ms to 10m. Default: 30s.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub call_timeout: Duration,
     /// The longest that an import, an export or a watch may take. 1s to 24h.
     /// Default: 1h.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub stream_timeout: Duration,
     /// Calls under way at a time, over all connections; more are refused with
     /// RESOURCE_EXHAUSTED. 1 to 100,000. Default: 1024.
@@ -32,19 +32,19 @@ pub struct ServerConfig {
     pub max_watches: usize,
     /// How long calls under way may take to end when the server stops. 0s to
     /// 10m. Default: 20s.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub grace_period: Duration,
     /// The age at which a connection is asked to reconnect, so that load
     /// balancers can spread it anew. 1s to 24h. Default: 30m.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub max_connection_age: Duration,
     /// The pause between two HTTP/2 pings on a connection. 1s to 1h. Default:
     /// 1m.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub keepalive_interval: Duration,
     /// How long a ping may stay unanswered before the connection is closed. 1s
     /// to 10m. Default: 20s.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub keepalive_timeout: Duration,
 }
 

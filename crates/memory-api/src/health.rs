@@ -11,6 +11,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use memory_contract::TenantId;
+use memory_contract::duration_text::format_duration;
 use memory_recall::{Backend, Index, IndexState};
 use memory_store::{Outbox, PoolStatus, Store, StoreError, error_chain};
 use metrics::{describe_gauge, gauge};
@@ -256,8 +257,8 @@ async fn problem_of(
         Ok(Ok(())) => None,
         Ok(Err(error)) => Some(format!("{name} does not answer: {}", error_chain(&error))),
         Err(_elapsed) => Some(format!(
-            "{name} did not answer within {} ms",
-            PATIENCE.as_millis()
+            "{name} did not answer within {}",
+            format_duration(PATIENCE)
         )),
     }
 }

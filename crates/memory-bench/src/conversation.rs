@@ -14,7 +14,7 @@ use time::{PrimitiveDateTime, macros::format_description};
 
 use crate::Failure;
 
-/// The message metadata key under which a turn's `dia_id` is stored.
+/// The metadata key of a turn's `dia_id`.
 pub const DIA_ID: &str = "dia_id";
 
 /// One conversation with its questions.
@@ -31,7 +31,7 @@ pub struct Conversation {
 
 /// One question and the turns that answer it.
 pub struct Question {
-    /// What is asked.
+    /// The question.
     pub text: String,
     /// The `dia_id`s of the turns that answer it.
     pub evidence: BTreeSet<String>,
@@ -201,8 +201,8 @@ fn seconds_of(text: &str) -> Option<i64> {
     Some(time.assume_utc().unix_timestamp())
 }
 
-/// The ids in an evidence entry. Some entries hold several, and some write
-/// them oddly: `D8:6; D9:17`, `D30:05`, `D:11:26`.
+/// The ids in an evidence entry. Some entries have several ids or irregular forms:
+/// `D8:6; D9:17`, `D30:05`, `D:11:26`.
 fn dia_ids(listed: &str) -> Vec<String> {
     listed
         .split(|separator: char| separator == ';' || separator == ',' || separator.is_whitespace())

@@ -64,9 +64,9 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
 pub struct Imported {
     /// Messages stored.
     pub messages: usize,
-    /// Until all were durable.
+    /// Time until all were durable.
     pub durable: Duration,
-    /// Until all could be found.
+    /// Time until all were indexed.
     pub searchable: Duration,
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde::Serialize;
 
-/// What a figure depends on.
+/// The properties that figures depend on.
 #[derive(Debug, Serialize)]
 pub struct Machine {
     /// The processor's name.
@@ -20,7 +20,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Looks at this machine. What cannot be read is left empty or 0.
+    /// Reads the properties of this machine. Unknown ones are empty or 0.
     pub fn here() -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();

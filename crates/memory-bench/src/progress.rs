@@ -1,10 +1,10 @@
-//! Tells a person what is being measured; silent where nobody looks.
+//! Progress on standard error; silent if it is not a terminal.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A line on standard error that says what is under way.
+/// A line on standard error that names the current step.
 pub fn step(what: impl Into<String>) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {

@@ -1,4 +1,4 @@
-//! Evidence recall: how much of what answers a question comes back.
+//! Evidence recall: the share of a question's evidence that recall finds.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +21,7 @@ use crate::{
     table::table,
 };
 
-/// The most matches that a figure looks at.
+/// Most matches that a figure considers.
 const DEEPEST: usize = 20;
 
 /// What to measure.
@@ -85,7 +85,7 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
             for question in &conversation.questions {
                 let found = ask(&mut clients, &app, conversation, question, method).await?;
                 if options.misses && method == SearchMethod::Hybrid {
-                    tell_miss(conversation, question, &found);
+                    print_miss(conversation, question, &found);
                 }
                 tally.add(question, &found);
                 bar.inc(1);
@@ -228,7 +228,7 @@ fn share(question: &Question, found: &[String], depth: usize) -> f64 {
     hits as f64 / question.evidence.len() as f64
 }
 
-fn tell_miss(conversation: &Conversation, question: &Question, found: &[String]) {
+fn print_miss(conversation: &Conversation, question: &Question, found: &[String]) {
     if share(question, found, 10) < 1.0 {
         eprintln!(
             "{} [{}] {} — evidence {:?}, found {:?}",

@@ -32,10 +32,9 @@ use tonic::{
 
 use crate::{Failure, Target, progress};
 
-/// How long a service may take to start. The first start on a slow disk makes
-/// a database cluster.
+/// The time limit of a start, which creates a database cluster.
 const START: Duration = Duration::from_secs(60);
-/// How long a service may take to stop before it is killed.
+/// The time limit of a stop, after which the service is killed.
 const STOP: Duration = Duration::from_secs(30);
 
 /// The index within a data directory.
@@ -132,7 +131,7 @@ impl Service {
             let said = fs::read_to_string(data.path().join("stderr")).unwrap_or_default();
             return Err(format!("the service did not start; it said:\n{said}").into());
         };
-        // The pipe stays open, so that the service never writes into nothing.
+        // The pipe stays open, so that the service can write to it.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         let Ready {
             addr,
@@ -182,13 +181,13 @@ impl Service {
         Ok(())
     }
 
-    /// The directory of its objects, where this run started it.
+    /// The directory of its objects; `None` if this run did not start it.
     pub fn objects_dir(&self) -> Option<PathBuf> {
         let data = self.data.as_ref()?;
         Some(data.path().join("data").join(OBJECTS_DIR))
     }
 
-    /// What a counter of its metrics shows now; 0 before it counted anything.
+    /// The value of a counter in its metrics; 0 if it is missing.
     pub async fn counter(&self, series: &str) -> Result<u64, Failure> {
         let addr = self.metrics.as_ref().ok_or("the metrics are not known")?;
         let mut stream = TcpStream::connect(addr).await?;

@@ -1,4 +1,4 @@
-//! Latencies and what is told of them.
+//! Latencies and their quantiles.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ impl Latencies {
         Ok(Self(Histogram::new_with_bounds(1, 60_000_000, 3)?))
     }
 
-    /// Takes one more; over 60 s counts as 60 s.
+    /// Adds a latency; over 60 s counts as 60 s.
     pub fn add(&mut self, latency: Duration) {
         let micros = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
         self.0.saturating_record(micros.max(1));
     }
 
-    /// Takes all of another.
+    /// Adds all latencies of another.
     pub fn merge(&mut self, other: &Self) -> Result<(), Failure> {
         Ok(self.0.add(&other.0)?)
     }
@@ -55,7 +55,7 @@ pub struct Quantiles {
     pub count: u64,
 }
 
-/// Rounds to what a reader can use.
+/// Rounds to so many decimals.
 pub fn rounded(value: f64, digits: i32) -> f64 {
     let scale = 10_f64.powi(digits);
     (value * scale).round() / scale

@@ -1,4 +1,4 @@
-//! Tables for people: numbers to the right, a line under the headings.
+//! Text tables: numbers aligned to the right, a line under the headings.
 
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 

@@ -8,64 +8,59 @@ use crate::{
     turns::{Turn, turns},
 };
 
-/// What becomes of a newest turn that alone is larger than the budget.
+/// How to treat a newest turn that is larger than the whole budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OversizedTurn {
-    /// The message that opens it is kept, with its newest steps: as many as the
-    /// limit allows and as fit with empty texts. Their texts are shortened, the
-    /// longest first, until all fits. Where not even the opening message fits,
-    /// nothing is kept.
+    /// Keep the message that opens it and its newest steps: as many as the message limit
+    /// allows and as fit with empty texts. Then shorten their texts, the longest first,
+    /// until all fit. If even the opening message does not fit, keep nothing.
     ///
     /// A step is an assistant message with its tool calls and all their results.
     #[default]
     TruncateContent,
-    /// It is left out: nothing is kept.
+    /// Keep nothing.
     Drop,
-    /// The cut fails with what would be needed.
+    /// Fail with the budget that the turn needs.
     Fail,
 }
 
-/// How much of a conversation may be kept.
+/// The limits of a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// The most tokens of all messages together, by `tokenizer`.
+    /// Most tokens of all messages together, counted by `tokenizer`.
     pub max_tokens: i32,
-    /// The most messages.
+    /// Most messages.
     pub message_limit: usize,
-    /// What becomes of a newest turn that is larger than either.
+    /// How to treat a newest turn that is larger than either limit.
     pub oversized_turn: OversizedTurn,
-    /// Who counts the tokens.
+    /// The tokenizer of `max_tokens`.
     pub tokenizer: Tokenizer,
 }
 
-/// What is left of a conversation.
+/// The kept part of a conversation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cut {
-    /// The messages kept, in chronological order. A message whose text was
-    /// shortened has its `tokens` counted anew; all else is as it was given.
+    /// The kept messages, in chronological order, unchanged but for shortened texts and the
+    /// `tokens` of their messages.
     pub messages: Vec<Message>,
-    /// Their tokens by the budget's tokenizer, never over the budget.
+    /// Their tokens by the budget's tokenizer; never over the budget.
     pub total_tokens: i32,
-    /// Whether messages of the conversation were left out: older turns, or
-    /// steps of the newest one.
+    /// Whether messages were left out: older turns, or steps of the newest one.
     pub truncated: bool,
     /// Whether texts of the newest turn were shortened.
     pub content_truncated: bool,
-    /// Whether messages older than those given might be kept as well, so that
-    /// cutting again with more of them might give more. Never where they reach
-    /// the root.
+    /// Whether a cut with older messages than those given might keep more. Always false if
+    /// they reach the root.
     pub needs_older: bool,
 }
 
-/// Keeps the newest whole turns that fit into the budget, and leaves out the
-/// older ones. Of a newest turn that alone is larger, it keeps what
-/// [`OversizedTurn`] says. See [`turns`] for what `messages` and `reaches_root`
-/// are and what a turn is.
+/// Keeps the newest whole turns that fit the budget. [`OversizedTurn`] decides about a
+/// newest turn that is larger than the budget. See [`turns`] for `messages`,
+/// `reaches_root` and the definition of a turn.
 ///
-/// What is kept begins with a user message or at the root, and never separates
-/// a tool call from its results. For `o200k_base` the stored
-/// [`Message::tokens`] are believed; other tokenizers count as many messages as
-/// they must, from the newest.
+/// The result begins with a user message or at the root, and never separates a tool call
+/// from its results. For `o200k_base` the stored [`Message::tokens`] are used; other
+/// tokenizers count as many messages as necessary, from the newest.
 ///
 /// # Errors
 ///
@@ -97,7 +92,7 @@ pub fn cut(
         total += tokens;
     }
     let kept = messages.split_off(start);
-    // Of an empty window nothing is known, not even that the newest turn fails.
+    // Without messages it is unknown whether the newest turn is too large.
     let room = kept.is_empty()
         || total < i64::from(budget.max_tokens) && kept.len() < budget.message_limit;
     Ok(Cut {
@@ -109,7 +104,7 @@ pub fn cut(
     })
 }
 
-/// The newest turn alone is larger than the budget.
+/// Cuts a newest turn that is larger than the budget.
 fn oversized(
     mut messages: Vec<Message>,
     newest: &Turn,

@@ -1,22 +1,21 @@
-//! Choosing by priority what fits into a budget.
+//! Selects items by priority within a budget.
 
-/// Which items were chosen. Each item is in one of the two lists.
+/// The chosen and the omitted items. Each item is in one of the lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fit {
-    /// The items chosen: their places in the order of priority, ascending.
+    /// Indexes of the chosen items in the order of priority, ascending.
     pub chosen: Vec<usize>,
-    /// The items left out, likewise.
+    /// Indexes of the omitted items, likewise.
     pub omitted: Vec<usize>,
-    /// Tokens of the items chosen, never over the budget.
+    /// Tokens of the chosen items; never over the budget.
     pub total_tokens: i32,
 }
 
-/// Chooses greedily, the most important first. An item that does not fit is
-/// left out, and smaller ones after it may still be chosen: one long message
-/// must not keep all others away.
+/// Chooses greedily, the most important first. An item that does not fit is omitted, and
+/// smaller ones after it may still be chosen.
 ///
-/// `tokens` are the items' sizes, 0 or more, the most important first.
-/// `max_tokens` is the budget; `None`: everything is chosen.
+/// `tokens` are the items' sizes, 0 or more, the most important first. `max_tokens` is the
+/// budget; `None` means unlimited.
 pub fn fit(tokens: impl IntoIterator<Item = i32>, max_tokens: Option<i32>) -> Fit {
     let mut fit = Fit::default();
     for (index, tokens) in tokens.into_iter().enumerate() {

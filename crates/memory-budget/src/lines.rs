@@ -1,13 +1,11 @@
-//! The lines of a message that cost tokens: the same as those of
-//! `memory_contract::text_of_parts`, but borrowed where that is possible,
-//! because counting them is on the path of every append.
+//! The lines of a message for counting: those of `memory_contract::text_of_parts`, borrowed
+//! where possible because every append counts them.
 
 use std::borrow::Cow;
 
 use memory_contract::{Part, ToolOutput};
 
-/// The lines of the parts, in order. Joined with line breaks they are
-/// `text_of_parts`.
+/// The lines of the parts, in order. Joined with line breaks they equal `text_of_parts`.
 pub(crate) fn lines(parts: &[Part]) -> impl Iterator<Item = Cow<'_, str>> {
     parts.iter().flat_map(|part| {
         let (first, second) = lines_of_part(part);
@@ -15,8 +13,8 @@ pub(crate) fn lines(parts: &[Part]) -> impl Iterator<Item = Cow<'_, str>> {
     })
 }
 
-/// The text of a part that may be shortened without breaking anything: plain
-/// text and what a tool said in words. Data, calls and references stay whole.
+/// The text of a part that may be shortened: plain text, and a tool's text output. Data,
+/// calls and references stay whole.
 pub(crate) fn text_mut(part: &mut Part) -> Option<&mut String> {
     match part {
         Part::Text(text) => Some(text),

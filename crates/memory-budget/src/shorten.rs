@@ -1,4 +1,4 @@
-//! Making a turn fit that is larger than the whole budget.
+//! Shortens a turn that is larger than the whole budget.
 
 use std::ops::Range;
 
@@ -10,19 +10,19 @@ use crate::{
     turns::steps,
 };
 
-/// Leaves out the oldest steps of a whole turn, but never the message that
-/// opens it, until the rest fits with empty texts. Then shortens the texts of
-/// the rest until it fits as it is, and returns whether it changed any.
+/// Removes the oldest steps of a whole turn, but never its opening message, until the rest
+/// fits with empty texts. Then shortens texts until all fits. Returns whether it shortened
+/// any.
 ///
-/// `None`: even the opening message does not fit. The turn is unchanged then.
+/// `None` if even the opening message does not fit; the turn is unchanged then.
 pub(crate) fn shorten(turn: &mut Vec<Message>, budget: &Budget) -> Option<bool> {
     let (left_out, tokens) = steps_to_leave_out(turn, budget)?;
     turn.drain(left_out);
     Some(shorten_texts(turn, tokens, budget.tokenizer))
 }
 
-/// The messages between the opening one and the newest steps that fit beside it
-/// with empty texts, and the tokens that are left for the texts of what is kept.
+/// The messages to remove between the opening one and the newest steps that fit with it,
+/// with empty texts, and the tokens left for the texts of the kept messages.
 fn steps_to_leave_out(turn: &mut [Message], budget: &Budget) -> Option<(Range<usize>, i64)> {
     let mut messages = budget.message_limit;
     let mut tokens = i64::from(budget.max_tokens);
@@ -49,8 +49,8 @@ fn steps_to_leave_out(turn: &mut [Message], budget: &Budget) -> Option<(Range<us
     Some((opening.end..newest, tokens))
 }
 
-/// Shortens the texts of the messages, the longest first, until all texts
-/// together are at most `max_tokens`, and returns whether it changed any.
+/// Shortens the texts of the messages, the longest first, until all texts together have at
+/// most `max_tokens`. Returns whether it shortened any.
 ///
 /// Shortening the longest first leaves all shortened texts with the same number
 /// of tokens, more than any other text has.
@@ -82,7 +82,7 @@ fn shorten_texts(messages: &mut [Message], max_tokens: i64, tokenizer: Tokenizer
     shortened
 }
 
-/// The tokens that a message keeps when all its texts are empty.
+/// The tokens of a message with empty texts.
 fn fixed_tokens(message: &mut Message, tokenizer: Tokenizer) -> i64 {
     let mut tokens = i64::from(FRAME_TOKENS) + i64::from(tokenizer.count(&message.name));
     let mut line_count = 0;
@@ -99,8 +99,8 @@ fn fixed_tokens(message: &mut Message, tokenizer: Tokenizer) -> i64 {
     tokens + (line_count - 1).max(0)
 }
 
-/// The highest number of tokens that each text may have so that all of them
-/// together have at most `tokens`.
+/// The largest limit of tokens for each text such that all texts together have at most
+/// `tokens`.
 fn level(sizes: &[i32], tokens: i64) -> i32 {
     let mut ascending = sizes.to_vec();
     ascending.sort_unstable();

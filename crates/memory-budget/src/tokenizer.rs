@@ -1,9 +1,8 @@
-//! Tokens, as the caller's model counts them.
+//! Counts tokens as the caller's model does.
 //!
-//! tiktoken-rs does the work. Two of its weaknesses are kept away from callers:
-//! its time per byte grows with the length of a run without a word boundary
-//! (16 MiB of dots take 48 s), and it panics where the pattern gives up on a
-//! run of white space of 1 MiB. So text goes to it in chunks of at most 4 KiB.
+//! tiktoken-rs does the work, in chunks of at most 4 KiB, because of two weaknesses: its
+//! time per byte grows with the length of a run without a word boundary (16 MiB of dots
+//! take 48 s), and it panics if its pattern gives up on 1 MiB of white space.
 
 use std::iter;
 
@@ -18,7 +17,7 @@ use crate::lines::lines;
 /// (`tokens_per_message`).
 pub const FRAME_TOKENS: i32 = 3;
 
-/// The most bytes that are encoded at once.
+/// Most bytes that are encoded at once.
 const CHUNK_BYTES: usize = 4 * 1024;
 
 /// An encoding that counts tokens.
@@ -46,11 +45,10 @@ impl Tokenizer {
 
     /// The tokenizer of a model, and whether the model is known.
     ///
-    /// A model is named as its maker names it (`gpt-4o-2024-05-13`), with the
-    /// prefix of a gateway (`openai/gpt-4o`), as a fine-tuned one
-    /// (`ft:gpt-4o:acme::1`), or by its encoding (`cl100k_base`). A model that
-    /// is not known gets the default, `o200k_base`, and `false`: its counts are
-    /// an estimate. The empty name asks for the default, so it counts as known.
+    /// The name may be the maker's (`gpt-4o-2024-05-13`), have the prefix of a gateway
+    /// (`openai/gpt-4o`), be fine-tuned (`ft:gpt-4o:acme::1`), or be an encoding
+    /// (`cl100k_base`). An unknown model gets the default, `o200k_base`, and `false`: its
+    /// counts are estimates. The empty name means the default and counts as known.
     pub fn for_model(model: &str) -> (Self, bool) {
         if model.is_empty() {
             return (Self::default(), true);
@@ -63,8 +61,8 @@ impl Tokenizer {
             tiktoken_rs::tokenizer::get_tokenizer(name)
         });
         match encoding {
-            // Harmony differs in its special tokens alone, and stored text has
-            // none. The same holds for the edit models.
+            // Harmony and the edit models differ only in special tokens, which stored text does
+            // not have.
             Some(Encoding::O200kBase | Encoding::O200kHarmony) => (Self::O200kBase, true),
             Some(Encoding::Cl100kBase) => (Self::Cl100kBase, true),
             Some(Encoding::P50kBase | Encoding::P50kEdit) => (Self::P50kBase, true),
@@ -83,20 +81,19 @@ impl Tokenizer {
         }
     }
 
-    /// Loads the encoding, which otherwise the first count does: about 0.3 s
-    /// and 45 MB for `o200k_base`, half of that for `cl100k_base`. An encoding
-    /// is loaded once in a process and stays. It blocks.
+    /// Loads the encoding, which otherwise the first count does. Blocks for about 0.3 s and
+    /// takes 45 MB for `o200k_base`, half of that for `cl100k_base`. An encoding is loaded
+    /// once and stays in memory.
     pub fn warm(self) {
         self.encoding();
     }
 
-    /// Tokens of a text. Names of special tokens, such as `<|endoftext|>`, count
-    /// as the plain text that they are.
+    /// Tokens of a text. Names of special tokens, such as `<|endoftext|>`, count as plain
+    /// text.
     ///
-    /// It never panics, and its time is linear: 30 to 50 ns for each byte of
-    /// prose, at worst 0.3 µs. The count is what tiktoken counts, but for a run
-    /// of over 4 KiB in which no word is followed by a blank: such a run is
-    /// counted in pieces, and each seam may add or save a token or two.
+    /// It never panics, and its time is linear: 30 to 50 ns per byte of prose, at most
+    /// 0.3 µs. The count equals tiktoken's, except for runs of over 4 KiB without a space
+    /// after a word: each split of such a run may add or save a token or two.
     pub fn count(self, text: &str) -> i32 {
         self.count_up_to(text, i32::MAX)
     }
@@ -104,10 +101,9 @@ impl Tokenizer {
     /// Tokens of a message: its parts, the speaker's name, and
     /// [`FRAME_TOKENS`].
     ///
-    /// Parts cost the lines of `memory_contract::text_of_parts`: text, data as
-    /// JSON, a call's tool and arguments, a file's caption and name. Lines are
-    /// counted one by one, and a line break between two is a token, so that a
-    /// message costs the sum of its parts.
+    /// Parts count as the lines of `memory_contract::text_of_parts`: text, data as JSON, a
+    /// call's tool and arguments, a file's caption and name. Each line is counted alone, plus
+    /// a token for each line break, so that a message is the sum of its parts.
     pub fn count_message(self, name: &str, parts: &[Part]) -> i32 {
         let mut tokens = FRAME_TOKENS.saturating_add(self.count(name));
         for (index, line) in lines(parts).enumerate() {
@@ -117,16 +113,14 @@ impl Tokenizer {
         tokens
     }
 
-    /// A prefix of at most `max_tokens` tokens that ends between two characters:
-    /// the whole text where that fits, and as a rule the longest one otherwise.
-    /// A budget below 1 leaves nothing.
+    /// A prefix of at most `max_tokens` tokens that ends between two characters: the whole
+    /// text if it fits, otherwise usually the longest possible. Empty for a budget below 1.
     pub fn prefix(self, text: &str, max_tokens: i32) -> &str {
         let mut tokens = usize::try_from(max_tokens).unwrap_or(0);
         let mut step = 1;
         loop {
-            // The text of n tokens may be more than n tokens when it stands
-            // alone: the last word was cut, or the last character was. Nothing
-            // is 0 tokens, so this ends.
+            // The text of n tokens may have more than n tokens by itself, because its last
+            // word or character was cut. The empty text has 0 tokens, so this ends.
             let prefix = self.first_tokens(text, tokens);
             if prefix.is_empty() || self.count_up_to(prefix, max_tokens) <= max_tokens {
                 return prefix;
@@ -136,8 +130,8 @@ impl Tokenizer {
         }
     }
 
-    /// Tokens of a text, or some number over `enough` where there are more. It
-    /// takes no longer than it must to know.
+    /// Tokens of a text, or some number over `enough` if there are more. It stops counting as
+    /// soon as that is known.
     pub(crate) fn count_up_to(self, text: &str, enough: i32) -> i32 {
         if text.is_empty() {
             return 0;
@@ -161,7 +155,7 @@ impl Tokenizer {
         for chunk in chunks(text) {
             let encoded = encoding.encode_ordinary(chunk);
             if encoded.len() > left {
-                // Every token here was just made by this encoding.
+                // Every token was just created by this encoding.
                 let kept = encoding.decode_bytes(&encoded[..left]).unwrap_or_default();
                 bytes += kept.len();
                 break;
@@ -182,8 +176,8 @@ impl Tokenizer {
     }
 }
 
-/// Splits text into chunks of at most [`CHUNK_BYTES`], where possible at a seam
-/// that changes no count.
+/// Splits text into chunks of at most [`CHUNK_BYTES`], if possible at a point that does
+/// not change the count.
 fn chunks(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     iter::from_fn(move || {
@@ -201,13 +195,13 @@ fn chunk_end(text: &str) -> usize {
         return text.len();
     }
     let end = text.floor_char_boundary(CHUNK_BYTES);
-    last_seam(&text[..end]).unwrap_or(end)
+    last_split_point(&text[..end]).unwrap_or(end)
 }
 
-/// The last place where a blank follows something that is not white space. In
-/// the patterns of all encodings a match that has begun before white space can
-/// take line breaks, but never a blank, so no token spans such a place.
-fn last_seam(window: &str) -> Option<usize> {
+/// The last point at which a space follows a character that is not white space. In the
+/// patterns of all encodings, a match that begins before white space may include line
+/// breaks but never a space, so no token spans such a point.
+fn last_split_point(window: &str) -> Option<usize> {
     let mut window = window;
     loop {
         let blank = window.rfind([' ', '\t'])?;
@@ -228,7 +222,7 @@ mod tests {
 
     use super::*;
 
-    /// Words, blanks and line breaks, with few runs that are long.
+    /// Words, spaces and line breaks, with few long runs.
     fn prose() -> impl Strategy<Value = String> {
         prop::collection::vec("[a-zA-Z0-9é漢'.,!/-]{1,9}[ \t\n\r\u{3000}]{1,3}", 0..2_500)
             .prop_map(|words| words.concat())
@@ -256,10 +250,10 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 
         #[test]
-        fn no_token_spans_a_seam(text in "[asSA!'/é\u{301}漢ⓐ1 \t\n\r\u{a0}]{2,40}") {
-            if let Some(seam) = last_seam(&text) {
+        fn no_token_spans_a_split_point(text in "[asSA!'/é\u{301}漢ⓐ1 \t\n\r\u{a0}]{2,40}") {
+            if let Some(split) = last_split_point(&text) {
                 for tokenizer in Tokenizer::ALL {
-                    let (left, right) = text.split_at(seam);
+                    let (left, right) = text.split_at(split);
                     let [left, right, whole] =
                         [left, right, &text].map(|part| tokenizer.encoding().count_ordinary(part));
                     prop_assert_eq!(left + right, whole);

@@ -4,47 +4,43 @@ use std::{collections::HashMap, ops::Range};
 
 use memory_contract::{Message, Part, Role};
 
-/// A run of messages that is kept as a whole or left out as a whole.
+/// A run of messages that is kept or left out as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// Its messages, as indices into the messages given; never empty.
+    /// The indexes of its messages; never empty.
     pub messages: Range<usize>,
-    /// Whether the turn's beginning is among the messages given. Only the first
-    /// turn may lack it, and then nothing may start there.
+    /// Whether the turn's beginning is among the messages. Only the first turn may lack it;
+    /// then no result may start there.
     pub whole: bool,
-    /// Whether it has a tool result whose call may stand before the messages
-    /// given. Then it is not `whole`, and may be less than it seems: where the
-    /// call does not exist at all, the turns in it are separate.
+    /// Whether it has a tool result whose call may precede the messages. Then it is not
+    /// `whole`; if the call does not exist, its messages are really several turns.
     pub misses_call: bool,
 }
 
-/// Groups messages into turns, which follow each other without gaps.
+/// Groups messages into turns without gaps.
 ///
-/// `messages` are the path to a head, or its newest part, in chronological
-/// order; `reaches_root` tells that the first of them begins the conversation.
+/// `messages` are the path to a head, or its newest part, in chronological order.
+/// `reaches_root` means that the first of them begins the conversation.
 ///
-/// - A turn starts at a user message, and has everything up to the next one.
-///   System messages within it belong to it. A user message that is followed by
-///   another one is a turn by itself, so a conversation in which only users
-///   speak can be cut anywhere.
-/// - What stands before the first user message is one turn: the instructions
-///   at the root, with the greeting if there is one.
-/// - A tool call and its results are in one turn. Where a result comes after
-///   the next user message, the turns between are one. A result belongs to the
-///   nearest call with its id that stands before it.
-/// - Without `reaches_root`, a first message that is not a user's, and a result
-///   whose call is not there, belong to a turn that began earlier; such a turn
-///   is not `whole`.
+/// - A turn starts at a user message and extends to the next one, including system
+///   messages. A user message that is followed by another one is a turn by itself, so a
+///   conversation of users only can be cut anywhere.
+/// - The messages before the first user message are one turn: the instructions at the
+///   root, and a greeting.
+/// - A tool call and its results are in one turn. If a result comes after the next user
+///   message, the turns in between are joined. A result belongs to the nearest preceding
+///   call with its id.
+/// - Without `reaches_root`, a first message that is not a user's, and a result without
+///   its call, belong to a turn that began earlier; such a turn is not `whole`.
 pub fn turns(messages: &[Message], reaches_root: bool) -> Vec<Turn> {
     groups(messages, reaches_root, |message| message.role == Role::User)
 }
 
-/// Divides a whole turn into steps, which follow each other without gaps.
+/// Divides a whole turn into steps without gaps.
 ///
-/// The first step is the message that opens the turn: the user's, or at the
-/// root another one. Each further step is an assistant message with its tool
-/// calls and all their results, or a system message. Where a result comes after
-/// the next step began, the steps from its call on are one.
+/// The first step is the message that opens the turn. Each further step is an assistant
+/// message with its tool calls and all their results, or a system message. If a result
+/// comes after the next step began, the steps from its call on are joined.
 pub(crate) fn steps(turn: &[Message]) -> Vec<Range<usize>> {
     groups(turn, true, |message| message.role != Role::Tool)
         .into_iter()
@@ -52,8 +48,8 @@ pub(crate) fn steps(turn: &[Message]) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Groups messages at those that `begins` tells, but never between a tool call
-/// and its results.
+/// Starts a group at each message that `begins` accepts, but never between a tool call and
+/// its results.
 fn groups(
     messages: &[Message],
     reaches_root: bool,

@@ -1,10 +1,9 @@
 //! The context windows of models.
 
-/// Windows in tokens, by how a model's name begins; of several beginnings the
-/// longest counts.
+/// Windows in tokens by prefix of a model's name; the longest matching prefix counts.
 ///
-/// Source: the makers' model pages, as of November 2026. A name that says nothing
-/// of its version counts as the smallest of its family.
+/// Source: the makers' model pages, as of November 2026. A name without a version counts
+/// as the smallest of its family.
 const WINDOWS: &[(&str, i32)] = &[
     ("gpt-3.5-turbo", 16_385),
     ("gpt-3.5-turbo-instruct", 4_096),
@@ -55,18 +54,18 @@ const WINDOWS: &[(&str, i32)] = &[
     ("command-r", 128_000),
 ];
 
-/// The context window of a model in tokens; `None` for one that is not known.
+/// The context window of a model in tokens; `None` for an unknown model.
 ///
-/// A model is named as [`Tokenizer::for_model`](crate::Tokenizer::for_model) takes
-/// it: with or without a date, the prefix of a gateway (`openai/gpt-4o`), and as a
-/// fine-tuned one (`ft:gpt-4o:acme::1`). Large and small letters are the same.
+/// Names are those of [`Tokenizer::for_model`](crate::Tokenizer::for_model): with or
+/// without a date, the prefix of a gateway (`openai/gpt-4o`) or fine-tuning
+/// (`ft:gpt-4o:acme::1`). Case is ignored.
 pub fn context_window(model: &str) -> Option<i32> {
     let model = model.to_ascii_lowercase();
     let name = model
         .rsplit_once('/')
         .map_or(model.as_str(), |(_, name)| name);
     let name = name.strip_prefix("ft:").unwrap_or(name);
-    // As Bedrock names them: `anthropic.claude-3-5-sonnet-20241022-v2:0`.
+    // Bedrock's names: `anthropic.claude-3-5-sonnet-20241022-v2:0`.
     let makers = [
         "anthropic.",
         "meta.",
@@ -85,8 +84,8 @@ pub fn context_window(model: &str) -> Option<i32> {
         .map(|(_, window)| *window)
 }
 
-/// Whether a name begins with another one, and not in the middle of a word or
-/// number: `gpt-4` is not the beginning of `gpt-42`.
+/// Whether a name starts with a prefix that ends at the end of a word or number: `gpt-4`
+/// is not a prefix of `gpt-42`.
 fn begins_with(name: &str, beginning: &str) -> bool {
     let Some(rest) = name.strip_prefix(beginning) else {
         return false;

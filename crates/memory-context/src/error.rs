@@ -73,7 +73,7 @@ impl ContextError {
         match self {
             Self::Store(error) => error.retryable(),
             Self::Recall(error) => error.retryable(),
-            Self::Budget(error) => error.retryable(),
+            Self::Budget(_) => false,
             Self::Invalid(_)
             | Self::MessageNotFound { .. }
             | Self::PromptTooLarge { .. }

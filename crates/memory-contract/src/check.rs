@@ -1,4 +1,4 @@
-//! The checks that several nouns share.
+//! Checks of single fields, shared by all conversions.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{Invalid, limits};
 
-/// Checks how many paths an update mask has.
+/// Checks the number of paths in an update mask.
 pub fn mask(paths: &[String]) -> Result<(), Invalid> {
     match paths.len() <= limits::MASK_PATHS {
         true => Ok(()),

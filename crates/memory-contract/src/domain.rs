@@ -1,5 +1,5 @@
-//! What the service works with. `Part` and what is in it are stored as the JSON
-//! that serde gives them: a change here is a change of the stored format.
+//! Domain types. `Part` and the types inside it are stored as the JSON that serde gives
+//! them: a change here changes the stored format.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -7,17 +7,17 @@ use time::OffsetDateTime;
 
 use crate::{AppId, MemoryPolicy, MessageId, SessionKey, ThreadId, UserId};
 
-/// Who speaks.
+/// The speaker of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The person talked to.
+    /// The person that the app talks to.
     User,
     /// The model.
     Assistant,
     /// An instruction to the model.
     System,
-    /// The answer of a tool.
+    /// A tool that answers a call.
     Tool,
 }
 
@@ -46,7 +46,7 @@ impl Role {
 pub struct Session {
     /// The app.
     pub app: AppId,
-    /// The user; empty where nobody is known.
+    /// The user; empty if unknown.
     pub user: UserId,
     /// The session key.
     pub key: SessionKey,
@@ -55,163 +55,163 @@ pub struct Session {
 /// A conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thread {
-    /// Its id.
+    /// The id, a UUID.
     pub id: ThreadId,
     /// The caller's names for it.
     pub session: Session,
-    /// A label for people.
+    /// A title for display; may be empty.
     pub title: String,
-    /// The caller's own data.
+    /// The caller's own data, returned unchanged.
     pub metadata: Map<String, Value>,
-    /// The seq given out last; 0 before the first.
+    /// The highest `seq` assigned so far; 0 in an empty thread.
     pub last_seq: i64,
-    /// The message appended last that can still be read.
+    /// The message that history is read back from; `None` in an empty thread.
     pub head: Option<MessageId>,
-    /// Readable messages.
+    /// Messages that are not deleted.
     pub message_count: i64,
-    /// When it was created.
+    /// Creation time.
     pub created: OffsetDateTime,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated: OffsetDateTime,
-    /// When it stops being readable.
+    /// Time from which the thread cannot be read; `None` for never.
     pub expires: Option<OffsetDateTime>,
-    /// What it sets otherwise than its app.
+    /// The thread's own policy; it overrides the app's.
     pub policy: MemoryPolicy,
     /// Whether it lives in the memory of one process.
     pub ephemeral: bool,
 }
 
-/// One line of answers in a thread.
+/// A maximal linear run of messages in a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {
-    /// Its number, from 1.
+    /// The number within the thread, from 1.
     pub branch: i32,
-    /// Its newest message.
+    /// The newest message; `None` if all are deleted.
     pub head: Option<MessageId>,
-    /// The message after which it left its parent branch.
+    /// The message of the parent branch after which this branch starts; `None` for the first.
     pub fork: Option<MessageId>,
-    /// Readable messages on the branch itself.
+    /// Messages on the branch itself that are not deleted.
     pub message_count: i64,
-    /// Messages from the root to the head.
+    /// Number of messages from the root to the head.
     pub depth: i32,
-    /// Whether it holds the thread's head.
+    /// Whether the thread's head is on this branch.
     pub active: bool,
-    /// When its first message was appended.
+    /// Time at which its first message was appended.
     pub created: OffsetDateTime,
 }
 
-/// A message as it is stored.
+/// A stored message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
-    /// Its id.
+    /// The id, a UUID.
     pub id: MessageId,
-    /// Its thread.
+    /// The thread that contains it.
     pub thread: ThreadId,
-    /// The message that it follows.
+    /// The message that it follows; `None` at a root.
     pub parent: Option<MessageId>,
-    /// Its place in the thread, from 1.
+    /// The position in the thread, from 1, without gaps.
     pub seq: i64,
-    /// Its branch, from 1.
+    /// The number of its branch, from 1.
     pub branch: i32,
-    /// Messages from the root to here, itself included.
+    /// Number of messages from the root to this one, which counts.
     pub depth: i32,
-    /// Who speaks.
+    /// The speaker's role.
     pub role: Role,
     /// The speaker's name; may be empty.
     pub name: String,
-    /// What was said.
+    /// The content, in order.
     pub parts: Vec<Part>,
-    /// The caller's own data.
+    /// The caller's own data, returned unchanged.
     pub metadata: Map<String, Value>,
-    /// Its size in `o200k_base` tokens, frame included.
+    /// Size in `o200k_base` tokens, including the tokens that frame a message.
     pub tokens: i32,
-    /// When it was said.
+    /// Time at which it was said, which may be before it was appended.
     pub created: OffsetDateTime,
 }
 
-/// What a new message follows.
+/// The position at which a new message is appended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Parent {
-    /// The message before it in the same append, or the thread's head.
+    /// After the previous message of the same append, or after the thread's head.
     #[default]
     Previous,
-    /// An older message.
+    /// After this message.
     Message(MessageId),
-    /// Nothing: it starts the thread anew.
+    /// At the root: the message starts a new conversation in the thread.
     Root,
 }
 
-/// A message to store. Every limit has been checked.
+/// A message to store. Every value is within its limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewMessage {
-    /// The caller's id, or a fresh one.
+    /// The caller's id, or a generated one.
     pub id: MessageId,
-    /// Whether the caller chose the id; a fresh one is no part of a request's
-    /// content.
+    /// Whether the caller chose the id. A generated id is left out of the hash that detects
+    /// a repeated request.
     pub caller_chose_id: bool,
-    /// What it follows.
+    /// The position at which it is appended.
     pub parent: Parent,
-    /// Who speaks.
+    /// The speaker's role.
     pub role: Role,
     /// The speaker's name; may be empty.
     pub name: String,
-    /// What is said.
+    /// The content, in order.
     pub parts: Vec<Part>,
-    /// The caller's own data.
+    /// The caller's own data, returned unchanged.
     pub metadata: Map<String, Value>,
-    /// When it was said; the time of the append if nobody tells.
+    /// Time at which it was said; `None` means the time of the append.
     pub created: Option<OffsetDateTime>,
 }
 
-/// The place of a message just stored.
+/// The position that a new message was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppendedMessage {
-    /// Its id.
+    /// The id, a UUID.
     pub id: MessageId,
-    /// Its place in the thread.
+    /// The position in the thread, from 1.
     pub seq: i64,
-    /// Its branch.
+    /// The number of its branch, from 1.
     pub branch: i32,
-    /// Its size in tokens.
+    /// Size in `o200k_base` tokens.
     pub tokens: i32,
 }
 
-/// One piece of a message.
+/// A part of a message's content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     /// Plain text.
     Text(String),
-    /// Structured output.
+    /// A JSON value, such as structured output.
     Json(Value),
-    /// A model's wish to call a tool.
+    /// A model's request to call a tool.
     ToolCall(ToolCall),
-    /// A tool's answer.
+    /// A tool's result.
     ToolResult(ToolResult),
     /// A reference to a file.
     File(FileRef),
 }
 
-/// A model's wish to call a tool.
+/// A model's request to call a tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// Ties the call to its result.
+    /// The id that the result refers to.
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// What it is called with.
+    /// The arguments, by name.
     pub arguments: Map<String, Value>,
 }
 
-/// A tool's answer.
+/// A tool's result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// The id of the call.
+    /// The id of the call that it answers.
     pub call_id: String,
     /// The tool's name; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// The answer; a tool may have nothing to say.
+    /// The output; `None` if the tool returned nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<ToolOutput>,
     /// Whether the tool failed.
@@ -219,7 +219,7 @@ pub struct ToolResult {
     pub is_error: bool,
 }
 
-/// What a tool answered.
+/// A tool's output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolOutput {
@@ -229,81 +229,80 @@ pub enum ToolOutput {
     Json(Value),
 }
 
-/// What kind of file a reference points to.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileType {
-    /// A picture.
+    /// An image.
     Image,
-    /// A sound recording.
+    /// Audio.
     Audio,
-    /// A film.
+    /// Video.
     Video,
-    /// A text, a table, a presentation.
+    /// A document, such as text, a spreadsheet or slides.
     Document,
     /// Anything else.
     Custom,
 }
 
-/// A reference to a file that is kept elsewhere.
+/// A reference to a file, whose bytes are stored outside Recollect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRef {
-    /// What kind of file it is.
+    /// The kind of the file.
     #[serde(rename = "type")]
     pub kind: FileType,
-    /// Where it is kept.
+    /// The location of the bytes.
     pub location: FileLocation,
-    /// Its name for people; may be empty.
+    /// The file name for display; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Its media type; may be empty.
+    /// The media type, such as `image/png`; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub mime_type: String,
-    /// Its size in bytes; 0 where unknown.
+    /// Size in bytes; 0 if unknown.
     #[serde(default)]
     pub size_bytes: i64,
-    /// What is to be seen or heard; may be empty.
+    /// A description of the content; may be empty. Search and summaries use it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub caption: String,
 }
 
-/// Where a file is kept.
+/// The location of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileLocation {
-    /// Uploaded by a person.
+    /// The id of an upload by a person.
     UploadFileId(String),
-    /// Made by a tool.
+    /// The id of a file that a tool created.
     ToolFileId(String),
-    /// On the net.
+    /// A URL.
     Url(String),
 }
 
-/// Keeps the messages that meet all of its conditions.
+/// Conditions on messages; a message must meet all of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MessageFilter {
-    /// Roles; empty for all.
+    /// Any of these roles; empty for all.
     pub roles: Vec<Role>,
-    /// Speakers' names; empty for all.
+    /// Any of these speakers' names; empty for all.
     pub names: Vec<String>,
     /// Said at this time or later.
     pub start: Option<OffsetDateTime>,
     /// Said before this time.
     pub end: Option<OffsetDateTime>,
-    /// Metadata keys with the values that they must have: strings, whole
-    /// numbers, booleans.
+    /// Metadata keys with their required values: strings, integers or booleans.
     pub metadata: Map<String, Value>,
 }
 
 impl MessageFilter {
-    /// Whether it keeps every message.
+    /// Whether every message passes.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// The words of a message: text, captions, tools' names and data, one part a
-/// line. What search sees and templates print; never what is given back.
+/// A message as plain text for search and templates: text, captions, tool names and
+/// data, one part a line. Answers return the parts themselves.
 pub fn text_of_parts(parts: &[Part]) -> String {
     let mut lines: Vec<String> = Vec::with_capacity(parts.len());
     for part in parts {

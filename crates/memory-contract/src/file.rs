@@ -1,17 +1,17 @@
-//! What is known of the files that messages refer to.
+//! Registered files that messages refer to.
 
 use time::OffsetDateTime;
 
 use crate::{FileLocation, FileType};
 
-/// How a file is reached.
+/// How the bytes of a file are reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TransferMethod {
-    /// A person uploaded it.
+    /// Uploaded by a person.
     LocalFile,
-    /// It is on the net.
+    /// Fetched from a URL.
     RemoteUrl,
-    /// A tool made it.
+    /// Created by a tool.
     ToolFile,
 }
 
@@ -24,7 +24,7 @@ impl TransferMethod {
         Self::ALL.into_iter().find(|method| method.as_str() == name)
     }
 
-    /// The name that is stored.
+    /// The stored name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::LocalFile => "local_file",
@@ -49,7 +49,7 @@ impl FileType {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
-    /// The name that is stored.
+    /// The stored name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Image => "image",
@@ -62,7 +62,7 @@ impl FileType {
 }
 
 impl FileLocation {
-    /// How a file of this location is reached.
+    /// How the bytes at this location are reached.
     pub fn transfer_method(&self) -> TransferMethod {
         match self {
             Self::UploadFileId(_) => TransferMethod::LocalFile,
@@ -79,7 +79,7 @@ impl FileLocation {
         }
     }
 
-    /// The location of this method with this id or URL.
+    /// The location with this transfer method and this id or URL.
     pub fn new(method: TransferMethod, reference: String) -> Self {
         match method {
             TransferMethod::LocalFile => Self::UploadFileId(reference),
@@ -89,36 +89,36 @@ impl FileLocation {
     }
 }
 
-/// A file to register. Every limit has been checked.
+/// A file to register. Every value is within its limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewFile {
-    /// How references name it.
+    /// The location, as references name it.
     pub location: FileLocation,
-    /// What kind of file it is.
+    /// The kind of the file.
     pub kind: FileType,
-    /// Where the caller's storage keeps it; may be empty for a URL.
+    /// The key in the caller's own storage; may be empty for a URL.
     pub storage_key: String,
-    /// Its name for people; may be empty.
+    /// The file name for display; may be empty.
     pub name: String,
-    /// Its media type; may be empty.
+    /// The media type, such as `image/png`; may be empty.
     pub mime_type: String,
-    /// Its size in bytes; 0 where unknown.
+    /// Size in bytes; 0 if unknown.
     pub size_bytes: i64,
 }
 
 /// A registered file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// What is known of it.
+    /// The registered data.
     pub file: NewFile,
-    /// When it was registered.
+    /// Time of the first registration.
     pub created: OffsetDateTime,
-    /// When it was last registered anew.
+    /// Time of the last registration.
     pub updated: OffsetDateTime,
 }
 
 impl File {
-    /// The bytes of its texts, of which an answer repeats all.
+    /// Bytes of all texts, which every answer repeats.
     pub fn text_bytes(&self) -> usize {
         let NewFile {
             location,

@@ -1,5 +1,4 @@
-//! The registry of names. A tenant is not a user and a thread is not a message,
-//! so none can be given for another.
+//! The registry of typed names and ids, so that a user cannot be passed as a tenant.
 
 use std::fmt;
 
@@ -13,7 +12,7 @@ macro_rules! text_ids {
         pub struct $name(String);
 
         impl $name {
-            /// Takes a name that has been checked.
+            /// Takes a name within its limits.
             pub fn new(name: impl Into<String>) -> Self {
                 Self(name.into())
             }
@@ -50,8 +49,8 @@ macro_rules! uuid_ids {
         pub struct $name(Uuid);
 
         impl $name {
-            /// A new id: UUIDv7, so that neighbors in time are neighbors in
-            /// an index. Nothing may be ordered by it.
+            /// A new UUIDv7, so that ids of the same time are close in an index. Nothing may
+            /// be ordered by it.
             #[expect(clippy::new_without_default, reason = "a random default would surprise")]
             pub fn new() -> Self {
                 Self(Uuid::now_v7())
@@ -78,12 +77,11 @@ macro_rules! uuid_ids {
 }
 
 text_ids! {
-    /// Whom the data belongs to. It comes from the credential, never from a
-    /// request.
+    /// The customer that data belongs to. It comes from the API key, never from a request.
     TenantId
     /// A bot, flow or workflow: 1 to 128 characters.
     AppId
-    /// The person talked to: at most 256 characters, empty where unknown.
+    /// The person that the app talks to: at most 256 characters, empty if unknown.
     UserId
     /// The caller's own name for a conversation: 1 to 512 characters.
     SessionKey
@@ -94,7 +92,7 @@ uuid_ids! {
     ThreadId
     /// A message.
     MessageId
-    /// Something worth knowing beyond one session.
+    /// A long-term memory.
     MemoryId
     /// A caller's name for one write, which makes its retry safe.
     RequestId

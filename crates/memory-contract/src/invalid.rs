@@ -1,4 +1,4 @@
-//! What is wrong with a request, field by field.
+//! Errors of a request, field by field.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Invalid {
     /// The field's path, such as `messages[2].parts[0].text`.
     pub field: String,
-    /// What is wrong and what would be right, limit included.
+    /// The problem and the values that are accepted, limit included.
     pub problem: String,
 }
 
@@ -21,12 +21,12 @@ impl Invalid {
         }
     }
 
-    /// A field that is required and absent.
+    /// A required field that is missing.
     pub fn missing(field: impl Into<String>) -> Self {
         Self::new(field, "is required")
     }
 
-    /// Puts the path of the enclosing field in front.
+    /// Prefixes the path of the enclosing field.
     pub fn within(mut self, outer: impl fmt::Display) -> Self {
         self.field = format!("{outer}.{}", self.field);
         self

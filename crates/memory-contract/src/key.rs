@@ -1,40 +1,40 @@
-//! API keys, and what they are for.
+//! API keys and their scopes.
 
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
-/// What is known of a key; never the key itself.
+/// The metadata of an API key, without the key itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiKey {
-    /// Its name, unique within the tenant.
+    /// The name, unique within the tenant.
     pub name: String,
-    /// What it may do.
+    /// The calls that it allows.
     pub scopes: KeyScopes,
-    /// When it was made.
+    /// Creation time.
     pub created: OffsetDateTime,
-    /// When it ends; `None` for never.
+    /// Expiry time; `None` for never.
     pub expires: Option<OffsetDateTime>,
 }
 
-/// A kind of calls that a key may make.
+/// A kind of call that a key allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyScope {
-    /// Those that read.
+    /// Calls that read.
     Read,
-    /// Those that add or change.
+    /// Calls that add or change.
     Write,
-    /// Those that erase.
+    /// Calls that erase.
     Erase,
-    /// All of them, and those about keys, secrets and who did what.
+    /// All calls, including those that manage keys and secrets and read the audit log.
     Admin,
 }
 
 impl KeyScope {
-    /// All scopes, the smallest right first.
+    /// All scopes, the weakest first.
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Erase, Self::Admin];
 
-    /// Its name in the configuration, the database and in errors.
+    /// The name in the configuration, the database and errors.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -44,7 +44,7 @@ impl KeyScope {
         }
     }
 
-    /// The scope of a name.
+    /// The scope with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.name() == name)
     }
@@ -60,17 +60,17 @@ impl KeyScope {
 pub struct KeyScopes(u8);
 
 impl KeyScopes {
-    /// Whether a key of these may make calls of a scope.
+    /// Whether they allow calls of `scope`.
     pub const fn allow(self, scope: KeyScope) -> bool {
         self.0 & (scope.bit() | KeyScope::Admin.bit()) != 0
     }
 
-    /// Whether there are none, and every call is refused.
+    /// Whether there are none, so that every call is refused.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The scopes as they were given, the smallest right first.
+    /// The scopes, the weakest first.
     pub fn iter(self) -> impl Iterator<Item = KeyScope> {
         KeyScope::ALL
             .into_iter()
@@ -78,7 +78,7 @@ impl KeyScopes {
     }
 }
 
-/// Everything but administration.
+/// Every scope but [`KeyScope::Admin`].
 impl Default for KeyScopes {
     fn default() -> Self {
         [KeyScope::Read, KeyScope::Write, KeyScope::Erase]

@@ -4,6 +4,7 @@ pub mod check;
 mod checksum;
 mod convert;
 mod domain;
+pub mod duration_text;
 mod file;
 mod ids;
 mod invalid;

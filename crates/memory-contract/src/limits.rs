@@ -1,8 +1,9 @@
-//! Every limit of the contract, documented at the proto field that it bounds.
+//! Every limit and default of the contract. The proto field that a limit bounds documents
+//! it.
 
 use std::time::Duration;
 
-/// Characters in a tenant's name, which only configurations and keys have.
+/// Characters in a tenant's name, which appears only in the configuration and with keys.
 pub const TENANT_CHARS: usize = 128;
 /// Characters in an app id.
 pub const APP_ID_CHARS: usize = 128;
@@ -55,7 +56,7 @@ pub const MODEL_CHARS: usize = 128;
 pub const TEMPLATE_BYTES: usize = 4 * 1024;
 /// Characters in the name of an API key.
 pub const API_KEY_NAME_CHARS: usize = 128;
-/// What stands for others than keys where it is told who did what.
+/// Actors of the audit log that are not API keys; no key may have these names.
 pub const RESERVED_KEY_NAMES: [&str; 3] = ["anonymous", "cli", "worker"];
 /// Characters in the name of a secret.
 pub const SECRET_NAME_CHARS: usize = 128;
@@ -77,83 +78,82 @@ pub const FILTER_KEYS: usize = 16;
 pub const FILTER_KEY_CHARS: usize = 64;
 /// Tokens in a budget.
 pub const BUDGET_TOKENS: i32 = 10_000_000;
-/// Budget of a history that names none, in tokens.
+/// Default budget of a history, in tokens.
 pub const HISTORY_TOKENS: i32 = 2_000;
-/// Messages of a history that names no limit.
+/// Default limit of messages in a history.
 pub const HISTORY_MESSAGES: i32 = 100;
-/// Messages of the longest history.
+/// Most messages in a history.
 pub const HISTORY_MESSAGES_MAX: i32 = 500;
-/// Recent messages in hybrid recall.
+/// Default number of recent messages in hybrid recall.
 pub const RECENT_WINDOW: i32 = 4;
-/// Recent messages in window recall.
+/// Default number of recent messages in window recall.
 pub const WINDOW_SIZE: i32 = 20;
-/// Recent messages at most.
+/// Most recent messages.
 pub const WINDOW_MAX: i32 = 500;
-/// Matches that recall returns.
+/// Default number of matches in recall.
 pub const TOP_K: i32 = 5;
-/// Matches at most.
+/// Most matches.
 pub const TOP_K_MAX: i32 = 100;
-/// Matches that a search returns.
+/// Default number of matches in a search.
 pub const SEARCH_LIMIT: i32 = 10;
-/// Neighbors before a match.
+/// Default number of neighbors before a match.
 pub const NEIGHBORS_BEFORE: i32 = 2;
-/// Neighbors after a match.
+/// Default number of neighbors after a match.
 pub const NEIGHBORS_AFTER: i32 = 1;
-/// Neighbors on one side at most.
+/// Most neighbors on one side of a match.
 pub const NEIGHBORS_MAX: i32 = 20;
-/// Budget of a context that names none, in tokens.
+/// Default budget of a context, in tokens.
 pub const CONTEXT_TOKENS: i32 = 8_000;
-/// Entries of a page that names no size.
+/// Default number of entries in a page.
 pub const PAGE_SIZE: i32 = 50;
-/// Entries of the largest page.
+/// Most entries in a page.
 pub const PAGE_SIZE_MAX: i32 = 500;
-/// The longest that a read may wait for the index.
+/// The longest wait of a read for the index.
 pub const MAX_WAIT: Duration = Duration::from_secs(30);
-/// How long a read waits for the index if it names no limit.
+/// The default wait of a read for the index.
 pub const DEFAULT_WAIT: Duration = Duration::from_secs(2);
-/// The shortest life of a thread.
+/// The shortest time to live of a thread.
 pub const TTL_MIN: Duration = Duration::from_secs(1);
-/// The longest life of a thread: ten years of 365 days and their leap days.
+/// The longest time to live of a thread: ten years.
 pub const TTL_MAX: Duration = Duration::from_secs(3_653 * 24 * 3_600);
 /// Omitted candidates that an explanation lists.
 pub const OMITTED: usize = 200;
-/// Bytes of messages in one answer: 3.5 MiB. A client takes 4 MiB unless it is
-/// told otherwise.
+/// Bytes of messages in one answer: 3.5 MiB. gRPC clients accept 4 MiB by default.
 pub const ANSWER_BYTES: usize = 3_670_016;
 /// Bytes of one page of messages, iterations or rendered texts: 3 MiB. The entry that
 /// passes it is only known after it has been read, so this is below [`ANSWER_BYTES`].
 pub const PAGE_BYTES: usize = 3 * 1024 * 1024;
-/// Tokens of a model's window where nobody names it.
+/// Default window of a model, in tokens.
 pub const CONTEXT_WINDOW: i32 = 128_000;
-/// Tokens of the smallest window.
+/// The smallest window of a model, in tokens.
 pub const CONTEXT_WINDOW_MIN: i32 = 1_000;
-/// Tokens of the largest window.
+/// The largest window of a model, in tokens.
 pub const CONTEXT_WINDOW_MAX: i32 = 10_000_000;
-/// The share of the window at which older turns are summarized.
+/// Default share of the window at which older turns are summarized.
 pub const SUMMARIZATION_THRESHOLD: f32 = 0.7;
 /// The smallest such share.
 pub const SUMMARIZATION_THRESHOLD_MIN: f32 = 0.1;
 /// The largest such share.
 pub const SUMMARIZATION_THRESHOLD_MAX: f32 = 0.95;
-/// Tokens of messages at which stretches are swapped for observations.
+/// Default tokens of messages at which observations replace them.
 pub const OBSERVER_TOKENS: i32 = 30_000;
-/// Tokens of observations at which they are condensed.
+/// Default tokens of observations at which they are condensed.
 pub const REFLECTOR_TOKENS: i32 = 40_000;
-/// The smallest of these two.
+/// The smallest `OBSERVER_TOKENS` and `REFLECTOR_TOKENS` that a policy may set.
 pub const OBSERVATION_TOKENS_MIN: i32 = 1_000;
-/// The largest of these two.
+/// The largest `OBSERVER_TOKENS` and `REFLECTOR_TOKENS` that a policy may set.
 pub const OBSERVATION_TOKENS_MAX: i32 = 1_000_000;
-/// Long-term memories of a context.
+/// Default number of long-term memories in a context.
 pub const MEMORIES_TOP_K: i32 = 5;
-/// Long-term memories of a context at most.
+/// Most long-term memories in a context.
 pub const MEMORIES_TOP_K_MAX: i32 = 50;
-/// Memories of a user.
+/// Default limit of memories of one user.
 pub const MEMORY_COUNT: i32 = 10_000;
-/// Memories of a user at most.
+/// Most memories of one user that a policy may allow.
 pub const MEMORY_COUNT_MAX: i32 = 1_000_000;
-/// The shortest time that memories are kept by policy.
+/// The shortest retention of memories that a policy may set.
 pub const KEPT_MIN: Duration = Duration::from_secs(24 * 3_600);
-/// The longest time that memories are kept by policy: a hundred years.
+/// The longest retention of memories that a policy may set: a hundred years.
 pub const KEPT_MAX: Duration = Duration::from_secs(36_525 * 24 * 3_600);
 /// Paths in an update mask.
 pub const MASK_PATHS: usize = 32;
@@ -173,19 +173,19 @@ pub const TASK_NAME_CHARS: usize = 256;
 pub const ITERATIONS: i64 = 10_000;
 /// Characters in the task of a briefing.
 pub const BRIEFING_TASK_CHARS: usize = 8_192;
-/// Budget of a briefing that names none, in tokens.
+/// Default budget of a briefing, in tokens.
 pub const BRIEFING_TOKENS: i32 = 4_000;
-/// The smallest budget of a briefing.
+/// The smallest budget of a briefing, in tokens.
 pub const BRIEFING_TOKENS_MIN: i32 = 200;
-/// The largest budget of a briefing.
+/// The largest budget of a briefing, in tokens.
 pub const BRIEFING_TOKENS_MAX: i32 = 1_000_000;
-/// Branches whose ledgers one answer has.
+/// Branches in one answer of coverage ledgers.
 pub const LEDGER_BRANCHES: usize = 100;
-/// Faults of a ledger that one answer has.
+/// Faults of a coverage ledger in one answer.
 pub const LEDGER_FAULTS: usize = 100;
-/// Stretches of a ledger that one answer has.
+/// Ranges of a coverage ledger in one answer.
 pub const LEDGER_STRETCHES: usize = 1_000;
-/// Derived texts of one ledger, in bytes.
+/// Bytes of derived text in one coverage ledger.
 pub const LEDGER_TEXT_BYTES: usize = 3 * 1024 * 1024;
 /// Characters of a memory.
 pub const MEMORY_CHARS: usize = 4_096;
@@ -201,18 +201,17 @@ pub const ENTITIES: usize = 16;
 pub const ENTITY_CHARS: usize = 128;
 /// Origins in a filter.
 pub const ORIGINS: usize = 16;
-/// Messages that a memory was made of.
+/// Source messages of a memory.
 pub const MEMORY_SOURCES: usize = 32;
 /// Memories in one request.
 pub const MEMORIES: usize = 100;
-/// Superseded memories that are told with one.
+/// Superseded memories returned with one memory.
 pub const SUPERSEDED: usize = 50;
 /// Memories that one call forgets.
 pub const FORGOTTEN: i32 = 10_000;
-/// Forgotten memories that are told one by one.
+/// Forgotten memories listed in one answer.
 pub const FORGOTTEN_TOLD: usize = 100;
-/// The shortest time after which memories without use are forgotten: their use is
-/// kept to the day.
+/// The shortest inactivity after which memories are forgotten: use is recorded by day.
 pub const INACTIVITY_MIN: Duration = Duration::from_secs(24 * 3_600);
 /// The shortest age at which memories are forgotten.
 pub const AGE_MIN: Duration = Duration::from_secs(1);
@@ -224,7 +223,7 @@ pub const WORKING_RECORDS_BYTES: usize = 1024 * 1024;
 pub const WORKING_DATA_BYTES: usize = 256 * 1024;
 /// Bytes of the summary that a caller gives.
 pub const WORKING_CONTEXT_BYTES: usize = 64 * 1024;
-/// Messages of a working memory that one answer has.
+/// Messages of a working memory in one answer.
 pub const WORKING_MESSAGES: usize = 500;
-/// Warnings that one answer has.
+/// Warnings in one answer.
 pub const WARNINGS: usize = 20;

@@ -5,150 +5,149 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use crate::{AppId, ExtractionStrategy, MemoryId, MessageId, Session, ThreadId, UserId};
 
-/// Whose memories: never those of another user, and an empty user is one of its
-/// own.
+/// The owner of memories: one user of one app, or the app itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MemoryOwner {
     /// The app.
     pub app: AppId,
-    /// The user whom they are about; empty: they belong to the app.
+    /// The user; empty for memories of the app itself.
     pub user: UserId,
 }
 
-/// What kind of thing is remembered.
+/// The kind of a memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MemoryType {
-    /// Something that holds.
+    /// A lasting fact.
     #[default]
     Semantic,
-    /// Something that happened.
+    /// An event.
     Episodic,
 }
 
-/// Where a memory comes from.
+/// How a memory was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemoryOrigin {
-    /// A caller added it.
+    /// Added by a caller.
     Caller,
-    /// It was promoted from a working memory.
+    /// Promoted from a working memory.
     WorkingMemory,
-    /// It was extracted from messages.
+    /// Extracted from messages.
     Extracted,
 }
 
-/// Something worth knowing beyond one session.
+/// A long-term memory: a fact or event that outlives its session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Memory {
-    /// Its id.
+    /// The id, a UUID.
     pub id: MemoryId,
-    /// Whose it is.
+    /// The user or app that it belongs to.
     pub owner: MemoryOwner,
-    /// What is remembered.
+    /// The remembered text.
     pub text: String,
-    /// What kind of thing it is.
+    /// Fact or event.
     pub kind: MemoryType,
-    /// What it is about.
+    /// Topics; at most 16.
     pub topics: Vec<String>,
-    /// Whom and what it names.
+    /// People, places and things that the text names; at most 16.
     pub entities: Vec<String>,
-    /// When it happened, where that is known.
+    /// Time of the event, if known.
     pub event: Option<OffsetDateTime>,
-    /// Where it comes from.
+    /// How it was created.
     pub origin: MemoryOrigin,
     /// The caller's own id; may be empty.
     pub record: String,
-    /// The thread that it came from.
+    /// The thread that it was made from, if any.
     pub thread: Option<ThreadId>,
-    /// The messages that it was made of, those that are left.
+    /// The messages that prove it and are not deleted.
     pub sources: Vec<MessageId>,
-    /// Whether it is never forgotten by policy.
+    /// Whether policies never forget it.
     pub pinned: bool,
-    /// When it began to hold, as far as is known.
+    /// Time from which it holds, as far as known.
     pub valid_from: OffsetDateTime,
-    /// When a newer one took its place; `None`: it holds.
+    /// Time at which a newer memory superseded it; `None` while it holds.
     pub valid_until: Option<OffsetDateTime>,
-    /// The one that took its place.
+    /// The memory that superseded it.
     pub superseded_by: Option<MemoryId>,
-    /// What extracted it; empty: nothing did.
+    /// The model that extracted it, or the extractive distiller; empty if not extracted.
     pub made_by: String,
-    /// By which strategy; `None`: it was not extracted, or nobody knows.
+    /// The strategy that extracted it; `None` if not extracted or unknown.
     pub strategy: Option<ExtractionStrategy>,
-    /// The number of its state; a change gives it another.
+    /// The version; each change increases it.
     pub version: i64,
-    /// When it was stored.
+    /// Creation time.
     pub created: OffsetDateTime,
-    /// When it was last changed.
+    /// Time of the last change.
     pub updated: OffsetDateTime,
-    /// When the index had learnt it.
+    /// Time at which it was indexed; `None` until then.
     pub persisted: Option<OffsetDateTime>,
-    /// The day on which it was last returned.
+    /// The day on which it was last returned; `None` for never.
     pub last_used: Option<OffsetDateTime>,
-    /// Its place in the order of creation.
+    /// The position in the order of creation.
     pub ordinal: i64,
 }
 
-/// A memory to store. Every limit has been checked.
+/// A memory to store. Every value is within its limits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NewMemory {
     /// The caller's own id; may be empty.
     pub record: String,
-    /// What is to be remembered.
+    /// The text to remember.
     pub text: String,
-    /// What kind of thing it is.
+    /// Fact or event.
     pub kind: MemoryType,
-    /// What it is about.
+    /// Topics; at most 16.
     pub topics: Vec<String>,
-    /// Whom and what it names.
+    /// People, places and things that the text names; at most 16.
     pub entities: Vec<String>,
-    /// When it happened, where that is known.
+    /// Time of the event, if known.
     pub event: Option<OffsetDateTime>,
-    /// The messages that it was made of.
+    /// The messages that prove it.
     pub sources: Vec<MessageId>,
-    /// Whether it is never forgotten by policy.
+    /// Whether policies never forget it.
     pub pinned: bool,
 }
 
-/// New values for some fields of a memory; `None` leaves a field as it is. Every
-/// limit has been checked.
+/// New values for some fields of a memory; `None` leaves a field as it is. Every value
+/// is within its limits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemoryChange {
-    /// What is remembered.
+    /// The remembered text.
     pub text: Option<String>,
-    /// What kind of thing it is.
+    /// Fact or event.
     pub kind: Option<MemoryType>,
-    /// What it is about.
+    /// Topics; at most 16.
     pub topics: Option<Vec<String>>,
-    /// Whom and what it names.
+    /// People, places and things that the text names; at most 16.
     pub entities: Option<Vec<String>>,
-    /// When it happened; `Some(None)`: that is not known any more.
+    /// Time of the event; `Some(None)` clears it.
     pub event: Option<Option<OffsetDateTime>>,
-    /// Whether it is never forgotten by policy.
+    /// Whether policies never forget it.
     pub pinned: Option<bool>,
 }
 
-/// Keeps the memories that meet all of its conditions.
+/// Conditions on memories; a memory must meet all of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemoryFilter {
-    /// One kind; `None` for both.
+    /// The kind; `None` for both.
     pub kind: Option<MemoryType>,
     /// Any of these topics; empty for all.
     pub topics: Vec<String>,
     /// Any of these entities; empty for all.
     pub entities: Vec<String>,
-    /// The thread that they came from.
+    /// The thread that they were made from; `None` for all.
     pub thread: Option<ThreadId>,
-    /// Where they come from; empty for all.
+    /// Any of these origins; empty for all.
     pub origins: Vec<MemoryOrigin>,
     /// Stored at this time or later.
     pub after: Option<OffsetDateTime>,
     /// Stored before this time.
     pub before: Option<OffsetDateTime>,
-    /// Also those that hold no more.
+    /// Whether to include superseded memories.
     pub superseded: bool,
 }
 
 impl MemoryOwner {
-    /// The one whose session it is.
+    /// The owner of the memories of a session's user.
     pub fn of(session: &Session) -> Self {
         Self {
             app: session.app.clone(),
@@ -165,7 +164,7 @@ impl MemoryType {
             .find(|kind| kind.as_str() == name)
     }
 
-    /// The name that is stored.
+    /// The stored name, lower case.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Semantic => "semantic",
@@ -182,7 +181,7 @@ impl MemoryOrigin {
             .find(|origin| origin.as_str() == name)
     }
 
-    /// The name that is stored.
+    /// The stored name, lower case.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Caller => "caller",
@@ -193,20 +192,19 @@ impl MemoryOrigin {
 }
 
 impl Memory {
-    /// Whether nothing has taken its place.
+    /// Whether no newer memory supersedes it.
     pub fn holds(&self) -> bool {
         self.valid_until.is_none()
     }
 
-    /// The name of its state.
+    /// The version as an etag.
     pub fn etag(&self) -> String {
         format!("m{:x}", self.version)
     }
 }
 
-/// The form of a text in which two that say the same are the same: compatible
-/// characters made one (Unicode NFKC), lower case, single spaces, no final
-/// punctuation. Text of nothing but punctuation keeps it.
+/// The form in which two texts are compared for equality: Unicode NFKC, lower case,
+/// single spaces, no final punctuation. Text that is only punctuation keeps it.
 pub fn normalized(text: &str) -> String {
     let folded: String = text.nfkc().collect::<String>().to_lowercase();
     let folded: String = folded.nfkc().collect();

@@ -1,4 +1,4 @@
-//! The memories of nodes.
+//! Messages of a workflow node's own memory.
 
 use time::OffsetDateTime;
 
@@ -7,46 +7,46 @@ use crate::{FileRef, Role};
 /// A message of a node's memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeMessage {
-    /// Its id within the node.
+    /// The id, unique within the node.
     pub id: String,
     /// The message that it follows; `None` at a root.
     pub parent: Option<String>,
-    /// Who speaks: the user or the assistant.
+    /// The speaker's role: user or assistant.
     pub role: Role,
     /// The text; may be empty.
     pub content: String,
     /// References to files.
     pub files: Vec<FileRef>,
-    /// Its size in `o200k_base` tokens, frame included.
+    /// Size in `o200k_base` tokens, including the tokens that frame a message.
     pub tokens: i32,
-    /// When it was said.
+    /// Time at which it was said.
     pub created: OffsetDateTime,
 }
 
-/// One side of a turn to add. Every limit has been checked.
+/// The user's or the assistant's side of a turn to add. Every value is within its limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewNodeMessage {
-    /// The caller's id, or a fresh one.
+    /// The caller's id, or a generated one.
     pub id: String,
-    /// Whether the caller chose the id; a fresh one is no part of a request's
-    /// content.
+    /// Whether the caller chose the id. A generated id is left out of the hash that detects
+    /// a repeated request.
     pub caller_chose_id: bool,
     /// The text; may be empty.
     pub content: String,
     /// References to files.
     pub files: Vec<FileRef>,
-    /// When it was said; the time of the call if nobody tells.
+    /// Time at which it was said; `None` means the time of the call.
     pub created: Option<OffsetDateTime>,
 }
 
-/// What a new turn follows.
+/// The position at which a new turn is added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NodeParent {
-    /// The message added last.
+    /// After the newest message.
     #[default]
     Last,
-    /// A message of the node's memory.
+    /// After this message of the node's memory.
     Message(String),
-    /// Nothing: it starts the dialogue anew.
+    /// At the root: the turn starts a new dialogue.
     Root,
 }

@@ -1,5 +1,5 @@
-//! Paging by keyset: a token holds the last key of the page before, and a
-//! fingerprint of the query that it belongs to. So does a cursor of a stream.
+//! Keyset paging: a token holds the last key of the previous page and a fingerprint of
+//! its query. A stream's cursor works in the same way.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -9,7 +9,7 @@ use crate::{Invalid, check, limits};
 
 const VERSION: u8 = 1;
 const FINGERPRINT_BYTES: usize = 8;
-/// The field that a page's token is in.
+/// The field of a page's token.
 const FIELD: &str = "page_token";
 
 /// The number of entries that a page may have, from a request's `page_size`:
@@ -26,8 +26,8 @@ pub fn page_size(requested: i32) -> Result<usize, Invalid> {
     )
 }
 
-/// An opaque place in a list. It is no secret and no proof: a forged one can
-/// only start the caller's own list elsewhere.
+/// An opaque position in a list. It needs no signature: a forged token can only start the
+/// caller's own list elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageToken;
 
@@ -38,10 +38,10 @@ impl PageToken {
         encode(query, &key.to_be_bytes())
     }
 
-    /// The key to continue after; none for an empty token.
+    /// The key to continue after; `None` for an empty token.
     ///
     /// # Errors
-    /// A token that is not one, or that belongs to another query.
+    /// A malformed token, or one of another query.
     pub fn key(query: &impl Hash, token: &str) -> Result<Option<i64>, Invalid> {
         let Some(key) = decode(FIELD, query, token)? else {
             return Ok(None);
@@ -69,21 +69,20 @@ impl PageToken {
     }
 }
 
-/// An opaque place in a stream, for a field `cursor`. It is no secret and no
-/// proof either.
+/// An opaque position in a stream, for a field `cursor`. It needs no signature either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor;
 
 impl Cursor {
-    /// The cursor that goes on from two numbers in a stream with this identity.
+    /// The cursor that continues from two numbers in a stream with this identity.
     pub fn at(stream: &impl Hash, place: [i64; 2]) -> String {
         encode(stream, place.map(i64::to_be_bytes).as_flattened())
     }
 
-    /// The numbers to go on from; none for an empty cursor.
+    /// The numbers to continue from; `None` for an empty cursor.
     ///
     /// # Errors
-    /// A cursor that is not one, or that belongs to another stream.
+    /// A malformed cursor, or one of another stream.
     pub fn place(stream: &impl Hash, cursor: &str) -> Result<Option<[i64; 2]>, Invalid> {
         let field = "cursor";
         let Some(place) = decode(field, stream, cursor)? else {
@@ -128,7 +127,7 @@ fn decode(field: &str, query: &impl Hash, token: &str) -> Result<Option<Vec<u8>>
 }
 
 fn foreign(field: &str) -> Invalid {
-    Invalid::new(field, "is none that this service gave out")
+    Invalid::new(field, "must be empty or a value that this service returned")
 }
 
 /// `DefaultHasher::new` has fixed keys, so every server process agrees.

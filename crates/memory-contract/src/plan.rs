@@ -1,23 +1,23 @@
-//! Plans, and the log of what was tried.
+//! An agent's plan, and the log of its attempts.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
-/// How far a step is.
+/// The status of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStepStatus {
-    /// It has not begun.
+    /// Not started.
     #[default]
     Pending,
-    /// It is being done.
+    /// In progress.
     InProgress,
-    /// It is done.
+    /// Completed.
     Done,
-    /// It was tried and did not succeed.
+    /// Attempted without success.
     Failed,
-    /// It will not be done.
+    /// Abandoned.
     Skipped,
 }
 
@@ -33,7 +33,7 @@ impl PlanStepStatus {
         }
     }
 
-    /// Whether nothing is left to do.
+    /// Whether no work is left on the step.
     pub fn is_over(self) -> bool {
         match self {
             Self::Done | Self::Skipped => true,
@@ -45,71 +45,71 @@ impl PlanStepStatus {
 /// A step of a plan, stored as the JSON that serde gives it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanStep {
-    /// Its name within the plan.
+    /// The id, unique within the plan.
     #[serde(rename = "step_id")]
     pub id: String,
-    /// What is to be done.
+    /// The task of the step.
     pub title: String,
-    /// How far it is.
+    /// The status.
     pub status: PlanStepStatus,
-    /// What came of it; may be empty.
+    /// The outcome; may be empty.
     pub result: String,
 }
 
-/// A plan to store. Every limit has been checked.
+/// A plan to store. Every value is within its limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewPlan {
-    /// What is to be reached.
+    /// The goal of the plan.
     pub goal: String,
     /// The phase that the agent is in; may be empty.
     pub current_phase: String,
-    /// How often the agent has gone round.
+    /// Iterations that the agent has completed.
     pub iteration_count: i32,
     /// The steps, in order.
     pub steps: Vec<PlanStep>,
-    /// The caller's own data.
+    /// The caller's own data, returned unchanged.
     pub data: Map<String, Value>,
 }
 
 /// A stored plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// What it says.
+    /// The content.
     pub plan: NewPlan,
-    /// Names this state of it.
+    /// The version; each change replaces it.
     pub etag: String,
-    /// When the thread got a plan.
+    /// Time at which the thread first had a plan.
     pub created: OffsetDateTime,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated: OffsetDateTime,
 }
 
-/// An attempt to log. Every limit has been checked.
+/// An attempt to log. Every value is within its limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewIteration {
-    /// What was attempted; empty for the thread's work as a whole.
+    /// The task; empty for the thread's work as a whole.
     pub task: String,
-    /// What was done.
+    /// The action that was taken.
     pub action: String,
-    /// What came of it; may be empty.
+    /// The outcome; may be empty.
     pub result: String,
-    /// What went wrong; empty for nothing.
+    /// The error; empty if the attempt succeeded.
     pub error: String,
-    /// Why; may be empty.
+    /// The cause of the error; may be empty.
     pub diagnosis: String,
-    /// What is to be done about it; may be empty.
+    /// The proposed fix; may be empty.
     pub fix: String,
 }
 
 /// A logged attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Iteration {
-    /// Its place in the thread's log, from 1.
+    /// The position in the thread's log, from 1.
     pub number: i64,
-    /// Which attempt at its task it was, from 1.
+    /// The number of the attempt at its task, from 1.
     pub attempt: i32,
-    /// What was logged.
+    /// The logged attempt.
     pub iteration: NewIteration,
-    /// When it was logged.
+    /// Time at which it was logged.
     pub created: OffsetDateTime,
 }

@@ -6,30 +6,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits;
 
-/// What a conversation remembers.
+/// The memory that a conversation's contexts are built from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryMode {
-    /// Nothing.
+    /// No memory.
     None,
-    /// Its newest messages.
+    /// The newest messages.
     Window,
-    /// A short window, and the best matches from long ago.
+    /// A short window of the newest messages, and the best matches from before it.
     #[default]
     Hybrid,
-    /// Each node of a workflow has a memory of its own.
+    /// A separate memory for each node of a workflow.
     Node,
-    /// The summary of what came before, and what stands in full after it.
+    /// A summary of older messages, and newer messages in full.
     Working,
-    /// Observations of what came before, and what stands in full after them.
+    /// Observations of older messages, and newer messages in full.
     Observational,
 }
 
-/// Whose messages a search may find.
+/// The messages that a search may find.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryScope {
-    /// The thread's.
+    /// Those of the thread.
     #[default]
     Thread,
     /// Those of all threads of the user in the app.
@@ -38,20 +38,20 @@ pub enum MemoryScope {
     App,
 }
 
-/// What is made of messages in the background.
+/// Which memories are extracted from messages in the background.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExtractionStrategy {
-    /// Nothing.
+    /// None.
     #[default]
     None,
-    /// Single facts.
+    /// Separate facts.
     Discrete,
-    /// What each stretch was about.
+    /// A running summary, kept as one memory.
     Summary,
-    /// What the user prefers.
+    /// The user's preferences.
     Preferences,
-    /// What the app's own instructions say.
+    /// Facts selected by the app's own instructions.
     Custom,
 }
 
@@ -69,7 +69,7 @@ impl ExtractionStrategy {
         .find(|strategy| strategy.as_str() == name)
     }
 
-    /// The name that is stored.
+    /// The stored name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -253,7 +253,7 @@ macro_rules! resolved_type {
 }
 
 policy_fields! {
-    /// What a conversation remembers.
+    /// The memory that contexts are built from.
     mode: MemoryMode = MemoryMode::default(),
     /// Whether `window_size` bounds the window; without it only the budget does.
     window_enabled: bool = true,
@@ -269,7 +269,7 @@ policy_fields! {
     neighbors_after: u32 = limits::NEIGHBORS_AFTER.unsigned_abs(),
     /// Matches with a lower score are dropped: 0.0 to 1.0.
     min_score: f32 = 0.0,
-    /// Whose messages a search may find.
+    /// The messages that a search may find.
     scope: MemoryScope = MemoryScope::default(),
     /// The user's name in rendered text.
     user_label: String = "Human".to_owned(),

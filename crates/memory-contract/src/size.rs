@@ -1,27 +1,27 @@
-//! About how many bytes of an answer a message takes, found without encoding it.
+//! Estimates the bytes that messages and memories take in an answer, without encoding
+//! them. Estimates are rather too high than too low.
 
 use serde_json::{Map, Value};
 
 use crate::{File, FileRef, Memory, Message, Part, ToolOutput, limits};
 
-/// Bytes of a message beside what was said: ids, times, scores.
+/// Bytes of a message besides its content: ids, times, scores.
 const MESSAGE_FRAME: usize = 256;
-/// Bytes of a JSON value beside its text, and of a number.
+/// Bytes of a JSON value besides its text, and of a number.
 const VALUE_FRAME: usize = 12;
 /// Bytes of an id in a list.
 const ID_FRAME: usize = 40;
-/// Bytes of a file's metadata beside its texts: tags, numbers, times.
+/// Bytes of a registered file besides its texts: tags, numbers, times.
 const FILE_FRAME: usize = 96;
 
-/// About the bytes of a message in an answer, what FileService knows of its
-/// files not included. Rather more than it will be.
+/// Estimates the bytes of a message, without the registered data of its files.
 pub fn message_bytes(message: &Message) -> usize {
     let parts: usize = message.parts.iter().map(part_bytes).sum();
     MESSAGE_FRAME + message.name.len() + object_bytes(&message.metadata) + parts
 }
 
-/// The bytes of a message in an answer, with the most that FileService could
-/// know of its files.
+/// Estimates the bytes of a message with the largest possible registered data of its
+/// files.
 pub fn message_bytes_at_most(message: &Message) -> usize {
     let files = message.parts.iter().map(|part| match part {
         Part::File(file) => known_bytes_at_most(file),
@@ -30,12 +30,12 @@ pub fn message_bytes_at_most(message: &Message) -> usize {
     message_bytes(message) + files.sum::<usize>()
 }
 
-/// The most bytes that FileService could know of a file in an answer.
+/// The most bytes of a file's registered data.
 fn known_bytes_at_most(file: &FileRef) -> usize {
     FILE_FRAME + file.location.as_str().len() + limits::FILE_TEXT_BYTES
 }
 
-/// About the bytes of a memory in an answer. Rather more than it will be.
+/// Estimates the bytes of a memory.
 pub fn memory_bytes(memory: &Memory) -> usize {
     let labels = memory.topics.iter().chain(&memory.entities);
     let labels: usize = labels.map(|label| label.len() + VALUE_FRAME).sum();
@@ -44,7 +44,7 @@ pub fn memory_bytes(memory: &Memory) -> usize {
     2 * MESSAGE_FRAME + memory.text.len() + memory.record.len() + names + labels + sources
 }
 
-/// About the bytes of what FileService knows of a file in an answer.
+/// Estimates the bytes of a file's registered data.
 pub fn file_bytes(file: &File) -> usize {
     FILE_FRAME + file.text_bytes()
 }

@@ -1,9 +1,9 @@
-//! The data of working memories.
+//! JSON merge patches of a working memory's data.
 
 use serde_json::{Map, Value};
 
-/// Applies a JSON merge patch (RFC 7396) to an object: null removes a member, an
-/// object is merged into what is there, anything else takes its place.
+/// Applies a JSON merge patch (RFC 7396) to an object: null removes a member, an object
+/// is merged into the existing one, any other value replaces it.
 pub fn merge_patch(target: &mut Map<String, Value>, patch: Map<String, Value>) {
     for (key, value) in patch {
         match value {

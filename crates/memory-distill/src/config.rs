@@ -1,53 +1,52 @@
-//! What can be set, with units and defaults. The binary composes it.
+//! The crate's configuration, with units and defaults.
 
 use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// Everything that distilling needs to know about models.
+/// The section `distill` of the configuration.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DistillConfig {
-    /// The model that summarizes and extracts. Default: none, which means the
-    /// extractive distiller.
+    /// The model that summarizes and extracts. Default: none; the extractive distiller does
+    /// the work.
     pub generation: ModelConfig,
-    /// The model that observes and reflects, as a rule a cheaper one. Default:
-    /// all of it as `generation`.
+    /// The model that observes and reflects, usually a cheaper one. Default: the same as
+    /// `generation`.
     pub observer: ObserverConfig,
-    /// A prompt for summaries of the operator's own. It has the placeholders
-    /// `{prev_summary}` and `{messages_joined}`. Default: unset, which means
-    /// the built-in one.
+    /// A prompt for summaries that replaces the built-in one. It must contain the
+    /// placeholders `{prev_summary}` and `{messages_joined}`. Default: unset.
     pub summary_prompt: Option<String>,
-    /// How calls of models are made to end well.
+    /// Limits, retries and circuit breaker of model calls.
     pub calls: CallsConfig,
-    /// Tokens, of prompts and answers together, that models may use for one tenant
-    /// on one day (UTC); then the extractive distiller does the work. It is for
-    /// the [`Ledger`](crate::Ledger) to keep. Default: 0, which means no bound.
+    /// Tokens, of prompts and answers together, that models may use for one tenant on one
+    /// day (UTC); then the extractive distiller takes over. The
+    /// [`TokenLedger`](crate::TokenLedger) enforces it. Default: 0, which means unlimited.
     pub daily_token_budget: u64,
 }
 
-/// Who answers.
+/// The provider of a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Provider {
-    /// Nobody: the extractive distiller does the work.
+    /// No model: the extractive distiller does the work.
     #[default]
     None,
-    /// OpenAI. Needs a key.
+    /// OpenAI. Requires a key.
     Openai,
-    /// Whoever speaks OpenAI's chat completions: Ollama, vLLM, a gateway. Needs
-    /// an endpoint; a key only where that asks for one.
+    /// A server with OpenAI's chat completions API: Ollama, vLLM, a gateway. Requires an
+    /// endpoint, and a key if the server does.
     OpenaiCompatible,
-    /// Anthropic. Needs a key.
+    /// Anthropic. Requires a key.
     Anthropic,
-    /// Amazon Bedrock's Converse. Needs an endpoint, because that names the
-    /// region, and a Bedrock API key.
+    /// Amazon Bedrock's Converse API. Requires an endpoint, which selects the region, and a
+    /// Bedrock API key.
     Bedrock,
 }
 
 impl Provider {
-    /// The name, as the configuration writes it.
+    /// The name in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -63,27 +62,24 @@ impl Provider {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelConfig {
-    /// Who answers. Default: `none`.
+    /// The provider. Default: `none`.
     pub provider: Provider,
-    /// The model's name, as its provider writes it. Default: empty, which is
-    /// refused where there is a provider.
+    /// The model's name, as the provider writes it. Required with a provider. Default: empty.
     pub model: String,
-    /// The address under which the provider's paths begin, such as
-    /// `http://localhost:11434/v1` for Ollama, `http://vllm:8000/v1`, or
-    /// `https://bedrock-runtime.eu-central-1.amazonaws.com`. Default: unset,
-    /// which means the provider's own where it has just one.
+    /// The base URL of the provider's API, such as `http://localhost:11434/v1` for Ollama,
+    /// `http://vllm:8000/v1`, or `https://bedrock-runtime.eu-central-1.amazonaws.com`.
+    /// Default: the provider's public endpoint, if it has a single one.
     pub endpoint: Option<String>,
-    /// The provider's key. Default: unset.
+    /// The API key. Default: unset.
     #[serde(serialize_with = "masked")]
     pub api_key: Option<SecretString>,
-    /// The longest that one answer may take. Default: 60s.
-    #[serde(with = "humantime_serde")]
+    /// The deadline of one request. Default: 60s.
+    #[serde(with = "memory_contract::duration_text")]
     pub timeout: Duration,
-    /// The most tokens of one answer. Default: 4096.
+    /// Most tokens of one answer. Default: 4096.
     pub max_output_tokens: i32,
-    /// Tokens that the model takes, prompt and answer together. For Ollama,
-    /// what it was started with (`num_ctx`): it drops the rest unseen. Default:
-    /// 128000.
+    /// The model's context window in tokens, prompt and answer together. For Ollama, its
+    /// `num_ctx`: it silently drops what is beyond. Default: 128000.
     pub context_window: i32,
 }
 
@@ -101,36 +97,33 @@ impl Default for ModelConfig {
     }
 }
 
-/// A model in the place of another one, field by field.
+/// A model that inherits unset fields from another one, the base.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ObserverConfig {
-    /// Who answers. Default: unset, which means as the other one, at the same
-    /// endpoint and with the same key where these are unset too.
+    /// The provider. Default: unset, which inherits the base's provider, endpoint and key.
     pub provider: Option<Provider>,
-    /// The model's name. Default: unset, which means as the other one.
+    /// The model's name. Default: unset, which inherits it.
     pub model: Option<String>,
-    /// As [`ModelConfig::endpoint`]. With a provider of its own it is never that
-    /// of the other one.
+    /// As [`ModelConfig::endpoint`]. Not inherited if `provider` is set.
     pub endpoint: Option<String>,
-    /// The provider's key. With a provider of its own it is never that of the
-    /// other one, which is nobody else's business.
+    /// The API key. Not inherited if `provider` or `endpoint` is set: a key is sent only to
+    /// the endpoint that it was configured for.
     #[serde(serialize_with = "masked")]
     pub api_key: Option<SecretString>,
-    /// The longest that one answer may take. Default: unset, which means as the
-    /// other one.
-    #[serde(with = "humantime_serde::option")]
+    /// The deadline of one request. Default: unset, which inherits it.
+    #[serde(with = "memory_contract::duration_text::option")]
     pub timeout: Option<Duration>,
-    /// The most tokens of one answer. Default: 0, which means as the other one.
+    /// Most tokens of one answer. Default: 0, which inherits it.
     pub max_output_tokens: i32,
-    /// Tokens that the model takes. Default: 0, which means as the other one.
+    /// The model's context window in tokens. Default: 0, which inherits it.
     pub context_window: i32,
 }
 
 impl ObserverConfig {
-    /// The model that is meant; `None` where nothing is set, so that it is the
-    /// other one itself.
-    pub fn beside(&self, other: &ModelConfig) -> Option<ModelConfig> {
+    /// The complete configuration of a separate model; `None` if nothing is set, so that
+    /// `base` itself is used.
+    pub fn inherit(&self, base: &ModelConfig) -> Option<ModelConfig> {
         let Self {
             provider,
             model,
@@ -150,13 +143,13 @@ impl ObserverConfig {
         if !is_set {
             return None;
         }
-        let (its_endpoint, its_key) = match provider {
-            None => (other.endpoint.clone(), other.api_key.clone()),
+        let (base_endpoint, base_key) = match provider {
+            None => (base.endpoint.clone(), base.api_key.clone()),
             Some(_) => (None, None),
         };
-        // A key goes to the address that it was given for.
-        let its_key = its_key.filter(|_| endpoint.is_none());
-        let or = |own: i32, its: i32| if own == 0 { its } else { own };
+        // A key is sent only to the endpoint that it was configured for.
+        let base_key = base_key.filter(|_| endpoint.is_none());
+        let or = |own: i32, base: i32| if own == 0 { base } else { own };
         if provider == Some(Provider::None) {
             return Some(ModelConfig {
                 model: model.unwrap_or_default(),
@@ -164,41 +157,40 @@ impl ObserverConfig {
             });
         }
         Some(ModelConfig {
-            provider: provider.unwrap_or(other.provider),
-            model: model.unwrap_or_else(|| other.model.clone()),
-            endpoint: endpoint.or(its_endpoint),
-            api_key: api_key.or(its_key),
-            timeout: timeout.unwrap_or(other.timeout),
-            max_output_tokens: or(max_output_tokens, other.max_output_tokens),
-            context_window: or(context_window, other.context_window),
+            provider: provider.unwrap_or(base.provider),
+            model: model.unwrap_or_else(|| base.model.clone()),
+            endpoint: endpoint.or(base_endpoint),
+            api_key: api_key.or(base_key),
+            timeout: timeout.unwrap_or(base.timeout),
+            max_output_tokens: or(max_output_tokens, base.max_output_tokens),
+            context_window: or(context_window, base.context_window),
         })
     }
 }
 
-/// How calls are made to end well, whatever the provider does.
+/// Limits, retries and circuit breaker of the calls of one model.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CallsConfig {
-    /// Calls of one model that may be under way at the same time; more wait.
-    /// Default: 4.
+    /// Concurrent calls of one model; further ones wait. Default: 4.
     pub max_concurrent: usize,
-    /// Times that one answer is asked for, the first included. Default: 4.
+    /// Attempts at one answer, including the first. Default: 4.
     pub max_attempts: usize,
-    /// The longest that one answer may take, waiting and all attempts included.
-    /// Default: 3m.
-    #[serde(with = "humantime_serde")]
+    /// The deadline of one answer, including waiting and all attempts. Default: 3m.
+    #[serde(with = "memory_contract::duration_text")]
     pub total_timeout: Duration,
-    /// The pause after the first failure; it doubles with each further one, and
-    /// up to as much again is added by chance. Default: 500ms.
-    #[serde(with = "humantime_serde")]
+    /// The pause after the first failure. It doubles with each further one, and a random part
+    /// of up to its own length is added. Default: 500ms.
+    #[serde(with = "memory_contract::duration_text")]
     pub first_pause: Duration,
-    /// The longest pause, unless the provider asks for a longer one. Default: 20s.
-    #[serde(with = "humantime_serde")]
+    /// The longest pause between attempts, unless the provider asks for a longer one.
+    /// Default: 20s.
+    #[serde(with = "memory_contract::duration_text")]
     pub longest_pause: Duration,
-    /// Failures in a row after which a model is left alone. Default: 5.
+    /// Consecutive failures that open the circuit breaker. Default: 5.
     pub breaker_failures: u32,
-    /// How long it is left alone before one call tries again. Default: 30s.
-    #[serde(with = "humantime_serde")]
+    /// Time that the circuit breaker stays open before one trial call. Default: 30s.
+    #[serde(with = "memory_contract::duration_text")]
     pub breaker_pause: Duration,
 }
 
@@ -227,7 +219,7 @@ fn masked<S: Serializer>(secret: &Option<SecretString>, serializer: S) -> Result
 mod tests {
     use super::*;
 
-    fn other() -> ModelConfig {
+    fn base() -> ModelConfig {
         ModelConfig {
             provider: Provider::Openai,
             model: "large".to_owned(),
@@ -237,8 +229,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_set_is_the_other_model_itself() {
-        assert!(ObserverConfig::default().beside(&other()).is_none());
+    fn nothing_set_is_the_base_model_itself() {
+        assert!(ObserverConfig::default().inherit(&base()).is_none());
     }
 
     #[test]
@@ -247,7 +239,7 @@ mod tests {
             model: Some("small".to_owned()),
             ..ObserverConfig::default()
         };
-        let model = observer.beside(&other()).unwrap();
+        let model = observer.inherit(&base()).unwrap();
         assert_eq!(model.provider, Provider::Openai);
         assert_eq!(model.model, "small");
         assert!(model.api_key.is_some());
@@ -265,7 +257,7 @@ mod tests {
             ..ObserverConfig::default()
         };
         for observer in [own_provider, own_endpoint] {
-            assert!(observer.beside(&other()).unwrap().api_key.is_none());
+            assert!(observer.inherit(&base()).unwrap().api_key.is_none());
         }
     }
 }

@@ -1,76 +1,78 @@
-//! What can go wrong. No message holds a prompt, an answer, a key, or what a
-//! provider repeated of them, which is why no error of a provider's client is
-//! kept as a source.
+//! Errors. No message contains a prompt, an answer or a key. Provider clients quote them in
+//! their own errors, so none of those is kept as a source.
 
 use std::time::Duration;
 
-/// Why a model did not answer.
+use memory_contract::duration_text::format_duration;
+
+/// A failed call of a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// Nobody is there.
-    #[error("the model cannot be reached")]
+    /// Connection failed.
+    #[error("cannot connect to the model's endpoint; check that it is running and reachable")]
     Unreachable,
-    /// The connection broke before there was an answer.
-    #[error("the connection to the model broke")]
+    /// The connection closed before the answer.
+    #[error("the connection to the model closed before it answered")]
     Disconnected,
-    /// It took too long.
-    #[error("the model did not answer within {} ms", after.as_millis())]
+    /// No answer before the deadline.
+    #[error("the model did not answer within {}", format_duration(*after))]
     Timeout {
-        /// The limit.
+        /// The deadline, counted from the call.
         after: Duration,
     },
-    /// The provider wants fewer calls.
-    #[error("the provider limits the rate of calls")]
+    /// The provider's rate limit is exceeded.
+    #[error("the provider's rate limit is exceeded")]
     RateLimited {
-        /// How long it asks to be left alone.
+        /// The pause that the provider asks for.
         retry_after: Option<Duration>,
     },
-    /// The provider failed.
+    /// An error on the provider's side.
     #[error("the provider failed with HTTP status {status}")]
     Failed {
         /// 500 or more.
         status: u16,
     },
-    /// What came is no answer of the provider's protocol.
-    #[error("the provider's answer cannot be read")]
+    /// The answer does not follow the provider's protocol.
+    #[error("the provider's answer is not valid in its protocol")]
     Unreadable,
-    /// The model, or a filter before it, does not want to answer.
+    /// The model, or a content filter, refused to answer.
     #[error("the model refused to answer")]
     Refused,
-    /// The answer has no text.
+    /// The answer contains no text.
     #[error("the model's answer is empty")]
     Empty,
-    /// The answer is longer than it may be, and was cut.
-    #[error("the model's answer was cut at its longest length")]
+    /// The answer was cut off at `max_output_tokens`.
+    #[error("the model's answer was cut off at max_output_tokens; raise it")]
     Truncated,
-    /// The provider does not take the key.
-    #[error("the provider does not take the key")]
+    /// The provider rejected the API key.
+    #[error("the provider rejected the API key; check api_key")]
     Unauthorized,
-    /// The provider does not take the request: a wrong model name or endpoint, or
-    /// a prompt that is too long for the model.
-    #[error("the provider refused the request with HTTP status {status}")]
+    /// The provider rejected the request: a wrong model name or endpoint, or a prompt that is
+    /// too long for the model.
+    #[error(
+        "the provider rejected the request with HTTP status {status}; check model and endpoint"
+    )]
     BadRequest {
-        /// Between 300 and 499.
+        /// 300 to 499.
         status: u16,
     },
-    /// The tenant has no tokens left to spend.
-    #[error("the tenant's budget of tokens is spent")]
+    /// The tenant's daily token budget is used up.
+    #[error("the tenant's daily token budget is used up")]
     BudgetSpent,
-    /// What a tenant has left cannot be known just now, so nothing is spent.
-    #[error("the ledger of tokens cannot be read")]
+    /// The tenant's remaining budget cannot be read, so the model is not called.
+    #[error("the token ledger cannot be read")]
     LedgerUnavailable,
-    /// The model failed too often, and is left alone for a while.
-    #[error("the model is left alone after repeated failures")]
+    /// The circuit breaker is open after repeated failures.
+    #[error("calls of the model are paused after repeated failures")]
     BreakerOpen {
-        /// How long it still is.
+        /// The rest of the pause.
         retry_after: Duration,
     },
 }
 
 impl ModelError {
-    /// Whether the same call may succeed a moment later, so that trying again at
-    /// once is worth it.
+    /// Whether the same call may succeed when it is retried within seconds.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable
@@ -90,8 +92,8 @@ impl ModelError {
         }
     }
 
-    /// Whether it says that the model as a whole is out of order, and not just
-    /// that this prompt or this moment was wrong.
+    /// Whether it indicates an outage of the model, rather than a problem of this prompt. The
+    /// circuit breaker counts outages.
     pub(crate) fn is_outage(&self) -> bool {
         match self {
             Self::Unreachable
@@ -111,7 +113,7 @@ impl ModelError {
         }
     }
 
-    /// Whether the model may have read the prompt, and written, before it failed.
+    /// Whether the model may have used tokens before it failed.
     pub(crate) fn may_have_cost(&self) -> bool {
         matches!(
             self,
@@ -120,46 +122,38 @@ impl ModelError {
     }
 }
 
-/// Why nothing was distilled. Nothing is changed then.
+/// A failed task of the distiller. Nothing is changed then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DistillError {
-    /// The model did not answer.
-    #[error("no answer of the model {model}")]
+    /// The call of the model failed.
+    #[error("the call of the model {model} failed")]
     Model {
-        /// Which model.
+        /// The model's name.
         model: String,
-        /// Why not.
+        /// The model's error.
         #[source]
         source: ModelError,
     },
-    /// The model answered twice with something else than was asked for.
-    #[error("the answer of the model {model} does not have the form that was asked for: {problem}")]
+    /// Two answers in a row did not have the requested form.
+    #[error("two answers of the model {model} did not have the requested form: {problem}")]
     Malformed {
-        /// Which model.
+        /// The model's name.
         model: String,
-        /// What is wrong with it, without a word of it.
+        /// The problem, without any text of the answer.
         problem: String,
     },
-    /// The budget of tokens is so small that nothing fits.
-    #[error("nothing fits into {max_tokens} tokens")]
+    /// The token budget is below the minimum of 32.
+    #[error("max_tokens must be 32 or more, is {max_tokens}")]
     BudgetTooSmall {
-        /// The budget.
+        /// The requested budget.
         max_tokens: i32,
     },
 }
 
 impl DistillError {
-    /// Whether the same call may succeed later.
-    pub fn retryable(&self) -> bool {
-        match self {
-            Self::Model { .. } | Self::Malformed { .. } => true,
-            Self::BudgetTooSmall { .. } => false,
-        }
-    }
-
-    /// Whether the extractive distiller is to stand in at once: nothing is left to
-    /// spend, and waiting would not help.
+    /// Whether the token budget is used up. Retrying does not help before the next day, so
+    /// the extractive distiller should take over.
     pub fn is_spent(&self) -> bool {
         match self {
             Self::Model { source, .. } => *source == ModelError::BudgetSpent,
@@ -168,12 +162,12 @@ impl DistillError {
     }
 }
 
-/// A configuration value that cannot be used.
+/// An invalid configuration value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {problem}")]
 pub struct ConfigError {
     /// The key, such as `distill.generation.api_key`.
     pub key: String,
-    /// What is wrong with its value, and what to set.
+    /// The problem with the value, and what to set.
     pub problem: String,
 }

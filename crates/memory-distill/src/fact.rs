@@ -1,4 +1,4 @@
-//! Facts for long-term memory, and what tells two of them apart.
+//! Facts for long-term memory, and how duplicates are detected.
 
 use std::collections::BTreeSet;
 
@@ -7,58 +7,56 @@ use sha2::{Digest, Sha256};
 use time::Date;
 use unicode_normalization::UnicodeNormalization;
 
-/// What kind of memory a fact is.
+/// The kind of a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FactKind {
-    /// What is so.
+    /// A lasting fact.
     Semantic,
-    /// What happened at some time.
+    /// An event.
     Episodic,
 }
 
-/// Something worth remembering across conversations.
+/// A fact worth remembering across conversations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
-    /// What is so, or what happened; it stands for itself. At most
-    /// [`FACT_CHARS`] characters.
+    /// The fact as a self-contained sentence of at most [`FACT_CHARS`] characters.
     pub text: String,
-    /// What kind it is.
+    /// Lasting fact or event.
     pub kind: FactKind,
-    /// The day it happened, of an episodic fact, where that is known.
+    /// The day of an event, if known.
     pub event_date: Option<Date>,
-    /// What it is about, at most [`FACT_LABELS`].
+    /// Topics, at most [`FACT_LABELS`].
     pub topics: Vec<String>,
-    /// Whom and what it names, at most [`FACT_LABELS`].
+    /// People, places and things that it names, at most [`FACT_LABELS`].
     pub entities: Vec<String>,
-    /// The messages that say it, in their order; never empty, and always among
-    /// those it was taken from.
+    /// The messages that prove it, in order: one or more of the input messages.
     pub evidence: Vec<MessageId>,
-    /// Ids of known facts that it makes untrue, always among those given.
+    /// Ids of the known facts in the input that it makes untrue.
     pub supersedes: Vec<String>,
 }
 
-/// A fact that is remembered already.
+/// A fact that is already remembered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownFact {
     /// The caller's id.
     pub id: String,
-    /// What it says.
+    /// The text.
     pub text: String,
 }
 
-/// Characters in a fact.
+/// Most characters in a fact.
 pub const FACT_CHARS: usize = 500;
-/// Topics of a fact, and entities.
+/// Most topics, and most entities, of a fact.
 pub const FACT_LABELS: usize = 5;
 
-/// A digest of what a fact says, the same for two that differ in case, white
-/// space, forms of the same character (NFKC) or the punctuation at their ends.
+/// A digest of a fact's text that ignores case, white space, Unicode compatibility forms
+/// (NFKC) and punctuation at both ends.
 pub fn content_hash(text: &str) -> [u8; 32] {
     Sha256::digest(normalized(text).as_bytes()).into()
 }
 
-/// How alike two vectors are, from -1 to 1: their cosine. 0 where they have not
-/// the same length or one is 0.
+/// The cosine similarity of two vectors, -1 to 1; 0 if their lengths differ or one is
+/// zero.
 pub fn cosine(left: &[f32], right: &[f32]) -> f32 {
     if left.len() != right.len() {
         return 0.0;
@@ -78,22 +76,19 @@ pub fn cosine(left: &[f32], right: &[f32]) -> f32 {
     }
 }
 
-/// Whether two vectors are so alike that their texts say the same. 0.95 is a
-/// careful threshold for sentences: "lives in Oslo" and "lives in Bergen" come
-/// close, and are no duplicates.
+/// Whether the similarity of two vectors reaches `threshold`. 0.95 is cautious for
+/// sentences: "lives in Oslo" and "lives in Bergen" come close to it.
 pub fn is_duplicate(left: &[f32], right: &[f32], threshold: f32) -> bool {
     cosine(left, right) >= threshold
 }
 
-/// Whether two texts have the same numbers, the same names and the same
-/// negations. Vectors hardly see these: "has 2 cats" and "has 3 cats" come closer
-/// than many copies do.
+/// Whether two texts have the same numbers, names and negations, which vectors hardly
+/// distinguish: "has 2 cats" and "has 3 cats" are closer than many paraphrases.
 pub fn same_figures(left: &str, right: &str) -> bool {
     figures(left) == figures(right)
 }
 
-/// Words with a digit, words with a capital but for the first one, and words that
-/// deny.
+/// Words with a digit, capitalized words except the first, and negations.
 fn figures(text: &str) -> BTreeSet<String> {
     const DENIALS: &[&str] = &[
         "no", "not", "never", "none", "nobody", "nothing", "without", "cannot", "nicht", "kein",
@@ -113,7 +108,7 @@ fn figures(text: &str) -> BTreeSet<String> {
             let counts = is_name
                 || word.contains(|c: char| c.is_numeric())
                 || DENIALS.contains(&lower.as_str());
-            // "Ada's" is of Ada.
+            // "Ada's" counts as "Ada".
             counts.then(|| lower.trim_end_matches("'s").to_owned())
         })
         .collect()

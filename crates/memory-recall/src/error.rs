@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use memory_contract::duration_text::format_duration;
 use memory_store::StoreError;
 
 use crate::index::Backend;
@@ -26,7 +27,7 @@ pub enum RecallError {
         source: Source,
     },
     /// The index did not answer in time.
-    #[error("the index ({backend}) did not answer within {} ms", after.as_millis())]
+    #[error("the index ({backend}) did not answer within {}", format_duration(*after))]
     IndexTimeout {
         /// The index.
         backend: Backend,
@@ -99,7 +100,7 @@ pub enum RecallError {
     #[error("too many queries wait for the embedding model")]
     EmbedderBusy,
     /// A query was not embedded in time.
-    #[error("the query was not embedded within {} ms", after.as_millis())]
+    #[error("the query was not embedded within {}", format_duration(*after))]
     EmbedderTimeout {
         /// The time limit.
         after: Duration,

@@ -29,32 +29,32 @@ pub struct StoreConfig {
     /// they have been idle for a while. Default 30.
     pub max_overflow: usize,
     /// How long a call waits for a free connection. Default 30s.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub pool_timeout: Duration,
     /// How long connecting may take. Default 20s.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub connect_timeout: Duration,
     /// Whether a connection that was idle for over a second is tested before
     /// it is used. Default true.
     pub pre_ping: bool,
     /// How old a connection may become before it is replaced. Default 30m
     /// (1800 seconds).
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub recycle: Duration,
     /// Whether each query is logged with its name and its duration; never
     /// with its parameters. Default false.
     pub echo: bool,
     /// How long one statement may run. Default 30s.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub statement_timeout: Duration,
     /// Connections of the background workers. Default 4.
     pub worker_pool_size: usize,
     /// How long request ids are remembered; callers are promised 24h. Default
     /// 48h.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub request_retention: Duration,
     /// How long it is known who did what. Default 90 days.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub transaction_retention: Duration,
 }
 
@@ -88,7 +88,7 @@ pub struct CacheConfig {
     /// What all windows together may take, in bytes. Default 64 MiB.
     pub max_bytes: u64,
     /// How long a window stays that nobody asks for. Default 10m.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub idle: Duration,
 }
 
@@ -123,7 +123,7 @@ pub struct EphemeralConfig {
     /// Ephemeral threads of a tenant. Default 10,000.
     pub max_threads: usize,
     /// How long an ephemeral thread lives after its last use. Default 1h.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub idle_ttl: Duration,
 }
 

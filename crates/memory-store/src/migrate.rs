@@ -2,6 +2,7 @@
 
 use std::{sync::LazyLock, time::Duration};
 
+use memory_contract::duration_text::format_duration;
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 use tokio_postgres::{
@@ -226,7 +227,7 @@ async fn connect(config: &StoreConfig, database: Database) -> Result<Client, Sto
     match timeout(limit, connected).await {
         Ok(connected) => connected,
         Err(_elapsed) => Err(StoreError::Unavailable {
-            source: database.cause(format!("no connection within {} ms", limit.as_millis())),
+            source: database.cause(format!("no connection within {}", format_duration(limit))),
         }),
     }
 }

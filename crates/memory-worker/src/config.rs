@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 pub struct WorkerConfig {
     /// How often expired threads are erased. 1s to 24h. Default: 1m.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub expiry_interval: Duration,
     /// How often old request ids, and old notes of who did what, are forgotten.
     /// 1s to 24h. Default: 1h.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub request_sweep_interval: Duration,
     /// How often long-term memories are forgotten as apps' policies say. 1s to
     /// 24h. Default: 1h.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub forget_interval: Duration,
     /// Indexing.
     pub indexer: IndexerConfig,
@@ -51,18 +51,18 @@ pub struct DistillWorkConfig {
     /// Threads looked at at a time. 1 to 64. Default: 2.
     pub lanes: u32,
     /// The pause of an idle worker. 10ms to 1m. Default: 500ms.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub poll_interval: Duration,
     /// How long a claimed thread stays with one worker that says nothing. 1s to
     /// 1h. Default: 1m.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub lease: Duration,
     /// Tries with a model that fails before the extractive distiller does the
     /// work. 1 to 100. Default: 5.
     pub model_attempts: i32,
     /// How long a thread has to be quiet before facts are taken out of its newest
     /// messages, unless many wait. 10ms to 1h. Default: 5s.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub quiet: Duration,
 }
 
@@ -85,11 +85,11 @@ impl Default for DistillWorkConfig {
 pub struct NodeWorkConfig {
     /// The age at which a turn that nobody has flushed is flushed. 10ms to 24h.
     /// Default: 30s.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub flush_after: Duration,
     /// How often such turns, and objects to erase, are looked for. 10ms to 1h.
     /// Default: 5s.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub interval: Duration,
 }
 

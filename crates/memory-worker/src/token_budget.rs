@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use memory_contract::TenantId;
-use memory_distill::{Ledger, LedgerError, Reservation, Spent, Usage};
+use memory_distill::{Reservation, Spent, TokenLedger, TokenLedgerError, Usage};
 use memory_store::{ModelTokens, Store, error_chain};
 use metrics::{counter, describe_counter};
 use uuid::Uuid;
@@ -35,13 +35,13 @@ impl TokenBudget {
 }
 
 #[async_trait]
-impl Ledger for TokenBudget {
+impl TokenLedger for TokenBudget {
     async fn reserve(
         &self,
         tenant: &TenantId,
         model: &str,
         most: Usage,
-    ) -> Result<Reservation, LedgerError> {
+    ) -> Result<Reservation, TokenLedgerError> {
         let id = Uuid::now_v7();
         let reserved = self.store.reserve_tokens(
             tenant,
@@ -55,11 +55,11 @@ impl Ledger for TokenBudget {
             Ok(true) => Ok(Reservation { id, most }),
             Ok(false) => {
                 counter!("recollect_model_calls_total", "outcome" => "over_budget").increment(1);
-                Err(LedgerError::Spent)
+                Err(TokenLedgerError::Spent)
             }
             Err(error) => {
                 tracing::warn!(error = %error_chain(&error), "the token budget could not be read");
-                Err(LedgerError::Unavailable)
+                Err(TokenLedgerError::Unavailable)
             }
         }
     }

@@ -5,7 +5,7 @@ use memory_contract::proto::{
     GetModelUsageResponse,
 };
 use memory_contract::{Invalid, duration};
-use memory_distill::{ModelReport, Provider, Tally};
+use memory_distill::{ModelReport, Provider, RejectedCounts};
 use memory_store::{DistillStats, ModelUsage};
 use tonic::Request;
 
@@ -34,10 +34,10 @@ impl Admin {
             failing,
             last_error,
         } = stats;
-        let Tally {
+        let RejectedCounts {
             dropped_facts,
             malformed_answers,
-        } = self.distiller.tally();
+        } = self.distiller.rejected();
         Ok(GetDistillStatusResponse {
             models: self.distiller.models().map(model).into(),
             waiting_thread_count: waiting,

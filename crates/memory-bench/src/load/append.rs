@@ -1,5 +1,5 @@
-//! Single-message appends, beside pgbench calling the same SQL function on the
-//! same cluster.
+//! Single-message appends, compared with pgbench calling the same SQL function on the same
+//! cluster.
 
 use std::{
     path::PathBuf,
@@ -21,10 +21,9 @@ use crate::{
     stats::{Latencies, Quantiles, rounded},
 };
 
-/// What each caller says, over and over; pgbench appends the same.
+/// The message that each caller and pgbench append repeatedly.
 const TEXT: &str = "My dog is called Pixel, and he likes to swim in the lake behind our house.";
-/// Rounds, each a measurement and its floor, so that both meet the same
-/// conditions of the machine.
+/// Rounds of a measurement and its floor, so that both run under the same conditions.
 const ROUNDS: u32 = 2;
 /// Callers that share a connection, as a backend's requests do.
 const CALLERS_PER_CONNECTION: usize = 16;
@@ -56,7 +55,7 @@ impl Measured {
     }
 }
 
-/// Measures in turns: pgbench, the service, pgbench, the service.
+/// Measures alternately: pgbench, the service, pgbench, the service.
 pub async fn measure(
     service: &Service,
     callers: usize,
@@ -152,7 +151,7 @@ async fn caller(
     };
     let mut latencies = Latencies::new()?;
     while !stop.load(Ordering::Relaxed) {
-        // A request id of its own, as a careful backend gives.
+        // Each append has a request id, as recommended.
         let mut request = request.clone();
         request.request_id = uuid::Uuid::now_v7().to_string();
         let begin = Instant::now();
@@ -162,8 +161,8 @@ async fn caller(
     Ok(latencies)
 }
 
-/// Appends per second that pgbench reaches with as many clients, each on a
-/// thread of its own, through the same SQL function and as the same role.
+/// Appends per second of pgbench with as many clients, each on its own thread, through
+/// the same SQL function and with the same role.
 async fn pgbench(url: &str, clients: usize, length: Duration) -> Result<f64, Failure> {
     let step = progress::step(format!("pgbench with {clients} clients"));
     let dir = tempfile::tempdir()?;
@@ -194,7 +193,7 @@ async fn pgbench(url: &str, clients: usize, length: Duration) -> Result<f64, Fai
         })
 }
 
-/// Makes the threads that pgbench appends to. Idempotent.
+/// Creates the threads that pgbench appends to. Idempotent.
 async fn prepare_pgbench(url: &str) -> Result<(), Failure> {
     let output = Command::new(postgres_program("psql"))
         .args([

@@ -33,12 +33,12 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub struct Measured {
     distilling: Quantiles,
     not_distilling: Quantiles,
-    /// Observations that were made meanwhile.
+    /// Observations made during the measurement.
     observations: usize,
 }
 
 impl Measured {
-    /// The 95th percentile with distilling to that without.
+    /// The ratio of the 95th percentile with distilling to that without.
     pub fn p95_ratio(&self) -> f64 {
         rounded(
             self.distilling.p95_ms / self.not_distilling.p95_ms.max(0.001),
@@ -59,7 +59,7 @@ impl Measured {
     }
 }
 
-/// Appends in turns to two services, which differ in whether they distill.
+/// Appends alternately to two services, of which only one distills.
 pub async fn measure(
     distilling: &Service,
     not_distilling: &Service,
@@ -96,7 +96,7 @@ pub async fn measure(
     })
 }
 
-/// Threads that are observed every few messages.
+/// Creates threads that are observed every few messages.
 async fn threads(service: &Service) -> Result<Vec<String>, Failure> {
     let mut clients = service.connect().await?;
     let app = new_app();

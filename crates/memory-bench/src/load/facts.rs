@@ -1,5 +1,5 @@
-//! Long-term memories: how fast they are taken out of messages, and how fast those
-//! that callers give can be found.
+//! Long-term memories: the rate of extraction from messages, and the rate at which
+//! memories added by callers become searchable.
 
 use std::time::{Duration, Instant};
 
@@ -15,26 +15,26 @@ use crate::{
     stats::rounded,
 };
 
-/// Users whose conversations facts are taken out of, each with one thread.
+/// Users whose conversations facts are extracted from, each with one thread.
 const USERS: usize = 8;
-/// How long nothing new may come before it counts as done. A thread has to be
-/// quiet for a while before anything is taken out of it.
+/// The time without new memories after which extraction counts as complete. A thread must
+/// be quiet for a while before it is extracted from.
 const QUIET: Duration = Duration::from_secs(15);
-/// How long it may take at all.
+/// The time limit of the extraction.
 const EXTRACTION: Duration = Duration::from_secs(300);
 /// Memories in one call.
 const BATCH: usize = 100;
 
-/// Throughput of both.
+/// Throughput of extracted and of added memories.
 #[derive(Serialize)]
 pub struct Measured {
     messages: usize,
     extracted: usize,
-    /// Memories a second, from the first one that was there to the last; absent
-    /// where too few came.
+    /// Extracted memories per second, from the first to the last; absent if there are too
+    /// few.
     pub extracted_per_s: Option<f64>,
     promoted: usize,
-    /// Memories a second, until all of them can be found.
+    /// Added memories per second, until all are searchable.
     pub promoted_per_s: f64,
 }
 
@@ -53,7 +53,7 @@ impl Measured {
     }
 }
 
-/// Measures with so many facts, half of them said and half of them given.
+/// Measures with so many facts, half of them in messages and half added by calls.
 pub async fn measure(service: &Service, facts: usize) -> Result<Measured, Failure> {
     let mut clients = service.connect().await?;
     let app = new_app();
@@ -95,7 +95,7 @@ fn rate(count: usize, time: Duration) -> f64 {
     rounded(count as f64 / time.as_secs_f64().max(1e-3), 1)
 }
 
-/// Conversations in which people tell of themselves; how many messages they have.
+/// Appends conversations with facts about users; returns the number of messages.
 async fn said(clients: &mut Clients, app: &str, facts: usize) -> Result<usize, Failure> {
     let bar = progress::count("telling facts", facts as u64);
     let mut messages = 0;
@@ -103,7 +103,7 @@ async fn said(clients: &mut Clients, app: &str, facts: usize) -> Result<usize, F
         let thread_id = thread(clients, app, user).await?;
         let numbers: Vec<usize> = (user..facts).step_by(USERS).collect();
         for batch in numbers.chunks(BATCH) {
-            let said = batch.iter().flat_map(|&number| told(number));
+            let said = batch.iter().flat_map(|&number| exchange(number));
             let request = AppendMessagesRequest {
                 thread_id: thread_id.clone(),
                 messages: said.collect(),
@@ -118,9 +118,9 @@ async fn said(clients: &mut Clients, app: &str, facts: usize) -> Result<usize, F
     Ok(messages)
 }
 
-/// A user's message with a fact in one of the plain forms that are taken without a
+/// A user's message with a fact in one of the plain forms that are extracted without a
 /// model, and an answer.
-fn told(number: usize) -> [MessageInput; 2] {
+fn exchange(number: usize) -> [MessageInput; 2] {
     const PLACES: [&str; 7] = ["Oslo", "Porto", "Kyoto", "Lima", "Accra", "Turin", "Quito"];
     let place = PLACES[number % 7];
     let fact = match number % 3 {
@@ -150,8 +150,7 @@ async fn thread(clients: &mut Clients, app: &str, user: usize) -> Result<String,
     clients.thread_with_policy(app, &user, &key, policy).await
 }
 
-/// How many memories were taken out of the conversations in the end, and how many
-/// a second after the first ones were there.
+/// The number of memories extracted in the end, and their rate per second after the first.
 async fn extracted(clients: &mut Clients, app: &str) -> Result<(usize, Option<f64>), Failure> {
     let step = progress::step("extracting");
     let begin = Instant::now();

@@ -32,7 +32,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The long thread's median to the short one's.
+    /// The ratio of the long thread's median to the short one's.
     pub fn ratio(&self) -> f64 {
         rounded(self.long.p50_ms / self.short.p50_ms.max(0.001), 2)
     }
@@ -52,7 +52,7 @@ impl Measured {
     }
 }
 
-/// Fills two threads and reads from them in turn.
+/// Fills two threads and reads them alternately.
 pub async fn measure(service: &Service, long: usize) -> Result<Measured, Failure> {
     let mut clients = service.connect().await?;
     let app = new_app();

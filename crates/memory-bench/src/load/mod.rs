@@ -61,7 +61,7 @@ pub struct Options {
     /// Steps of the loop whose log is condensed to observations.
     #[arg(long, default_value_t = 50)]
     steps: usize,
-    /// Long-term memories: half of them are given, and half of them extracted.
+    /// Long-term memories: half of them added by calls, and half of them extracted.
     #[arg(long, default_value_t = 2_000)]
     facts: usize,
 }
@@ -109,12 +109,12 @@ struct ImportMeasured {
     searchable_messages_per_s: f64,
 }
 
-/// Measures, and prints the report.
+/// Runs all measurements and prints the report.
 pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), Failure> {
     let dir = conversations_dir(options)?;
     let conversations = conversation::read_all(&dir)?;
 
-    // Import and recall, on the service as people start it.
+    // Import and recall, on a service with the default configuration.
     let service = Service::attach_or_start(target).await?;
     let cold_start = service.start;
     let mut clients = service.connect().await?;
@@ -217,7 +217,7 @@ async fn distilled(target: &Target, options: &Options) -> Result<Distilled, Fail
     let contention = contention::measure(&distilling, &idle, length).await?;
     idle.stop().await?;
     distilling.stop().await?;
-    // With the embedding model, as people run it.
+    // With the embedding model, as by default.
     let service = Service::start(target, "").await?;
     let facts = facts::measure(&service, options.facts).await?;
     service.stop().await?;

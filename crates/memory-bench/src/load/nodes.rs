@@ -1,6 +1,5 @@
-//! The memory of one node: turns added and folded into its object, by one writer
-//! and by many at once, beside a plain durable write of a file as large as the
-//! object is in the end.
+//! The memory of one node: turns added and flushed into its object, by one writer and by
+//! many, compared with a plain durable write of a file of the object's final size.
 
 use std::{
     collections::HashMap,
@@ -28,14 +27,14 @@ use crate::{
 
 /// Writers of the second run.
 const WRITERS: usize = 16;
-/// Turns that a writer adds before it flushes, as a node does in one run of a
-/// workflow: an object is written as a whole, however little is new in it.
+/// Turns that a writer adds before it flushes, as a node does in one run of a workflow.
+/// Each flush writes the whole object.
 const RUN: usize = 10;
-/// How many times fewer turns a single writer adds.
+/// The single writer adds one turn for so many of the concurrent writers'.
 const FEWER: usize = 10;
 /// Durable writes of the floor.
 const PLAIN_WRITES: usize = 200;
-/// What counts the writes of objects.
+/// The metric of object writes.
 const WRITES: &str = "recollect_object_writes_total";
 
 /// The two runs.
@@ -53,27 +52,27 @@ struct Run {
     turns: usize,
     turns_per_s: f64,
     flushes_per_s: f64,
-    /// Calls that found turns to fold in; the others found them folded in.
+    /// Calls that found turns to flush.
     folding_flushes: u64,
     add: Quantiles,
     flush: Quantiles,
-    /// The flushes of the last tenth of the runs: those of an object that is
-    /// about as large as the floor's file.
+    /// Flushes in the last tenth of the runs, when the object is about as large as the
+    /// floor's file.
     flush_at_full_size: Quantiles,
     object_writes: u64,
     object_conflicts: u64,
-    /// The object as it is stored.
+    /// Bytes of the stored object.
     object_bytes: usize,
-    /// Its JSON.
+    /// Bytes of its JSON.
     json_bytes: usize,
-    /// A file of as many bytes, written and synced.
+    /// Writes and syncs of a file of as many bytes.
     floor: Quantiles,
     lost_turns: usize,
     doubled_turns: usize,
 }
 
 impl Measured {
-    /// Turns that were lost or doubled, in both runs. There must be none.
+    /// Turns that were lost or duplicated in both runs; 0 is required.
     pub fn wrong(&self) -> usize {
         [&self.one_writer, &self.many_writers]
             .map(|run| run.lost_turns + run.doubled_turns)
@@ -81,7 +80,7 @@ impl Measured {
             .sum()
     }
 
-    /// Objects written for each call that folded something, in both runs.
+    /// Objects written per call that flushed turns, in both runs.
     pub fn writes_per_fold(&self) -> f64 {
         let runs = [&self.one_writer, &self.many_writers];
         let writes: u64 = runs.iter().map(|run| run.object_writes).sum();
@@ -89,8 +88,8 @@ impl Measured {
         rounded(writes as f64 / folds.max(1) as f64, 2)
     }
 
-    /// The median of a flush at the object's full size to a plain durable write
-    /// of as much, for one writer: nobody has to wait for another.
+    /// The ratio of a flush's median at the object's full size to that of a plain durable
+    /// write of as many bytes, for one writer without contention.
     pub fn ratio_to_floor(&self) -> f64 {
         let run = &self.one_writer;
         rounded(
@@ -99,7 +98,7 @@ impl Measured {
         )
     }
 
-    /// Lines for people.
+    /// A summary in lines.
     pub fn lines(&self) -> [String; 2] {
         [&self.one_writer, &self.many_writers].map(|run| run.line(self.turns_per_flush))
     }
@@ -137,7 +136,7 @@ impl Run {
     }
 }
 
-/// Measures on a throw-away service, whose objects lie in its data directory.
+/// Measures on a throw-away service with its objects in its data directory.
 pub async fn measure(service: &Service, turns: usize) -> Result<Measured, Failure> {
     Ok(Measured {
         turns_per_flush: RUN,
@@ -206,16 +205,16 @@ async fn run(service: &Service, writers: usize, turns: usize) -> Result<Run, Fai
     })
 }
 
-/// What the writers of a run share.
+/// The state that the writers of a run share.
 struct Work {
     node: NodeRef,
     turns: usize,
-    /// The first turn that nobody has taken.
+    /// The next turn to add.
     next: AtomicUsize,
     bar: indicatif::ProgressBar,
 }
 
-/// What one writer did.
+/// The results of one writer.
 struct Written {
     add: Latencies,
     flush: Latencies,
@@ -246,7 +245,7 @@ impl Written {
     }
 }
 
-/// Takes run after run until there is none left.
+/// Takes runs until none is left.
 async fn writer(mut clients: Clients, work: Arc<Work>) -> Result<Written, Failure> {
     let mut written = Written::new()?;
     loop {
@@ -287,13 +286,13 @@ fn turn_request(node: &NodeRef, turn: usize) -> AddNodeTurnRequest {
             content: format!("Step {turn}: read what is there, and then write it."),
             ..Default::default()
         }),
-        // A request id of its own, as a careful backend gives.
+        // Each turn has a request id, as recommended.
         request_id: uuid::Uuid::now_v7().to_string(),
         ..Default::default()
     }
 }
 
-/// How many turns were folded in, and into which object.
+/// The number of flushed turns, and the object.
 async fn flush(clients: &mut Clients, node: &NodeRef) -> Result<(i32, String), Failure> {
     let request = FlushNodeMemoryRequest {
         node: Some(node.clone()),
@@ -316,7 +315,7 @@ async fn message_count(clients: &mut Clients, node: &NodeRef) -> Result<i64, Fai
     Ok(memory.message_count)
 }
 
-/// Objects written, and writes that came too late, since the service started.
+/// Objects written, and writes that lost a race, since the service started.
 async fn writes(service: &Service) -> Result<(u64, u64), Failure> {
     let of = |outcome: &str| format!("{WRITES}{{outcome=\"{outcome}\"}}");
     Ok((
@@ -325,7 +324,7 @@ async fn writes(service: &Service) -> Result<(u64, u64), Failure> {
     ))
 }
 
-/// Objects are compressed from some size on.
+/// Objects are compressed above a certain size.
 fn unpacked(object: &[u8]) -> Result<Vec<u8>, Failure> {
     if object.starts_with(b"{") {
         return Ok(object.to_vec());
@@ -335,8 +334,7 @@ fn unpacked(object: &[u8]) -> Result<Vec<u8>, Failure> {
     Ok(json)
 }
 
-/// How many of the turns an object lacks, and how many more it has than it was
-/// given: a message told twice, or by nobody.
+/// The number of turns that an object lacks, and of messages that it has in excess.
 fn compared(ids: &[[String; 2]], json: &[u8]) -> Result<(usize, usize), Failure> {
     #[derive(Deserialize)]
     struct Memory {
@@ -348,24 +346,23 @@ fn compared(ids: &[[String; 2]], json: &[u8]) -> Result<(usize, usize), Failure>
     }
 
     let memory: Memory = serde_json::from_slice(json)?;
-    let mut told: HashMap<&str, usize> = HashMap::new();
+    let mut seen: HashMap<&str, usize> = HashMap::new();
     for message in &memory.messages {
-        *told.entry(&message.message_id).or_default() += 1;
+        *seen.entry(&message.message_id).or_default() += 1;
     }
     let lost = ids
         .iter()
-        .filter(|turn| !turn.iter().all(|id| told.contains_key(id.as_str())))
+        .filter(|turn| !turn.iter().all(|id| seen.contains_key(id.as_str())))
         .count();
     let known: usize = ids
         .iter()
         .flatten()
-        .filter(|id| told.contains_key(id.as_str()))
+        .filter(|id| seen.contains_key(id.as_str()))
         .count();
     Ok((lost, (memory.messages.len() - known).div_ceil(2)))
 }
 
-/// Writes the object's bytes to a file of its own beside the objects, with
-/// nothing around it but the sync.
+/// Writes the object's bytes to a separate file next to the objects, and syncs it.
 fn floor(objects: &Path, object: &[u8]) -> Result<Quantiles, Failure> {
     let dir = tempfile::tempdir_in(objects.parent().unwrap_or(objects))?;
     let mut latencies = Latencies::new()?;

@@ -1,5 +1,5 @@
-//! A long loop of an agent with tools: what its log is condensed to, what of it can
-//! still be answered, and how much of a context a prompt cache finds again.
+//! A long loop of an agent with tools: the size of its observations, the facts that they
+//! keep, and the part of each context that a prompt cache can reuse.
 
 use std::time::{Duration, Instant};
 
@@ -16,36 +16,36 @@ use crate::{
     stats::rounded,
 };
 
-/// The pause between two steps: an agent waits for its model.
+/// The pause between two steps, in which an agent waits for its model.
 const PAUSE: Duration = Duration::from_millis(250);
-/// How long the observations may take in the end.
+/// The time limit of the last observations.
 const SETTLE: Duration = Duration::from_secs(120);
-/// The budget of a context: more than observations and messages are by default.
+/// The budget of a context: larger than observations and messages together.
 const BUDGET: i32 = 200_000;
-/// The observer's threshold, which bounds the messages that stand in full.
+/// The observer's threshold, which bounds the messages in full.
 const OBSERVER_TOKENS: i64 = 30_000;
 
-/// What became of the log.
+/// The results for the log.
 #[derive(Serialize)]
 pub struct Measured {
     steps: usize,
     observations: usize,
-    /// Messages that observations stand for, and their tokens.
+    /// Messages that observations replace, and their tokens.
     observed_messages: i64,
     observed_tokens: i64,
     /// Tokens of these observations.
     distilled_tokens: i64,
-    /// Facts planted in the observed messages, and those that observations tell.
+    /// Facts planted in the observed messages, and those that observations contain.
     planted: usize,
     found: usize,
-    /// Bytes of all contexts but the last, and how many of them began the next one
-    /// again.
+    /// Bytes of all contexts but the last, and of the prefixes that they share with the next
+    /// one.
     context_bytes: usize,
     same_bytes: usize,
 }
 
 impl Measured {
-    /// How many times smaller observations are than what they stand for.
+    /// The ratio of the observed messages' tokens to the observations' tokens.
     pub fn compression(&self) -> f64 {
         rounded(
             self.observed_tokens as f64 / (self.distilled_tokens as f64).max(1.0),
@@ -53,7 +53,7 @@ impl Measured {
         )
     }
 
-    /// Percent of the planted facts that observations tell.
+    /// Percent of the planted facts that observations contain.
     pub fn answerable(&self) -> f64 {
         percent(self.found, self.planted)
     }
@@ -66,7 +66,7 @@ impl Measured {
     /// A summary in one line.
     pub fn line(&self) -> String {
         format!(
-            "{} steps: {} tokens of {} messages condensed to {} in {} observations; {} of {} facts told; {} of {} KiB of contexts found again",
+            "{} steps: {} tokens of {} messages condensed to {} in {} observations; {} of {} facts kept; {} of {} KiB of contexts reused",
             self.steps,
             self.observed_tokens,
             self.observed_messages,
@@ -109,11 +109,11 @@ pub async fn measure(service: &Service, steps: usize) -> Result<Measured, Failur
     let observed = settled(&mut clients, &thread_id).await?;
     let all: Vec<_> = observed.observations.iter().collect();
     let observed_messages: i64 = all.iter().map(|one| one.message_count).sum();
-    // A reader takes no notice of case, and neither does the search for facts.
+    // Facts are compared without case.
     let texts: Vec<String> = all.iter().map(|one| one.text.to_lowercase()).collect();
     let there = usize::try_from(observed_messages)?.min(facts.len());
     let planted: Vec<&String> = facts[..there].iter().flatten().collect();
-    let told = |fact: &&&String| texts.iter().any(|text| text.contains(fact.as_str()));
+    let kept = |fact: &&&String| texts.iter().any(|text| text.contains(fact.as_str()));
     Ok(Measured {
         steps,
         observations: all.len(),
@@ -121,7 +121,7 @@ pub async fn measure(service: &Service, steps: usize) -> Result<Measured, Failur
         observed_tokens: all.iter().map(|one| one.message_tokens).sum(),
         distilled_tokens: all.iter().map(|one| i64::from(one.token_count)).sum(),
         planted: planted.len(),
-        found: planted.iter().filter(told).count(),
+        found: planted.iter().filter(kept).count(),
         context_bytes,
         same_bytes,
     })
@@ -165,7 +165,7 @@ async fn context(clients: &mut Clients, thread_id: &str) -> Result<Vec<u8>, Fail
     Ok(context.text.into_bytes())
 }
 
-/// The observations once the messages in full are no more than they may be.
+/// Waits until the messages in full are below the threshold; returns the observations.
 async fn settled(
     clients: &mut Clients,
     thread_id: &str,

@@ -1,5 +1,5 @@
-//! Recall, beside its floor: one query embedding, one raw index query, one raw
-//! read of a recent window, with nothing around them.
+//! Recall, compared with its floor: one query embedding, one raw index query and one raw
+//! read of a recent window.
 
 use std::{
     path::Path,
@@ -34,10 +34,10 @@ const WARM_UP: usize = 20;
 const CANDIDATES: usize = 200;
 /// Messages in the raw window read, as recall's default.
 const WINDOW: u32 = 4;
-/// What stands before the memory in a context.
+/// The system prompt of a context.
 const SYSTEM_PROMPT: &str = "You answer with what you know of the people you talk to.";
 
-/// Latencies of recall and of what it cannot do without.
+/// Latencies of recall and of its indispensable parts.
 #[derive(Serialize)]
 pub struct Measured {
     /// The whole call, through gRPC.
@@ -57,13 +57,13 @@ struct Floor {
 }
 
 impl Measured {
-    /// The median of the call to the sum of the floor's medians.
+    /// The ratio of the call's median to the sum of the floor's medians.
     pub fn p50_ratio_to_floor(&self) -> Option<f64> {
         let floor = self.floor.as_ref()?;
         Some(rounded(self.recall.p50_ms / floor.p50_ms().max(0.001), 2))
     }
 
-    /// The median of a HYBRID context to that of the recall in it.
+    /// The ratio of a HYBRID context's median to that of its recall.
     pub fn p50_ratio_of_context(&self) -> f64 {
         rounded(
             self.context_hybrid.p50_ms / self.recall.p50_ms.max(0.001),
@@ -89,7 +89,7 @@ impl Measured {
         )
     }
 
-    /// A line for people on the contexts.
+    /// A summary of the contexts in one line.
     pub fn contexts_line(&self) -> String {
         format!(
             "HYBRID p50 {:.2} ms, p95 {:.2} ms; WINDOW p50 {:.2} ms, p95 {:.2} ms; {} of each",
@@ -108,7 +108,7 @@ impl Floor {
     }
 }
 
-/// What the floor is measured with, in this process.
+/// The parts of the floor, in this process.
 struct Bare {
     embedder: Embedder,
     index: std::sync::Arc<dyn Index>,
@@ -211,7 +211,7 @@ pub async fn measure(
     })
 }
 
-/// The question as a prompt, with what this mode remembers before it.
+/// A context for the question in this mode.
 fn context_request(thread_id: &str, question: &str, mode: MemoryMode) -> BuildContextRequest {
     BuildContextRequest {
         thread_id: thread_id.to_owned(),

@@ -1,4 +1,4 @@
-//! The load report for people: ratios first.
+//! The load report as tables, ratios first.
 
 use super::{Distilled, Report, nodes};
 use crate::table::table;
@@ -70,7 +70,7 @@ pub fn print(report: &Report) {
             "≥ 5",
         ),
         (
-            "facts of the log told by observations",
+            "facts of the log in observations",
             distilled(|distilled| format!("{:.1} %", distilled.answerable_percent)),
             "≥ 80 %",
         ),

@@ -1,25 +1,25 @@
-//! A log of an agent's tools, as they are in practice: much that repeats, and a
-//! fact here and there. The same numbers give the same log.
+//! Generates a realistic log of an agent's tools: much repetition and a few facts. The same
+//! numbers give the same log.
 
 use std::fmt::Write as _;
 
 use memory_contract::proto::{MessageInput, Part, Role, ToolCall, ToolResult, part, tool_result};
 use prost_types::{Struct, Value, value::Kind};
 
-/// Lines of a tool's answer that say nothing new.
+/// Lines of noise in a tool's answer.
 const NOISE_LINES: usize = 60;
 const TOOLS: [&str; 4] = ["run_build", "list_files", "read_log", "query_metrics"];
 
-/// What an agent does and is answered, and the fact in it.
+/// A step of the agent, and the fact in it.
 pub struct Step {
     /// A call, and its result.
     pub messages: Vec<MessageInput>,
-    /// What a summary has to tell so that a question about it can be answered, in
-    /// lower case.
+    /// The text, in lower case, that observations must contain to answer a question about
+    /// the step.
     pub fact: String,
 }
 
-/// What the agent is to do.
+/// The agent's task.
 pub fn task() -> MessageInput {
     message(
         Role::User,
@@ -66,7 +66,7 @@ pub fn step(number: usize) -> Step {
     }
 }
 
-/// The line of an answer that tells something, and what of it has to be kept.
+/// The informative line of an answer, and its fact.
 fn telling(number: usize) -> (String, String) {
     // Spread, so that no two facts share a value.
     let code = 1_000 + (number * 7_919) % 8_999;
@@ -98,7 +98,7 @@ fn telling(number: usize) -> (String, String) {
     (line, fact)
 }
 
-/// An answer of a tool: the line that tells something among those that do not.
+/// A tool's answer: the informative line among noise.
 fn output(number: usize, telling: &str) -> String {
     let mut text = String::new();
     let place = (number * 31) % NOISE_LINES;

@@ -22,7 +22,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The cached median to the uncached one.
+    /// The ratio of the cached median to the uncached one.
     pub fn ratio(&self) -> f64 {
         rounded(self.cached.p50_ms / self.uncached.p50_ms.max(0.001), 2)
     }
@@ -40,10 +40,10 @@ impl Measured {
     }
 }
 
-/// Fills a thread in each of two services, which differ in their cache alone,
-/// and reads from them in turn.
+/// Fills a thread in each of two services, which differ only in their cache, and reads
+/// them alternately.
 pub async fn measure(cached: &Service, uncached: &Service) -> Result<Measured, Failure> {
-    let mut sides = [side(cached).await?, side(uncached).await?];
+    let sides = [side(cached).await?, side(uncached).await?];
     let (returned, [cached, uncached]) = alternate("reading windows", sides).await?;
     Ok(Measured {
         returned_messages: returned,

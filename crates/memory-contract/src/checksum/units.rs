@@ -1,11 +1,12 @@
-//! What counts of each thing that is exported, and what does not.
+//! The fields of each exported unit that its digest covers: those that an import stores
+//! again.
 
 use sha2::{Digest as _, Sha256};
 
 use super::{UnitDigest, put};
 use crate::proto::{self, AppPolicy, File, Memory, Part, Plan, part::Content};
 
-/// The digest of an app's policy. When it was set does not count.
+/// The digest of an app's policy, without its update time.
 pub fn app_policy_digest(policy: &AppPolicy) -> UnitDigest {
     let AppPolicy {
         app_id,
@@ -22,11 +23,11 @@ pub fn app_policy_digest(policy: &AppPolicy) -> UnitDigest {
     UnitDigest(hash.finalize().into())
 }
 
-/// The digest of what is known of a file. When it was registered does not count.
+/// The digest of a registered file, without its times.
 pub fn file_digest(file: &File) -> UnitDigest {
     let File {
         location,
-        // It follows from the location.
+        // Derived from the location.
         transfer_method: _,
         r#type,
         storage_key,
@@ -50,8 +51,8 @@ pub fn file_digest(file: &File) -> UnitDigest {
     UnitDigest(hash.finalize().into())
 }
 
-/// The digest of a memory. Its thread, which has another id elsewhere, does not
-/// count, nor when it was changed, used or indexed.
+/// The digest of a memory, without its thread's id, which differs after an import, and
+/// without the times of change, use and indexing.
 pub fn memory_digest(memory: &Memory) -> UnitDigest {
     let Memory {
         memory_id,
@@ -104,7 +105,7 @@ pub fn memory_digest(memory: &Memory) -> UnitDigest {
     UnitDigest(hash.finalize().into())
 }
 
-/// The digest of a plan. When it was made or changed does not count.
+/// The digest of a plan, without its times.
 pub fn plan_digest(plan: &Plan) -> UnitDigest {
     let mut hash = Sha256::new();
     put(&mut hash, b"plan", &bare_plan(plan));
@@ -132,7 +133,7 @@ pub(super) fn bare_plan(plan: &Plan) -> Plan {
     }
 }
 
-/// A part without what only answers have.
+/// A part without the fields that only answers set.
 pub(super) fn bare_part(part: Part) -> Part {
     let content = part.content.map(|content| match content {
         Content::File(file) => Content::File(bare_reference(file)),

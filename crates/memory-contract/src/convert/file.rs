@@ -8,7 +8,7 @@ use crate::{
     limits, proto,
 };
 
-/// Reads a reference to a file. What only answers have is ignored.
+/// Reads a reference to a file. Fields that only answers set are ignored.
 ///
 /// # Errors
 /// A missing type or location, and texts over their limits.
@@ -37,7 +37,7 @@ pub fn file_ref_from(file: proto::FileRef) -> Result<FileRef, Invalid> {
 /// `field`. An id that is set and empty becomes a new UUID.
 ///
 /// # Errors
-/// A missing file, type, location or storage key, and values over their limits.
+/// A file, type, location or storage key that is missing, and values over their limits.
 pub fn new_file_from(field: &str, file: Option<proto::File>) -> Result<NewFile, InvalidFields> {
     let Some(proto::File {
         location,
@@ -56,7 +56,7 @@ pub fn new_file_from(field: &str, file: Option<proto::File>) -> Result<NewFile, 
     let location = file_location_from(location.map(FileLocation::from).map(named));
     let kind = kind_from(r#type);
     let storage_key = match &location {
-        // Without a location it is not known whether a key is required.
+        // Whether a key is required depends on the location.
         Ok(FileLocation::Url(_)) | Err(_) => {
             check::text("storage_key", storage_key, limits::STORAGE_KEY_CHARS)
         }
@@ -98,7 +98,7 @@ pub fn new_file_from(field: &str, file: Option<proto::File>) -> Result<NewFile, 
 /// Checks a location.
 ///
 /// # Errors
-/// A missing or empty one, and one over its limit.
+/// A location that is missing, empty or over its limit.
 pub fn file_location_from(location: Option<FileLocation>) -> Result<FileLocation, Invalid> {
     let id = |field, id| check::required_text(field, id, limits::FILE_ID_CHARS);
     Ok(match location {
@@ -120,10 +120,10 @@ pub fn file_location_from(location: Option<FileLocation>) -> Result<FileLocation
     })
 }
 
-/// Reads a transfer method; the unspecified one is none.
+/// Reads a transfer method; unspecified is `None`.
 ///
 /// # Errors
-/// A number that is not known.
+/// An unknown number.
 pub fn transfer_method_from(number: i32) -> Result<Option<TransferMethod>, Invalid> {
     match proto::TransferMethod::try_from(number) {
         Ok(proto::TransferMethod::Unspecified) => Ok(None),
@@ -137,7 +137,7 @@ pub fn transfer_method_from(number: i32) -> Result<Option<TransferMethod>, Inval
     }
 }
 
-/// Gives a file a name that has none.
+/// Names a file that has no name after its location.
 fn named(location: FileLocation) -> FileLocation {
     let new = |id: String| match id.is_empty() {
         true => Uuid::now_v7().to_string(),
@@ -154,13 +154,13 @@ fn size_from(bytes: i64) -> Result<i64, Invalid> {
     match bytes {
         ..0 => Err(Invalid::new(
             "size_bytes",
-            "must not be negative; 0 means not known",
+            "must not be negative; 0 means unknown",
         )),
         bytes => Ok(bytes),
     }
 }
 
-/// The contract generates the same choice once for each message that has it.
+/// The contract generates one type of location for each message that has one.
 macro_rules! locations {
     ($($message:ident)*) => {$(
         impl From<proto::$message::Location> for FileLocation {
@@ -189,7 +189,7 @@ macro_rules! locations {
 
 locations! { file_ref file get_file_request delete_file_request }
 
-/// Reads a kind of file by its number on the wire.
+/// Reads a required kind of file.
 pub(super) fn kind_from(number: i32) -> Result<FileType, Invalid> {
     match proto::FileType::try_from(number) {
         Ok(proto::FileType::Image) => Ok(FileType::Image),

@@ -6,7 +6,7 @@ use serde_json::{Map, Number, Value};
 use crate::Invalid;
 use crate::check;
 
-/// Whole numbers up to here are exact in a double.
+/// Integers up to here are exact in a double.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Reads an object of at most `max_bytes` as JSON, `max_depth` levels deep.
@@ -45,7 +45,7 @@ pub fn to_struct(map: Map<String, Value>) -> Struct {
     }
 }
 
-/// Sends an object, or nothing where it is empty.
+/// Sends an object; an empty one is left out.
 pub fn to_optional_struct(map: Map<String, Value>) -> Option<Struct> {
     (!map.is_empty()).then(|| to_struct(map))
 }
@@ -138,7 +138,7 @@ fn any(
     })
 }
 
-/// A whole number stays one, so that 5 is stored as 5 and not as 5.0.
+/// Keeps integers: 5 is stored as 5 and not as 5.0.
 fn number(field: &str, number: f64) -> Result<Number, Invalid> {
     if number.fract() == 0.0
         && number.abs() < EXACT

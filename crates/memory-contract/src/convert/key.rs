@@ -2,10 +2,10 @@
 
 use crate::{ApiKey, Invalid, KeyScope, KeyScopes, proto, timestamp};
 
-/// Reads scopes by their numbers on the wire; none are the default ones.
+/// Reads scopes; an empty list means the default scopes.
 ///
 /// # Errors
-/// A number that is no scope, or unspecified.
+/// An unknown or unspecified scope.
 pub fn key_scopes_from(field: &str, scopes: &[i32]) -> Result<KeyScopes, Invalid> {
     if scopes.is_empty() {
         return Ok(KeyScopes::default());
@@ -36,7 +36,7 @@ impl From<KeyScope> for proto::KeyScope {
     }
 }
 
-/// Scopes by their numbers on the wire.
+/// Sends scopes.
 impl From<KeyScopes> for Vec<i32> {
     fn from(scopes: KeyScopes) -> Self {
         scopes

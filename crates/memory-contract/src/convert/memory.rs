@@ -1,4 +1,4 @@
-//! Memories.
+//! Long-term memories.
 
 use prost_types::FieldMask;
 use time::OffsetDateTime;
@@ -9,7 +9,7 @@ use crate::{
     MemoryType, MessageId, NewMemory, check, limits, proto,
 };
 
-/// Wrong fields of one request that are named.
+/// Most wrong fields that an error names.
 const NAMED: usize = 20;
 
 /// Reads the memories of one request: 1 to 100. Every wrong field is named, up to
@@ -26,7 +26,7 @@ pub fn memories_from(
     })
 }
 
-/// Reads 1 to 100 of something, each with its path.
+/// Reads 1 to 100 items with `read`, which is given the path of each.
 pub(super) fn all_of<T, M>(
     field: &str,
     inputs: Vec<T>,
@@ -39,8 +39,8 @@ pub(super) fn all_of<T, M>(
     each_from(field, inputs, read)
 }
 
-/// Reads however many of something, each with its path. Every wrong field is named,
-/// up to the first 20.
+/// Reads items with `read`, which is given the path of each. The error names the first 20
+/// wrong fields.
 pub(super) fn each_from<T, M>(
     field: &str,
     inputs: Vec<T>,
@@ -178,7 +178,7 @@ pub fn memory_change_from(
     }
 }
 
-/// Reads a filter; none keeps everything that holds.
+/// Reads a filter; a missing one keeps every memory that is not superseded.
 ///
 /// # Errors
 /// Fields beyond their limits.
@@ -234,7 +234,7 @@ fn entities_from(field: &str, entities: Vec<String>) -> Result<Vec<String>, Inva
     labels(field, entities, limits::ENTITIES, limits::ENTITY_CHARS)
 }
 
-/// Each once, in the order of the caller.
+/// Removes duplicates and keeps the order.
 fn labels(
     field: &str,
     labels: Vec<String>,
@@ -268,7 +268,7 @@ fn sources_from(field: &str, sources: &[String]) -> Result<Vec<MessageId>, Inval
         .collect()
 }
 
-/// Reads a type by its number on the wire; unspecified is none.
+/// Reads a type; unspecified is `None`.
 fn type_from(field: &str, number: i32) -> Result<Option<MemoryType>, Invalid> {
     match proto::MemoryType::try_from(number) {
         Ok(proto::MemoryType::Unspecified) => Ok(None),
@@ -281,7 +281,7 @@ fn type_from(field: &str, number: i32) -> Result<Option<MemoryType>, Invalid> {
     }
 }
 
-/// Each once, in the order of the caller.
+/// Removes duplicates and keeps the order.
 fn origins_from(field: &str, origins: &[i32]) -> Result<Vec<MemoryOrigin>, Invalid> {
     if origins.len() > limits::ORIGINS {
         return Err(Invalid::new(

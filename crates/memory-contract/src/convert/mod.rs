@@ -1,12 +1,14 @@
-//! Conversions between the wire and the domain, one file a noun. Receiving
-//! checks; sending cannot fail.
+//! Conversions between the generated types and the domain types, one file a noun.
+//! Receiving checks every limit; sending cannot fail.
 
 mod file;
+mod filter;
 mod json;
 mod key;
 mod memory;
 mod message;
 mod node;
+mod part;
 mod plan;
 mod policy;
 mod scalar;
@@ -15,11 +17,13 @@ mod thread;
 mod working;
 
 pub use file::{file_location_from, file_ref_from, new_file_from, transfer_method_from};
+pub use filter::filter_from;
 pub use json::{object as object_from, to_struct};
 pub use key::key_scopes_from;
 pub use memory::{memories_from, memory_change_from, memory_filter_from, memory_from};
-pub use message::{filter_from, new_messages_from, user_parts_from};
+pub use message::new_messages_from;
 pub use node::{node_parent_from, node_turn_from};
+pub use part::user_parts_from;
 pub use plan::{iteration_from, plan_from, step_status_from};
 pub use policy::{policy_from, scope_from};
 pub use scalar::{duration, duration_in, optional_float, timestamp, timestamp_of};

@@ -1,4 +1,4 @@
-//! Messages of nodes' memories.
+//! Messages of a node's memory.
 
 use uuid::Uuid;
 
@@ -8,11 +8,11 @@ use crate::{
     Invalid, InvalidFields, NewNodeMessage, NodeMessage, NodeParent, Role, check, limits, proto,
 };
 
-/// Reads both sides of a turn, named by the fields `user` and `assistant`.
+/// Reads both sides of a turn: the fields `user` and `assistant`.
 ///
 /// # Errors
-/// A side that is missing, a user who says nothing, an id that both have, and
-/// whatever is over its limit.
+/// A missing side, a user's side without text and files, equal ids, and values over their
+/// limits.
 pub fn node_turn_from(
     user: Option<proto::NodeMessageInput>,
     assistant: Option<proto::NodeMessageInput>,
@@ -36,15 +36,12 @@ pub fn node_turn_from(
         && user.content.is_empty()
         && user.files.is_empty()
     {
-        invalid.push(Invalid::new(
-            "user.content",
-            "is required where there are no files",
-        ));
+        invalid.push(Invalid::new("user.content", "is required without files"));
     }
     match (user, assistant) {
         (Some(user), Some(assistant)) if user.id == assistant.id => Err(Invalid::new(
             "assistant.message_id",
-            "must not be that of the user's message",
+            "must differ from the user's message_id",
         )
         .into()),
         (Some(user), Some(assistant)) if invalid.is_empty() => Ok([user, assistant]),
@@ -52,10 +49,10 @@ pub fn node_turn_from(
     }
 }
 
-/// Reads what a turn follows.
+/// Reads the position of a new turn.
 ///
 /// # Errors
-/// An id over its limit, and one that is given together with `root`.
+/// An id over its limit, or together with `root`.
 pub fn node_parent_from(parent_message_id: String, root: bool) -> Result<NodeParent, Invalid> {
     match (parent_message_id.is_empty(), root) {
         (true, false) => Ok(NodeParent::Last),

@@ -1,4 +1,4 @@
-//! Plans and attempts.
+//! Plans and the log of attempts.
 
 use super::json;
 use super::timestamp;
@@ -11,7 +11,7 @@ use crate::{
 /// `field`.
 ///
 /// # Errors
-/// A missing plan or goal, a step that stands twice, and what is over its limit.
+/// A missing plan or goal, a repeated step id, and values over their limits.
 pub fn plan_from(field: &str, plan: Option<proto::Plan>) -> Result<NewPlan, InvalidFields> {
     let Some(proto::Plan {
         goal,
@@ -49,10 +49,10 @@ pub fn plan_from(field: &str, plan: Option<proto::Plan>) -> Result<NewPlan, Inva
     }
 }
 
-/// Reads the status of a step; unspecified is none.
+/// Reads the status of a step; unspecified is `None`.
 ///
 /// # Errors
-/// A number that is no status.
+/// An unknown status.
 pub fn step_status_from(field: &str, status: i32) -> Result<Option<PlanStepStatus>, Invalid> {
     match proto::PlanStepStatus::try_from(status) {
         Ok(proto::PlanStepStatus::Unspecified) => Ok(None),
@@ -135,7 +135,7 @@ fn steps_from(steps: Vec<proto::PlanStep>) -> Result<Vec<PlanStep>, InvalidField
     match check::repeated(read.iter().map(|step| step.id.as_str())) {
         Some(index) => Err(Invalid::new(
             format!("steps[{index}].step_id"),
-            "must not be that of another step",
+            "must be unique within the plan",
         )
         .into()),
         None => Ok(read),

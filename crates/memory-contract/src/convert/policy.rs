@@ -8,12 +8,12 @@ use crate::{
     ResolvedPolicy, check, limits, proto,
 };
 
-/// Reads a policy of a level. `compiles` tells what is wrong with a template,
-/// which is not known here.
+/// Reads the policy of a level. `compiles` checks the template, whose language only the
+/// caller knows.
 ///
 /// # Errors
-/// Every field beyond its limit, and every one that the level may not set; each
-/// with the path below `field`.
+/// Every field over its limit, and every field that the level may not set, each with the
+/// path below `field`.
 pub fn policy_from(
     field: &str,
     level: PolicyLevel,
@@ -34,12 +34,12 @@ pub fn policy_from(
     }
 }
 
-/// Collects what is wrong.
+/// Collects the errors of fields.
 #[derive(Default)]
 struct Wrong(Vec<Invalid>);
 
 impl Wrong {
-    /// Takes a field; a wrong one is remembered and left open.
+    /// Takes a field; a wrong one is collected and left unset.
     fn take<T: Default>(&mut self, field: Result<T, Invalid>) -> T {
         field.unwrap_or_else(|invalid| {
             self.0.push(invalid);
@@ -160,7 +160,7 @@ fn instructions(value: Option<String>) -> Result<Option<String>, Invalid> {
         .transpose()
 }
 
-/// A field that not every level may set.
+/// Refuses a field that the level may not set.
 fn only<T>(
     field: &str,
     value: Option<T>,
@@ -239,10 +239,10 @@ fn mode_from(mode: i32) -> Result<Option<MemoryMode>, Invalid> {
     }
 }
 
-/// Reads a scope by its number on the wire; unspecified is none.
+/// Reads a scope; unspecified is `None`.
 ///
 /// # Errors
-/// A number that is no scope.
+/// An unknown scope.
 pub fn scope_from(field: &str, scope: i32) -> Result<Option<MemoryScope>, Invalid> {
     match proto::RecallScope::try_from(scope) {
         Ok(proto::RecallScope::Unspecified) => Ok(None),

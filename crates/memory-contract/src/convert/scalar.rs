@@ -5,7 +5,7 @@ use std::time::Duration;
 use prost_types::{Duration as ProtoDuration, Timestamp};
 use time::OffsetDateTime;
 
-use crate::Invalid;
+use crate::{Invalid, duration_text::format_duration};
 
 /// Sends a time.
 pub fn timestamp(time: OffsetDateTime) -> Timestamp {
@@ -15,10 +15,10 @@ pub fn timestamp(time: OffsetDateTime) -> Timestamp {
     }
 }
 
-/// Reads a time of the years 1 to 9999, to the microsecond.
+/// Reads a time in the years 1 to 9999, rounded down to the microsecond.
 ///
 /// # Errors
-/// A time out of that range, or with impossible nanoseconds.
+/// A time out of that range, or nanoseconds of a second or more.
 pub fn timestamp_of(
     field: &str,
     value: Option<Timestamp>,
@@ -30,8 +30,8 @@ pub fn timestamp_of(
     if !(0..1_000_000_000).contains(&nanos) {
         return Err(invalid());
     }
-    // Postgres keeps microseconds: cutting here makes what is answered at once
-    // equal to what is read later.
+    // Postgres stores microseconds: rounding here makes the first answer equal to later
+    // reads.
     let micros = i64::from(nanos / 1_000) * 1_000;
     let time = OffsetDateTime::from_unix_timestamp(seconds).map_err(|_| invalid())?
         + time::Duration::nanoseconds(micros);
@@ -55,7 +55,7 @@ pub fn duration_in(
         return Ok(None);
     };
     let ProtoDuration { seconds, nanos } = value;
-    // By hand: prost's own conversion overflows with the least of numbers.
+    // Not prost's own conversion, which overflows at the smallest number.
     let seconds = u64::try_from(seconds).ok();
     let nanos = u32::try_from(nanos)
         .ok()
@@ -66,14 +66,12 @@ pub fn duration_in(
         .filter(|duration| (min..=max).contains(duration))
         .map(Some)
         .ok_or_else(|| {
-            Invalid::new(
-                field,
-                format!("must be {} to {} seconds", min.as_secs(), max.as_secs()),
-            )
+            let (min, max) = (format_duration(min), format_duration(max));
+            Invalid::new(field, format!("must be {min} to {max}"))
         })
 }
 
-/// Whole milliseconds as the wire's duration.
+/// Sends a duration, rounded down to the millisecond.
 pub fn duration(duration: Duration) -> ProtoDuration {
     ProtoDuration {
         seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
@@ -81,7 +79,7 @@ pub fn duration(duration: Duration) -> ProtoDuration {
     }
 }
 
-/// A duration to the nanosecond, as it was read.
+/// Sends a duration to the nanosecond.
 pub(super) fn exact_duration(duration: Duration) -> ProtoDuration {
     ProtoDuration {
         seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),

@@ -1,4 +1,4 @@
-//! Memories as they were stored elsewhere.
+//! Memories of an export, with their history.
 
 use time::OffsetDateTime;
 
@@ -27,7 +27,7 @@ pub fn stored_memories_from(
     })
 }
 
-/// Reads a memory as it was stored elsewhere.
+/// Reads one exported memory.
 fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memory, InvalidFields> {
     let proto::Memory {
         memory_id,
@@ -78,10 +78,9 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
     let last_used = take.get(timestamp_of("last_use_time", last_use_time));
     let successor = check::optional_uuid("superseded_by", &superseded_by);
     let superseded_by = take.get(successor.and_then(|successor| match valid_until {
-        Some(None) if successor.is_some() => Err(Invalid::new(
-            "superseded_by",
-            "must not be given without valid_until",
-        )),
+        Some(None) if successor.is_some() => {
+            Err(Invalid::new("superseded_by", "requires valid_until"))
+        }
         _ => Ok(successor),
     }));
     let (Ok(new), Some(id), Some(origin), Some(created)) = (new, id, origin, created) else {
@@ -128,8 +127,7 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
     })
 }
 
-/// Reads by which strategy a memory was extracted. Only one that was extracted may
-/// have such, if its origin can be read at all.
+/// Reads the strategy that extracted a memory; only memories of that origin may have one.
 fn strategy_from(
     strategy: i32,
     origin: Option<MemoryOrigin>,
@@ -140,13 +138,13 @@ fn strategy_from(
             wrong("must be EXTRACTION_STRATEGY_DISCRETE, _SUMMARY, _PREFERENCES or _CUSTOM")
         }
         (Ok(Some(_)), Some(MemoryOrigin::Caller | MemoryOrigin::WorkingMemory)) => {
-            wrong("must not be given without the origin MEMORY_ORIGIN_EXTRACTED")
+            wrong("requires the origin MEMORY_ORIGIN_EXTRACTED")
         }
         (Ok(strategy), _) => Ok(strategy),
     }
 }
 
-/// Keeps what is wrong with fields.
+/// Collects the errors of fields.
 struct Taker<'a>(&'a mut Vec<Invalid>);
 
 impl Taker<'_> {

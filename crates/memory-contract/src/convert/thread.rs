@@ -7,12 +7,12 @@ use crate::{
     limits, proto,
 };
 
-/// Reads the names of a session. The session's own key goes before the agent's;
-/// `further` is asked for a key where there is neither.
+/// Reads the names of a session. The session's own key takes precedence over the agent's;
+/// without either, `further` may supply one.
 ///
 /// # Errors
-/// A missing session or app, names over their limits, and what `further` says.
-/// Each has the path below `field`, but for those of the call's metadata.
+/// A missing session or app, names over their limits, and the errors of `further`. Each
+/// has the path below `field`, except those of the gRPC metadata.
 pub fn session_from(
     field: &str,
     session: Option<proto::SessionRef>,

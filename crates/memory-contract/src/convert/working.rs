@@ -1,11 +1,11 @@
-//! Working memory.
+//! Working memories.
 
 use super::{json, memory, new_messages_from};
 use crate::{Invalid, InvalidFields, NewMemory, NewMessage, check, limits, proto};
 use serde_json::{Map, Value};
 
-/// Reads the whole working set: at most 256 messages, at most 3 MiB together.
-/// Every wrong field is named, up to the first 20.
+/// Reads the messages of a working memory: at most 256, at most 3 MiB together. The error
+/// names the first 20 wrong fields.
 ///
 /// # Errors
 /// Any field beyond its limit; then nothing may be stored.
@@ -48,7 +48,7 @@ pub fn working_records_from(
 /// Reads a session's data: at most 256 KiB as JSON, 32 levels deep.
 ///
 /// # Errors
-/// Data beyond that.
+/// Data over these limits.
 pub fn working_data_from(
     field: &str,
     data: Option<prost_types::Struct>,
@@ -56,10 +56,10 @@ pub fn working_data_from(
     json::object(field, data, limits::WORKING_DATA_BYTES, limits::JSON_DEPTH)
 }
 
-/// Reads the summary that a caller gives: at most 64 KiB.
+/// Reads a caller's summary: at most 64 KiB.
 ///
 /// # Errors
-/// A longer one.
+/// A longer summary.
 pub fn working_context_from(context: Option<String>) -> Result<Option<String>, Invalid> {
     let text = |text| check::long_text("context", text, limits::WORKING_CONTEXT_BYTES);
     context.map(text).transpose()

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use memory_contract::{FileLocation, FileRef, FileType, Message, MessageId, Part, Role, ThreadId};
-use memory_distill::Source;
+use memory_distill::SourceMessage;
 use serde_json::{Map, Value};
 use time::{OffsetDateTime, PrimitiveDateTime, macros::format_description};
 use unicode_segmentation::UnicodeSegmentation;
@@ -13,7 +13,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::words::{content, flat};
 
 pub struct Conversation {
-    pub sources: Vec<Source>,
+    pub sources: Vec<SourceMessage>,
     pub facts: Vec<Fact>,
 }
 
@@ -151,8 +151,8 @@ fn read(path: &Path) -> Conversation {
     Conversation { sources, facts }
 }
 
-pub fn message(role: Role, name: &str, parts: Vec<Part>, said: OffsetDateTime) -> Source {
-    Source::new(Message {
+pub fn message(role: Role, name: &str, parts: Vec<Part>, said: OffsetDateTime) -> SourceMessage {
+    SourceMessage::new(Message {
         id: MessageId::new(),
         thread: ThreadId::new(),
         parent: None,

@@ -2,14 +2,14 @@
 //! a remark, a call and a long answer. Some steps plant facts.
 
 use memory_contract::{Part, Role, ToolCall, ToolOutput, ToolResult};
-use memory_distill::Source;
+use memory_distill::SourceMessage;
 use serde_json::{Value, json};
 use time::{Duration, macros::datetime};
 
 use crate::conversation::message;
 
 pub struct Log {
-    pub sources: Vec<Source>,
+    pub sources: Vec<SourceMessage>,
     /// What has to be found again, word for word.
     pub planted: Vec<String>,
 }

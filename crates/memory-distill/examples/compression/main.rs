@@ -41,7 +41,7 @@ use std::{env, fs, path::Path, time::Instant};
 use async_trait::async_trait;
 use memory_budget::Tokenizer;
 use memory_contract::ExtractionStrategy;
-use memory_distill::{Extractive, SentenceVectors, Source};
+use memory_distill::{Extractive, SentenceVectors, SourceMessage};
 
 const TOKENIZER: Tokenizer = Tokenizer::O200kBase;
 
@@ -156,7 +156,7 @@ async fn main() {
         fs::write(file, lines.join("\n")).expect("the file can be written");
     }
 
-    let many: Vec<Source> = conversations
+    let many: Vec<SourceMessage> = conversations
         .iter()
         .flat_map(|conversation| &conversation.sources)
         .cycle()
@@ -173,7 +173,7 @@ async fn main() {
 }
 
 /// A summary that is carried on every 50 messages, as a worker does it.
-async fn rolling(extractive: &Extractive, sources: &[Source], budget: i32) -> String {
+async fn rolling(extractive: &Extractive, sources: &[SourceMessage], budget: i32) -> String {
     let mut summary = String::new();
     for some in sources.chunks(50) {
         summary = extractive.summary(&summary, some, budget).await;
@@ -181,17 +181,17 @@ async fn rolling(extractive: &Extractive, sources: &[Source], budget: i32) -> St
     summary
 }
 
-fn line(source: &Source) -> String {
+fn line(source: &SourceMessage) -> String {
     let said = memory_contract::text_of_parts(&source.message.parts);
     format!("{}: {said}\n", source.message.name)
 }
 
-fn whole(sources: &[Source]) -> String {
+fn whole(sources: &[SourceMessage]) -> String {
     sources.iter().map(line).collect()
 }
 
 /// Whole messages, one after the other, while they fit.
-fn first<'a>(sources: impl Iterator<Item = &'a Source>, budget: i32) -> String {
+fn first<'a>(sources: impl Iterator<Item = &'a SourceMessage>, budget: i32) -> String {
     let mut text = String::new();
     let mut left = budget;
     for source in sources {
@@ -206,7 +206,7 @@ fn first<'a>(sources: impl Iterator<Item = &'a Source>, budget: i32) -> String {
 }
 
 /// Whole messages at even distances.
-fn spread(sources: &[Source], budget: i32) -> String {
+fn spread(sources: &[SourceMessage], budget: i32) -> String {
     let step = (TOKENIZER.count(&whole(sources)) / budget.max(1)).max(1);
     first(sources.iter().step_by(step.unsigned_abs() as usize), budget)
 }

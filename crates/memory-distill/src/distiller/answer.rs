@@ -1,5 +1,5 @@
-//! What a model answered to a question for facts. Nothing of it is believed: it
-//! has to have the form, and each fact has to name its sources.
+//! Reads a model's answer to an extraction. Nothing in it is trusted: its form is checked,
+//! and each fact must cite input messages.
 
 use std::collections::HashSet;
 
@@ -8,11 +8,11 @@ use serde_json::Value;
 use time::Date;
 
 use super::{Dropped, Extracted};
-use crate::{FACT_CHARS, FACT_LABELS, Fact, FactKind, KnownFact, Source, content_hash};
+use crate::{FACT_CHARS, FACT_LABELS, Fact, FactKind, KnownFact, SourceMessage, content_hash};
 
-/// Facts that are read of one answer, at most.
+/// Most facts read from one answer.
 const FACTS: usize = 200;
-/// Characters of a topic or an entity.
+/// Most characters of a topic or an entity.
 const LABEL_CHARS: usize = 64;
 
 #[derive(Deserialize)]
@@ -37,19 +37,18 @@ struct Stated {
     supersedes: Option<Vec<String>>,
 }
 
-/// Reads an answer. `sources` are the messages as they were named, `m1` first;
-/// `known` the facts, `f1` first.
+/// Reads an answer. The prompt named `sources` `m1`, `m2`, … and `known` `f1`, `f2`, ….
 ///
 /// # Errors
-/// What is wrong with the answer's form, without a word of it.
+/// The problem with the answer's form, without any of its text.
 pub(super) fn read(
     text: &str,
-    sources: &[&Source],
+    sources: &[&SourceMessage],
     known: &[KnownFact],
 ) -> Result<Extracted, String> {
     let facts = parse(text)?;
     let mut extracted = Extracted::default();
-    // What is known and said again is no duplicate: it has more evidence now.
+    // A known fact that is stated again is not a duplicate: it gains evidence.
     let mut hashes: HashSet<[u8; 32]> = HashSet::new();
     for stated in facts.facts.into_iter().take(FACTS) {
         let dropped = &mut extracted.dropped;
@@ -88,38 +87,38 @@ pub(super) fn read(
     Ok(extracted)
 }
 
-/// As it is; or else, repaired where models are known to err: words around the
-/// object, fences, commas before a closing bracket.
+/// Parses the answer as it is, or else after repairing common mistakes of models: text or
+/// fences around the object, commas before a closing bracket.
 fn parse(text: &str) -> Result<Facts, String> {
     let first = match serde_json::from_str::<Facts>(text) {
         Ok(facts) => return Ok(facts),
         Err(error) => error,
     };
     let (Some(start), Some(end)) = (text.find('{'), text.rfind('}')) else {
-        return Err("it is no JSON object".to_owned());
+        return Err("it is not a JSON object".to_owned());
     };
     if start < end
         && let Ok(facts) = serde_json::from_str(&without_commas(&text[start..=end]))
     {
         return Ok(facts);
     }
-    // serde's own words may quote the answer.
+    // serde's own message may quote the answer.
     let problem = match first.classify() {
         serde_json::error::Category::Data => {
             if serde_json::from_str::<Value>(text).is_ok_and(|value| value.get("facts").is_none()) {
                 "the object has no list `facts`"
             } else {
-                "a field does not have the type that was asked for"
+                "a field does not have the requested type"
             }
         }
         serde_json::error::Category::Io
         | serde_json::error::Category::Syntax
-        | serde_json::error::Category::Eof => "it is no valid JSON",
+        | serde_json::error::Category::Eof => "it is not valid JSON",
     };
     Err(problem.to_owned())
 }
 
-/// JSON without commas that stand before a closing bracket; strings stay.
+/// Removes commas before a closing bracket, outside of strings.
 fn without_commas(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     let mut in_string = false;
@@ -138,8 +137,8 @@ fn without_commas(json: &str) -> String {
     text
 }
 
-/// The places that names such as `m3` stand for, each once, in order; names of
-/// nothing are passed over.
+/// The indexes that names such as `m3` refer to, each once, in order. Unknown names are
+/// ignored.
 fn places(names: Option<Vec<String>>, letter: char, count: usize) -> Vec<usize> {
     let mut places: Vec<usize> = names
         .unwrap_or_default()
@@ -153,7 +152,7 @@ fn places(names: Option<Vec<String>>, letter: char, count: usize) -> Vec<usize> 
     places
 }
 
-/// One line without control characters, which JSON can hold and a database cannot.
+/// The text on one line, without control characters.
 fn plain(text: &str) -> String {
     let apart = |c: char| c.is_whitespace() || c.is_control();
     let words: Vec<&str> = text.split(apart).filter(|word| !word.is_empty()).collect();
@@ -178,7 +177,7 @@ fn day(text: &str) -> Option<Date> {
 }
 
 impl Extracted {
-    /// Adds what another portion gave, without what is there already.
+    /// Adds the facts of another portion, except duplicates.
     pub(super) fn add(&mut self, other: Self) {
         let mut hashes: HashSet<[u8; 32]> = self
             .facts
@@ -213,7 +212,7 @@ mod tests {
     #[test]
     fn what_models_get_wrong_is_repaired() {
         let sources = [source("a"), source("b")];
-        let sources: Vec<&Source> = sources.iter().collect();
+        let sources: Vec<&SourceMessage> = sources.iter().collect();
         let good =
             r#"{"facts": [{"text": "Ada has, \"two\" cats,]", "evidence": ["m2", "m1", "m2"],},]}"#;
         for text in [
@@ -245,7 +244,7 @@ mod tests {
     #[test]
     fn a_fact_without_evidence_is_dropped_and_counted() {
         let sources = [source("a")];
-        let sources: Vec<&Source> = sources.iter().collect();
+        let sources: Vec<&SourceMessage> = sources.iter().collect();
         let known = [KnownFact {
             id: "x-9".into(),
             text: "Ada lives in Oslo".into(),
@@ -280,7 +279,7 @@ mod tests {
             noise in "\\PC{0,30}",
         ) {
             let sources = [source("a"), source("b"), source("c")];
-            let sources: Vec<&Source> = sources.iter().collect();
+            let sources: Vec<&SourceMessage> = sources.iter().collect();
             let answer = serde_json::json!({"facts": [{"text": noise, "evidence": ids}]}).to_string();
             let extracted = read(&answer, &sources, &[]).unwrap();
             for fact in extracted.facts {

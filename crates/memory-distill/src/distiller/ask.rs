@@ -1,27 +1,28 @@
-//! One task with one model: portions that fit, and answers that are looked at.
+//! One task with one model: splits the input into portions that fit the model's window,
+//! and checks the answers.
 
 use memory_budget::Tokenizer;
 
-use super::{By, Distilled, Extracted, Extraction, answer, material};
+use super::{Distilled, DistilledBy, Extracted, Extraction, answer, material};
 use crate::model::{Account, Prompt, Reliable};
 use crate::prompt::{again, extract, observe, reflect};
-use crate::{DistillError, ModelError, Source, SummaryPrompt};
+use crate::{DistillError, ModelError, SourceMessage, SummaryPrompt};
 
-/// Stored counts are of this encoding, whatever the model counts.
+/// The tokenizer of budgets, whatever the model's own is.
 const BUDGET: Tokenizer = Tokenizer::O200kBase;
-/// Tokens that are left free in a window, because counts for models that are not
-/// OpenAI's are estimates: one in ten.
+/// One part in so many of a window is left free, because token counts are estimates for
+/// models that are not OpenAI's.
 const SPARE: i32 = 10;
-/// The least material of a portion, in tokens; smaller windows are refused when a
-/// model is opened.
+/// The smallest portion, in tokens. Models with smaller windows are refused when they are
+/// opened.
 const LEAST_PORTION: i32 = 512;
 
-pub(super) struct Asking<'a> {
+pub(super) struct ModelTask<'a> {
     model: &'a Reliable,
     account: Account<'a>,
 }
 
-impl<'a> Asking<'a> {
+impl<'a> ModelTask<'a> {
     pub(super) fn new(model: &'a Reliable, account: Account<'a>) -> Self {
         Self { model, account }
     }
@@ -30,7 +31,7 @@ impl<'a> Asking<'a> {
         self,
         template: &SummaryPrompt,
         previous: &str,
-        messages: &[Source],
+        messages: &[SourceMessage],
         max_tokens: i32,
     ) -> Result<Distilled<String>, DistillError> {
         let frame = template.prompt(previous, "", max_tokens);
@@ -45,7 +46,7 @@ impl<'a> Asking<'a> {
 
     pub(super) async fn observations(
         self,
-        messages: &[Source],
+        messages: &[SourceMessage],
         max_tokens: i32,
     ) -> Result<Distilled<String>, DistillError> {
         let room = self.room(&observe("", max_tokens), 0);
@@ -65,7 +66,7 @@ impl<'a> Asking<'a> {
         observations: &str,
         max_tokens: i32,
     ) -> Result<Distilled<String>, DistillError> {
-        // A line break costs more in a quotation than in a text.
+        // A line break takes more tokens in a quotation than in plain text.
         let room = self.room(&reflect("", max_tokens), 0) / 2;
         let portions = material::lines(observations, room, self.tokenizer());
         let shares = shares(portions.iter().map(|(_, tokens)| *tokens), max_tokens);
@@ -87,12 +88,12 @@ impl<'a> Asking<'a> {
             messages,
             known,
         } = extraction;
-        let most = self.model.about().max_output_tokens;
+        let most = self.model.info().max_output_tokens;
         let ask =
             |known: &str, messages: &str| extract(strategy, instructions, known, messages, most);
         let room = self.room(&ask("", ""), 0);
         let (quoted, shown) = material::facts(known, room / 4, self.tokenizer());
-        // It can speak of no other.
+        // The model can refer only to the facts in the prompt.
         let known = &known[..shown];
         let said = messages.iter().filter(|source| !source.injected);
         let mut extracted = Extracted::default();
@@ -116,8 +117,8 @@ impl<'a> Asking<'a> {
         Ok(self.done(extracted))
     }
 
-    /// A text within its budget. One that is longer is asked for once more; one
-    /// that is too long again is cut after a whole sentence.
+    /// A text within its budget. A longer answer is requested once more; if that is too long
+    /// as well, it is cut after a whole sentence.
     async fn text(&self, prompt: Prompt, max_tokens: i32) -> Result<String, DistillError> {
         let first = self.ask(&prompt).await?;
         if BUDGET.count(&first) <= max_tokens {
@@ -125,7 +126,7 @@ impl<'a> Asking<'a> {
         }
         let second = match self.ask(&again(&prompt, "it was too long")).await {
             Ok(second) => second,
-            // The first one is still good, but for its end.
+            // The first answer can still be cut.
             Err(_) => first,
         };
         let kept = material::cut(&second, max_tokens, BUDGET);
@@ -142,7 +143,7 @@ impl<'a> Asking<'a> {
         if !prompt.json && is_refusal(text) {
             return Err(self.failed(ModelError::Refused));
         }
-        // No text that is kept may have one.
+        // Postgres cannot store NUL in a text.
         let text = text.replace('\0', "");
         if !text.chars().any(char::is_alphanumeric) {
             return Err(self.failed(ModelError::Empty));
@@ -150,30 +151,30 @@ impl<'a> Asking<'a> {
         Ok(text)
     }
 
-    /// Tokens that are left for material beside a prompt's frame and what else
-    /// may stand in it.
-    fn room(&self, frame: &Prompt, beside: i32) -> i32 {
-        let about = self.model.about();
-        let window = about.context_window - about.context_window / SPARE;
-        (window - about.max_output_tokens - frame.tokens(about.tokenizer) - 2 * beside)
+    /// Tokens left for material, besides the frame of a prompt and `other` tokens that may
+    /// appear twice: in the prompt and in the answer.
+    fn room(&self, frame: &Prompt, other: i32) -> i32 {
+        let info = self.model.info();
+        let window = info.context_window - info.context_window / SPARE;
+        (window - info.max_output_tokens - frame.tokens(info.tokenizer) - 2 * other)
             .max(LEAST_PORTION)
     }
 
-    /// The prompt with all the room that the model has for an answer: what it
-    /// thinks counts too, and its length is asked for in words.
+    /// The prompt with the model's full `max_output_tokens`: reasoning counts too, and the
+    /// length of the text itself is requested in words.
     fn full(&self, prompt: Prompt) -> Prompt {
         Prompt {
-            max_output_tokens: self.model.about().max_output_tokens,
+            max_output_tokens: self.model.info().max_output_tokens,
             ..prompt
         }
     }
 
     fn tokenizer(&self) -> Tokenizer {
-        self.model.about().tokenizer
+        self.model.info().tokenizer
     }
 
     fn name(&self) -> String {
-        self.model.about().name.clone()
+        self.model.info().name.clone()
     }
 
     fn failed(&self, source: ModelError) -> DistillError {
@@ -186,7 +187,7 @@ impl<'a> Asking<'a> {
     fn done<T>(self, value: T) -> Distilled<T> {
         Distilled {
             value,
-            by: By::Model(self.name()),
+            by: DistilledBy::Model(self.name()),
         }
     }
 }
@@ -198,7 +199,7 @@ fn append(text: &mut String, more: &str) {
     text.push_str(more);
 }
 
-/// The budget, shared out by the sizes of what is to be told.
+/// Divides a budget in proportion to the sizes of the portions.
 fn shares(sizes: impl Iterator<Item = i32>, max_tokens: i32) -> Vec<i32> {
     let sizes: Vec<i64> = sizes.map(|size| i64::from(size.max(1))).collect();
     let all: i64 = sizes.iter().sum();
@@ -209,8 +210,7 @@ fn shares(sizes: impl Iterator<Item = i32>, max_tokens: i32) -> Vec<i32> {
         .collect()
 }
 
-/// Whether a short text says in words that the model does not want to answer.
-/// Such an answer must not take the place of a summary.
+/// Whether a short text is a refusal, which must not replace a summary.
 fn is_refusal(text: &str) -> bool {
     const WORDS: &[&str] = &[
         "i'm sorry",

@@ -1,36 +1,35 @@
-//! Material for prompts: messages quoted, in portions that fit into a model's
-//! window.
+//! Material for prompts: quoted messages in portions that fit a model's window.
 
 use memory_budget::Tokenizer;
 
 use crate::prompt::quote;
-use crate::{KnownFact, Source};
+use crate::{KnownFact, SourceMessage};
 
-/// A portion of messages, as quotations.
+/// A portion of quoted messages.
 pub(super) struct Portion<'a> {
     /// The quotations, one a line.
     pub(super) text: String,
-    /// What is quoted, in order. The name of the first is `m1`.
-    pub(super) sources: Vec<&'a Source>,
+    /// The quoted messages, in order. The first is named `m1`.
+    pub(super) sources: Vec<&'a SourceMessage>,
     /// Tokens of the quotations.
     pub(super) tokens: i32,
 }
 
-/// The messages in portions of at most `max_tokens`, in order. Of a message that
-/// is larger than that alone, the middle is left out.
+/// The messages in portions of at most `max_tokens`, in order. A message that is larger
+/// than a portion loses its middle.
 pub(super) fn portions<'a>(
-    sources: impl IntoIterator<Item = &'a Source>,
+    sources: impl IntoIterator<Item = &'a SourceMessage>,
     max_tokens: i32,
     tokenizer: Tokenizer,
 ) -> Vec<Portion<'a>> {
     let mut portions: Vec<Portion<'a>> = Vec::new();
     for source in sources {
         let words = source.words();
-        // Names are numbers within the portion, so they hardly change the length.
+        // The final name is a number within the portion, of about the same length.
         let mut line = quote::message("m0000", source, &words);
         let mut tokens = tokenizer.count(&line).saturating_add(1);
         let mut shortened = None;
-        // What a text costs in a quotation depends on what is in it.
+        // Escaping makes the tokens of a quotation depend on the text.
         let mut room = words.len();
         while tokens > max_tokens && room > 0 {
             room /= 2;
@@ -63,8 +62,7 @@ pub(super) fn portions<'a>(
     portions
 }
 
-/// Known facts as quotations, as many as fit, and how many these are. The name of
-/// the first is `f1`.
+/// As many quoted facts as fit, and their number. The first is named `f1`.
 pub(super) fn facts(known: &[KnownFact], max_tokens: i32, tokenizer: Tokenizer) -> (String, usize) {
     let mut text = String::new();
     let mut left = max_tokens;
@@ -82,8 +80,7 @@ pub(super) fn facts(known: &[KnownFact], max_tokens: i32, tokenizer: Tokenizer) 
     (text, known.len())
 }
 
-/// A text in portions of whole lines, each of at most `max_tokens`; a line that
-/// is longer alone is cut.
+/// A text in portions of whole lines of at most `max_tokens`. A longer line is cut.
 pub(super) fn lines(text: &str, max_tokens: i32, tokenizer: Tokenizer) -> Vec<(String, i32)> {
     let mut portions: Vec<(String, i32)> = Vec::new();
     for line in text.lines() {
@@ -101,7 +98,7 @@ pub(super) fn lines(text: &str, max_tokens: i32, tokenizer: Tokenizer) -> Vec<(S
     portions
 }
 
-/// The beginning and the end of a text, two parts to one, of about as many bytes.
+/// The beginning and the end of a text, two parts to one, about `bytes` together.
 fn without_middle(text: &str, bytes: usize) -> String {
     let tail = bytes / 3;
     let head = text.floor_char_boundary(bytes - tail);
@@ -109,8 +106,8 @@ fn without_middle(text: &str, bytes: usize) -> String {
     format!("{} […] {}", &text[..head], &text[tail..])
 }
 
-/// The longest beginning of whole lines or sentences of at most `max_tokens`; of
-/// a first sentence that is longer alone, what fits.
+/// The longest prefix of whole lines or sentences of at most `max_tokens`; if the first
+/// sentence is longer, its beginning.
 pub(super) fn cut(text: &str, max_tokens: i32, tokenizer: Tokenizer) -> &str {
     let kept = tokenizer.prefix(text, max_tokens);
     if kept.len() == text.len() {
@@ -152,7 +149,7 @@ mod tests {
             texts in prop::collection::vec("\\PC{0,40}|[a-z ]{500,2000}|<\n{0,300}", 0..12),
             max_tokens in 120..400_i32,
         ) {
-            let sources: Vec<Source> = texts.iter().map(|text| source(text)).collect();
+            let sources: Vec<SourceMessage> = texts.iter().map(|text| source(text)).collect();
             let tokenizer = Tokenizer::default();
             let portions = portions(&sources, max_tokens, tokenizer);
             let mut quoted = 0;

@@ -1,8 +1,10 @@
-//! Models and the extractive distiller behind one interface.
+//! The four tasks, done by language models or by the extractive distiller.
 
 mod answer;
 mod ask;
 mod material;
+mod report;
+mod task;
 #[cfg(test)]
 mod tests;
 
@@ -11,87 +13,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use memory_contract::{ExtractionStrategy, TenantId};
 
-use crate::model::{Account, Health, Ledger, Reliable, open_model};
+use crate::model::{Account, Reliable, TokenLedger, open_model};
 use crate::{
     ConfigError, DistillConfig, DistillError, Extractive, FACT_CHARS, Fact, FactKind, KnownFact,
-    ModelConfig, Provider, SentenceVectors, Source, SummaryPrompt, supersedes,
+    ModelConfig, Provider, SentenceVectors, SourceMessage, SummaryPrompt, supersedes,
 };
 
-/// The smallest budget of a text, in tokens.
+pub use report::{ModelReport, Purpose, RejectedCounts};
+pub use task::{Distilled, DistilledBy, Dropped, Extracted, Extraction, Method};
+
+/// The smallest token budget of a text.
 const LEAST_TOKENS: i32 = 32;
-/// Tokens of a summary that is kept as a fact.
+/// Token budget of a summary that is kept as a fact.
 const SUMMARY_FACT_TOKENS: i32 = 110;
 
-/// Who is to distill.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// The model that is configured for the task; the extractive distiller where
-    /// there is none.
-    Model,
-    /// The extractive distiller: for a worker whose attempts with the model are
-    /// used up, or that was told to fall back.
-    Extractive,
-}
-
-/// Who did distill.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum By {
-    /// The model of this name.
-    Model(String),
-    /// The extractive distiller.
-    Extractive,
-}
-
-/// What was distilled.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Distilled<T> {
-    /// It.
-    pub value: T,
-    /// Who did it.
-    pub by: By,
-}
-
-/// Facts that were taken out of messages.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Extracted {
-    /// The facts.
-    pub facts: Vec<Fact>,
-    /// What a model gave beside them.
-    pub dropped: Dropped,
-}
-
-/// Facts of a model that were not taken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dropped {
-    /// They name no message that was given.
-    pub without_evidence: usize,
-    /// They have no text, or one of more than [`FACT_CHARS`] characters.
-    pub too_long_or_empty: usize,
-    /// They say what another one says.
-    pub duplicates: usize,
-}
-
-/// What is to be taken out of which messages.
-#[derive(Clone, Copy, Debug)]
-pub struct Extraction<'a> {
-    /// What is to be taken.
-    pub strategy: ExtractionStrategy,
-    /// The app's own words for it, for [`ExtractionStrategy::Custom`].
-    pub instructions: &'a str,
-    /// The messages, in order. Injected ones are passed over.
-    pub messages: &'a [Source],
-    /// Facts that are known, the most likely to matter first. For
-    /// [`ExtractionStrategy::Summary`] they are the summaries so far, the newest
-    /// first: the new one goes on from all of them and takes their place.
-    pub known: &'a [KnownFact],
-}
-
-/// Makes summaries, observations, reflections and facts. What it is given is
-/// never changed, and an error means that nothing was made.
+/// Makes summaries, observations, reflections and facts.
 pub struct Distiller {
     generation: Option<Arc<Reliable>>,
     observer: Option<Arc<Reliable>>,
-    ledger: Arc<dyn Ledger>,
+    ledger: Arc<dyn TokenLedger>,
     extractive: Extractive,
     summary_prompt: SummaryPrompt,
     providers: [Provider; 2],
@@ -99,57 +39,16 @@ pub struct Distiller {
     malformed: AtomicU64,
 }
 
-/// What a model is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// Summaries and facts.
-    Generation,
-    /// Observations and reflections.
-    Observation,
-}
-
-impl Purpose {
-    /// The name, lower case.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Generation => "generation",
-            Self::Observation => "observation",
-        }
-    }
-}
-
-/// Who does what, and how it is doing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModelReport {
-    /// What it is for.
-    pub purpose: Purpose,
-    /// Who answers; [`Provider::None`] is the extractive distiller.
-    pub provider: Provider,
-    /// The model's name; empty for the extractive distiller.
-    pub model: String,
-    /// How it is doing.
-    pub health: Health,
-}
-
-/// What models gave that could not be used, since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Facts that no message proves.
-    pub dropped_facts: u64,
-    /// Answers that could not be read, even when asked again.
-    pub malformed_answers: u64,
-}
-
 impl Distiller {
-    /// Opens what the configuration names, without calling it. `section` is the
-    /// configuration's own name, such as `distill`.
+    /// Opens the configured models without calling them. `section` is the configuration
+    /// section, such as `distill`.
     ///
     /// # Errors
-    /// [`ConfigError`] where a value is missing or cannot be used; it names the key.
+    /// [`ConfigError`] names the key of a missing or invalid value.
     pub fn open(
         section: &str,
         config: &DistillConfig,
-        ledger: Arc<dyn Ledger>,
+        ledger: Arc<dyn TokenLedger>,
         vectors: Option<Arc<dyn SentenceVectors>>,
     ) -> Result<Self, ConfigError> {
         let calls = format!("{section}.calls");
@@ -161,10 +60,10 @@ impl Distiller {
             Ok(Some(Arc::new(reliable)))
         };
         let generation = open("generation", &config.generation)?;
-        let beside = config.observer.beside(&config.generation);
-        let observer = match &beside {
-            Some(observer) => open("observer", observer)?,
-            // The same one: its limits and its breaker hold for both uses.
+        let observer_config = config.observer.inherit(&config.generation);
+        let observer = match &observer_config {
+            Some(config) => open("observer", config)?,
+            // Shared, so that its limits and its breaker hold for both purposes.
             None => generation.clone(),
         };
         let summary_prompt = match &config.summary_prompt {
@@ -177,15 +76,18 @@ impl Distiller {
         let mut distiller = Self::new(generation, observer, ledger, vectors);
         distiller.summary_prompt = summary_prompt;
         let provider = config.generation.provider;
-        distiller.providers = [provider, beside.map_or(provider, |model| model.provider)];
+        distiller.providers = [
+            provider,
+            observer_config.map_or(provider, |model| model.provider),
+        ];
         Ok(distiller)
     }
 
-    /// Takes models that are open. `None` stands for the extractive distiller.
+    /// Uses open models. `None` means the extractive distiller.
     pub fn new(
         generation: Option<Arc<Reliable>>,
         observer: Option<Arc<Reliable>>,
-        ledger: Arc<dyn Ledger>,
+        ledger: Arc<dyn TokenLedger>,
         vectors: Option<Arc<dyn SentenceVectors>>,
     ) -> Self {
         let extractive = match vectors {
@@ -204,14 +106,14 @@ impl Distiller {
         }
     }
 
-    /// Who does the work, and how it is doing in this process.
+    /// The model and its health for each purpose.
     pub fn models(&self) -> [ModelReport; 2] {
         let report = |purpose, model: &Option<Arc<Reliable>>, provider| ModelReport {
             purpose,
             provider,
             model: model
                 .as_ref()
-                .map(|model| model.about().name.clone())
+                .map(|model| model.info().name.clone())
                 .unwrap_or_default(),
             health: model
                 .as_ref()
@@ -225,46 +127,45 @@ impl Distiller {
         ]
     }
 
-    /// What models gave that could not be used, since the start.
-    pub fn tally(&self) -> Tally {
-        Tally {
+    /// Counts of rejected model output since the process started.
+    pub fn rejected(&self) -> RejectedCounts {
+        RejectedCounts {
             dropped_facts: self.dropped.load(Ordering::Relaxed),
             malformed_answers: self.malformed.load(Ordering::Relaxed),
         }
     }
 
-    /// The name of the model that summarizes and extracts, where there is one.
+    /// The name of the model that summarizes and extracts, if any.
     pub fn generation_model(&self) -> Option<&str> {
         self.generation
             .as_ref()
-            .map(|model| model.about().name.as_str())
+            .map(|model| model.info().name.as_str())
     }
 
-    /// The name of the model that observes and reflects, where there is one.
+    /// The name of the model that observes and reflects, if any.
     pub fn observer_model(&self) -> Option<&str> {
         self.observer
             .as_ref()
-            .map(|model| model.about().name.as_str())
+            .map(|model| model.info().name.as_str())
     }
 
-    /// The summary of a previous summary and the messages after it: at most
-    /// `max_tokens` of `o200k_base`.
+    /// Summarizes a previous summary and the messages after it, in at most `max_tokens`
+    /// (`o200k_base`).
     ///
     /// # Errors
-    /// [`DistillError`]; nothing is made then.
+    /// [`DistillError`].
     pub async fn summarize(
         &self,
         tenant: &TenantId,
         method: Method,
         previous: &str,
-        messages: &[Source],
+        messages: &[SourceMessage],
         max_tokens: i32,
     ) -> Result<Distilled<String>, DistillError> {
         at_least(max_tokens)?;
-        match self.asking(&self.generation, tenant, method) {
-            Some(asking) => {
-                asking
-                    .summary(&self.summary_prompt, previous, messages, max_tokens)
+        match self.model_task(&self.generation, tenant, method) {
+            Some(task) => {
+                task.summary(&self.summary_prompt, previous, messages, max_tokens)
                     .await
             }
             None => Ok(extractive(
@@ -275,31 +176,30 @@ impl Distiller {
         }
     }
 
-    /// What happened in messages, in at most `max_tokens` of `o200k_base`.
+    /// Describes what happened in messages, in at most `max_tokens` (`o200k_base`).
     ///
     /// # Errors
-    /// [`DistillError`]; nothing is made then.
+    /// [`DistillError`].
     pub async fn observe(
         &self,
         tenant: &TenantId,
         method: Method,
-        messages: &[Source],
+        messages: &[SourceMessage],
         max_tokens: i32,
     ) -> Result<Distilled<String>, DistillError> {
         at_least(max_tokens)?;
-        match self.asking(&self.observer, tenant, method) {
-            Some(asking) => asking.observations(messages, max_tokens).await,
+        match self.model_task(&self.observer, tenant, method) {
+            Some(task) => task.observations(messages, max_tokens).await,
             None => Ok(extractive(
                 self.extractive.observations(messages, max_tokens).await,
             )),
         }
     }
 
-    /// What is worth knowing of observations, in at most `max_tokens` of
-    /// `o200k_base`.
+    /// Condenses observations, in at most `max_tokens` (`o200k_base`).
     ///
     /// # Errors
-    /// [`DistillError`]; nothing is made then.
+    /// [`DistillError`].
     pub async fn reflect(
         &self,
         tenant: &TenantId,
@@ -308,19 +208,19 @@ impl Distiller {
         max_tokens: i32,
     ) -> Result<Distilled<String>, DistillError> {
         at_least(max_tokens)?;
-        match self.asking(&self.observer, tenant, method) {
-            Some(asking) => asking.reflection(observations, max_tokens).await,
+        match self.model_task(&self.observer, tenant, method) {
+            Some(task) => task.reflection(observations, max_tokens).await,
             None => Ok(extractive(
                 self.extractive.reflection(observations, max_tokens).await,
             )),
         }
     }
 
-    /// Facts out of messages. Without a model, `Custom` gives none.
+    /// Extracts facts from messages. Without a model, `Custom` gives none.
     ///
     /// # Errors
-    /// [`DistillError::Malformed`] where the model did not answer as it was asked
-    /// to, twice; or another [`DistillError`]. Nothing is made then.
+    /// [`DistillError`]; [`DistillError::Malformed`] if two answers in a row did not have the
+    /// requested form.
     pub async fn extract(
         &self,
         tenant: &TenantId,
@@ -342,8 +242,8 @@ impl Distiller {
             | ExtractionStrategy::Preferences
             | ExtractionStrategy::Custom => {}
         }
-        if let Some(asking) = self.asking(&self.generation, tenant, method) {
-            let answered = asking.facts(extraction).await;
+        if let Some(task) = self.model_task(&self.generation, tenant, method) {
+            let answered = task.facts(extraction).await;
             self.count(&answered);
             return answered;
         }
@@ -375,15 +275,15 @@ impl Distiller {
         }
     }
 
-    /// The running summary as one fact, which takes the place of the one before.
+    /// The running summary as one fact that supersedes the previous ones.
     async fn summary_fact(
         &self,
         tenant: &TenantId,
         method: Method,
-        messages: &[Source],
+        messages: &[SourceMessage],
         known: &[KnownFact],
     ) -> Result<Distilled<Extracted>, DistillError> {
-        let said: Vec<Source> = messages
+        let said: Vec<SourceMessage> = messages
             .iter()
             .filter(|source| !source.injected)
             .cloned()
@@ -391,7 +291,7 @@ impl Distiller {
         if said.is_empty() {
             return Ok(extractive(Extracted::default()));
         }
-        // The oldest first, as they were said.
+        // The oldest first, as in the conversation.
         let previous: Vec<&str> = known
             .iter()
             .rev()
@@ -421,16 +321,16 @@ impl Distiller {
         })
     }
 
-    fn asking<'a>(
+    fn model_task<'a>(
         &'a self,
         model: &'a Option<Arc<Reliable>>,
         tenant: &'a TenantId,
         method: Method,
-    ) -> Option<ask::Asking<'a>> {
+    ) -> Option<ask::ModelTask<'a>> {
         match (method, model) {
             (Method::Model, Some(model)) => {
                 let ledger = &*self.ledger;
-                Some(ask::Asking::new(model, Account { ledger, tenant }))
+                Some(ask::ModelTask::new(model, Account { ledger, tenant }))
             }
             (Method::Model, None) | (Method::Extractive, _) => None,
         }
@@ -440,7 +340,7 @@ impl Distiller {
 fn extractive<T>(value: T) -> Distilled<T> {
     Distilled {
         value,
-        by: By::Extractive,
+        by: DistilledBy::Extractive,
     }
 }
 

@@ -1,11 +1,11 @@
 use memory_contract::{Message, MessageId, Part, Role, ThreadId};
 use time::macros::datetime;
 
-use crate::Source;
+use crate::SourceMessage;
 
 /// A message of a user.
-pub(super) fn source(text: &str) -> Source {
-    Source::new(Message {
+pub(super) fn source(text: &str) -> SourceMessage {
+    SourceMessage::new(Message {
         id: MessageId::new(),
         thread: ThreadId::new(),
         parent: None,

@@ -1,24 +1,24 @@
-//! What a plain sentence states about whom: for finding facts, and for telling
-//! that a newer one makes an older one untrue.
+//! Parses plain sentences into claims, to find facts and to detect that a newer fact
+//! makes an older one untrue.
 
 use super::words;
 
-/// What a sentence states.
+/// A statement about a subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Claim {
-    /// Whom it is about, lower case; empty where the speaker is.
+    /// The subject, lower case; empty for the speaker.
     pub(super) subject: String,
-    /// What is stated of them.
+    /// The stated attribute.
     pub(super) attribute: String,
     /// The value, lower case.
     pub(super) value: String,
-    /// Whether there can be one value only at a time.
+    /// Whether the attribute has one value at a time.
     pub(super) single: bool,
-    /// What it is about.
+    /// The topic.
     pub(super) topic: &'static str,
 }
 
-/// Beginnings of sentences in the first person; attribute; single; topic.
+/// Openings in the first person; attribute; single; topic.
 const FIRST_PERSON: &[(&str, &str, bool, &str)] = &[
     ("my name is", "name", true, "name"),
     ("my name's", "name", true, "name"),
@@ -61,7 +61,7 @@ const FIRST_PERSON: &[(&str, &str, bool, &str)] = &[
     ("i am diabetic", "is", false, "health"),
 ];
 
-/// The same in the third person, as models write facts; the subject stands before.
+/// The same in the third person, as models write facts, after the subject.
 const THIRD_PERSON: &[(&str, &str)] = &[
     ("lives in", "lives in"),
     ("now lives in", "lives in"),
@@ -72,7 +72,7 @@ const THIRD_PERSON: &[(&str, &str)] = &[
     ("works for", "works at"),
 ];
 
-/// What there is one of: `my email is`, `Ada's email is`.
+/// Attributes with one value: `my email is`, `Ada's email is`.
 const ONE_OF: &[&str] = &[
     "name",
     "birthday",
@@ -90,7 +90,7 @@ const ONE_OF: &[&str] = &[
     "blood type",
 ];
 
-/// Whom one may have.
+/// Relatives and pets.
 const HAVES: &[(&str, &str)] = &[
     ("dog", "pets"),
     ("dogs", "pets"),
@@ -119,7 +119,7 @@ const HAVES: &[(&str, &str)] = &[
     ("asthma", "health"),
 ];
 
-/// What a sentence states. `sentence` is without its speaker.
+/// The claim of a sentence, given without its speaker.
 pub(super) fn claim(sentence: &str) -> Option<Claim> {
     let said = words::plain(sentence);
     let said = without_openers(&said);
@@ -130,10 +130,9 @@ pub(super) fn claim(sentence: &str) -> Option<Claim> {
         .or_else(|| third_person(said))
 }
 
-/// Whether a newer fact makes an older one untrue: both say in so many words the
-/// same of the same person, of which there can be one at a time, with another
-/// value. Where that is not plain it is `false`: a fact that is kept beside its
-/// successor does less harm than one that is lost.
+/// Whether a newer fact makes an older one untrue: both plainly state the same
+/// single-valued attribute of the same person, with different values. In doubt it is
+/// `false`, because keeping an outdated fact does less harm than losing a valid one.
 pub fn supersedes(newer: &str, older: &str) -> bool {
     let read = |fact: &str| -> Option<Claim> {
         let (speaker, sentence) = split_speaker(fact);
@@ -153,7 +152,7 @@ pub fn supersedes(newer: &str, older: &str) -> bool {
         && newer.subject == older.subject
         && newer.attribute == older.attribute
         && newer.value != older.value
-        // "Oslo" and "Oslo, Norway" are one place.
+        // "Oslo" and "Oslo, Norway" are the same place.
         && !newer.value.starts_with(&older.value)
         && !older.value.starts_with(&newer.value)
 }
@@ -166,7 +165,7 @@ fn split_speaker(fact: &str) -> (&str, &str) {
     }
 }
 
-/// The words after openers that say nothing.
+/// The words after openers without content.
 pub(super) fn without_openers(said: &[String]) -> &[String] {
     const OPENERS: &[&str] = &[
         "well",
@@ -198,7 +197,7 @@ pub(super) fn without_openers(said: &[String]) -> &[String] {
     &said[start.count()..]
 }
 
-/// The number of words of a phrase that the words begin with.
+/// The number of words of `phrase`, if the words begin with it.
 pub(super) fn starts_with(said: &[String], phrase: &str) -> Option<usize> {
     let mut length = 0;
     for word in phrase.split(' ') {
@@ -230,8 +229,8 @@ fn first_person(said: &[String]) -> Option<Claim> {
         })
 }
 
-/// `my email is …`, `my favorite color is …`, `my dog's name is …`, and the same
-/// of others: `Ada's email is …`.
+/// `my email is …`, `my favorite color is …`, `my dog's name is …`, and the same with
+/// another subject: `Ada's email is …`.
 fn owned(said: &[String]) -> Option<Claim> {
     let is = said
         .iter()
@@ -255,7 +254,7 @@ fn owned(said: &[String]) -> Option<Claim> {
         subject,
         attribute: thing.replace("favourite", "favorite"),
         value: value(&said[is + 1..]),
-        // There is one favorite color, and several favorite songs.
+        // A favorite color is single; favorite songs are several.
         single: said[is] == "is",
         topic: if favorite { "preferences" } else { "person" },
     })

@@ -1,8 +1,8 @@
-//! Signs that a sentence is worth keeping: the surface features of extractive
-//! summarizing (H. P. Edmundson, "New Methods in Automatic Extracting", 1969: cue
-//! words and location), with words for conversations and for agents at work.
+//! Weights of sentences by surface features, as in extractive summarization (H. P.
+//! Edmundson, "New Methods in Automatic Extracting", 1969: cue words and location), with
+//! words for conversations and agents.
 //!
-//! The weights were tuned on three long conversations of the LoCoMo kind; see the
+//! The weights were tuned on three long conversations of the LoCoMo dataset; see the
 //! example `compression`.
 
 use super::words;
@@ -191,7 +191,7 @@ const FILLERS: &[&str] = &[
     "true",
     "that's",
 ];
-/// The same for Chinese and Japanese, whose words have no blanks around them.
+/// The same for Chinese and Japanese, which do not separate words.
 const DENSE: &[&str] = &[
     "决定",
     "決定",
@@ -211,12 +211,12 @@ const DENSE: &[&str] = &[
     "誕生日",
 ];
 
-/// How much the words of a sentence speak for it.
+/// The weight of a sentence by its words.
 pub(super) fn weight(text: &str) -> f32 {
     let said = words::plain(text);
     let has = |list: &[&str]| said.iter().any(|word| list.contains(&word.as_str()));
     let mut weight = 0.0;
-    // A sentence with few words of its own is an interjection.
+    // A sentence with few content words is an interjection.
     let content = words::content(text).len();
     weight += 0.06 * content.min(10) as f32;
     if text.chars().any(char::is_numeric) {
@@ -258,28 +258,28 @@ pub(super) fn weight(text: &str) -> f32 {
     weight
 }
 
-/// Whether a line of a tool or a log speaks of something that went wrong.
-pub(super) fn tells_error(text: &str) -> bool {
+/// Whether a line of a tool or a log reports an error.
+pub(super) fn reports_error(text: &str) -> bool {
     let said = words::plain(text);
     said.iter().any(|word| ERRORS.contains(&word.as_str()))
         // E0412, ERR_CONN, TypeError.
         || text.contains("Error") || text.contains("Exception") || text.contains("ERR")
 }
 
-/// Whether it asks.
+/// Whether the text is a question.
 pub(super) fn is_question(text: &str) -> bool {
     text.trim_end_matches(['"', '\'', ')', '”', ' '])
         .ends_with(['?', '？'])
 }
 
-/// Words with a capital letter that do not begin the sentence.
+/// Number of capitalized words except the first.
 fn names(text: &str) -> usize {
     text.split_whitespace()
         .skip(1)
         .filter(|word| {
             let mut letters = word.chars().skip_while(|c| !c.is_alphanumeric());
             let capital = letters.next().is_some_and(char::is_uppercase);
-            // "I" and "I'm" are no names.
+            // "I" and "I'm" are not names.
             capital && letters.next().is_some_and(char::is_alphanumeric)
         })
         .count()

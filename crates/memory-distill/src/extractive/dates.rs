@@ -1,4 +1,4 @@
-//! Days that a sentence names, worked out from the day it was said.
+//! Resolves the day that a sentence names, relative to the day it was said.
 
 use time::{Date, Duration, Month, Weekday};
 
@@ -29,8 +29,8 @@ const NUMBERS: [&str; 10] = [
     "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
 ];
 
-/// The day in the past or today that a sentence names. `words` are its words in
-/// lower case. `None` where it names none, or none exactly, as "last month".
+/// The day, today or earlier, that a sentence names. `words` are its words in lower case.
+/// `None` if it names no day or an inexact one, such as "last month".
 pub(super) fn past_day(text: &str, words: &[String], said: Date) -> Option<Date> {
     let word = |place: usize| words.get(place).map_or("", String::as_str);
     for place in 0..words.len() {
@@ -77,7 +77,7 @@ fn before(said: Date, weekday: &str) -> Option<Date> {
         .find(|day| day.weekday() == *weekday)
 }
 
-/// `8 May`, `May 8`, `May 8th, 2023`; without a year the newest that is past.
+/// `8 May`, `May 8`, `May 8th, 2023`; without a year, the most recent.
 fn named(words: &[String], said: Date) -> Option<Date> {
     let day_of = |word: Option<&String>| -> Option<u8> {
         let digits = word?.trim_end_matches(|c: char| c.is_ascii_alphabetic());

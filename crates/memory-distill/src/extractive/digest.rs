@@ -1,5 +1,5 @@
-//! What a tool was asked and what it answered, in one line: outcome, errors,
-//! identifiers, counts, the last words; not the payload.
+//! Digests a tool's arguments and output to one line: outcome, errors, identifiers, counts
+//! and the last words, without the payload.
 
 use std::collections::HashMap;
 
@@ -7,34 +7,33 @@ use serde_json::{Map, Value};
 
 use super::{cues, words};
 
-/// Values that are looked at; the rest of a payload is passed over.
+/// Most values that are read; the rest of a payload is skipped.
 const LEAVES: usize = 2_000;
-/// Values that tell about an error, at most.
+/// Most values about an error.
 const ERRORS: usize = 4;
-/// Other values, at most.
+/// Most other values.
 const OTHERS: usize = 7;
-/// Characters of a value.
+/// Most characters of a value.
 const VALUE_CHARS: usize = 120;
-/// Lines of a text that are kept.
+/// Most lines of a text that are kept.
 const LINES: usize = 4;
-/// Characters of a line.
+/// Most characters of a line.
 const LINE_CHARS: usize = 180;
-/// Characters of a line that tell its kind.
+/// Characters of a line that determine its kind.
 const SHAPE_CHARS: usize = 80;
-/// Lines of each kind, on average, from which on one of a kind of its own tells
-/// something.
+/// Average number of lines of a kind from which on a line of a unique kind is notable.
 const UNLIKE: usize = 4;
 
-/// Arguments of a call: the most telling first, short.
+/// The arguments of a call in short, the most informative first.
 pub(super) fn of_arguments(arguments: &Map<String, Value>) -> String {
     let mut leaves = Leaves::default();
     for (key, value) in arguments {
         leaves.walk(key, value, 0);
     }
-    leaves.told(ERRORS, OTHERS, 60)
+    leaves.join(ERRORS, OTHERS, 60)
 }
 
-/// Data, in one line.
+/// A JSON value in one line.
 pub(super) fn of_value(value: &Value) -> String {
     match value {
         Value::String(text) => of_text(text),
@@ -43,12 +42,12 @@ pub(super) fn of_value(value: &Value) -> String {
         Value::Array(_) | Value::Object(_) => {
             let mut leaves = Leaves::default();
             leaves.walk("", value, 0);
-            leaves.told(ERRORS, OTHERS, VALUE_CHARS)
+            leaves.join(ERRORS, OTHERS, VALUE_CHARS)
         }
     }
 }
 
-/// Text of a tool, in one line: what speaks of errors, the first line, the last.
+/// A tool's text in one line: errors, the first line and the last.
 pub(super) fn of_text(text: &str) -> String {
     let trimmed = text.trim();
     if trimmed.starts_with(['{', '['])
@@ -71,7 +70,7 @@ pub(super) fn of_text(text: &str) -> String {
         .enumerate()
         .map(|(place, line)| {
             let mut worth = 0;
-            if cues::tells_error(line) {
+            if cues::reports_error(line) {
                 worth += 8;
             }
             if place == last {
@@ -83,7 +82,7 @@ pub(super) fn of_text(text: &str) -> String {
             if has_identifier(line) {
                 worth += 3;
             }
-            // One that no other is like, among many that are.
+            // A unique line among many similar ones.
             if shapes.len() * UNLIKE < lines.len() && shapes.get(&shape(line)) == Some(&1) {
                 worth += 3;
             }
@@ -98,18 +97,18 @@ pub(super) fn of_text(text: &str) -> String {
         .map(|(_, place)| place)
         .collect();
     kept.sort_unstable();
-    let mut told: Vec<String> = kept
+    let mut shown: Vec<String> = kept
         .into_iter()
         .map(|place| words::clip(&words::one_line(lines[place]), LINE_CHARS))
         .collect();
-    told.dedup();
+    shown.dedup();
     if lines.len() > LINES {
-        told.push(format!("({} lines)", lines.len()));
+        shown.push(format!("({} lines)", lines.len()));
     }
-    told.join(" | ")
+    shown.join(" | ")
 }
 
-/// What lines of one kind have in common: their words, with numbers left out.
+/// The kind of a line: its words without numbers.
 fn shape(line: &str) -> String {
     let mut shape = String::new();
     for c in line
@@ -126,7 +125,7 @@ fn shape(line: &str) -> String {
     shape
 }
 
-/// Whether a text has something like `wf-123`, `E0412`, a path or a hash in it.
+/// Whether a text contains an identifier, such as `wf-123`, `E0412`, a path or a hash.
 pub(super) fn has_identifier(text: &str) -> bool {
     text.split(|c: char| c.is_whitespace() || "\"'(),;=".contains(c))
         .any(|word| {
@@ -182,7 +181,7 @@ impl Leaves {
         let is_error = ["error", "err", "exception", "reason", "failure", "stderr"]
             .iter()
             .any(|word| key.contains(word));
-        let list = if is_error || cues::tells_error(&text) {
+        let list = if is_error || cues::reports_error(&text) {
             &mut self.errors
         } else if is_telling(&key) {
             &mut self.telling
@@ -193,10 +192,10 @@ impl Leaves {
         list.push(format!("{name}={text}"));
     }
 
-    fn told(self, errors: usize, others: usize, characters: usize) -> String {
+    fn join(self, errors: usize, others: usize, characters: usize) -> String {
         let short = |pair: String| words::clip(&pair, characters);
-        let mut told: Vec<String> = self.errors.into_iter().take(errors).map(short).collect();
-        // What is plain text of some length is payload.
+        let mut shown: Vec<String> = self.errors.into_iter().take(errors).map(short).collect();
+        // Long plain text is payload.
         let rest = self.rest.into_iter().filter(|pair| pair.len() <= 80);
         let others: Vec<String> = self
             .telling
@@ -205,9 +204,9 @@ impl Leaves {
             .take(others)
             .map(short)
             .collect();
-        told.extend(others);
-        told.dedup();
-        told.join(", ")
+        shown.extend(others);
+        shown.dedup();
+        shown.join(", ")
     }
 }
 
@@ -219,7 +218,7 @@ fn joined(path: &str, key: &str) -> String {
     }
 }
 
-/// Keys whose values are worth keeping whatever the tool is.
+/// Keys whose values are kept for any tool.
 fn is_telling(key: &str) -> bool {
     const WHOLE: &[&str] = &[
         "id", "name", "status", "state", "code", "message", "count", "total", "version", "url",
@@ -247,12 +246,15 @@ mod tests {
             "padding": "x".repeat(4_000),
             "error": {"message": "401 Unauthorized", "node": "HTTP"},
         });
-        let told = of_value(&value);
-        assert!(told.starts_with("error.message=401 Unauthorized"), "{told}");
+        let shown = of_value(&value);
+        assert!(
+            shown.starts_with("error.message=401 Unauthorized"),
+            "{shown}"
+        );
         for part in ["data.execution_id=ex-77", "data.items: 4 items"] {
-            assert!(told.contains(part), "{told}");
+            assert!(shown.contains(part), "{shown}");
         }
-        assert!(told.len() < 400, "{told}");
+        assert!(shown.len() < 400, "{shown}");
     }
 
     #[test]
@@ -261,12 +263,12 @@ mod tests {
         let text = format!(
             "building\n{noise}error[E0412]: cannot find type `Foo`\n{noise}finished: 1 error"
         );
-        let told = of_text(&text);
+        let shown = of_text(&text);
         assert!(
-            told.contains("E0412") && told.contains("finished: 1 error"),
-            "{told}"
+            shown.contains("E0412") && shown.contains("finished: 1 error"),
+            "{shown}"
         );
-        assert!(told.len() < 300, "{told}");
+        assert!(shown.len() < 300, "{shown}");
         assert_eq!(of_text(r#" {"status": "ok"} "#), "status=ok");
     }
 
@@ -281,9 +283,9 @@ mod tests {
             })
             .collect();
         lines.insert(31, "Fixed: release v2.4711 was rolled back.".to_owned());
-        let told = of_text(&lines.join("\n"));
-        assert!(told.contains("v2.4711"), "{told}");
-        assert!(told.len() < 300, "{told}");
+        let shown = of_text(&lines.join("\n"));
+        assert!(shown.contains("v2.4711"), "{shown}");
+        assert!(shown.len() < 300, "{shown}");
     }
 
     #[test]

@@ -1,18 +1,17 @@
-//! Facts without a model: sentences of a few plain forms in which a user states
-//! something lasting, a preference, or what happened on a day. What is doubtful is
-//! left out.
+//! Extracts facts without a model: sentences of a few plain forms in which a user states
+//! something lasting, a preference, or an event. Doubtful sentences are left out.
 
 use memory_contract::{ExtractionStrategy, Part, Role};
 
 use super::{claim, cues, dates, sentence::sentences, words};
-use crate::{FACT_CHARS, FACT_LABELS, Fact, FactKind, Source, content_hash};
+use crate::{FACT_CHARS, FACT_LABELS, Fact, FactKind, SourceMessage, content_hash};
 
-/// Words of the longest sentence that is taken for a fact.
+/// Most words of a sentence that becomes a fact.
 const LONGEST: usize = 40;
-/// Facts of one call, at most.
+/// Most facts of one call.
 const FACTS: usize = 500;
 
-/// Words that make a sentence something else than a statement.
+/// Words that show that a sentence is not a statement.
 const DOUBTS: &[&str] = &[
     "if",
     "would",
@@ -36,7 +35,7 @@ const DOUBTS: &[&str] = &[
     "nearly",
     "should",
 ];
-/// What follows "I love" where only the moment is meant.
+/// Words after "I love" that refer to the moment only.
 const MOMENTS: &[&str] = &[
     "it", "that", "this", "those", "these", "you", "your", "how", "when", "what", "him", "her",
     "them", "the", "to", "hearing", "seeing", "we", "where", "and", "so", "too", "as",
@@ -90,7 +89,7 @@ const PAST: &[&str] = &[
     "flew",
 ];
 
-pub(super) fn facts(sources: &[Source], strategy: ExtractionStrategy) -> Vec<Fact> {
+pub(super) fn facts(sources: &[SourceMessage], strategy: ExtractionStrategy) -> Vec<Fact> {
     let everything = match strategy {
         ExtractionStrategy::Discrete => true,
         ExtractionStrategy::Preferences => false,
@@ -117,7 +116,7 @@ pub(super) fn facts(sources: &[Source], strategy: ExtractionStrategy) -> Vec<Fac
                 };
                 let hash = content_hash(&fact.text);
                 match found.iter_mut().find(|(known, _)| *known == hash) {
-                    // Said twice is one fact with two witnesses.
+                    // A repeated fact gains evidence.
                     Some((_, known)) => known.evidence.extend(fact.evidence),
                     None => found.push((hash, fact)),
                 }
@@ -133,7 +132,7 @@ pub(super) fn facts(sources: &[Source], strategy: ExtractionStrategy) -> Vec<Fac
         .collect()
 }
 
-fn fact(source: &Source, sentence: &str, everything: bool) -> Option<Fact> {
+fn fact(source: &SourceMessage, sentence: &str, everything: bool) -> Option<Fact> {
     let said = words::plain(sentence);
     let doubtful = said.len() > LONGEST
         || said.len() < 3
@@ -202,7 +201,7 @@ fn is_preference(said: &[String]) -> bool {
     }
 }
 
-/// The day of what the speaker says they did.
+/// The day of the event that the speaker describes.
 fn happened(said: &[String], sentence: &str, day: time::Date) -> Option<time::Date> {
     let said_of_self = claim::without_openers(said)
         .iter()
@@ -219,8 +218,8 @@ fn happened(said: &[String], sentence: &str, day: time::Date) -> Option<time::Da
     dates::past_day(sentence, said, day)
 }
 
-/// The speaker and whoever else is named.
-fn entities(source: &Source, sentence: &str) -> Vec<String> {
+/// The speaker and other named people.
+fn entities(source: &SourceMessage, sentence: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     if !source.message.name.trim().is_empty() {
         found.push(words::clip(&words::one_line(&source.message.name), 64));

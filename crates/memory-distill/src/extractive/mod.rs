@@ -1,5 +1,5 @@
-//! Distilling without a language model: what is worth keeping is found and kept
-//! as it was said. It is deterministic: the same input gives the same bytes.
+//! Distills without a language model by selecting sentences. It is deterministic: the same
+//! input gives the same bytes.
 
 mod claim;
 mod cues;
@@ -20,21 +20,20 @@ use memory_budget::Tokenizer;
 use memory_contract::ExtractionStrategy;
 use tokio::time::timeout;
 
-use crate::{Fact, Source};
+use crate::{Fact, SourceMessage};
 use unit::{Unit, View};
 
 pub use claim::supersedes;
 pub use vectors::SentenceVectors;
 
-/// The longest that vectors are waited for; then words are counted instead.
+/// The longest wait for vectors; after that sentences are compared by words.
 const EMBEDDING: Duration = Duration::from_secs(60);
 
 /// Distills without a language model. Cheap to clone.
 ///
-/// Texts are counted in `o200k_base` tokens unless another tokenizer is given.
-/// What it writes are lines under headings such as `[2023-05-08]`, the day of the
-/// messages; each line begins with the speaker, or tells of a tool what it was
-/// asked and what it answered.
+/// Budgets are in `o200k_base` tokens unless another tokenizer is set. The output is lines
+/// under headings such as `[2023-05-08]`, the day of the messages; each line begins with
+/// its speaker, or describes a tool call and its result.
 #[derive(Clone, Default)]
 pub struct Extractive {
     vectors: Option<Arc<dyn SentenceVectors>>,
@@ -47,8 +46,8 @@ impl Extractive {
         Self::default()
     }
 
-    /// Compares sentences by these vectors, as long as there are any. Then the same
-    /// input gives the same bytes as long as the vectors are the same.
+    /// Compares sentences by these vectors while they are available. The output is then
+    /// deterministic for the same vectors.
     pub fn with_vectors(self, vectors: Arc<dyn SentenceVectors>) -> Self {
         Self {
             vectors: Some(vectors),
@@ -56,17 +55,21 @@ impl Extractive {
         }
     }
 
-    /// Counts with this tokenizer.
+    /// Counts tokens with this tokenizer.
     pub fn with_tokenizer(self, tokenizer: Tokenizer) -> Self {
         Self { tokenizer, ..self }
     }
 
-    /// The summary of a previous summary and the messages after it. The lines of
-    /// the previous one compete with the new sentences, and keep two fifths of
-    /// the budget in any case, so that what is old fades instead of vanishing.
-    /// At most `max_tokens`; empty where nothing was said. Where no sentence fits as
-    /// a whole it is the beginning of one.
-    pub async fn summary(&self, previous: &str, messages: &[Source], max_tokens: i32) -> String {
+    /// Summarizes a previous summary and the messages after it, in at most `max_tokens`. The
+    /// lines of the previous summary compete with the new sentences but keep at least two
+    /// fifths of the budget, so that old content fades gradually. Empty if there is no text;
+    /// the beginning of a sentence if none fits as a whole.
+    pub async fn summary(
+        &self,
+        previous: &str,
+        messages: &[SourceMessage],
+        max_tokens: i32,
+    ) -> String {
         let (previous, messages) = (previous.to_owned(), messages.to_vec());
         let units = move || {
             let mut units = unit::of_lines(&previous);
@@ -77,16 +80,15 @@ impl Extractive {
         self.condense(units, max_tokens).await
     }
 
-    /// What happened in messages, most of all what tools were asked and what came
-    /// of it, in at most `max_tokens`.
-    pub async fn observations(&self, messages: &[Source], max_tokens: i32) -> String {
+    /// Describes what happened in messages, above all tool calls and their results, in at most
+    /// `max_tokens`.
+    pub async fn observations(&self, messages: &[SourceMessage], max_tokens: i32) -> String {
         let messages = messages.to_vec();
         let units = move || unit::of_messages(&messages, 0, View::Work);
         self.condense(units, max_tokens).await
     }
 
-    /// The lines of observations that are worth most together, in at most
-    /// `max_tokens`.
+    /// Selects the best lines of observations, in at most `max_tokens`.
     pub async fn reflection(&self, observations: &str, max_tokens: i32) -> String {
         let observations = observations.to_owned();
         let units = move || {
@@ -99,15 +101,15 @@ impl Extractive {
         self.condense(units, max_tokens).await
     }
 
-    /// Facts that users state in so many words. Only plain sentences in English
-    /// of a few forms are taken, because a fact that is none does more harm than
-    /// one that is missing. `None`, `Summary` and `Custom` give none.
-    pub fn facts(&self, messages: &[Source], strategy: ExtractionStrategy) -> Vec<Fact> {
+    /// Facts that users state plainly. Only English sentences of a few forms are taken,
+    /// because a wrong fact does more harm than a missing one. `None`, `Summary` and `Custom`
+    /// give none.
+    pub fn facts(&self, messages: &[SourceMessage], strategy: ExtractionStrategy) -> Vec<Fact> {
         facts::facts(messages, strategy)
     }
 
-    /// The units that are worth most together. The work is done where it keeps no
-    /// other task waiting: it may take a second for thousands of messages.
+    /// Selects the best units, on the blocking thread pool: it may take a second for thousands
+    /// of messages.
     async fn condense(
         &self,
         units: impl FnOnce() -> Vec<Unit> + Send + 'static,
@@ -124,7 +126,7 @@ impl Extractive {
         let prepared = blocking(move || {
             let units = select::promising(units(), most);
             let whole = unit::render(&units);
-            // A token of any script has few bytes, so most texts need no counting.
+            // A token has few bytes in any script, so most texts need no counting.
             let may_fit = whole.len() / 16 <= max_tokens.unsigned_abs() as usize;
             if may_fit && tokenizer.count(&whole) <= max_tokens {
                 Err(whole)
@@ -157,7 +159,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        // The runtime is shutting down, and this future with it.
+        // The runtime is shutting down.
         Err(_) => std::future::pending().await,
     }
 }

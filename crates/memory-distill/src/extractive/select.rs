@@ -1,37 +1,35 @@
-//! Which sentences are kept. Each is worth how near it is to the middle of what
-//! was said around it (centroid: D. Radev et al., "Centroid-based summarization
-//! of multiple documents", 2004) and what its words promise; one after the other
-//! is taken, the best first, less what the ones taken already say (maximal
-//! marginal relevance: J. Carbonell and J. Goldstein, 1998).
+//! Selects sentences. The worth of a sentence is its similarity to the centroid of its
+//! neighborhood (D. Radev et al., "Centroid-based summarization of multiple documents",
+//! 2004) plus the weight of its words. Sentences are chosen greedily, the best first,
+//! minus their similarity to those already chosen (maximal marginal relevance: J.
+//! Carbonell and J. Goldstein, 1998).
 
 use memory_budget::Tokenizer;
 
 use super::unit::{Costs, Unit, line, render};
 use super::vectors::{Space, Sparse};
 
-/// Weights of what a sentence is worth, tuned together with those of the cues.
+/// Weights of a sentence's worth, tuned together with those of the cues.
 const CENTRALITY: f32 = 0.35;
-/// What is taken off for saying again what was taken.
+/// The penalty for similarity to a chosen sentence.
 const REDUNDANCY: f32 = 0.7;
-/// What a sentence is worth at least, so that length counts for all alike.
+/// The smallest worth, so that length counts for all sentences alike.
 const BASE_WORTH: f32 = 0.5;
-/// Worth is divided by this power of a sentence's tokens and [`BASE_TOKENS`]: 0
-/// would take no notice of length, 1 would take the short ones.
+/// Worth is divided by this power of a sentence's tokens plus [`BASE_TOKENS`]: 0 would
+/// ignore length, 1 would prefer short sentences.
 const LENGTH: f32 = 0.5;
-/// Tokens that each sentence costs beside its own, about.
+/// Approximate tokens of a sentence's speaker and separator.
 const BASE_TOKENS: f32 = 8.0;
-/// Sentences of one neighborhood, whose middle is looked at.
+/// Sentences of one neighborhood, which share a centroid.
 const NEIGHBORHOOD: usize = 60;
-/// Candidates at most. More would cost time and change little.
+/// Most candidates. More would take time and change little.
 pub(super) const CANDIDATES: usize = 4_000;
-/// Candidates at most where a model makes vectors of them, which takes about two
-/// milliseconds for each.
+/// Most candidates with vectors of a model, which take about two milliseconds each.
 pub(super) const EMBEDDED: usize = 2_000;
-/// The share of the budget that lines kept before may keep in any case.
+/// The share of the budget that is reserved for lines of the previous text.
 const FLOOR: f32 = 0.4;
 
-/// What is worth looking at: at most so many units, the most promising ones, in
-/// their order.
+/// At most so many units, those with the highest weights, in their order.
 pub(super) fn promising(mut units: Vec<Unit>, most: usize) -> Vec<Unit> {
     if units.len() > most {
         let mut order: Vec<usize> = (0..units.len()).collect();
@@ -47,9 +45,8 @@ pub(super) fn promising(mut units: Vec<Unit>, most: usize) -> Vec<Unit> {
     units
 }
 
-/// The text of those units that are worth most together within the budget, in
-/// their order; never over the budget. Where none fits as a whole it is the
-/// beginning of the one that is worth most.
+/// The text of the best units within the budget, in their order; never over the budget. If
+/// no unit fits as a whole, the beginning of the best one.
 pub(super) fn select(
     units: &[Unit],
     sparse: Vec<Sparse>,
@@ -111,18 +108,17 @@ struct Choice<'a> {
     units: &'a [Unit],
     own: Vec<i32>,
     worth: Vec<f32>,
-    /// How alike each unit is to the nearest one that was chosen.
+    /// The similarity of each unit to the most similar chosen one.
     nearest: Vec<f32>,
     open: Vec<bool>,
-    /// In the order in which they were chosen.
+    /// The chosen units, in the order of choice.
     chosen: Vec<usize>,
     costs: Costs,
     left: i32,
 }
 
 impl Choice<'_> {
-    /// Takes one unit after the other, the best first, while more than `reserve`
-    /// tokens are left.
+    /// Chooses units, the best first, while more than `reserve` tokens are left.
     fn take(&mut self, space: &Space, reserve: i32, may: impl Fn(&Unit) -> bool) {
         let mut passed: Vec<usize> = Vec::new();
         while let Some(best) = self.best(&may) {
@@ -143,7 +139,7 @@ impl Choice<'_> {
             space.raise(best, &mut self.nearest);
         }
         if reserve > 0 {
-            // What did not fit now competes with the rest.
+            // Units that did not fit compete again.
             for place in passed {
                 self.open[place] = true;
             }
@@ -157,7 +153,7 @@ impl Choice<'_> {
                 continue;
             }
             let score = self.score(place);
-            // The first of equals, so that the choice depends on nothing else.
+            // The first of equals, which makes the choice deterministic.
             if best.is_none_or(|(highest, _)| score > highest) {
                 best = Some((score, place));
             }
@@ -168,7 +164,7 @@ impl Choice<'_> {
     fn score(&self, place: usize) -> f32 {
         let worth = BASE_WORTH + self.worth[place] - REDUNDANCY * self.nearest[place];
         let size = (self.own[place] as f32 + BASE_TOKENS).powf(LENGTH);
-        // Below nothing, the longest would come first.
+        // Dividing a negative worth would prefer the longest.
         worth.max(0.001) / size
     }
 
@@ -177,7 +173,7 @@ impl Choice<'_> {
             let mut places = self.chosen.clone();
             places.sort_unstable();
             let text = render(places.into_iter().map(|place| &self.units[place]));
-            // Costs are counted piece by piece; the whole decides.
+            // Costs are sums of parts; the whole text decides.
             if text.is_empty() || tokenizer.count(&text) <= max_tokens {
                 return text;
             }

@@ -1,25 +1,25 @@
-//! Text to sentences (Unicode Standard Annex 29), with what is no prose in short.
+//! Splits text into sentences (Unicode Standard Annex 29), and shortens code and data.
 
 use serde_json::Value;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{digest, words};
 
-/// Characters of the longest sentence that is kept whole.
+/// Most characters of a sentence.
 const SENTENCE_CHARS: usize = 400;
-/// Characters that are looked at of a line, which bounds what hostile text costs.
+/// Most characters of a line that are read, which bounds the cost of hostile text.
 const LINE_CHARS: usize = 20_000;
 
-/// A piece of a text, on one line.
+/// A sentence on one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sentence {
     pub(super) text: String,
-    /// Whether it stands for code or data.
+    /// Whether it represents code or data.
     pub(super) is_code: bool,
 }
 
-/// The sentences of a text, in order. A block of code is its first line and its
-/// length; data is its most telling values.
+/// The sentences of a text, in order. A block of code becomes its first line and its
+/// length; data becomes its most informative values.
 pub(super) fn sentences(text: &str) -> Vec<Sentence> {
     if let Some(data) = data(text) {
         return vec![data];
@@ -76,7 +76,7 @@ fn push(text: &str, found: &mut Vec<Sentence>) {
     }
 }
 
-/// Whether a sentence ends with an abbreviation, so that it goes on.
+/// Whether a sentence ends with an abbreviation and thus continues.
 fn ends_early(text: &str) -> bool {
     let text = text.trim_end();
     let last = text.rsplit(' ').next().unwrap_or_default();

@@ -1,34 +1,33 @@
-//! Tool calls with what came of them, each a line.
+//! Tool calls with their results, one a line.
 
 use std::collections::HashMap;
 
 use memory_contract::{Part, ToolCall, ToolResult};
 
 use super::{cues, digest, words};
-use crate::Source;
+use crate::SourceMessage;
 use crate::source::{output, tool_name};
 
-/// Beginnings of names of tools that change something.
+/// Prefixes of the names of tools that change something.
 const CHANGES: &[&str] = &[
     "create", "update", "delete", "remove", "write", "build", "deploy", "run", "exec", "activate",
     "send", "post", "put", "set", "apply", "commit", "edit", "patch", "install", "move", "submit",
     "publish", "test", "restart",
 ];
 
-/// One call and its result, on one line.
+/// A call and its result.
 pub(super) struct Line {
     pub(super) text: String,
     pub(super) weight: f32,
 }
 
-/// The lines of all calls in some messages. A call stands where its result is,
-/// because that is when it was known what came of it.
+/// The lines of all calls in some messages. A call takes the position of its result.
 pub(super) struct Tools {
     lines: HashMap<(usize, usize), Line>,
 }
 
 impl Tools {
-    pub(super) fn of(sources: &[Source]) -> Self {
+    pub(super) fn of(sources: &[SourceMessage]) -> Self {
         let mut open: HashMap<&str, ((usize, usize), &ToolCall)> = HashMap::new();
         let mut lines: HashMap<(usize, usize), Line> = HashMap::new();
         let mut repeated: HashMap<String, ((usize, usize), usize)> = HashMap::new();
@@ -46,7 +45,7 @@ impl Tools {
                         if let Some((before, _)) = call {
                             lines.remove(&before);
                         }
-                        // The same again is told once, at the last place, with its number.
+                        // A repeated line appears once, at its last position, with the number of repetitions.
                         let text = line.text.clone();
                         let times = match repeated.remove(&text) {
                             Some((before, times)) => {
@@ -73,7 +72,7 @@ impl Tools {
         Self { lines }
     }
 
-    /// The line that stands at a part of a message.
+    /// Takes the line at a part of a message.
     pub(super) fn take(&mut self, message: usize, part: usize) -> Option<Line> {
         self.lines.remove(&(message, part))
     }
@@ -88,13 +87,13 @@ fn called(call: &ToolCall) -> Line {
 
 fn answered(call: Option<&ToolCall>, result: &ToolResult) -> Line {
     let name = call.map_or(tool_name(result), |call| call.name.as_str());
-    let told = digest::of_text(&output(result));
-    let failed = result.is_error || cues::tells_error(&told);
-    let outcome = match (result.is_error, told.is_empty()) {
+    let digest = digest::of_text(&output(result));
+    let failed = result.is_error || cues::reports_error(&digest);
+    let outcome = match (result.is_error, digest.is_empty()) {
         (true, true) => "failed".to_owned(),
-        (true, false) => format!("failed: {told}"),
+        (true, false) => format!("failed: {digest}"),
         (false, true) => "done".to_owned(),
-        (false, false) => told,
+        (false, false) => digest,
     };
     let mut weight = weight(name);
     if failed {

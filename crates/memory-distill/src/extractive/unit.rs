@@ -1,4 +1,4 @@
-//! What is chosen from: sentences and lines, each with where it stands.
+//! The units of selection: sentences and lines with their positions.
 
 use std::collections::HashSet;
 
@@ -7,38 +7,37 @@ use memory_contract::{Part, Role};
 use time::Date;
 
 use super::{cues, sentence::sentences, tool, words};
-use crate::Source;
+use crate::SourceMessage;
 use crate::source::file_kind;
 
 /// One sentence or line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Unit {
-    /// What it says, on one line, without the speaker.
+    /// The text on one line, without the speaker.
     pub(super) text: String,
-    /// Who says it; empty for a line that tells that itself.
+    /// The speaker; empty for a line that names it.
     pub(super) speaker: String,
-    /// The day it was said, where that is known.
+    /// The day it was said, if known.
     pub(super) day: Option<Date>,
-    /// The message or line that it is from: those of one place share a line.
+    /// The index of its message or line; units with the same index share a line.
     pub(super) place: usize,
-    /// How much its words speak for it.
+    /// The weight of its words.
     pub(super) weight: f32,
-    /// Whether it was kept once before.
+    /// Whether it is from the previous text.
     pub(super) kept: bool,
 }
 
-/// What to make of tools' work.
+/// The weighting of tool calls against messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum View {
-    /// What people said counts most.
+    /// Messages of people count most.
     Conversation,
-    /// What was done counts most.
+    /// Actions count most.
     Work,
 }
 
-/// The units of messages, in order. `first_place` is the place of the first
-/// message.
-pub(super) fn of_messages(sources: &[Source], first_place: usize, view: View) -> Vec<Unit> {
+/// The units of messages, in order. `first_place` is the index of the first message.
+pub(super) fn of_messages(sources: &[SourceMessage], first_place: usize, view: View) -> Vec<Unit> {
     let mut tools = tool::Tools::of(sources);
     let mut units = Vec::new();
     let mut seen: HashSet<String> = HashSet::new();
@@ -62,7 +61,7 @@ pub(super) fn of_messages(sources: &[Source], first_place: usize, view: View) ->
                             weight -= 0.3;
                         }
                         if view == View::Work && message.role == Role::User {
-                            // What the agent is there for, and how it was corrected.
+                            // The agent's task, and corrections of it.
                             weight += 0.6;
                         }
                         if message.role == Role::System {
@@ -72,9 +71,9 @@ pub(super) fn of_messages(sources: &[Source], first_place: usize, view: View) ->
                     }
                 }
                 Part::Json(value) => {
-                    let told = super::digest::of_value(value);
-                    let weight = cues::weight(&told) - 0.1;
-                    units.push(unit(told, source.speaker(), weight));
+                    let digest = super::digest::of_value(value);
+                    let weight = cues::weight(&digest) - 0.1;
+                    units.push(unit(digest, source.speaker(), weight));
                 }
                 Part::File(file) => {
                     let said: Vec<&str> = [file.name.as_str(), file.caption.as_str()]
@@ -100,7 +99,7 @@ pub(super) fn of_messages(sources: &[Source], first_place: usize, view: View) ->
             }
         }
         units.retain(|unit| !unit.text.is_empty());
-        // What was said word for word before says nothing new.
+        // Exact repetitions add nothing.
         let fresh = units.split_off(start.min(units.len()));
         units.extend(
             fresh
@@ -112,8 +111,7 @@ pub(super) fn of_messages(sources: &[Source], first_place: usize, view: View) ->
     units
 }
 
-/// The units of a text that was distilled before: its lines, under the days that
-/// stand over them.
+/// The units of a previously distilled text: its lines, with the days of their headings.
 pub(super) fn of_lines(text: &str) -> Vec<Unit> {
     let mut day = None;
     let mut units = Vec::new();
@@ -140,7 +138,7 @@ pub(super) fn of_lines(text: &str) -> Vec<Unit> {
     units
 }
 
-/// A question at the very end that nobody has answered yet is worth keeping.
+/// Keeps an unanswered question at the end.
 fn open_question(units: &mut [Unit], end: usize) {
     let last = units.iter_mut().rev();
     for unit in last.take_while(|unit| unit.place + 1 >= end) {
@@ -150,8 +148,7 @@ fn open_question(units: &mut [Unit], end: usize) {
     }
 }
 
-/// The units as text, in the order in which they stand. Days are headings, and
-/// what is from one message is on one line.
+/// Renders units in order. Days become headings, and units of one message share a line.
 pub(super) fn render<'a>(units: impl IntoIterator<Item = &'a Unit>) -> String {
     let mut text = String::new();
     let mut day = None;
@@ -175,7 +172,7 @@ pub(super) fn render<'a>(units: impl IntoIterator<Item = &'a Unit>) -> String {
     text
 }
 
-/// One unit as a line, without its day.
+/// Renders one unit as a line, without its day.
 pub(super) fn line(unit: &Unit) -> String {
     format!("{}{}", opening(unit), unit.text)
 }
@@ -186,7 +183,7 @@ fn new_line(text: &mut String) {
     }
 }
 
-/// What a line of the unit begins with.
+/// The prefix of the unit's line.
 fn opening(unit: &Unit) -> String {
     if unit.speaker.is_empty() {
         String::new()
@@ -206,7 +203,7 @@ fn heading(line: &str) -> Option<Date> {
     Date::parse(inner, format).ok()
 }
 
-/// What units cost, counted as if each stood alone: never less than the text.
+/// Tokens of units, counted separately; the sum is never less than that of the text.
 pub(super) struct Costs {
     tokenizer: Tokenizer,
     days: HashSet<Date>,
@@ -227,8 +224,8 @@ impl Costs {
         tokenizer.count(&unit.text).saturating_add(1)
     }
 
-    /// Tokens that the line and the heading of the unit cost beside its own,
-    /// unless something chosen before has paid for them.
+    /// Tokens of the unit's line prefix and heading, unless a chosen unit already includes
+    /// them.
     pub(super) fn around(&self, unit: &Unit) -> i32 {
         let mut tokens = 0;
         if unit.day.is_some_and(|day| !self.days.contains(&day)) {

@@ -1,4 +1,4 @@
-//! How alike sentences are.
+//! Similarity of sentences.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,19 +7,19 @@ use async_trait::async_trait;
 use super::{unit::Unit, words};
 use crate::cosine;
 
-/// Vectors of sentences, from an embedding model that is there anyway.
+/// Vectors of sentences from an embedding model.
 #[async_trait]
 pub trait SentenceVectors: Send + Sync {
-    /// The vectors of texts, in their order and all of one length. `None` where
-    /// there are none to be had now; then words are counted instead.
+    /// The vectors of texts, in their order and of equal length. `None` if they are not
+    /// available now; then sentences are compared by words.
     async fn embed(&self, texts: Vec<String>) -> Option<Vec<Vec<f32>>>;
 }
 
-/// A vector of words: term frequency times inverse document frequency (K. Spärck
-/// Jones, 1972), of length 1. Words are numbered, ascending.
+/// A sparse vector of words: term frequency times inverse document frequency (K. Spärck
+/// Jones, 1972), of length 1, ordered by word number.
 pub(super) type Sparse = Vec<(u32, f32)>;
 
-/// The vectors of units, in their order; each unit is a document.
+/// The TF-IDF vectors of units, in their order; each unit is a document.
 pub(super) fn tf_idf(units: &[Unit]) -> Vec<Sparse> {
     let mut numbers: HashMap<String, u32> = HashMap::new();
     let counted: Vec<BTreeMap<u32, f32>> = units
@@ -65,7 +65,7 @@ pub(super) fn normalized(mut vector: Sparse) -> Sparse {
     vector
 }
 
-/// The middle of vectors, of length 1.
+/// The centroid of vectors, of length 1.
 pub(super) fn centroid<'a>(vectors: impl IntoIterator<Item = &'a Sparse>) -> HashMap<u32, f32> {
     let mut sums: BTreeMap<u32, f32> = BTreeMap::new();
     for vector in vectors {
@@ -83,14 +83,14 @@ pub(super) fn dot(vector: &Sparse, other: &HashMap<u32, f32>) -> f32 {
         .sum()
 }
 
-/// How alike any two of some sentences are.
+/// The pairwise similarity of sentences.
 pub(super) enum Space {
-    /// By their words; for each word, who has it.
+    /// By words, with the sentences that contain each word.
     Words {
         vectors: Vec<Sparse>,
         holders: HashMap<u32, Vec<(usize, f32)>>,
     },
-    /// By what they mean.
+    /// By meaning.
     Meaning(Vec<Vec<f32>>),
 }
 
@@ -105,7 +105,7 @@ impl Space {
         Self::Words { vectors, holders }
     }
 
-    /// Raises `nearest` of each sentence to how alike it is to the one at `place`.
+    /// Raises `nearest` of each sentence to its similarity to the sentence at `place`.
     pub(super) fn raise(&self, place: usize, nearest: &mut [f32]) {
         match self {
             Self::Words { vectors, holders } => {
@@ -127,8 +127,7 @@ impl Space {
         }
     }
 
-    /// How near each sentence is to the middle of those with it in `groups`, from
-    /// 0 to 1.
+    /// The similarity of each sentence to the centroid of its group, 0 to 1.
     pub(super) fn centrality(&self, groups: &[usize]) -> Vec<f32> {
         match self {
             Self::Words { vectors, .. } => {

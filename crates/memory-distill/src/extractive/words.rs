@@ -1,4 +1,4 @@
-//! Words as the extractive distiller counts them.
+//! Words for the extractive distiller.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -7,7 +7,7 @@ use qdrant_rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Words that say nothing about what a sentence is about.
+/// Stop words.
 static STOP_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     "a about after again all also am an and any are as at be because been before being both \
      but by can could did do does doing done down during each even ever every few for from \
@@ -23,9 +23,9 @@ static STOP_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The words that tell what a text is about: lower case, without stop words, and
-/// reduced to their stems (Porter's English stemmer, which leaves other languages
-/// nearly alone). Scripts written without spaces give pairs of characters.
+/// The content words of a text: lower case, without stop words, reduced to their stems
+/// (Porter's English stemmer, which hardly changes other languages). Scripts without
+/// spaces give pairs of characters.
 pub(super) fn content(text: &str) -> Vec<String> {
     let stemmer = Stemmer::create(Algorithm::English);
     let lower: String = text.nfkc().flat_map(char::to_lowercase).collect();
@@ -38,7 +38,7 @@ pub(super) fn content(text: &str) -> Vec<String> {
             words.push(stemmer.stem(word).into_owned());
         }
     }
-    // A character of such a script is a word by itself; a pair says more.
+    // A single character of such a script is a word too.
     let mut previous: Option<char> = None;
     for c in lower.chars() {
         let dense = is_spaceless(c);
@@ -50,15 +50,14 @@ pub(super) fn content(text: &str) -> Vec<String> {
     words
 }
 
-/// The words as they stand, lower case, their apostrophes straight.
+/// All words in lower case, with straight apostrophes.
 pub(super) fn plain(text: &str) -> Vec<String> {
     text.unicode_words()
         .map(|word| word.to_lowercase().replace('’', "'"))
         .collect()
 }
 
-/// Text on one line: runs of white space are one blank, and no character of
-/// control is left.
+/// The text on one line: white space is collapsed, and control characters are removed.
 pub(super) fn one_line(text: &str) -> String {
     let words: Vec<String> = text
         .split_whitespace()
@@ -68,8 +67,7 @@ pub(super) fn one_line(text: &str) -> String {
     words.join(" ")
 }
 
-/// The beginning of a text, at most so many characters, cut between words where
-/// that is possible.
+/// The beginning of a text, at most so many characters, cut between words if possible.
 pub(super) fn clip(text: &str, characters: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(characters) else {
         return text.to_owned();

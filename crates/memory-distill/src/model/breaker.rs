@@ -1,22 +1,22 @@
-//! A circuit breaker (M. Nygard, "Release It!", 2007): after some failures in a
-//! row a model is left alone for a while; then one call tries, and decides.
+//! A circuit breaker (M. Nygard, "Release It!", 2007): consecutive failures open it for a
+//! pause; then one trial call closes or reopens it.
 //!
-//! The state takes the time as a value, so that it can be tested without a clock.
+//! The time is a parameter, so that tests need no clock.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Whether calls are made.
+/// The state of a circuit breaker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BreakerState {
-    /// They are.
+    /// Calls are made.
     #[default]
     Closed,
-    /// None is, after failures.
+    /// Calls are refused, after failures.
     Open,
-    /// One is, to see whether the model is there again.
+    /// One trial call is made.
     HalfOpen,
 }
 
@@ -31,37 +31,36 @@ impl BreakerState {
     }
 }
 
-/// What it knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Calls go through.
+    /// Calls are made.
     Closed { failures: u32 },
-    /// Calls are refused until then.
+    /// Calls are refused until this time.
     Open { until: Instant },
-    /// One call tries.
+    /// The trial call is under way.
     Trying,
 }
 
-/// How a call went, as far as the breaker cares.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// The model is there.
+    /// The model is available.
     Good,
-    /// The model is out of order.
+    /// The model is not available.
     Outage,
-    /// Nothing was learnt, as where a call was given up.
+    /// Unknown, because the call was cancelled.
     Unknown,
 }
 
 pub(super) struct Breaker {
     failures: u32,
     pause: Duration,
-    /// The state and how often it opened: a call that began before tells nothing
-    /// about the time after.
+    /// The state, and the number of times that it opened, so that calls that began before
+    /// are ignored.
     state: Mutex<(State, u64)>,
 }
 
-/// The right to make one call. Dropped without an outcome, it tells nothing.
+/// The permission for one call. Dropped without an outcome, it counts as unknown.
 pub(super) struct Permit<'a> {
     breaker: &'a Breaker,
     round: u64,
@@ -77,7 +76,7 @@ impl Breaker {
         }
     }
 
-    /// Lets a call through, or tells how long calls are still refused.
+    /// Permits a call, or returns the rest of the pause.
     pub(super) fn admit(&self, now: Instant) -> Result<Permit<'_>, Duration> {
         let mut guard = self.lock();
         let (state, round) = &mut *guard;
@@ -85,7 +84,7 @@ impl Breaker {
             State::Closed { .. } => {}
             State::Open { until } if now < until => return Err(until - now),
             State::Open { .. } => *state = State::Trying,
-            // Nobody knows how long the call that tries will take.
+            // The duration of the trial call is unknown.
             State::Trying => return Err(self.pause),
         }
         Ok(Permit {
@@ -127,7 +126,7 @@ impl Breaker {
                 };
                 *current += 1;
             }
-            // The next call may try at once.
+            // The next call may be the trial.
             (State::Trying, Outcome::Unknown) => *state = State::Open { until: now },
             (State::Closed { .. }, Outcome::Unknown) | (State::Open { .. }, _) => {}
         }
@@ -184,9 +183,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever calls do and in whichever order they end: an open breaker lets
-        /// nobody through before its time, then one at a time, and every refusal
-        /// is one that ends.
+        /// For any order of calls and outcomes: an open breaker permits no call before its
+        /// pause ends, then one at a time, and every refusal ends.
         #[test]
         fn an_open_breaker_lets_one_call_try(steps in prop::collection::vec(step(), 1..80)) {
             let breaker = Breaker::new(3, PAUSE);

@@ -1,5 +1,5 @@
-//! What a provider's client reports, as an error of ours. Its own errors quote
-//! answers and sometimes requests, so nothing of them is kept but a status.
+//! Maps errors of the provider's client. They quote answers and sometimes requests, so
+//! only the HTTP status is kept.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,10 +9,10 @@ use time::{OffsetDateTime, format_description::well_known::Rfc2822};
 
 use crate::ModelError;
 
-/// The longest pause that a provider is believed to need.
+/// The longest pause that a provider may ask for.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3_600);
 
-/// What a failed call means. `after` is the limit of one call.
+/// Maps a failed call. `after` is the deadline of one call.
 pub(super) fn of_call(error: genai::Error, after: Duration) -> ModelError {
     let error = match error {
         genai::Error::WebModelCall { webc_error, .. }
@@ -22,7 +22,7 @@ pub(super) fn of_call(error: genai::Error, after: Duration) -> ModelError {
         | genai::Error::InvalidJsonResponseElement { .. }
         | genai::Error::JsonValueExt(_)
         | genai::Error::SerdeJson(_) => return ModelError::Unreadable,
-        // The request could not even be written.
+        // The request could not be serialized.
         _ => return ModelError::BadRequest { status: 400 },
     };
     match error {
@@ -31,7 +31,7 @@ pub(super) fn of_call(error: genai::Error, after: Duration) -> ModelError {
             body,
             headers,
         } => of_status(status.as_u16(), &headers, &body, after),
-        // Also where that took too long.
+        // Includes connection timeouts.
         genai::webc::Error::Reqwest(error) if error.is_connect() => ModelError::Unreachable,
         genai::webc::Error::Reqwest(error) if error.is_timeout() => ModelError::Timeout { after },
         genai::webc::Error::Reqwest(error) if error.is_builder() => {
@@ -57,8 +57,7 @@ fn of_status(status: u16, headers: &HeaderMap, body: &str, after: Duration) -> M
     }
 }
 
-/// Whether the body is Azure's and some gateways' way to say that a filter did
-/// not let the prompt through.
+/// Whether the body reports a content filter, as Azure and some gateways do.
 fn is_filtered(body: &str) -> bool {
     let Ok(body) = serde_json::from_str::<Value>(body) else {
         return false;
@@ -67,8 +66,8 @@ fn is_filtered(body: &str) -> bool {
     code.is_some_and(|code| code.eq_ignore_ascii_case("content_filter"))
 }
 
-/// How long the provider asks to be left alone: `retry-after-ms`, or
-/// `retry-after` in seconds or as a date (RFC 9110, section 10.2.3).
+/// The pause that the provider asks for: `retry-after-ms`, or `retry-after` in seconds or
+/// as a date (RFC 9110, section 10.2.3).
 fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |value: Option<&reqwest::header::HeaderValue>| {
         value.and_then(|value| value.to_str().ok().map(|text| text.trim().to_owned()))

@@ -1,6 +1,6 @@
-//! What a tenant may spend. Each request to a provider reserves what it may cost at
-//! most and settles what it did cost, so that requests at the same time cannot
-//! spend more together, and one that is made again is paid for again.
+//! The token budget of a tenant. Each request to a provider, retries included, reserves
+//! the most tokens that it can use and then settles the tokens that it did use, so that
+//! concurrent requests cannot exceed the budget together.
 
 use async_trait::async_trait;
 use memory_contract::TenantId;
@@ -9,79 +9,77 @@ use uuid::Uuid;
 use super::{Answer, Usage};
 use crate::ModelError;
 
-/// Keeps what each tenant has spent.
+/// Records the tokens that each tenant uses, and enforces the budget.
 #[async_trait]
-pub trait Ledger: Send + Sync {
-    /// Sets tokens aside for one request to a model, as many as it may cost.
+pub trait TokenLedger: Send + Sync {
+    /// Reserves the most tokens that one request to a model can use.
     ///
     /// # Errors
-    /// [`LedgerError::Spent`] where less is left, [`LedgerError::Unavailable`]
-    /// where that cannot be known.
+    /// [`TokenLedgerError::Spent`] if less is left, [`TokenLedgerError::Unavailable`] if the
+    /// ledger cannot be read.
     async fn reserve(
         &self,
         tenant: &TenantId,
         model: &str,
         most: Usage,
-    ) -> Result<Reservation, LedgerError>;
+    ) -> Result<Reservation, TokenLedgerError>;
 
-    /// Replaces what was set aside by what was spent. A reservation that is never
-    /// settled, because its request was broken off or its process died, is spent:
-    /// the ledger books it after some time. A failure to settle is the ledger's to
-    /// log.
+    /// Replaces a reservation with the tokens used. A reservation that is never settled,
+    /// because its request was cancelled or its process died, counts as used in full after
+    /// some time. The ledger logs a failure to settle.
     async fn settle(&self, tenant: &TenantId, reservation: Reservation, spent: Spent);
 }
 
-/// What a request came to.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spent {
-    /// What it cost.
+    /// The tokens used.
     pub usage: Usage,
-    /// Whether it gave nothing to use: an error, or an answer that is empty, cut
-    /// or a refusal.
+    /// Whether it gave no usable answer: an error, or an empty, truncated or refused answer.
     pub failed: bool,
 }
 
-/// Tokens that are set aside.
+/// Reserved tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reservation {
-    /// The ledger's own name for it.
+    /// The ledger's id of the reservation.
     pub id: Uuid,
-    /// How many.
+    /// The reserved tokens.
     pub most: Usage,
 }
 
-/// Why no tokens were set aside.
+/// A refused reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LedgerError {
-    /// Less is left.
-    #[error("the tenant's budget of tokens is spent")]
+pub enum TokenLedgerError {
+    /// Less than the reservation is left.
+    #[error("the tenant's daily token budget is used up")]
     Spent,
     /// The ledger cannot be read.
-    #[error("the ledger of tokens cannot be read")]
+    #[error("the token ledger cannot be read")]
     Unavailable,
 }
 
-impl From<LedgerError> for ModelError {
-    fn from(error: LedgerError) -> Self {
+impl From<TokenLedgerError> for ModelError {
+    fn from(error: TokenLedgerError) -> Self {
         match error {
-            LedgerError::Spent => Self::BudgetSpent,
-            LedgerError::Unavailable => Self::LedgerUnavailable,
+            TokenLedgerError::Spent => Self::BudgetSpent,
+            TokenLedgerError::Unavailable => Self::LedgerUnavailable,
         }
     }
 }
 
-/// A ledger of tenants who may spend without end.
+/// A ledger without limits.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Unlimited;
+pub struct UnlimitedTokens;
 
 #[async_trait]
-impl Ledger for Unlimited {
+impl TokenLedger for UnlimitedTokens {
     async fn reserve(
         &self,
         _: &TenantId,
         _: &str,
         most: Usage,
-    ) -> Result<Reservation, LedgerError> {
+    ) -> Result<Reservation, TokenLedgerError> {
         let id = Uuid::nil();
         Ok(Reservation { id, most })
     }
@@ -89,17 +87,17 @@ impl Ledger for Unlimited {
     async fn settle(&self, _: &TenantId, _: Reservation, _: Spent) {}
 }
 
-/// Who pays for a request.
+/// The tenant that a request is charged to.
 #[derive(Clone, Copy)]
 pub struct Account<'a> {
-    /// Where it is written down.
-    pub ledger: &'a dyn Ledger,
-    /// Who.
+    /// The ledger.
+    pub ledger: &'a dyn TokenLedger,
+    /// The tenant.
     pub tenant: &'a TenantId,
 }
 
 impl Account<'_> {
-    /// Sets aside what a request may cost.
+    /// Reserves tokens for a request.
     pub(super) async fn reserve(
         &self,
         model: &str,
@@ -109,9 +107,8 @@ impl Account<'_> {
         reserved.map_err(Into::into)
     }
 
-    /// Books what a request cost: what the provider tells, or else `counted` tokens
-    /// of an answer. Where nobody knows what was read and written before it failed,
-    /// it counts as the most that it may have cost.
+    /// Settles a request with the provider's count, or else the `counted` tokens of its
+    /// answer. A failed request that may have used tokens is charged in full.
     pub(super) async fn settle(
         &self,
         reservation: Reservation,

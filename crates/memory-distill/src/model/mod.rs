@@ -12,62 +12,61 @@ use memory_budget::Tokenizer;
 use crate::ModelError;
 
 pub use breaker::BreakerState;
-pub use ledger::{Account, Ledger, LedgerError, Reservation, Spent, Unlimited};
+pub use ledger::{Account, Reservation, Spent, TokenLedger, TokenLedgerError, UnlimitedTokens};
 pub use provider::open_model;
 pub use reliable::Reliable;
 
-/// Generates text: one request to whoever provides it. An implementation answers or
-/// fails within its own deadline.
+/// A language model. An implementation answers or fails within its own deadline.
 #[async_trait]
 pub trait TextModel: Send + Sync {
-    /// Which model it is, and what it takes.
-    fn about(&self) -> &About;
+    /// The model's name and limits.
+    fn info(&self) -> &ModelInfo;
 
-    /// Answers a prompt. An answer that is empty, cut or refused is an answer: it
-    /// was paid for. [`Answer::text`] tells them apart.
+    /// Answers a prompt with one request. An empty, truncated or refused answer is an `Ok`,
+    /// because it used tokens; [`Answer::text`] makes it an error.
     ///
     /// # Errors
     /// Any [`ModelError`] but those of [`Answer::text`].
     async fn generate(&self, prompt: &Prompt) -> Result<Answer, ModelError>;
 }
 
-/// How a model is doing in this process.
+/// The health of a model in this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
-    /// Whether it is asked.
+    /// The state of its circuit breaker.
     pub breaker: BreakerState,
-    /// What went wrong last; `None`: nothing.
+    /// The last error; `None` if no call failed.
     pub last_error: Option<ModelError>,
 }
 
-/// Which model it is, and what it takes.
+/// A model's name and limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct About {
-    /// The name, as its provider writes it.
+pub struct ModelInfo {
+    /// The name, as the provider writes it.
     pub name: String,
-    /// Tokens that it takes, prompt and answer together.
+    /// The context window in tokens, prompt and answer together.
     pub context_window: i32,
-    /// The most tokens of one answer.
+    /// Most tokens of one answer.
     pub max_output_tokens: i32,
-    /// Who counts its tokens; an estimate for models that are not OpenAI's.
+    /// The tokenizer; an estimate for models that are not OpenAI's.
     pub tokenizer: Tokenizer,
 }
 
-/// What a model is asked.
+/// A prompt for a model.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// What it is to do. Nothing that a user said is in it.
+    /// The instructions. They contain no user text.
     pub system: String,
-    /// What it is to do it with.
+    /// The material, quoted.
     pub user: String,
-    /// The most tokens of the answer.
+    /// Most tokens of the answer.
     pub max_output_tokens: i32,
-    /// Whether the answer is to be one JSON object.
+    /// Whether the answer must be one JSON object.
     pub json: bool,
 }
 
 impl Prompt {
-    /// Tokens of the prompt without its answer.
+    /// Tokens of the prompt, without the answer.
     pub fn tokens(&self, tokenizer: Tokenizer) -> i32 {
         let frames = 2 * memory_budget::FRAME_TOKENS;
         let text = tokenizer.count(&self.system);
@@ -76,7 +75,7 @@ impl Prompt {
     }
 }
 
-/// Says how long it is and no word of it, so that no log can hold what people said.
+/// Shows lengths instead of text, so that no log can contain messages.
 impl std::fmt::Debug for Prompt {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Prompt")
@@ -88,46 +87,46 @@ impl std::fmt::Debug for Prompt {
     }
 }
 
-/// Tokens that an answer cost.
+/// Tokens that a call used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Tokens of the prompt.
     pub input_tokens: u64,
-    /// Tokens of the answer, what the model thought included.
+    /// Tokens of the answer, including reasoning.
     pub output_tokens: u64,
 }
 
 impl Usage {
-    /// All of them.
+    /// Input and output tokens together.
     pub fn total(self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
 }
 
-/// Why an answer ended.
+/// The reason that an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
-    /// It was complete.
+    /// The answer is complete.
     Complete,
-    /// It was as long as it may be.
+    /// The answer reached `max_output_tokens`.
     Length,
-    /// The model or a filter did not want to go on.
+    /// The model or a content filter refused.
     Refused,
 }
 
-/// What a model answered.
+/// A model's answer.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// What it said; may be empty.
+    /// The text; may be empty.
     pub said: String,
-    /// What it cost, where the provider tells.
+    /// The tokens used, if the provider reports them.
     pub usage: Option<Usage>,
-    /// Why it ended.
+    /// The reason that it ended.
     pub finish: Finish,
 }
 
 impl Answer {
-    /// The text of a good answer, without white space around it.
+    /// The trimmed text of a usable answer.
     ///
     /// # Errors
     /// [`ModelError::Refused`], [`ModelError::Empty`], [`ModelError::Truncated`].
@@ -142,7 +141,7 @@ impl Answer {
     }
 }
 
-/// Says how long it is and no word of it.
+/// Shows the length instead of the text.
 impl std::fmt::Debug for Answer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Answer")

@@ -19,17 +19,17 @@ use serde_json::Value;
 use tracing::instrument::WithSubscriber;
 use tracing::subscriber::NoSubscriber;
 
-use super::{About, Answer, Finish, Prompt, TextModel, Usage, failure};
+use super::{Answer, Finish, ModelInfo, Prompt, TextModel, Usage, failure};
 use crate::{ConfigError, ModelConfig, ModelError, Provider};
 
-/// The longest answer that is taken, in bytes, whatever the provider says.
+/// Most bytes of an answer.
 const ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
-/// Opens a model, without calling it. `section` is the part of the configuration
-/// that names it, such as `distill.generation`. `None` where no model is wanted.
+/// Opens a model without calling it. `section` is its configuration section, such as
+/// `distill.generation`. `None` if no model is configured.
 ///
 /// # Errors
-/// [`ConfigError`] where a value is missing or cannot be used; it names the key.
+/// [`ConfigError`] names the key of a missing or invalid value.
 pub fn open_model(
     section: &str,
     config: &ModelConfig,
@@ -47,7 +47,7 @@ pub fn open_model(
         Provider::None => {
             return Err(wrong(
                 "provider",
-                "set who answers for the model, or leave the model unset".to_owned(),
+                "set the provider of the model, or leave the model unset".to_owned(),
             ));
         }
         Provider::Openai => (AdapterKind::OpenAI, Some("https://api.openai.com/v1/")),
@@ -64,7 +64,7 @@ pub fn open_model(
     if key.is_none() && config.provider != Provider::OpenaiCompatible {
         return Err(wrong(
             "api_key",
-            "this provider needs a key: set it here or by its environment variable".to_owned(),
+            "this provider requires a key: set it here or by its environment variable".to_owned(),
         ));
     }
     let endpoint = match (config.endpoint.as_deref().or(usual), config.provider) {
@@ -97,18 +97,17 @@ pub fn open_model(
     if config.context_window / 2 < config.max_output_tokens {
         return Err(wrong(
             "max_output_tokens",
-            "must be at most half of context_window, or there is no room for what is asked"
-                .to_owned(),
+            "must be at most half of context_window, to leave room for the prompt".to_owned(),
         ));
     }
     if config.timeout.is_zero() {
         return Err(wrong("timeout", "must be longer than 0".to_owned()));
     }
     let client = client(&endpoint, config.timeout)
-        .ok_or_else(|| wrong("endpoint", "no HTTP client can be made".to_owned()))?;
+        .ok_or_else(|| wrong("endpoint", "the HTTP client cannot be created".to_owned()))?;
     let (tokenizer, _) = Tokenizer::for_model(&config.model);
     Ok(Some(Arc::new(Remote {
-        about: About {
+        info: ModelInfo {
             name: config.model.clone(),
             context_window: config.context_window,
             max_output_tokens: config.max_output_tokens,
@@ -122,17 +121,17 @@ pub fn open_model(
     })))
 }
 
-/// The address with the slash at its end that the formats expect.
+/// The URL with the final slash that the client expects.
 fn endpoint_of(text: &str) -> Result<Url, String> {
-    let mut url = Url::parse(text).map_err(|_| "must be an address".to_owned())?;
+    let mut url = Url::parse(text).map_err(|_| "must be a URL".to_owned())?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
         return Err("must begin with http:// or https://".to_owned());
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("must not hold a password: set api_key instead".to_owned());
+        return Err("must not contain a password: set api_key instead".to_owned());
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err("must not have ? or #: a key belongs into api_key".to_owned());
+        return Err("must not contain ? or #: put a key into api_key".to_owned());
     }
     if !url.path().ends_with('/') {
         let path = format!("{}/", url.path());
@@ -142,12 +141,12 @@ fn endpoint_of(text: &str) -> Result<Url, String> {
 }
 
 fn client(endpoint: &Url, timeout: Duration) -> Option<genai::Client> {
-    // An error only says that somebody has chosen one already.
+    // An error means that one is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
         .timeout(timeout)
         .connect_timeout(timeout.min(Duration::from_secs(10)))
-        // A redirect would carry the key and what people said to another address.
+        // A redirect would send the key and messages to another host.
         .redirect(reqwest::redirect::Policy::none());
     if is_loopback(endpoint) {
         builder = builder.no_proxy();
@@ -163,7 +162,7 @@ fn is_loopback(endpoint: &Url) -> bool {
 }
 
 struct Remote {
-    about: About,
+    info: ModelInfo,
     client: genai::Client,
     adapter: AdapterKind,
     endpoint: Url,
@@ -175,7 +174,7 @@ impl Remote {
     fn target(&self) -> ServiceTarget {
         let auth = match &self.key {
             Some(key) => AuthData::from_single(key.expose_secret()),
-            // Otherwise an empty key would be sent.
+            // Prevents an empty key from being sent.
             None => AuthData::RequestOverride {
                 url: format!("{}chat/completions", self.endpoint),
                 headers: Headers::default(),
@@ -184,24 +183,24 @@ impl Remote {
         ServiceTarget {
             endpoint: Endpoint::from_owned(self.endpoint.as_str()),
             auth,
-            model: ModelIden::new(self.adapter, self.about.name.as_str()),
+            model: ModelIden::new(self.adapter, self.info.name.as_str()),
         }
     }
 }
 
 #[async_trait]
 impl TextModel for Remote {
-    fn about(&self) -> &About {
-        &self.about
+    fn info(&self) -> &ModelInfo {
+        &self.info
     }
 
     async fn generate(&self, prompt: &Prompt) -> Result<Answer, ModelError> {
         let request = ChatRequest::new(vec![ChatMessage::user(prompt.user.as_str())])
             .with_system(prompt.system.as_str());
-        let most = prompt.max_output_tokens.min(self.about.max_output_tokens);
+        let most = prompt.max_output_tokens.min(self.info.max_output_tokens);
         let mut options = ChatOptions::default()
             .with_max_tokens(most.max(1).unsigned_abs())
-            // OpenAI's refusals stand beside the content, where genai does not look.
+            // OpenAI puts refusals next to the content, which genai does not read.
             .with_capture_raw_body(true);
         if prompt.json {
             options = options.with_response_format(ChatResponseFormat::JsonMode);
@@ -209,7 +208,7 @@ impl TextModel for Remote {
         let answer = self
             .client
             .exec_chat(self.target(), request, Some(&options))
-            // genai traces whole answers, and a log must never hold one.
+            // genai traces whole answers, which must not be logged.
             .with_subscriber(NoSubscriber::new())
             .await
             .map_err(|error| failure::of_call(error, self.timeout))?;
@@ -231,7 +230,7 @@ fn answer_of(response: &ChatResponse) -> Result<Answer, ModelError> {
         _ if refusal.is_some_and(|refusal| !refusal.is_empty()) => Finish::Refused,
         Some(StopReason::MaxTokens(_)) => Finish::Length,
         Some(StopReason::ContentFilter(_)) => Finish::Refused,
-        // Bedrock's own.
+        // Bedrock's reasons.
         Some(StopReason::Other(reason))
             if matches!(reason.as_str(), "guardrail_intervened" | "content_filtered") =>
         {
@@ -241,7 +240,7 @@ fn answer_of(response: &ChatResponse) -> Result<Answer, ModelError> {
     };
     let tokens = |count: Option<i32>| count.and_then(|count| u64::try_from(count).ok());
     let usage = &response.usage;
-    // A provider that tells nothing tells 0.
+    // 0 means that the provider does not report usage.
     let usage = match (tokens(usage.prompt_tokens), tokens(usage.completion_tokens)) {
         (Some(input_tokens), Some(output_tokens)) if input_tokens > 0 => Some(Usage {
             input_tokens,

@@ -1,5 +1,5 @@
-//! A model whose calls end well: bounded in number and in time, tried again
-//! where that may help, and not made at all while the model is out of order.
+//! Limits the concurrency and time of a model's calls, retries transient failures, and
+//! stops calling during an outage.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,10 +8,10 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::breaker::{Breaker, Outcome};
-use super::{About, Account, Answer, Health, Prompt, TextModel, Usage};
+use super::{Account, Answer, Health, ModelInfo, Prompt, TextModel, Usage};
 use crate::{CallsConfig, ConfigError, ModelError};
 
-/// Wraps a model. Cheap to share; each model has its own.
+/// A model with limits, retries and a circuit breaker, which all its users share.
 pub struct Reliable {
     model: Arc<dyn TextModel>,
     calls: CallsConfig,
@@ -24,8 +24,8 @@ impl Reliable {
     /// Wraps a model.
     ///
     /// # Errors
-    /// [`ConfigError`] where a value of `calls` is 0. `section` is the part of
-    /// the configuration that it is from, such as `distill.calls`.
+    /// [`ConfigError`] if a value of `calls` is 0. `section` is its configuration section,
+    /// such as `distill.calls`.
     pub fn new(
         model: Arc<dyn TextModel>,
         section: &str,
@@ -56,12 +56,12 @@ impl Reliable {
         })
     }
 
-    /// Which model it is, and what it takes.
-    pub fn about(&self) -> &About {
-        self.model.about()
+    /// The model's name and limits.
+    pub fn info(&self) -> &ModelInfo {
+        self.model.info()
     }
 
-    /// How it is doing in this process.
+    /// The model's health in this process.
     pub fn health(&self) -> Health {
         let last_error = self.last_error.lock();
         Health {
@@ -70,7 +70,7 @@ impl Reliable {
         }
     }
 
-    /// Asks on somebody's account, who pays for each attempt.
+    /// Asks the model. Each attempt is charged to `account`.
     ///
     /// # Errors
     /// Any [`ModelError`] but those of [`Answer::text`].
@@ -84,7 +84,7 @@ impl Reliable {
         };
         let size = |tokens: i32| u64::try_from(tokens).unwrap_or(0);
         let most = Usage {
-            input_tokens: size(prompt.tokens(self.about().tokenizer)),
+            input_tokens: size(prompt.tokens(self.info().tokenizer)),
             output_tokens: size(prompt.max_output_tokens),
         };
         let pauses = ExponentialBuilder::default()
@@ -100,7 +100,7 @@ impl Reliable {
                     ModelError::RateLimited { retry_after } => retry_after.unwrap_or_default(),
                     _ => std::time::Duration::ZERO,
                 };
-                // Nothing is gained by a pause that outlasts the call.
+                // No retry if the pause ends after the deadline.
                 pause
                     .map(|pause| pause.max(asked))
                     .filter(|pause| Instant::now() + *pause < end)
@@ -108,7 +108,7 @@ impl Reliable {
             .await
     }
 
-    /// One attempt, which costs `most` at most.
+    /// One attempt, which uses at most `most` tokens.
     async fn attempt(
         &self,
         account: Account<'_>,
@@ -120,9 +120,9 @@ impl Reliable {
             .breaker
             .admit(Instant::now())
             .map_err(|retry_after| ModelError::BreakerOpen { retry_after })?;
-        let About {
+        let ModelInfo {
             name, tokenizer, ..
-        } = self.about();
+        } = self.info();
         let reservation = account.reserve(name, most).await?;
         let after = self.calls.total_timeout;
         let answer = timeout_at(end, self.model.generate(prompt))
@@ -132,7 +132,7 @@ impl Reliable {
         account.settle(reservation, &answer, counted).await;
         let outcome = match &answer {
             Err(error) if error.is_outage() => Outcome::Outage,
-            // Even a refusal shows that the model is there.
+            // Even a refusal shows that the model is available.
             Ok(_) | Err(_) => Outcome::Good,
         };
         permit.report(outcome, Instant::now());

@@ -1,5 +1,5 @@
-//! What models are asked. The instructions stand in the system message, with
-//! nothing that anybody said; the material stands in the user message, quoted.
+//! Prompts. The system message has the instructions and no user text; the user message
+//! has the material, quoted.
 
 pub(crate) mod quote;
 mod template;
@@ -20,7 +20,7 @@ const REFLECT_SYSTEM: &str = include_str!("texts/reflect_system.txt");
 const EXTRACT: &str = include_str!("texts/extract.txt");
 const EXTRACT_SYSTEM: &str = include_str!("texts/extract_system.txt");
 
-/// The placeholders of a prompt for summaries.
+/// The required placeholders of a prompt for summaries.
 const SUMMARY_SLOTS: [&str; 2] = ["prev_summary", "messages_joined"];
 
 /// The prompt for progressive summaries.
@@ -28,11 +28,11 @@ const SUMMARY_SLOTS: [&str; 2] = ["prev_summary", "messages_joined"];
 pub struct SummaryPrompt(Template);
 
 impl SummaryPrompt {
-    /// Takes a prompt of the operator's own. It is the user message; what the
-    /// model has to know about quotations stands before it in any case.
+    /// Takes the operator's prompt as the user message. The built-in instructions about
+    /// quotations always precede it.
     ///
     /// # Errors
-    /// [`PromptError`] where `{prev_summary}` or `{messages_joined}` is missing.
+    /// [`PromptError`] if `{prev_summary}` or `{messages_joined}` is missing.
     pub fn new(text: &str) -> Result<Self, PromptError> {
         Template::new(text, &SUMMARY_SLOTS).map(Self)
     }
@@ -79,7 +79,7 @@ pub(crate) fn reflect(observations: &str, max_tokens: i32) -> Prompt {
     }
 }
 
-/// `instructions` are the app's own, for the strategy that has such.
+/// `instructions` are the app's, for [`ExtractionStrategy::Custom`].
 pub(crate) fn extract(
     strategy: ExtractionStrategy,
     instructions: &str,
@@ -116,7 +116,7 @@ pub(crate) fn extract(
     }
 }
 
-/// Asks once more, having told what was wrong.
+/// The same prompt with the problem of the first answer.
 pub(crate) fn again(prompt: &Prompt, problem: &str) -> Prompt {
     Prompt {
         system: format!(

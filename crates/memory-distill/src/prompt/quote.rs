@@ -4,7 +4,7 @@
 use memory_contract::{json_line, to_the_second};
 use serde::Serialize;
 
-use crate::{KnownFact, Source};
+use crate::{KnownFact, SourceMessage};
 
 #[derive(Serialize)]
 struct Message<'a> {
@@ -23,7 +23,7 @@ struct Fact<'a> {
 }
 
 /// One message, under an id that is only used in the prompt.
-pub(crate) fn message(id: &str, source: &Source, text: &str) -> String {
+pub(crate) fn message(id: &str, source: &SourceMessage, text: &str) -> String {
     json_line(&Message {
         id,
         time: to_the_second(source.message.created),

@@ -1,4 +1,4 @@
-//! Texts with placeholders.
+//! Templates with placeholders.
 
 /// A prompt that lacks a placeholder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -7,7 +7,7 @@
     placeholders(missing)
 )]
 pub struct PromptError {
-    /// The names of the placeholders that it lacks.
+    /// The names of the missing placeholders.
     pub missing: Vec<&'static str>,
 }
 
@@ -16,30 +16,30 @@ fn placeholders(names: &[&str]) -> String {
     names.join(" and ")
 }
 
-/// A text with placeholders such as `{messages_joined}`. Braces around anything
-/// else are plain text, so that a prompt may show JSON.
+/// A text with placeholders such as `{messages_joined}`. Other braces are plain text, so
+/// that a prompt may show JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
-    pieces: Vec<Piece>,
+    segments: Vec<Segment>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+enum Segment {
     Text(String),
     Slot(&'static str),
 }
 
 impl Template {
-    /// Reads a text. Each of `slots` is to occur at least once.
+    /// Parses a text. Each of `slots` must occur at least once.
     ///
     /// # Errors
-    /// [`PromptError`] with those that do not.
+    /// [`PromptError`] with the missing ones.
     pub fn new(text: &str, slots: &[&'static str]) -> Result<Self, PromptError> {
         let template = Self::parse(text, slots);
         let missing: Vec<&'static str> = slots
             .iter()
             .copied()
-            .filter(|slot| !template.pieces.contains(&Piece::Slot(slot)))
+            .filter(|slot| !template.segments.contains(&Segment::Slot(slot)))
             .collect();
         if missing.is_empty() {
             Ok(template)
@@ -48,28 +48,27 @@ impl Template {
         }
     }
 
-    /// Reads a text of ours, which a test has looked at.
+    /// Parses a built-in text, which a test has checked.
     pub(super) fn parse(text: &str, slots: &[&'static str]) -> Self {
-        let mut pieces = Vec::new();
+        let mut segments = Vec::new();
         let mut rest = text;
         while let Some((start, slot)) = first_slot(rest, slots) {
-            pieces.push(Piece::Text(rest[..start].to_owned()));
-            pieces.push(Piece::Slot(slot));
+            segments.push(Segment::Text(rest[..start].to_owned()));
+            segments.push(Segment::Slot(slot));
             rest = &rest[start + slot.len() + 2..];
         }
-        pieces.push(Piece::Text(rest.to_owned()));
-        Self { pieces }
+        segments.push(Segment::Text(rest.to_owned()));
+        Self { segments }
     }
 
-    /// Puts values into the placeholders, in one pass: a value that has a
-    /// placeholder in it is never expanded again. A placeholder without a value
-    /// becomes nothing.
+    /// Replaces the placeholders in one pass: placeholders inside values are not expanded. A
+    /// placeholder without a value becomes empty.
     pub fn render(&self, values: &[(&str, &str)]) -> String {
         let mut text = String::new();
-        for piece in &self.pieces {
-            match piece {
-                Piece::Text(piece) => text.push_str(piece),
-                Piece::Slot(slot) => {
+        for segment in &self.segments {
+            match segment {
+                Segment::Text(segment) => text.push_str(segment),
+                Segment::Slot(slot) => {
                     let value = values.iter().find(|(name, _)| name == slot);
                     text.push_str(value.map_or("", |(_, value)| value));
                 }

@@ -15,9 +15,9 @@ use memory_contract::{
     ToolResult,
 };
 use memory_distill::{
-    About, Account, Answer, CallsConfig, Distiller, Extraction, Finish, KnownFact, Ledger,
-    LedgerError, ModelConfig, ModelError, Prompt, Provider, Reliable, Reservation, Source, Spent,
-    TextModel, Unlimited, Usage,
+    Account, Answer, CallsConfig, Distiller, Extraction, Finish, KnownFact, ModelConfig,
+    ModelError, ModelInfo, Prompt, Provider, Reliable, Reservation, SourceMessage, Spent,
+    TextModel, TokenLedger, TokenLedgerError, UnlimitedTokens, Usage,
 };
 use serde_json::{Map, Value};
 use time::macros::datetime;
@@ -182,7 +182,7 @@ pub fn prompt() -> Prompt {
 
 /// A model that says what it is told to, one after the other; then nothing.
 pub struct Script {
-    about: About,
+    info: ModelInfo,
     answers: Mutex<VecDeque<Result<Answer, ModelError>>>,
     pub prompts: Mutex<Vec<Prompt>>,
     /// How long it takes for each.
@@ -192,7 +192,7 @@ pub struct Script {
 impl Script {
     pub fn new(answers: impl IntoIterator<Item = Result<Answer, ModelError>>) -> Self {
         Self {
-            about: About {
+            info: ModelInfo {
                 name: "script".to_owned(),
                 context_window: 20_000,
                 max_output_tokens: 1_000,
@@ -209,7 +209,7 @@ impl Script {
     }
 
     pub fn with_window(mut self, context_window: i32) -> Self {
-        self.about.context_window = context_window;
+        self.info.context_window = context_window;
         self
     }
 
@@ -220,8 +220,8 @@ impl Script {
 
 #[async_trait]
 impl TextModel for Script {
-    fn about(&self) -> &About {
-        &self.about
+    fn info(&self) -> &ModelInfo {
+        &self.info
     }
 
     async fn generate(&self, prompt: &Prompt) -> Result<Answer, ModelError> {
@@ -260,17 +260,17 @@ impl Purse {
 }
 
 #[async_trait]
-impl Ledger for Purse {
+impl TokenLedger for Purse {
     async fn reserve(
         &self,
         _: &TenantId,
         _: &str,
         most: Usage,
-    ) -> Result<Reservation, LedgerError> {
+    ) -> Result<Reservation, TokenLedgerError> {
         let mut left = self.left.lock().unwrap();
         let after = *left - i64::try_from(most.total()).unwrap();
         if after < 0 {
-            return Err(LedgerError::Spent);
+            return Err(TokenLedgerError::Spent);
         }
         *left = after;
         let id = uuid::Uuid::nil();
@@ -292,8 +292,8 @@ pub fn usage(input_tokens: u64, output_tokens: u64) -> Option<Usage> {
 }
 
 /// A message.
-pub fn message(role: Role, name: &str, parts: Vec<Part>) -> Source {
-    Source::new(Message {
+pub fn message(role: Role, name: &str, parts: Vec<Part>) -> SourceMessage {
+    SourceMessage::new(Message {
         id: MessageId::new(),
         thread: ThreadId::new(),
         parent: None,
@@ -309,16 +309,16 @@ pub fn message(role: Role, name: &str, parts: Vec<Part>) -> Source {
     })
 }
 
-pub fn user(text: &str) -> Source {
+pub fn user(text: &str) -> SourceMessage {
     message(Role::User, "Ada", vec![Part::Text(text.to_owned())])
 }
 
-pub fn assistant(text: &str) -> Source {
+pub fn assistant(text: &str) -> SourceMessage {
     message(Role::Assistant, "", vec![Part::Text(text.to_owned())])
 }
 
 /// A call of a tool and what came of it.
-pub fn step(name: &str, arguments: Value, output: Value, is_error: bool) -> [Source; 2] {
+pub fn step(name: &str, arguments: Value, output: Value, is_error: bool) -> [SourceMessage; 2] {
     let id = uuid::Uuid::now_v7().to_string();
     let Value::Object(arguments) = arguments else {
         panic!("arguments are an object");
@@ -351,7 +351,7 @@ pub fn tenant() -> TenantId {
 /// Who pays without end.
 pub fn account(tenant: &TenantId) -> Account<'_> {
     Account {
-        ledger: &Unlimited,
+        ledger: &UnlimitedTokens,
         tenant,
     }
 }
@@ -368,16 +368,21 @@ pub fn once(model: &Arc<Script>) -> Arc<Reliable> {
 /// One that asks this model for everything.
 pub fn distiller(model: &Arc<Script>) -> Distiller {
     let model = once(model);
-    Distiller::new(Some(model.clone()), Some(model), Arc::new(Unlimited), None)
+    Distiller::new(
+        Some(model.clone()),
+        Some(model),
+        Arc::new(UnlimitedTokens),
+        None,
+    )
 }
 
 /// One without a model.
 pub fn without_model() -> Distiller {
-    Distiller::new(None, None, Arc::new(Unlimited), None)
+    Distiller::new(None, None, Arc::new(UnlimitedTokens), None)
 }
 
 /// A wish for single facts.
-pub fn discrete<'a>(messages: &'a [Source], known: &'a [KnownFact]) -> Extraction<'a> {
+pub fn discrete<'a>(messages: &'a [SourceMessage], known: &'a [KnownFact]) -> Extraction<'a> {
     Extraction {
         strategy: ExtractionStrategy::Discrete,
         instructions: "",

@@ -23,7 +23,7 @@ pub struct ObjectsConfig {
     #[serde(serialize_with = "masked")]
     pub options: BTreeMap<String, SecretString>,
     /// How long one read or one write may take. Default 10s.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "memory_contract::duration_text")]
     pub timeout: Duration,
     /// Objects whose JSON is larger are compressed with zstd, in bytes. Default
     /// 16,384.

@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use memory_contract::duration_text::format_duration;
 use metrics::{counter, describe_counter};
 use object_store::path::Path;
 use object_store::{
@@ -350,7 +351,7 @@ fn left() -> Option<Duration> {
 pub(crate) fn too_slow(what: &'static str, limit: Duration) -> StoreError {
     StoreError::Objects {
         what,
-        source: format!("no answer within {} ms", limit.as_millis()).into(),
+        source: format!("no answer within {}", format_duration(limit)).into(),
     }
 }
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use memory_contract::{ExtractionStrategy, MemoryId, MemoryOwner, MemoryType, Message, Role};
 use memory_distill::{
-    By, DistillError, Distilled, Extraction, Fact, FactKind, Method, ModelError, Source,
+    DistillError, Distilled, DistilledBy, Extraction, Fact, FactKind, Method, ModelError,
+    SourceMessage,
 };
 use memory_store::{StoreError, StretchQuery, Unextracted};
 use metrics::{counter, describe_counter};
@@ -167,7 +168,7 @@ struct Piece {
 /// What was found in a piece.
 struct Found {
     facts: Vec<Fact>,
-    made_by: By,
+    made_by: DistilledBy,
     /// The memories that the new ones replace (strategy SUMMARY).
     built_on: Vec<(MemoryId, String)>,
 }
@@ -176,7 +177,7 @@ impl Default for Found {
     fn default() -> Self {
         Self {
             facts: Vec::new(),
-            made_by: By::Extractive,
+            made_by: DistilledBy::Extractive,
             built_on: Vec::new(),
         }
     }
@@ -246,8 +247,8 @@ async fn store(
         to_seq,
         facts: facts.into_iter().map(stored).collect(),
         made_by: match made_by {
-            By::Model(name) => name,
-            By::Extractive => "extractive".to_owned(),
+            DistilledBy::Model(name) => name,
+            DistilledBy::Extractive => "extractive".to_owned(),
         },
         strategy,
         built_on,
@@ -281,9 +282,9 @@ async fn store(
 async fn distill(
     run: &DistillRun<'_>,
     strategy: ExtractionStrategy,
-    sources: &[Source],
+    sources: &[SourceMessage],
     known: &Known,
-) -> Result<(Vec<Fact>, By), Failure> {
+) -> Result<(Vec<Fact>, DistilledBy), Failure> {
     let alone = strategy == ExtractionStrategy::Custom;
     let extraction = Extraction {
         strategy,

@@ -2,7 +2,7 @@
 
 use memory_budget::Tokenizer;
 use memory_contract::Message;
-use memory_distill::{By, DistillError, Distilled, Method, Source};
+use memory_distill::{DistillError, Distilled, DistilledBy, Method, SourceMessage};
 use memory_store::{
     DistillKind, DistillState, Generations, Place, StoreError, Stretch, StretchQuery,
 };
@@ -70,7 +70,7 @@ impl DistillRun<'_> {
     pub(super) async fn summarize(
         &self,
         previous: &str,
-        messages: &[Source],
+        messages: &[SourceMessage],
         max_tokens: i32,
     ) -> Result<Made, Failure> {
         let ask = async |method| {
@@ -93,7 +93,7 @@ impl DistillRun<'_> {
     /// An observation of messages; never empty.
     pub(super) async fn observe(
         &self,
-        messages: &[Source],
+        messages: &[SourceMessage],
         max_tokens: i32,
     ) -> Result<Made, Failure> {
         let ask = async |method| {
@@ -158,8 +158,8 @@ impl Made {
             tokens: Tokenizer::O200kBase.count(&text),
             text,
             by: match by {
-                By::Model(model) => model,
-                By::Extractive => "extractive".to_owned(),
+                DistilledBy::Model(model) => model,
+                DistilledBy::Extractive => "extractive".to_owned(),
             },
         }
     }
@@ -174,7 +174,7 @@ pub(super) fn place(message: &Message) -> Place {
 }
 
 /// Stands for messages without text.
-fn without_text(messages: &[Source]) -> String {
+fn without_text(messages: &[SourceMessage]) -> String {
     match messages.len() {
         1 => "1 message without words".to_owned(),
         count => format!("{count} messages without words"),

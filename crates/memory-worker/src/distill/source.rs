@@ -1,7 +1,7 @@
 //! Marks messages that repeat remembered text.
 
 use memory_contract::{Message, text_of_parts};
-use memory_distill::Source;
+use memory_distill::SourceMessage;
 use serde_json::Value;
 
 use memory_context::quote::is_quotation;
@@ -11,10 +11,10 @@ const INJECTED: &str = "recollect_injected";
 
 /// Messages to distill. Those that hold remembered text are marked as injected, so that
 /// memory does not feed on itself.
-pub(super) fn sources(messages: Vec<Message>) -> Vec<Source> {
+pub(super) fn sources(messages: Vec<Message>) -> Vec<SourceMessage> {
     let source = |message: Message| match is_injected(&message) {
-        true => Source::injected(message),
-        false => Source::new(message),
+        true => SourceMessage::injected(message),
+        false => SourceMessage::new(message),
     };
     messages.into_iter().map(source).collect()
 }

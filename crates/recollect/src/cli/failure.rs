@@ -4,6 +4,9 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::io;
 use std::process::ExitCode;
+use std::time::Duration;
+
+use memory_contract::duration_text::format_duration;
 
 use crate::config::ConfigError;
 use crate::process::ServerError;
@@ -138,7 +141,10 @@ impl Failure {
                         "The server is of another version, or something else listens there."
                             .to_owned()
                     }
-                    (_, Some(delay)) => format!("Try again in {} s.", delay.as_secs().max(1)),
+                    (_, Some(delay)) => {
+                        let delay = Duration::from_secs(delay.as_secs().max(1));
+                        format!("Try again in {}.", format_duration(delay))
+                    }
                     _ => String::new(),
                 };
                 Self::Refused {

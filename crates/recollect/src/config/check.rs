@@ -4,13 +4,13 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use memory_api::KeyConfig;
+use memory_contract::duration_text::format_duration;
 use memory_contract::{check, limits};
 use memory_recall::BackendChoice;
 use memory_store::{Keyring, StoreError};
 use secrecy::ExposeSecret;
 use tracing_subscriber::EnvFilter;
 
-use super::load::plain_duration;
 use super::{Config, ConfigError};
 use crate::process::Roles;
 
@@ -404,9 +404,9 @@ pub(super) fn span(
         key,
         format!(
             "must be {} to {}, is {}",
-            plain_duration(*range.start()),
-            plain_duration(*range.end()),
-            plain_duration(value)
+            format_duration(*range.start()),
+            format_duration(*range.end()),
+            format_duration(value)
         ),
     ))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use memory_distill::{Distiller, Provider, Unlimited};
+use memory_distill::{Distiller, Provider, UnlimitedTokens};
 
 use super::check::{HOUR, SECOND, count, span, wrong};
 use super::{Config, ConfigError};
@@ -77,7 +77,7 @@ impl Config {
         )?;
         span("distill.calls.breaker_pause", calls.breaker_pause, pause)?;
         let budget = distill.daily_token_budget;
-        let beside = observer.beside(generation);
+        let beside = observer.inherit(generation);
         for (key, model) in [
             ("generation", Some(generation)),
             ("observer", beside.as_ref()),
@@ -98,7 +98,7 @@ impl Config {
         }
         // What else can be wrong is known where models are opened, which calls
         // none of them.
-        Distiller::open("distill", distill, Arc::new(Unlimited), None)
+        Distiller::open("distill", distill, Arc::new(UnlimitedTokens), None)
             .map(drop)
             .map_err(|error| wrong(&error.key, error.problem))
     }

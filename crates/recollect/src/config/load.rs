@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use figment::error::Kind;
 use figment::{Figment, providers::Serialized};
@@ -109,40 +108,12 @@ impl Loaded {
                 source: self.provenance.of(&key),
                 value: match value {
                     Value::Null => String::new(),
-                    Value::String(text) => with_plain_duration(text),
+                    Value::String(text) => text,
                     other => other.to_string(),
                 },
                 key,
             })
             .collect()
-    }
-}
-
-/// Replaces the text that serde writes for a duration (`2months 29days 3h`) by the one
-/// that people write (`90d`).
-fn with_plain_duration(text: String) -> String {
-    match humantime::parse_duration(&text) {
-        Ok(duration) if humantime::format_duration(duration).to_string() == text => {
-            plain_duration(duration)
-        }
-        _ => text,
-    }
-}
-
-/// A duration in the largest unit up to days that expresses it as a whole number: `90d`,
-/// `90s`, `1500ms`.
-pub(super) fn plain_duration(duration: Duration) -> String {
-    const UNITS: [(u128, &str); 5] = [
-        (86_400_000_000_000, "d"),
-        (3_600_000_000_000, "h"),
-        (60_000_000_000, "m"),
-        (1_000_000_000, "s"),
-        (1_000_000, "ms"),
-    ];
-    let nanos = duration.as_nanos();
-    match UNITS.iter().find(|(unit, _)| nanos.is_multiple_of(*unit)) {
-        Some((unit, name)) if nanos > 0 => format!("{}{name}", nanos / unit),
-        _ => humantime::format_duration(duration).to_string(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use memory_contract::{
     ExtractionStrategy, Memory, MemoryFilter, MemoryId, MemoryOwner, Part, Role,
 };
-use memory_distill::{Fact, KnownFact, Source, is_duplicate, same_figures};
+use memory_distill::{Fact, KnownFact, SourceMessage, is_duplicate, same_figures};
 use memory_recall::{MemoryQuery, Method};
 use uuid::Uuid;
 
@@ -38,7 +38,7 @@ impl Known {
         run: &DistillRun<'_>,
         strategy: ExtractionStrategy,
         owner: &MemoryOwner,
-        sources: &[Source],
+        sources: &[SourceMessage],
     ) -> Result<Self, Failure> {
         let store = &run.with.store;
         if strategy == ExtractionStrategy::Summary {
@@ -203,7 +203,7 @@ pub(super) fn parse_memory_id(id: &str) -> Option<MemoryId> {
 }
 
 /// The newest user messages, as a query.
-fn query_of(sources: &[Source]) -> String {
+fn query_of(sources: &[SourceMessage]) -> String {
     let said = sources
         .iter()
         .rev()

@@ -42,7 +42,7 @@ pub struct CreateKeyArgs {
     #[arg(long = "scope", value_name = "SCOPE", value_enum)]
     pub scopes: Vec<KeyScopeArg>,
     /// How long it works, such as `90d`. [default: for good]
-    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = memory_contract::duration_text::parse_duration)]
     pub expires_in: Option<Duration>,
 }
 

@@ -152,10 +152,10 @@ pub struct ForgetMemoriesArgs {
     #[arg(long, conflicts_with = "user")]
     pub all_users: bool,
     /// Forget what was stored longer ago, such as `365d`.
-    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, required_unless_present_any = ["max_inactivity", "max_count"])]
+    #[arg(long, value_name = "DURATION", value_parser = memory_contract::duration_text::parse_duration, required_unless_present_any = ["max_inactivity", "max_count"])]
     pub max_age: Option<Duration>,
     /// Forget what nothing returned for longer, such as `180d`.
-    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = memory_contract::duration_text::parse_duration)]
     pub max_inactivity: Option<Duration>,
     /// Keep so many for each user, those used last.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(1..))]

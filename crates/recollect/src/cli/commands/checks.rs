@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::Config;
+use memory_contract::duration_text::format_duration;
 use memory_distill::{ModelConfig, Provider};
 use memory_recall::{BackendChoice, EmbedderKind, ModelPrecision};
 use memory_store::Objects;
@@ -159,7 +160,7 @@ pub fn model(config: &Config) -> Vec<Finding> {
 /// something.
 pub fn distilling(config: &Config) -> Finding {
     let generation = &config.distill.generation;
-    let observer = config.distill.observer.beside(generation);
+    let observer = config.distill.observer.inherit(generation);
     let observer = observer.as_ref().unwrap_or(generation);
     let named = |model: &ModelConfig| match model.provider {
         Provider::None => "the extractive distiller, which needs no model".to_owned(),
@@ -220,7 +221,7 @@ pub async fn index(config: &Config, data_dir: &Path) -> Finding {
     match tokio::time::timeout(PATIENCE, trying).await {
         Ok(Ok(_)) => Finding::ok("index", format!("something listens at {url}")),
         Ok(Err(error)) => Finding::fail("index", format!("{url}: {error}"), mend),
-        Err(_) => Finding::fail("index", format!("{url}: no answer within 3 seconds"), mend),
+        Err(_) => Finding::fail("index", format!("{url}: no answer within 3s"), mend),
     }
 }
 
@@ -246,8 +247,8 @@ pub async fn objects(config: &Config, data_dir: &Path) -> Finding {
         Ok(Ok(())) => Finding::ok(check, format!("{} can be written", config.url)),
         Ok(Err(error)) => failed(chain(&error)),
         Err(_) => failed(format!(
-            "no answer within {} ms",
-            config.timeout.as_millis()
+            "no answer within {}",
+            format_duration(config.timeout)
         )),
     }
 }

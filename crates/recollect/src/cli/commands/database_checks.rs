@@ -61,7 +61,7 @@ async fn check_database(url: &SecretString, checks: &Checks) -> Vec<Finding> {
     let client = match tokio::time::timeout(PATIENCE, connect(url)).await {
         Ok(Ok(client)) => client,
         Ok(Err(problem)) => return unreachable(problem),
-        Err(_) => return unreachable("no answer within 3 seconds".to_owned()),
+        Err(_) => return unreachable("no answer within 3s".to_owned()),
     };
     let mut findings = Vec::new();
     let ask = async |sql: &str| match client.query_one(sql, &[]).await {

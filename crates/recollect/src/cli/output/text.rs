@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use memory_contract::duration_text::format_duration;
 use memory_contract::proto::{Message, Part, Role, part::Content};
 use prost_types::value::Kind;
 use prost_types::{Timestamp, Value};
@@ -118,13 +119,15 @@ fn utc(time: Option<&Timestamp>) -> Option<OffsetDateTime> {
     OffsetDateTime::from_unix_timestamp(time?.seconds).ok()
 }
 
-/// A duration as people write it: `0.85 s`, `12 ms`.
+/// A measured time, rounded: `12s`, `1.25s`, `12.3ms`.
 pub fn duration(duration: Duration) -> String {
-    match duration.as_secs_f64() {
-        seconds if seconds >= 10.0 => format!("{seconds:.0} s"),
-        seconds if seconds >= 0.1 => format!("{seconds:.2} s"),
-        seconds => format!("{:.1} ms", seconds * 1000.0),
-    }
+    let unit = match duration.as_millis() {
+        10_000.. => Duration::from_secs(1),
+        100.. => Duration::from_millis(10),
+        _ => Duration::from_micros(100),
+    };
+    let units = (duration + unit / 2).as_nanos() / unit.as_nanos();
+    format_duration(unit * u32::try_from(units).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]

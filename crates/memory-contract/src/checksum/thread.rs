@@ -1,0 +1,157 @@
+//! The digest of a thread and what belongs to it.
+
+use sha2::{Digest as _, Sha256};
+
+use super::units::{bare_part, bare_plan, bare_reference};
+use super::{ExportedThread, UnitDigest, put};
+use crate::proto::{self, ExportedNode, Iteration, Message, NodeMessage, Plan, Thread};
+
+/// A thread whose records are being added.
+#[derive(Clone, Debug)]
+pub(super) struct OpenThread {
+    id: String,
+    hash: Sha256,
+    head: String,
+    /// The position of the head among the messages; `None` before it was read.
+    head_place: Option<i64>,
+    messages: i64,
+}
+
+impl OpenThread {
+    pub(super) fn new(thread: &Thread) -> Self {
+        let Thread {
+            thread_id,
+            app_id,
+            user_id,
+            session_key,
+            title,
+            metadata,
+            last_seq: _,
+            head_message_id,
+            message_count: _,
+            create_time: _,
+            update_time: _,
+            expire_time: _,
+            policy,
+            ephemeral: _,
+        } = thread;
+        let content = Thread {
+            app_id: app_id.clone(),
+            user_id: user_id.clone(),
+            session_key: session_key.clone(),
+            title: title.clone(),
+            metadata: metadata.clone().filter(|data| !data.fields.is_empty()),
+            policy: policy
+                .clone()
+                .filter(|policy| *policy != proto::MemoryPolicy::default()),
+            ..Thread::default()
+        };
+        let mut hash = Sha256::new();
+        put(&mut hash, b"thread", &content);
+        Self {
+            id: thread_id.clone(),
+            hash,
+            head: head_message_id.clone(),
+            head_place: None,
+            messages: 0,
+        }
+    }
+
+    pub(super) fn message(&mut self, message: &Message) {
+        let Message {
+            message_id,
+            thread_id: _,
+            parent_message_id,
+            seq: _,
+            branch: _,
+            depth: _,
+            role,
+            name,
+            parts,
+            metadata,
+            token_count: _,
+            create_time,
+        } = message;
+        self.messages += 1;
+        if *message_id == self.head {
+            self.head_place = Some(self.messages);
+        }
+        let content = Message {
+            message_id: message_id.clone(),
+            parent_message_id: parent_message_id.clone(),
+            role: *role,
+            name: name.clone(),
+            parts: parts.iter().cloned().map(bare_part).collect(),
+            metadata: metadata.clone().filter(|data| !data.fields.is_empty()),
+            create_time: *create_time,
+            ..Message::default()
+        };
+        put(&mut self.hash, b"message", &content);
+    }
+
+    pub(super) fn plan(&mut self, plan: &Plan) {
+        put(&mut self.hash, b"plan", &bare_plan(plan));
+    }
+
+    pub(super) fn node(&mut self, node: &ExportedNode) {
+        put(&mut self.hash, b"node", node);
+    }
+
+    pub(super) fn node_message(&mut self, message: &NodeMessage) {
+        let NodeMessage {
+            message_id,
+            parent_message_id,
+            role,
+            content,
+            files,
+            token_count: _,
+            create_time,
+        } = message;
+        let content = NodeMessage {
+            message_id: message_id.clone(),
+            parent_message_id: parent_message_id.clone(),
+            role: *role,
+            content: content.clone(),
+            files: files.iter().cloned().map(bare_reference).collect(),
+            token_count: 0,
+            create_time: *create_time,
+        };
+        put(&mut self.hash, b"node_message", &content);
+    }
+
+    pub(super) fn iteration(&mut self, iteration: &Iteration) {
+        let Iteration {
+            // Derived from the order of records.
+            number: _,
+            attempt: _,
+            task,
+            action,
+            result,
+            error,
+            diagnosis,
+            fix,
+            create_time: _,
+        } = iteration;
+        let content = Iteration {
+            task: task.clone(),
+            action: action.clone(),
+            result: result.clone(),
+            error: error.clone(),
+            diagnosis: diagnosis.clone(),
+            fix: fix.clone(),
+            ..Iteration::default()
+        };
+        put(&mut self.hash, b"iteration", &content);
+    }
+
+    pub(super) fn end(mut self) -> ExportedThread {
+        let head = self.head_place.unwrap_or(self.messages);
+        self.hash.update(b"head");
+        self.hash.update(head.to_be_bytes());
+        ExportedThread {
+            thread_id: self.id,
+            digest: UnitDigest(self.hash.finalize().into()),
+            message_count: self.messages,
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Inputs and results of the tasks.
+
+use memory_contract::ExtractionStrategy;
+
+use crate::{Fact, KnownFact, SourceMessage};
+
+/// The method to distill with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// The model configured for the task, or the extractive distiller without one.
+    Model,
+    /// The extractive distiller, as the fallback after failed calls of the model.
+    Extractive,
+}
+
+/// The author of a distilled text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DistilledBy {
+    /// The model of this name.
+    Model(String),
+    /// The extractive distiller.
+    Extractive,
+}
+
+/// A distilled value and its author.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Distilled<T> {
+    /// The value.
+    pub value: T,
+    /// Its author.
+    pub by: DistilledBy,
+}
+
+/// Facts extracted from messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extracted {
+    /// The facts.
+    pub facts: Vec<Fact>,
+    /// Counts of the rejected facts.
+    pub dropped: Dropped,
+}
+
+/// Counts of a model's facts that were rejected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// Facts that cite none of the input messages.
+    pub without_evidence: usize,
+    /// Facts without text, or with more than [`FACT_CHARS`](crate::FACT_CHARS) characters.
+    pub too_long_or_empty: usize,
+    /// Facts with the same text as another one.
+    pub duplicates: usize,
+}
+
+/// The input of an extraction.
+#[derive(Clone, Copy, Debug)]
+pub struct Extraction<'a> {
+    /// Which facts to extract.
+    pub strategy: ExtractionStrategy,
+    /// The app's instructions, for [`ExtractionStrategy::Custom`].
+    pub instructions: &'a str,
+    /// The messages, in order. Those with injected memory are skipped.
+    pub messages: &'a [SourceMessage],
+    /// Known facts, the most relevant first. For [`ExtractionStrategy::Summary`] these are
+    /// the previous summaries, the newest first; the new summary continues and supersedes
+    /// them.
+    pub known: &'a [KnownFact],
+}
