@@ -145,77 +145,62 @@ impl Client {
         InterceptedService::new(self.channel.clone(), self.bearer.clone())
     }
 
-    /// ThreadService.
     pub fn threads(&self) -> ThreadServiceClient<Authorized> {
         ThreadServiceClient::new(self.authorized())
     }
 
-    /// MessageService.
     pub fn messages(&self) -> MessageServiceClient<Authorized> {
         MessageServiceClient::new(self.authorized())
     }
 
-    /// FileService.
     pub fn files(&self) -> FileServiceClient<Authorized> {
         FileServiceClient::new(self.authorized())
     }
 
-    /// RecallService.
     pub fn recalls(&self) -> RecallServiceClient<Authorized> {
         RecallServiceClient::new(self.authorized())
     }
 
-    /// PolicyService.
     pub fn policies(&self) -> PolicyServiceClient<Authorized> {
         PolicyServiceClient::new(self.authorized())
     }
 
-    /// ContextService.
     pub fn contexts(&self) -> ContextServiceClient<Authorized> {
         ContextServiceClient::new(self.authorized())
     }
 
-    /// ObservationService.
     pub fn observations(&self) -> ObservationServiceClient<Authorized> {
         ObservationServiceClient::new(self.authorized())
     }
 
-    /// LedgerService.
     pub fn ledgers(&self) -> LedgerServiceClient<Authorized> {
         LedgerServiceClient::new(self.authorized())
     }
 
-    /// MemoryService.
     pub fn memories(&self) -> MemoryServiceClient<Authorized> {
         MemoryServiceClient::new(self.authorized())
     }
 
-    /// NodeMemoryService.
     pub fn nodes(&self) -> NodeMemoryServiceClient<Authorized> {
         NodeMemoryServiceClient::new(self.authorized())
     }
 
-    /// PlanService.
     pub fn plans(&self) -> PlanServiceClient<Authorized> {
         PlanServiceClient::new(self.authorized())
     }
 
-    /// WorkingMemoryService.
     pub fn working_memories(&self) -> WorkingMemoryServiceClient<Authorized> {
         WorkingMemoryServiceClient::new(self.authorized())
     }
 
-    /// AdminService.
     pub fn admin(&self) -> AdminServiceClient<Authorized> {
         AdminServiceClient::new(self.authorized())
     }
 
-    /// KeyService.
     pub fn keys(&self) -> KeyServiceClient<Authorized> {
         KeyServiceClient::new(self.authorized())
     }
 
-    /// SecretService.
     pub fn secrets(&self) -> SecretServiceClient<Authorized> {
         SecretServiceClient::new(self.authorized())
     }
@@ -240,7 +225,6 @@ impl Client {
         self.resolve(session(app, user, &key)).await.thread_id
     }
 
-    /// A thread by its id.
     pub async fn get_thread(&self, thread_id: &str) -> Thread {
         let request = GetThreadRequest {
             thread_id: thread_id.to_owned(),
@@ -299,7 +283,6 @@ impl Client {
         self.call(request).await
     }
 
-    /// Clears a thread.
     pub async fn clear_thread(&self, thread_id: &str) -> ClearThreadResponse {
         let thread_id = thread_id.to_owned();
         self.call(ClearThreadRequest { thread_id }).await
@@ -311,7 +294,6 @@ impl Client {
         self.call(DeleteThreadRequest { thread_id }).await
     }
 
-    /// Sets the policy of an app.
     pub async fn set_policy(&self, app: &str, policy: MemoryPolicy) -> AppPolicy {
         let request = SetAppPolicyRequest {
             app_id: app.to_owned(),

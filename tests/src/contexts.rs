@@ -37,7 +37,6 @@ pub fn mode(mode: MemoryMode) -> MemoryPolicy {
     }
 }
 
-/// The block of a kind.
 pub fn block(context: &BuildContextResponse, kind: ContextBlockKind) -> Option<&ContextBlock> {
     context.blocks.iter().find(|block| block.kind() == kind)
 }

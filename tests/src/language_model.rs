@@ -19,7 +19,6 @@ use tokio::sync::{oneshot, watch};
 /// Tokens that each answer is said to have cost: of the prompt, of the answer.
 pub const ANSWER_COSTS: (i64, i64) = (100, 20);
 
-/// The model.
 pub struct LanguageModel {
     addr: SocketAddr,
     state: Arc<Mutex<Talk>>,
@@ -51,9 +50,7 @@ pub struct AskedModel {
     pub system: String,
     /// What it was to do it with.
     pub user: String,
-    /// The path.
     pub path: String,
-    /// The key.
     pub key: String,
 }
 

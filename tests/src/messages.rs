@@ -19,7 +19,6 @@ pub fn seconds(seconds: i64) -> Duration {
     Duration { seconds, nanos: 0 }
 }
 
-/// A field mask.
 pub fn mask(paths: &[&str]) -> FieldMask {
     FieldMask {
         paths: paths.iter().map(|&path| path.to_owned()).collect(),
@@ -31,7 +30,6 @@ pub fn app() -> String {
     format!("app-{}", uuid::Uuid::new_v4())
 }
 
-/// A session.
 pub fn session(app: &str, user: &str, key: &str) -> SessionRef {
     SessionRef {
         app_id: app.to_owned(),
@@ -41,7 +39,6 @@ pub fn session(app: &str, user: &str, key: &str) -> SessionRef {
     }
 }
 
-/// A message of one text.
 pub fn say(role: Role, text: &str) -> MessageInput {
     with_parts(role, vec![text_part(text)])
 }
@@ -211,7 +208,6 @@ pub fn has_reason(message: &RecalledMessage, reason: RecallReason) -> bool {
 
 /// What is or holds a message.
 pub trait AsMessage {
-    /// The message.
     fn as_message(&self) -> &Message;
 }
 

@@ -8,7 +8,6 @@ use memory_contract::proto::{
 
 use crate::Client;
 
-/// A node of a thread.
 pub fn node(thread_id: &str, node_id: &str) -> NodeRef {
     NodeRef {
         thread_id: thread_id.to_owned(),
@@ -25,7 +24,6 @@ pub fn says(content: &str) -> NodeMessageInput {
     }
 }
 
-/// A turn to add.
 pub fn node_turn(node: &NodeRef, question: &str, answer: &str) -> AddNodeTurnRequest {
     AddNodeTurnRequest {
         node: Some(node.clone()),

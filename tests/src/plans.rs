@@ -80,7 +80,6 @@ impl Client {
         self.call(request).await.plan.unwrap()
     }
 
-    /// The plan of a thread.
     pub async fn get_plan(&self, thread_id: &str) -> Plan {
         let request = GetPlanRequest {
             thread_id: thread_id.to_owned(),
@@ -89,7 +88,6 @@ impl Client {
         self.call(request).await.plan.unwrap()
     }
 
-    /// Logs an attempt.
     pub async fn log_attempt(
         &self,
         thread_id: &str,

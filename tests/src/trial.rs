@@ -51,7 +51,6 @@ impl Outcome for Result<(), Skipped> {
     }
 }
 
-/// A boxed test.
 pub type BoxedTest = Pin<Box<dyn Future<Output = Completion>>>;
 
 /// A registered test. `#[apply(trial)]` and `#[apply(trial_with_own_server)]` make one.

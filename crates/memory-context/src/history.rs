@@ -27,7 +27,6 @@ const GROWTH: u32 = 4;
 pub(crate) struct Tail {
     /// Messages at this depth and above are not part of it.
     pub(crate) after_depth: i32,
-    /// The number of its messages.
     pub(crate) messages: u32,
 }
 

@@ -23,7 +23,6 @@ const SUCCESSOR_SHARE: f64 = 0.2;
 const THREAD_BONUS: f64 = 0.1;
 /// Bonus of messages by the speaker named in the query.
 const SPEAKER_BONUS: f64 = 0.15;
-/// Factor for questions.
 const QUESTION_FACTOR: f64 = 0.85;
 /// Factor for short messages.
 const SHORT_FACTOR: f64 = 0.85;

@@ -25,7 +25,6 @@ const WATCH: &str = "watch";
 /// The action of the last event.
 const LAST: &str = "delete_thread";
 
-/// The events of a stream.
 pub(crate) type Events = ReceiverStream<Result<WatchThreadResponse, Status>>;
 type Sender = mpsc::Sender<Result<WatchThreadResponse, Status>>;
 

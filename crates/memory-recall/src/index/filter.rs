@@ -170,7 +170,6 @@ impl Selection {
         selection
     }
 
-    /// The tenant.
     pub(crate) fn tenant_id(&self) -> &TenantId {
         &self.tenant
     }

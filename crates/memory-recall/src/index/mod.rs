@@ -32,7 +32,6 @@ pub use unavailable::UnavailableIndex;
 /// time and from any task.
 #[async_trait]
 pub trait Index: Send + Sync + 'static {
-    /// The backend.
     fn backend(&self) -> Backend;
 
     /// The model and text recipe of the points.

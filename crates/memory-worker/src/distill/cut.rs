@@ -57,7 +57,6 @@ impl Keep {
     }
 }
 
-/// The tokens of messages.
 pub(super) fn tokens_of(messages: &[Message]) -> i64 {
     messages.iter().map(|one| i64::from(one.tokens)).sum()
 }

@@ -93,70 +93,57 @@ impl Client {
         })
     }
 
-    /// ThreadService.
     pub fn threads(&self) -> ThreadServiceClient<Transport> {
         ThreadServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
     }
 
-    /// MessageService.
     pub fn messages(&self) -> MessageServiceClient<Transport> {
         MessageServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
     }
 
-    /// FileService.
     pub fn files(&self) -> FileServiceClient<Transport> {
         FileServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
     }
 
-    /// PolicyService.
     pub fn policies(&self) -> PolicyServiceClient<Transport> {
         PolicyServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
     }
 
-    /// NodeMemoryService.
     pub fn nodes(&self) -> NodeMemoryServiceClient<Transport> {
         NodeMemoryServiceClient::new(self.transport.clone())
             .max_decoding_message_size(MESSAGE_BYTES)
     }
 
-    /// RecallService.
     pub fn recall(&self) -> RecallServiceClient<Transport> {
         RecallServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
     }
 
-    /// ContextService.
     pub fn contexts(&self) -> ContextServiceClient<Transport> {
         ContextServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
     }
 
-    /// PlanService.
     pub fn plans(&self) -> PlanServiceClient<Transport> {
         PlanServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
     }
 
-    /// ObservationService.
     pub fn observations(&self) -> ObservationServiceClient<Transport> {
         ObservationServiceClient::new(self.transport.clone())
             .max_decoding_message_size(MESSAGE_BYTES)
     }
 
-    /// LedgerService.
     pub fn ledgers(&self) -> LedgerServiceClient<Transport> {
         LedgerServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
     }
 
-    /// MemoryService.
     pub fn memories(&self) -> MemoryServiceClient<Transport> {
         MemoryServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
     }
 
-    /// WorkingMemoryService.
     pub fn working_memories(&self) -> WorkingMemoryServiceClient<Transport> {
         WorkingMemoryServiceClient::new(self.transport.clone())
             .max_decoding_message_size(MESSAGE_BYTES)
     }
 
-    /// AdminService.
     pub fn admin(&self) -> AdminServiceClient<Transport> {
         AdminServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
     }

@@ -62,14 +62,10 @@ pub enum ConfigError {
     },
     /// A file that was named and is not there.
     #[error("the configuration file {} does not exist", path.display())]
-    FileMissing {
-        /// Its path.
-        path: PathBuf,
-    },
+    FileMissing { path: PathBuf },
     /// A file that is not TOML.
     #[error("the configuration file {} cannot be read: {problem}", path.display())]
     File {
-        /// Its path.
         path: PathBuf,
         /// What is wrong with it.
         problem: String,

@@ -47,7 +47,6 @@ impl Default for Sources {
 pub enum ValueSource {
     /// The built-in default.
     Default,
-    /// A file.
     File(PathBuf),
     /// An environment variable.
     Env(String),

@@ -10,7 +10,6 @@ use super::EmbeddedError;
 /// The operating system's account that owns the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// Its name.
     pub name: String,
     /// Its user id.
     pub uid: u32,

@@ -14,7 +14,6 @@ pub enum EmbeddedError {
         doing: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
@@ -50,9 +49,7 @@ pub enum EmbeddedError {
     /// A program could not be started.
     #[error("cannot start {}", program.display())]
     Spawn {
-        /// The program.
         program: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },

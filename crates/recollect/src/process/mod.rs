@@ -97,7 +97,6 @@ pub enum ServerError {
         key: &'static str,
         /// The address.
         addr: SocketAddr,
-        /// Why.
         #[source]
         source: std::io::Error,
     },
@@ -109,7 +108,6 @@ pub enum ServerError {
     IndexDirectory {
         /// The directory.
         path: PathBuf,
-        /// Why.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -124,7 +122,6 @@ pub enum ServerError {
     Ended {
         /// Which part.
         part: &'static str,
-        /// Why.
         reason: String,
     },
 }

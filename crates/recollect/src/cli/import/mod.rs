@@ -27,7 +27,6 @@ pub use values::json_of;
 /// What conversations belong to that do not say so themselves.
 #[derive(Debug, Clone)]
 pub struct Defaults {
-    /// The app.
     pub app: String,
     /// The user; `None` means the file's name without its ending.
     pub user: Option<String>,
@@ -63,14 +62,11 @@ pub enum Record {
     Thread(Box<ResolveThreadRequest>),
     /// A message of a session.
     Message {
-        /// The session.
         session: SessionRef,
-        /// The message.
         message: Box<MessageInput>,
         /// Whether it was its thread's head.
         head: bool,
     },
-    /// The policy of an app.
     AppPolicy(Box<AppPolicy>),
     /// A registered file.
     File(Box<File>),

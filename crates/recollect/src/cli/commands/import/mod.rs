@@ -123,7 +123,6 @@ fn refusal(summaries: &[Summary]) -> Option<Failure> {
 /// A file to import.
 #[derive(Debug)]
 pub struct Job {
-    /// The file.
     pub file: PathBuf,
     /// What it looks like.
     pub format: Format,

@@ -16,7 +16,6 @@ pub(super) const WHOLE_FILE: &str = "the file";
 /// What became of a file.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// The file.
     pub file: String,
     /// The threads that got messages, or had them.
     pub threads: BTreeSet<String>,
@@ -46,9 +45,7 @@ pub struct Summary {
 /// What an export has beside messages: what was stored, or was there already.
 #[derive(Debug, Default)]
 pub struct Besides {
-    /// Policies of apps.
     pub app_policies: u64,
-    /// Files.
     pub files: u64,
     /// Turns of nodes.
     pub node_turns: u64,
