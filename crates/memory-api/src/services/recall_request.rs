@@ -229,7 +229,7 @@ struct Target {
 }
 
 /// Reads the thread or the user, exactly one of which a request names. A user without
-/// a scope stands for all of the user's threads.
+/// a scope means all of the user's threads.
 fn target(
     fields: &mut Fields,
     thread_id: &str,

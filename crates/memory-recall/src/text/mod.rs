@@ -59,8 +59,9 @@ pub(crate) fn is_short(message: &Message) -> bool {
 
 /// The words of a message and of the messages before it, weighted by BM25 (Robertson
 /// and Zaragoza, "The Probabilistic Relevance Framework", 2009) without the inverse
-/// document frequency, which the index adds. `previous` are the messages before it,
-/// nearest first.
+/// document frequency, which the index adds. The weights are computed here rather than
+/// by the index because they include the messages before. `previous` are those
+/// messages, nearest first.
 pub(crate) fn lexical_document(message: &Message, previous: &[Message]) -> LexicalVector {
     let mut frequencies: BTreeMap<u32, f64> = BTreeMap::new();
     count(message, 1.0, &mut frequencies);

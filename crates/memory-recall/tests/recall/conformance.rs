@@ -76,7 +76,7 @@ async fn served() -> Fresh {
     }
 }
 
-/// Tries a case on every index that there is.
+/// Runs a case on every index.
 async fn each<F: Future<Output = ()>>(case: impl Fn(Arc<dyn Index>) -> F) {
     let edge = edge();
     case(Arc::clone(&edge.index)).await;
@@ -93,8 +93,7 @@ async fn each<F: Future<Output = ()>>(case: impl Fn(Arc<dyn Index>) -> F) {
     }
 }
 
-/// A message as a point: the number gives its ids and its words, the vector what
-/// it means.
+/// The point of a message with an id and words made of a number.
 fn point(number: u32, dense: [f32; 4]) -> Point {
     Point {
         message: uuid(u128::from(number)).into(),
@@ -169,8 +168,7 @@ async fn found(index: &dyn Index, selection: Selection) -> Vec<u128> {
 async fn preparing_tells_what_there_is() {
     each(|index| async move {
         assert_eq!(index.prepare().await.unwrap(), Prepared::New);
-        // Whoever prepares and dies before it has queued the messages leaves a
-        // new index.
+        // A worker that dies between preparing and queuing leaves a new index.
         assert_eq!(index.prepare().await.unwrap(), Prepared::New);
         index.mark_rebuilding(true).await.unwrap();
         assert_eq!(index.prepare().await.unwrap(), Prepared::Rebuilding);
@@ -414,7 +412,7 @@ async fn filters_keep_what_they_say() {
             (meta(json!({"age": 3, "vip": true})), vec![1]),
             (meta(json!({"vip": "true"})), vec![3]),
             (meta(json!({"note": long})), vec![2]),
-            // Nothing that a caller names stands in for a field of ours.
+            // No key of metadata can shadow a payload field.
             (meta(json!({"tenant": "rival"})), vec![2]),
             (meta(json!({"tenant": "acme"})), vec![]),
         ] {
@@ -435,7 +433,7 @@ fn owner(user: &str) -> MemoryOwner {
     }
 }
 
-/// A memory as a point, with the number's id and words.
+/// The point of a memory with an id and words made of a number.
 fn memory(number: u32, user: &str) -> MemoryPoint {
     MemoryPoint {
         tenant: TenantId::new("acme"),
@@ -516,7 +514,7 @@ async fn messages_and_memories_never_find_each_other() {
         }
         let tenant = TenantId::new("acme");
         assert_eq!(index.status(&tenant).await.points, 7);
-        // A thread's end takes its messages alone; a deletion, one of the two.
+        // A purge deletes messages alone; a deletion, one memory alone.
         let gone = vec![
             Change::Purge {
                 tenant: tenant.clone(),
@@ -626,7 +624,7 @@ async fn changes_are_carried_out_in_order_and_once() {
             thread: thread(1),
             up_to_seq: 3,
         });
-        // Purging up to a seq takes nothing that was said later.
+        // A purge up to a seq keeps later messages.
         changes.extend(learn([Point {
             thread: thread(1),
             seq: 9,
@@ -644,7 +642,7 @@ async fn changes_are_carried_out_in_order_and_once() {
         let moved = index.search(by_meaning(all("acme"))).await.unwrap().dense;
         let one = moved.iter().find(|one| one.id == uuid(1)).unwrap();
         assert_eq!(one.seq, 9);
-        // The empty change and one of nothing are fine.
+        // An empty list of changes and a deletion of a missing point succeed.
         index.apply(Vec::new()).await.unwrap();
         index.apply(vec![delete(77)]).await.unwrap();
         assert_eq!(index.status(&tenant).await.points, 4);

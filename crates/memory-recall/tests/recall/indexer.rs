@@ -54,11 +54,11 @@ async fn everything_said_is_indexed_and_everything_erased_is_forgotten() {
 
     world.erase(thread, said[3]).await;
     working.handle.wake();
-    eventually("it is forgotten", async || points(&*index).await == 30).await;
+    eventually("it is deleted", async || points(&*index).await == 30).await;
     world.store.clear_thread(&tenant(), thread).await.unwrap();
     world.say(thread, Role::User, "a fresh start").await;
     working.handle.wake();
-    eventually("they are forgotten", async || world.pending().await == 0).await;
+    eventually("they are deleted", async || world.pending().await == 0).await;
     assert_eq!(points(&*index).await, 2);
     working.end().await;
 }
@@ -341,7 +341,7 @@ async fn a_worker_that_is_told_to_stop_finishes_its_batch() {
     let world = World::new().await;
     let (_directory, inner) = edge();
     let hooked = Hooked::new(inner, |_| {
-        // Long enough to be told to stop meanwhile.
+        // Long enough for the stop to arrive meanwhile.
         Box::pin(tokio::time::sleep(Duration::from_millis(200)))
     });
     let index: Arc<dyn Index> = Arc::clone(&hooked) as Arc<dyn Index>;

@@ -1,4 +1,4 @@
-//! Long-term memories: indexed, found, and forgotten.
+//! Long-term memories: indexed, found, and deleted.
 
 use std::sync::Arc;
 use std::time::Duration;
