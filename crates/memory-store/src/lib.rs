@@ -69,7 +69,7 @@ pub use memories::{
     MemoryWithHistory, SupersededMemory, Unextracted,
 };
 pub use message::{History, HistoryQuery, MessageQuery, Order};
-pub use migrate::{MigrationReport, migrate};
+pub use migrate::{MigrationReport, migrate, schema_version};
 pub use nodes::{AddedTurn, Deletion, Node, NodeMemory, NodeStats, NodeStatus, NodeTurn};
 pub use objects::{Objects, ObjectsConfig, waiting_until};
 pub use outbox::{

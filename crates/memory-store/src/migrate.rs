@@ -77,9 +77,9 @@ async fn migrate_one(
     let mut report = MigrationReport {
         key: database.key(),
         applied: Vec::new(),
-        version: latest().max(found.version()),
+        version: schema_version().max(found.version()),
     };
-    if found.version() > latest() || found.release.as_deref() == Some(release()) {
+    if found.version() > schema_version() || found.release.as_deref() == Some(release()) {
         return Ok(report);
     }
     for (number, file) in (1_i32..).zip(SCHEMA).skip(found.files.len()) {
@@ -174,7 +174,7 @@ pub(crate) async fn check(pool: &Pool) -> Result<(), StoreError> {
         }
         Err(error) => return Err(error),
     };
-    if applied || found > latest() {
+    if applied || found > schema_version() {
         return Ok(());
     }
     Err(StoreError::Migration {
@@ -182,14 +182,14 @@ pub(crate) async fn check(pool: &Pool) -> Result<(), StoreError> {
             "the database at {} has a schema of version {found} that lacks changes of this release, \
              whose version is {}; run `recollect migrate` first",
             pool.database.key(),
-            latest(),
+            schema_version(),
         ),
         source: None,
     })
 }
 
-/// The version of this release's schema.
-fn latest() -> u32 {
+/// The version of this release's schema: the number of its last file.
+pub fn schema_version() -> u32 {
     u32::try_from(SCHEMA.len()).unwrap_or(u32::MAX)
 }
 

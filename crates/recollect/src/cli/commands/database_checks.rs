@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::config::Config;
+use memory_store::schema_version;
 use secrecy::{ExposeSecret, SecretString};
 use time::OffsetDateTime;
 use tokio_postgres::NoTls;
@@ -92,6 +93,20 @@ async fn check_database(url: &SecretString, checks: &Checks) -> Vec<Finding> {
     );
     let version = ask("SELECT coalesce(max(number), 0)::text FROM recollect.schema_files").await;
     findings.push(match version {
+        Some(version)
+            if version
+                .parse()
+                .is_ok_and(|found: u32| found < schema_version()) =>
+        {
+            Finding::fail(
+                checks.schema,
+                format!(
+                    "version {version} is older than this release's {}",
+                    schema_version()
+                ),
+                "Run `recollect migrate`.",
+            )
+        }
         Some(version) => Finding::ok(checks.schema, format!("version {version}")),
         None => Finding::fail(checks.schema, "it is not there", "Run `recollect migrate`."),
     });
