@@ -9,7 +9,7 @@ WITH next AS MATERIALIZED (
 UPDATE recollect.distill_jobs j
 SET lease_id = $2,
     available_at = clock_timestamp() + make_interval(secs => $3),
-    -- Counted when it is claimed, so that a thread that kills its worker counts.
+    -- Counted with the claim, so that an attempt that crashes its worker counts.
     attempts = j.attempts + 1
 FROM next
 WHERE j.tenant_id = next.tenant_id AND j.thread_id = next.thread_id

@@ -1,5 +1,5 @@
--- The files that references name, in the order of the references, until their
--- texts fill an answer: nobody can be given more.
+-- The files of references, in the order of the references, until their texts fill an
+-- answer.
 SELECT found.transfer_method, found.reference, found.type, found.storage_key, found.name,
     found.mime_type, found.size_bytes, found.created_at, found.updated_at, found.place
 FROM (

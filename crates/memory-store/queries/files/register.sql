@@ -2,12 +2,12 @@ WITH stored AS (
     INSERT INTO recollect.files AS f (tenant_id, digest, transfer_method, reference, type, storage_key,
         name, mime_type, size_bytes)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-    -- Its place in the list and its creation stay.
+    -- Its place in the list and its creation time stay.
     ON CONFLICT (tenant_id, digest) DO UPDATE
     SET type = EXCLUDED.type, storage_key = EXCLUDED.storage_key, name = EXCLUDED.name,
         mime_type = EXCLUDED.mime_type, size_bytes = EXCLUDED.size_bytes,
         updated_at = clock_timestamp()
-    -- A row that was updated has the transaction that locked it.
+    -- xmax is not 0 where an existing row was updated.
     RETURNING f.created_at, f.updated_at, f.xmax = 0 AS created
 )
 SELECT stored.created_at, stored.updated_at, stored.created,

@@ -1,4 +1,5 @@
--- How often a task was attempted; null: how long the log is. Neither has gaps.
+-- The number of attempts at a task, or with null of the whole log: both are numbered
+-- without gaps.
 SELECT COALESCE(CASE
     WHEN $3::text IS NULL THEN (
         SELECT max(i.number) FROM recollect.iterations i

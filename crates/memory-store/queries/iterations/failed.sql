@@ -8,7 +8,7 @@ FROM (
         SELECT i.number, i.task, i.attempt, i.action, i.result, i.error, i.diagnosis, i.fix, i.created_at, i.bytes
         FROM recollect.iterations i
         WHERE i.tenant_id = $1 AND i.thread_id = $2 AND i.error <> ''
-            -- Null keeps all.
+            -- Null: no filter.
             AND ($3::text IS NULL OR i.task = $3)
         ORDER BY i.number DESC
         LIMIT $4

@@ -1,5 +1,4 @@
--- A page is bounded by rows and by bytes: the running sum is over one page at
--- most.
+-- A page is limited by rows and by bytes; the running sum is over one page at most.
 SELECT page.number, page.task, page.attempt, page.action, page.result, page.error, page.diagnosis, page.fix,
     page.created_at, page.found_count
 FROM (
@@ -9,13 +8,13 @@ FROM (
         SELECT i.number, i.task, i.attempt, i.action, i.result, i.error, i.diagnosis, i.fix, i.created_at, i.bytes
         FROM recollect.iterations i
         WHERE i.tenant_id = $1 AND i.thread_id = $2 AND i.number > $3
-            -- Null keeps all.
+            -- Null: no filter.
             AND ($4::text IS NULL OR i.task = $4)
             AND (NOT $5::boolean OR i.error <> '')
         ORDER BY i.number ASC
         LIMIT $6
     ) AS found
 ) AS page
--- The first entry is returned, however large it is.
+-- The first entry is returned whatever its size.
 WHERE page.running_bytes <= $7 OR page.running_bytes = page.bytes
 ORDER BY page.number ASC

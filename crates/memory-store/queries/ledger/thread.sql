@@ -1,5 +1,5 @@
 SELECT t.head_branch, t.head_depth,
-    -- The head asked for; null where there is none.
+    -- The requested head; null: no such message.
     m.branch, m.depth,
     t.last_seq, t.message_count
 FROM recollect.threads t

@@ -1,4 +1,5 @@
--- Jumps from one app to the next in the index, however many memories each has.
+-- Jumps from one app to the next in the index, at a cost independent of the number of
+-- memories.
 WITH RECURSIVE apps (tenant_id, app_id) AS (
     (SELECT m.tenant_id, m.app_id FROM recollect.memories m
      WHERE (m.tenant_id, m.app_id) > ($1, $2)

@@ -4,7 +4,7 @@ SELECT m.memory_id, m.app_id, m.user_id, m.text, m.type, m.topics, m.entities, m
 FROM recollect.memories m
 WHERE m.tenant_id = $1 AND m.app_id = $2 AND m.user_id = $3
     AND m.memory_id = ANY ($4)
-    -- The filter; null does not bound.
+    -- The filter; null: any.
     AND ($5::boolean OR m.valid_until IS NULL)
     AND ($6::text IS NULL OR m.type = $6)
     AND ($7::text[] IS NULL OR m.topics && $7)

@@ -1,5 +1,5 @@
--- Only as it was written: what was changed since waits in the queue again. Locked
--- in order, as in erase_memories.
+-- Only in the version that was indexed: one that was changed since is queued again. Locked
+-- in the order of erase_memories.
 WITH written AS (
     SELECT m.memory_id
     FROM recollect.memories m

@@ -1,5 +1,4 @@
--- What a memory took the place of, and what that took the place of.
--- All of them are the same user's.
+-- The memories that a memory superseded, directly or not. All are of the same user.
 WITH RECURSIVE chain (memory_id, app_id, user_id) AS (
     SELECT m.memory_id, m.app_id, m.user_id
     FROM recollect.memories own

@@ -1,5 +1,4 @@
--- What was looked at is the beginning of a path, so what nobody has looked at is
--- the end of it.
+-- Facts were extracted from the beginning of a path; this returns where the rest begins.
 WITH thread AS MATERIALIZED (
     SELECT t.extract_generation, t.head_id, t.head_seq, t.head_branch, t.head_depth, t.path_tokens
     FROM recollect.threads t
@@ -8,21 +7,21 @@ WITH thread AS MATERIALIZED (
 )
 SELECT thread.extract_generation, thread.head_id, thread.head_depth, thread.path_tokens,
     COALESCE(seen.depth, 0), COALESCE(thread.path_tokens - seen.path_tokens, thread.path_tokens),
-    -- By one clock alone.
+    -- Both times are the database's.
     GREATEST(COALESCE(EXTRACT(epoch FROM clock_timestamp() - (
         SELECT m.appended_at FROM recollect.messages m
         WHERE m.tenant_id = $1 AND m.thread_id = $2 AND m.seq = thread.head_seq)), 0), 0)::double precision
 FROM thread
 LEFT JOIN LATERAL (
     SELECT last.depth, last.path_tokens
-    FROM recollect.path($1, $2, thread.head_branch, thread.head_depth) AS way
+    FROM recollect.path($1, $2, thread.head_branch, thread.head_depth) AS part
     JOIN recollect.branches b
-        ON b.tenant_id = $1 AND b.thread_id = $2 AND b.branch = way.branch AND b.extract_seq > 0
+        ON b.tenant_id = $1 AND b.thread_id = $2 AND b.branch = part.branch AND b.extract_seq > 0
     CROSS JOIN LATERAL (
         SELECT m.depth, m.path_tokens
         FROM recollect.messages m
-        WHERE m.tenant_id = $1 AND m.thread_id = $2 AND m.branch = way.branch
-            AND m.depth > way.above AND m.depth <= way.depth
+        WHERE m.tenant_id = $1 AND m.thread_id = $2 AND m.branch = part.branch
+            AND m.depth > part.above AND m.depth <= part.depth
             AND m.deleted_at IS NULL AND m.seq <= b.extract_seq
         ORDER BY m.depth DESC
         LIMIT 1

@@ -1,4 +1,4 @@
--- What somebody is changing just now is passed over: nobody waits for this.
+-- Rows that are locked now are skipped, so that this does not wait.
 UPDATE recollect.memories m
 SET last_used_on = (clock_timestamp() AT TIME ZONE 'UTC')::date
 FROM (

@@ -1,5 +1,5 @@
--- The threads that append.pgbench.sql appends to: one for each of at most 256
--- clients. Run it by the owner's connection as the role recollect_service.
+-- The threads that append.pgbench.sql appends to: one for each of at most 256 clients. Run
+-- it as the owner, with the role recollect_service.
 BEGIN;
 SET LOCAL ROLE recollect_service;
 SELECT count(recollect.open_thread(

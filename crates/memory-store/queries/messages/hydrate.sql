@@ -6,20 +6,20 @@ WITH RECURSIVE hits AS MATERIALIZED (
         m.parts, m.metadata, m.tokens, m.said_at
     FROM recollect.messages m
     JOIN recollect.threads t ON t.tenant_id = $1 AND t.thread_id = m.thread_id
-    -- What stands for the head of its thread; null: each thread's own.
+    -- The head to use for its thread; null: each thread's own.
     LEFT JOIN recollect.messages head
         ON head.tenant_id = $1 AND head.message_id = $6 AND head.thread_id = m.thread_id
     WHERE m.tenant_id = $1 AND m.message_id = ANY ($2)
         AND m.deleted_at IS NULL
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
-        -- The scope; null does not bound.
+        -- The scope; null: any.
         AND ($3::text IS NULL OR t.app_id = $3)
         AND ($4::text IS NULL OR t.user_id = $4)
         AND ($5::uuid IS NULL OR t.thread_id = $5)
 ),
--- The branches on the way from each thread's head to its root, each with the
--- depth down to which it belongs to the way. A branch has a higher number than
--- the one that it left, so the way ends at the lowest branch of the hits.
+-- The path from each thread's head to its root: its branches, each with the depth down to
+-- which it belongs to the path. A branch has a higher number than the one that it forks
+-- from, so the walk ends at the lowest branch of the hits.
 path (thread_id, lowest, branch, depth) AS (
     SELECT h.thread_id, min(h.branch), h.head_branch, h.head_depth
     FROM hits h

@@ -1,5 +1,5 @@
--- The messages asked for and up to $3 before each, along its parents. A deleted
--- one comes too, empty, because the path leads through it.
+-- The requested messages and up to $3 before each, along its parents. A deleted one is
+-- returned too, empty, because the path leads through it.
 WITH RECURSIVE path AS (
     SELECT m.message_id, m.parent_id, 0 AS distance
     FROM recollect.messages m

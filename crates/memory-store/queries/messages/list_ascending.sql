@@ -1,5 +1,4 @@
--- A page is bounded by rows and by bytes: the running sum is over one page at
--- most.
+-- A page is limited by rows and by bytes; the running sum is over one page at most.
 SELECT page.message_id, page.parent_id, page.seq, page.branch, page.depth, page.role, page.name,
     page.parts, page.metadata, page.tokens, page.said_at, page.found_count
 FROM (
@@ -11,7 +10,7 @@ FROM (
         FROM recollect.messages m
         WHERE m.tenant_id = $1 AND m.thread_id = $2 AND m.seq > $3
             AND m.deleted_at IS NULL
-            -- Null keeps all.
+            -- Null: no filter.
             AND ($4::text[] IS NULL OR m.role = ANY ($4))
             AND ($5::text[] IS NULL OR m.name = ANY ($5))
             AND ($6::timestamptz IS NULL OR m.said_at >= $6)
@@ -21,6 +20,6 @@ FROM (
         LIMIT $9
     ) AS found
 ) AS page
--- The first message is returned, however large it is.
+-- The first message is returned whatever its size.
 WHERE page.running_bytes <= $10 OR page.running_bytes = page.bytes
 ORDER BY page.seq ASC

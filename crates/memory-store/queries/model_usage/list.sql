@@ -1,4 +1,4 @@
--- The day as text, so that no clock but the database's is asked for it.
+-- The day as text, as the database counts days.
 SELECT u.day::text, u.model, sum(u.call_count)::bigint, sum(u.failed_count)::bigint,
     sum(u.input_tokens)::bigint, sum(u.output_tokens)::bigint, u.day = recollect.usage_day()
 FROM (
@@ -6,7 +6,7 @@ FROM (
     FROM recollect.model_usage
     WHERE tenant_id = $1 AND day > recollect.usage_day() - $2::integer
     UNION ALL
-    -- They count as spent, and are booked with the next request.
+    -- Expired reservations count as spent; the next request records them.
     SELECT day, model, 1, 1, input_tokens, output_tokens
     FROM recollect.model_reservations
     WHERE tenant_id = $1 AND day > recollect.usage_day() - $2::integer AND expires_at <= clock_timestamp()

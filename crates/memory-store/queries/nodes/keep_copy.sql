@@ -1,4 +1,4 @@
--- Noted before the copy is made, so that none is ever forgotten.
+-- Stored before the copy is made, so that each copy has a row.
 INSERT INTO recollect.node_copies (tenant_id, thread_id, node_id, object_key)
 SELECT $1, $2, $3, $4
 FROM recollect.node_memories n

@@ -8,8 +8,7 @@ WITH next AS MATERIALIZED (
 )
 UPDATE recollect.object_deletions d
 SET attempts = d.attempts + 1,
-    -- The lease, and the pause after a failure: twice as long each time, up to an
-    -- hour.
+    -- The lease, and the pause after a failure: it doubles each time, up to an hour.
     available_at = clock_timestamp() + make_interval(secs => LEAST(3600, $2 * power(2, LEAST(d.attempts, 10))))
 FROM next
 WHERE d.tenant_id = next.tenant_id AND d.id = next.id

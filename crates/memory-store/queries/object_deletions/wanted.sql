@@ -1,5 +1,5 @@
--- Whether the object is to be erased still: not where somebody else has done
--- it, and not what is in use again.
+-- Whether the object still has to be erased: not where another worker has done it, and not
+-- where the object is in use again.
 SELECT NOT EXISTS (
         SELECT FROM recollect.node_memories n
         WHERE n.tenant_id = $1 AND n.thread_id = d.thread_id AND n.node_id = d.node_id

@@ -1,7 +1,7 @@
 WITH next AS MATERIALIZED (
     SELECT o.tenant_id, o.thread_id, o.id
     FROM recollect.outbox o
-    -- Never "after the last one seen": an earlier number may be committed later.
+    -- Not "after the last one seen": a lower id may be committed later.
     WHERE o.dead_at IS NULL AND o.available_at <= clock_timestamp()
     ORDER BY o.id
     LIMIT $1
@@ -10,7 +10,7 @@ WITH next AS MATERIALIZED (
 UPDATE recollect.outbox o
 SET lease_id = $2,
     available_at = clock_timestamp() + make_interval(secs => $3),
-    -- Counted when it is claimed, so that a job that kills its worker counts.
+    -- Counted with the claim, so that an attempt that crashes its worker counts.
     attempts = o.attempts + 1
 FROM next
 WHERE o.tenant_id = next.tenant_id AND o.thread_id = next.thread_id AND o.id = next.id

@@ -1,4 +1,4 @@
--- Queues the next $3 memories after ordinal $2, and notes it.
+-- Queues the next $3 memories after ordinal $2, and records that.
 WITH page AS MATERIALIZED (
     SELECT m.memory_id, m.ordinal, recollect.memory_queue($1, m.app_id, m.user_id) AS queue
     FROM recollect.memories m
@@ -10,8 +10,8 @@ queued AS (
     INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op, kind)
     SELECT $1, page.queue, page.memory_id, 0, 'upsert', 'memory'
     FROM page
-    -- Waiting already. One that is being worked on may be writing to an index
-    -- that is lost, so it does not count.
+    -- Already queued and unclaimed. A claimed row does not count: it may be going to an
+    -- index that is lost.
     WHERE NOT EXISTS (
         SELECT FROM recollect.outbox o
         WHERE o.tenant_id = $1 AND o.thread_id = page.queue AND o.message_id = page.memory_id

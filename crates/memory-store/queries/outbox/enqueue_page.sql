@@ -1,5 +1,5 @@
--- Queues the next $5 messages after thread $2 and seq $3, up to thread $4, and
--- notes it, with the thread $6 if it is about one.
+-- Queues the next $5 messages after thread $2 and seq $3, up to thread $4, and records
+-- that, for thread $6 unless null.
 WITH page AS MATERIALIZED (
     SELECT m.thread_id, m.seq, m.message_id, m.deleted_at
     FROM recollect.messages m
@@ -12,8 +12,8 @@ queued AS (
     SELECT $1, page.thread_id, page.message_id, page.seq, 'upsert'
     FROM page
     WHERE page.deleted_at IS NULL
-        -- Waiting already. One that is being worked on may be writing to an
-        -- index that is lost, so it does not count.
+        -- Already queued and unclaimed. A claimed row does not count: it may be
+        -- going to an index that is lost.
         AND NOT EXISTS (
             SELECT FROM recollect.outbox o
             WHERE o.tenant_id = $1 AND o.thread_id = page.thread_id AND o.message_id = page.message_id

@@ -5,9 +5,9 @@ WITH changed AS (
     SET policy = EXCLUDED.policy, updated_at = clock_timestamp()
     RETURNING app_id, policy, updated_at
 ),
--- The app's newest threads are looked at once more with their next message, and
--- all others in time. One that somebody changes just now waits for that too,
--- rather than everybody for it.
+-- The app's newest threads are queued for distilling with their next message, and all
+-- others in time; also those whose rows are locked now, so that this call does not wait for
+-- them.
 newest AS (
     SELECT t.thread_id
     FROM recollect.threads t
@@ -22,7 +22,7 @@ due AS (
     FROM newest
     WHERE t.tenant_id = $1 AND t.thread_id = newest.thread_id AND t.distill_at > 0
 ),
--- A look that is under way has seen the policy before.
+-- A run in progress has read the policy before.
 wanted AS (
     UPDATE recollect.distill_jobs j
     SET wanted = j.wanted + 1

@@ -1,3 +1,2 @@
--- Names the tenant for row-level security, and who acts, until the transaction
--- ends.
+-- Sets the tenant for row-level security, and the actor, until the transaction ends.
 SELECT set_config('recollect.tenant', $1, true), set_config('recollect.actor', $2, true)

@@ -1,5 +1,5 @@
--- Jumps from one tenant to the next in the primary keys, however many threads and
--- memories each has. LEAST passes over null.
+-- Jumps from one tenant to the next in the primary keys, at a cost independent of the
+-- number of threads and memories. LEAST ignores null.
 WITH RECURSIVE tenants (tenant_id) AS (
     SELECT LEAST(
         (SELECT t.tenant_id FROM recollect.threads t WHERE t.tenant_id > $1 ORDER BY t.tenant_id LIMIT 1),

@@ -1,6 +1,6 @@
--- Each row stands for equal refusals. Its number is made of when the first of them
--- was, as the table makes others of when they are written, so that the list stays
--- in order. The service tells ages: its clock may not be that of the database.
+-- Each row counts equal refusals. Its id is made of the time of the first one, as the
+-- default of the column makes that of a change, so that the list stays ordered. The service
+-- passes ages, because its clock may differ from that of the database.
 INSERT INTO recollect.transactions (tenant_id, id, actor, action, result, item_count, created_at)
 SELECT $1,
     (extract(epoch FROM refused.first) * 1000000)::bigint * 256
@@ -12,5 +12,5 @@ FROM (
     FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[], $6::float8[])
         AS r (actor, action, result, item_count, age)
 ) refused
--- A number that is taken: one refusal in very many is not worth a second try.
+-- Where the id is taken the row is dropped: refusals are recorded at best effort.
 ON CONFLICT DO NOTHING

@@ -1,11 +1,11 @@
--- What was done to several threads, of each the oldest after a place of its own.
+-- The oldest changes of several threads, of each after a place of its own.
 SELECT t.actor, t.action, t.thread_id, t.subject, t.item_count, t.result, t.created_at, t.id
 FROM unnest($2::uuid[], $3::bigint[]) AS watched (thread_id, place)
 CROSS JOIN LATERAL (
     SELECT n.*
     FROM recollect.transactions n
     WHERE n.tenant_id = $1 AND n.thread_id = watched.thread_id AND n.id > watched.place
-        -- What was refused has changed nothing.
+        -- A refused call has changed nothing.
         AND n.result = 'ok'
     ORDER BY n.id
     LIMIT $4
