@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::{
     Page, Store, StoreError,
-    file::{FILE_COLUMNS, file},
+    file::file,
     query::{Params, query},
     rows::{self, column},
     thread::one_more,
@@ -33,7 +33,7 @@ impl Store {
             .await?;
         let files = rows
             .iter()
-            .map(|row| Ok((column(row, FILE_COLUMNS)?, file(row)?)))
+            .map(|row| Ok((column(row, "ordinal")?, file(row)?)))
             .collect::<Result<_, StoreError>>()?;
         Ok(Page::cut(files, limit))
     }
@@ -77,8 +77,8 @@ impl Store {
             .iter()
             .map(|row: &Row| {
                 Ok((
-                    column::<Uuid>(row, 0)?,
-                    rows::optional_id::<MessageId>(row, 1)?,
+                    column::<Uuid>(row, "message_id")?,
+                    rows::optional_id::<MessageId>(row, "nearest_id")?,
                 ))
             })
             .collect::<Result<HashMap<_, _>, StoreError>>()?;

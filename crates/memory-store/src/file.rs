@@ -142,7 +142,7 @@ impl Store {
         };
         let files = rows
             .iter()
-            .map(|row| Ok((column(row, FILE_COLUMNS)?, file(row)?)))
+            .map(|row| Ok((column(row, "ordinal")?, file(row)?)))
             .collect::<Result<Vec<_>, StoreError>>()?;
         let mut bytes = 0;
         let fitting = files.iter().take_while(|(_, file)| {
@@ -205,7 +205,7 @@ impl Store {
         for row in &rows {
             let file = file(row)?;
             bytes += file.text_bytes();
-            last = usize::try_from(column::<i64>(row, FILE_COLUMNS)?).unwrap_or_default();
+            last = usize::try_from(column::<i64>(row, "place")?).unwrap_or_default();
             found.insert(file.file.location.clone(), Some(file));
         }
         if bytes >= limits::ANSWER_BYTES {
@@ -217,31 +217,27 @@ impl Store {
     }
 }
 
-/// Columns of a file.
-pub(crate) const FILE_COLUMNS: usize = 9;
-
-/// Reads a file from `FILE_COLUMNS` columns: `transfer_method, reference, type,
-/// storage_key, name, mime_type, size_bytes, created_at, updated_at`.
+/// Reads a file.
 pub(crate) fn file(row: &Row) -> Result<File, StoreError> {
     let corrupt = |why: &str| StoreError::Corrupt {
         what: "file",
         why: why.to_owned(),
     };
-    let method = TransferMethod::from_name(column(row, 0)?)
+    let method = TransferMethod::from_name(column(row, "transfer_method")?)
         .ok_or_else(|| corrupt("its transfer method is not known"))?;
-    let kind =
-        FileType::from_name(column(row, 2)?).ok_or_else(|| corrupt("its type is not known"))?;
+    let kind = FileType::from_name(column(row, "type")?)
+        .ok_or_else(|| corrupt("its type is not known"))?;
     Ok(File {
         file: NewFile {
-            location: FileLocation::new(method, column(row, 1)?),
+            location: FileLocation::new(method, column(row, "reference")?),
             kind,
-            storage_key: column(row, 3)?,
-            name: column(row, 4)?,
-            mime_type: column(row, 5)?,
-            size_bytes: column(row, 6)?,
+            storage_key: column(row, "storage_key")?,
+            name: column(row, "name")?,
+            mime_type: column(row, "mime_type")?,
+            size_bytes: column(row, "size_bytes")?,
         },
-        created: column(row, 7)?,
-        updated: column(row, 8)?,
+        created: column(row, "created_at")?,
+        updated: column(row, "updated_at")?,
     })
 }
 

@@ -213,12 +213,12 @@ struct Row {
 
 fn read_row(row: &tokio_postgres::Row) -> Result<Row, StoreError> {
     Ok(Row {
-        message: rows::message(row, 6, rows::id(row, 0)?)?,
-        app: AppId::new(column::<String>(row, 1)?),
-        user: UserId::new(column::<String>(row, 2)?),
-        thread_ordinal: column(row, 3)?,
-        wanted: column(row, 4)?,
-        readable: column(row, 5)?,
+        message: rows::message(row, rows::id(row, "thread_id")?)?,
+        app: AppId::new(column::<String>(row, "app_id")?),
+        user: UserId::new(column::<String>(row, "user_id")?),
+        thread_ordinal: column(row, "ordinal")?,
+        wanted: column(row, "wanted")?,
+        readable: column(row, "readable")?,
     })
 }
 

@@ -200,7 +200,7 @@ impl Store {
         let mut failures = iterations(failed)?;
         failures.truncate(limit as usize);
         Ok(Progress {
-            plan: plans.first().map(|row| plan(row, 0)).transpose()?,
+            plan: plans.first().map(plan).transpose()?,
             more_failures: found(failed)? > failures.len(),
             failures,
             attempts: counts.first().map_or(Ok(0), |row| column(row, 0))?,

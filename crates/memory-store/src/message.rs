@@ -13,7 +13,7 @@ use crate::{
     Page, Revision, Store, StoreError,
     cache::{self, Version, Window},
     query::{Params, query},
-    rows::{self, MESSAGE_COLUMNS, column, only, optional_id},
+    rows::{self, column, only, optional_id},
     thread::{one_more, one_thread},
 };
 
@@ -101,11 +101,7 @@ impl Store {
             return Err(StoreError::ThreadNotFound);
         };
         self.used(tenant, &one_thread(threads)?).await?;
-        rows::message(
-            messages.first().ok_or(StoreError::MessageNotFound)?,
-            0,
-            thread,
-        )
+        rows::message(messages.first().ok_or(StoreError::MessageNotFound)?, thread)
     }
 
     /// Lists messages by seq.
@@ -154,11 +150,11 @@ impl Store {
         // How many rows there were before the bytes bounded the page.
         let found: i64 = messages
             .first()
-            .map_or(Ok(0), |row| column(row, MESSAGE_COLUMNS))?;
+            .map_or(Ok(0), |row| column(row, "found_count"))?;
         let items = messages
             .iter()
             .take(query.limit as usize)
-            .map(|row| rows::message(row, 0, query.thread))
+            .map(|row| rows::message(row, query.thread))
             .collect::<Result<Vec<_>, _>>()?;
         let more = found > items.len() as i64;
         Ok(Page {
@@ -325,28 +321,25 @@ enum PathRead {
 /// Reads what the function `history` returns: messages, then a row with the
 /// status.
 fn read_history(thread: ThreadId, found: &[Row]) -> Result<PathRead, StoreError> {
-    /// Where the row with the status has the version.
-    const VERSION: usize = 2 + MESSAGE_COLUMNS;
-
     let Some((last, messages)) = found.split_last() else {
         return Err(StoreError::Corrupt {
             what: "history",
             why: "it has no status".to_owned(),
         });
     };
-    match column(last, 0)? {
+    match column(last, "status")? {
         "ok" => Ok(PathRead::Read {
             history: History {
                 messages: messages
                     .iter()
-                    .map(|row| rows::message(row, 2, thread))
+                    .map(|row| rows::message(row, thread))
                     .collect::<Result<_, _>>()?,
-                older: column(last, 1)?,
+                older: column(last, "older")?,
             },
             version: Version {
-                last_seq: column(last, VERSION)?,
-                message_count: column(last, VERSION + 1)?,
-                head: optional_id(last, VERSION + 2)?,
+                last_seq: column(last, "last_seq")?,
+                message_count: column(last, "message_count")?,
+                head: optional_id(last, "head_id")?,
             },
         }),
         "unchanged" => Ok(PathRead::Unchanged),

@@ -82,7 +82,7 @@ impl Store {
             return Err(StoreError::ThreadNotFound);
         };
         one_thread(threads)?;
-        plan(plans.first().ok_or(StoreError::PlanNotFound)?, 0)
+        plan(plans.first().ok_or(StoreError::PlanNotFound)?)
     }
 
     /// Changes one step of a plan. Changes of one plan happen one after the
@@ -138,34 +138,30 @@ impl Store {
 }
 
 fn changed(row: &Row) -> Result<Plan, StoreError> {
-    match column(row, 0)? {
-        "ok" => plan(row, 1),
+    match column(row, "status")? {
+        "ok" => plan(row),
         "thread_not_found" => Err(StoreError::ThreadNotFound),
         "plan_not_found" => Err(StoreError::PlanNotFound),
         "step_not_found" => Err(StoreError::PlanStepNotFound),
         "etag_changed" => Err(StoreError::EtagChanged {
-            etag: column::<Option<Uuid>>(row, 1 + ETAG)?.map(|version| version.to_string()),
+            etag: column::<Option<Uuid>>(row, "version")?.map(|version| version.to_string()),
         }),
         other => Err(unknown_status(other)),
     }
 }
 
-/// The place of the version among the columns of a plan.
-const ETAG: usize = 5;
-
-/// Reads a plan from eight columns: `goal, current_phase, iteration_count, steps,
-/// data, version, created_at, updated_at`.
-pub(crate) fn plan(row: &Row, first: usize) -> Result<Plan, StoreError> {
+/// Reads a plan.
+pub(crate) fn plan(row: &Row) -> Result<Plan, StoreError> {
     Ok(Plan {
         plan: NewPlan {
-            goal: column(row, first)?,
-            current_phase: column(row, first + 1)?,
-            iteration_count: column(row, first + 2)?,
-            steps: column::<Json<Vec<PlanStep>>>(row, first + 3)?.0,
-            data: column::<Json<Map<String, Value>>>(row, first + 4)?.0,
+            goal: column(row, "goal")?,
+            current_phase: column(row, "current_phase")?,
+            iteration_count: column(row, "iteration_count")?,
+            steps: column::<Json<Vec<PlanStep>>>(row, "steps")?.0,
+            data: column::<Json<Map<String, Value>>>(row, "data")?.0,
         },
-        etag: column::<Uuid>(row, first + ETAG)?.to_string(),
-        created: column(row, first + 6)?,
-        updated: column(row, first + 7)?,
+        etag: column::<Uuid>(row, "version")?.to_string(),
+        created: column(row, "created_at")?,
+        updated: column(row, "updated_at")?,
     })
 }

@@ -11,7 +11,7 @@ use crate::{
     Revision, Store, StoreError,
     message::{Filter, Path},
     query::{Params, query},
-    rows::{self, THREAD_COLUMNS, column, only},
+    rows::{self, column, only},
     words,
 };
 
@@ -148,8 +148,8 @@ impl Store {
         let mut messages = history.await?.messages;
         messages.reverse();
         Ok(Recent {
-            thread: rows::thread(row, 0)?,
-            thread_ordinal: column(row, THREAD_COLUMNS)?,
+            thread: rows::thread(row)?,
+            thread_ordinal: column(row, "ordinal")?,
             messages,
         })
     }
@@ -180,9 +180,9 @@ impl Store {
             .iter()
             .map(|row| {
                 Ok(Hydrated {
-                    message: rows::message(row, 3, rows::id(row, 0)?)?,
-                    thread_ordinal: column(row, 1)?,
-                    active: column(row, 2)?,
+                    message: rows::message(row, rows::id(row, "thread_id")?)?,
+                    thread_ordinal: column(row, "ordinal")?,
+                    active: column(row, "on_path")?,
                 })
             })
             .collect()
@@ -228,10 +228,10 @@ impl Store {
             .iter()
             .map(|row| {
                 Ok(Neighbor {
-                    anchor: rows::id(row, 0)?,
-                    offset: column(row, 1)?,
-                    thread_ordinal: column(row, 2)?,
-                    message: rows::message(row, 4, rows::id(row, 3)?)?,
+                    anchor: rows::id(row, "anchor_id")?,
+                    offset: column(row, "distance")?,
+                    thread_ordinal: column(row, "ordinal")?,
+                    message: rows::message(row, rows::id(row, "thread_id")?)?,
                 })
             })
             .collect()

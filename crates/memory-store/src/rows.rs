@@ -1,5 +1,6 @@
-//! Rows -> domain types. Columns are read by place; the queries keep the order
-//! that is written here.
+//! Rows -> domain types. What several queries return is read by the names of the columns.
+
+use std::fmt::Display;
 
 use memory_contract::{
     AppId, MemoryPolicy, Message, MessageId, Part, Role, Session, SessionKey, Thread, ThreadId,
@@ -8,87 +9,79 @@ use memory_contract::{
 use serde_json::{Map, Value};
 use tokio_postgres::{
     Row,
+    row::RowIndex,
     types::{FromSql, Json},
 };
 use uuid::Uuid;
 
 use crate::StoreError;
 
-/// Reads the column at `place`. An error names the column and never its value.
-pub(crate) fn column<'a, T: FromSql<'a>>(row: &'a Row, place: usize) -> Result<T, StoreError> {
-    row.try_get(place).map_err(|_| StoreError::Corrupt {
+/// Reads a column by its name, or by its place where a query returns few. An error names
+/// the column and never its value.
+pub(crate) fn column<'a, T: FromSql<'a>>(
+    row: &'a Row,
+    name: impl RowIndex + Display,
+) -> Result<T, StoreError> {
+    row.try_get(&name).map_err(|_| StoreError::Corrupt {
         what: "row",
-        why: match row.columns().get(place) {
-            Some(column) => format!(
-                "the column {} has an unexpected type or value",
-                column.name()
-            ),
-            None => format!("there is no column {place}"),
-        },
+        why: format!("the column {name} is missing, or has an unexpected type or value"),
     })
 }
 
 /// Reads an id.
-pub(crate) fn id<T: From<Uuid>>(row: &Row, place: usize) -> Result<T, StoreError> {
-    column::<Uuid>(row, place).map(T::from)
+pub(crate) fn id<T: From<Uuid>>(row: &Row, name: impl RowIndex + Display) -> Result<T, StoreError> {
+    column::<Uuid>(row, name).map(T::from)
 }
 
 /// Reads an id that may be null.
-pub(crate) fn optional_id<T: From<Uuid>>(row: &Row, place: usize) -> Result<Option<T>, StoreError> {
-    Ok(column::<Option<Uuid>>(row, place)?.map(T::from))
+pub(crate) fn optional_id<T: From<Uuid>>(
+    row: &Row,
+    name: impl RowIndex + Display,
+) -> Result<Option<T>, StoreError> {
+    Ok(column::<Option<Uuid>>(row, name)?.map(T::from))
 }
 
-/// Columns of a thread.
-pub(crate) const THREAD_COLUMNS: usize = 14;
-
-/// Reads a thread from `THREAD_COLUMNS` columns: `thread_id, app_id, user_id,
-/// session_key, title, metadata, last_seq, head_id, message_count, created_at,
-/// updated_at, expires_at, policy, ephemeral`.
-pub(crate) fn thread(row: &Row, first: usize) -> Result<Thread, StoreError> {
+/// Reads a thread.
+pub(crate) fn thread(row: &Row) -> Result<Thread, StoreError> {
     Ok(Thread {
-        id: id(row, first)?,
+        id: id(row, "thread_id")?,
         session: Session {
-            app: AppId::new(column::<String>(row, first + 1)?),
-            user: UserId::new(column::<String>(row, first + 2)?),
-            key: SessionKey::new(column::<String>(row, first + 3)?),
+            app: AppId::new(column::<String>(row, "app_id")?),
+            user: UserId::new(column::<String>(row, "user_id")?),
+            key: SessionKey::new(column::<String>(row, "session_key")?),
         },
-        title: column(row, first + 4)?,
-        metadata: column::<Json<Map<String, Value>>>(row, first + 5)?.0,
-        last_seq: column(row, first + 6)?,
-        head: optional_id(row, first + 7)?,
-        message_count: column(row, first + 8)?,
-        created: column(row, first + 9)?,
-        updated: column(row, first + 10)?,
-        expires: column(row, first + 11)?,
-        policy: column::<Json<MemoryPolicy>>(row, first + 12)?.0,
-        ephemeral: column(row, first + 13)?,
+        title: column(row, "title")?,
+        metadata: column::<Json<Map<String, Value>>>(row, "metadata")?.0,
+        last_seq: column(row, "last_seq")?,
+        head: optional_id(row, "head_id")?,
+        message_count: column(row, "message_count")?,
+        created: column(row, "created_at")?,
+        updated: column(row, "updated_at")?,
+        expires: column(row, "expires_at")?,
+        policy: column::<Json<MemoryPolicy>>(row, "policy")?.0,
+        ephemeral: column(row, "ephemeral")?,
     })
 }
 
-/// Columns of a message.
-pub(crate) const MESSAGE_COLUMNS: usize = 11;
-
-/// Reads a message of `thread` from `MESSAGE_COLUMNS` columns: `message_id,
-/// parent_id, seq, branch, depth, role, name, parts, metadata, tokens,
-/// said_at`.
-pub(crate) fn message(row: &Row, first: usize, thread: ThreadId) -> Result<Message, StoreError> {
-    let role: &str = column(row, first + 5)?;
+/// Reads a message of `thread`.
+pub(crate) fn message(row: &Row, thread: ThreadId) -> Result<Message, StoreError> {
+    let role: &str = column(row, "role")?;
     Ok(Message {
-        id: id::<MessageId>(row, first)?,
+        id: id::<MessageId>(row, "message_id")?,
         thread,
-        parent: optional_id(row, first + 1)?,
-        seq: column(row, first + 2)?,
-        branch: column(row, first + 3)?,
-        depth: column(row, first + 4)?,
+        parent: optional_id(row, "parent_id")?,
+        seq: column(row, "seq")?,
+        branch: column(row, "branch")?,
+        depth: column(row, "depth")?,
         role: Role::from_name(role).ok_or_else(|| StoreError::Corrupt {
             what: "message",
             why: "its role is not known".to_owned(),
         })?,
-        name: column(row, first + 6)?,
-        parts: column::<Json<Vec<Part>>>(row, first + 7)?.0,
-        metadata: column::<Json<Map<String, Value>>>(row, first + 8)?.0,
-        tokens: column(row, first + 9)?,
-        created: column(row, first + 10)?,
+        name: column(row, "name")?,
+        parts: column::<Json<Vec<Part>>>(row, "parts")?.0,
+        metadata: column::<Json<Map<String, Value>>>(row, "metadata")?.0,
+        tokens: column(row, "tokens")?,
+        created: column(row, "said_at")?,
     })
 }
 

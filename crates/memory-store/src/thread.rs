@@ -10,7 +10,7 @@ use crate::{
     Page, Revision, Store, StoreError,
     opening::Opening,
     query::{Params, query},
-    rows::{self, THREAD_COLUMNS, column, only, optional_id},
+    rows::{self, column, only, optional_id},
     words,
 };
 
@@ -107,12 +107,12 @@ impl Store {
         let opening = Opening::of(tenant, ThreadId::new(), thread, &self.ephemeral);
         let params = &opening.params();
         let row = only(self.pool.call(query!("threads/open"), params).await?)?;
-        match column(&row, 1 + THREAD_COLUMNS)? {
+        match column(&row, "status")? {
             "ok" => {
-                let thread = rows::thread(&row, 1)?;
+                let thread = rows::thread(&row)?;
                 self.used(tenant, &thread).await?;
                 Ok(Resolved {
-                    created: column(&row, 0)?,
+                    created: column(&row, "created")?,
                     thread,
                 })
             }
@@ -250,12 +250,12 @@ impl Store {
             &expected.flatten().map(MessageId::uuid),
         ];
         let row = only(self.pool.call(query!("threads/set_head"), params).await?)?;
-        match column(&row, 0)? {
-            "ok" => rows::thread(&row, 1),
+        match column(&row, "status")? {
+            "ok" => rows::thread(&row),
             "thread_not_found" => Err(StoreError::ThreadNotFound),
             "message_not_found" => Err(StoreError::MessageNotFound),
             "head_moved" => Err(StoreError::HeadMoved {
-                head: rows::thread(&row, 1)?.head,
+                head: rows::thread(&row)?.head,
             }),
             other => Err(rows::unknown_status(other)),
         }
@@ -303,7 +303,7 @@ pub(crate) fn one_more(limit: u32) -> i64 {
 
 /// The thread of a query for one.
 pub(crate) fn one_thread(found: &[Row]) -> Result<Thread, StoreError> {
-    rows::thread(found.first().ok_or(StoreError::ThreadNotFound)?, 0)
+    rows::thread(found.first().ok_or(StoreError::ThreadNotFound)?)
 }
 
 fn branch(row: &Row) -> Result<(i32, Branch), StoreError> {

@@ -5,7 +5,7 @@ use memory_contract::{AppId, TenantId, Thread, ThreadId, UserId};
 use crate::{
     Page, Store, StoreError,
     query::{Params, Query, query},
-    rows::{self, THREAD_COLUMNS, column},
+    rows::{self, column},
     thread::one_more,
 };
 
@@ -118,7 +118,7 @@ impl Store {
         let rows = self.pool.within(tenant, query, params).await?;
         let threads = rows
             .iter()
-            .map(|row| Ok((column(row, THREAD_COLUMNS)?, rows::thread(row, 0)?)))
+            .map(|row| Ok((column(row, "ordinal")?, rows::thread(row)?)))
             .collect::<Result<_, StoreError>>()?;
         Ok(Page::cut(threads, *limit))
     }

@@ -16,7 +16,7 @@ needed AS (
     FROM path
     GROUP BY path.message_id
 )
-SELECT t.thread_id, t.app_id, t.user_id, t.ordinal, n.distance = 0, m.deleted_at IS NULL,
+SELECT t.thread_id, t.app_id, t.user_id, t.ordinal, n.distance = 0 AS wanted, m.deleted_at IS NULL AS readable,
     m.message_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
     m.parts, m.metadata, m.tokens, m.said_at
 FROM needed n

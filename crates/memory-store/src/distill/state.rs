@@ -37,10 +37,10 @@ pub struct Generations {
 }
 
 impl Generations {
-    pub(super) fn of(row: &Row, place: usize) -> Result<Self, StoreError> {
+    pub(super) fn of(row: &Row) -> Result<Self, StoreError> {
         Ok(Self {
-            summaries: column(row, place)?,
-            observations: column(row, place + 1)?,
+            summaries: column(row, "summary_generation")?,
+            observations: column(row, "observation_generation")?,
         })
     }
 }
@@ -124,7 +124,7 @@ impl Store {
         ];
         let state = query!("distillates/state");
         let row = only(self.pool.within(tenant, state, params).await?)?;
-        match column(&row, 0)? {
+        match column(&row, "status")? {
             "ok" => state_of(&row),
             "thread_not_found" => Err(StoreError::ThreadNotFound),
             "message_not_found" => Err(StoreError::MessageNotFound),
@@ -158,33 +158,33 @@ struct Told {
 }
 
 fn state_of(row: &Row) -> Result<DistillState, StoreError> {
-    let branches: Vec<i32> = column(row, 4)?;
-    let depths: Vec<i32> = column(row, 5)?;
-    let told: Json<Vec<Told>> = column(row, 6)?;
+    let branches: Vec<i32> = column(row, "branches")?;
+    let depths: Vec<i32> = column(row, "depths")?;
+    let told: Json<Vec<Told>> = column(row, "distillates")?;
     let all = told.0.into_iter().map(Distillate::try_from);
     let all = all.collect::<Result<Vec<_>, _>>()?;
     let (summaries, observations) = all
         .into_iter()
         .partition(|one| one.kind == DistillKind::Summary);
     Ok(DistillState {
-        generations: Generations::of(row, 1)?,
-        head: optional_id(row, 3)?,
+        generations: Generations::of(row)?,
+        head: optional_id(row, "head_id")?,
         path: branches
             .into_iter()
             .zip(depths)
             .map(|(branch, depth)| Place { branch, depth })
             .collect(),
-        path_tokens: column(row, 9)?,
+        path_tokens: column(row, "path_tokens")?,
         summaries,
-        summarized_count: column(row, 13)?,
-        set_aside_count: column(row, 14)?,
-        unsummarized: column::<Json<Raw>>(row, 7)?.0,
+        summarized_count: column(row, "summarized_count")?,
+        set_aside_count: column(row, "set_aside_count")?,
+        unsummarized: column::<Json<Raw>>(row, "raw_summary")?.0,
         observations,
-        unobserved: column::<Json<Vec<Raw>>>(row, 8)?.0,
-        distill_at: column(row, 10)?,
-        last_seq: column(row, 11)?,
-        last_error: column(row, 12)?,
-        expired: column(row, 15)?,
+        unobserved: column::<Json<Vec<Raw>>>(row, "raw_observations")?.0,
+        distill_at: column(row, "distill_at")?,
+        last_seq: column(row, "last_seq")?,
+        last_error: column(row, "last_error")?,
+        expired: column(row, "expired")?,
     })
 }
 

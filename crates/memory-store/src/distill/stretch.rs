@@ -81,19 +81,19 @@ impl Store {
         };
         let mut imported = Vec::new();
         for row in messages {
-            if column(row, 4 + rows::MESSAGE_COLUMNS)? {
-                imported.push(rows::id(row, 4)?);
+            if column(row, "imported")? {
+                imported.push(rows::id(row, "message_id")?);
             }
         }
-        match column(last, 0)? {
+        match column(last, "status")? {
             "ok" => Ok(Stretch {
                 imported,
                 messages: messages
                     .iter()
-                    .map(|row| rows::message(row, 4, *thread))
+                    .map(|row| rows::message(row, *thread))
                     .collect::<Result<_, _>>()?,
-                more: column(last, 1)?,
-                generations: Generations::of(last, 2)?,
+                more: column(last, "more")?,
+                generations: Generations::of(last)?,
             }),
             "thread_not_found" => Err(StoreError::ThreadNotFound),
             "message_not_found" => Err(StoreError::MessageNotFound),

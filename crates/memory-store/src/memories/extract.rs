@@ -197,7 +197,7 @@ impl Store {
                 known: column(&row, 2)?,
                 dropped: column(&row, 3)?,
                 superseded: column(&row, 4)?,
-                revision: revision(&row, 5)?,
+                revision: revision(&row)?,
             }),
             "thread_not_found" => Err(StoreError::ThreadNotFound),
             "moved" => Err(StoreError::ExtractionMoved),

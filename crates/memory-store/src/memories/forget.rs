@@ -83,8 +83,8 @@ impl Store {
         let found = self.pool.call(query!("memories/forget"), params).await?;
         let mut memories = Vec::new();
         for row in &found {
-            if rows::has_memory(row, 2)? {
-                memories.push(rows::memory(row, 2)?);
+            if rows::has_memory(row)? {
+                memories.push(rows::memory(row)?);
             }
         }
         let numbers = found.last().ok_or_else(|| StoreError::Corrupt {
@@ -92,9 +92,9 @@ impl Store {
             why: "it has no row".to_owned(),
         })?;
         Ok(Forgotten {
-            count: column(numbers, 0)?,
+            count: column(numbers, "forgotten")?,
             memories,
-            more: column(numbers, 1)?,
+            more: column(numbers, "more")?,
         })
     }
 

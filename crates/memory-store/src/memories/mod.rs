@@ -55,9 +55,9 @@ impl Store {
 
 /// Reads a change from the columns `queue, revision`. The queue is one user's, and
 /// stands in the thread's place; nothing has to be waited for where there is none.
-fn revision(row: &Row, first: usize) -> Result<Revision, StoreError> {
-    let queue: Option<Uuid> = column(row, first)?;
-    let change: Option<i64> = column(row, first + 1)?;
+fn revision(row: &Row) -> Result<Revision, StoreError> {
+    let queue: Option<Uuid> = column(row, "queue")?;
+    let change: Option<i64> = column(row, "revision")?;
     Ok(Revision {
         thread: ThreadId::from(queue.unwrap_or_default()),
         change: change.unwrap_or_default(),

@@ -108,7 +108,7 @@ impl Store {
             .pool
             .within(tenant, query!("memories/get"), params)
             .await?;
-        rows::memory(found.first().ok_or(StoreError::MemoryNotFound)?, 0)
+        rows::memory(found.first().ok_or(StoreError::MemoryNotFound)?)
     }
 
     /// Reads a memory, and what it took the place of, in one round trip.
@@ -139,10 +139,10 @@ impl Store {
             return Err(StoreError::MemoryNotFound);
         };
         Ok(MemoryWithHistory {
-            memory: rows::memory(memory.first().ok_or(StoreError::MemoryNotFound)?, 0)?,
+            memory: rows::memory(memory.first().ok_or(StoreError::MemoryNotFound)?)?,
             superseded: superseded
                 .iter()
-                .map(|row| rows::memory(row, 0))
+                .map(rows::memory)
                 .collect::<Result<_, _>>()?,
         })
     }
@@ -176,7 +176,7 @@ impl Store {
         let memories = found
             .iter()
             .map(|row| {
-                let memory = rows::memory(row, 0)?;
+                let memory = rows::memory(row)?;
                 Ok((memory.ordinal, memory))
             })
             .collect::<Result<Vec<_>, StoreError>>()?;
@@ -216,7 +216,7 @@ impl Store {
             .pool
             .within(tenant, query!("memories/hydrate"), &filter.params(first))
             .await?;
-        found.iter().map(|row| rows::memory(row, 0)).collect()
+        found.iter().map(rows::memory).collect()
     }
 
     /// Finds memories of one user by word, the best first: what a search falls

@@ -12,61 +12,58 @@ use crate::{
     rows::{column, id, optional_id},
 };
 
-/// Reads a memory from the columns `memory_id, app_id, user_id, text, type,
-/// topics, entities, event_time, origin, record_id, thread_id, sources, pinned,
-/// valid_from, valid_until, superseded_by, made_by, strategy, version,
-/// created_at, updated_at, persisted_at, last_used_on, ordinal`.
-pub(crate) fn memory(row: &Row, first: usize) -> Result<Memory, StoreError> {
+/// Reads a memory.
+pub(crate) fn memory(row: &Row) -> Result<Memory, StoreError> {
     let corrupt = |why: &str| StoreError::Corrupt {
         what: "memory",
         why: why.to_owned(),
     };
-    let kind = MemoryType::from_name(column(row, first + 4)?)
+    let kind = MemoryType::from_name(column(row, "type")?)
         .ok_or_else(|| corrupt("its type is not known"))?;
-    let origin = MemoryOrigin::from_name(column(row, first + 8)?)
+    let origin = MemoryOrigin::from_name(column(row, "origin")?)
         .ok_or_else(|| corrupt("its origin is not known"))?;
-    let strategy = match column(row, first + 17)? {
+    let strategy = match column(row, "strategy")? {
         "" => None,
         name => Some(
             ExtractionStrategy::from_name(name)
                 .ok_or_else(|| corrupt("its strategy is not known"))?,
         ),
     };
-    let sources: Vec<Uuid> = column(row, first + 11)?;
-    let last_used: Option<Date> = column(row, first + 22)?;
+    let sources: Vec<Uuid> = column(row, "sources")?;
+    let last_used: Option<Date> = column(row, "last_used_on")?;
     Ok(Memory {
-        id: id(row, first)?,
+        id: id(row, "memory_id")?,
         owner: MemoryOwner {
-            app: AppId::new(column::<String>(row, first + 1)?),
-            user: UserId::new(column::<String>(row, first + 2)?),
+            app: AppId::new(column::<String>(row, "app_id")?),
+            user: UserId::new(column::<String>(row, "user_id")?),
         },
-        text: column(row, first + 3)?,
+        text: column(row, "text")?,
         kind,
-        topics: column(row, first + 5)?,
-        entities: column(row, first + 6)?,
-        event: column(row, first + 7)?,
+        topics: column(row, "topics")?,
+        entities: column(row, "entities")?,
+        event: column(row, "event_time")?,
         origin,
-        record: column(row, first + 9)?,
-        thread: optional_id(row, first + 10)?,
+        record: column(row, "record_id")?,
+        thread: optional_id(row, "thread_id")?,
         sources: sources.into_iter().map(MessageId::from).collect(),
-        pinned: column(row, first + 12)?,
-        valid_from: column(row, first + 13)?,
-        valid_until: column(row, first + 14)?,
-        superseded_by: optional_id(row, first + 15)?,
-        made_by: column(row, first + 16)?,
+        pinned: column(row, "pinned")?,
+        valid_from: column(row, "valid_from")?,
+        valid_until: column(row, "valid_until")?,
+        superseded_by: optional_id(row, "superseded_by")?,
+        made_by: column(row, "made_by")?,
         strategy,
-        version: column(row, first + 18)?,
-        created: column(row, first + 19)?,
-        updated: column(row, first + 20)?,
-        persisted: column(row, first + 21)?,
+        version: column(row, "version")?,
+        created: column(row, "created_at")?,
+        updated: column(row, "updated_at")?,
+        persisted: column(row, "persisted_at")?,
         last_used: last_used.map(|day| day.midnight().assume_utc()),
-        ordinal: column(row, first + 23)?,
+        ordinal: column(row, "ordinal")?,
     })
 }
 
 /// Whether the row has a memory.
-pub(super) fn has_memory(row: &Row, first: usize) -> Result<bool, StoreError> {
-    Ok(column::<Option<Uuid>>(row, first)?.is_some())
+pub(super) fn has_memory(row: &Row) -> Result<bool, StoreError> {
+    Ok(column::<Option<Uuid>>(row, "memory_id")?.is_some())
 }
 
 /// Today, as uses are kept.

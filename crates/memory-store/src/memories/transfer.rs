@@ -63,11 +63,11 @@ impl Store {
         let mut imported = Vec::with_capacity(found.len());
         let mut newest = Revision::none();
         for row in &found {
-            newest = newer(newest, revision(row, 2)?);
+            newest = newer(newest, revision(row)?);
             imported.push(ImportedMemory {
-                memory: rows::memory(row, 4)?,
-                created: column(row, 0)?,
-                missing_sources: column(row, 1)?,
+                memory: rows::memory(row)?,
+                created: column(row, "created")?,
+                missing_sources: column(row, "missing")?,
             });
         }
         Ok(ImportedMemories {
@@ -108,7 +108,7 @@ impl Store {
         let memories = found
             .iter()
             .map(|row| {
-                let memory = rows::memory(row, 0)?;
+                let memory = rows::memory(row)?;
                 Ok(((memory.owner.clone(), memory.ordinal), memory))
             })
             .collect::<Result<_, StoreError>>()?;

@@ -96,20 +96,20 @@ impl Store {
         let mut added = Vec::with_capacity(found.len());
         let mut newest = Revision::none();
         for row in &found {
-            match column(row, 0)? {
+            match column(row, "status")? {
                 "ok" => {}
                 "source_not_found" => {
                     return Err(StoreError::MemorySourceNotFound {
-                        index: Some(index(row, 1)?),
-                        place: index(row, 2)?,
+                        index: Some(index(row, "item")?),
+                        place: index(row, "source")?,
                     });
                 }
                 other => return Err(unknown_status(other)),
             }
-            newest = newer(newest, revision(row, 4)?);
+            newest = newer(newest, revision(row)?);
             added.push(AddedMemory {
-                memory: rows::memory(row, 6)?,
-                created: column(row, 3)?,
+                memory: rows::memory(row)?,
+                created: column(row, "created")?,
             });
         }
         Ok(AddedMemories {
@@ -159,15 +159,15 @@ impl Store {
             &Json(item_of(memory).json()),
         ];
         let row = only(self.pool.call(query!("memories/update"), params).await?)?;
-        match column(&row, 0)? {
+        match column(&row, "status")? {
             "ok" => Ok(ChangedMemory {
-                memory: rows::memory(&row, 4)?,
-                revision: revision(&row, 2)?,
+                memory: rows::memory(&row)?,
+                revision: revision(&row)?,
             }),
             "memory_not_found" => Err(StoreError::MemoryNotFound),
             "changed" => Err(StoreError::MemoryChanged),
             "known" => Err(StoreError::MemoryKnown {
-                id: crate::rows::id(&row, 1)?,
+                id: crate::rows::id(&row, "other")?,
             }),
             other => Err(unknown_status(other)),
         }
@@ -197,21 +197,21 @@ impl Store {
         ];
         let found = self.pool.call(query!("memories/supersede"), params).await?;
         let status = match found.first() {
-            Some(row) => column(row, 0)?,
+            Some(row) => column(row, "status")?,
             None => return Err(StoreError::MemoryNotFound),
         };
         match (status, found.as_slice()) {
             ("ok", [newer, older]) => Ok(SupersededMemory {
-                memory: rows::memory(newer, 4)?,
-                superseded: rows::memory(older, 4)?,
-                revision: revision(older, 2)?,
+                memory: rows::memory(newer)?,
+                superseded: rows::memory(older)?,
+                revision: revision(older)?,
             }),
             ("memory_not_found", _) => Err(StoreError::MemoryNotFound),
             ("changed", _) => Err(StoreError::MemoryChanged),
             ("same_text", _) => Err(StoreError::MemoryKnown { id }),
             ("source_not_found", [row, ..]) => Err(StoreError::MemorySourceNotFound {
                 index: None,
-                place: index(row, 1)?,
+                place: index(row, "source")?,
             }),
             (other, _) => Err(unknown_status(other)),
         }
@@ -230,8 +230,8 @@ impl Store {
         let params: Params<'_> = &[&tenant.as_str(), &crate::actor(), &id.uuid()];
         let row = only(self.pool.call(query!("memories/delete"), params).await?)?;
         Ok(DeletedMemory {
-            deleted: column(&row, 0)?,
-            revision: revision(&row, 1)?,
+            deleted: column(&row, "deleted")?,
+            revision: revision(&row)?,
         })
     }
 }
@@ -294,6 +294,6 @@ pub(super) fn scope_query(tenant: &TenantId, owner: &MemoryOwner) -> String {
     words::scope_query(tenant, &scope)
 }
 
-pub(crate) fn index(row: &Row, place: usize) -> Result<usize, StoreError> {
-    Ok(usize::try_from(column::<i32>(row, place)?).unwrap_or_default())
+pub(crate) fn index(row: &Row, name: &str) -> Result<usize, StoreError> {
+    Ok(usize::try_from(column::<i32>(row, name)?).unwrap_or_default())
 }

@@ -9,7 +9,7 @@ use crate::{
     Policies, Store, StoreError,
     memories::memory_of,
     query::{Params, query},
-    rows::{self, MESSAGE_COLUMNS, column, only},
+    rows::{self, column, only},
 };
 
 /// What a session has in mind.
@@ -182,7 +182,7 @@ impl Store {
 
 /// The row after the messages: its status.
 pub(super) fn check_status(row: &Row) -> Result<(), StoreError> {
-    match column(row, MESSAGE_COLUMNS)? {
+    match column(row, "status")? {
         "ok" => Ok(()),
         "thread_not_found" => Err(StoreError::ThreadNotFound),
         other => Err(rows::unknown_status(other)),
@@ -191,7 +191,7 @@ pub(super) fn check_status(row: &Row) -> Result<(), StoreError> {
 
 /// The etag in the row after the messages.
 pub(super) fn etag_of(row: &Row) -> Result<String, StoreError> {
-    column(row, MESSAGE_COLUMNS + 13)
+    column(row, "etag")
 }
 
 fn seen_of(
@@ -207,36 +207,32 @@ fn seen_of(
         });
     };
     check_status(last)?;
-    let at = |place: usize| MESSAGE_COLUMNS + place;
     let mut messages = messages
         .iter()
-        .map(|row| rows::message(row, 0, thread))
+        .map(|row| rows::message(row, thread))
         .collect::<Result<Vec<_>, _>>()?;
     messages.reverse();
     let memory = WorkingMemory {
         policies,
-        context: column(last, at(1))?,
-        context_tokens: column(last, at(2))?,
-        summarized_count: column(last, at(3))?,
+        context: column(last, "context")?,
+        context_tokens: column(last, "context_tokens")?,
+        summarized_count: column(last, "summarized_count")?,
         messages,
-        message_count: column(last, at(4))?,
-        message_tokens: column(last, at(5))?,
-        memories: records
-            .iter()
-            .map(|row| memory_of(row, 0))
-            .collect::<Result<_, _>>()?,
-        model: column(last, at(6))?,
-        window: column(last, at(7))?,
-        data: column::<Json<Map<String, Value>>>(last, at(8))?.0,
-        expires: column(last, at(9))?,
-        anything: column(last, at(12))?,
+        message_count: column(last, "message_count")?,
+        message_tokens: column(last, "message_tokens")?,
+        memories: records.iter().map(memory_of).collect::<Result<_, _>>()?,
+        model: column(last, "model")?,
+        window: column(last, "context_window")?,
+        data: column::<Json<Map<String, Value>>>(last, "data")?.0,
+        expires: column(last, "expires_at")?,
+        anything: column(last, "anything")?,
         etag: etag_of(last)?,
-        updated: column(last, at(14))?,
+        updated: column(last, "updated_at")?,
     };
     Ok(Seen {
         memory,
-        expired: column(last, at(10))?,
-        rebuilt: column(last, at(11))?,
-        covered: column(last, at(15))?,
+        expired: column(last, "expired")?,
+        rebuilt: column(last, "rebuilt")?,
+        covered: column(last, "covered")?,
     })
 }
