@@ -2,7 +2,7 @@
 -- which messages are not covered, all of one moment.
 --
 -- Two texts may overlap on a path where one was made for another path that forks in
--- between. The one that reaches deeper holds, and the other is `outreached`: a caller
+-- between. The one that reaches deeper holds, and the other is `shadowed`: a caller
 -- who returns to a path finds it as it was.
 CREATE OR REPLACE FUNCTION recollect.distill_state(
     p_tenant text, p_thread uuid, p_head uuid,
@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION recollect.distill_state(
     OUT status text, OUT summary_generation bigint, OUT observation_generation bigint,
     OUT head_id uuid, OUT branches integer[], OUT above integer[], OUT depths integer[],
     -- Texts with the standing holds or ready, and with p_replaced also replaced or
-    -- outreached.
+    -- shadowed.
     OUT distillates json,
     -- Readable messages that the context stands for, and readable messages set
     -- aside.
@@ -150,7 +150,7 @@ BEGIN
         SELECT d.*, CASE
             WHEN d.number = v_tip THEN 'holds'
             WHEN d.number = ANY (v_chain) THEN 'replaced'
-            ELSE 'outreached' END AS standing
+            ELSE 'shadowed' END AS standing
         FROM recollect.distillates d
         WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'summary' AND d.number = ANY (v_summaries)
         UNION ALL
@@ -158,7 +158,7 @@ BEGIN
             WHEN d.number = ANY (v_hidden) THEN 'replaced'
             WHEN d.number = ANY (v_active) THEN 'holds'
             WHEN d.number = ANY (v_ready) THEN 'ready'
-            ELSE 'outreached' END
+            ELSE 'shadowed' END
         FROM recollect.distillates d
         WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'observation' AND d.number = ANY (v_valid)
     ) AS s

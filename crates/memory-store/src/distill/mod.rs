@@ -29,19 +29,19 @@ pub enum DistillKind {
     Observation,
 }
 
-/// What a text is worth on a path.
+/// Whether a text holds on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// It stands for what it covers. Of a path's summaries just one does.
+    /// It replaces what it covers. Exactly one summary of a path holds.
     Holds,
-    /// Another one stands in its place: a summary that goes on from it, or a
-    /// reflection. What it covers stays covered.
+    /// Another text has replaced it: a later summary based on it, or a reflection. What it
+    /// covers stays covered.
     Replaced,
-    /// It is made ahead, and not in use yet.
+    /// It was made ahead of time, and is not in use yet.
     Ready,
-    /// Another one, made for a path that goes on further, covers the same.
-    Outreached,
+    /// Another text, made for a path that reaches deeper, covers the same messages.
+    Shadowed,
 }
 
 /// A place in the tree of messages.

@@ -316,7 +316,7 @@ async fn whoever_comes_back_to_a_path_finds_it_as_it_was() {
         those.iter().map(|one| one.number).collect()
     };
     assert_eq!(
-        (numbers(Standing::Holds), numbers(Standing::Outreached)),
+        (numbers(Standing::Holds), numbers(Standing::Shadowed)),
         (vec![1], vec![2])
     );
     let ledger = store.ledger(tenant, thread, None).await.unwrap();

@@ -118,7 +118,7 @@ struct View {
     holding: BTreeSet<i64>,
     replaced: BTreeSet<i64>,
     ready: BTreeSet<i64>,
-    outreached: BTreeSet<i64>,
+    shadowed: BTreeSet<i64>,
     /// Covered, in use or not.
     taken: BTreeSet<usize>,
 }
@@ -199,7 +199,7 @@ impl<'a> Model<'a> {
         valid.sort_by_key(|(number, one)| std::cmp::Reverse((self.depth(Some(one.end)), **number)));
         for (number, one) in valid {
             if !one.covered.is_disjoint(&view.taken) {
-                view.outreached.insert(*number);
+                view.shadowed.insert(*number);
                 continue;
             }
             view.taken.extend(&one.covered);
@@ -223,7 +223,7 @@ impl<'a> Model<'a> {
                 continue;
             }
             if !founded || !one.reflects.is_disjoint(&view.replaced) {
-                view.outreached.insert(*number);
+                view.shadowed.insert(*number);
             } else if one.active {
                 view.replaced.extend(&one.reflects);
                 view.holding.insert(*number);
@@ -233,7 +233,7 @@ impl<'a> Model<'a> {
         }
         let replaced = view.replaced.clone();
         view.holding.retain(|number| !replaced.contains(number));
-        view.outreached.retain(|number| !replaced.contains(number));
+        view.shadowed.retain(|number| !replaced.contains(number));
         view
     }
 
@@ -805,7 +805,7 @@ impl<'a> Model<'a> {
             (Standing::Holds, &view.holding),
             (Standing::Replaced, &view.replaced),
             (Standing::Ready, &view.ready),
-            (Standing::Outreached, &view.outreached),
+            (Standing::Shadowed, &view.shadowed),
         ] {
             let found: BTreeSet<i64> = state
                 .observations_that(standing)
