@@ -314,8 +314,8 @@ fn done(
         }),
         "ephemeral_full" => Err(StoreError::EphemeralFull),
         "source_not_found" => Err(StoreError::MemorySourceNotFound {
-            index: Some(index_of(row, 2)?),
-            place: index_of(row, 3)?,
+            index: Some(index_of(row, "item")?),
+            place: index_of(row, "source")?,
         }),
         other => Err(rows::unknown_status(other)),
     }
