@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt as _, stream};
+use memory_context::counting;
 use memory_contract::proto::import_messages_response::Outcome;
 use memory_contract::proto::{
     ImportError, ImportMessagesRequest, ImportMessagesResponse, ImportedMessages,
@@ -20,7 +21,6 @@ use super::request::{Fields, request_id_from, resolve_session};
 use crate::error::ApiError;
 use crate::layers::unreadable;
 use crate::status::Answer;
-use memory_context::counting;
 
 /// The answers of an import.
 pub(crate) type Imported =

@@ -1,5 +1,8 @@
 //! The message service.
 
+use memory_context::KnownFiles;
+use memory_context::counting;
+use memory_context::template::MessageTemplate;
 use memory_contract::proto::message_service_server::MessageService;
 use memory_contract::proto::{
     self, AppendMessagesRequest, AppendMessagesResponse, DeleteMessageRequest,
@@ -25,9 +28,6 @@ use super::request::{
 };
 use crate::error::ApiError;
 use crate::layers::{remaining, tenant_of};
-use memory_context::KnownFiles;
-use memory_context::counting;
-use memory_context::template::MessageTemplate;
 
 /// Implements `MessageService`.
 #[derive(Clone)]

@@ -15,3 +15,17 @@ pub(super) fn newest_within<T>(
     }
     (&all[first..], left)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_entries_that_fit_are_kept_without_a_gap() {
+        let sizes = [1, 5, 2, 3];
+        let within = |max| newest_within(&sizes, max, |size| *size);
+        assert_eq!(within(2), (&sizes[4..], 2));
+        assert_eq!(within(6), (&sizes[2..], 1));
+        assert_eq!(within(100), (&sizes[..], 89));
+    }
+}

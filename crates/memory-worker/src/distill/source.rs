@@ -1,10 +1,9 @@
 //! Marks messages that repeat remembered text.
 
+use memory_context::quote::is_quotation;
 use memory_contract::{Message, text_of_parts};
 use memory_distill::SourceMessage;
 use serde_json::Value;
-
-use memory_context::quote::is_quotation;
 
 /// The metadata key that a caller sets on messages with remembered text in them.
 const INJECTED: &str = "recollect_injected";

@@ -1,6 +1,7 @@
 //! Summarizes older turns when the working memory fills its share of the window.
 
 use memory_budget::Tokenizer;
+use memory_context::working::{READ_BYTES, READ_MESSAGES, Size, size_in};
 use memory_contract::{Message, ResolvedPolicy};
 use memory_store::{Commit, DistillKind, DistillState, NewSummary};
 
@@ -8,7 +9,6 @@ use super::cut::{Cut, Keep, split_points};
 use super::make::{MAX_COMMITS, MAX_STALE_COMMITS, Made, place};
 use super::source::sources;
 use super::{DistillRun, Due, Failure};
-use memory_context::working::{READ_BYTES, READ_MESSAGES, Size, size_in};
 
 /// Tokens of messages that go into one summary, at most, beside the previous summary.
 /// A model with a smaller window gets them in portions.

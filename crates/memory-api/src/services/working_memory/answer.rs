@@ -2,6 +2,8 @@
 
 use memory_budget::Tokenizer;
 use memory_context::KnownFiles;
+use memory_context::counting::counting;
+use memory_context::working::size_in;
 use memory_contract::{
     Message, ResolvedPolicy, TenantId, limits, memory_bytes, message_bytes, proto, timestamp,
     to_struct,
@@ -11,8 +13,6 @@ use memory_store::{Store, WorkingMemory};
 use crate::error::ApiError;
 use crate::services::files::with_metadata;
 use crate::services::room::newest_within;
-use memory_context::counting::counting;
-use memory_context::working::size_in;
 
 /// The bytes that messages get even where the rest of the answer is large.
 const MESSAGES_AT_LEAST: usize = 1024 * 1024;

@@ -4,6 +4,7 @@ mod answer;
 mod request;
 
 use memory_context::Conversation;
+use memory_context::counting;
 use memory_context::working::{READ_BYTES, READ_MESSAGES};
 use memory_contract::proto::working_memory_service_server::WorkingMemoryService;
 use memory_contract::proto::{
@@ -19,7 +20,6 @@ use tonic::{Request, Response, Status, async_trait};
 use super::request::{Fields, required_conversation_from};
 use crate::error::ApiError;
 use crate::layers::tenant_of;
-use memory_context::counting;
 use request::{Model, Put, model_from, patch_from};
 
 /// Implements `WorkingMemoryService`.
