@@ -34,7 +34,9 @@ use tonic_health::server::{HealthReporter, health_reporter};
 use tower::ServiceBuilder;
 
 use crate::config::{AuthConfig, ServerConfig};
-use crate::layers::{Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, Record, Repair};
+use crate::layers::{
+    Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, Record, Repair, Wrap,
+};
 use crate::refusals::RefusalLog;
 use crate::services::{
     About, Admin, Contexts, Files, Keys, Ledgers, Memories, Messages, Nodes, Observations, Plans,
@@ -144,22 +146,22 @@ impl Server {
             health: _,
         } = self;
         let layers = ServiceBuilder::new()
-            .layer(Observe::new(methods.clone()))
-            .layer(Record::new(methods.clone(), refusals))
-            .layer(Repair)
-            .layer(CatchPanic)
-            .layer(Deadlines::new(
+            .layer(Wrap(Observe::new(methods.clone())))
+            .layer(Wrap(Record::new(methods.clone(), refusals)))
+            .layer(Wrap(Repair))
+            .layer(Wrap(CatchPanic))
+            .layer(Wrap(Deadlines::new(
                 methods.clone(),
                 config.call_timeout,
                 config.stream_timeout,
-            ))
-            .layer(Concurrency::new(
+            )))
+            .layer(Wrap(Concurrency::new(
                 methods.clone(),
                 config.max_calls,
                 config.max_streams,
                 config.max_watches,
-            ))
-            .layer(Auth::new(methods, &auth, Authenticator::new(store)))
+            )))
+            .layer(Wrap(Auth::new(methods, &auth, Authenticator::new(store))))
             .into_inner();
         let incoming = TcpIncoming::from(listener)
             .with_nodelay(Some(true))

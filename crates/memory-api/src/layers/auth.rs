@@ -2,18 +2,17 @@
 
 use std::mem;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use memory_contract::{KeyScope, TenantId};
 use memory_store::{Authenticator, KeyHolder, acting};
 use tokio::time::sleep;
 use tonic::Status;
-use tower::{Layer, Service};
 
+use super::around::{Around, Inner};
 use super::credentials::{Caller, Claim, Credentials};
 use super::record::Identity;
-use super::{Answer, Methods, Request, Response};
+use super::{Answer, Methods, Request};
 use crate::config::AuthConfig;
 use crate::error::ApiError;
 
@@ -102,48 +101,18 @@ impl Standing {
     }
 }
 
-impl<S> Layer<S> for Auth {
-    type Service = Authenticated<S>;
-
-    fn layer(&self, inner: S) -> Authenticated<S> {
-        Authenticated {
-            inner,
-            auth: self.clone(),
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Authenticated<S> {
-    inner: S,
-    auth: Auth,
-}
-
-impl<S> Service<Request> for Authenticated<S>
-where
-    S: Service<Request, Response = Response> + Clone + Send + 'static,
-    S::Future: Send + 'static,
-    S::Error: Send + 'static,
-{
-    type Response = Response;
-    type Error = S::Error;
-    type Future = Answer<S::Error>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, mut request: Request) -> Self::Future {
-        let method = self.auth.methods.of(request.uri().path());
+impl Around for Auth {
+    fn call<S: Inner>(&self, inner: &mut S, mut request: Request) -> Answer<S::Error> {
+        let method = self.methods.of(request.uri().path());
         if !method.ours {
-            return Box::pin(self.inner.call(request));
+            return Box::pin(inner.call(request));
         }
         let scope = method.scope;
-        let claim = self.auth.credentials.claim(request.headers());
+        let claim = self.credentials.claim(request.headers());
         // The one that is ready, not its clone.
-        let clone = self.inner.clone();
-        let mut inner = mem::replace(&mut self.inner, clone);
-        let auth = self.auth.clone();
+        let clone = inner.clone();
+        let mut inner = mem::replace(inner, clone);
+        let auth = self.clone();
         Box::pin(async move {
             let (caller, standing) = match claim {
                 Claim::Caller(caller) => (Ok(caller), Standing(None)),

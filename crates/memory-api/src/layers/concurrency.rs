@@ -2,14 +2,13 @@
 //! alone, and makes calls wait without bound.
 
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tonic::Status;
-use tower::{Layer, Service};
 
-use super::{Answer, Methods, Request, Response, body};
+use super::around::{Around, Inner};
+use super::{Answer, Methods, Request, body};
 use crate::error::ApiError;
 
 /// When a refused caller may come back.
@@ -44,48 +43,18 @@ impl Concurrency {
     }
 }
 
-impl<S> Layer<S> for Concurrency {
-    type Service = Limited<S>;
-
-    fn layer(&self, inner: S) -> Limited<S> {
-        Limited {
-            inner,
-            limit: self.clone(),
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Limited<S> {
-    inner: S,
-    limit: Concurrency,
-}
-
-impl<S> Service<Request> for Limited<S>
-where
-    S: Service<Request, Response = Response>,
-    S::Future: Send + 'static,
-    S::Error: Send + 'static,
-{
-    type Response = Response;
-    type Error = S::Error;
-    type Future = Answer<S::Error>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, request: Request) -> Self::Future {
-        let method = self.limit.methods.of(request.uri().path());
+impl Around for Concurrency {
+    fn call<S: Inner>(&self, inner: &mut S, request: Request) -> Answer<S::Error> {
+        let method = self.methods.of(request.uri().path());
         if !method.ours {
-            return Box::pin(self.inner.call(request));
+            return Box::pin(inner.call(request));
         }
         let limit = if method.watches {
-            &self.limit.watches
+            &self.watches
         } else if method.streams {
-            &self.limit.streams
+            &self.streams
         } else {
-            &self.limit.calls
+            &self.calls
         };
         let Ok(permit) = Arc::clone(limit).try_acquire_owned() else {
             let refusal = ApiError::Overloaded {
@@ -93,7 +62,7 @@ where
             };
             return Box::pin(async { Ok(Status::from(refusal).into_http()) });
         };
-        let answer = self.inner.call(request);
+        let answer = inner.call(request);
         Box::pin(async move {
             let response = answer.await?;
             Ok(response.map(|body| body::on_end(body, move |_| drop(permit))))

@@ -1,14 +1,13 @@
 //! How long a call may take.
 
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::HeaderMap;
 use tokio::time::{Instant, timeout_at};
 use tonic::Status;
-use tower::{Layer, Service};
 
-use super::{Answer, Methods, Request, Response, ending};
+use super::around::{Around, Inner};
+use super::{Answer, Methods, Request, ending};
 use crate::error::ApiError;
 
 const GRPC_TIMEOUT: &str = "grpc-timeout";
@@ -48,51 +47,21 @@ pub(crate) fn remaining<T>(request: &tonic::Request<T>, at_most: Duration) -> Du
     })
 }
 
-impl<S> Layer<S> for Deadlines {
-    type Service = Timed<S>;
-
-    fn layer(&self, inner: S) -> Timed<S> {
-        Timed {
-            inner,
-            deadlines: self.clone(),
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Timed<S> {
-    inner: S,
-    deadlines: Deadlines,
-}
-
-impl<S> Service<Request> for Timed<S>
-where
-    S: Service<Request, Response = Response>,
-    S::Future: Send + 'static,
-    S::Error: Send + 'static,
-{
-    type Response = Response;
-    type Error = S::Error;
-    type Future = Answer<S::Error>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, mut request: Request) -> Self::Future {
-        let method = self.deadlines.methods.of(request.uri().path());
+impl Around for Deadlines {
+    fn call<S: Inner>(&self, inner: &mut S, mut request: Request) -> Answer<S::Error> {
+        let method = self.methods.of(request.uri().path());
         if !method.ours {
-            return Box::pin(self.inner.call(request));
+            return Box::pin(inner.call(request));
         }
         let own = if method.streams {
-            self.deadlines.stream_timeout
+            self.stream_timeout
         } else {
-            self.deadlines.call_timeout
+            self.call_timeout
         };
         let timeout = callers_timeout(request.headers()).map_or(own, |timeout| own.min(timeout));
         let deadline = Instant::now() + timeout;
         request.extensions_mut().insert(Deadline(deadline));
-        let answer = self.inner.call(request);
+        let answer = inner.call(request);
         Box::pin(async move {
             match timeout_at(deadline, answer).await {
                 Ok(result) => {

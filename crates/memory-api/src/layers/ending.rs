@@ -114,7 +114,7 @@ mod tests {
     use tower::{Layer as _, Service as _, service_fn};
 
     use super::*;
-    use crate::layers::{Concurrency, Deadlines, Methods};
+    use crate::layers::{Concurrency, Deadlines, Methods, Wrap};
 
     const TIMEOUT: Duration = Duration::from_millis(50);
 
@@ -147,8 +147,8 @@ mod tests {
     #[tokio::test]
     async fn an_answer_that_nobody_reads_gives_its_permit_back() {
         let methods = Methods::new();
-        let layers = Deadlines::new(methods.clone(), TIMEOUT, TIMEOUT);
-        let mut server = layers.layer(Concurrency::new(methods, 1, 1, 1).layer(service_fn(
+        let layers = Wrap(Deadlines::new(methods.clone(), TIMEOUT, TIMEOUT));
+        let mut server = layers.layer(Wrap(Concurrency::new(methods, 1, 1, 1)).layer(service_fn(
             async |_: http::Request<Body>| {
                 Ok::<_, Infallible>(http::Response::new(Body::new(Silent)))
             },

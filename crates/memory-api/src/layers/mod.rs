@@ -3,6 +3,7 @@
 //! catching panics, the deadline, the concurrency limit, authentication. The deadline stands around
 //! the limit, because an answer that it ends has to give its permit back.
 
+mod around;
 mod auth;
 mod body;
 mod concurrency;
@@ -16,6 +17,7 @@ mod record;
 mod repair;
 mod scopes;
 
+pub(crate) use around::Wrap;
 pub(crate) use auth::{Auth, Standing, admin_of, standing_of, tenant_of};
 pub(crate) use concurrency::Concurrency;
 pub(crate) use deadline::{Deadlines, remaining};

@@ -1,6 +1,5 @@
 //! One span and one set of metrics for each call.
 
-use std::task::{Context, Poll};
 use std::time::Instant;
 
 use http::HeaderMap;
@@ -9,12 +8,12 @@ use metrics::{
 };
 use opentelemetry::propagation::Extractor;
 use tonic::{Code, Status};
-use tower::{Layer, Service};
 use tracing::{Instrument as _, Span, field};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
+use super::around::{Around, Inner};
 use super::methods::Method;
-use super::{Answer, Methods, Request, Response, body};
+use super::{Answer, Methods, Request, body};
 use crate::status::code_name;
 
 /// Opens a span that continues the caller's trace, counts calls by method and
@@ -30,41 +29,11 @@ impl Observe {
     }
 }
 
-impl<S> Layer<S> for Observe {
-    type Service = Observed<S>;
-
-    fn layer(&self, inner: S) -> Observed<S> {
-        Observed {
-            inner,
-            methods: self.methods.clone(),
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Observed<S> {
-    inner: S,
-    methods: Methods,
-}
-
-impl<S> Service<Request> for Observed<S>
-where
-    S: Service<Request, Response = Response>,
-    S::Future: Send + 'static,
-    S::Error: 'static,
-{
-    type Response = Response;
-    type Error = S::Error;
-    type Future = Answer<S::Error>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, request: Request) -> Self::Future {
+impl Around for Observe {
+    fn call<S: Inner>(&self, inner: &mut S, request: Request) -> Answer<S::Error> {
         let call = Call::start(self.methods.of(request.uri().path()).clone());
         let span = span(&call.method, request.headers());
-        let answer = self.inner.call(request).instrument(span.clone());
+        let answer = inner.call(request).instrument(span.clone());
         Box::pin(async move {
             let response = answer.await?;
             // An error without a body stands in the headers; everything else

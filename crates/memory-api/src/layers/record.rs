@@ -2,13 +2,12 @@
 //! where nothing can come in between.
 
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
 
 use tonic::{Code, Status};
-use tower::{Layer, Service};
 
+use super::around::{Around, Inner};
 use super::credentials::Caller;
-use super::{Answer, Methods, Request, Response};
+use super::{Answer, Methods, Request};
 use crate::refusals::{Refusal, RefusalLog};
 use crate::status;
 
@@ -41,46 +40,16 @@ impl Record {
     }
 }
 
-impl<S> Layer<S> for Record {
-    type Service = Recorded<S>;
-
-    fn layer(&self, inner: S) -> Recorded<S> {
-        Recorded {
-            inner,
-            record: self.clone(),
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Recorded<S> {
-    inner: S,
-    record: Record,
-}
-
-impl<S> Service<Request> for Recorded<S>
-where
-    S: Service<Request, Response = Response>,
-    S::Future: Send + 'static,
-    S::Error: 'static,
-{
-    type Response = Response;
-    type Error = S::Error;
-    type Future = Answer<S::Error>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, mut request: Request) -> Self::Future {
-        let method = self.record.methods.of(request.uri().path());
+impl Around for Record {
+    fn call<S: Inner>(&self, inner: &mut S, mut request: Request) -> Answer<S::Error> {
+        let method = self.methods.of(request.uri().path());
         let Some(action) = method.change.clone() else {
-            return Box::pin(self.inner.call(request));
+            return Box::pin(inner.call(request));
         };
         let identity = Identity::default();
         request.extensions_mut().insert(identity.clone());
-        let answer = self.inner.call(request);
-        let log = self.record.log.clone();
+        let answer = inner.call(request);
+        let log = self.log.clone();
         Box::pin(async move {
             let response = answer.await?;
             // A refusal is an answer without a body. One that ends in the middle of

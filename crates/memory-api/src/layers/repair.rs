@@ -1,12 +1,10 @@
 //! The transport answers some calls before any handler sees them, in its own
 //! words. This layer puts them into ours.
 
-use std::task::{Context, Poll};
-
 use tonic::{Code, Status};
-use tower::{Layer, Service};
 
-use super::{Answer, Request, Response};
+use super::around::{Around, Inner};
+use super::{Answer, Request};
 use crate::error::ApiError;
 
 /// Rewrites refusals of the transport as INVALID_ARGUMENT: a request that is too
@@ -25,35 +23,9 @@ pub(crate) fn unreadable(status: &Status) -> Option<ApiError> {
     Some(ApiError::Unreadable { problem })
 }
 
-impl<S> Layer<S> for Repair {
-    type Service = Repaired<S>;
-
-    fn layer(&self, inner: S) -> Repaired<S> {
-        Repaired { inner }
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Repaired<S> {
-    inner: S,
-}
-
-impl<S> Service<Request> for Repaired<S>
-where
-    S: Service<Request, Response = Response>,
-    S::Future: Send + 'static,
-    S::Error: 'static,
-{
-    type Response = Response;
-    type Error = S::Error;
-    type Future = Answer<S::Error>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, request: Request) -> Self::Future {
-        let answer = self.inner.call(request);
+impl Around for Repair {
+    fn call<S: Inner>(&self, inner: &mut S, request: Request) -> Answer<S::Error> {
+        let answer = inner.call(request);
         Box::pin(async move {
             let response = answer.await?;
             let refusal = Status::from_header_map(response.headers());
