@@ -172,11 +172,11 @@ impl DerivedHistory {
                 max_tokens: i64::MAX,
                 max_bytes: RANGE_BYTES,
             };
-            let stretch = store.read_stretch(tenant, &query).await?;
-            if stretch.more {
+            let range = store.read_stretch(tenant, &query).await?;
+            if range.more {
                 return Ok((in_order(found), false));
             }
-            found.push(stretch.messages);
+            found.push(range.messages);
         }
         Ok((in_order(found), true))
     }

@@ -46,13 +46,13 @@ pub fn of_file(file: &FileRef) -> String {
     format!("[{kind}: {said}]")
 }
 
-/// A tool call whose result is not shown beside it.
+/// A tool call that is shown without its result.
 pub fn of_call(call: &ToolCall) -> String {
     let arguments = Value::Object(call.arguments.clone());
     format!("[calls {} {arguments}]", call.name)
 }
 
-/// A tool result whose call is not shown beside it.
+/// A tool result that is shown without its call.
 pub fn of_result(result: &ToolResult) -> String {
     let tool = match result.name.as_str() {
         "" => "a tool",

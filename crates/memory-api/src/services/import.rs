@@ -64,7 +64,7 @@ impl Import {
             None => status,
         })?;
         let stored = match parse(request) {
-            Ok(wanted) => self.store(wanted).await,
+            Ok(batch) => self.store(batch).await,
             Err(invalid) => Err(invalid.into()),
         };
         let outcome = match stored {
@@ -77,12 +77,12 @@ impl Import {
         })
     }
 
-    async fn store(&self, wanted: Wanted) -> Result<ImportedMessages, ApiError> {
-        let Wanted {
+    async fn store(&self, batch: Batch) -> Result<ImportedMessages, ApiError> {
+        let Batch {
             names,
             messages,
             request_id,
-        } = wanted;
+        } = batch;
         let (session, _) = resolve_session(&self.store, &self.tenant, names).await?;
         let new = NewThread {
             session,
@@ -119,13 +119,13 @@ impl Import {
     }
 }
 
-struct Wanted {
+struct Batch {
     names: SessionNames,
     messages: Vec<NewMessage>,
     request_id: Option<RequestId>,
 }
 
-fn parse(request: ImportMessagesRequest) -> Result<Wanted, InvalidFields> {
+fn parse(request: ImportMessagesRequest) -> Result<Batch, InvalidFields> {
     let ImportMessagesRequest {
         session,
         messages,
@@ -137,7 +137,7 @@ fn parse(request: ImportMessagesRequest) -> Result<Wanted, InvalidFields> {
     let messages = fields.get_all(new_messages_from(messages));
     let request_id = fields.take(request_id_from(&request_id));
     let (names, messages) = fields.all(names.zip(messages))?;
-    Ok(Wanted {
+    Ok(Batch {
         names,
         messages,
         request_id,

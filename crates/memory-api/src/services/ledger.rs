@@ -96,11 +96,11 @@ impl Ledgers {
             }
         };
         let (ledger, state) = tokio::try_join!(ledger, texts)?;
-        let stretches = move || ledger.stretches(kind);
-        let mut stretches = tokio::task::spawn_blocking(stretches).await?;
-        let excess = stretches.len().saturating_sub(limits::LEDGER_STRETCHES);
+        let ranges = move || ledger.stretches(kind);
+        let mut ranges = tokio::task::spawn_blocking(ranges).await?;
+        let excess = ranges.len().saturating_sub(limits::LEDGER_STRETCHES);
         Ok(ListLedgerResponse {
-            ranges: stretches.drain(excess..).map(stretch).collect(),
+            ranges: ranges.drain(excess..).map(range).collect(),
             truncated: excess > 0,
             texts: state.map_or_else(Vec::new, |state| texts_of(&state, kind)),
         })
@@ -189,7 +189,7 @@ fn fault(fault: LedgerFault) -> proto::LedgerFault {
     }
 }
 
-fn stretch(stretch: LedgerStretch) -> proto::LedgerRange {
+fn range(range: LedgerStretch) -> proto::LedgerRange {
     let LedgerStretch {
         state,
         number,
@@ -197,7 +197,7 @@ fn stretch(stretch: LedgerStretch) -> proto::LedgerRange {
         last,
         messages,
         tokens,
-    } = stretch;
+    } = range;
     let state = match state {
         LedgerState::Raw => proto::LedgerState::Raw,
         LedgerState::Summarized => proto::LedgerState::Summarized,

@@ -18,7 +18,7 @@ use crate::quote::{self, Frame};
 const SEARCH_STEPS: u32 = 10;
 
 /// The content of a briefing.
-pub(super) struct Material {
+pub(super) struct Content {
     /// The task, in the caller's own words.
     pub(super) task: String,
     pub(super) plan: Option<NewPlan>,
@@ -68,7 +68,7 @@ struct Failure<'a> {
     fix: &'a str,
 }
 
-impl Material {
+impl Content {
     /// Writes the task, and as much of the rest as fits.
     ///
     /// # Errors

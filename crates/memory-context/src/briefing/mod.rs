@@ -6,7 +6,7 @@ use memory_budget::{Budget, Cut, OversizedTurn, Tokenizer};
 use memory_contract::{TenantId, ThreadId, limits};
 use memory_store::{Progress, Store};
 
-use self::compose::Material;
+use self::compose::Content;
 use crate::counting::counting;
 use crate::derived::{DerivedHistory, DerivedText};
 use crate::error::ContextError;
@@ -88,7 +88,7 @@ pub async fn build_briefing(
     };
     let derived: usize = records.iter().map(|record| record.line.len()).sum();
     let bytes = task.len() + bytes_of(&newest) + derived + large;
-    let material = Material {
+    let content = Content {
         task,
         plan: plan.map(|plan| plan.plan),
         failures,
@@ -99,7 +99,7 @@ pub async fn build_briefing(
         tokenizer,
         max_tokens,
     };
-    counting(bytes, tokenizer, || material.compose()).await?
+    counting(bytes, tokenizer, || content.compose()).await?
 }
 
 /// The derived text of the conversation, and its newest turns.

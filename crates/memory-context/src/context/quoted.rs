@@ -56,11 +56,11 @@ impl Quotation {
         !self.sheet.is_full() && self.sheet.write((), vec![(place, line())])
     }
 
-    /// The block. Of the `wanted` places, the most important first, those without an entry
-    /// are omitted. `source` describes the entry of a place.
+    /// The block. Of the `candidates`, places with the most important first, those
+    /// without an entry are omitted. `source` describes the entry of a place.
     pub(super) fn finish(
         self,
-        wanted: impl IntoIterator<Item = usize>,
+        candidates: impl IntoIterator<Item = usize>,
         source: impl Fn(usize) -> BlockSource,
     ) -> Quoted {
         let kind = self.kind;
@@ -71,7 +71,7 @@ impl Quotation {
             shortened: _,
         } = self.sheet.finish();
         let has = |place: usize| places.binary_search(&((), place)).is_ok();
-        let omitted = wanted
+        let omitted = candidates
             .into_iter()
             .filter(|&place| !has(place))
             .map(|place| {

@@ -21,10 +21,10 @@ pub(super) fn quote_recalled(
     tokenizer: Tokenizer,
     room: Size,
 ) -> Quoted {
-    let wanted = by_priority(found);
+    let candidates = by_priority(found);
     let mut quotation = Quotation::new(BlockKind::Recalled, Frame::RECALLED, tokenizer, room);
     let mut quoted: HashSet<MessageId> = HashSet::new();
-    for &place in &wanted {
+    for &place in &candidates {
         let RecalledMessage {
             message,
             rank,
@@ -37,7 +37,7 @@ pub(super) fn quote_recalled(
             quoted.insert(message.id);
         }
     }
-    quotation.finish(wanted, |place| source(&found[place]))
+    quotation.finish(candidates, |place| source(&found[place]))
 }
 
 fn source(found: &RecalledMessage) -> BlockSource {

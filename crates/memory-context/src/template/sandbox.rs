@@ -125,7 +125,7 @@ fn only_plain_syntax(source: &str) -> Result<(), String> {
             .trim_end_matches(['-', '+']);
         if let Some(operator) = outside_quotes(body).find(|c| "~+*[{}".contains(*c)) {
             return Err(format!(
-                "uses `{operator}` in a tag, which is not allowed; texts beside one another are joined anyway"
+                "uses `{operator}` in a tag, which is not allowed; adjacent tags and text are joined without an operator"
             ));
         }
         rest = after;

@@ -126,7 +126,7 @@ pub(super) async fn read(
 }
 
 fn formats_from(formats: Vec<i32>) -> Result<Vec<Format>, Invalid> {
-    let mut wanted = Vec::new();
+    let mut read = Vec::new();
     for (index, format) in formats.into_iter().enumerate() {
         let format = match ContextFormat::try_from(format) {
             Ok(ContextFormat::OpenaiChat) => Format::OpenaiChat,
@@ -139,9 +139,9 @@ fn formats_from(formats: Vec<i32>) -> Result<Vec<Format>, Invalid> {
                 ));
             }
         };
-        if !wanted.contains(&format) {
-            wanted.push(format);
+        if !read.contains(&format) {
+            read.push(format);
         }
     }
-    Ok(wanted)
+    Ok(read)
 }

@@ -58,11 +58,11 @@ pub(super) async fn of(
         updated,
     } = memory;
     let data = to_struct(data);
-    let beside = context.len()
+    let others = context.len()
         + prost::Message::encoded_len(&data)
         + memories.iter().map(memory_bytes).sum::<usize>();
     let room = limits::ANSWER_BYTES
-        .saturating_sub(beside)
+        .saturating_sub(others)
         .max(MESSAGES_AT_LEAST);
     let bytes = |message: &Message| message_bytes(message) + known.bytes_of(&message.parts);
     let kept = newest_within(&messages, room, bytes).0.len();

@@ -131,7 +131,7 @@ fn case() -> impl Strategy<Value = Case> {
 impl Case {
     fn compose(&self) -> Result<Briefing, ContextError> {
         let case = self.clone();
-        let material = Material {
+        let content = Content {
             task: case.task,
             plan: case.plan,
             failures: case.failures,
@@ -142,7 +142,7 @@ impl Case {
             tokenizer: case.tokenizer,
             max_tokens: case.max_tokens,
         };
-        material.compose()
+        content.compose()
     }
 
     /// The lines of a briefing that is not cut.
@@ -289,8 +289,8 @@ fn results_go_first_then_steps_that_are_over() {
         steps: steps.collect(),
         data: Map::new(),
     };
-    // The steps that are told at each budget, and which of them with a result.
-    let mut told: Vec<(String, String)> = Vec::new();
+    // The steps that are written at each budget, and which of them with a result.
+    let mut written: Vec<(String, String)> = Vec::new();
     for max_tokens in 60..600 {
         let case = Case {
             plan: Some(plan.clone()),
@@ -305,8 +305,8 @@ fn results_go_first_then_steps_that_are_over() {
         };
         let state = (ids(false), ids(true));
         assert_eq!(briefing.truncated, state.1 != "1234", "{state:?}");
-        if told.last() != Some(&state) {
-            told.push(state);
+        if written.last() != Some(&state) {
+            written.push(state);
         }
     }
     let expected = [
@@ -321,7 +321,7 @@ fn results_go_first_then_steps_that_are_over() {
         ("1234", "1234"),
     ];
     let expected = expected.map(|(steps, results)| (steps.to_owned(), results.to_owned()));
-    assert_eq!(told, expected);
+    assert_eq!(written, expected);
 }
 
 #[test]
