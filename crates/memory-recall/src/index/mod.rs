@@ -32,6 +32,7 @@ pub use unavailable::UnavailableIndex;
 /// time and from any task.
 #[async_trait]
 pub trait Index: Send + Sync + 'static {
+    /// The backend that keeps the points.
     fn backend(&self) -> Backend;
 
     /// The model and text recipe of the points.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, value_parser};
 
-use super::{ClientArgs, ServerArgs};
+use super::{ClientArgs, Named, ServerArgs};
 
 /// The largest budget that the contract allows.
 pub(super) const MOST_TOKENS: i64 = 10_000_000;
@@ -24,21 +24,21 @@ Examples:
   recollect import chats/*.jsonl --format openai --app support --user ada
   recollect export | recollect import - --addr http://other:50051
 
-When all is stored, the command waits until recall finds it, for 10 minutes at
-most. Importing a file again stores nothing twice, so an import that broke off is
-finished by running it again. Exit code 1: a part was refused.
+After storing, the command waits until recall finds everything, 10 minutes at most.
+Importing a file again stores nothing twice, so run an interrupted import again to
+finish it. Exit code 1: a part was rejected.
 
-An export is stored with the policies of apps, the registered files, the memories
-of nodes, plans, logs of iterations and long-term memories. A policy, file or plan
-that is there with other content is kept and told, unless --replace is given; a
-thread that is there keeps its title, metadata and policy, and a long-term memory
-stays as it is. Messages that prove one and are not there are left out and counted.
-At the end the threads are read back and compared with the file.")]
+An export includes app policies, registered files, node memories, plans, attempt logs
+and long-term memories. A policy, file or plan that exists with other content is kept
+and reported, unless --replace is given. An existing thread keeps its title, metadata
+and policy, and an existing long-term memory stays as it is. Sources of a memory that
+are missing here are omitted and counted. At the end the threads are read back and
+compared with the file.")]
 pub struct ImportArgs {
     /// Files to read; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// What the files look like.
+    /// The format of the files.
     #[arg(long, value_enum, default_value_t = Format::Auto)]
     pub format: Format,
     /// The app of conversations that name none.
@@ -52,17 +52,16 @@ pub struct ImportArgs {
     /// and the file's name without its ending]
     #[arg(long)]
     pub session: Option<String>,
-    /// Store as new messages what was imported, or exported, before.
+    /// Store messages as new ones even if they were imported or exported before.
     #[arg(long)]
     pub again: bool,
-    /// Put an export's policies of apps, files and plans in the place of those
-    /// that are there with other content.
+    /// Replace existing app policies, files and plans that have other content.
     #[arg(long)]
     pub replace: bool,
-    /// Do not compare what is stored with what an export's file holds.
+    /// Do not compare the stored threads with the export.
     #[arg(long)]
     pub no_check: bool,
-    /// Do not wait until what was stored can be searched.
+    /// Do not wait until the messages can be searched.
     #[arg(long)]
     pub no_wait: bool,
     /// Print one JSON object a file instead of a table: `file`, `threads`,
@@ -75,10 +74,10 @@ pub struct ImportArgs {
     pub server: ServerArgs,
 }
 
-/// What a file of conversations looks like.
+/// The format of a file of conversations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Whatever the content looks like.
+    /// Detected from the content.
     Auto,
     /// One message a line.
     Jsonl,
@@ -94,32 +93,30 @@ Examples:
   recollect export --output everything.jsonl --resume
   recollect export --app support --user ada --output ada.jsonl
 
-One record a line: the policies of apps, registered files, then each thread with
-its messages, the memories of its nodes, its plan and its log of iterations, then
-long-term memories; the last line has the counts and a checksum of the content,
-which stays the same when it is imported elsewhere. API keys, secrets, ephemeral
-threads and the ledger are not exported, nor what is made anew of the messages:
-summaries, observations and working memories. With --thread, --app or --user only
-files that the messages refer to, and with --thread no long-term memories.
+One record a line: app policies, registered files, then each thread with its messages,
+node memories, plan and attempt log, then long-term memories. The last line has the
+counts and a checksum of the content, which is the same after an import elsewhere. Not
+exported: API keys, secrets, ephemeral threads, the ledger, and what is derived from
+messages (summaries, observations, working memories). --thread, --app and --user limit
+the files to those that the messages refer to; --thread omits long-term memories.
 
-With --output the file gets its name when it is complete; until then it is
-FILE.part, and --resume goes on behind the last thread in it, for the same
-selection and server. Only its owner may read it. Exit code 1: the
-memory of a node cannot be read, and is missing.")]
+With --output the file is FILE.part until it is complete; --resume continues after its
+last thread, for the same selection and server. Only its owner may read it. Exit code
+1: the memory of a node cannot be read and is missing.")]
 pub struct ExportArgs {
-    /// Export this thread alone.
+    /// Export only this thread.
     #[arg(long, value_name = "ID")]
     pub thread: Option<String>,
-    /// Export the threads and memories of this app alone.
+    /// Export only the threads and memories of this app.
     #[arg(long)]
     pub app: Option<String>,
-    /// Export the threads and memories of this user alone.
+    /// Export only the threads and memories of this user.
     #[arg(long)]
     pub user: Option<String>,
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Go on with FILE.part, which the same command left when it broke off.
+    /// Continue FILE.part, which the same command left when it was interrupted.
     #[arg(long, requires = "output")]
     pub resume: bool,
     /// The server.
@@ -127,7 +124,7 @@ pub struct ExportArgs {
     pub server: ServerArgs,
 }
 
-/// Which conversation.
+/// A conversation, or a user's conversations.
 #[derive(Debug, Clone, Args)]
 pub struct ThreadChoice {
     /// The thread's id.
@@ -152,17 +149,17 @@ Examples:
   recollect recall --thread 0197… --scope user --top-k 10 \"refund of order 1138\"
   recollect recall --user ada --method lexical --json \"invoice 4711\" | jq .messages
 
-With --thread or --session the recent messages of that conversation are
-returned too; with --user alone only what matches, and what stands beside it.")]
+With --thread or --session the recent messages of that conversation are returned too;
+with --user alone, only matches and their neighbors.")]
 pub struct RecallArgs {
-    /// What to look for.
+    /// The text to search for.
     #[arg(value_name = "QUERY")]
     pub query: String,
-    /// The conversation at hand.
+    /// The current conversation.
     #[command(flatten)]
     pub choice: ThreadChoice,
-    /// Whose messages may be found. [default: thread with --thread or
-    /// --session, else user]
+    /// The conversations to search. [default: thread with --thread or --session, else
+    /// user]
     #[arg(long, value_enum)]
     pub scope: Option<ScopeArg>,
     /// The number of best matches. [default: 5]
@@ -189,7 +186,7 @@ pub struct RecallArgs {
     /// Also find messages on branches other than the active one.
     #[arg(long)]
     pub all_branches: bool,
-    /// Also tell what was left out, and why.
+    /// Also show which candidates were omitted, and why.
     #[arg(long)]
     pub explain: bool,
     /// The server.
@@ -197,10 +194,10 @@ pub struct RecallArgs {
     pub client: ClientArgs,
 }
 
-/// Whose messages may be found.
+/// The conversations to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ScopeArg {
-    /// The thread's.
+    /// This thread.
     Thread,
     /// All threads of the user in the app.
     User,
@@ -223,13 +220,13 @@ pub enum MethodArg {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  recollect threads --app support --user ada --limit 20")]
 pub struct ThreadsArgs {
-    /// List the threads of this app alone.
+    /// List only the threads of this app.
     #[arg(long)]
     pub app: Option<String>,
-    /// List the threads of this user alone.
+    /// List only the threads of this user.
     #[arg(long)]
     pub user: Option<String>,
-    /// The most threads to list, the newest first.
+    /// List at most N threads, the newest first.
     #[arg(long, default_value_t = 50, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32).range(1..))]
     pub limit: u32,
     /// The server.
@@ -244,25 +241,16 @@ Examples:
   recollect history 0197b6a0-5f0e-7c3e-9a39-5d6c2e1f0a11
   recollect history --user conversation --session session:conversation/1 --max-tokens 500")]
 pub struct HistoryArgs {
-    /// The thread's id; or name the conversation with --app, --user, --session.
-    #[arg(value_name = "THREAD_ID", conflicts_with_all = ["user", "session"])]
-    pub thread: Option<String>,
-    /// The app.
-    #[arg(long, default_value = "default")]
-    pub app: String,
-    /// The user.
-    #[arg(long, requires = "session")]
-    pub user: Option<String>,
-    /// The session key.
-    #[arg(long, value_name = "KEY", required_unless_present = "thread")]
-    pub session: Option<String>,
-    /// Read back from this message instead of the newest one.
+    /// The conversation.
+    #[command(flatten)]
+    pub named: Named,
+    /// Read back from this message instead of the head.
     #[arg(long, value_name = "MESSAGE_ID")]
     pub head: Option<String>,
     /// The budget in tokens.
     #[arg(long, default_value_t = 2000, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(0..=MOST_TOKENS))]
     pub max_tokens: i32,
-    /// The most messages.
+    /// Show at most N messages.
     #[arg(long, default_value_t = 100, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(1..))]
     pub limit: i32,
     /// The server.
@@ -277,22 +265,13 @@ Examples:
   recollect watch 0197b6a0-5f0e-7c3e-9a39-5d6c2e1f0a11
   recollect watch --user ada --session thread:42 --json | jq -r .action
 
-A line tells when, what was done, to how many things, who did it and to what
-else. It ends when the conversation is deleted, or with Ctrl-C.")]
+Each line has the time, the action, the number of items, the actor and the subject. It
+ends when the conversation is deleted, or with Ctrl-C.")]
 pub struct WatchArgs {
-    /// The thread's id; or name the conversation with --app, --user, --session.
-    #[arg(value_name = "THREAD_ID", conflicts_with_all = ["user", "session"])]
-    pub thread: Option<String>,
-    /// The app.
-    #[arg(long, default_value = "default")]
-    pub app: String,
-    /// The user.
-    #[arg(long, requires = "session")]
-    pub user: Option<String>,
-    /// The session key.
-    #[arg(long, value_name = "KEY", required_unless_present = "thread")]
-    pub session: Option<String>,
-    /// Begin with what was done after this cursor, which --json prints.
+    /// The conversation.
+    #[command(flatten)]
+    pub named: Named,
+    /// Start after this cursor, which --json prints.
     #[arg(long)]
     pub cursor: Option<String>,
     /// The server.

@@ -16,13 +16,13 @@ Examples:
 
 Nothing is stored.")]
 pub struct ContextArgs {
-    /// What the user says now. [default: it has been stored already]
+    /// The user's new message. [default: none; the newest message is stored already]
     #[arg(value_name = "INPUT", default_value = "", hide_default_value = true)]
     pub input: String,
     /// The conversation.
     #[command(flatten)]
     pub choice: ThreadChoice,
-    /// What is remembered. [default: what the policy says]
+    /// The memory mode. [default: that of the policy]
     #[arg(long, value_enum)]
     pub mode: Option<ModeArg>,
     /// The system prompt.
@@ -33,10 +33,10 @@ pub struct ContextArgs {
         hide_default_value = true
     )]
     pub system: String,
-    /// The budget in tokens for everything.
+    /// The token budget of the whole context.
     #[arg(long, default_value_t = 8000, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(1..=MOST_TOKENS))]
     pub max_tokens: i32,
-    /// The model whose tokens are counted.
+    /// The model whose tokenizer counts.
     #[arg(
         long,
         value_name = "MODEL",
@@ -44,7 +44,7 @@ pub struct ContextArgs {
         hide_default_value = true
     )]
     pub model: String,
-    /// Print the context as a completion model would get it.
+    /// Print the context as plain text, for a completion model.
     #[arg(long, conflicts_with = "json")]
     pub text: bool,
     /// The server.
@@ -52,17 +52,17 @@ pub struct ContextArgs {
     pub client: ClientArgs,
 }
 
-/// What a conversation remembers.
+/// Memory modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ModeArg {
     /// Nothing.
     None,
     /// The newest messages.
     Window,
-    /// A few of the newest messages, and the best matches from long ago.
+    /// A few of the newest messages, and the best older matches.
     Hybrid,
-    /// The summary of what came before, and the messages after it.
+    /// A summary of older turns, and the messages after it.
     Working,
-    /// The observations of what came before, and the messages after them.
+    /// Observations of older steps, and the messages after them.
     Observational,
 }

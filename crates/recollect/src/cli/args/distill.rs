@@ -1,39 +1,8 @@
 //! Flags of the commands that show what was derived from a conversation.
 
 use clap::Args;
-use memory_contract::proto::SessionRef;
 
-use super::ClientArgs;
-
-/// A conversation, by its thread or by the caller's names.
-#[derive(Debug, Clone, Args)]
-pub struct Named {
-    /// The thread's id; or name the conversation with --app, --user, --session.
-    #[arg(value_name = "THREAD_ID", conflicts_with_all = ["user", "session"])]
-    pub thread: Option<String>,
-    /// The app.
-    #[arg(long, default_value = "default")]
-    pub app: String,
-    /// The user.
-    #[arg(long, requires = "session")]
-    pub user: Option<String>,
-    /// The session key.
-    #[arg(long, value_name = "KEY", required_unless_present = "thread")]
-    pub session: Option<String>,
-}
-
-impl Named {
-    /// The fields `thread_id` and `session` of a request.
-    pub fn fields(self) -> (String, Option<SessionRef>) {
-        let session = self.session.map(|session_key| SessionRef {
-            app_id: self.app,
-            user_id: self.user.unwrap_or_default(),
-            session_key,
-            agent_session_key: String::new(),
-        });
-        (self.thread.unwrap_or_default(), session)
-    }
-}
+use super::{ClientArgs, Named};
 
 /// `recollect observations`.
 #[derive(Debug, Clone, Args)]
@@ -45,10 +14,10 @@ pub struct ObservationsArgs {
     /// The conversation.
     #[command(flatten)]
     pub named: Named,
-    /// Read back from this message instead of the newest one.
+    /// Read back from this message instead of the head.
     #[arg(long, value_name = "MESSAGE_ID")]
     pub head: Option<String>,
-    /// Also show the observations that a reflection stands for.
+    /// Also show the observations that a reflection replaced.
     #[arg(long)]
     pub replaced: bool,
     /// The server.
@@ -63,7 +32,7 @@ pub struct SummaryArgs {
     /// The conversation.
     #[command(flatten)]
     pub named: Named,
-    /// Read back from this message instead of the newest one.
+    /// Read back from this message instead of the head.
     #[arg(long, value_name = "MESSAGE_ID")]
     pub head: Option<String>,
     /// The server.
@@ -81,7 +50,7 @@ pub struct WorkingMemoryArgs {
     /// The conversation.
     #[command(flatten)]
     pub named: Named,
-    /// The model that will read it, whose window counts from now on.
+    /// The model that reads it; its window counts from now on.
     #[arg(long)]
     pub model: Option<String>,
     /// The server.

@@ -12,41 +12,41 @@ Examples:
   recollect keys create --tenant acme --name reports --scope read --expires-in 90d --json | jq -r .secret
   recollect keys revoke --tenant acme --name reports
 
-They work on the database that database.url or DATABASE_URL names, as `recollect
-migrate` does; no server has to run. A server asks for the database's keys where
-auth.database is set or auth.keys has some.")]
+These commands use the database of database.url or DATABASE_URL, as `recollect migrate`
+does; no server has to run. A server accepts the database's keys if auth.database is
+set or auth.keys is not empty.")]
 pub struct KeysArgs {
     /// What to do.
     #[command(subcommand)]
     pub command: KeysCommand,
 }
 
-/// What can be done with keys.
+/// The commands for keys.
 #[derive(Debug, Clone, Subcommand)]
 pub enum KeysCommand {
-    /// Make a key and show it, this once.
+    /// Create a key and print it, this once.
     Create(CreateKeyArgs),
     /// List a tenant's keys, the newest first.
     List(ListKeysArgs),
-    /// End a key; every server refuses it within 5 seconds.
+    /// Revoke a key; every server rejects it within 5 seconds.
     Revoke(KeyNameArgs),
 }
 
 /// `recollect keys create`.
 #[derive(Debug, Clone, Args)]
 pub struct CreateKeyArgs {
-    /// Which key.
+    /// The key.
     #[command(flatten)]
     pub key: KeyNameArgs,
-    /// What it may do; repeat it for more. [default: read, write, erase]
+    /// A scope; may be repeated. [default: read, write, erase]
     #[arg(long = "scope", value_name = "SCOPE", value_enum)]
     pub scopes: Vec<KeyScopeArg>,
-    /// How long it works, such as `90d`. [default: for good]
+    /// Its lifetime, such as `90d`. [default: no end]
     #[arg(long, value_name = "DURATION", value_parser = memory_contract::duration_text::parse_duration)]
     pub expires_in: Option<Duration>,
 }
 
-/// What a key may do.
+/// Scopes of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum KeyScopeArg {
     /// Read.
@@ -55,14 +55,14 @@ pub enum KeyScopeArg {
     Write,
     /// Erase.
     Erase,
-    /// All of these, manage keys and secrets, and see who did what.
+    /// All of these, and manage keys and secrets and read the audit log.
     Admin,
 }
 
 /// `recollect keys list`.
 #[derive(Debug, Clone, Args)]
 pub struct ListKeysArgs {
-    /// The tenant whose keys they are.
+    /// The tenant of the keys.
     #[arg(long)]
     pub tenant: String,
     /// Print one JSON object a key.
@@ -70,10 +70,10 @@ pub struct ListKeysArgs {
     pub json: bool,
 }
 
-/// Which key.
+/// A key.
 #[derive(Debug, Clone, Args)]
 pub struct KeyNameArgs {
-    /// The tenant that the key stands for.
+    /// The tenant of the key.
     #[arg(long)]
     pub tenant: String,
     /// The key's name, unique within the tenant.

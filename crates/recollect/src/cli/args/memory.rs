@@ -15,37 +15,37 @@ Examples:
   recollect memory list --user ada --superseded
   recollect memory forget --all-users --max-inactivity 180d --dry-run
 
-Without --user they are the memories that belong to the app and to no user.")]
+Without --user the commands use the memories that belong to the app and to no user.")]
 pub struct MemoryArgs {
     /// What to do.
     #[command(subcommand)]
     pub command: MemoryCommand,
 }
 
-/// What can be done with memories.
+/// The commands for memories.
 #[derive(Debug, Clone, Subcommand)]
 pub enum MemoryCommand {
-    /// List what is known, the one stored last first.
+    /// List memories, the newest first.
     List(ListMemoriesArgs),
-    /// Find what is known by meaning and by word.
+    /// Search memories by meaning and by word.
     Search(SearchMemoriesArgs),
-    /// Show a memory, where it comes from and what it took the place of.
+    /// Show a memory, its sources and the memories that it superseded.
     Show(MemoryIdArgs),
     /// Store a memory.
     Add(AddMemoryArgs),
-    /// Keep a memory from being forgotten.
+    /// Protect a memory from forgetting.
     Pin(PinMemoryArgs),
-    /// Erase memories by age, by time without use or by number.
+    /// Erase memories by age, by inactivity or by number.
     Forget(ForgetMemoriesArgs),
 }
 
-/// Whose memories.
+/// The owner of memories.
 #[derive(Debug, Clone, Args)]
 pub struct OwnerArgs {
     /// The app.
     #[arg(long, default_value = "default")]
     pub app: String,
-    /// The user. [default: none; what belongs to the app]
+    /// The user. [default: none; memories of the app]
     #[arg(long, default_value = "", hide_default_value = true)]
     pub user: String,
 }
@@ -53,16 +53,16 @@ pub struct OwnerArgs {
 /// `recollect memory list`.
 #[derive(Debug, Clone, Args)]
 pub struct ListMemoriesArgs {
-    /// Whose.
+    /// The owner.
     #[command(flatten)]
     pub owner: OwnerArgs,
-    /// Keep those with this topic; repeat it for any of several.
+    /// Only memories with this topic; repeated, with any of them.
     #[arg(long = "topic", value_name = "TOPIC")]
     pub topics: Vec<String>,
-    /// Also those that a newer one has taken the place of.
+    /// Include superseded memories.
     #[arg(long)]
     pub superseded: bool,
-    /// The most memories to list.
+    /// List at most N memories.
     #[arg(long, default_value_t = 50, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32).range(1..))]
     pub limit: u32,
     /// The server.
@@ -73,16 +73,16 @@ pub struct ListMemoriesArgs {
 /// `recollect memory search`.
 #[derive(Debug, Clone, Args)]
 pub struct SearchMemoriesArgs {
-    /// What to look for.
+    /// The text to search for.
     #[arg(value_name = "QUERY")]
     pub query: String,
-    /// Whose.
+    /// The owner.
     #[command(flatten)]
     pub owner: OwnerArgs,
     /// The number of best matches.
     #[arg(long, default_value_t = 10, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(1..=100))]
     pub top_k: i32,
-    /// Also those that a newer one has taken the place of.
+    /// Include superseded memories.
     #[arg(long)]
     pub superseded: bool,
     /// The server.
@@ -104,22 +104,22 @@ pub struct MemoryIdArgs {
 /// `recollect memory add`.
 #[derive(Debug, Clone, Args)]
 pub struct AddMemoryArgs {
-    /// What is to be remembered.
+    /// The text of the memory.
     #[arg(value_name = "TEXT")]
     pub text: String,
-    /// Whose.
+    /// The owner.
     #[command(flatten)]
     pub owner: OwnerArgs,
-    /// An id of your own: the same one again updates the memory.
+    /// An id of your own; adding it again updates the memory.
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     pub record: String,
-    /// What it is about; repeat it for more.
+    /// A topic; may be repeated.
     #[arg(long = "topic", value_name = "TOPIC")]
     pub topics: Vec<String>,
-    /// Whom or what it names; repeat it for more.
+    /// A named entity; may be repeated.
     #[arg(long = "entity", value_name = "NAME")]
     pub entities: Vec<String>,
-    /// Keep it from being forgotten.
+    /// Protect it from forgetting.
     #[arg(long)]
     pub pin: bool,
     /// The server.
@@ -133,7 +133,7 @@ pub struct PinMemoryArgs {
     /// The memory's id.
     #[arg(value_name = "MEMORY_ID")]
     pub memory: String,
-    /// Let it be forgotten again.
+    /// Remove the protection.
     #[arg(long)]
     pub off: bool,
     /// The server.
@@ -143,24 +143,25 @@ pub struct PinMemoryArgs {
 
 /// `recollect memory forget`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "A memory that any of the bounds names goes; pinned ones stay.")]
+#[command(after_help = "A memory that exceeds any of the bounds is erased; pinned memories stay.")]
 pub struct ForgetMemoriesArgs {
-    /// Whose.
+    /// The owner.
     #[command(flatten)]
     pub owner: OwnerArgs,
-    /// Take every user of the app.
+    /// Apply to every user of the app.
     #[arg(long, conflicts_with = "user")]
     pub all_users: bool,
-    /// Forget what was stored longer ago, such as `365d`.
+    /// Forget memories older than this, such as `365d`.
     #[arg(long, value_name = "DURATION", value_parser = memory_contract::duration_text::parse_duration, required_unless_present_any = ["max_inactivity", "max_count"])]
     pub max_age: Option<Duration>,
-    /// Forget what nothing returned for longer, such as `180d`.
+    /// Forget memories that no search or context has returned for longer than this, such
+    /// as `180d`.
     #[arg(long, value_name = "DURATION", value_parser = memory_contract::duration_text::parse_duration)]
     pub max_inactivity: Option<Duration>,
-    /// Keep so many for each user, those used last.
+    /// Keep at most N memories for each user, the most recently used.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(1..))]
     pub max_count: Option<i32>,
-    /// Only tell what would be forgotten.
+    /// Only print what would be forgotten.
     #[arg(long)]
     pub dry_run: bool,
     /// The server.

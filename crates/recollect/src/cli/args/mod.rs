@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use memory_contract::proto::SessionRef;
 
 pub use client::{
     ExportArgs, Format, HistoryArgs, ImportArgs, MethodArg, RecallArgs, ScopeArg, ThreadsArgs,
@@ -48,63 +49,63 @@ First steps:
   recollect recall --user conversation \"What is the code of the shed?\"
 
 Exit codes:
-  0  it worked
-  1  the request failed, or a part of it
+  0  success
+  1  the request failed, entirely or in part
   2  the command line is wrong
   3  the server cannot be reached
-  4  what was asked for does not exist
-  5  the configuration cannot be used
+  4  not found
+  5  the configuration is invalid
   6  something on this machine is missing or in the way";
 
-/// What can be done.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Start a server with everything it needs, for development.
     Dev(DevArgs),
     /// Start the gRPC server from the configuration.
     Serve(ServeArgs),
-    /// Start the background jobs alone: indexing, expiry.
+    /// Start only the background work: indexing, distilling, expiry.
     Worker,
-    /// Bring the database's schema up to date, then exit.
+    /// Upgrade the database schema, then exit.
     Migrate,
-    /// Make, list and end the API keys that the database keeps.
+    /// Create, list and revoke the API keys in the database.
     Keys(KeysArgs),
-    /// Store conversations from files.
+    /// Import conversations from files.
     Import(ImportArgs),
-    /// Write conversations as JSONL, one record a line.
+    /// Export conversations as JSONL, one record a line.
     Export(ExportArgs),
-    /// Ask what was said before.
+    /// Search the messages of a user or a conversation.
     Recall(RecallArgs),
-    /// Show everything that a model would be given for a request.
+    /// Show the context that a model would get for a request.
     Context(ContextArgs),
-    /// Show, store and forget long-term memories.
+    /// List, search, add, pin and forget long-term memories.
     Memory(MemoryArgs),
     /// List conversations.
     Threads(ThreadsArgs),
     /// Show a conversation as a model would get it.
     History(HistoryArgs),
-    /// Show what an agent means to do in a conversation, and what it has tried.
+    /// Show the plan of a conversation and the attempts made.
     Plan(PlanArgs),
-    /// Tell what is done to a conversation, as it is done.
+    /// Print the changes of a conversation as they happen.
     Watch(WatchArgs),
-    /// Show what a session has in mind: context, messages, memories, data.
+    /// Show a working memory: context, messages, memories, data.
     WorkingMemory(WorkingMemoryArgs),
-    /// Show what a long conversation was condensed to.
+    /// Show the observations of a conversation.
     Observations(ObservationsArgs),
-    /// Show the summary of a conversation, and which messages it stands for.
+    /// Show the summary of a conversation and the messages that it covers.
     Summary(SummaryArgs),
-    /// Prove that no message of a conversation was lost on the way to what is
-    /// derived from it.
+    /// Check that every message of a conversation is stored in full or covered by
+    /// derived text.
     Verify(VerifyArgs),
-    /// Tell how the server and its index are doing.
+    /// Show the state of the server and its index.
     Status(ClientArgs),
-    /// Tell what language models have cost, by day and model.
+    /// Show the tokens that language models have used, by day and model.
     Usage(UsageArgs),
-    /// Check the set-up, and say how to mend what is wrong.
+    /// Check the setup and say how to fix what is wrong.
     Doctor(DoctorArgs),
     /// Print the effective configuration, with the source of each value.
     Config(ConfigArgs),
-    /// Import a conversation into a throw-away server and ask it questions.
+    /// Import a conversation into a temporary server and ask it questions.
     Demo(DemoArgs),
     /// Print a completion script for a shell.
     #[command(
@@ -116,7 +117,7 @@ pub enum Command {
     },
 }
 
-/// Where the server is.
+/// The server.
 #[derive(Debug, Clone, Args)]
 pub struct ServerArgs {
     /// The server's address.
@@ -139,7 +140,7 @@ pub struct ServerArgs {
     pub api_key: Option<String>,
 }
 
-/// Where the server is, and how to show its answer.
+/// The server, and the format of the output.
 #[derive(Debug, Clone, Args)]
 pub struct ClientArgs {
     /// The server.
@@ -148,6 +149,36 @@ pub struct ClientArgs {
     /// Print JSON instead of a table: the messages of the API, one a line.
     #[arg(long)]
     pub json: bool,
+}
+
+/// A conversation, by its thread or by the caller's names.
+#[derive(Debug, Clone, Args)]
+pub struct Named {
+    /// The thread's id; or name the conversation with --app, --user, --session.
+    #[arg(value_name = "THREAD_ID", conflicts_with_all = ["user", "session"])]
+    pub thread: Option<String>,
+    /// The app.
+    #[arg(long, default_value = "default")]
+    pub app: String,
+    /// The user.
+    #[arg(long, requires = "session")]
+    pub user: Option<String>,
+    /// The session key.
+    #[arg(long, value_name = "KEY", required_unless_present = "thread")]
+    pub session: Option<String>,
+}
+
+impl Named {
+    /// The fields `thread_id` and `session` of a request.
+    pub fn fields(self) -> (String, Option<SessionRef>) {
+        let session = self.session.map(|session_key| SessionRef {
+            app_id: self.app,
+            user_id: self.user.unwrap_or_default(),
+            session_key,
+            agent_session_key: String::new(),
+        });
+        (self.thread.unwrap_or_default(), session)
+    }
 }
 
 /// `recollect dev`.
@@ -159,8 +190,8 @@ Examples:
   recollect dev --listen 127.0.0.1:0 --json --stop-with-stdin    for test harnesses
 
 Postgres is the system's own, run as a private cluster in the data directory
-(as an unprivileged user when started by root). The index and the model are in
-the process. Other settings come from the configuration, as in `serve`.")]
+(as an unprivileged user when started by root). The index and the model run in
+this process. Other settings come from the configuration, as in `serve`.")]
 pub struct DevArgs {
     /// The address that gRPC listens on; port 0 takes a free one.
     #[arg(long, value_name = "ADDR")]
@@ -168,7 +199,7 @@ pub struct DevArgs {
     /// The address of /metrics, /livez and /readyz; port 0 takes a free one.
     #[arg(long, value_name = "ADDR")]
     pub metrics_listen: Option<SocketAddr>,
-    /// Where everything is kept.
+    /// The directory for all data.
     #[arg(
         long,
         env = "RECOLLECT_DATA_DIR",
@@ -176,14 +207,15 @@ pub struct DevArgs {
         value_name = "DIR"
     )]
     pub data_dir: PathBuf,
-    /// The directory with Postgres's programs, where it is not found by itself.
+    /// The directory with Postgres's programs. [default: found on the PATH and in the
+    /// usual places]
     #[arg(long, env = "RECOLLECT_POSTGRES_BIN", value_name = "DIR")]
     pub postgres_bin: Option<PathBuf>,
     /// When ready, print one line of JSON on standard output: `addr`,
     /// `metrics_addr`, `pid`, `postgres`, `startup_ms`.
     #[arg(long)]
     pub json: bool,
-    /// When ready, write that line to this file, which appears all at once.
+    /// When ready, write that line to this file, atomically.
     #[arg(long, value_name = "FILE")]
     pub ready_file: Option<PathBuf>,
     /// Stop when standard input ends.
@@ -208,7 +240,7 @@ pub struct ServeArgs {
 
 /// `recollect doctor`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Exit code 6: a check failed. It works before anything else does.")]
+#[command(after_help = "Exit code 6: a check failed. It needs no running server.")]
 pub struct DoctorArgs {
     /// The data directory of `recollect dev`.
     #[arg(
@@ -218,7 +250,8 @@ pub struct DoctorArgs {
         value_name = "DIR"
     )]
     pub data_dir: PathBuf,
-    /// The directory with Postgres's programs, where it is not found by itself.
+    /// The directory with Postgres's programs. [default: found on the PATH and in the
+    /// usual places]
     #[arg(long, env = "RECOLLECT_POSTGRES_BIN", value_name = "DIR")]
     pub postgres_bin: Option<PathBuf>,
     /// Print one JSON object a check.
@@ -241,7 +274,7 @@ Examples:
   recollect demo
   recollect demo --file examples/conversation.jsonl --ask \"What did they name the boat?\"
 
-The server, its database and its index are gone when the demo ends.")]
+The server, its database and its index are removed when the demo ends.")]
 pub struct DemoArgs {
     /// The conversation, in a format of `recollect import`. [default: a shipped one, with
     /// questions]
@@ -250,7 +283,8 @@ pub struct DemoArgs {
     /// Ask this; may be repeated. [default: questions about the shipped conversation]
     #[arg(long, value_name = "QUESTION")]
     pub ask: Vec<String>,
-    /// The directory with Postgres's programs, where it is not found by itself.
+    /// The directory with Postgres's programs. [default: found on the PATH and in the
+    /// usual places]
     #[arg(long, env = "RECOLLECT_POSTGRES_BIN", value_name = "DIR")]
     pub postgres_bin: Option<PathBuf>,
 }

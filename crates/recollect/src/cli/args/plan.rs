@@ -2,7 +2,7 @@
 
 use clap::{Args, value_parser};
 
-use super::ClientArgs;
+use super::{ClientArgs, Named};
 
 /// `recollect plan`.
 #[derive(Debug, Clone, Args)]
@@ -14,22 +14,13 @@ Examples:
 
 With --json the plan is one object, and the attempts are another.")]
 pub struct PlanArgs {
-    /// The thread's id; or name the conversation with --app, --user, --session.
-    #[arg(value_name = "THREAD_ID", conflicts_with_all = ["user", "session"])]
-    pub thread: Option<String>,
-    /// The app.
-    #[arg(long, default_value = "default")]
-    pub app: String,
-    /// The user.
-    #[arg(long, requires = "session")]
-    pub user: Option<String>,
-    /// The session key.
-    #[arg(long, value_name = "KEY", required_unless_present = "thread")]
-    pub session: Option<String>,
-    /// The most attempts to show, the oldest first.
+    /// The conversation.
+    #[command(flatten)]
+    pub named: Named,
+    /// Show at most N attempts, the oldest first.
     #[arg(long, default_value_t = 50, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32).range(1..))]
     pub attempts: u32,
-    /// Show attempts that failed alone.
+    /// Show only failed attempts.
     #[arg(long)]
     pub failed: bool,
     /// The server.

@@ -1,8 +1,8 @@
 //! `recollect history`.
 
-use memory_contract::proto::{GetHistoryRequest, GetThreadRequest, SessionRef};
+use memory_contract::proto::{GetHistoryRequest, GetThreadRequest};
 
-use crate::cli::args::HistoryArgs;
+use crate::cli::args::{HistoryArgs, Named};
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::output::{JsonLines, Table, clock, count, one_line, role, text_of};
@@ -13,16 +13,7 @@ use crate::cli::output::{JsonLines, Table, clock, count, one_line, role, text_of
 /// When there is no such thread, or the server cannot be reached or refuses.
 pub async fn run(args: HistoryArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.client.server).await?;
-    let session = SessionRef {
-        app_id: args.app,
-        user_id: args.user.unwrap_or_default(),
-        session_key: args.session.unwrap_or_default(),
-        agent_session_key: String::new(),
-    };
-    let thread_id = match args.thread {
-        Some(id) => id,
-        None => thread_of(&client, session).await?,
-    };
+    let thread_id = thread_of(&client, args.named).await?;
     let request = GetHistoryRequest {
         thread_id,
         head_message_id: args.head.unwrap_or_default(),
@@ -75,13 +66,17 @@ pub async fn run(args: HistoryArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The id of a session's thread.
+/// The id of the named thread.
 ///
 /// # Errors
-/// When there is none.
-pub async fn thread_of(client: &Client, session: SessionRef) -> Result<String, Failure> {
+/// When no thread has this session.
+pub async fn thread_of(client: &Client, named: Named) -> Result<String, Failure> {
+    let (thread_id, session) = named.fields();
+    if session.is_none() {
+        return Ok(thread_id);
+    }
     let request = GetThreadRequest {
-        session: Some(session),
+        session,
         ..Default::default()
     };
     let response = client

@@ -2,7 +2,6 @@
 
 use memory_contract::proto::{
     GetPlanRequest, Iteration, ListIterationsRequest, ListIterationsResponse, Plan, PlanStepStatus,
-    SessionRef,
 };
 
 use super::history::thread_of;
@@ -18,18 +17,7 @@ use crate::cli::output::{JsonLines, Table, clock, count, exact, one_line};
 /// refuses.
 pub async fn run(args: PlanArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.client.server).await?;
-    let thread_id = match args.thread {
-        Some(id) => id,
-        None => {
-            let session = SessionRef {
-                app_id: args.app,
-                user_id: args.user.unwrap_or_default(),
-                session_key: args.session.unwrap_or_default(),
-                agent_session_key: String::new(),
-            };
-            thread_of(&client, session).await?
-        }
-    };
+    let thread_id = thread_of(&client, args.named).await?;
     let request = GetPlanRequest {
         thread_id: thread_id.clone(),
         session: None,

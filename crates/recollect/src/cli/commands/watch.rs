@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use memory_contract::proto::{SessionRef, WatchThreadRequest, WatchThreadResponse};
+use memory_contract::proto::{WatchThreadRequest, WatchThreadResponse};
 use tonic::Code;
 
 use super::signals::Stop;
@@ -27,15 +27,10 @@ pub async fn run(args: WatchArgs) -> Result<(), Failure> {
 
 async fn watch(args: WatchArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.client.server).await?;
-    let session = SessionRef {
-        app_id: args.app,
-        user_id: args.user.unwrap_or_default(),
-        session_key: args.session.unwrap_or_default(),
-        agent_session_key: String::new(),
-    };
+    let (thread_id, session) = args.named.fields();
     let mut request = WatchThreadRequest {
-        session: args.thread.is_none().then_some(session),
-        thread_id: args.thread.unwrap_or_default(),
+        thread_id,
+        session,
         cursor: args.cursor.unwrap_or_default(),
     };
     loop {
