@@ -116,7 +116,7 @@ fn crates_depend_on_lower_levels_alone() {
 fn third_party_crates_stay_with_their_owners() {
     let packages = packages();
     let owners: BTreeMap<&str, &[&str]> = OWNERS.into_iter().collect();
-    let astray: Vec<String> = packages
+    let misplaced: Vec<String> = packages
         .iter()
         .filter(|package| package.name != "recollect-tests")
         .flat_map(|package| {
@@ -131,7 +131,7 @@ fn third_party_crates_stay_with_their_owners() {
         })
         .map(|(from, to)| format!("{from} depends on {to}"))
         .collect();
-    assert!(astray.is_empty(), "not in OWNERS: {astray:#?}");
+    assert!(misplaced.is_empty(), "not in OWNERS: {misplaced:#?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Who may do what, and who did: API keys, secrets, transactions.
+//! API keys and scopes decide who may do what, and each change is on record.
 
 mod cli;
 mod keys;

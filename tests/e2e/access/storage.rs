@@ -1,4 +1,4 @@
-//! What of keys and secrets is in the database.
+//! How the database stores keys and secrets.
 
 use recollect_tests::{Cluster, DataDir, Key, Server, apply, trial_with_own_server};
 use tonic::Code;

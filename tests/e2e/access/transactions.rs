@@ -1,4 +1,4 @@
-//! Who did what.
+//! The record of who did what.
 
 use memory_contract::proto::{
     AppendMessagesRequest, CreateThreadRequest, DeleteMessageRequest, ImportMessagesRequest,

@@ -1,4 +1,4 @@
-//! Contexts: what was found from long ago, and that the same stays the same.
+//! Contexts: recalled messages, and stable bytes for equal requests.
 
 use memory_contract::proto::{
     BuildContextRequest, ContextBlockKind as Kind, DegradationReason, MemoryMode, MemoryPolicy,

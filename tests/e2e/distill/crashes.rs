@@ -1,4 +1,4 @@
-//! Workers that are several, or that are killed.
+//! Several workers, and workers that are killed.
 
 use memory_contract::proto::LedgerState;
 use recollect_tests::{

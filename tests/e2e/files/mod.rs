@@ -1,4 +1,4 @@
-//! What is known of files, and how references to them are answered.
+//! Registered files, and how references to them are resolved.
 
 mod references;
 mod registry;

@@ -1,4 +1,4 @@
-//! References in messages, as each way of reading answers them.
+//! References in messages, as each way of reading resolves them.
 
 use memory_contract::proto::{
     DeleteFileRequest, ExportMessagesRequest, File, FileRef, FileType, GetHistoryRequest,

@@ -1,4 +1,4 @@
-//! What belongs to another tenant, named in every field that can name something.
+//! Ids and names of another tenant in every field that takes one.
 
 use recollect_tests::{Dynamic, Key, PLAIN, Refused as _, app, apply, node, trial};
 use serde_json::{Value, json};

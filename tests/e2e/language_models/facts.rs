@@ -1,4 +1,4 @@
-//! What facts may never come from, and whom they never reach.
+//! Sources that facts never come from, and callers that they never reach.
 
 use memory_contract::proto::{ContextBlockKind, ExtractionStrategy, MessageInput, Role};
 use recollect_tests::{

@@ -1,4 +1,4 @@
-//! What is taken out of messages, by strategy.
+//! Facts extracted from messages, by strategy.
 
 use memory_contract::proto::{DeleteMemoryRequest, ExtractionStrategy, MemoryOrigin, Role};
 use recollect_tests::{

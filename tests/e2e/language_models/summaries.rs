@@ -1,4 +1,4 @@
-//! Summaries of a model: what each one goes on from, and answers that are none.
+//! Summaries made by a model: each extends the one before; unusable answers change nothing.
 
 use memory_contract::proto::{
     GetWorkingMemoryRequest, LedgerKind, LedgerState, LedgerText, ListLedgerRequest, WorkingMemory,

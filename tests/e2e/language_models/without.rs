@@ -1,4 +1,4 @@
-//! All of it without a language model.
+//! Everything works without a language model.
 
 use memory_contract::proto::{ExtractionStrategy, GetModelUsageRequest, MemoryMode, MemoryPolicy};
 use recollect_tests::{

@@ -1,4 +1,4 @@
-//! Forgetting.
+//! Forgetting by age, disuse and number.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Long-term memories.
+//! Long-term memories are stored, found, superseded and forgotten for one user.
 
 mod adding;
 mod cli;

@@ -1,4 +1,4 @@
-//! What needs a server of its own.
+//! Memories in servers of their own: promotion, forgetting, no index, switched off.
 
 use std::time::Duration;
 

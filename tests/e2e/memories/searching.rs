@@ -1,4 +1,4 @@
-//! Finding what is known, and never what is another's.
+//! Searches find a user's own memories, and never another user's.
 
 use memory_contract::proto::{
     GetMemoryRequest, MemoryFilter, MemoryInput, MemoryType, RecallScope, SearchMethod,

@@ -1,4 +1,4 @@
-//! Memories of nodes: what is in object storage, and what becomes of it when
+//! Memories of nodes: their objects in storage, also when
 //! something breaks.
 
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! The log of what was tried.
+//! The log of attempts.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Plans, the log of what was tried, and briefings of both.
+//! Plans, the log of attempts, and briefings made of both.
 
 mod briefing;
 mod log;

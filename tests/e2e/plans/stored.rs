@@ -1,4 +1,4 @@
-//! Plans as they are kept.
+//! Plans are stored, changed by etag, and deleted.
 
 use memory_contract::proto::{
     DeletePlanRequest, GetPlanRequest, ListTransactionsRequest, Plan, PlanStep,

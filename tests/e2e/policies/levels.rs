@@ -1,4 +1,4 @@
-//! Which of several policies holds.
+//! The most specific policy applies.
 
 use memory_contract::proto::{
     ExtractionStrategy, GetEffectivePolicyRequest, MemoryMode, MemoryPolicy, PolicyLevel,

@@ -1,4 +1,4 @@
-//! Policies: what an app, a thread and a request say of memory, and what holds.
+//! Policies of an app, a thread and a request, and the effective one.
 
 mod impossible;
 mod levels;

@@ -1,4 +1,4 @@
-//! Every method of the contract: what it does without a key, and with a wrong
+//! Every method of the contract without a key, and with a wrong
 //! value. A method that is added to the contract is tested here at once, or
 //! fails until it is in the table.
 

@@ -1,4 +1,4 @@
-//! Exports and imports that break off.
+//! Interrupted exports and imports are resumed.
 
 use std::fs;
 use std::io::Write as _;

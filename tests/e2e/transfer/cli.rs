@@ -1,4 +1,4 @@
-//! What the command line says of an import that is not as the file is.
+//! The command line reports imports that differ from their file.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What goes on elsewhere with memories that were extracted.
+//! Extracted memories keep working after an import elsewhere.
 
 use memory_contract::proto::{ExtractionStrategy, Memory, MemoryPolicy};
 use recollect_tests::{

@@ -1,4 +1,4 @@
-//! What an export of a part of a tenant has.
+//! Exports of a part of a tenant.
 
 use memory_contract::proto::{
     ExportMessagesRequest, FileRef, FileType, MemoryPolicy, Part, Role,

@@ -1,4 +1,4 @@
-//! A whole tenant, to another server and back.
+//! A whole tenant is exported to another server and back.
 
 use memory_contract::proto::{
     AddNodeTurnRequest, ExportMessagesRequest, FileRef, FileType, GetAppPolicyRequest,

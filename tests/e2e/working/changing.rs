@@ -12,7 +12,7 @@ use recollect_tests::{
 use serde_json::{Value, json};
 use tonic::Code;
 
-use super::{a_session, all_of, get, memory_of, put, put_in, put_of, said};
+use super::{a_session, all_of, get, memory_of, put, put_in, put_memory, put_of, said};
 use crate::plain;
 
 async fn patch(
@@ -65,9 +65,9 @@ async fn r08_data_is_changed_by_a_merge_patch() {
     // A whole one takes its place, and none empties it.
     let mut request = put_of(&thread_id, Vec::new());
     request.data = Some(metadata(json!({"new": true, "nothing": null})));
-    let memory = memory_of(put(&client, request).await);
+    let memory = put_memory(&client, request).await;
     assert_eq!(data_of(memory.data), json!({"new": true, "nothing": null}));
-    let memory = memory_of(put(&client, put_of(&thread_id, Vec::new())).await);
+    let memory = put_memory(&client, put_of(&thread_id, Vec::new())).await;
     assert_eq!(data_of(memory.data), json!({}));
 }
 
@@ -139,7 +139,7 @@ async fn r08_data_is_bounded_before_and_after_a_patch() {
     // It can be read and written through the transport at its deepest.
     let mut request = put_of(&thread_id, Vec::new());
     request.data = Some(metadata(nested(32)));
-    let memory = memory_of(put(&client, request).await);
+    let memory = put_memory(&client, request).await;
     assert_eq!(data_of(memory.data), nested(32));
 }
 
@@ -154,7 +154,7 @@ async fn r09_memories_are_searchable_in_other_sessions_and_promoted() {
         entities: vec!["Paris".to_owned()],
         ..memory("Ada is planning a trip to Paris.")
     }];
-    let stored = memory_of(put(&client, request.clone()).await);
+    let stored = put_memory(&client, request.clone()).await;
     assert_eq!(stored.memories[0].origin(), MemoryOrigin::WorkingMemory);
     assert_eq!(stored.memories[0].thread_id, stored.thread_id);
     eventually("the memory is promoted", SOON, async || {
@@ -174,7 +174,7 @@ async fn r09_memories_are_searchable_in_other_sessions_and_promoted() {
     // Put again, by its record: it is the same one, as it is now.
     request.session = Some(session(&app, "ada", "another"));
     request.memories[0].text = "Ada was in Paris.".to_owned();
-    let again = memory_of(put(&client, request).await);
+    let again = put_memory(&client, request).await;
     assert_eq!(again.memories[0].memory_id, stored.memories[0].memory_id);
     assert_eq!(client.all_memories(&app, "ada").await.len(), 1);
     let first = get(&client, &stored.thread_id).await;
@@ -191,7 +191,7 @@ async fn r09_memories_are_replaced_as_a_list_and_stay_in_long_term_memory() {
         memory("Likes jazz."),
         memory("likes  TEA"),
     ];
-    let stored = memory_of(put(&client, request).await);
+    let stored = put_memory(&client, request).await;
     let list = |memory: &memory_contract::proto::WorkingMemory| -> Vec<String> {
         memory.memories.iter().map(|one| one.text.clone()).collect()
     };
@@ -199,7 +199,7 @@ async fn r09_memories_are_replaced_as_a_list_and_stay_in_long_term_memory() {
     assert_eq!(list(&stored), ["Likes tea.", "Likes jazz."]);
     let mut request = put_of(&stored.thread_id, all_of(&stored));
     request.memories = vec![memory("Likes jazz."), memory("Lives in Bonn.")];
-    let replaced = memory_of(put(&client, request).await);
+    let replaced = put_memory(&client, request).await;
     assert_eq!(list(&replaced), ["Likes jazz.", "Lives in Bonn."]);
     assert_eq!(client.all_memories(&app, "ada").await.len(), 3);
     // One that is erased for good is not there either.

@@ -1,4 +1,4 @@
-//! How working memories end.
+//! Working memories expire and are deleted.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use recollect_tests::{
 use serde_json::json;
 
 use super::{
-    archive, get, memory_of, put, put_in, put_of, read, said, set_aside, texts, thread_with,
+    archive, get, put, put_in, put_memory, put_of, read, said, set_aside, texts, thread_with,
 };
 use crate::access::done_to;
 use crate::plain;
@@ -65,7 +65,7 @@ async fn r12_a_deleted_working_memory_leaves_the_history_and_promoted_memories()
     let app = app();
     let thread_id = client.thread(&app).await;
     assert!(!delete(&client, &thread_id).await);
-    let before = memory_of(put(&client, full(&thread_id, 0)).await);
+    let before = put_memory(&client, full(&thread_id, 0)).await;
     assert!(delete(&client, &thread_id).await);
     let after = get(&client, &thread_id).await;
     check_empty(&after);
@@ -89,7 +89,7 @@ async fn r13_without_a_ttl_a_working_memory_stays_over_a_restart() {
     let options = Options::with(&["embedding.kind = \"none\""]);
     let (dir, server, client) = Server::start_own(&options).await;
     let thread_id = client.thread(&app()).await;
-    let stored = memory_of(put(&client, full(&thread_id, 0)).await);
+    let stored = put_memory(&client, full(&thread_id, 0)).await;
     assert_eq!(stored.expire_time, None);
     drop(client);
     drop(server);
@@ -108,7 +108,7 @@ async fn r13_a_working_memory_is_forgotten_when_its_time_has_come() {
     let client = plain().await;
     let app = app();
     let thread_id = client.thread(&app).await;
-    let stored = memory_of(put(&client, full(&thread_id, 1)).await);
+    let stored = put_memory(&client, full(&thread_id, 1)).await;
     assert!(stored.expire_time.is_some());
     assert_eq!(texts(&stored), ["one", "two"]);
     let found = eventually_some("it is forgotten", SOON, async || {
@@ -132,7 +132,7 @@ async fn r13_a_working_memory_is_forgotten_when_its_time_has_come() {
     // Another one may take its place as if it had never been.
     let mut request = put_in(session(&app, "ada", "fresh"), vec![said(Role::User, "x")]);
     request.ttl = Some(seconds(1));
-    let short = memory_of(put(&client, request.clone()).await);
+    let short = put_memory(&client, request.clone()).await;
     eventually("nothing is there to have been read", SOON, async || {
         let answer = client
             .working_memories()
@@ -181,7 +181,7 @@ async fn outlive(memory: &WorkingMemory) {
 async fn what_is_said_after_its_time_stands_in_full() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    outlive(&memory_of(put(&client, full(&thread_id, 1)).await)).await;
+    outlive(&put_memory(&client, full(&thread_id, 1)).await).await;
     client.append_turn(&thread_id, "three", "four").await;
     let found = get(&client, &thread_id).await;
     assert_eq!(texts(&found), ["three", "four"]);
@@ -193,7 +193,7 @@ async fn what_is_said_after_its_time_stands_in_full() {
 async fn no_context_uses_an_expired_working_memory() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    let stored = memory_of(put(&client, full(&thread_id, 1)).await);
+    let stored = put_memory(&client, full(&thread_id, 1)).await;
     let request = BuildContextRequest {
         policy: Some(MemoryPolicy {
             mode: MemoryMode::Working.into(),
@@ -212,7 +212,7 @@ async fn no_context_uses_an_expired_working_memory() {
 async fn a_deleted_one_does_not_come_back_on_another_branch() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    let stored = memory_of(put(&client, full(&thread_id, 0)).await);
+    let stored = put_memory(&client, full(&thread_id, 0)).await;
     assert!(delete(&client, &thread_id).await);
     let again = reply(&stored.messages[0].message_id, Role::Assistant, "two again");
     client.append(&thread_id, vec![again]).await;
@@ -262,7 +262,7 @@ async fn clearing_a_thread_erases_its_working_memory() {
 async fn an_ephemeral_thread_has_a_working_memory() {
     let client = plain().await;
     let thread_id = ephemeral(&client, &app(), "ada").await;
-    let put = memory_of(put(&client, full(&thread_id, 0)).await);
+    let put = put_memory(&client, full(&thread_id, 0)).await;
     assert_eq!(texts(&get(&client, &thread_id).await), texts(&put));
     assert_eq!(archive(&client, &thread_id).await, ["one", "two"]);
     assert!(delete(&client, &thread_id).await);

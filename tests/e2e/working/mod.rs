@@ -1,4 +1,4 @@
-//! Working memory.
+//! A working memory belongs to one session, and is put, read, changed and expired.
 
 mod changing;
 mod expiring;
@@ -63,6 +63,17 @@ fn a_session(app: &str) -> SessionRef {
 
 async fn put(client: &Client, request: PutWorkingMemoryRequest) -> PutWorkingMemoryResponse {
     client.call(request).await
+}
+
+/// Puts a working memory; the memory as it is stored.
+async fn put_memory(client: &Client, request: PutWorkingMemoryRequest) -> WorkingMemory {
+    memory_of(put(client, request).await)
+}
+
+/// The working memory of a new session that has one message.
+async fn begin(client: &Client, app: &str) -> WorkingMemory {
+    let messages = vec![said(Role::User, "a")];
+    put_memory(client, put_in(a_session(app), messages)).await
 }
 
 fn memory_of(answer: PutWorkingMemoryResponse) -> WorkingMemory {

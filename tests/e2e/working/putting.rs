@@ -5,7 +5,8 @@ use recollect_tests::{Refused as _, app, apply, memory, say, text_of, trial};
 use tonic::Code;
 
 use super::{
-    a_session, all_of, archive, get, kept, memory_of, put, put_in, put_of, said, set_aside, texts,
+    a_session, all_of, archive, get, kept, memory_of, put, put_in, put_memory, put_of, said,
+    set_aside, texts,
 };
 use crate::access::done_to;
 use crate::plain;
@@ -76,12 +77,12 @@ async fn r12_what_is_given_back_is_not_stored_twice() {
     let client = plain().await;
     let app = app();
     let said_so = || vec![said(Role::User, "one"), said(Role::Assistant, "two")];
-    let first = memory_of(put(&client, put_in(a_session(&app), said_so())).await);
+    let first = put_memory(&client, put_in(a_session(&app), said_so())).await;
     // Known by what they say.
     let mut request = put_in(a_session(&app), said_so());
     request.messages.push(said(Role::User, "three"));
     request.etag = first.etag.clone();
-    let second = memory_of(put(&client, request).await);
+    let second = put_memory(&client, request).await;
     assert_eq!(texts(&second), ["one", "two", "three"]);
     assert_eq!(second.messages[..2], first.messages[..]);
     // Known by their ids; what is said of them beside does not count.
@@ -102,7 +103,7 @@ async fn r12_what_is_given_back_is_not_stored_twice() {
     };
     let mut messages = all_of(&third);
     messages.push(own);
-    let fourth = memory_of(put(&client, put_of(&third.thread_id, messages)).await);
+    let fourth = put_memory(&client, put_of(&third.thread_id, messages)).await;
     assert_eq!(fourth.messages[3].message_id, id);
     let all = ["one", "two", "three", "four"];
     assert_eq!(archive(&client, &first.thread_id).await, all);
@@ -113,13 +114,11 @@ async fn r12_what_is_given_back_is_not_stored_twice() {
 async fn r12_a_working_memory_is_replaced_only_by_those_who_have_read_it() {
     let client = plain().await;
     let app = app();
-    let first = memory_of(
-        put(
-            &client,
-            put_in(a_session(&app), vec![said(Role::User, "a")]),
-        )
-        .await,
-    );
+    let first = stored(
+        &client,
+        put_in(a_session(&app), vec![said(Role::User, "a")]),
+    )
+    .await;
     let refused = |etag: &str| {
         let mut request = put_in(a_session(&app), vec![said(Role::User, "b")]);
         request.etag = etag.to_owned();
@@ -138,7 +137,7 @@ async fn r12_a_working_memory_is_replaced_only_by_those_who_have_read_it() {
     let now = get(&client, &first.thread_id).await;
     let mut request = put_of(&first.thread_id, all_of(&now));
     request.etag = now.etag;
-    let last = memory_of(put(&client, request).await);
+    let last = put_memory(&client, request).await;
     assert_eq!(texts(&last), ["a", "new"]);
     // Where nothing is, there is nothing to have read.
     let mut request = put_of(&client.thread(&app).await, vec![said(Role::User, "x")]);
@@ -166,16 +165,16 @@ async fn r12_a_context_is_replaced_or_stays() {
         all_of(&get(&client, &thread_id).await).split_off(2),
     );
     request.context = Some("They counted to two.".to_owned());
-    let memory = memory_of(put(&client, request).await);
+    let memory = put_memory(&client, request).await;
     assert_eq!(memory.context, "They counted to two.");
     assert_eq!(texts(&memory), ["three", "four"]);
     // Not given, it stays.
-    let memory = memory_of(put(&client, put_of(&thread_id, all_of(&memory))).await);
+    let memory = put_memory(&client, put_of(&thread_id, all_of(&memory))).await;
     assert_eq!(memory.context, "They counted to two.");
     // Given alone, it is replaced.
     let mut request = put_of(&thread_id, all_of(&memory));
     request.context = Some("They counted.".to_owned());
-    let memory = memory_of(put(&client, request).await);
+    let memory = put_memory(&client, request).await;
     assert_eq!(memory.context, "They counted.");
     assert_eq!(texts(&memory), ["three", "four"]);
     // It is the caller's: erasing what it stands for leaves it.
@@ -187,13 +186,13 @@ async fn r12_a_context_is_replaced_or_stays() {
     // It may be emptied.
     let mut request = put_of(&thread_id, all_of(&memory));
     request.context = Some(String::new());
-    let memory = memory_of(put(&client, request).await);
+    let memory = put_memory(&client, request).await;
     assert_eq!((memory.context.as_str(), memory.context_tokens), ("", 0));
     assert_eq!(set_aside(&client, &thread_id).await, 1);
     // Before anything is said.
     let mut request = put_in(a_session(&app()), Vec::new());
     request.context = Some("A note.".to_owned());
-    let memory = memory_of(put(&client, request).await);
+    let memory = put_memory(&client, request).await;
     assert_eq!(memory.context, "A note.");
     client.append_turn(&memory.thread_id, "one", "two").await;
     let memory = get(&client, &memory.thread_id).await;
@@ -206,13 +205,11 @@ async fn r12_a_context_is_replaced_or_stays() {
 async fn of_several_puts_with_one_etag_one_wins() {
     let client = plain().await;
     let app = app();
-    let first = memory_of(
-        put(
-            &client,
-            put_in(a_session(&app), vec![said(Role::User, "a")]),
-        )
-        .await,
-    );
+    let first = stored(
+        &client,
+        put_in(a_session(&app), vec![said(Role::User, "a")]),
+    )
+    .await;
     let tasks = (0..8).map(|number| {
         let mut request = put_of(&first.thread_id, all_of(&first));
         request
@@ -320,13 +317,11 @@ async fn what_a_summary_covers_is_passed_over_with_a_warning() {
 async fn a_put_that_fails_stores_nothing_and_creates_no_thread() {
     let client = plain().await;
     let app = app();
-    let first = memory_of(
-        put(
-            &client,
-            put_in(a_session(&app), vec![said(Role::User, "a")]),
-        )
-        .await,
-    );
+    let first = stored(
+        &client,
+        put_in(a_session(&app), vec![said(Role::User, "a")]),
+    )
+    .await;
     // An unknown source, after everything else.
     let mut unproven = memory("Ada likes tea.");
     unproven.source_message_ids = vec![uuid::Uuid::new_v4().to_string()];
@@ -363,7 +358,7 @@ async fn a_put_that_fails_stores_nothing_and_creates_no_thread() {
     proven.source_message_ids = vec![id.clone()];
     let mut request = put_in(other, vec![message]);
     request.memories = vec![proven];
-    let stored = memory_of(put(&client, request).await);
+    let stored = put_memory(&client, request).await;
     assert_eq!(stored.memories[0].source_message_ids, [id]);
 }
 
@@ -372,7 +367,7 @@ async fn a_put_of_nothing_empties_the_working_set() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     client.append_turn(&thread_id, "one", "two").await;
-    let memory = memory_of(put(&client, put_of(&thread_id, Vec::new())).await);
+    let memory = put_memory(&client, put_of(&thread_id, Vec::new())).await;
     assert_eq!((texts(&memory).len(), memory.message_tokens), (0, 0));
     assert_eq!(archive(&client, &thread_id).await, ["one", "two"]);
     assert_eq!(set_aside(&client, &thread_id).await, 2);
@@ -393,11 +388,11 @@ async fn of_a_long_working_set_the_newest_256_may_stay() {
     too_old.extend_from_slice(&all[45..]);
     let request = put_of(&thread_id, too_old);
     client.refused(request).await.names_field("messages[0]");
-    let memory = memory_of(put(&client, put_of(&thread_id, all[44..].to_vec())).await);
+    let memory = put_memory(&client, put_of(&thread_id, all[44..].to_vec())).await;
     assert_eq!(memory.messages.len(), 256);
     let mut messages = all[45..].to_vec();
     messages.push(said(Role::User, "new"));
-    let memory = memory_of(put(&client, put_of(&thread_id, messages)).await);
+    let memory = put_memory(&client, put_of(&thread_id, messages)).await;
     assert_eq!((memory.messages.len(), memory.messages_left_out), (256, 0));
     assert_eq!(archive(&client, &thread_id).await.len(), 301);
     assert_eq!(set_aside(&client, &thread_id).await, 45);
@@ -450,7 +445,7 @@ async fn every_limit_of_a_put_names_its_field() {
     request.context = Some("x".repeat(64 * 1024));
     request.ttl = seconds(1_000);
     request.model = "x".repeat(128);
-    let memory = memory_of(put(&client, request).await);
+    let memory = put_memory(&client, request).await;
     assert_eq!((memory.messages.len(), memory.memories.len()), (256, 256));
 }
 

@@ -8,7 +8,9 @@ use recollect_tests::{
 use serde_json::json;
 use tonic::Code;
 
-use super::{a_session, get, get_for, memory_of, put, put_in, read, said, texts, thread_with};
+use super::{
+    a_session, get, get_for, memory_of, put, put_in, put_memory, read, said, texts, thread_with,
+};
 use crate::plain;
 
 #[apply(trial)]
@@ -187,7 +189,7 @@ async fn r06_a_model_counts_with_its_own_tokenizer() {
         vec![said(Role::User, "Übergrößenträger 漢字かな")],
     );
     request.context = Some("漢字かな交じり文".to_owned());
-    let usual = memory_of(put(&client, request).await);
+    let usual = put_memory(&client, request).await;
     let other = get_for(&client, &usual.thread_id, "gpt-4-0613").await;
     assert_eq!(
         (other.tokenizer.as_str(), other.context_window),
@@ -325,13 +327,11 @@ async fn a_long_working_memory_reports_what_is_left_out() {
 async fn another_tenant_finds_no_working_memory() {
     let client = plain().await;
     let app = app();
-    let memory = memory_of(
-        put(
-            &client,
-            put_in(a_session(&app), vec![said(Role::User, "x")]),
-        )
-        .await,
-    );
+    let memory = stored(
+        &client,
+        put_in(a_session(&app), vec![said(Role::User, "x")]),
+    )
+    .await;
     let stranger = PLAIN.client(Key::Globex).await;
     for request in [
         GetWorkingMemoryRequest {
@@ -369,7 +369,7 @@ async fn the_command_line_shows_a_working_memory() {
     request.context = Some("They met.".to_owned());
     request.memories = vec![memory("Ada likes museums.")];
     request.data = Some(metadata(json!({"topic": "trip"})));
-    let stored = memory_of(put(&client, request).await);
+    let stored = put_memory(&client, request).await;
     let shown = cli(&[&stored.thread_id]).ok().stdout;
     for expected in [
         "They met.",

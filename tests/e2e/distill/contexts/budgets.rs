@@ -1,4 +1,4 @@
-//! What becomes of distilled text that does not fit, that is hostile, or that an
+//! Derived text that does not fit, that is hostile, or that an
 //! erasure ends.
 
 use memory_contract::proto::{

@@ -1,4 +1,4 @@
-//! Whose distilled text it is, and which database has it.
+//! Which thread and which database derived text belongs to.
 
 use memory_contract::proto::{
     LedgerKind, ListIterationsRequest, ListLedgerRequest, MemoryMode, UpdateThreadRequest,

@@ -1,4 +1,4 @@
-//! Where distilled text stands, and what changes it.
+//! The place of derived text in a context, and what changes it.
 
 use memory_contract::proto::{
     BuildContextRequest, BuildContextResponse, ContextBlockKind as Kind, MemoryMode,

@@ -1,4 +1,4 @@
-//! Contexts over what the workers make, while they make it.
+//! Contexts while workers derive text.
 
 use memory_contract::proto::{
     BuildContextRequest, BuildContextResponse, ContextBlockKind as Kind, MemoryMode, MemoryPolicy,
