@@ -12,7 +12,7 @@ use time::OffsetDateTime;
 use tokio_postgres::Row;
 
 use crate::{
-    Page, Store, StoreError,
+    KeyStore, Page, Store, StoreError,
     query::{Params, query},
     rows::{column, only},
     thread::one_more,
@@ -56,17 +56,17 @@ pub fn looks_like_key(text: &str) -> bool {
     })
 }
 
-impl Store {
+impl KeyStore<'_> {
     /// Makes a key of 256 random bits. The key itself is returned this once;
     /// only its SHA-256 is stored.
     ///
     /// # Errors
     /// `ApiKeyExists` where the tenant has a key of this name.
     pub async fn create_api_key(
-        &self,
-        tenant: &TenantId,
+        self,
         key: &NewApiKey,
     ) -> Result<(ApiKey, SecretString), StoreError> {
+        let tenant = &self.caller.tenant;
         let NewApiKey {
             name,
             scopes,
@@ -77,8 +77,9 @@ impl Store {
         let digest = Sha256::digest(secret.expose_secret()).to_vec();
         let params: Params<'_> = &[&tenant.as_str(), name, &digest, &scopes, expires];
         let rows = self
+            .store
             .main
-            .within(tenant, query!("api_keys/create"), params)
+            .within(self.caller, query!("api_keys/create"), params)
             .await?;
         let row = rows.first().ok_or(StoreError::ApiKeyExists)?;
         Ok((api_key(row)?, secret))
@@ -90,19 +91,20 @@ impl Store {
     /// # Errors
     /// Only those of the database.
     pub async fn list_api_keys(
-        &self,
-        tenant: &TenantId,
+        self,
         after: Option<i64>,
         limit: u32,
     ) -> Result<Page<ApiKey, i64>, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[
             &tenant.as_str(),
             &after.unwrap_or(i64::MAX),
             &one_more(limit),
         ];
         let rows = self
+            .store
             .main
-            .within(tenant, query!("api_keys/list"), params)
+            .within(self.caller, query!("api_keys/list"), params)
             .await?;
         let keys = rows
             .iter()
@@ -115,17 +117,21 @@ impl Store {
     ///
     /// # Errors
     /// `ApiKeyNotFound`, also on the second call.
-    pub async fn revoke_api_key(&self, tenant: &TenantId, name: &str) -> Result<(), StoreError> {
+    pub async fn revoke_api_key(self, name: &str) -> Result<(), StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &name];
         let rows = self
+            .store
             .main
-            .within(tenant, query!("api_keys/revoke"), params)
+            .within(self.caller, query!("api_keys/revoke"), params)
             .await?;
         only(rows)
             .map(drop)
             .map_err(|_none| StoreError::ApiKeyNotFound)
     }
+}
 
+impl Store {
     /// Whom the key with this SHA-256 stands for now; `None` for nobody.
     pub(crate) async fn key_holder(&self, digest: &[u8]) -> Result<Option<KeyHolder>, StoreError> {
         let rows = self

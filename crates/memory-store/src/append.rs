@@ -1,8 +1,6 @@
 //! Appending.
 
-use memory_contract::{
-    AppendedMessage, MessageId, NewMessage, Parent, Part, RequestId, TenantId, ThreadId,
-};
+use memory_contract::{AppendedMessage, MessageId, NewMessage, Parent, Part, RequestId, ThreadId};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
@@ -10,7 +8,7 @@ use tokio_postgres::{Row, types::Json};
 use uuid::Uuid;
 
 use crate::{
-    Revision, Store, StoreError,
+    MessageStore, Revision, StoreError,
     query::{Params, query},
     rows::{self, column, only, optional_id},
     words,
@@ -53,7 +51,7 @@ pub struct Appended {
     pub replayed: bool,
 }
 
-impl Store {
+impl MessageStore<'_> {
     /// Stores messages, in one round trip and one transaction. Appends to one
     /// thread happen one after the other, and their seqs have no gaps. With a
     /// request id it is idempotent.
@@ -62,29 +60,25 @@ impl Store {
     /// `ThreadNotFound`, `RequestReused`, `HeadMoved`, `ParentNotFound`,
     /// `MessageExists`, `EphemeralFull`: nothing was stored. After `Unavailable` it may have
     /// been; a request id makes the retry safe.
-    pub async fn append(&self, tenant: &TenantId, append: &Append) -> Result<Appended, StoreError> {
-        self.append_as(tenant, append, false).await
+    pub async fn append(self, append: &Append) -> Result<Appended, StoreError> {
+        self.append_as(append, false).await
     }
 
-    /// Stores messages as [`Store::append`] does, and no facts are taken out of them.
+    /// Stores messages as [`MessageStore::append`](crate::MessageStore::append) does, and no facts are taken out of them.
     ///
     /// # Errors
-    /// As [`Store::append`].
-    pub async fn import(&self, tenant: &TenantId, append: &Append) -> Result<Appended, StoreError> {
-        self.append_as(tenant, append, true).await
+    /// As [`MessageStore::append`](crate::MessageStore::append).
+    pub async fn import(self, append: &Append) -> Result<Appended, StoreError> {
+        self.append_as(append, true).await
     }
 
-    async fn append_as(
-        &self,
-        tenant: &TenantId,
-        append: &Append,
-        imported: bool,
-    ) -> Result<Appended, StoreError> {
+    async fn append_as(self, append: &Append, imported: bool) -> Result<Appended, StoreError> {
+        let tenant = &self.caller.tenant;
         let columns = Columns::of(&append.messages)?;
         let hash = append.request_id.map(|_| content_hash(append));
         let params: Params<'_> = &[
             &tenant.as_str(),
-            &crate::actor(),
+            &self.caller.actor,
             &append.thread.uuid(),
             &columns.ids,
             &columns.parents,
@@ -100,9 +94,14 @@ impl Store {
             &append.expected_head.is_some(),
             &append.expected_head.flatten().map(MessageId::uuid),
             &imported,
-            &self.ephemeral.byte_limit(),
+            &self.store.ephemeral.byte_limit(),
         ];
-        let row = only(self.pool.call(query!("messages/append"), params).await?)?;
+        let row = only(
+            self.store
+                .pool
+                .call(query!("messages/append"), params)
+                .await?,
+        )?;
         outcome(append.thread, &row)
     }
 }

@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use deadpool_postgres::Object;
-use memory_contract::{TenantId, Thread};
+use memory_contract::Thread;
 use tokio::{
     task::JoinHandle,
     time::{Instant, sleep, timeout},
 };
 
 use crate::{
-    Outbox, Store, StoreConfig, StoreError,
+    Outbox, StoreConfig, StoreError, ThreadStore,
     pool::{Pool, Role},
     query::{Params, query},
     rows::{column, only},
@@ -40,13 +40,15 @@ pub struct EphemeralStats {
     pub bytes: i64,
 }
 
-impl Store {
+impl ThreadStore<'_> {
     /// Counts reading as a use of an ephemeral thread. What workers read does not count.
-    pub(crate) async fn used(&self, tenant: &TenantId, thread: &Thread) -> Result<(), StoreError> {
-        if thread.ephemeral && !crate::actor::is_worker() {
+    pub(crate) async fn used(self, thread: &Thread) -> Result<(), StoreError> {
+        let tenant = &self.caller.tenant;
+        if thread.ephemeral && !self.caller.is_worker() {
             let params: Params<'_> = &[&tenant.as_str(), &thread.id.uuid()];
-            self.pool
-                .within(tenant, query!("threads/use"), params)
+            self.store
+                .pool
+                .within(self.caller, query!("threads/use"), params)
                 .await?;
         }
         Ok(())
@@ -101,7 +103,9 @@ impl Presence {
         } else {
             lock_shared(&connection).await?;
         }
-        Ok(Self(tokio::spawn(hold(pool, connection))))
+        #[expect(clippy::disallowed_methods, reason = "ends with the presence")]
+        let held = tokio::spawn(hold(pool, connection));
+        Ok(Self(held))
     }
 }
 

@@ -2,34 +2,31 @@
 
 use std::collections::HashMap;
 
-use memory_contract::{File, Message, MessageId, TenantId, ThreadId};
+use memory_contract::{File, Message, MessageId, ThreadId};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::{
-    Page, Store, StoreError,
+    FileStore, MessageStore, Page, StoreError,
     file::file,
     query::{Params, query},
     rows::{self, column},
     thread::one_more,
 };
 
-impl Store {
+impl FileStore<'_> {
     /// Lists files, the one registered first first, after the key `after`; 0 for
     /// the first page.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn export_files(
-        &self,
-        tenant: &TenantId,
-        after: i64,
-        limit: u32,
-    ) -> Result<Page<File, i64>, StoreError> {
+    pub async fn export_files(self, after: i64, limit: u32) -> Result<Page<File, i64>, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &after, &one_more(limit)];
         let rows = self
+            .store
             .main
-            .within(tenant, query!("files/export"), params)
+            .within(self.caller, query!("files/export"), params)
             .await?;
         let files = rows
             .iter()
@@ -37,7 +34,9 @@ impl Store {
             .collect::<Result<_, StoreError>>()?;
         Ok(Page::cut(files, limit))
     }
+}
 
+impl MessageStore<'_> {
     /// Lets each of the messages, a page in order of seq, follow a message that
     /// can be read: where its parent was erased, the nearest one before that is
     /// left. `known` is a message before the page that can be read.
@@ -45,12 +44,12 @@ impl Store {
     /// # Errors
     /// Only those of the database.
     pub async fn mend_parents(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         known: Option<MessageId>,
         messages: &mut [Message],
     ) -> Result<(), StoreError> {
+        let tenant = &self.caller.tenant;
         // Mostly a message follows one of the page, and nothing has to be asked.
         let mut before = known;
         let mut doubtful: Vec<Uuid> = Vec::new();
@@ -70,8 +69,9 @@ impl Store {
         }
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &doubtful];
         let rows = self
+            .store
             .pool
-            .within(tenant, query!("messages/orphans"), params)
+            .within(self.caller, query!("messages/orphans"), params)
             .await?;
         let orphans = rows
             .iter()

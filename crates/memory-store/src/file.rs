@@ -2,20 +2,18 @@
 
 use std::collections::HashMap;
 
-use memory_contract::{
-    File, FileLocation, FileType, NewFile, TenantId, TransferMethod, file_bytes, limits,
-};
+use memory_contract::{File, FileLocation, FileType, NewFile, TransferMethod, file_bytes, limits};
 use tokio_postgres::Row;
 
 use crate::{
-    Page, Store, StoreError,
+    FileStore, Page, StoreError,
     query::{Params, query},
     rows::{column, only},
     thread::one_more,
     words,
 };
 
-/// What [`Store::register_file`] did.
+/// What [`FileStore::register_file`](crate::FileStore::register_file) did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registered {
     /// The file as it is stored.
@@ -50,16 +48,13 @@ impl FoundFiles {
     }
 }
 
-impl Store {
+impl FileStore<'_> {
     /// Stores what is known of a file, in place of what was known before.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn register_file(
-        &self,
-        tenant: &TenantId,
-        file: NewFile,
-    ) -> Result<Registered, StoreError> {
+    pub async fn register_file(self, file: NewFile) -> Result<Registered, StoreError> {
+        let tenant = &self.caller.tenant;
         let NewFile {
             location,
             kind,
@@ -81,8 +76,9 @@ impl Store {
             &subject(location),
         ];
         let row = only(
-            self.main
-                .within(tenant, query!("files/register"), params)
+            self.store
+                .main
+                .within(self.caller, query!("files/register"), params)
                 .await?,
         )?;
         Ok(Registered {
@@ -99,15 +95,13 @@ impl Store {
     ///
     /// # Errors
     /// `FileNotFound`.
-    pub async fn get_file(
-        &self,
-        tenant: &TenantId,
-        location: &FileLocation,
-    ) -> Result<File, StoreError> {
+    pub async fn get_file(self, location: &FileLocation) -> Result<File, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &digest(location)];
         let rows = self
+            .store
             .main
-            .within(tenant, query!("files/get"), params)
+            .within(self.caller, query!("files/get"), params)
             .await?;
         file(rows.first().ok_or(StoreError::FileNotFound)?)
     }
@@ -118,25 +112,27 @@ impl Store {
     /// # Errors
     /// Only those of the database.
     pub async fn list_files(
-        &self,
-        tenant: &TenantId,
+        self,
         method: Option<TransferMethod>,
         after: Option<i64>,
         limit: u32,
     ) -> Result<Page<File, i64>, StoreError> {
+        let tenant = &self.caller.tenant;
         let name = tenant.as_str();
         let (before, limit_and_one) = (after.unwrap_or(i64::MAX), one_more(limit));
         let rows = match method.map(TransferMethod::as_str) {
             None => {
                 let params: Params<'_> = &[&name, &before, &limit_and_one];
-                self.main
-                    .within(tenant, query!("files/list"), params)
+                self.store
+                    .main
+                    .within(self.caller, query!("files/list"), params)
                     .await?
             }
             Some(method) => {
                 let params: Params<'_> = &[&name, &method, &before, &limit_and_one];
-                self.main
-                    .within(tenant, query!("files/list_by_method"), params)
+                self.store
+                    .main
+                    .within(self.caller, query!("files/list_by_method"), params)
                     .await?
             }
         };
@@ -157,15 +153,13 @@ impl Store {
     ///
     /// # Errors
     /// `FileNotFound`.
-    pub async fn delete_file(
-        &self,
-        tenant: &TenantId,
-        location: &FileLocation,
-    ) -> Result<(), StoreError> {
+    pub async fn delete_file(self, location: &FileLocation) -> Result<(), StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &digest(location), &subject(location)];
         let rows = self
+            .store
             .main
-            .within(tenant, query!("files/delete"), params)
+            .within(self.caller, query!("files/delete"), params)
             .await?;
         match rows.is_empty() {
             true => Err(StoreError::FileNotFound),
@@ -180,10 +174,10 @@ impl Store {
     /// # Errors
     /// Only those of the database.
     pub async fn files_of<'a>(
-        &self,
-        tenant: &TenantId,
+        self,
         references: impl IntoIterator<Item = &'a FileLocation>,
     ) -> Result<FoundFiles, StoreError> {
+        let tenant = &self.caller.tenant;
         let mut found = HashMap::new();
         let mut wanted = Vec::new();
         for location in references {
@@ -198,8 +192,9 @@ impl Store {
         let max_bytes = i64::try_from(limits::ANSWER_BYTES).unwrap_or(i64::MAX);
         let params: Params<'_> = &[&tenant.as_str(), &digests, &max_bytes];
         let rows = self
+            .store
             .main
-            .within(tenant, query!("files/find"), params)
+            .within(self.caller, query!("files/find"), params)
             .await?;
         let (mut bytes, mut last) = (0, 0);
         for row in &rows {

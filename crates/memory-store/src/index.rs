@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use memory_contract::{AppId, Message, MessageId, TenantId, ThreadId, UserId};
+use memory_contract::{AppId, Message, MessageId, ThreadId, UserId};
 
 use uuid::Uuid;
 
 use crate::{
-    DeadLetter, DeadSubject, OutboxStats, Page, Store, StoreError,
+    DeadLetter, DeadSubject, IndexStore, MessageStore, OutboxStats, Page, StoreError,
     outbox::read_stats,
     query::{Params, query},
     recall::uuids,
@@ -37,20 +37,18 @@ pub struct IndexRecord {
     pub thread_ordinal: i64,
 }
 
-impl Store {
+impl MessageStore<'_> {
     /// Reads messages for indexing. What cannot be read any more is left out.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn index_records(
-        &self,
-        tenant: &TenantId,
-        ids: &[MessageId],
-    ) -> Result<Vec<IndexRecord>, StoreError> {
+    pub async fn index_records(self, ids: &[MessageId]) -> Result<Vec<IndexRecord>, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &uuids(ids), &CONTEXT];
         let found = self
+            .store
             .pool
-            .within(tenant, query!("messages/index_records"), params)
+            .within(self.caller, query!("messages/index_records"), params)
             .await?;
         let rows = found.iter().map(read_row).collect::<Result<Vec<_>, _>>()?;
         let by_id: HashMap<MessageId, &Row> =
@@ -72,19 +70,19 @@ impl Store {
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn readable(
-        &self,
-        tenant: &TenantId,
-        ids: &[MessageId],
-    ) -> Result<HashSet<MessageId>, StoreError> {
+    pub async fn readable(self, ids: &[MessageId]) -> Result<HashSet<MessageId>, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &uuids(ids)];
         let found = self
+            .store
             .pool
-            .within(tenant, query!("messages/readable"), params)
+            .within(self.caller, query!("messages/readable"), params)
             .await?;
         found.iter().map(|row| rows::id(row, 0)).collect()
     }
+}
 
+impl IndexStore<'_> {
     /// Queues the readable messages of a tenant and its memories, or the messages
     /// of one of its threads, for indexing, dead letters included; those that wait in the queue already
     /// are not queued twice. Returns how many were queued. Idempotent. It works
@@ -92,14 +90,11 @@ impl Store {
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn enqueue_all(
-        &self,
-        tenant: &TenantId,
-        thread: Option<ThreadId>,
-    ) -> Result<i64, StoreError> {
-        let mut queued = self.requeue_dead(tenant, thread).await?;
+    pub async fn enqueue_all(self, thread: Option<ThreadId>) -> Result<i64, StoreError> {
+        let tenant = &self.caller.tenant;
+        let mut queued = self.requeue_dead(thread).await?;
         if thread.is_none() {
-            queued += self.enqueue_memories(tenant).await?;
+            queued += self.store.memories(self.caller).enqueue_memories().await?;
         }
         let last_thread = thread.map_or(Uuid::max(), ThreadId::uuid);
         let noted_thread = thread.map(ThreadId::uuid);
@@ -114,8 +109,9 @@ impl Store {
                 &noted_thread,
             ];
             let rows = self
+                .store
                 .pool
-                .within(tenant, query!("outbox/enqueue_page"), params)
+                .within(self.caller, query!("outbox/enqueue_page"), params)
                 .await?;
             let Some(row) = rows.first() else {
                 return Ok(queued);
@@ -131,15 +127,13 @@ impl Store {
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn requeue_dead(
-        &self,
-        tenant: &TenantId,
-        thread: Option<ThreadId>,
-    ) -> Result<i64, StoreError> {
+    pub async fn requeue_dead(self, thread: Option<ThreadId>) -> Result<i64, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &thread.map(ThreadId::uuid)];
         let row = only(
-            self.pool
-                .within(tenant, query!("outbox/requeue_dead"), params)
+            self.store
+                .pool
+                .within(self.caller, query!("outbox/requeue_dead"), params)
                 .await?,
         )?;
         column(&row, 0)
@@ -149,11 +143,13 @@ impl Store {
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn outbox_stats(&self, tenant: &TenantId) -> Result<OutboxStats, StoreError> {
+    pub async fn outbox_stats(self) -> Result<OutboxStats, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str()];
         read_stats(&only(
-            self.pool
-                .within(tenant, query!("outbox/tenant_stats"), params)
+            self.store
+                .pool
+                .within(self.caller, query!("outbox/tenant_stats"), params)
                 .await?,
         )?)
     }
@@ -164,19 +160,20 @@ impl Store {
     /// # Errors
     /// Only those of the database.
     pub async fn list_dead(
-        &self,
-        tenant: &TenantId,
+        self,
         after: Option<i64>,
         limit: u32,
     ) -> Result<Page<DeadLetter, i64>, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[
             &tenant.as_str(),
             &after.unwrap_or(i64::MAX),
             &one_more(limit),
         ];
         let found = self
+            .store
             .pool
-            .within(tenant, query!("outbox/list_dead"), params)
+            .within(self.caller, query!("outbox/list_dead"), params)
             .await?;
         let letters = found
             .iter()

@@ -1,10 +1,10 @@
 //! What agents have tried.
 
-use memory_contract::{Iteration, NewIteration, Plan, RequestId, TenantId, ThreadId, limits};
+use memory_contract::{Iteration, NewIteration, Plan, RequestId, ThreadId, limits};
 use tokio_postgres::Row;
 
 use crate::{
-    Page, Store, StoreError,
+    Page, PlanStore, StoreError,
     plan::plan,
     query::{Params, query},
     rows::{column, only, unknown_status},
@@ -12,7 +12,7 @@ use crate::{
     words,
 };
 
-/// What [`Store::append_iteration`] did.
+/// What [`PlanStore::append_iteration`](crate::PlanStore::append_iteration) did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoggedIteration {
     /// The attempt as it is stored.
@@ -51,7 +51,7 @@ pub struct Progress {
     pub attempts: i64,
 }
 
-impl Store {
+impl PlanStore<'_> {
     /// Adds an attempt to the log of a thread, in one round trip. Numbers have
     /// no gaps. With a request id it is idempotent.
     ///
@@ -60,12 +60,12 @@ impl Store {
     /// nothing was stored. After `Unavailable` it may have been; a request id
     /// makes the retry safe.
     pub async fn append_iteration(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         iteration: NewIteration,
         request_id: Option<RequestId>,
     ) -> Result<LoggedIteration, StoreError> {
+        let tenant = &self.caller.tenant;
         let id = thread.to_string();
         let NewIteration {
             task,
@@ -80,7 +80,7 @@ impl Store {
         let hash = request_id.map(|_| words::digest(&texts).to_vec());
         let params: Params<'_> = &[
             &tenant.as_str(),
-            &crate::actor(),
+            &self.caller.actor,
             &thread.uuid(),
             task,
             action,
@@ -93,7 +93,12 @@ impl Store {
             &request_id.map(RequestId::uuid),
             &hash,
         ];
-        let row = only(self.pool.call(query!("iterations/append"), params).await?)?;
+        let row = only(
+            self.store
+                .pool
+                .call(query!("iterations/append"), params)
+                .await?,
+        )?;
         match column(&row, 0)? {
             status @ ("ok" | "replayed") => Ok(LoggedIteration {
                 iteration: Iteration {
@@ -117,10 +122,10 @@ impl Store {
     /// # Errors
     /// `ThreadNotFound`.
     pub async fn list_iterations(
-        &self,
-        tenant: &TenantId,
+        self,
         query: &IterationQuery,
     ) -> Result<Page<Iteration, i64>, StoreError> {
+        let tenant = &self.caller.tenant;
         let IterationQuery {
             thread,
             task,
@@ -141,9 +146,10 @@ impl Store {
             &i64::from(*max_bytes),
         ];
         let results = self
+            .store
             .pool
             .within_all(
-                tenant,
+                self.caller,
                 &[
                     (query!("threads/get"), of_thread),
                     (query!("iterations/list"), of_log),
@@ -170,21 +176,22 @@ impl Store {
     /// # Errors
     /// `ThreadNotFound`.
     pub async fn progress(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         task: Option<&str>,
         limit: u32,
         max_bytes: u32,
     ) -> Result<Progress, StoreError> {
+        let tenant = &self.caller.tenant;
         let (name, id) = (tenant.as_str(), thread.uuid());
         let of_thread: Params<'_> = &[&name, &id];
         let of_task: Params<'_> = &[&name, &id, &task];
         let of_failures: Params<'_> = &[&name, &id, &task, &one_more(limit), &i64::from(max_bytes)];
         let results = self
+            .store
             .pool
             .within_all(
-                tenant,
+                self.caller,
                 &[
                     (query!("threads/get"), of_thread),
                     (query!("plans/get"), of_thread),

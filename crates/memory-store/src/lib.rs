@@ -1,10 +1,10 @@
 #![doc = include_str!("../README.md")]
 
-mod actor;
 mod api_key;
 mod append;
 mod authenticator;
 mod cache;
+mod caller;
 mod config;
 mod distill;
 mod ephemeral;
@@ -38,14 +38,15 @@ mod thread;
 mod thread_list;
 mod transaction;
 mod usage;
+mod views;
 mod watch;
 mod words;
 mod working;
 
-pub use actor::{acting, actor};
 pub use api_key::{KeyHolder, NewApiKey, looks_like_key};
 pub use append::{Append, Appended, CountedMessage};
 pub use authenticator::Authenticator;
+pub use caller::Caller;
 pub use config::{CacheConfig, CacheKind, EphemeralConfig, SecretsConfig, StoreConfig};
 pub use distill::{
     Commit, Committed, DistillClaim, DistillJob, DistillKind, DistillState, DistillStats,
@@ -86,6 +87,10 @@ pub use thread::{Erased, NewThread, Resolved, ThreadChange};
 pub use thread_list::ThreadQuery;
 pub use transaction::{Refusals, Transaction, TransactionQuery};
 pub use usage::{ModelTokens, ModelUsage};
+pub use views::{
+    AuditStore, DistillateStore, FileStore, IndexStore, KeyStore, MemoryStore, MessageStore,
+    NodeStore, PlanStore, PolicyStore, ThreadStore, UsageStore, WorkingMemoryStore,
+};
 pub use watch::{Change, Watch, WatchPlace};
 pub use working::{NamedModel, PutDone, WorkingMemory, WorkingPut, WorkingTarget};
 

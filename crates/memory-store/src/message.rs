@@ -10,7 +10,7 @@ use tokio_postgres::{
 use uuid::Uuid;
 
 use crate::{
-    Page, Revision, Store, StoreError,
+    MessageStore, Page, Revision, StoreError,
     cache::{self, Version, Window},
     query::{Params, query},
     rows::{self, column, only, optional_id},
@@ -73,24 +73,25 @@ pub struct History {
     pub older: bool,
 }
 
-impl Store {
+impl MessageStore<'_> {
     /// Reads a message.
     ///
     /// # Errors
     /// `ThreadNotFound`, `MessageNotFound`.
     pub async fn get_message(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         message: MessageId,
     ) -> Result<Message, StoreError> {
+        let tenant = &self.caller.tenant;
         let (name, id, message) = (tenant.as_str(), thread.uuid(), message.uuid());
         let of_thread: Params<'_> = &[&name, &id];
         let of_message: Params<'_> = &[&name, &id, &message];
         let results = self
+            .store
             .pool
             .within_all(
-                tenant,
+                self.caller,
                 &[
                     (query!("threads/get"), of_thread),
                     (query!("messages/get"), of_message),
@@ -100,7 +101,10 @@ impl Store {
         let [threads, messages] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
         };
-        self.used(tenant, &one_thread(threads)?).await?;
+        self.store
+            .threads(self.caller)
+            .used(&one_thread(threads)?)
+            .await?;
         rows::message(messages.first().ok_or(StoreError::MessageNotFound)?, thread)
     }
 
@@ -109,10 +113,10 @@ impl Store {
     /// # Errors
     /// `ThreadNotFound`.
     pub async fn list_messages(
-        &self,
-        tenant: &TenantId,
+        self,
         query: &MessageQuery,
     ) -> Result<Page<Message, i64>, StoreError> {
+        let tenant = &self.caller.tenant;
         let (list, start) = match query.order {
             Order::Ascending => (query!("messages/list_ascending"), 0),
             Order::Descending => (query!("messages/list_descending"), i64::MAX),
@@ -136,16 +140,20 @@ impl Store {
             &max_bytes,
         ];
         let results = self
+            .store
             .pool
             .within_all(
-                tenant,
+                self.caller,
                 &[(query!("threads/get"), of_thread), (list, of_messages)],
             )
             .await?;
         let [threads, messages] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
         };
-        self.used(tenant, &one_thread(threads)?).await?;
+        self.store
+            .threads(self.caller)
+            .used(&one_thread(threads)?)
+            .await?;
 
         // How many rows there were before the bytes bounded the page.
         let found: i64 = messages
@@ -169,33 +177,34 @@ impl Store {
     /// # Errors
     /// `ThreadNotFound`, `MessageNotFound` for a head that the thread does not
     /// have or that was erased.
-    pub async fn history(
-        &self,
-        tenant: &TenantId,
-        query: &HistoryQuery,
-    ) -> Result<History, StoreError> {
+    pub async fn history(self, query: &HistoryQuery) -> Result<History, StoreError> {
+        let tenant = &self.caller.tenant;
         let path = Path::of(query);
-        let known = self.windows.find(tenant, &path).await;
+        let known = self.store.windows.find(tenant, &path).await;
         let request = path.request(tenant, known.as_deref());
         let found = self
+            .store
             .pool
             .call(query!("messages/history"), &request.params())
             .await?;
-        self.settle(tenant, &path, known.as_deref(), &found).await
+        self.settle(&path, known.as_deref(), &found).await
     }
 
     /// The history that an answer of the database or, if that says so, a known
     /// window has. Keeps what was read.
     pub(crate) async fn settle(
-        &self,
-        tenant: &TenantId,
+        self,
         path: &Path,
         known: Option<&Window>,
         found: &[Row],
     ) -> Result<History, StoreError> {
+        let tenant = &self.caller.tenant;
         match (read_history(path.thread, found)?, known) {
             (PathRead::Read { history, version }, _) => {
-                self.windows.keep(tenant, path, version, &history).await;
+                self.store
+                    .windows
+                    .keep(tenant, path, version, &history)
+                    .await;
                 Ok(history)
             }
             (PathRead::Unchanged, known) => {
@@ -212,19 +221,24 @@ impl Store {
     /// # Errors
     /// `ThreadNotFound`, `MessageNotFound`, also on the second call.
     pub async fn delete_message(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         message: MessageId,
     ) -> Result<Revision, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[
             &tenant.as_str(),
-            &crate::actor(),
+            &self.caller.actor,
             &thread.uuid(),
             &message.uuid(),
         ];
-        let row = only(self.pool.call(query!("messages/delete"), params).await?)?;
-        self.windows.forget(tenant, thread).await;
+        let row = only(
+            self.store
+                .pool
+                .call(query!("messages/delete"), params)
+                .await?,
+        )?;
+        self.store.windows.forget(tenant, thread).await;
         match column(&row, 0)? {
             "ok" => Ok(Revision {
                 thread,

@@ -1,16 +1,16 @@
 //! The parameters of `threads/open`.
 
-use memory_contract::{MemoryPolicy, Session, TenantId, ThreadId};
+use memory_contract::{MemoryPolicy, Session, ThreadId};
 use serde_json::{Map, Value};
 use tokio_postgres::types::{Json, ToSql};
 use uuid::Uuid;
 
-use crate::{EphemeralConfig, NewThread, thread::session_digest, words};
+use crate::{Caller, EphemeralConfig, NewThread, thread::session_digest, words};
 
 /// The parameters of `threads/open`.
 pub(crate) struct Opening<'a> {
     tenant: &'a str,
-    actor: String,
+    actor: &'a str,
     id: Uuid,
     app: &'a str,
     user: &'a str,
@@ -29,7 +29,7 @@ pub(crate) struct Opening<'a> {
 impl<'a> Opening<'a> {
     /// Of a thread that gets this id, if it is created.
     pub(crate) fn of(
-        tenant: &'a TenantId,
+        caller: &'a Caller,
         id: ThreadId,
         thread: &'a NewThread,
         limits: &EphemeralConfig,
@@ -44,8 +44,8 @@ impl<'a> Opening<'a> {
         } = thread;
         let Session { app, user, key } = session;
         Self {
-            tenant: tenant.as_str(),
-            actor: crate::actor(),
+            tenant: caller.tenant.as_str(),
+            actor: &caller.actor,
             id: id.uuid(),
             app: app.as_str(),
             user: user.as_str(),
@@ -54,7 +54,7 @@ impl<'a> Opening<'a> {
             title,
             metadata: Json(metadata),
             ttl: ttl.map(|ttl| ttl.as_secs_f64()),
-            scope: words::scope_lexemes(tenant, id, session),
+            scope: words::scope_lexemes(&caller.tenant, id, session),
             policy: Json(policy),
             idle_ttl: ephemeral.then(|| limits.idle_ttl.as_secs_f64()),
             max_ephemeral: i64::try_from(limits.max_threads).unwrap_or(i64::MAX),

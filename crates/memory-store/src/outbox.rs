@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::{
-    Store, StoreConfig, StoreError,
+    Caller, Store, StoreConfig, StoreError,
     config::Database,
     migrate,
     pool::{Pool, PoolStatus, Role},
@@ -295,9 +295,10 @@ impl Outbox {
             .await?;
         let mut erased = 0;
         for row in &found {
-            let tenant = TenantId::new(column::<String>(row, 0)?);
+            let caller = Caller::worker(TenantId::new(column::<String>(row, 0)?));
             match store
-                .delete_expired_thread(&tenant, rows::id(row, 1)?)
+                .threads(&caller)
+                .delete_expired_thread(rows::id(row, 1)?)
                 .await
             {
                 Ok(_) => erased += 1,

@@ -1,12 +1,12 @@
 //! What agents mean to do.
 
-use memory_contract::{NewPlan, Plan, PlanStep, PlanStepStatus, TenantId, ThreadId};
+use memory_contract::{NewPlan, Plan, PlanStep, PlanStepStatus, ThreadId};
 use serde_json::{Map, Value};
 use tokio_postgres::{Row, types::Json};
 use uuid::Uuid;
 
 use crate::{
-    Store, StoreError,
+    PlanStore, StoreError,
     query::{Params, query},
     rows::{column, only, unknown_status},
     thread::one_thread,
@@ -27,7 +27,7 @@ pub struct PlanStepChange {
     pub etag: Option<String>,
 }
 
-impl Store {
+impl PlanStore<'_> {
     /// Stores the plan of a thread in place of the one before. `etag` is that of
     /// the plan to replace: empty where there is to be none, `None` for whatever
     /// there is.
@@ -35,12 +35,12 @@ impl Store {
     /// # Errors
     /// `ThreadNotFound`, `EtagChanged`.
     pub async fn put_plan(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         etag: Option<&str>,
         plan: &NewPlan,
     ) -> Result<Plan, StoreError> {
+        let tenant = &self.caller.tenant;
         let NewPlan {
             goal,
             current_phase,
@@ -50,7 +50,7 @@ impl Store {
         } = plan;
         let params: Params<'_> = &[
             &tenant.as_str(),
-            &crate::actor(),
+            &self.caller.actor,
             &thread.uuid(),
             &etag,
             goal,
@@ -59,19 +59,23 @@ impl Store {
             &Json(steps),
             &Json(data),
         ];
-        changed(&only(self.pool.call(query!("plans/put"), params).await?)?)
+        changed(&only(
+            self.store.pool.call(query!("plans/put"), params).await?,
+        )?)
     }
 
     /// Reads the plan of a thread.
     ///
     /// # Errors
     /// `ThreadNotFound`, `PlanNotFound`.
-    pub async fn get_plan(&self, tenant: &TenantId, thread: ThreadId) -> Result<Plan, StoreError> {
+    pub async fn get_plan(self, thread: ThreadId) -> Result<Plan, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
         let results = self
+            .store
             .pool
             .within_all(
-                tenant,
+                self.caller,
                 &[
                     (query!("threads/get"), params),
                     (query!("plans/get"), params),
@@ -92,11 +96,11 @@ impl Store {
     /// `ThreadNotFound`, `PlanNotFound`, `EtagChanged`,
     /// `PlanStepNotFound`.
     pub async fn update_plan_step(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         change: &PlanStepChange,
     ) -> Result<Plan, StoreError> {
+        let tenant = &self.caller.tenant;
         let PlanStepChange {
             step,
             status,
@@ -106,7 +110,7 @@ impl Store {
         } = change;
         let params: Params<'_> = &[
             &tenant.as_str(),
-            &crate::actor(),
+            &self.caller.actor,
             &thread.uuid(),
             etag,
             step,
@@ -114,7 +118,11 @@ impl Store {
             result,
             current_phase,
         ];
-        let rows = self.pool.call(query!("plans/update_step"), params).await?;
+        let rows = self
+            .store
+            .pool
+            .call(query!("plans/update_step"), params)
+            .await?;
         changed(&only(rows)?)
     }
 
@@ -122,13 +130,10 @@ impl Store {
     ///
     /// # Errors
     /// `ThreadNotFound`.
-    pub async fn delete_plan(
-        &self,
-        tenant: &TenantId,
-        thread: ThreadId,
-    ) -> Result<bool, StoreError> {
-        let params: Params<'_> = &[&tenant.as_str(), &crate::actor(), &thread.uuid()];
-        let row = only(self.pool.call(query!("plans/delete"), params).await?)?;
+    pub async fn delete_plan(self, thread: ThreadId) -> Result<bool, StoreError> {
+        let tenant = &self.caller.tenant;
+        let params: Params<'_> = &[&tenant.as_str(), &self.caller.actor, &thread.uuid()];
+        let row = only(self.store.pool.call(query!("plans/delete"), params).await?)?;
         match column(&row, 0)? {
             "ok" => column(&row, 1),
             "thread_not_found" => Err(StoreError::ThreadNotFound),

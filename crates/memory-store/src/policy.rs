@@ -1,13 +1,13 @@
 //! Policies of apps and threads.
 
 use memory_contract::{
-    AppId, MemoryPolicy, PolicyLevel, ResolvedPolicy, Session, TenantId, Thread, ThreadId,
+    AppId, MemoryPolicy, PolicyLevel, ResolvedPolicy, Session, Thread, ThreadId,
 };
 use time::OffsetDateTime;
 use tokio_postgres::{Row, types::Json};
 
 use crate::{
-    Page, Store, StoreError,
+    Page, PolicyStore, StoreError,
     query::{Params, query},
     rows::{column, only},
     thread::{one_more, one_thread, session_digest},
@@ -57,21 +57,19 @@ impl Policies {
     }
 }
 
-impl Store {
+impl PolicyStore<'_> {
     /// Reads a thread with the policy of its app, in one round trip.
     ///
     /// # Errors
     /// `ThreadNotFound`.
-    pub async fn policies(
-        &self,
-        tenant: &TenantId,
-        thread: ThreadId,
-    ) -> Result<Policies, StoreError> {
+    pub async fn policies(self, thread: ThreadId) -> Result<Policies, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
         let results = self
+            .store
             .pool
             .within_all(
-                tenant,
+                self.caller,
                 &[
                     (query!("threads/get"), params),
                     (query!("policies/of_thread"), params),
@@ -82,7 +80,10 @@ impl Store {
             return Err(StoreError::ThreadNotFound);
         };
         let policies = Policies::of(threads, policies)?;
-        self.used(tenant, &policies.thread).await?;
+        self.store
+            .threads(self.caller)
+            .used(&policies.thread)
+            .await?;
         Ok(policies)
     }
 
@@ -92,18 +93,19 @@ impl Store {
     /// # Errors
     /// Only those of the database.
     pub async fn session_policies(
-        &self,
-        tenant: &TenantId,
+        self,
         session: &Session,
     ) -> Result<(Option<Thread>, MemoryPolicy), StoreError> {
+        let tenant = &self.caller.tenant;
         let (name, digest) = (tenant.as_str(), session_digest(session));
         let app = session.app.as_str();
         let of_thread: Params<'_> = &[&name, &digest];
         let of_app: Params<'_> = &[&name, &app];
         let results = self
+            .store
             .pool
             .within_all(
-                tenant,
+                self.caller,
                 &[
                     (query!("threads/find"), of_thread),
                     (query!("policies/get"), of_app),
@@ -115,7 +117,7 @@ impl Store {
         };
         let (thread, app) = session_policies_of(threads, policies)?;
         if let Some(thread) = &thread {
-            self.used(tenant, thread).await?;
+            self.store.threads(self.caller).used(thread).await?;
         }
         Ok((thread, app))
     }
@@ -124,15 +126,13 @@ impl Store {
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn app_policy(
-        &self,
-        tenant: &TenantId,
-        app: &AppId,
-    ) -> Result<AppPolicy, StoreError> {
+    pub async fn app_policy(self, app: &AppId) -> Result<AppPolicy, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &app.as_str()];
         let rows = self
+            .store
             .pool
-            .within(tenant, query!("policies/get"), params)
+            .within(self.caller, query!("policies/get"), params)
             .await?;
         Ok(AppPolicy {
             app: app.clone(),
@@ -146,15 +146,16 @@ impl Store {
     /// # Errors
     /// Only those of the database.
     pub async fn set_app_policy(
-        &self,
-        tenant: &TenantId,
+        self,
         app: &AppId,
         policy: &MemoryPolicy,
     ) -> Result<AppPolicy, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &app.as_str(), &Json(policy)];
         let row = only(
-            self.pool
-                .within(tenant, query!("policies/set"), params)
+            self.store
+                .pool
+                .within(self.caller, query!("policies/set"), params)
                 .await?,
         )?;
         Ok(AppPolicy {
@@ -168,15 +169,13 @@ impl Store {
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn delete_app_policy(
-        &self,
-        tenant: &TenantId,
-        app: &AppId,
-    ) -> Result<bool, StoreError> {
+    pub async fn delete_app_policy(self, app: &AppId) -> Result<bool, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &app.as_str()];
         let rows = self
+            .store
             .pool
-            .within(tenant, query!("policies/delete"), params)
+            .within(self.caller, query!("policies/delete"), params)
             .await?;
         Ok(!rows.is_empty())
     }
@@ -187,15 +186,16 @@ impl Store {
     /// # Errors
     /// Only those of the database.
     pub async fn list_app_policies(
-        &self,
-        tenant: &TenantId,
+        self,
         after: i64,
         limit: u32,
     ) -> Result<Page<AppPolicy, i64>, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &after, &one_more(limit)];
         let rows = self
+            .store
             .pool
-            .within(tenant, query!("policies/list"), params)
+            .within(self.caller, query!("policies/list"), params)
             .await?;
         let policies = rows
             .iter()

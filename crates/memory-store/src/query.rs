@@ -5,10 +5,9 @@ use std::{ops::Deref, time::Instant};
 
 use deadpool_postgres::Object;
 use futures::future::{join, join_all, join3, join4};
-use memory_contract::TenantId;
 use tokio_postgres::{NoTls, Row, Statement, types::ToSql};
 
-use crate::{StoreError, pool::Pool, sqlstate};
+use crate::{Caller, StoreError, pool::Pool, sqlstate};
 
 /// One file of `queries/`.
 #[derive(Clone, Copy, Debug)]
@@ -70,14 +69,14 @@ impl Pool {
         count.map_err(|error| sqlstate::query_error(query.name, error))
     }
 
-    /// Runs one query in a transaction of a tenant: one round trip.
+    /// Runs one query in a transaction of the caller's tenant: one round trip.
     pub(crate) async fn within(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         query: Query,
         params: Params<'_>,
     ) -> Result<Vec<Row>, StoreError> {
-        let mut results = self.within_all(tenant, &[(query, params)]).await?;
+        let mut results = self.within_all(caller, &[(query, params)]).await?;
         Ok(results.pop().unwrap_or_default())
     }
 
@@ -90,7 +89,7 @@ impl Pool {
     /// result is looked at.
     pub(crate) async fn within_all(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         queries: &[(Query, Params<'_>)],
     ) -> Result<Vec<Vec<Row>>, StoreError> {
         let client = Busy::new(self.get().await?);
@@ -101,8 +100,7 @@ impl Pool {
         }
 
         let started = Instant::now();
-        let actor = crate::actor();
-        let tenant: Params<'_> = &[&tenant.as_str(), &actor];
+        let names: Params<'_> = &[&caller.tenant.as_str(), &caller.actor];
         let runs = queries
             .iter()
             .zip(&statements)
@@ -117,7 +115,7 @@ impl Pool {
         // `join` polls in order, and the order of polling is that of sending.
         let (begun, entered, results, committed) = join4(
             client.batch_execute("BEGIN"),
-            client.query(&enter, tenant),
+            client.query(&enter, names),
             join_all(runs),
             client.batch_execute("COMMIT"),
         )
@@ -130,36 +128,35 @@ impl Pool {
         Ok(results)
     }
 
-    /// Opens a transaction of a tenant that stays open after these queries, in
+    /// Opens a transaction of the caller's tenant that stays open after these queries, in
     /// one round trip. Dropped without an end it takes its connection with it.
     pub(crate) async fn begin(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         queries: &[(Query, Params<'_>)],
     ) -> Result<(Transaction<'_>, Vec<Vec<Row>>), StoreError> {
-        self.begin_as("BEGIN", tenant, queries).await
+        self.begin_as("BEGIN", caller, queries).await
     }
 
     /// Like [`Pool::begin`], for reading: all queries see the same moment.
     pub(crate) async fn snapshot(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         queries: &[(Query, Params<'_>)],
     ) -> Result<(Transaction<'_>, Vec<Vec<Row>>), StoreError> {
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-        self.begin_as(begin, tenant, queries).await
+        self.begin_as(begin, caller, queries).await
     }
 
     async fn begin_as(
         &self,
         begin: &str,
-        tenant: &TenantId,
+        caller: &Caller,
         queries: &[(Query, Params<'_>)],
     ) -> Result<(Transaction<'_>, Vec<Vec<Row>>), StoreError> {
         let client = Busy::new(self.get().await?);
         let enter = prepare(&client, ENTER).await?;
-        let actor = crate::actor();
-        let names: Params<'_> = &[&tenant.as_str(), &actor];
+        let names: Params<'_> = &[&caller.tenant.as_str(), &caller.actor];
         let transaction = Transaction { client, pool: self };
         let statements = transaction.prepare(queries).await?;
         let (begun, entered, results) = join3(

@@ -1,14 +1,13 @@
 //! Reads for recall, search and indexing freshness.
 
 use memory_contract::{
-    AppId, MemoryScope, Message, MessageFilter, MessageId, Session, TenantId, Thread, ThreadId,
-    UserId,
+    AppId, MemoryScope, Message, MessageFilter, MessageId, Session, Thread, ThreadId, UserId,
 };
 
 use uuid::Uuid;
 
 use crate::{
-    Revision, Store, StoreError,
+    MessageStore, Revision, StoreError,
     message::{Filter, Path},
     query::{Params, query},
     rows::{self, column, only},
@@ -109,17 +108,13 @@ impl Scope {
     }
 }
 
-impl Store {
+impl MessageStore<'_> {
     /// Reads a thread with the newest messages of its active path, at most `limit`.
     ///
     /// # Errors
     /// `ThreadNotFound`.
-    pub async fn recent(
-        &self,
-        tenant: &TenantId,
-        thread: ThreadId,
-        limit: u32,
-    ) -> Result<Recent, StoreError> {
+    pub async fn recent(self, thread: ThreadId, limit: u32) -> Result<Recent, StoreError> {
+        let tenant = &self.caller.tenant;
         let (name, id) = (tenant.as_str(), thread.uuid());
         let path = Path {
             thread,
@@ -127,13 +122,14 @@ impl Store {
             max_tokens: i64::MAX,
             rows: i32::try_from(limit).unwrap_or(i32::MAX - 1),
         };
-        let known = self.windows.find(tenant, &path).await;
+        let known = self.store.windows.find(tenant, &path).await;
         let of_thread: Params<'_> = &[&name, &id];
         let of_messages = path.request(tenant, known.as_deref());
         let results = self
+            .store
             .pool
             .within_all(
-                tenant,
+                self.caller,
                 &[
                     (query!("threads/get"), of_thread),
                     (query!("messages/history"), &of_messages.params()),
@@ -144,7 +140,7 @@ impl Store {
             return Err(StoreError::ThreadNotFound);
         };
         let row = threads.first().ok_or(StoreError::ThreadNotFound)?;
-        let history = self.settle(tenant, &path, known.as_deref(), messages);
+        let history = self.settle(&path, known.as_deref(), messages);
         let mut messages = history.await?.messages;
         messages.reverse();
         Ok(Recent {
@@ -160,12 +156,12 @@ impl Store {
     /// # Errors
     /// Only those of the database.
     pub async fn hydrate(
-        &self,
-        tenant: &TenantId,
+        self,
         scope: &Scope,
         head: Option<MessageId>,
         ids: &[MessageId],
     ) -> Result<Vec<Hydrated>, StoreError> {
+        let tenant = &self.caller.tenant;
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -173,8 +169,9 @@ impl Store {
         let head = head.map(MessageId::uuid);
         let params: Params<'_> = &[&tenant.as_str(), &uuids(ids), &app, &user, &thread, &head];
         let found = self
+            .store
             .pool
-            .within(tenant, query!("messages/hydrate"), params)
+            .within(self.caller, query!("messages/hydrate"), params)
             .await?;
         found
             .iter()
@@ -196,14 +193,14 @@ impl Store {
     /// # Errors
     /// Only those of the database.
     pub async fn neighbors(
-        &self,
-        tenant: &TenantId,
+        self,
         scope: &Scope,
         head: Option<MessageId>,
         anchors: &[MessageId],
         before: u32,
         after: u32,
     ) -> Result<Vec<Neighbor>, StoreError> {
+        let tenant = &self.caller.tenant;
         if anchors.is_empty() || (before == 0 && after == 0) {
             return Ok(Vec::new());
         }
@@ -223,7 +220,11 @@ impl Store {
             &before,
             &after,
         ];
-        let found = self.pool.call(query!("messages/neighbors"), params).await?;
+        let found = self
+            .store
+            .pool
+            .call(query!("messages/neighbors"), params)
+            .await?;
         found
             .iter()
             .map(|row| {
@@ -245,13 +246,13 @@ impl Store {
     /// # Errors
     /// Only those of the database.
     pub async fn search_text(
-        &self,
-        tenant: &TenantId,
+        self,
         scope: &Scope,
         query: &str,
         filter: &MessageFilter,
         limit: u32,
     ) -> Result<Vec<TextMatch>, StoreError> {
+        let tenant = &self.caller.tenant;
         let filter = Filter::of(filter);
         let params: Params<'_> = &[
             &words::scope_query(tenant, scope),
@@ -264,8 +265,9 @@ impl Store {
             &i32::try_from(limit).unwrap_or(i32::MAX),
         ];
         let found = self
+            .store
             .pool
-            .within(tenant, query!("messages/search"), params)
+            .within(self.caller, query!("messages/search"), params)
             .await?;
         found
             .iter()
@@ -283,15 +285,13 @@ impl Store {
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn freshness(
-        &self,
-        tenant: &TenantId,
-        revision: &Revision,
-    ) -> Result<Freshness, StoreError> {
+    pub async fn freshness(self, revision: &Revision) -> Result<Freshness, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &revision.thread.uuid(), &revision.change];
         let row = only(
-            self.pool
-                .within(tenant, query!("outbox/freshness"), params)
+            self.store
+                .pool
+                .within(self.caller, query!("outbox/freshness"), params)
                 .await?,
         )?;
         Ok(Freshness {

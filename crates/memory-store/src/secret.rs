@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use memory_contract::TenantId;
 use secrecy::SecretString;
 use time::OffsetDateTime;
 use tokio_postgres::Row;
 
 use crate::{
-    Keyring, Page, Store, StoreError,
+    Caller, Keyring, Page, Store, StoreError,
     keyring::Sealed,
     query::{Params, query},
     rows::{column, only},
@@ -49,7 +48,7 @@ impl Secrets {
     /// `SecretsUnavailable` without a key.
     pub async fn set(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         name: &str,
         value: &SecretString,
     ) -> Result<Secret, StoreError> {
@@ -57,12 +56,14 @@ impl Secrets {
             key_id,
             nonce,
             ciphertext,
-        } = self.keyring.seal(tenant.as_str(), name, value)?;
-        let params: Params<'_> = &[&tenant.as_str(), &name, &key_id, &nonce, &ciphertext];
+        } = self
+            .keyring
+            .seal(caller.caller.caller.tenant.as_str(), name, value)?;
+        let params: Params<'_> = &[&caller.tenant.as_str(), &name, &key_id, &nonce, &ciphertext];
         let rows = self
             .store
             .main
-            .within(tenant, query!("secrets/set"), params)
+            .within(caller, query!("secrets/set"), params)
             .await?;
         secret(&only(rows)?)
     }
@@ -74,14 +75,14 @@ impl Secrets {
     /// encrypted with; `Corrupt` for one that was moved or changed.
     pub async fn get(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         name: &str,
     ) -> Result<(Secret, SecretString), StoreError> {
-        let params: Params<'_> = &[&tenant.as_str(), &name];
+        let params: Params<'_> = &[&caller.tenant.as_str(), &name];
         let rows = self
             .store
             .main
-            .within(tenant, query!("secrets/get"), params)
+            .within(caller, query!("secrets/get"), params)
             .await?;
         let row = rows.first().ok_or(StoreError::SecretNotFound)?;
         let sealed = Sealed {
@@ -89,7 +90,9 @@ impl Secrets {
             nonce: column(row, 4)?,
             ciphertext: column(row, 5)?,
         };
-        let value = self.keyring.open(tenant.as_str(), name, sealed)?;
+        let value = self
+            .keyring
+            .open(caller.caller.caller.tenant.as_str(), name, sealed)?;
         Ok((secret(row)?, value))
     }
 
@@ -100,19 +103,19 @@ impl Secrets {
     /// Only those of the database.
     pub async fn list(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         after: Option<&str>,
         limit: u32,
     ) -> Result<Page<Secret, String>, StoreError> {
         let params: Params<'_> = &[
-            &tenant.as_str(),
+            &caller.tenant.as_str(),
             &after.unwrap_or_default(),
             &one_more(limit),
         ];
         let rows = self
             .store
             .main
-            .within(tenant, query!("secrets/list"), params)
+            .within(caller, query!("secrets/list"), params)
             .await?;
         let secrets = rows
             .iter()
@@ -125,12 +128,12 @@ impl Secrets {
     ///
     /// # Errors
     /// `SecretNotFound`, also on the second call.
-    pub async fn delete(&self, tenant: &TenantId, name: &str) -> Result<(), StoreError> {
-        let params: Params<'_> = &[&tenant.as_str(), &name];
+    pub async fn delete(&self, caller: &Caller, name: &str) -> Result<(), StoreError> {
+        let params: Params<'_> = &[&caller.tenant.as_str(), &name];
         let rows = self
             .store
             .main
-            .within(tenant, query!("secrets/delete"), params)
+            .within(caller, query!("secrets/delete"), params)
             .await?;
         only(rows)
             .map(drop)

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use memory_contract::{Branch, MemoryPolicy, MessageId, Session, TenantId, Thread, ThreadId};
+use memory_contract::{Branch, MemoryPolicy, MessageId, Session, Thread, ThreadId};
 use serde_json::{Map, Value};
 use tokio_postgres::{Row, types::Json};
 
 use crate::{
-    Page, Revision, Store, StoreError,
+    Page, Revision, StoreError, ThreadStore,
     opening::Opening,
     query::{Params, query},
     rows::{self, column, only, optional_id},
@@ -45,7 +45,7 @@ impl NewThread {
     }
 }
 
-/// What [`Store::resolve_thread`] found or made.
+/// What [`ThreadStore::resolve_thread`](crate::ThreadStore::resolve_thread) found or made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolved {
     /// The thread of the session.
@@ -76,17 +76,13 @@ pub struct Erased {
     pub revision: Revision,
 }
 
-impl Store {
+impl ThreadStore<'_> {
     /// Creates a thread.
     ///
     /// # Errors
     /// `ThreadExists` where the session has one; `EphemeralFull`.
-    pub async fn create_thread(
-        &self,
-        tenant: &TenantId,
-        thread: &NewThread,
-    ) -> Result<Thread, StoreError> {
-        let resolved = self.resolve_thread(tenant, thread).await?;
+    pub async fn create_thread(self, thread: &NewThread) -> Result<Thread, StoreError> {
+        let resolved = self.resolve_thread(thread).await?;
         if resolved.created {
             Ok(resolved.thread)
         } else {
@@ -99,18 +95,14 @@ impl Store {
     ///
     /// # Errors
     /// `EphemeralFull`.
-    pub async fn resolve_thread(
-        &self,
-        tenant: &TenantId,
-        thread: &NewThread,
-    ) -> Result<Resolved, StoreError> {
-        let opening = Opening::of(tenant, ThreadId::new(), thread, &self.ephemeral);
+    pub async fn resolve_thread(self, thread: &NewThread) -> Result<Resolved, StoreError> {
+        let opening = Opening::of(self.caller, ThreadId::new(), thread, &self.store.ephemeral);
         let params = &opening.params();
-        let row = only(self.pool.call(query!("threads/open"), params).await?)?;
+        let row = only(self.store.pool.call(query!("threads/open"), params).await?)?;
         match column(&row, "status")? {
             "ok" => {
                 let thread = rows::thread(&row)?;
-                self.used(tenant, &thread).await?;
+                self.used(&thread).await?;
                 Ok(Resolved {
                     created: column(&row, "created")?,
                     thread,
@@ -125,15 +117,15 @@ impl Store {
     ///
     /// # Errors
     /// `ThreadNotFound`.
-    pub async fn get_thread(
-        &self,
-        tenant: &TenantId,
-        thread: ThreadId,
-    ) -> Result<Thread, StoreError> {
+    pub async fn get_thread(self, thread: ThreadId) -> Result<Thread, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
-        let get = self.pool.within(tenant, query!("threads/get"), params);
+        let get = self
+            .store
+            .pool
+            .within(self.caller, query!("threads/get"), params);
         let thread = one_thread(&get.await?)?;
-        self.used(tenant, &thread).await?;
+        self.used(&thread).await?;
         Ok(thread)
     }
 
@@ -141,15 +133,15 @@ impl Store {
     ///
     /// # Errors
     /// `ThreadNotFound`.
-    pub async fn find_thread(
-        &self,
-        tenant: &TenantId,
-        session: &Session,
-    ) -> Result<Thread, StoreError> {
+    pub async fn find_thread(self, session: &Session) -> Result<Thread, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &session_digest(session)];
-        let get = self.pool.within(tenant, query!("threads/find"), params);
+        let get = self
+            .store
+            .pool
+            .within(self.caller, query!("threads/find"), params);
         let thread = one_thread(&get.await?)?;
-        self.used(tenant, &thread).await?;
+        self.used(&thread).await?;
         Ok(thread)
     }
 
@@ -158,11 +150,11 @@ impl Store {
     /// # Errors
     /// `ThreadNotFound`.
     pub async fn update_thread(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         change: &ThreadChange,
     ) -> Result<Thread, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[
             &tenant.as_str(),
             &thread.uuid(),
@@ -174,8 +166,9 @@ impl Store {
         ];
         one_thread(
             &self
+                .store
                 .pool
-                .within(tenant, query!("threads/update"), params)
+                .within(self.caller, query!("threads/update"), params)
                 .await?,
         )
     }
@@ -184,14 +177,15 @@ impl Store {
     ///
     /// # Errors
     /// `ThreadNotFound`.
-    pub async fn clear_thread(
-        &self,
-        tenant: &TenantId,
-        thread: ThreadId,
-    ) -> Result<Erased, StoreError> {
-        let params: Params<'_> = &[&tenant.as_str(), &crate::actor(), &thread.uuid()];
-        let found = self.pool.call(query!("threads/clear"), params).await?;
-        self.windows.forget(tenant, thread).await;
+    pub async fn clear_thread(self, thread: ThreadId) -> Result<Erased, StoreError> {
+        let tenant = &self.caller.tenant;
+        let params: Params<'_> = &[&tenant.as_str(), &self.caller.actor, &thread.uuid()];
+        let found = self
+            .store
+            .pool
+            .call(query!("threads/clear"), params)
+            .await?;
+        self.store.windows.forget(tenant, thread).await;
         erased(thread, found)
     }
 
@@ -199,32 +193,32 @@ impl Store {
     ///
     /// # Errors
     /// `ThreadNotFound`, also on the second call.
-    pub async fn delete_thread(
-        &self,
-        tenant: &TenantId,
-        thread: ThreadId,
-    ) -> Result<Erased, StoreError> {
-        self.delete_if(tenant, thread, false).await
+    pub async fn delete_thread(self, thread: ThreadId) -> Result<Erased, StoreError> {
+        self.delete_if(thread, false).await
     }
 
     /// Erases a thread that has expired.
     pub(crate) async fn delete_expired_thread(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
     ) -> Result<Erased, StoreError> {
-        self.delete_if(tenant, thread, true).await
+        self.delete_if(thread, true).await
     }
 
-    async fn delete_if(
-        &self,
-        tenant: &TenantId,
-        thread: ThreadId,
-        expired: bool,
-    ) -> Result<Erased, StoreError> {
-        let params: Params<'_> = &[&tenant.as_str(), &crate::actor(), &thread.uuid(), &expired];
-        let found = self.pool.call(query!("threads/delete"), params).await?;
-        self.windows.forget(tenant, thread).await;
+    async fn delete_if(self, thread: ThreadId, expired: bool) -> Result<Erased, StoreError> {
+        let tenant = &self.caller.tenant;
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &self.caller.actor,
+            &thread.uuid(),
+            &expired,
+        ];
+        let found = self
+            .store
+            .pool
+            .call(query!("threads/delete"), params)
+            .await?;
+        self.store.windows.forget(tenant, thread).await;
         erased(thread, found)
     }
 
@@ -235,21 +229,26 @@ impl Store {
     /// # Errors
     /// `ThreadNotFound`, `HeadMoved`, `MessageNotFound`.
     pub async fn set_head(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         head: MessageId,
         expected: Option<Option<MessageId>>,
     ) -> Result<Thread, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[
             &tenant.as_str(),
-            &crate::actor(),
+            &self.caller.actor,
             &thread.uuid(),
             &head.uuid(),
             &expected.is_some(),
             &expected.flatten().map(MessageId::uuid),
         ];
-        let row = only(self.pool.call(query!("threads/set_head"), params).await?)?;
+        let row = only(
+            self.store
+                .pool
+                .call(query!("threads/set_head"), params)
+                .await?,
+        )?;
         match column(&row, "status")? {
             "ok" => rows::thread(&row),
             "thread_not_found" => Err(StoreError::ThreadNotFound),
@@ -267,20 +266,21 @@ impl Store {
     /// # Errors
     /// `ThreadNotFound`.
     pub async fn list_branches(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         after: i32,
         limit: u32,
     ) -> Result<Page<Branch, i32>, StoreError> {
+        let tenant = &self.caller.tenant;
         let (name, id) = (tenant.as_str(), thread.uuid());
         let limit_and_one = one_more(limit);
         let exists: Params<'_> = &[&name, &id];
         let list: Params<'_> = &[&name, &id, &after, &limit_and_one];
         let results = self
+            .store
             .pool
             .within_all(
-                tenant,
+                self.caller,
                 &[
                     (query!("threads/get"), exists),
                     (query!("branches/list"), list),

@@ -1,9 +1,9 @@
 //! Lists of threads, in the order of their creation and back.
 
-use memory_contract::{AppId, TenantId, Thread, ThreadId, UserId};
+use memory_contract::{AppId, Thread, ThreadId, UserId};
 
 use crate::{
-    Page, Store, StoreError,
+    Page, StoreError, ThreadStore,
     query::{Params, Query, query},
     rows::{self, column},
     thread::one_more,
@@ -31,33 +31,28 @@ struct Queries {
     by_app_and_user: Query,
 }
 
-impl Store {
+impl ThreadStore<'_> {
     /// Lists the stored threads, the one created last first.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn list_threads(
-        &self,
-        tenant: &TenantId,
-        query: &ThreadQuery,
-    ) -> Result<Page<Thread, i64>, StoreError> {
+    pub async fn list_threads(self, query: &ThreadQuery) -> Result<Page<Thread, i64>, StoreError> {
         let queries = Queries {
             all: query!("threads/list"),
             by_app: query!("threads/list_by_app"),
             by_user: query!("threads/list_by_user"),
             by_app_and_user: query!("threads/list_by_app_and_user"),
         };
-        self.page_of_threads(tenant, query, i64::MAX, queries).await
+        self.page_of_threads(query, i64::MAX, queries).await
     }
 
-    /// Lists the stored threads as [`Store::list_threads`] does, but the one
+    /// Lists the stored threads as [`ThreadStore::list_threads`](crate::ThreadStore::list_threads) does, but the one
     /// created first first, after the place `after`.
     ///
     /// # Errors
     /// Only those of the database.
     pub async fn export_threads(
-        &self,
-        tenant: &TenantId,
+        self,
         query: &ThreadQuery,
     ) -> Result<Page<Thread, i64>, StoreError> {
         let queries = Queries {
@@ -66,34 +61,32 @@ impl Store {
             by_user: query!("threads/export_by_user"),
             by_app_and_user: query!("threads/export_by_app_and_user"),
         };
-        self.page_of_threads(tenant, query, 0, queries).await
+        self.page_of_threads(query, 0, queries).await
     }
 
-    /// A stored thread's place in the order of [`Store::export_threads`].
+    /// A stored thread's place in the order of [`ThreadStore::export_threads`](crate::ThreadStore::export_threads).
     ///
     /// # Errors
     /// `ThreadNotFound`.
-    pub async fn thread_place(
-        &self,
-        tenant: &TenantId,
-        thread: ThreadId,
-    ) -> Result<i64, StoreError> {
+    pub async fn thread_place(self, thread: ThreadId) -> Result<i64, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
         let rows = self
+            .store
             .pool
-            .within(tenant, query!("threads/place"), params)
+            .within(self.caller, query!("threads/place"), params)
             .await?;
         column(rows.first().ok_or(StoreError::ThreadNotFound)?, 0)
     }
 
     /// The threads of a query behind its place, or else behind `begin`.
     async fn page_of_threads(
-        &self,
-        tenant: &TenantId,
+        self,
         query: &ThreadQuery,
         begin: i64,
         queries: Queries,
     ) -> Result<Page<Thread, i64>, StoreError> {
+        let tenant = &self.caller.tenant;
         let ThreadQuery {
             app,
             user,
@@ -115,7 +108,7 @@ impl Store {
                 &[&name, app, user, &after, &one_more],
             ),
         };
-        let rows = self.pool.within(tenant, query, params).await?;
+        let rows = self.store.pool.within(self.caller, query, params).await?;
         let threads = rows
             .iter()
             .map(|row| Ok((column(row, "ordinal")?, rows::thread(row)?)))

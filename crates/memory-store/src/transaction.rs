@@ -2,12 +2,12 @@
 
 use std::{cmp::Reverse, time::Duration};
 
-use memory_contract::{TenantId, ThreadId};
+use memory_contract::ThreadId;
 use time::OffsetDateTime;
 use tokio_postgres::Row;
 
 use crate::{
-    Page, Store, StoreError,
+    AuditStore, Page, StoreError,
     query::{Params, Query, query},
     rows::{column, optional_id},
     thread::one_more,
@@ -60,17 +60,14 @@ pub struct TransactionQuery {
     pub limit: u32,
 }
 
-impl Store {
+impl AuditStore<'_> {
     /// Notes what was refused, beside files, keys and secrets: nobody knows any
     /// more what it was about. After an error it may have been noted all the same.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn note_refusals(
-        &self,
-        tenant: &TenantId,
-        refusals: &[Refusals],
-    ) -> Result<(), StoreError> {
+    pub async fn note_refusals(self, refusals: &[Refusals]) -> Result<(), StoreError> {
+        let tenant = &self.caller.tenant;
         let (mut actors, mut actions, mut results) = (Vec::new(), Vec::new(), Vec::new());
         let (mut counts, mut ages) = (Vec::new(), Vec::new());
         for refusal in refusals {
@@ -90,7 +87,11 @@ impl Store {
         let name = tenant.as_str();
         let params: Params<'_> = &[&name, &actors, &actions, &results, &counts, &ages];
         let note = query!("transactions/note_refusals");
-        self.main.within(tenant, note, params).await.map(drop)
+        self.store
+            .main
+            .within(self.caller, note, params)
+            .await
+            .map(drop)
     }
 
     /// Lists who did what, the newest first.
@@ -98,10 +99,10 @@ impl Store {
     /// # Errors
     /// Only those of the database.
     pub async fn list_transactions(
-        &self,
-        tenant: &TenantId,
+        self,
         query: &TransactionQuery,
     ) -> Result<Page<Transaction, i64>, StoreError> {
+        let tenant = &self.caller.tenant;
         let TransactionQuery {
             thread,
             actor,
@@ -127,10 +128,10 @@ impl Store {
                 &[&name, thread, actor, &before, &rows],
             ),
         };
-        let mut found = self.pool.within(tenant, list, params).await?;
-        if self.has_chat_database() {
+        let mut found = self.store.pool.within(self.caller, list, params).await?;
+        if self.store.has_chat_database() {
             // What was done to files, keys and secrets is beside those.
-            found.extend(self.main.within(tenant, list, params).await?);
+            found.extend(self.store.main.within(self.caller, list, params).await?);
         }
         let mut transactions = found
             .iter()

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use memory_contract::TenantId;
 use uuid::Uuid;
 
 use crate::{
-    Store, StoreError,
+    StoreError, UsageStore,
     query::{Params, query},
     rows::{column, only},
 };
@@ -42,22 +41,22 @@ pub struct ModelTokens {
     pub output: u64,
 }
 
-impl Store {
+impl UsageStore<'_> {
     /// Sets tokens aside for one request to a model; whether the tenant's budget of
     /// today has as many left, which one of 0 always has. What is not settled by
-    /// [`Store::settle_tokens`] within `keep` is spent.
+    /// [`UsageStore::settle_tokens`](crate::UsageStore::settle_tokens) within `keep` is spent.
     ///
     /// # Errors
     /// Only those of the database.
     pub async fn reserve_tokens(
-        &self,
-        tenant: &TenantId,
+        self,
         reservation: Uuid,
         model: &str,
         most: ModelTokens,
         daily_budget: u64,
         keep: Duration,
     ) -> Result<bool, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[
             &tenant.as_str(),
             &reservation,
@@ -68,7 +67,7 @@ impl Store {
             &keep.as_secs_f64(),
         ];
         let reserve = query!("model_usage/reserve");
-        column(&only(self.pool.call(reserve, params).await?)?, 0)
+        column(&only(self.store.pool.call(reserve, params).await?)?, 0)
     }
 
     /// Notes what a request to a model did cost, in the place of what was set aside
@@ -78,12 +77,12 @@ impl Store {
     /// # Errors
     /// Only those of the database.
     pub async fn settle_tokens(
-        &self,
-        tenant: &TenantId,
+        self,
         reservation: Uuid,
         spent: ModelTokens,
         failed: bool,
     ) -> Result<(), StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[
             &tenant.as_str(),
             &reservation,
@@ -92,7 +91,7 @@ impl Store {
             &count(spent.output),
         ];
         let settle = query!("model_usage/settle");
-        self.pool.call(settle, params).await.map(drop)
+        self.store.pool.call(settle, params).await.map(drop)
     }
 
     /// What models cost on the last `days` days, today included, the newest day
@@ -100,14 +99,11 @@ impl Store {
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn model_usage(
-        &self,
-        tenant: &TenantId,
-        days: i32,
-    ) -> Result<Vec<ModelUsage>, StoreError> {
+    pub async fn model_usage(self, days: i32) -> Result<Vec<ModelUsage>, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &days, &ENTRIES];
         let list = query!("model_usage/list");
-        let found = self.pool.within(tenant, list, params).await?;
+        let found = self.store.pool.within(self.caller, list, params).await?;
         found
             .iter()
             .map(|row| {

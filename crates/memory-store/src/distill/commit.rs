@@ -5,11 +5,11 @@
 //! the text is stale, and nothing is stored. So no message is covered twice, and
 //! nothing that was erased comes back.
 
-use memory_contract::{TenantId, ThreadId};
+use memory_contract::ThreadId;
 
 use super::Place;
 use crate::{
-    Store, StoreError,
+    DistillateStore, StoreError,
     query::{Params, Query, query},
     rows::{self, column, only},
 };
@@ -98,18 +98,18 @@ pub struct NewReflection {
     pub active: bool,
 }
 
-impl Store {
+impl DistillateStore<'_> {
     /// Stores a summary that goes on where the one that holds ends.
     ///
     /// # Errors
     /// `ThreadNotFound`; `Misplaced` where it does not fit to
     /// what its own generation has.
     pub async fn commit_summary(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         new: &NewSummary,
     ) -> Result<Commit, StoreError> {
+        let tenant = &self.caller.tenant;
         let NewSummary {
             generation,
             end: Place { branch, depth },
@@ -121,7 +121,7 @@ impl Store {
             own_text,
             sets_aside,
         } = new;
-        let actor = crate::actor();
+        let actor = self.caller.actor.as_str();
         let params: Params<'_> = &[
             &tenant.as_str(),
             &actor,
@@ -144,13 +144,13 @@ impl Store {
     /// Stores an observation.
     ///
     /// # Errors
-    /// As [`Store::commit_summary`].
+    /// As [`DistillateStore::commit_summary`](crate::DistillateStore::commit_summary).
     pub async fn commit_observation(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         new: &NewObservation,
     ) -> Result<Commit, StoreError> {
+        let tenant = &self.caller.tenant;
         let NewObservation {
             generation,
             end: Place { branch, depth },
@@ -160,7 +160,7 @@ impl Store {
             made_by,
             active,
         } = new;
-        let actor = crate::actor();
+        let actor = self.caller.actor.as_str();
         let params: Params<'_> = &[
             &tenant.as_str(),
             &actor,
@@ -183,15 +183,15 @@ impl Store {
     /// are dropped.
     ///
     /// # Errors
-    /// As [`Store::commit_summary`].
+    /// As [`DistillateStore::commit_summary`](crate::DistillateStore::commit_summary).
     pub async fn activate_observations(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         generation: i64,
         numbers: &[i64],
     ) -> Result<Commit, StoreError> {
-        let actor = crate::actor();
+        let tenant = &self.caller.tenant;
+        let actor = self.caller.actor.as_str();
         let params: Params<'_> = &[
             &tenant.as_str(),
             &actor,
@@ -207,13 +207,13 @@ impl Store {
     /// the same observations.
     ///
     /// # Errors
-    /// As [`Store::commit_summary`].
+    /// As [`DistillateStore::commit_summary`](crate::DistillateStore::commit_summary).
     pub async fn commit_reflection(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         new: &NewReflection,
     ) -> Result<Commit, StoreError> {
+        let tenant = &self.caller.tenant;
         let NewReflection {
             generation,
             reflects,
@@ -222,7 +222,7 @@ impl Store {
             made_by,
             active,
         } = new;
-        let actor = crate::actor();
+        let actor = self.caller.actor.as_str();
         let params: Params<'_> = &[
             &tenant.as_str(),
             &actor,
@@ -238,8 +238,8 @@ impl Store {
         self.commit(commit, params).await
     }
 
-    async fn commit(&self, query: Query, params: Params<'_>) -> Result<Commit, StoreError> {
-        let row = only(self.pool.call(query, params).await?)?;
+    async fn commit(self, query: Query, params: Params<'_>) -> Result<Commit, StoreError> {
+        let row = only(self.store.pool.call(query, params).await?)?;
         match column(&row, 0)? {
             "ok" => Ok(Commit::Done(Committed {
                 number: column(&row, 1)?,

@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 use tokio_postgres::Row;
 
 use crate::{
-    LeaseId, Outbox, Store, StoreError,
+    DistillateStore, LeaseId, Outbox, Store, StoreError,
     outbox::error_text,
     query::{Params, query},
     rows::{self, column, only},
@@ -219,30 +219,36 @@ impl Store {
         )?;
         column(&row, 0)
     }
+}
 
+impl DistillateStore<'_> {
     /// Asks for a worker to look at a thread, whatever its size. Nothing happens
     /// where there is no such thread.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn want_distill(
-        &self,
-        tenant: &TenantId,
-        thread: ThreadId,
-    ) -> Result<(), StoreError> {
+    pub async fn want_distill(self, thread: ThreadId) -> Result<(), StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
         let want = query!("distill_jobs/enqueue");
-        self.pool.within(tenant, want, params).await.map(drop)
+        self.store
+            .pool
+            .within(self.caller, want, params)
+            .await
+            .map(drop)
     }
 
     /// How much there is to do for a tenant's threads.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn distill_stats(&self, tenant: &TenantId) -> Result<DistillStats, StoreError> {
+    pub async fn distill_stats(self) -> Result<DistillStats, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str()];
         let stats = query!("distill_jobs/tenant_stats");
-        stats_of(&only(self.pool.within(tenant, stats, params).await?)?)
+        stats_of(&only(
+            self.store.pool.within(self.caller, stats, params).await?,
+        )?)
     }
 }
 

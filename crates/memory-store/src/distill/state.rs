@@ -1,6 +1,6 @@
 //! What was derived from the messages on a path.
 
-use memory_contract::{MessageId, TenantId, ThreadId};
+use memory_contract::{MessageId, ThreadId};
 use serde::Deserialize;
 use time::OffsetDateTime;
 use tokio_postgres::{Row, types::Json};
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{DistillKind, Distillate, Place, Standing};
 use crate::{
-    Store, StoreError,
+    DistillateStore, StoreError,
     query::{Params, query},
     rows::{self, column, only, optional_id},
 };
@@ -79,7 +79,7 @@ pub struct DistillState {
     /// What kept the last look from succeeding; empty: nothing.
     pub last_error: String,
     /// The time of the working memory is over, and what is told of it here is to be
-    /// forgotten: see [`Store::expire_working_memory`].
+    /// forgotten: see [`WorkingMemoryStore::expire_working_memory`](crate::WorkingMemoryStore::expire_working_memory).
     pub expired: bool,
 }
 
@@ -102,7 +102,7 @@ impl DistillState {
     }
 }
 
-impl Store {
+impl DistillateStore<'_> {
     /// Reads what was derived from the messages on the path to a head, in one
     /// round trip; `None` for the thread's head. With `replaced` those texts come
     /// along that do not hold any more.
@@ -110,12 +110,12 @@ impl Store {
     /// # Errors
     /// `ThreadNotFound`, `MessageNotFound`.
     pub async fn distill_state(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         head: Option<MessageId>,
         replaced: bool,
     ) -> Result<DistillState, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[
             &tenant.as_str(),
             &thread.uuid(),
@@ -123,7 +123,7 @@ impl Store {
             &replaced,
         ];
         let state = query!("distillates/state");
-        let row = only(self.pool.within(tenant, state, params).await?)?;
+        let row = only(self.store.pool.within(self.caller, state, params).await?)?;
         match column(&row, "status")? {
             "ok" => state_of(&row),
             "thread_not_found" => Err(StoreError::ThreadNotFound),

@@ -1,10 +1,10 @@
 //! The messages of a stretch.
 
-use memory_contract::{Message, MessageId, TenantId, ThreadId};
+use memory_contract::{Message, MessageId, ThreadId};
 
 use super::{Generations, Place};
 use crate::{
-    Store, StoreError,
+    DistillateStore, StoreError,
     query::{Params, query},
     rows::{self, column, only},
 };
@@ -41,17 +41,14 @@ pub struct Stretch {
     pub generations: Generations,
 }
 
-impl Store {
+impl DistillateStore<'_> {
     /// Reads messages of a path, the oldest first, in one round trip and at the
     /// cost of what is returned. Where a turn ends is the caller's business.
     ///
     /// # Errors
     /// `ThreadNotFound`, `MessageNotFound`.
-    pub async fn read_stretch(
-        &self,
-        tenant: &TenantId,
-        query: &StretchQuery,
-    ) -> Result<Stretch, StoreError> {
+    pub async fn read_stretch(self, query: &StretchQuery) -> Result<Stretch, StoreError> {
+        let tenant = &self.caller.tenant;
         let StretchQuery {
             thread,
             head,
@@ -72,7 +69,7 @@ impl Store {
             max_bytes,
         ];
         let stretch = query!("distillates/range");
-        let found = self.pool.within(tenant, stretch, params).await?;
+        let found = self.store.pool.within(self.caller, stretch, params).await?;
         let Some((last, messages)) = found.split_last() else {
             return Err(StoreError::Corrupt {
                 what: "stretch",
@@ -106,12 +103,12 @@ impl Store {
     /// # Errors
     /// Only those of the database.
     pub async fn user_speaks_after(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         to: Place,
         after_depth: i32,
     ) -> Result<bool, StoreError> {
+        let tenant = &self.caller.tenant;
         let Place { branch, depth } = to;
         let params: Params<'_> = &[
             &tenant.as_str(),
@@ -121,6 +118,9 @@ impl Store {
             &after_depth,
         ];
         let speaks = query!("distillates/user_speaks_after");
-        column(&only(self.pool.within(tenant, speaks, params).await?)?, 0)
+        column(
+            &only(self.store.pool.within(self.caller, speaks, params).await?)?,
+            0,
+        )
     }
 }

@@ -1,11 +1,11 @@
 //! Reading the rows that a ledger is made of.
 
-use memory_contract::{MessageId, TenantId, ThreadId};
+use memory_contract::{MessageId, ThreadId};
 use tokio_postgres::Row;
 
 use super::{Branching, Entry, Ledger, LedgerRow, LedgerThread};
 use crate::{
-    DistillKind, Place, Store, StoreError,
+    DistillKind, DistillateStore, Place, StoreError,
     query::{Params, query},
     rows::{self, column},
 };
@@ -13,7 +13,7 @@ use crate::{
 /// Messages read at a time.
 const PAGE: i64 = 5_000;
 
-impl Store {
+impl DistillateStore<'_> {
     /// Reads the ledger of a thread, all of one moment; `head` stands for the
     /// head of the thread. No content is read, and no more than a page of rows is
     /// held.
@@ -21,11 +21,11 @@ impl Store {
     /// # Errors
     /// `ThreadNotFound`, `MessageNotFound`.
     pub async fn ledger(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         head: Option<MessageId>,
     ) -> Result<Ledger, StoreError> {
+        let tenant = &self.caller.tenant;
         let (name, id) = (tenant.as_str(), thread.uuid());
         let head = head.map(MessageId::uuid);
         let of_thread: Params<'_> = &[&name, &id, &head];
@@ -33,9 +33,10 @@ impl Store {
         let page = query!("ledger/messages");
         let first: Params<'_> = &[&name, &id, &0_i64, &PAGE];
         let (snapshot, results) = self
+            .store
             .pool
             .snapshot(
-                tenant,
+                self.caller,
                 &[
                     (query!("ledger/thread"), of_thread),
                     (query!("ledger/branches"), of_all),

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use memory_contract::{ExtractionStrategy, MemoryId, MemoryType, MessageId, TenantId, ThreadId};
+use memory_contract::{ExtractionStrategy, MemoryId, MemoryType, MessageId, ThreadId};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use tokio_postgres::types::Json;
 
 use super::{Item, revision};
 use crate::{
-    Revision, Store, StoreError,
+    MemoryStore, Revision, StoreError,
     query::{Params, query},
     rows::{column, id as id_of, only, optional_id, unknown_status},
 };
@@ -53,7 +53,7 @@ pub struct Extraction {
     pub built_on: Vec<(MemoryId, String)>,
 }
 
-/// What [`Store::store_extracted`] did.
+/// What [`MemoryStore::store_extracted`](crate::MemoryStore::store_extracted) did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extracted {
     /// Memories that are new.
@@ -88,19 +88,20 @@ pub struct Unextracted {
     pub quiet: Duration,
 }
 
-impl Store {
+impl MemoryStore<'_> {
     /// What of a thread nobody has looked at for facts.
     ///
     /// # Errors
     /// `ThreadNotFound`.
-    pub async fn unextracted(
-        &self,
-        tenant: &TenantId,
-        thread: ThreadId,
-    ) -> Result<Unextracted, StoreError> {
+    pub async fn unextracted(self, thread: ThreadId) -> Result<Unextracted, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
         let unextracted = query!("memories/unextracted");
-        let found = self.pool.within(tenant, unextracted, params).await?;
+        let found = self
+            .store
+            .pool
+            .within(self.caller, unextracted, params)
+            .await?;
         let row = found.first().ok_or(StoreError::ThreadNotFound)?;
         Ok(Unextracted {
             generation: column(row, 0)?,
@@ -119,13 +120,17 @@ impl Store {
     /// # Errors
     /// Only those of the database.
     pub async fn summary_memories(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
     ) -> Result<Vec<(MemoryId, String)>, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
         let summaries = query!("memories/summaries_of_thread");
-        let found = self.pool.within(tenant, summaries, params).await?;
+        let found = self
+            .store
+            .pool
+            .within(self.caller, summaries, params)
+            .await?;
         let read = |row| Ok((id_of(row, 0)?, column(row, 1)?));
         found.iter().map(read).collect()
     }
@@ -134,10 +139,14 @@ impl Store {
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn waiting_memories(&self, tenant: &TenantId) -> Result<i64, StoreError> {
+    pub async fn waiting_memories(self) -> Result<i64, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str()];
         let waiting = query!("memories/waiting");
-        column(&only(self.pool.within(tenant, waiting, params).await?)?, 0)
+        column(
+            &only(self.store.pool.within(self.caller, waiting, params).await?)?,
+            0,
+        )
     }
 
     /// Lets the summary of a thread follow its head: one that was made on another
@@ -147,14 +156,11 @@ impl Store {
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn turn_summary(
-        &self,
-        tenant: &TenantId,
-        thread: ThreadId,
-    ) -> Result<bool, StoreError> {
-        let params: Params<'_> = &[&tenant.as_str(), &crate::actor(), &thread.uuid()];
+    pub async fn turn_summary(self, thread: ThreadId) -> Result<bool, StoreError> {
+        let tenant = &self.caller.tenant;
+        let params: Params<'_> = &[&tenant.as_str(), &self.caller.actor, &thread.uuid()];
         let turn = query!("memories/realign_summary");
-        column(&only(self.pool.call(turn, params).await?)?, 0)
+        column(&only(self.store.pool.call(turn, params).await?)?, 0)
     }
 
     /// Stores what was extracted from messages for the thread's app and user, and
@@ -165,12 +171,9 @@ impl Store {
     /// `ThreadNotFound`; `ExtractionMoved` where since `generation` somebody has
     /// looked at more or erased a message, the last message is not there, or what it
     /// was built on is not as it was or was made on another path; `LongTermMemoryOff`.
-    pub async fn store_extracted(
-        &self,
-        tenant: &TenantId,
-        extraction: &Extraction,
-    ) -> Result<Extracted, StoreError> {
-        self.require_long_term_memory()?;
+    pub async fn store_extracted(self, extraction: &Extraction) -> Result<Extracted, StoreError> {
+        let tenant = &self.caller.tenant;
+        self.store.require_long_term_memory()?;
         let facts: Vec<Value> = extraction
             .facts
             .iter()
@@ -181,7 +184,7 @@ impl Store {
         let built_on: Vec<Value> = built_on.collect();
         let params: Params<'_> = &[
             &tenant.as_str(),
-            &crate::actor(),
+            &self.caller.actor,
             &extraction.thread.uuid(),
             &extraction.generation,
             &extraction.to_seq,
@@ -190,7 +193,12 @@ impl Store {
             &extraction.strategy.as_str(),
             &Json(built_on),
         ];
-        let row = only(self.pool.call(query!("memories/extract"), params).await?)?;
+        let row = only(
+            self.store
+                .pool
+                .call(query!("memories/extract"), params)
+                .await?,
+        )?;
         match column(&row, 0)? {
             "ok" => Ok(Extracted {
                 stored: column(&row, 1)?,

@@ -6,7 +6,7 @@ use memory_contract::{AppId, Memory, TenantId, UserId, limits};
 
 use super::rows;
 use crate::{
-    Outbox, Store, StoreError,
+    Caller, MemoryStore, Outbox, Store, StoreError,
     query::{Params, query},
     rows::column,
 };
@@ -28,7 +28,7 @@ pub struct Forget {
     pub dry_run: bool,
 }
 
-/// What [`Store::forget_memories`] did.
+/// What [`MemoryStore::forget_memories`](crate::MemoryStore::forget_memories) did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Forgotten {
     /// Memories that were, or would be, erased.
@@ -39,37 +39,33 @@ pub struct Forgotten {
     pub more: bool,
 }
 
-impl Store {
+impl MemoryStore<'_> {
     /// Forgets memories, at most 10,000, those used longest ago first; pinned
     /// ones stay.
     ///
     /// # Errors
     /// `LongTermMemoryOff`.
-    pub async fn forget_memories(
-        &self,
-        tenant: &TenantId,
-        forget: &Forget,
-    ) -> Result<Forgotten, StoreError> {
-        self.require_long_term_memory()?;
+    pub async fn forget_memories(self, forget: &Forget) -> Result<Forgotten, StoreError> {
+        self.store.require_long_term_memory()?;
         let listed = i32::try_from(limits::FORGOTTEN_TOLD).unwrap_or(i32::MAX);
-        self.forget(tenant, forget, limits::FORGOTTEN, listed).await
+        self.forget(forget, limits::FORGOTTEN, listed).await
     }
 
     /// Forgets at most `limit` memories, and returns the first `listed` of them.
     async fn forget(
-        &self,
-        tenant: &TenantId,
+        self,
         forget: &Forget,
         limit: i32,
         listed: i32,
     ) -> Result<Forgotten, StoreError> {
+        let tenant = &self.caller.tenant;
         let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
         let count = forget
             .max_count
             .map(|count| i32::try_from(count).unwrap_or(i32::MAX));
         let params: Params<'_> = &[
             &tenant.as_str(),
-            &crate::actor(),
+            &self.caller.actor,
             &forget.app.as_str(),
             &forget.user.as_ref().map_or("", UserId::as_str),
             &forget.user.is_none(),
@@ -80,7 +76,11 @@ impl Store {
             &limit,
             &listed,
         ];
-        let found = self.pool.call(query!("memories/forget"), params).await?;
+        let found = self
+            .store
+            .pool
+            .call(query!("memories/forget"), params)
+            .await?;
         let mut memories = Vec::new();
         for row in &found {
             if rows::has_memory(row)? {
@@ -100,13 +100,13 @@ impl Store {
 
     /// Forgets what an app's policy does not keep, at most `limit`. Whether there
     /// are more.
-    async fn forget_by_policy(
-        &self,
-        tenant: &TenantId,
-        app: &AppId,
-        limit: i32,
-    ) -> Result<bool, StoreError> {
-        let policy = self.app_policy(tenant, app).await?.policy;
+    async fn forget_by_policy(self, app: &AppId, limit: i32) -> Result<bool, StoreError> {
+        let policy = self
+            .store
+            .policies(self.caller)
+            .app_policy(app)
+            .await?
+            .policy;
         let most = limits::MEMORY_COUNT.unsigned_abs();
         let forget = Forget {
             app: app.clone(),
@@ -116,7 +116,7 @@ impl Store {
             max_count: Some(policy.memory_max_count.unwrap_or(most)),
             dry_run: false,
         };
-        let forgotten = self.forget(tenant, &forget, limit, 0).await?;
+        let forgotten = self.forget(&forget, limit, 0).await?;
         Ok(forgotten.count > 0 && forgotten.more)
     }
 }
@@ -146,7 +146,11 @@ impl Outbox {
         for row in &found {
             let tenant = TenantId::new(column::<String>(row, 0)?);
             let app = AppId::new(column::<String>(row, 1)?);
-            if store.forget_by_policy(&tenant, &app, limit).await? {
+            if store
+                .memories(&Caller::worker(tenant.clone()))
+                .forget_by_policy(&app, limit)
+                .await?
+            {
                 // This app once more, before the next one.
                 return Ok(Some(last.unwrap_or((TenantId::new(""), AppId::new("")))));
             }

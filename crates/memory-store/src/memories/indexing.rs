@@ -2,14 +2,12 @@
 
 use std::collections::HashSet;
 
-use memory_contract::{
-    AppId, MemoryId, MemoryOrigin, MemoryOwner, MemoryType, TenantId, ThreadId, UserId,
-};
+use memory_contract::{AppId, MemoryId, MemoryOrigin, MemoryOwner, MemoryType, ThreadId, UserId};
 use time::OffsetDateTime;
 
 use super::uuids;
 use crate::{
-    Store, StoreError,
+    MemoryStore, StoreError,
     query::{Params, query},
     rows::{column, id, optional_id},
 };
@@ -46,24 +44,22 @@ pub struct MemoryRecord {
     pub version: i64,
 }
 
-impl Store {
+impl MemoryStore<'_> {
     /// Reads memories for indexing. What is not there any more is left out; where
     /// there is no long-term memory, nothing is there.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn memory_records(
-        &self,
-        tenant: &TenantId,
-        ids: &[MemoryId],
-    ) -> Result<Vec<MemoryRecord>, StoreError> {
-        if !self.remembers {
+    pub async fn memory_records(self, ids: &[MemoryId]) -> Result<Vec<MemoryRecord>, StoreError> {
+        let tenant = &self.caller.tenant;
+        if !self.store.remembers {
             return Ok(Vec::new());
         }
         let params: Params<'_> = &[&tenant.as_str(), &uuids(ids)];
         let found = self
+            .store
             .pool
-            .within(tenant, query!("memories/index_records"), params)
+            .within(self.caller, query!("memories/index_records"), params)
             .await?;
         let corrupt = |why: &str| StoreError::Corrupt {
             what: "memory",
@@ -99,18 +95,16 @@ impl Store {
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn present_memories(
-        &self,
-        tenant: &TenantId,
-        ids: &[MemoryId],
-    ) -> Result<HashSet<MemoryId>, StoreError> {
-        if !self.remembers {
+    pub async fn present_memories(self, ids: &[MemoryId]) -> Result<HashSet<MemoryId>, StoreError> {
+        let tenant = &self.caller.tenant;
+        if !self.store.remembers {
             return Ok(HashSet::new());
         }
         let params: Params<'_> = &[&tenant.as_str(), &uuids(ids)];
         let found = self
+            .store
             .pool
-            .within(tenant, query!("memories/present"), params)
+            .within(self.caller, query!("memories/present"), params)
             .await?;
         found.iter().map(|row| id(row, 0)).collect()
     }
@@ -121,18 +115,19 @@ impl Store {
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn memories_persisted(
-        &self,
-        tenant: &TenantId,
-        memories: &[(MemoryId, i64)],
-    ) -> Result<(), StoreError> {
+    pub async fn memories_persisted(self, memories: &[(MemoryId, i64)]) -> Result<(), StoreError> {
+        let tenant = &self.caller.tenant;
         let mut memories = memories.to_vec();
         memories.sort_unstable();
         let ids: Vec<MemoryId> = memories.iter().map(|(id, _)| *id).collect();
         let versions: Vec<i64> = memories.iter().map(|(_, version)| *version).collect();
         let params: Params<'_> = &[&tenant.as_str(), &uuids(&ids), &versions];
         let persisted = query!("memories/persisted");
-        self.pool.within(tenant, persisted, params).await.map(drop)
+        self.store
+            .pool
+            .within(self.caller, persisted, params)
+            .await
+            .map(drop)
     }
 
     /// Queues the memories of a tenant for indexing; those that wait in the queue
@@ -140,16 +135,18 @@ impl Store {
     ///
     /// # Errors
     /// Only those of the database; a part may have been queued.
-    pub(crate) async fn enqueue_memories(&self, tenant: &TenantId) -> Result<i64, StoreError> {
+    pub(crate) async fn enqueue_memories(self) -> Result<i64, StoreError> {
+        let tenant = &self.caller.tenant;
         let (mut queued, mut after) = (0, 0_i64);
-        if !self.remembers {
+        if !self.store.remembers {
             return Ok(queued);
         }
         loop {
             let params: Params<'_> = &[&tenant.as_str(), &after, &ENQUEUE_PAGE];
             let rows = self
+                .store
                 .pool
-                .within(tenant, query!("outbox/enqueue_memories"), params)
+                .within(self.caller, query!("outbox/enqueue_memories"), params)
                 .await?;
             let Some(row) = rows.first() else {
                 return Ok(queued);

@@ -1,8 +1,8 @@
 //! Reading memories.
 
 use memory_contract::{
-    Memory, MemoryFilter, MemoryId, MemoryOrigin, MemoryOwner, MemoryPolicy, Session, TenantId,
-    Thread, ThreadId, limits, memory_bytes,
+    Memory, MemoryFilter, MemoryId, MemoryOrigin, MemoryOwner, MemoryPolicy, Session, Thread,
+    ThreadId, limits, memory_bytes,
 };
 use time::OffsetDateTime;
 use tokio_postgres::types::ToSql;
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::{rows, uuids, write::scope_query};
 use crate::{
-    Page, Policies, Store, StoreError,
+    MemoryStore, Page, Policies, StoreError,
     policy::session_policies_of,
     query::{Params, query},
     rows::{column, id as id_of, only},
@@ -92,21 +92,19 @@ impl<'a> Filter<'a> {
     }
 }
 
-impl Store {
+impl MemoryStore<'_> {
     /// Reads a memory.
     ///
     /// # Errors
     /// `MemoryNotFound`, `LongTermMemoryOff`.
-    pub(super) async fn memory(
-        &self,
-        tenant: &TenantId,
-        id: MemoryId,
-    ) -> Result<Memory, StoreError> {
-        self.require_long_term_memory()?;
+    pub(super) async fn memory(self, id: MemoryId) -> Result<Memory, StoreError> {
+        let tenant = &self.caller.tenant;
+        self.store.require_long_term_memory()?;
         let params: Params<'_> = &[&tenant.as_str(), &id.uuid()];
         let found = self
+            .store
             .pool
-            .within(tenant, query!("memories/get"), params)
+            .within(self.caller, query!("memories/get"), params)
             .await?;
         rows::memory(found.first().ok_or(StoreError::MemoryNotFound)?)
     }
@@ -115,20 +113,18 @@ impl Store {
     ///
     /// # Errors
     /// `MemoryNotFound`, `LongTermMemoryOff`.
-    pub async fn get_memory(
-        &self,
-        tenant: &TenantId,
-        id: MemoryId,
-    ) -> Result<MemoryWithHistory, StoreError> {
-        self.require_long_term_memory()?;
+    pub async fn get_memory(self, id: MemoryId) -> Result<MemoryWithHistory, StoreError> {
+        let tenant = &self.caller.tenant;
+        self.store.require_long_term_memory()?;
         let (name, id) = (tenant.as_str(), id.uuid());
         let most = i64::try_from(limits::SUPERSEDED).unwrap_or(i64::MAX);
         let of_memory: Params<'_> = &[&name, &id];
         let of_history: Params<'_> = &[&name, &id, &most];
         let results = self
+            .store
             .pool
             .within_all(
-                tenant,
+                self.caller,
                 &[
                     (query!("memories/get"), of_memory),
                     (query!("memories/superseded"), of_history),
@@ -153,14 +149,14 @@ impl Store {
     /// # Errors
     /// `LongTermMemoryOff`.
     pub async fn list_memories(
-        &self,
-        tenant: &TenantId,
+        self,
         owner: &MemoryOwner,
         filter: &MemoryFilter,
         after: Option<i64>,
         limit: u32,
     ) -> Result<Page<Memory, i64>, StoreError> {
-        self.require_long_term_memory()?;
+        let tenant = &self.caller.tenant;
+        self.store.require_long_term_memory()?;
         let filter = Filter::of(filter);
         let first: Params<'_> = &[
             &tenant.as_str(),
@@ -170,8 +166,9 @@ impl Store {
             &one_more(limit),
         ];
         let found = self
+            .store
             .pool
-            .within(tenant, query!("memories/list"), &filter.params(first))
+            .within(self.caller, query!("memories/list"), &filter.params(first))
             .await?;
         let memories = found
             .iter()
@@ -196,13 +193,13 @@ impl Store {
     /// # Errors
     /// Only those of the database.
     pub async fn hydrate_memories(
-        &self,
-        tenant: &TenantId,
+        self,
         owner: &MemoryOwner,
         filter: &MemoryFilter,
         ids: &[MemoryId],
     ) -> Result<Vec<Memory>, StoreError> {
-        if ids.is_empty() || !self.remembers {
+        let tenant = &self.caller.tenant;
+        if ids.is_empty() || !self.store.remembers {
             return Ok(Vec::new());
         }
         let filter = Filter::of(filter);
@@ -213,26 +210,31 @@ impl Store {
             &uuids(ids),
         ];
         let found = self
+            .store
             .pool
-            .within(tenant, query!("memories/hydrate"), &filter.params(first))
+            .within(
+                self.caller,
+                query!("memories/hydrate"),
+                &filter.params(first),
+            )
             .await?;
         found.iter().map(rows::memory).collect()
     }
 
     /// Finds memories of one user by word, the best first: what a search falls
-    /// back to when the index is down. Words match as in [`Store::search_text`].
+    /// back to when the index is down. Words match as in [`MessageStore::search_text`](crate::MessageStore::search_text).
     ///
     /// # Errors
     /// Only those of the database.
     pub async fn search_memories(
-        &self,
-        tenant: &TenantId,
+        self,
         owner: &MemoryOwner,
         query: &str,
         filter: &MemoryFilter,
         limit: u32,
     ) -> Result<Vec<MemoryMatch>, StoreError> {
-        if !self.remembers {
+        let tenant = &self.caller.tenant;
+        if !self.store.remembers {
             return Ok(Vec::new());
         }
         let filter = Filter::of(filter);
@@ -242,8 +244,13 @@ impl Store {
             &i32::try_from(limit).unwrap_or(i32::MAX),
         ];
         let found = self
+            .store
             .pool
-            .within(tenant, query!("memories/search"), &filter.params(first))
+            .within(
+                self.caller,
+                query!("memories/search"),
+                &filter.params(first),
+            )
             .await?;
         found
             .iter()
@@ -260,40 +267,41 @@ impl Store {
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn has_memories(
-        &self,
-        tenant: &TenantId,
-        owner: &MemoryOwner,
-    ) -> Result<bool, StoreError> {
-        if !self.remembers {
+    pub async fn has_memories(self, owner: &MemoryOwner) -> Result<bool, StoreError> {
+        let tenant = &self.caller.tenant;
+        if !self.store.remembers {
             return Ok(false);
         }
         let params: Params<'_> = &[&tenant.as_str(), &owner.app.as_str(), &owner.user.as_str()];
         let any = query!("memories/any");
-        column(&only(self.pool.within(tenant, any, params).await?)?, 0)
+        column(
+            &only(self.store.pool.within(self.caller, any, params).await?)?,
+            0,
+        )
     }
 
-    /// As [`Store::policies`], and whether the thread's user has any memories, in
+    /// As [`PolicyStore::policies`](crate::PolicyStore::policies), and whether the thread's user has any memories, in
     /// one round trip.
     ///
     /// # Errors
     /// `ThreadNotFound`.
     pub async fn policies_and_memories(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
     ) -> Result<(Policies, bool), StoreError> {
-        if !self.remembers {
-            let policies = self.policies(tenant, thread).await?;
+        let tenant = &self.caller.tenant;
+        if !self.store.remembers {
+            let policies = self.store.policies(self.caller).policies(thread).await?;
             let owner = MemoryOwner::of(&policies.thread.session);
-            let any = self.has_memories(tenant, &owner).await?;
+            let any = self.has_memories(&owner).await?;
             return Ok((policies, any));
         }
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
         let results = self
+            .store
             .pool
             .within_all(
-                tenant,
+                self.caller,
                 &[
                     (query!("threads/get"), params),
                     (query!("policies/of_thread"), params),
@@ -305,25 +313,32 @@ impl Store {
             return Err(StoreError::ThreadNotFound);
         };
         let policies = Policies::of(threads, policies)?;
-        self.used(tenant, &policies.thread).await?;
+        self.store
+            .threads(self.caller)
+            .used(&policies.thread)
+            .await?;
         let any = any.first().map(|row| column(row, 0)).transpose()?;
         Ok((policies, any.unwrap_or_default()))
     }
 
-    /// As [`Store::session_policies`], and whether the session's user has any
+    /// As [`PolicyStore::session_policies`](crate::PolicyStore::session_policies), and whether the session's user has any
     /// memories, in one round trip.
     ///
     /// # Errors
     /// Only those of the database.
     pub async fn session_policies_and_memories(
-        &self,
-        tenant: &TenantId,
+        self,
         session: &Session,
     ) -> Result<(Option<Thread>, MemoryPolicy, bool), StoreError> {
-        if !self.remembers {
-            let (thread, app) = self.session_policies(tenant, session).await?;
+        let tenant = &self.caller.tenant;
+        if !self.store.remembers {
+            let (thread, app) = self
+                .store
+                .policies(self.caller)
+                .session_policies(session)
+                .await?;
             let owner = MemoryOwner::of(session);
-            let any = self.has_memories(tenant, &owner).await?;
+            let any = self.has_memories(&owner).await?;
             return Ok((thread, app, any));
         }
         let (name, digest) = (tenant.as_str(), session_digest(session));
@@ -332,9 +347,10 @@ impl Store {
         let of_app: Params<'_> = &[&name, &app];
         let of_user: Params<'_> = &[&name, &app, &user];
         let results = self
+            .store
             .pool
             .within_all(
-                tenant,
+                self.caller,
                 &[
                     (query!("threads/find"), of_thread),
                     (query!("policies/get"), of_app),
@@ -347,7 +363,7 @@ impl Store {
         };
         let (thread, app) = session_policies_of(threads, policies)?;
         if let Some(thread) = &thread {
-            self.used(tenant, thread).await?;
+            self.store.threads(self.caller).used(thread).await?;
         }
         let any = any.first().map(|row| column(row, 0)).transpose()?;
         Ok((thread, app, any.unwrap_or_default()))

@@ -1,12 +1,12 @@
 //! Memories on their way to another server, and back.
 
-use memory_contract::{AppId, ExtractionStrategy, Memory, MemoryId, MemoryOwner, TenantId, UserId};
+use memory_contract::{AppId, ExtractionStrategy, Memory, MemoryId, MemoryOwner, UserId};
 use serde_json::{Value, json};
 use tokio_postgres::types::Json;
 
 use super::{Item, item_of, micros, newer, revision, rows, write::scope_of};
 use crate::{
-    Page, Revision, Store, StoreError,
+    MemoryStore, Page, Revision, StoreError,
     query::{Params, query},
     rows::column,
     thread::one_more,
@@ -23,7 +23,7 @@ pub struct ImportedMemory {
     pub missing_sources: i32,
 }
 
-/// What [`Store::import_memories`] did.
+/// What [`MemoryStore::import_memories`](crate::MemoryStore::import_memories) did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportedMemories {
     /// The memories, in the order in which they were given.
@@ -35,7 +35,7 @@ pub struct ImportedMemories {
 /// Where an export of memories goes on: behind one of a user.
 pub type MemoryPlace = (MemoryOwner, i64);
 
-impl Store {
+impl MemoryStore<'_> {
     /// Stores memories of one user as they were elsewhere: all or none, in one
     /// round trip. What is there already, by its id, or by its text or record where
     /// it holds, stays as it is. Sources and threads that are not the user's here
@@ -44,22 +44,26 @@ impl Store {
     /// # Errors
     /// `LongTermMemoryOff`.
     pub async fn import_memories(
-        &self,
-        tenant: &TenantId,
+        self,
         owner: &MemoryOwner,
         memories: &[Memory],
     ) -> Result<ImportedMemories, StoreError> {
-        self.require_long_term_memory()?;
+        let tenant = &self.caller.tenant;
+        self.store.require_long_term_memory()?;
         let items: Vec<Value> = memories.iter().map(stored).collect();
         let params: Params<'_> = &[
             &tenant.as_str(),
-            &crate::actor(),
+            &self.caller.actor,
             &owner.app.as_str(),
             &owner.user.as_str(),
             &scope_of(tenant, owner),
             &Json(items),
         ];
-        let found = self.pool.call(query!("memories/import"), params).await?;
+        let found = self
+            .store
+            .pool
+            .call(query!("memories/import"), params)
+            .await?;
         let mut imported = Vec::with_capacity(found.len());
         let mut newest = Revision::none();
         for row in &found {
@@ -83,13 +87,13 @@ impl Store {
     /// # Errors
     /// Only those of the database.
     pub async fn export_memories(
-        &self,
-        tenant: &TenantId,
+        self,
         app: Option<&AppId>,
         user: Option<&UserId>,
         after: Option<&MemoryPlace>,
         limit: u32,
     ) -> Result<Page<Memory, MemoryPlace>, StoreError> {
+        let tenant = &self.caller.tenant;
         let (after_app, after_user, ordinal) = match after {
             Some((owner, ordinal)) => (owner.app.as_str(), owner.user.as_str(), *ordinal),
             None => ("", "", 0),
@@ -104,7 +108,7 @@ impl Store {
             &one_more(limit),
         ];
         let export = query!("memories/export");
-        let found = self.pool.within(tenant, export, params).await?;
+        let found = self.store.pool.within(self.caller, export, params).await?;
         let memories = found
             .iter()
             .map(|row| {

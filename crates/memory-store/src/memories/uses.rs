@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::{rows::today, uuids};
 use crate::{
-    Store,
+    Caller, MemoryStore,
     pool::Pool,
     query::{Params, query},
 };
@@ -32,21 +32,18 @@ impl Uses {
     }
 }
 
-impl Store {
+impl MemoryStore<'_> {
     /// Notes that memories were returned, once a day for each. It does not wait;
     /// what there is no room for is not noted.
-    pub fn memories_used<'a>(
-        &self,
-        tenant: &TenantId,
-        memories: impl IntoIterator<Item = &'a Memory>,
-    ) {
+    pub fn memories_used<'a>(self, memories: impl IntoIterator<Item = &'a Memory>) {
+        let tenant = &self.caller.tenant;
         let today = today();
         let ids: Vec<MemoryId> = memories
             .into_iter()
             .filter(|memory| memory.last_used.is_none_or(|last| last < today))
             .map(|memory| memory.id)
             .collect();
-        if !ids.is_empty() && self.uses.0.try_send((tenant.clone(), ids)).is_err() {
+        if !ids.is_empty() && self.store.uses.0.try_send((tenant.clone(), ids)).is_err() {
             metrics::counter!("recollect_memory_uses_dropped_total").increment(1);
         }
     }
@@ -61,8 +58,11 @@ async fn note(pool: Pool, mut queue: mpsc::Receiver<(TenantId, Vec<MemoryId>)>) 
         }
         for (tenant, ids) in used {
             let ids: Vec<MemoryId> = ids.into_iter().collect();
-            let params: Params<'_> = &[&tenant.as_str(), &uuids(&ids)];
-            let noted = pool.within(&tenant, query!("memories/used"), params).await;
+            let noted = {
+                let caller = Caller::worker(tenant);
+                let params: Params<'_> = &[&caller.tenant.as_str(), &uuids(&ids)];
+                pool.within(&caller, query!("memories/used"), params).await
+            };
             if let Err(error) = noted {
                 tracing::debug!(%error, "the use of memories was not noted");
             }

@@ -8,7 +8,7 @@ use tokio_postgres::{Row, types::Json};
 
 use super::{Item, item_of, newer, revision, rows};
 use crate::{
-    Revision, Scope, Store, StoreError,
+    MemoryStore, Revision, Scope, StoreError,
     query::{Params, query},
     rows::{column, only, unknown_status},
     words,
@@ -23,7 +23,7 @@ pub struct AddedMemory {
     pub created: bool,
 }
 
-/// What [`Store::add_memories`] did.
+/// What [`MemoryStore::add_memories`](crate::MemoryStore::add_memories) did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AddedMemories {
     /// The memories, in the order in which they were given.
@@ -32,7 +32,7 @@ pub struct AddedMemories {
     pub revision: Revision,
 }
 
-/// What [`Store::update_memory`] did.
+/// What [`MemoryStore::update_memory`](crate::MemoryStore::update_memory) did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangedMemory {
     /// The memory as it is now.
@@ -41,7 +41,7 @@ pub struct ChangedMemory {
     pub revision: Revision,
 }
 
-/// What [`Store::supersede_memory`] did.
+/// What [`MemoryStore::supersede_memory`](crate::MemoryStore::supersede_memory) did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SupersededMemory {
     /// The newer memory.
@@ -52,7 +52,7 @@ pub struct SupersededMemory {
     pub revision: Revision,
 }
 
-/// What [`Store::delete_memory`] did.
+/// What [`MemoryStore::delete_memory`](crate::MemoryStore::delete_memory) did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeletedMemory {
     /// Whether it was there.
@@ -64,7 +64,7 @@ pub struct DeletedMemory {
 /// Tries to change a memory that others change meanwhile.
 const TRIES: usize = 5;
 
-impl Store {
+impl MemoryStore<'_> {
     /// Stores memories of one user: all or none, in one round trip. What the user
     /// has in memory already, by its text or its record, is not stored twice, also
     /// where two do it at the same time. `thread` is the thread that they come
@@ -73,18 +73,18 @@ impl Store {
     /// # Errors
     /// `MemorySourceNotFound`, `LongTermMemoryOff`.
     pub async fn add_memories(
-        &self,
-        tenant: &TenantId,
+        self,
         owner: &MemoryOwner,
         memories: &[NewMemory],
         origin: MemoryOrigin,
         thread: Option<ThreadId>,
     ) -> Result<AddedMemories, StoreError> {
-        self.require_long_term_memory()?;
+        let tenant = &self.caller.tenant;
+        self.store.require_long_term_memory()?;
         let items: Vec<Value> = memories.iter().map(|new| new_item(new).json()).collect();
         let params: Params<'_> = &[
             &tenant.as_str(),
-            &crate::actor(),
+            &self.caller.actor,
             &owner.app.as_str(),
             &owner.user.as_str(),
             &scope_of(tenant, owner),
@@ -92,7 +92,7 @@ impl Store {
             &origin.as_str(),
             &thread.map(ThreadId::uuid),
         ];
-        let found = self.pool.call(query!("memories/add"), params).await?;
+        let found = self.store.pool.call(query!("memories/add"), params).await?;
         let mut added = Vec::with_capacity(found.len());
         let mut newest = Revision::none();
         for row in &found {
@@ -124,18 +124,17 @@ impl Store {
     /// # Errors
     /// `MemoryNotFound`, `MemoryChanged`, `MemoryKnown`, `LongTermMemoryOff`.
     pub async fn update_memory(
-        &self,
-        tenant: &TenantId,
+        self,
         id: MemoryId,
         change: &MemoryChange,
         etag: &str,
     ) -> Result<ChangedMemory, StoreError> {
         for _ in 0..TRIES {
-            let seen = self.memory(tenant, id).await?;
+            let seen = self.memory(id).await?;
             if !etag.is_empty() && seen.etag() != etag {
                 break;
             }
-            match self.write_memory(tenant, &changed(&seen, change)).await {
+            match self.write_memory(&changed(&seen, change)).await {
                 // Somebody was quicker; without an etag the newest state will do.
                 Err(StoreError::MemoryChanged) if etag.is_empty() => {}
                 other => return other,
@@ -145,20 +144,22 @@ impl Store {
     }
 
     /// Writes a memory over the version that it was made from.
-    async fn write_memory(
-        &self,
-        tenant: &TenantId,
-        memory: &Memory,
-    ) -> Result<ChangedMemory, StoreError> {
+    async fn write_memory(self, memory: &Memory) -> Result<ChangedMemory, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[
             &tenant.as_str(),
-            &crate::actor(),
+            &self.caller.actor,
             &memory.id.uuid(),
             &memory.version,
             &scope_of(tenant, &memory.owner),
             &Json(item_of(memory).json()),
         ];
-        let row = only(self.pool.call(query!("memories/update"), params).await?)?;
+        let row = only(
+            self.store
+                .pool
+                .call(query!("memories/update"), params)
+                .await?,
+        )?;
         match column(&row, "status")? {
             "ok" => Ok(ChangedMemory {
                 memory: rows::memory(&row)?,
@@ -181,21 +182,25 @@ impl Store {
     /// `MemoryKnown` where both say the same, `MemorySourceNotFound`,
     /// `LongTermMemoryOff`.
     pub async fn supersede_memory(
-        &self,
-        tenant: &TenantId,
+        self,
         id: MemoryId,
         replacement: &NewMemory,
     ) -> Result<SupersededMemory, StoreError> {
+        let tenant = &self.caller.tenant;
         // Whose it is never changes.
-        let owner = self.memory(tenant, id).await?.owner;
+        let owner = self.memory(id).await?.owner;
         let params: Params<'_> = &[
             &tenant.as_str(),
-            &crate::actor(),
+            &self.caller.actor,
             &id.uuid(),
             &scope_of(tenant, &owner),
             &Json(new_item(replacement).json()),
         ];
-        let found = self.pool.call(query!("memories/supersede"), params).await?;
+        let found = self
+            .store
+            .pool
+            .call(query!("memories/supersede"), params)
+            .await?;
         let status = match found.first() {
             Some(row) => column(row, "status")?,
             None => return Err(StoreError::MemoryNotFound),
@@ -221,14 +226,16 @@ impl Store {
     ///
     /// # Errors
     /// `LongTermMemoryOff`.
-    pub async fn delete_memory(
-        &self,
-        tenant: &TenantId,
-        id: MemoryId,
-    ) -> Result<DeletedMemory, StoreError> {
-        self.require_long_term_memory()?;
-        let params: Params<'_> = &[&tenant.as_str(), &crate::actor(), &id.uuid()];
-        let row = only(self.pool.call(query!("memories/delete"), params).await?)?;
+    pub async fn delete_memory(self, id: MemoryId) -> Result<DeletedMemory, StoreError> {
+        let tenant = &self.caller.tenant;
+        self.store.require_long_term_memory()?;
+        let params: Params<'_> = &[&tenant.as_str(), &self.caller.actor, &id.uuid()];
+        let row = only(
+            self.store
+                .pool
+                .call(query!("memories/delete"), params)
+                .await?,
+        )?;
         Ok(DeletedMemory {
             deleted: column(&row, "deleted")?,
             revision: revision(&row)?,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memory_contract::{AppId, NewNodeMessage, NodeMessage, NodeParent, RequestId, Role, TenantId};
+use memory_contract::{AppId, NewNodeMessage, NodeMessage, NodeParent, RequestId, Role};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
@@ -10,7 +10,7 @@ use tokio_postgres::types::Json;
 
 use super::{Node, StoredMessage, memory::thread_message};
 use crate::{
-    Store, StoreError,
+    NodeStore, StoreError,
     query::{Params, query},
     rows::{column, only, unknown_status},
 };
@@ -45,7 +45,7 @@ pub struct AddedTurn {
     pub replayed: bool,
 }
 
-impl Store {
+impl NodeStore<'_> {
     /// Adds a turn to the memory of a node, in one round trip and one
     /// transaction. It waits for no object.
     ///
@@ -54,12 +54,9 @@ impl Store {
     /// `NodeMessageExists`, `NodeMemoryFull`, `NoObjectStore`: nothing was
     /// stored. After `Unavailable` it may have been; a request id makes the
     /// retry safe.
-    pub async fn add_node_turn(
-        &self,
-        tenant: &TenantId,
-        turn: &NodeTurn,
-    ) -> Result<AddedTurn, StoreError> {
-        let max_bytes = self.require_objects()?.config().max_object_bytes;
+    pub async fn add_node_turn(self, turn: &NodeTurn) -> Result<AddedTurn, StoreError> {
+        let tenant = &self.caller.tenant;
+        let max_bytes = self.store.require_objects()?.config().max_object_bytes;
         let hash = turn.request_id.map(|_| content_hash(turn));
         let NodeTurn {
             node,
@@ -81,7 +78,7 @@ impl Store {
         };
         let params: Params<'_> = &[
             &tenant.as_str(),
-            &crate::actor(),
+            &self.caller.actor,
             &node.thread.uuid(),
             &node.id,
             &node.object_key(tenant, app),
@@ -98,7 +95,12 @@ impl Store {
             &request_id.map(RequestId::uuid),
             &hash,
         ];
-        let row = only(self.pool.call(query!("nodes/add_turn"), params).await?)?;
+        let row = only(
+            self.store
+                .pool
+                .call(query!("nodes/add_turn"), params)
+                .await?,
+        )?;
         match column(&row, 0)? {
             status @ ("ok" | "replayed") => Ok(AddedTurn {
                 user: column(&row, 2)?,

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use memory_contract::TenantId;
 use tokio::time::timeout;
 
 use super::{Node, work::Deletion, work::deletion};
 use crate::{
-    Store, StoreError, acting, actor,
+    Caller, NodeStore, Store, StoreError,
     query::{Params, query},
     rows::{column, only, unknown_status},
 };
@@ -16,32 +15,33 @@ use crate::{
 /// what is left; nothing of it can be read any more.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-impl Store {
+impl NodeStore<'_> {
     /// Erases the memory of a node, and returns how many messages it had.
     /// Idempotent. It needs no object storage.
     ///
     /// # Errors
     /// `ThreadNotFound`.
-    pub async fn clear_node(&self, tenant: &TenantId, node: &Node) -> Result<i64, StoreError> {
+    pub async fn clear_node(self, node: &Node) -> Result<i64, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[
             &tenant.as_str(),
-            &crate::actor(),
+            &self.caller.actor,
             &node.thread.uuid(),
             &node.id,
         ];
-        let row = only(self.pool.call(query!("nodes/clear"), params).await?)?;
+        let row = only(self.store.pool.call(query!("nodes/clear"), params).await?)?;
         match column(&row, 0)? {
             "ok" => {}
             "thread_not_found" => return Err(StoreError::ThreadNotFound),
             other => return Err(unknown_status(other)),
         }
-        let (store, owner, erased) = (self.clone(), tenant.clone(), node.clone());
-        let erase = async move { store.erase_objects_of(&owner, &erased).await };
+        let (store, caller, erased) = (self.store.clone(), self.caller.clone(), node.clone());
+        let erase = async move { store.nodes(&caller).erase_objects_of(&erased).await };
         // It ends also when nobody waits for it any more: cut off, it would free
         // its lock while the store may be erasing still, and then what the next
         // flush writes.
         #[expect(clippy::disallowed_methods, reason = "goes on when the caller is gone")]
-        match timeout(PATIENCE, tokio::spawn(acting(actor(), erase))).await {
+        match timeout(PATIENCE, tokio::spawn(erase)).await {
             Ok(Ok(Ok(()))) => {}
             Ok(Ok(Err(error))) => tracing::debug!(%error, "a worker has to erase an object"),
             Ok(Err(_)) | Err(_) => tracing::debug!("an object is not erased yet"),
@@ -49,8 +49,9 @@ impl Store {
         column(&row, 1)
     }
 
-    async fn erase_objects_of(&self, tenant: &TenantId, node: &Node) -> Result<(), StoreError> {
-        let Some(objects) = &self.objects else {
+    async fn erase_objects_of(self, node: &Node) -> Result<(), StoreError> {
+        let tenant = &self.caller.tenant;
+        let Some(objects) = &self.store.objects else {
             return Ok(());
         };
         // Where many wait for the store, workers do it.
@@ -59,15 +60,33 @@ impl Store {
         };
         let params: Params<'_> = &[&tenant.as_str(), &node.thread.uuid(), &node.id];
         let rows = self
+            .store
             .pool
-            .within(tenant, query!("object_deletions/of_node"), params)
+            .within(self.caller, query!("object_deletions/of_node"), params)
             .await?;
         for row in &rows {
-            self.erase_object(&deletion(row)?).await?;
+            self.store.erase_object(&deletion(row)?).await?;
         }
         Ok(())
     }
 
+    /// Erases a memory whose time has come; whether it did.
+    pub(super) async fn expire_node(self, node: &Node) -> Result<bool, StoreError> {
+        let tenant = &self.caller.tenant;
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &self.caller.actor,
+            &node.thread.uuid(),
+            &node.id,
+        ];
+        column(
+            &only(self.store.pool.call(query!("nodes/expire"), params).await?)?,
+            0,
+        )
+    }
+}
+
+impl Store {
     /// Erases an object, unless it is in use again. Idempotent.
     ///
     /// # Errors
@@ -88,7 +107,10 @@ impl Store {
             (query!("nodes/lock"), lock),
             (query!("object_deletions/wanted"), this),
         ];
-        let (transaction, results) = self.pool.begin(tenant, &queries).await?;
+        let (transaction, results) = self
+            .pool
+            .begin(&Caller::worker(tenant.clone()), &queries)
+            .await?;
         let Some(row) = results.last().and_then(|rows| rows.first()) else {
             return transaction.rollback().await;
         };
@@ -102,23 +124,5 @@ impl Store {
         }
         let done = [(query!("object_deletions/done"), this)];
         transaction.commit(&done).await.map(drop)
-    }
-
-    /// Erases a memory whose time has come; whether it did.
-    pub(super) async fn expire_node(
-        &self,
-        tenant: &TenantId,
-        node: &Node,
-    ) -> Result<bool, StoreError> {
-        let params: Params<'_> = &[
-            &tenant.as_str(),
-            &crate::actor(),
-            &node.thread.uuid(),
-            &node.id,
-        ];
-        column(
-            &only(self.pool.call(query!("nodes/expire"), params).await?)?,
-            0,
-        )
     }
 }

@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 
 use super::{Node, Record, blocking, memory::Memory, parse, record, waiting};
 use crate::{
-    Objects, Store, StoreError, acting, actor,
+    NodeStore, Objects, StoreError,
     objects::{Version, Written, copy_key, pack, too_slow},
     query::{Params, Query, Transaction, query},
     rows::{column, only},
@@ -38,19 +38,20 @@ pub(super) enum Patience {
     Skip,
 }
 
-impl Store {
+impl NodeStore<'_> {
     /// Folds the turns of a node that wait into its object, and returns how many
     /// there were. Idempotent. It is done also when nobody waits for it any more,
     /// as [`waiting_until`](crate::waiting_until) may tell.
     ///
     /// # Errors
     /// `NodeMemoryCorrupt`, `Objects`, `NoObjectStore`: the turns wait on.
-    pub async fn flush_node(&self, tenant: &TenantId, node: &Node) -> Result<u64, StoreError> {
-        let (store, tenant, node) = (self.clone(), tenant.clone(), node.clone());
-        let flush = async move { store.flush(&tenant, &node, Patience::Wait).await };
+    pub async fn flush_node(self, node: &Node) -> Result<u64, StoreError> {
+        let (store, caller, node) = (self.store.clone(), self.caller.clone(), node.clone());
+        let flush = async move { store.nodes(&caller).flush(&node, Patience::Wait).await };
         #[expect(clippy::disallowed_methods, reason = "goes on when the caller is gone")]
-        let flush = tokio::spawn(acting(actor(), flush));
-        self.require_objects()?
+        let flush = tokio::spawn(flush);
+        self.store
+            .require_objects()?
             .while_waited_for("write", flush)
             .await?
             .map_err(|error| StoreError::Objects {
@@ -60,13 +61,9 @@ impl Store {
     }
 
     /// Flushes a node, and notes what kept it from that.
-    pub(super) async fn flush(
-        &self,
-        tenant: &TenantId,
-        node: &Node,
-        patience: Patience,
-    ) -> Result<u64, StoreError> {
-        let objects = self.require_objects()?;
+    pub(super) async fn flush(self, node: &Node, patience: Patience) -> Result<u64, StoreError> {
+        let tenant = &self.caller.tenant;
+        let objects = self.store.require_objects()?;
         let limit = objects.config().timeout.saturating_mul(STEPS);
         let fold = async {
             let gates = objects.gates();
@@ -79,7 +76,7 @@ impl Store {
             };
             let _permit = objects.flush_permit().await;
             let begin = Instant::now();
-            let folded = self.fold(objects, tenant, node, patience).await?;
+            let folded = self.fold(objects, node, patience).await?;
             if folded.is_some() {
                 gate.succeeded(tenant, node, begin);
             }
@@ -93,8 +90,9 @@ impl Store {
             let params: Params<'_> = &[&tenant.as_str(), &node.thread.uuid(), &node.id, &error];
             // What it is about matters more than this.
             if let Err(error) = self
+                .store
                 .pool
-                .within(tenant, query!("nodes/failed"), params)
+                .within(self.caller, query!("nodes/failed"), params)
                 .await
             {
                 tracing::debug!(%error, "the error of a flush could not be noted");
@@ -103,15 +101,77 @@ impl Store {
         flushed
     }
 
+    /// Keeps a copy of an object that cannot be read, and makes the error of it.
+    pub(super) async fn set_aside(
+        self,
+        node: &Node,
+        record: &Record,
+        bytes: Option<Vec<u8>>,
+        why: String,
+    ) -> StoreError {
+        let mut kept_as = String::new();
+        if let Some(bytes) = bytes {
+            let copy = copy_key(&record.key, &bytes);
+            match self.keep(node, record, &copy, bytes).await {
+                Ok(true) => kept_as = copy,
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "an object that cannot be read could not be copied");
+                }
+            }
+        }
+        StoreError::NodeMemoryCorrupt {
+            object_key: record.key.clone(),
+            kept_as,
+            why,
+        }
+    }
+
+    /// Whether the copy is there now.
+    async fn keep(
+        self,
+        node: &Node,
+        record: &Record,
+        copy: &str,
+        bytes: Vec<u8>,
+    ) -> Result<bool, StoreError> {
+        let tenant = &self.caller.tenant;
+        let objects = self.store.require_objects()?;
+        let (name, thread) = (tenant.as_str(), node.thread.uuid());
+        let keep: Params<'_> = &[&name, &thread, &node.id, &copy, &record.ordinal];
+        self.store
+            .pool
+            .within(self.caller, query!("nodes/keep_copy"), keep)
+            .await?;
+        let lock: Params<'_> = &[&name, &thread, &node.id];
+        let wanted: Params<'_> = &[&name, &thread, &node.id, &copy];
+        let queries = [
+            (query!("nodes/lock"), lock),
+            (query!("nodes/copy_wanted"), wanted),
+        ];
+        let (transaction, results) = self.store.pool.begin(self.caller, &queries).await?;
+        let wanted = results.last().is_some_and(|rows| !rows.is_empty());
+        if wanted {
+            // The name has the digest of the content: what is there is the same.
+            match objects.write(copy, bytes, None).await? {
+                Written::Done(_) | Written::Conflict => {}
+            }
+        }
+        transaction.rollback().await?;
+        Ok(wanted)
+    }
+}
+
+impl NodeStore<'_> {
     /// Folds what waits; `None` where another process flushes the node, and
     /// nobody is to wait for it.
     async fn fold(
-        &self,
+        self,
         objects: &Objects,
-        tenant: &TenantId,
         node: &Node,
         patience: Patience,
     ) -> Result<Option<u64>, StoreError> {
+        let tenant = &self.caller.tenant;
         let (name, thread) = (tenant.as_str(), node.thread.uuid());
         let params: Params<'_> = &[&name, &thread, &node.id];
         let lock = match patience {
@@ -123,7 +183,7 @@ impl Store {
             (query!("nodes/get"), params),
             (query!("nodes/turns"), params),
         ];
-        let (transaction, results) = self.pool.begin(tenant, &queries).await?;
+        let (transaction, results) = self.store.pool.begin(self.caller, &queries).await?;
         let [locked, records, turns] = results.as_slice() else {
             return Ok(None);
         };
@@ -151,14 +211,14 @@ impl Store {
                         Err((bytes, why)) => {
                             // The lock goes with the transaction.
                             transaction.rollback().await?;
-                            return Err(self.set_aside(tenant, node, &record, bytes, why).await);
+                            return Err(self.set_aside(node, &record, bytes, why).await);
                         }
                     }
                 }
                 (true, None) => {
                     transaction.rollback().await?;
                     let why = "is missing".to_owned();
-                    return Err(self.set_aside(tenant, node, &record, None, why).await);
+                    return Err(self.set_aside(node, &record, None, why).await);
                 }
                 // What is there belongs to nobody any more.
                 (false, _) => (Memory::default(), 0),
@@ -207,66 +267,6 @@ impl Store {
             what: "write",
             source: "the object was changed by others again and again".into(),
         })
-    }
-
-    /// Keeps a copy of an object that cannot be read, and makes the error of it.
-    pub(super) async fn set_aside(
-        &self,
-        tenant: &TenantId,
-        node: &Node,
-        record: &Record,
-        bytes: Option<Vec<u8>>,
-        why: String,
-    ) -> StoreError {
-        let mut kept_as = String::new();
-        if let Some(bytes) = bytes {
-            let copy = copy_key(&record.key, &bytes);
-            match self.keep(tenant, node, record, &copy, bytes).await {
-                Ok(true) => kept_as = copy,
-                Ok(false) => {}
-                Err(error) => {
-                    tracing::warn!(%error, "an object that cannot be read could not be copied");
-                }
-            }
-        }
-        StoreError::NodeMemoryCorrupt {
-            object_key: record.key.clone(),
-            kept_as,
-            why,
-        }
-    }
-
-    /// Whether the copy is there now.
-    async fn keep(
-        &self,
-        tenant: &TenantId,
-        node: &Node,
-        record: &Record,
-        copy: &str,
-        bytes: Vec<u8>,
-    ) -> Result<bool, StoreError> {
-        let objects = self.require_objects()?;
-        let (name, thread) = (tenant.as_str(), node.thread.uuid());
-        let keep: Params<'_> = &[&name, &thread, &node.id, &copy, &record.ordinal];
-        self.pool
-            .within(tenant, query!("nodes/keep_copy"), keep)
-            .await?;
-        let lock: Params<'_> = &[&name, &thread, &node.id];
-        let wanted: Params<'_> = &[&name, &thread, &node.id, &copy];
-        let queries = [
-            (query!("nodes/lock"), lock),
-            (query!("nodes/copy_wanted"), wanted),
-        ];
-        let (transaction, results) = self.pool.begin(tenant, &queries).await?;
-        let wanted = results.last().is_some_and(|rows| !rows.is_empty());
-        if wanted {
-            // The name has the digest of the content: what is there is the same.
-            match objects.write(copy, bytes, None).await? {
-                Written::Done(_) | Written::Conflict => {}
-            }
-        }
-        transaction.rollback().await?;
-        Ok(wanted)
     }
 }
 

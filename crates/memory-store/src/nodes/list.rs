@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use memory_contract::{TenantId, ThreadId};
+use memory_contract::ThreadId;
 use time::OffsetDateTime;
 use tokio_postgres::Row;
 
 use crate::{
-    Page, Store, StoreError,
+    NodeStore, Page, StoreError,
     query::{Params, query},
     rows::{column, only},
     thread::{one_more, one_thread},
@@ -51,19 +51,19 @@ pub struct NodeStatus {
     pub last_error: String,
 }
 
-impl Store {
+impl NodeStore<'_> {
     /// Lists the nodes of a thread that have a memory, the one used first first,
     /// after the key `after`; 0 for the first page.
     ///
     /// # Errors
     /// `ThreadNotFound`.
     pub async fn list_node_memories(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         after: i64,
         limit: u32,
     ) -> Result<Page<NodeMemory, i64>, StoreError> {
+        let tenant = &self.caller.tenant;
         let (name, id, more) = (tenant.as_str(), thread.uuid(), one_more(limit));
         let exists: Params<'_> = &[&name, &id];
         let list: Params<'_> = &[&name, &id, &after, &more];
@@ -71,7 +71,7 @@ impl Store {
             (query!("threads/get"), exists),
             (query!("nodes/list"), list),
         ];
-        let results = self.pool.within_all(tenant, &queries).await?;
+        let results = self.store.pool.within_all(self.caller, &queries).await?;
         let [threads, memories] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
         };
@@ -84,11 +84,13 @@ impl Store {
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn node_status(&self, tenant: &TenantId) -> Result<NodeStatus, StoreError> {
+    pub async fn node_status(self) -> Result<NodeStatus, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str()];
         let rows = self
+            .store
             .pool
-            .within(tenant, query!("nodes/status"), params)
+            .within(self.caller, query!("nodes/status"), params)
             .await?;
         let row = only(rows)?;
         Ok(NodeStatus {

@@ -1,10 +1,10 @@
 //! Reading a node's dialogue back.
 
-use memory_contract::{NodeMessage, TenantId};
+use memory_contract::NodeMessage;
 
 use super::{Node, Record, memory::Memory, memory::thread_message, parse, record, waiting};
 use crate::{
-    Store, StoreError,
+    NodeStore, StoreError,
     objects::Version,
     query::{Params, query},
     rows::{column, only, unknown_status},
@@ -14,7 +14,7 @@ use crate::{
 /// Times that a reading begins anew because the memory was cleared meanwhile.
 const READS: u32 = 4;
 
-impl Store {
+impl NodeStore<'_> {
     /// Reads the dialogue of a node that leads to a message, from its root on.
     /// `current` is a message of the node's memory, or one of the thread, which
     /// stands for the nearest one before it that the memory has; empty for the
@@ -23,20 +23,19 @@ impl Store {
     /// # Errors
     /// `ThreadNotFound`; `MessageNotFound` for a message of neither; `NodeMemoryCorrupt`, `Objects`, `NoObjectStore`.
     pub async fn node_dialogue(
-        &self,
-        tenant: &TenantId,
+        self,
         node: &Node,
         current: &str,
     ) -> Result<Vec<NodeMessage>, StoreError> {
         for _ in 0..READS {
-            let memory = self.node_memory(tenant, node).await?;
+            let memory = self.node_memory(node).await?;
             if current.is_empty() {
                 return Ok(memory.into_path(None).unwrap_or_default());
             }
             if memory.has(current) {
                 return Ok(memory.into_path(Some(current)).unwrap_or_default());
             }
-            match self.nearest(tenant, node, current).await? {
+            match self.nearest(node, current).await? {
                 None => break,
                 Some(id) if memory.has(&id) => {
                     return Ok(memory.into_path(Some(&id)).unwrap_or_default());
@@ -53,26 +52,19 @@ impl Store {
     ///
     /// # Errors
     /// `ThreadNotFound`, `NodeMemoryCorrupt`, `Objects`, `NoObjectStore`.
-    pub async fn node_messages(
-        &self,
-        tenant: &TenantId,
-        node: &Node,
-    ) -> Result<Vec<NodeMessage>, StoreError> {
-        Ok(self.node_memory(tenant, node).await?.into_messages())
+    pub async fn node_messages(self, node: &Node) -> Result<Vec<NodeMessage>, StoreError> {
+        Ok(self.node_memory(node).await?.into_messages())
     }
 
     /// The message of the node's memory that a message of the thread stands for.
-    async fn nearest(
-        &self,
-        tenant: &TenantId,
-        node: &Node,
-        message: &str,
-    ) -> Result<Option<String>, StoreError> {
+    async fn nearest(self, node: &Node, message: &str) -> Result<Option<String>, StoreError> {
+        let tenant = &self.caller.tenant;
         let message = thread_message(message).ok_or(StoreError::MessageNotFound)?;
         let params: Params<'_> = &[&tenant.as_str(), &node.thread.uuid(), &node.id, &message];
         let rows = self
+            .store
             .pool
-            .within(tenant, query!("nodes/nearest"), params)
+            .within(self.caller, query!("nodes/nearest"), params)
             .await?;
         let row = only(rows)?;
         match column(&row, 0)? {
@@ -84,8 +76,9 @@ impl Store {
 
     /// All of a node's memory. What waits is read before the object: a turn that
     /// is folded in meanwhile is seen twice then, and never missed.
-    async fn node_memory(&self, tenant: &TenantId, node: &Node) -> Result<Memory, StoreError> {
-        let objects = self.require_objects()?;
+    async fn node_memory(self, node: &Node) -> Result<Memory, StoreError> {
+        let tenant = &self.caller.tenant;
+        let objects = self.store.require_objects()?;
         let _permit = objects.read_permit().await?;
         let (name, thread) = (tenant.as_str(), node.thread.uuid());
         let of_thread: Params<'_> = &[&name, &thread];
@@ -99,7 +92,7 @@ impl Store {
             (query!("nodes/get"), of_node),
         ];
         for _ in 0..READS {
-            let results = self.pool.within_all(tenant, &queries).await?;
+            let results = self.store.pool.within_all(self.caller, &queries).await?;
             let [threads, earlier, turns, records] = results.as_slice() else {
                 return Err(StoreError::ThreadNotFound);
             };
@@ -123,13 +116,13 @@ impl Store {
                 None => Err((None, "is missing".to_owned())),
             };
             let as_written = version.as_ref().map(Version::name) == Some(before.etag.as_str());
-            if !as_written && !self.lives_on(tenant, node, &before).await? {
+            if !as_written && !self.lives_on(node, &before).await? {
                 continue;
             }
             let mut memory = match parsed {
                 Ok(memory) => memory,
                 Err((bytes, why)) => {
-                    return Err(self.set_aside(tenant, node, &before, bytes, why).await);
+                    return Err(self.set_aside(node, &before, bytes, why).await);
                 }
             };
             memory.fold(turns);
@@ -140,16 +133,13 @@ impl Store {
     }
 
     /// Whether the memory is still the one that it was.
-    async fn lives_on(
-        &self,
-        tenant: &TenantId,
-        node: &Node,
-        before: &Record,
-    ) -> Result<bool, StoreError> {
+    async fn lives_on(self, node: &Node, before: &Record) -> Result<bool, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &node.thread.uuid(), &node.id];
         let rows = self
+            .store
             .pool
-            .within(tenant, query!("nodes/get"), params)
+            .within(self.caller, query!("nodes/get"), params)
             .await?;
         Ok(record(&rows)?.is_some_and(|now| now.ordinal == before.ordinal))
     }

@@ -9,7 +9,7 @@ use tokio_postgres::Row;
 
 use super::{Node, flush::Patience};
 use crate::{
-    Outbox, Store, StoreError,
+    Caller, Outbox, Store, StoreError,
     query::{Params, query},
     rows::{self, column, only},
 };
@@ -65,7 +65,7 @@ impl Outbox {
         let count = nodes.len() as u64;
         let flushed: Vec<u64> = stream::iter(nodes)
             .map(|(tenant, node)| async move {
-                match store.flush(&tenant, &node, Patience::Skip).await {
+                match store.nodes(&Caller::worker(tenant)).flush(&node, Patience::Skip).await {
                     Ok(turns) => u64::from(turns > 0),
                     Err(error) => {
                         tracing::warn!(thread = %node.thread, %error, "a node could not be flushed");
@@ -96,7 +96,12 @@ impl Outbox {
             .await?;
         let mut erased = 0;
         for (tenant, node) in nodes(&found)? {
-            erased += u64::from(store.expire_node(&tenant, &node).await?);
+            erased += u64::from(
+                store
+                    .nodes(&Caller::worker(tenant))
+                    .expire_node(&node)
+                    .await?,
+            );
         }
         Ok(erased)
     }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::horizon::{Horizon, Moment};
 use crate::{
-    StoreError, Transaction,
+    Caller, StoreError, Transaction,
     pool::Pool,
     query::{Params, query},
     rows::{column, only},
@@ -271,7 +271,11 @@ impl Shared {
         let params: Params<'_> = &[&tenant.as_str(), &threads, &after, &limit];
         let rows = self
             .pool
-            .within(tenant, query!("transactions/watch"), params)
+            .within(
+                &Caller::worker(tenant.clone()),
+                query!("transactions/watch"),
+                params,
+            )
             .await?;
         let noted = |row| {
             Ok(Noted {

@@ -10,10 +10,10 @@ mod horizon;
 
 use std::time::Duration;
 
-use memory_contract::{TenantId, ThreadId};
+use memory_contract::ThreadId;
 use time::OffsetDateTime;
 
-use crate::{Store, StoreConfig, StoreError, Transaction, pool::Pool};
+use crate::{StoreConfig, StoreError, ThreadStore, Transaction, pool::Pool};
 use feed::Feed;
 use follower::{Follower, Told};
 
@@ -80,22 +80,22 @@ impl Feeds {
     }
 }
 
-impl Store {
+impl ThreadStore<'_> {
     /// Watches what is done to a thread, from now on or from a place on.
     ///
     /// # Errors
     /// `ThreadNotFound`.
     pub async fn watch_thread(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         from: Option<WatchPlace>,
     ) -> Result<Watch, StoreError> {
+        let tenant = &self.caller.tenant;
         let Feeds {
             chat,
             main,
             overlap,
-        } = &self.feeds;
+        } = &self.store.feeds;
         let chat = Follower::start(chat, tenant, thread, from.map(|place| place.chat)).await?;
         let main = match main {
             Some(feed) => {
@@ -109,7 +109,7 @@ impl Store {
             None => None,
         };
         // Last: what is deleted from here on is told.
-        self.get_thread(tenant, thread).await?;
+        self.get_thread(thread).await?;
         Ok(Watch { chat, main })
     }
 }

@@ -1,13 +1,13 @@
 //! The parameters of `working/put`.
 
-use memory_contract::{MemoryOwner, Session, TenantId, ThreadId};
+use memory_contract::{MemoryOwner, Session, ThreadId};
 use serde_json::{Map, Value};
 use tokio_postgres::types::{Json, ToSql};
 use uuid::Uuid;
 
 use super::{put::WorkingPut, read::NamedModel};
 use crate::{
-    CountedMessage, EphemeralConfig, StoreError,
+    Caller, CountedMessage, EphemeralConfig, StoreError,
     append::Columns,
     memories::{new_item, scope_of},
 };
@@ -24,7 +24,7 @@ pub(super) struct Place<'a> {
 /// The parameters of `working/put`.
 pub(super) struct PutCall<'a> {
     tenant: &'a str,
-    actor: String,
+    actor: &'a str,
     thread: Uuid,
     etag: &'a str,
     keep_from: i32,
@@ -41,7 +41,7 @@ pub(super) struct PutCall<'a> {
 
 impl<'a> PutCall<'a> {
     pub(super) fn of(
-        tenant: &'a TenantId,
+        caller: &'a Caller,
         session: &Session,
         place: Place<'a>,
         put: &'a WorkingPut<'_>,
@@ -59,8 +59,8 @@ impl<'a> PutCall<'a> {
         };
         let items = put.memories.iter().map(|new| new_item(new).json());
         Ok(Self {
-            tenant: tenant.as_str(),
-            actor: crate::actor(),
+            tenant: caller.tenant.as_str(),
+            actor: &caller.actor,
             thread: thread.uuid(),
             etag,
             keep_from: keep_from.unwrap_or(i32::MAX),
@@ -68,7 +68,7 @@ impl<'a> PutCall<'a> {
             context: put.context.as_ref().map(|(text, _)| text.as_str()),
             context_tokens: put.context.as_ref().map_or(0, |(_, tokens)| *tokens),
             items: Json(items.collect()),
-            scope: scope_of(tenant, &owner),
+            scope: scope_of(&caller.tenant, &owner),
             data: Json(&put.data),
             ttl: put.ttl.map(|ttl| ttl.as_secs_f64()),
             model: put.model,

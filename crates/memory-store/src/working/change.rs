@@ -5,12 +5,12 @@ use serde_json::{Map, Value};
 use tokio_postgres::types::Json;
 
 use crate::{
-    Outbox, Store, StoreError,
+    Caller, Outbox, Store, StoreError, WorkingMemoryStore,
     query::{Params, query},
     rows::{self, column, only},
 };
 
-impl Store {
+impl WorkingMemoryStore<'_> {
     /// The model that was named last for a thread's working memory, and its window
     /// in tokens, where that is known; otherwise the policy's holds. The name is
     /// empty where none was named.
@@ -18,13 +18,13 @@ impl Store {
     /// # Errors
     /// Only those of the database.
     pub async fn working_model(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
     ) -> Result<(String, Option<i32>), StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
         let model = query!("working/model");
-        let found = self.pool.within(tenant, model, params).await?;
+        let found = self.store.pool.within(self.caller, model, params).await?;
         match found.first() {
             Some(row) => Ok((column(row, 0)?, column(row, 1)?)),
             None => Ok((String::new(), None)),
@@ -39,16 +39,16 @@ impl Store {
     /// # Errors
     /// `ThreadNotFound`, `EtagChanged`.
     pub async fn update_working_data<E>(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         etag: &str,
         change: impl FnOnce(Map<String, Value>) -> Result<Map<String, Value>, E>,
     ) -> Result<Result<(Map<String, Value>, String), E>, StoreError> {
-        let (name, actor, id) = (tenant.as_str(), crate::actor(), thread.uuid());
+        let tenant = &self.caller.tenant;
+        let (name, actor, id) = (tenant.as_str(), self.caller.actor.as_str(), thread.uuid());
         let params: Params<'_> = &[&name, &actor, &id];
         let begin = [(query!("working/begin_data"), params)];
-        let (transaction, mut results) = self.pool.begin(tenant, &begin).await?;
+        let (transaction, mut results) = self.store.pool.begin(self.caller, &begin).await?;
         let row = only(results.pop().unwrap_or_default())?;
         let found = match column(&row, 0)? {
             "ok" => Ok(column::<String>(&row, 1)?),
@@ -84,13 +84,15 @@ impl Store {
     ///
     /// # Errors
     /// `ThreadNotFound`.
-    pub async fn delete_working_memory(
-        &self,
-        tenant: &TenantId,
-        thread: ThreadId,
-    ) -> Result<bool, StoreError> {
-        let params: Params<'_> = &[&tenant.as_str(), &crate::actor(), &thread.uuid()];
-        let row = only(self.pool.call(query!("working/delete"), params).await?)?;
+    pub async fn delete_working_memory(self, thread: ThreadId) -> Result<bool, StoreError> {
+        let tenant = &self.caller.tenant;
+        let params: Params<'_> = &[&tenant.as_str(), &self.caller.actor, &thread.uuid()];
+        let row = only(
+            self.store
+                .pool
+                .call(query!("working/delete"), params)
+                .await?,
+        )?;
         match column(&row, 0)? {
             "ok" => column(&row, 1),
             "thread_not_found" => Err(StoreError::ThreadNotFound),
@@ -99,18 +101,20 @@ impl Store {
     }
 }
 
-impl Store {
+impl WorkingMemoryStore<'_> {
     /// Forgets the working memory of a thread if its time has come; whether it had.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn expire_working_memory(
-        &self,
-        tenant: &TenantId,
-        thread: ThreadId,
-    ) -> Result<bool, StoreError> {
-        let params: Params<'_> = &[&tenant.as_str(), &crate::actor(), &thread.uuid()];
-        let row = only(self.pool.call(query!("working/sweep"), params).await?)?;
+    pub async fn expire_working_memory(self, thread: ThreadId) -> Result<bool, StoreError> {
+        let tenant = &self.caller.tenant;
+        let params: Params<'_> = &[&tenant.as_str(), &self.caller.actor, &thread.uuid()];
+        let row = only(
+            self.store
+                .pool
+                .call(query!("working/sweep"), params)
+                .await?,
+        )?;
         column(&row, 0)
     }
 }
@@ -130,10 +134,14 @@ impl Outbox {
         let found = self.pool.call(expired, &[&i64::from(limit)]).await?;
         let (mut swept, mut failed) = (0, None);
         for row in &found {
-            let tenant = TenantId::new(column::<String>(row, 0)?);
+            let caller = Caller::worker(TenantId::new(column::<String>(row, 0)?));
             let thread = rows::id::<ThreadId>(row, 1)?;
             // Somebody else may have been quicker. One that fails holds up no other.
-            match store.expire_working_memory(&tenant, thread).await {
+            match store
+                .working_memories(&caller)
+                .expire_working_memory(thread)
+                .await
+            {
                 Ok(expired) => swept += u64::from(expired),
                 Err(error) => failed = Some(error),
             }

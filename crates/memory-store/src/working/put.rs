@@ -7,7 +7,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use memory_contract::{MessageId, NewMemory, Part, Role, Session, TenantId, ThreadId};
+use memory_contract::{MessageId, NewMemory, Part, Role, Session, ThreadId};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::Row;
@@ -19,7 +19,7 @@ use super::{
     read::{NamedModel, check_status, etag_of},
 };
 use crate::{
-    CountedMessage, NewThread, Revision, Store, StoreError,
+    CountedMessage, NewThread, Revision, StoreError, WorkingMemoryStore,
     memories::index_of,
     opening::Opening,
     query::{Params, query},
@@ -76,7 +76,7 @@ pub struct PutDone {
     pub revision: Option<Revision>,
 }
 
-impl Store {
+impl WorkingMemoryStore<'_> {
     /// Replaces a working memory: all of it or nothing.
     ///
     /// # Errors
@@ -84,8 +84,7 @@ impl Store {
     /// message that is known stands where it cannot; `MessageExists`,
     /// `MemorySourceNotFound`.
     pub async fn put_working_memory(
-        &self,
-        tenant: &TenantId,
+        self,
         target: &WorkingTarget,
         put: &WorkingPut<'_>,
     ) -> Result<PutDone, StoreError> {
@@ -94,9 +93,9 @@ impl Store {
             let thread = match target {
                 WorkingTarget::Thread(thread) => *thread,
                 WorkingTarget::Session(session) => {
-                    match self.thread_of(tenant, session).await? {
+                    match self.thread_of(session).await? {
                         Some(thread) => thread,
-                        None => match self.put_new(tenant, session, put).await? {
+                        None => match self.put_new(session, put).await? {
                             Some(done) => return Ok(done),
                             // Somebody else has just created it.
                             None => continue,
@@ -104,7 +103,7 @@ impl Store {
                     }
                 }
             };
-            if let Some(done) = self.put_over(tenant, thread, put, &digests).await? {
+            if let Some(done) = self.put_over(thread, put, &digests).await? {
                 return Ok(done);
             }
         }
@@ -113,17 +112,16 @@ impl Store {
 
     /// Replaces what a thread has; `None` where it changed meanwhile.
     async fn put_over(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         put: &WorkingPut<'_>,
         digests: &[Vec<u8>],
     ) -> Result<Option<PutDone>, StoreError> {
-        let mut seen = self.see_working(tenant, thread, 0, 0).await?;
+        let mut seen = self.see_working(thread, 0, 0).await?;
         if seen.expired {
             let none = NamedModel::default();
-            self.touch_working(tenant, thread, none).await?;
-            seen = self.see_working(tenant, thread, 0, 0).await?;
+            self.touch_working(thread, none).await?;
+            seen = self.see_working(thread, 0, 0).await?;
         }
         let stands = match put.etag.as_deref() {
             None => true,
@@ -134,7 +132,7 @@ impl Store {
             let etag = Some(seen.memory.etag);
             return Err(StoreError::EtagChanged { etag });
         }
-        let alignment = self.align(tenant, thread, put, digests, seen.covered);
+        let alignment = self.align(thread, put, digests, seen.covered);
         let Alignment {
             covered,
             keep_from,
@@ -143,7 +141,7 @@ impl Store {
             Ok(alignment) => alignment,
             Err(error) => {
                 // What does not fit may be newer than what was seen.
-                let now = self.see_working(tenant, thread, 0, 0).await?;
+                let now = self.see_working(thread, 0, 0).await?;
                 return match now.memory.etag == seen.memory.etag {
                     true => Err(error),
                     false => Ok(None),
@@ -158,9 +156,17 @@ impl Store {
             etag: &seen.memory.etag,
             keep_from,
         };
-        let call = PutCall::of(tenant, session, place, put, &messages, &self.ephemeral)?;
+        let call = PutCall::of(
+            self.caller,
+            session,
+            place,
+            put,
+            &messages,
+            &self.store.ephemeral,
+        )?;
         let row = only(
-            self.pool
+            self.store
+                .pool
                 .call(query!("working/put"), &call.params())
                 .await?,
         )?;
@@ -170,23 +176,24 @@ impl Store {
     /// Creates the thread of a session with a working memory, in one transaction;
     /// `None` where somebody else has created it.
     async fn put_new(
-        &self,
-        tenant: &TenantId,
+        self,
         session: &Session,
         put: &WorkingPut<'_>,
     ) -> Result<Option<PutDone>, StoreError> {
+        let tenant = &self.caller.tenant;
         if put.etag.as_deref().is_some_and(|etag| !etag.is_empty()) {
             return Err(StoreError::EtagChanged { etag: None });
         }
         let thread = ThreadId::new();
         let new = NewThread::of(session.clone());
-        let opening = Opening::of(tenant, thread, &new, &self.ephemeral);
+        let opening = Opening::of(self.caller, thread, &new, &self.store.ephemeral);
         let (name, id, none) = (tenant.as_str(), thread.uuid(), 0_i64);
         let none_of: Params<'_> = &[&name, &id, &0_i32, &none];
         let (transaction, results) = self
+            .store
             .pool
             .begin(
-                tenant,
+                self.caller,
                 &[
                     (query!("threads/open"), &opening.params()),
                     (query!("working/read"), none_of),
@@ -212,7 +219,14 @@ impl Store {
             etag: &etag,
             keep_from: None,
         };
-        let call = PutCall::of(tenant, session, place, put, &put.messages, &self.ephemeral)?;
+        let call = PutCall::of(
+            self.caller,
+            session,
+            place,
+            put,
+            &put.messages,
+            &self.store.ephemeral,
+        )?;
         let params = call.params();
         let row = only(transaction.query(query!("working/put"), &params).await?)?;
         let all = (0..put.messages.len()).collect();
@@ -230,13 +244,13 @@ impl Store {
 
     /// Lays the caller's messages beside those that are there.
     async fn align(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         put: &WorkingPut<'_>,
         digests: &[Vec<u8>],
         covered: i32,
     ) -> Result<Alignment, StoreError> {
+        let tenant = &self.caller.tenant;
         if put.messages.is_empty() {
             return Ok(Alignment::default());
         }
@@ -262,9 +276,10 @@ impl Store {
         let of_tail: Params<'_> = &[&name, &id, &limit];
         let of_known: Params<'_> = &[&name, &id, &ids];
         let results = self
+            .store
             .pool
             .within_all(
-                tenant,
+                self.caller,
                 &[
                     (query!("working/tail"), of_tail),
                     (query!("working/known"), of_known),

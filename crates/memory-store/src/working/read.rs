@@ -1,12 +1,12 @@
 //! Reading a working memory.
 
-use memory_contract::{Memory, Message, Session, TenantId, ThreadId};
+use memory_contract::{Memory, Message, Session, ThreadId};
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
 use tokio_postgres::{Row, types::Json};
 
 use crate::{
-    Policies, Store, StoreError,
+    Policies, StoreError, WorkingMemoryStore,
     memories::memory_of,
     query::{Params, query},
     rows::{self, column, only},
@@ -67,7 +67,7 @@ pub(super) struct Seen {
     pub(super) covered: i32,
 }
 
-impl Store {
+impl WorkingMemoryStore<'_> {
     /// Reads a working memory with its newest messages, at most `max_messages` and
     /// `max_bytes` of content. The model that is named counts from now on; one that
     /// has expired is forgotten first. The second value tells whether it had
@@ -78,48 +78,42 @@ impl Store {
     /// # Errors
     /// `ThreadNotFound`.
     pub async fn working_memory(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         model: NamedModel<'_>,
         max_messages: usize,
         max_bytes: usize,
     ) -> Result<(WorkingMemory, bool), StoreError> {
-        let seen = self.see_working(tenant, thread, max_messages, max_bytes);
+        let seen = self.see_working(thread, max_messages, max_bytes);
         let seen = seen.await?;
         let named = model.name.is_empty()
             || (model.name, model.window) == (seen.memory.model.as_str(), seen.memory.window);
         if named && !seen.expired && !seen.rebuilt {
             return Ok((seen.memory, false));
         }
-        let rebuilt = self.touch_working(tenant, thread, model).await?;
-        let seen = self.see_working(tenant, thread, max_messages, max_bytes);
+        let rebuilt = self.touch_working(thread, model).await?;
+        let seen = self.see_working(thread, max_messages, max_bytes);
         Ok((seen.await?.memory, rebuilt))
     }
 
-    /// Reads a working memory as [`Store::working_memory`] does, and changes nothing:
+    /// Reads a working memory as [`WorkingMemoryStore::working_memory`](crate::WorkingMemoryStore::working_memory) does, and changes nothing:
     /// also not where its time has come.
     ///
     /// # Errors
-    /// As [`Store::working_memory`].
+    /// As [`WorkingMemoryStore::working_memory`](crate::WorkingMemoryStore::working_memory).
     pub async fn peek_working_memory(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         max_messages: usize,
         max_bytes: usize,
     ) -> Result<WorkingMemory, StoreError> {
-        let seen = self.see_working(tenant, thread, max_messages, max_bytes);
+        let seen = self.see_working(thread, max_messages, max_bytes);
         Ok(seen.await?.memory)
     }
 
     /// The thread of a session; `None` without one.
-    pub(super) async fn thread_of(
-        &self,
-        tenant: &TenantId,
-        session: &Session,
-    ) -> Result<Option<ThreadId>, StoreError> {
-        match self.find_thread(tenant, session).await {
+    pub(super) async fn thread_of(self, session: &Session) -> Result<Option<ThreadId>, StoreError> {
+        match self.store.threads(self.caller).find_thread(session).await {
             Ok(thread) => Ok(Some(thread.id)),
             Err(StoreError::ThreadNotFound) => Ok(None),
             Err(error) => Err(error),
@@ -127,12 +121,12 @@ impl Store {
     }
 
     pub(super) async fn see_working(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         max_messages: usize,
         max_bytes: usize,
     ) -> Result<Seen, StoreError> {
+        let tenant = &self.caller.tenant;
         let (name, id) = (tenant.as_str(), thread.uuid());
         let max_messages = i32::try_from(max_messages).unwrap_or(i32::MAX);
         let max_bytes = i64::try_from(max_bytes).unwrap_or(i64::MAX);
@@ -140,9 +134,10 @@ impl Store {
         let of_state: Params<'_> = &[&name, &id, &max_messages, &max_bytes];
         // The state first: what is read after it is never older than its etag says.
         let results = self
+            .store
             .pool
             .within_all(
-                tenant,
+                self.caller,
                 &[
                     (query!("working/read"), of_state),
                     (query!("working/records"), of_thread),
@@ -159,19 +154,24 @@ impl Store {
 
     /// Does what reading changes; whether it had expired and was made anew.
     pub(super) async fn touch_working(
-        &self,
-        tenant: &TenantId,
+        self,
         thread: ThreadId,
         model: NamedModel<'_>,
     ) -> Result<bool, StoreError> {
+        let tenant = &self.caller.tenant;
         let params: Params<'_> = &[
             &tenant.as_str(),
-            &crate::actor(),
+            &self.caller.actor,
             &thread.uuid(),
             &model.name,
             &model.window,
         ];
-        let row = only(self.pool.call(query!("working/touch"), params).await?)?;
+        let row = only(
+            self.store
+                .pool
+                .call(query!("working/touch"), params)
+                .await?,
+        )?;
         match column(&row, 0)? {
             "ok" => column(&row, 1),
             "thread_not_found" => Err(StoreError::ThreadNotFound),

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use memory_contract::{KeyScope, KeyScopes, Role};
-use memory_store::{Authenticator, NewApiKey, Outbox, TransactionQuery, acting};
+use memory_store::{Authenticator, NewApiKey, Outbox, TransactionQuery};
 use secrecy::ExposeSecret as _;
 use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
 
-use crate::world::{World, config, tenant};
+use crate::world::{World, caller, config, new_thread};
 
 fn key(name: &str, expires: Option<OffsetDateTime>) -> NewApiKey {
     NewApiKey {
@@ -23,7 +23,8 @@ async fn one_function_alone_sees_keys_of_all_tenants() {
     let world = World::new().await;
     let (_, secret) = world
         .store
-        .create_api_key(&world.tenant, &key("backend", None))
+        .keys(&world.caller)
+        .create_api_key(&key("backend", None))
         .await
         .unwrap();
     let digest = Sha256::digest(secret.expose_secret()).to_vec();
@@ -87,7 +88,8 @@ async fn an_expired_key_stands_for_nobody_and_a_fresh_answer_is_remembered() {
     let make = async |name: &str, expires| {
         let made = world
             .store
-            .create_api_key(&world.tenant, &key(name, expires))
+            .keys(&world.caller)
+            .create_api_key(&key(name, expires))
             .await;
         let digest: [u8; 32] = Sha256::digest(made.unwrap().1.expose_secret()).into();
         digest
@@ -96,14 +98,15 @@ async fn an_expired_key_stands_for_nobody_and_a_fresh_answer_is_remembered() {
     let keys = Authenticator::new(world.store.clone());
     assert_eq!(keys.holder(expired).await.unwrap(), None);
     let holder = keys.holder(good).await.unwrap().unwrap();
-    assert_eq!(holder.tenant, tenant("a"));
+    assert_eq!(holder.tenant, caller("a").tenant);
     let scopes: Vec<KeyScope> = holder.scopes.into();
     assert_eq!(scopes, [KeyScope::Read, KeyScope::Erase]);
 
     // Remembered: the row is gone, and whoever has not asked before knows it.
     world
         .store
-        .revoke_api_key(&world.tenant, "new")
+        .keys(&world.caller)
+        .revoke_api_key("new")
         .await
         .unwrap();
     assert!(keys.holder(good).await.unwrap().is_some());
@@ -114,7 +117,10 @@ async fn an_expired_key_stands_for_nobody_and_a_fresh_answer_is_remembered() {
 #[tokio::test]
 async fn old_transactions_are_forgotten_and_new_ones_are_not() {
     let world = World::new().await;
-    let thread = acting("backend".to_owned(), world.thread()).await.id;
+    let backend = world.caller_named("backend");
+    let new = new_thread("app", "ada", "session:1");
+    let created = world.store.threads(&backend).create_thread(&new);
+    let thread = created.await.unwrap().id;
     world.say(thread, Role::User, "hello").await;
     let owner = world.owner().await;
     owner
@@ -130,7 +136,11 @@ async fn old_transactions_are_forgotten_and_new_ones_are_not() {
             limit: 10,
             ..TransactionQuery::default()
         };
-        let page = world.store.list_transactions(&world.tenant, &query).await;
+        let page = world
+            .store
+            .audit(&world.caller)
+            .list_transactions(&query)
+            .await;
         page.unwrap()
             .items
             .into_iter()
@@ -171,7 +181,11 @@ async fn a_number_that_is_taken_undoes_no_change() {
         limit: 10,
         ..TransactionQuery::default()
     };
-    let page = world.store.list_transactions(&world.tenant, &query).await;
+    let page = world
+        .store
+        .audit(&world.caller)
+        .list_transactions(&query)
+        .await;
     assert_eq!(page.unwrap().items.len(), 5);
     // No connection takes numbers in advance: then they would meet.
     let row = owner
@@ -195,7 +209,11 @@ async fn queueing_for_the_index_is_noted_once() {
             limit: 10,
             ..TransactionQuery::default()
         };
-        let page = world.store.list_transactions(&world.tenant, &query).await;
+        let page = world
+            .store
+            .audit(&world.caller)
+            .list_transactions(&query)
+            .await;
         page.unwrap()
             .items
             .into_iter()
@@ -203,9 +221,10 @@ async fn queueing_for_the_index_is_noted_once() {
             .map(|it| (it.actor, it.thread, it.item_count))
             .collect::<Vec<_>>()
     };
+    let backend = world.caller_named("backend");
     let queue = async |of| {
-        let work = world.store.enqueue_all(&world.tenant, of);
-        acting("backend".to_owned(), work).await.unwrap()
+        let work = world.store.index(&backend).enqueue_all(of);
+        work.await.unwrap()
     };
     // It waits already: nothing was changed.
     assert_eq!(queue(None).await, 0);

@@ -37,12 +37,18 @@ async fn concurrent_appends_are_numbered_without_gaps() {
         (1..=16 * 15).collect::<Vec<_>>()
     );
 
-    let thread = world.store.get_thread(&world.tenant, thread).await.unwrap();
+    let thread = world
+        .store
+        .threads(&world.caller)
+        .get_thread(thread)
+        .await
+        .unwrap();
     assert_eq!((thread.last_seq, thread.message_count), (240, 240));
     // One behind the other: nobody forked.
     let branches = world
         .store
-        .list_branches(&world.tenant, thread.id, 0, 10)
+        .threads(&world.caller)
+        .list_branches(thread.id, 0, 10)
         .await
         .unwrap();
     assert_eq!(branches.items.len(), 1);
@@ -67,14 +73,24 @@ async fn a_request_id_stores_once_even_when_called_twice_at_once() {
                 request_id,
                 expected_head: None,
             };
-            world.store.append(&world.tenant, &append).await.unwrap()
+            world
+                .store
+                .messages(&world.caller)
+                .append(&append)
+                .await
+                .unwrap()
         };
         let (first, second) = futures::future::join(call(), call()).await;
         assert_ne!(first.replayed, second.replayed);
         assert_eq!(first.messages, second.messages);
         assert_eq!(first.revision, second.revision);
     }
-    let thread = world.store.get_thread(&world.tenant, thread).await.unwrap();
+    let thread = world
+        .store
+        .threads(&world.caller)
+        .get_thread(thread)
+        .await
+        .unwrap();
     assert_eq!(thread.message_count, 40);
 }
 
@@ -91,13 +107,15 @@ async fn a_request_id_is_for_one_content_in_one_thread() {
     };
     world
         .store
-        .append(&world.tenant, &append(thread, "hello"))
+        .messages(&world.caller)
+        .append(&append(thread, "hello"))
         .await
         .unwrap();
     for (thread, text) in [(thread, "other"), (other, "hello")] {
         let error = world
             .store
-            .append(&world.tenant, &append(thread, text))
+            .messages(&world.caller)
+            .append(&append(thread, text))
             .await
             .unwrap_err();
         assert!(matches!(error, StoreError::RequestReused), "{error:?}");
@@ -116,8 +134,8 @@ async fn a_request_id_is_for_one_content_in_one_thread() {
         };
         let (one, two) = (call(thread).await, call(other).await);
         let (one, two) = futures::future::join(
-            world.store.append(&world.tenant, &one),
-            world.store.append(&world.tenant, &two),
+            world.store.messages(&world.caller).append(&one),
+            world.store.messages(&world.caller).append(&two),
         )
         .await;
         assert!(one.is_ok() != two.is_ok(), "{one:?} {two:?}");
@@ -156,13 +174,15 @@ async fn the_expected_head_is_checked_and_a_replay_comes_before_it() {
     let request_id = Some(RequestId::new());
     let first = world
         .store
-        .append(&world.tenant, &append(None, request_id))
+        .messages(&world.caller)
+        .append(&append(None, request_id))
         .await
         .unwrap();
     let head = Some(first.messages[0].id);
     let error = world
         .store
-        .append(&world.tenant, &append(None, None))
+        .messages(&world.caller)
+        .append(&append(None, None))
         .await
         .unwrap_err();
     assert!(
@@ -172,14 +192,16 @@ async fn the_expected_head_is_checked_and_a_replay_comes_before_it() {
     assert!(
         world
             .store
-            .append(&world.tenant, &append(None, request_id))
+            .messages(&world.caller)
+            .append(&append(None, request_id))
             .await
             .unwrap()
             .replayed
     );
     world
         .store
-        .append(&world.tenant, &append(head, None))
+        .messages(&world.caller)
+        .append(&append(head, None))
         .await
         .unwrap();
 }
@@ -192,10 +214,16 @@ async fn a_refused_append_stores_nothing() {
     let deleted = world.say(thread, Role::User, "gone").await;
     world
         .store
-        .delete_message(&world.tenant, thread, deleted)
+        .messages(&world.caller)
+        .delete_message(thread, deleted)
         .await
         .unwrap();
-    let before = world.store.get_thread(&world.tenant, thread).await.unwrap();
+    let before = world
+        .store
+        .threads(&world.caller)
+        .get_thread(thread)
+        .await
+        .unwrap();
 
     for parent in [
         foreign,
@@ -246,7 +274,12 @@ async fn a_refused_append_stores_nothing() {
     );
 
     assert_eq!(
-        world.store.get_thread(&world.tenant, thread).await.unwrap(),
+        world
+            .store
+            .threads(&world.caller)
+            .get_thread(thread)
+            .await
+            .unwrap(),
         before
     );
     let row = world
@@ -275,7 +308,8 @@ async fn an_expired_thread_takes_no_messages() {
     new.ttl = Some(std::time::Duration::from_millis(200));
     let thread = world
         .store
-        .create_thread(&world.tenant, &new)
+        .threads(&world.caller)
+        .create_thread(&new)
         .await
         .unwrap()
         .id;

@@ -4,7 +4,7 @@ use memory_store::{Outbox, Store, StoreError};
 
 use crate::{
     cluster,
-    world::{World, config, connect, new_thread, tenant},
+    world::{World, caller, config, connect, new_thread},
 };
 
 #[tokio::test]
@@ -81,7 +81,8 @@ async fn a_user_who_is_no_superuser_can_own_the_schema_once_the_roles_are_grante
     memory_store::migrate(&config(&own_url)).await.unwrap();
     let store = Store::connect(&config(&own_url)).await.unwrap();
     let created = store
-        .resolve_thread(&tenant("a"), &new_thread("app", "ada", "global"))
+        .threads(&caller("a"))
+        .resolve_thread(&new_thread("app", "ada", "global"))
         .await
         .unwrap();
     assert!(created.created);

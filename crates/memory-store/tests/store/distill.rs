@@ -2,12 +2,12 @@ use std::time::Duration;
 
 use memory_contract::{MessageId, Parent, Role, ThreadId};
 use memory_store::{
-    Commit, Committed, DistillKind, DistillStats, Distillate, Generations, LedgerState,
+    Caller, Commit, Committed, DistillKind, DistillStats, Distillate, Generations, LedgerState,
     NewObservation, NewReflection, NewSummary, Place, Standing, StoreError, Stretch, StretchQuery,
     TransactionQuery,
 };
 
-use crate::world::{World, after, said, tenant};
+use crate::world::{World, after, caller, said};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -59,27 +59,44 @@ impl World {
     }
 
     async fn generations(&self, thread: ThreadId) -> Generations {
-        let state = self.store.distill_state(&self.tenant, thread, None, false);
+        let state = self
+            .store
+            .distillates(&self.caller)
+            .distill_state(thread, None, false);
         state.await.unwrap().generations
     }
 
     async fn summarize(&self, thread: ThreadId, new: &NewSummary) -> Committed {
-        done(self.store.commit_summary(&self.tenant, thread, new).await)
+        done(
+            self.store
+                .distillates(&self.caller)
+                .commit_summary(thread, new)
+                .await,
+        )
     }
 
     async fn observe(&self, thread: ThreadId, new: &NewObservation) -> Committed {
-        let commit = self.store.commit_observation(&self.tenant, thread, new);
+        let commit = self
+            .store
+            .distillates(&self.caller)
+            .commit_observation(thread, new);
         done(commit.await)
     }
 
     async fn erase(&self, thread: ThreadId, message: MessageId) {
-        let erased = self.store.delete_message(&self.tenant, thread, message);
+        let erased = self
+            .store
+            .messages(&self.caller)
+            .delete_message(thread, message);
         erased.await.unwrap();
     }
 
     /// The summary that holds, and the tokens of the working set.
     async fn context(&self, thread: ThreadId) -> (Option<Distillate>, i64) {
-        let state = self.store.distill_state(&self.tenant, thread, None, false);
+        let state = self
+            .store
+            .distillates(&self.caller)
+            .distill_state(thread, None, false);
         let state = state.await.unwrap();
         let raw = state.unsummarized.message_tokens;
         (state.summary().cloned(), raw)
@@ -89,13 +106,13 @@ impl World {
 #[tokio::test]
 async fn what_was_read_before_a_change_cannot_be_stored_after_it() {
     let world = World::new().await;
-    let World { store, tenant, .. } = &world;
+    let World { store, caller, .. } = &world;
     let (thread, ids) = world.conversation(6).await;
     let first = world.summarize(thread, &summary(0, (0, 2), None)).await;
     assert_eq!((first.number, first.generation), (1, 1));
     // Another worker's, which has read the same.
     let late = summary(0, (0, 2), None);
-    let late = store.commit_summary(tenant, thread, &late);
+    let late = store.distillates(caller).commit_summary(thread, &late);
     assert_eq!(late.await.unwrap(), Commit::Stale);
     // One that does not go on where the first ends is nobody's result.
     for wrong in [
@@ -109,7 +126,10 @@ async fn what_was_read_before_a_change_cannot_be_stored_after_it() {
             ..summary(1, (2, 4), Some(1))
         },
     ] {
-        let refused = store.commit_summary(tenant, thread, &wrong).await;
+        let refused = store
+            .distillates(caller)
+            .commit_summary(thread, &wrong)
+            .await;
         assert!(matches!(refused, Err(StoreError::Misplaced)), "{wrong:?}");
     }
     // What is under way of the other kind is as good as before.
@@ -125,23 +145,29 @@ async fn what_was_read_before_a_change_cannot_be_stored_after_it() {
     world.erase(thread, ids[4]).await;
     for commit in [
         store
-            .commit_summary(tenant, thread, &summary(1, (2, 4), Some(1)))
+            .distillates(caller)
+            .commit_summary(thread, &summary(1, (2, 4), Some(1)))
             .await,
         store
-            .commit_observation(tenant, thread, &observation(1, (2, 4), true))
+            .distillates(caller)
+            .commit_observation(thread, &observation(1, (2, 4), true))
             .await,
-        store.activate_observations(tenant, thread, 1, &[1]).await,
+        store
+            .distillates(caller)
+            .activate_observations(thread, 1, &[1])
+            .await,
     ] {
         assert_eq!(commit.unwrap(), Commit::Stale);
     }
     let second = world.summarize(thread, &summary(2, (2, 4), Some(1))).await;
-    store.clear_thread(tenant, thread).await.unwrap();
+    store.threads(caller).clear_thread(thread).await.unwrap();
     let late = summary(second.generation, (0, 1), None);
-    let late = store.commit_summary(tenant, thread, &late);
+    let late = store.distillates(caller).commit_summary(thread, &late);
     assert_eq!(late.await.unwrap(), Commit::Stale);
-    store.delete_thread(tenant, thread).await.unwrap();
+    store.threads(caller).delete_thread(thread).await.unwrap();
     let late = store
-        .commit_summary(tenant, thread, &summary(9, (0, 1), None))
+        .distillates(caller)
+        .commit_summary(thread, &summary(9, (0, 1), None))
         .await;
     assert!(matches!(late, Err(StoreError::ThreadNotFound)));
 }
@@ -178,7 +204,8 @@ async fn the_text_of_what_is_erased_is_gone_and_so_is_what_goes_on_from_it() {
     );
     world
         .store
-        .delete_thread(&world.tenant, thread)
+        .threads(&world.caller)
+        .delete_thread(thread)
         .await
         .unwrap();
     assert!(texts().await.is_empty());
@@ -206,7 +233,10 @@ async fn a_context_of_the_callers_own_survives_the_erasure_of_what_was_before_it
     // A message before it, and then the one that it stands at.
     for (erased, end) in [(ids[0], 4), (ids[3], 3)] {
         world.erase(thread, erased).await;
-        let state = world.store.distill_state(&world.tenant, thread, None, true);
+        let state = world
+            .store
+            .distillates(&world.caller)
+            .distill_state(thread, None, true);
         let state = state.await.unwrap();
         let found: Vec<_> = state
             .summaries
@@ -227,7 +257,8 @@ async fn a_context_of_the_callers_own_survives_the_erasure_of_what_was_before_it
     assert!(after_it.number == 4);
     let ledger = world
         .store
-        .ledger(&world.tenant, thread, None)
+        .distillates(&world.caller)
+        .ledger(thread, None)
         .await
         .unwrap();
     assert_eq!(ledger.faults(10), []);
@@ -283,7 +314,7 @@ async fn what_was_set_aside_stays_so_and_covers_no_message_that_comes_later() {
 #[tokio::test]
 async fn whoever_comes_back_to_a_path_finds_it_as_it_was() {
     let world = World::new().await;
-    let World { store, tenant, .. } = &world;
+    let World { store, caller, .. } = &world;
     let (thread, ids) = world.conversation(10).await;
     world.summarize(thread, &summary(0, (0, 8), None)).await;
     world.observe(thread, &observation(0, (0, 8), true)).await;
@@ -305,10 +336,15 @@ async fn whoever_comes_back_to_a_path_finds_it_as_it_was() {
     let (context, raw) = world.context(thread).await;
     assert_eq!((context.unwrap().number, raw), (2, 30));
 
-    store.set_head(tenant, thread, ids[9], None).await.unwrap();
+    store
+        .threads(caller)
+        .set_head(thread, ids[9], None)
+        .await
+        .unwrap();
     assert_eq!(world.context(thread).await, (before, 20));
     let state = store
-        .distill_state(tenant, thread, None, true)
+        .distillates(caller)
+        .distill_state(thread, None, true)
         .await
         .unwrap();
     let numbers = |standing| -> Vec<i64> {
@@ -319,7 +355,11 @@ async fn whoever_comes_back_to_a_path_finds_it_as_it_was() {
         (numbers(Standing::Holds), numbers(Standing::Shadowed)),
         (vec![1], vec![2])
     );
-    let ledger = store.ledger(tenant, thread, None).await.unwrap();
+    let ledger = store
+        .distillates(caller)
+        .ledger(thread, None)
+        .await
+        .unwrap();
     assert_eq!(ledger.faults(10), []);
     // When the deeper one goes, the other one counts.
     world.erase(thread, ids[7]).await;
@@ -330,7 +370,7 @@ async fn whoever_comes_back_to_a_path_finds_it_as_it_was() {
 #[tokio::test]
 async fn a_reflection_stands_for_observations_until_one_of_them_is_erased() {
     let world = World::new().await;
-    let World { store, tenant, .. } = &world;
+    let World { store, caller, .. } = &world;
     let (thread, ids) = world.conversation(10).await;
     let mut generation = 0;
     for (between, active) in [
@@ -353,12 +393,20 @@ async fn a_reflection_stands_for_observations_until_one_of_them_is_erased() {
     // Only of what is in use.
     for wrong in [&[][..], &[3], &[1, 9]] {
         let new = reflection(generation, wrong, true);
-        let refused = store.commit_reflection(tenant, thread, &new).await;
+        let refused = store
+            .distillates(caller)
+            .commit_reflection(thread, &new)
+            .await;
         assert!(matches!(refused, Err(StoreError::Misplaced)), "{wrong:?}");
     }
     let mut reflect = async |reflects: &[i64], active| {
         let new = reflection(generation, reflects, active);
-        let committed = done(store.commit_reflection(tenant, thread, &new).await);
+        let committed = done(
+            store
+                .distillates(caller)
+                .commit_reflection(thread, &new)
+                .await,
+        );
         generation = committed.generation;
         committed.number
     };
@@ -366,7 +414,8 @@ async fn a_reflection_stands_for_observations_until_one_of_them_is_erased() {
     assert_eq!(reflect(&[1], false).await, 6);
     let standing = async |which| -> Vec<i64> {
         let state = store
-            .distill_state(tenant, thread, None, true)
+            .distillates(caller)
+            .distill_state(thread, None, true)
             .await
             .unwrap();
         let found = state.observations_that(which);
@@ -376,17 +425,20 @@ async fn a_reflection_stands_for_observations_until_one_of_them_is_erased() {
     assert_eq!(standing(Standing::Ready).await, [6, 5, 3, 4]);
     // Two for the same cannot both be put into use.
     let both = store
-        .activate_observations(tenant, thread, generation, &[5, 6])
+        .distillates(caller)
+        .activate_observations(thread, generation, &[5, 6])
         .await;
     assert!(matches!(both, Err(StoreError::Misplaced)));
     let state = store
-        .distill_state(tenant, thread, None, false)
+        .distillates(caller)
+        .distill_state(thread, None, false)
         .await
         .unwrap();
     assert_eq!(state.unobserved.len(), 1);
     assert_eq!(state.unobserved[0].message_count, 6);
     let swapped = store
-        .activate_observations(tenant, thread, generation, &[3, 5])
+        .distillates(caller)
+        .activate_observations(thread, generation, &[3, 5])
         .await;
     generation = done(swapped).generation;
     assert_eq!(standing(Standing::Holds).await, [5, 3]);
@@ -394,15 +446,23 @@ async fn a_reflection_stands_for_observations_until_one_of_them_is_erased() {
     // The other one was dropped.
     assert_eq!(standing(Standing::Ready).await, [4]);
     let again = store
-        .activate_observations(tenant, thread, generation, &[5])
+        .distillates(caller)
+        .activate_observations(thread, generation, &[5])
         .await;
     assert!(matches!(again, Err(StoreError::Misplaced)));
 
     // A reflection may stand for reflections, and for what they stand for.
     let new = reflection(generation, &[5, 3], true);
-    let top = done(store.commit_reflection(tenant, thread, &new).await).number;
+    let top = done(
+        store
+            .distillates(caller)
+            .commit_reflection(thread, &new)
+            .await,
+    )
+    .number;
     let state = store
-        .distill_state(tenant, thread, None, true)
+        .distillates(caller)
+        .distill_state(thread, None, true)
         .await
         .unwrap();
     let held = state.observations_that(Standing::Holds);
@@ -416,7 +476,8 @@ async fn a_reflection_stands_for_observations_until_one_of_them_is_erased() {
     world.erase(thread, ids[1]).await;
     assert_eq!(standing(Standing::Holds).await, [2, 3]);
     let state = store
-        .distill_state(tenant, thread, None, true)
+        .distillates(caller)
+        .distill_state(thread, None, true)
         .await
         .unwrap();
     let gaps: Vec<_> = state
@@ -438,7 +499,7 @@ async fn a_reflection_stands_for_observations_until_one_of_them_is_erased() {
 #[tokio::test]
 async fn a_stretch_is_read_in_order_and_within_its_bounds() {
     let world = World::new().await;
-    let World { store, tenant, .. } = &world;
+    let World { store, caller, .. } = &world;
     let (thread, mut ids) = world.conversation(4).await;
     let forked = world
         .append(
@@ -466,7 +527,11 @@ async fn a_stretch_is_read_in_order_and_within_its_bounds() {
             imported,
             more,
             generations,
-        } = store.read_stretch(tenant, &query).await.unwrap();
+        } = store
+            .distillates(caller)
+            .read_stretch(&query)
+            .await
+            .unwrap();
         assert_eq!(
             (generations, imported),
             (Generations::default(), Vec::new())
@@ -562,7 +627,7 @@ async fn a_stretch_is_read_in_order_and_within_its_bounds() {
         head: Some(MessageId::new()),
         ..query
     };
-    let refused = store.read_stretch(tenant, &unknown).await;
+    let refused = store.distillates(caller).read_stretch(&unknown).await;
     assert!(matches!(refused, Err(StoreError::MessageNotFound)));
 }
 
@@ -571,7 +636,7 @@ async fn what_comes_while_a_worker_looks_is_not_lost() {
     let world = World::new().await;
     let World {
         store,
-        tenant,
+        caller,
         outbox,
         ..
     } = &world;
@@ -579,7 +644,10 @@ async fn what_comes_while_a_worker_looks_is_not_lost() {
     let claim = outbox.claim_distill(10, MINUTE).await.unwrap();
     assert_eq!(claim.jobs.len(), 1);
     let job = &claim.jobs[0];
-    assert_eq!((&job.tenant, job.thread, job.attempts), (tenant, thread, 1));
+    assert_eq!(
+        (&job.tenant, job.thread, job.attempts),
+        (&caller.tenant, thread, 1)
+    );
     assert!(
         outbox
             .claim_distill(10, MINUTE)
@@ -615,7 +683,11 @@ async fn what_comes_while_a_worker_looks_is_not_lost() {
     );
     let claim = claims().await;
     // The head moves while somebody looks: what they have seen is another path.
-    store.set_head(tenant, thread, ids[0], None).await.unwrap();
+    store
+        .threads(caller)
+        .set_head(thread, ids[0], None)
+        .await
+        .unwrap();
     assert!(
         !store
             .distill_done(claim.lease, &claim.jobs[0], 1_000)
@@ -638,7 +710,11 @@ async fn what_comes_while_a_worker_looks_is_not_lost() {
             .await
             .unwrap()
     );
-    store.set_head(tenant, thread, ids[2], None).await.unwrap();
+    store
+        .threads(caller)
+        .set_head(thread, ids[2], None)
+        .await
+        .unwrap();
     world.say(thread, Role::User, "back").await;
     let claim = claims().await;
     assert!(
@@ -647,8 +723,16 @@ async fn what_comes_while_a_worker_looks_is_not_lost() {
             .await
             .unwrap()
     );
-    store.want_distill(tenant, thread).await.unwrap();
-    store.want_distill(tenant, ThreadId::new()).await.unwrap();
+    store
+        .distillates(caller)
+        .want_distill(thread)
+        .await
+        .unwrap();
+    store
+        .distillates(caller)
+        .want_distill(ThreadId::new())
+        .await
+        .unwrap();
     assert_eq!(claims().await.jobs.len(), 1);
 }
 
@@ -657,7 +741,7 @@ async fn a_look_that_is_put_off_comes_when_it_is_due_or_wanted() {
     let world = World::new().await;
     let World {
         store,
-        tenant,
+        caller,
         outbox,
         ..
     } = &world;
@@ -689,7 +773,11 @@ async fn a_look_that_is_put_off_comes_when_it_is_due_or_wanted() {
     world.say(thread, Role::User, "not enough").await;
     assert!(claims().await.jobs.is_empty());
     // Somebody wants it, or the path is long enough.
-    store.want_distill(tenant, thread).await.unwrap();
+    store
+        .distillates(caller)
+        .want_distill(thread)
+        .await
+        .unwrap();
     put_off(30, MINUTE * 60).await;
     world.say(thread, Role::User, "more").await;
     // What came while somebody looked is not put off.
@@ -701,12 +789,16 @@ async fn a_look_that_is_put_off_comes_when_it_is_due_or_wanted() {
     // A failure keeps its pause.
     let retry = outbox.retry_distill(claim.lease, &claim.jobs[0], "no luck", MINUTE);
     assert!(retry.await.unwrap());
-    store.want_distill(tenant, thread).await.unwrap();
+    store
+        .distillates(caller)
+        .want_distill(thread)
+        .await
+        .unwrap();
     assert!(claims().await.jobs.is_empty());
     // Nobody looks at a thread that is gone.
     let other = world.conversation(1).await.0;
     let claim = claims().await;
-    store.delete_thread(tenant, other).await.unwrap();
+    store.threads(caller).delete_thread(other).await.unwrap();
     let postponed = store.distill_postpone(claim.lease, &claim.jobs[0], 1_000, MINUTE);
     assert!(!postponed.await.unwrap());
 }
@@ -716,7 +808,7 @@ async fn a_thread_that_fails_stays_in_the_queue_with_its_reason() {
     let world = World::new().await;
     let World {
         store,
-        tenant: us,
+        caller: us,
         outbox,
         ..
     } = &world;
@@ -740,17 +832,25 @@ async fn a_thread_that_fails_stays_in_the_queue_with_its_reason() {
                 .unwrap()
         );
     }
-    let stats = store.distill_stats(us).await.unwrap();
+    let stats = store.distillates(us).distill_stats().await.unwrap();
     assert_eq!(
         (stats.waiting, stats.failing, stats.last_error.as_str()),
         (1, 1, "no luck 20")
     );
     assert_eq!(
-        store.distill_stats(&tenant("b")).await.unwrap(),
+        store
+            .distillates(&caller("b"))
+            .distill_stats()
+            .await
+            .unwrap(),
         DistillStats::default()
     );
     assert_eq!(outbox.distill_stats().await.unwrap().failing, 1);
-    let state = store.distill_state(us, thread, None, false).await.unwrap();
+    let state = store
+        .distillates(us)
+        .distill_state(thread, None, false)
+        .await
+        .unwrap();
     assert_eq!(state.last_error, "no luck 20");
 
     let claim = outbox.claim_distill(10, MINUTE).await.unwrap();
@@ -789,16 +889,20 @@ async fn a_thread_that_fails_stays_in_the_queue_with_its_reason() {
             .await
             .unwrap()
     );
-    let stats = store.distill_stats(us).await.unwrap();
+    let stats = store.distillates(us).distill_stats().await.unwrap();
     assert_eq!(stats, DistillStats::default());
-    let state = store.distill_state(us, thread, None, false).await.unwrap();
+    let state = store
+        .distillates(us)
+        .distill_state(thread, None, false)
+        .await
+        .unwrap();
     assert_eq!((state.distill_at, state.last_error.as_str()), (1_000, ""));
 }
 
 #[tokio::test]
 async fn each_commit_is_noted_with_its_number() {
     let world = World::new().await;
-    let World { store, tenant, .. } = &world;
+    let World { store, caller, .. } = &world;
     let (thread, _) = world.conversation(6).await;
     world.summarize(thread, &summary(0, (0, 2), None)).await;
     let next = world.observe(thread, &observation(0, (0, 2), false)).await;
@@ -807,7 +911,8 @@ async fn each_commit_is_noted_with_its_number() {
         .await;
     let next = done(
         store
-            .activate_observations(tenant, thread, next.generation, &[2, 1])
+            .distillates(caller)
+            .activate_observations(thread, next.generation, &[2, 1])
             .await,
     );
     let new = NewReflection {
@@ -818,18 +923,23 @@ async fn each_commit_is_noted_with_its_number() {
         made_by: "extractive".to_owned(),
         active: true,
     };
-    memory_store::acting(
-        "ada".to_owned(),
-        store.commit_reflection(tenant, thread, &new),
-    )
-    .await
-    .unwrap();
+    let ada = Caller {
+        actor: "ada".to_owned(),
+        ..caller.clone()
+    };
+    let reflected = store.distillates(&ada).commit_reflection(thread, &new);
+    reflected.await.unwrap();
     let query = TransactionQuery {
         thread: Some(thread),
         limit: 5,
         ..Default::default()
     };
-    let noted = store.list_transactions(tenant, &query).await.unwrap().items;
+    let noted = store
+        .audit(caller)
+        .list_transactions(&query)
+        .await
+        .unwrap()
+        .items;
     let noted: Vec<_> = noted
         .iter()
         .map(|one| {
@@ -868,40 +978,51 @@ async fn other_tenants_have_nothing_of_it() {
         max_tokens: 10,
         max_bytes: 10,
     };
-    let tenant = tenant("b");
+    let caller = caller("b");
     let refused = |error: StoreError| {
         assert!(matches!(error, StoreError::ThreadNotFound), "{error:?}");
     };
     refused(
         store
-            .distill_state(&tenant, thread, None, true)
+            .distillates(&caller)
+            .distill_state(thread, None, true)
             .await
             .unwrap_err(),
     );
-    refused(store.ledger(&tenant, thread, None).await.unwrap_err());
     refused(
         store
-            .read_stretch(&tenant, &query(thread))
+            .distillates(&caller)
+            .ledger(thread, None)
+            .await
+            .unwrap_err(),
+    );
+    refused(
+        store
+            .distillates(&caller)
+            .read_stretch(&query(thread))
             .await
             .unwrap_err(),
     );
     let new = summary(1, (2, 4), Some(1));
     refused(
         store
-            .commit_summary(&tenant, thread, &new)
+            .distillates(&caller)
+            .commit_summary(thread, &new)
             .await
             .unwrap_err(),
     );
     let new = observation(1, (0, 2), true);
     refused(
         store
-            .commit_observation(&tenant, thread, &new)
+            .distillates(&caller)
+            .commit_observation(thread, &new)
             .await
             .unwrap_err(),
     );
     refused(
         store
-            .activate_observations(&tenant, thread, 1, &[1])
+            .distillates(&caller)
+            .activate_observations(thread, 1, &[1])
             .await
             .unwrap_err(),
     );
@@ -910,7 +1031,7 @@ async fn other_tenants_have_nothing_of_it() {
 #[tokio::test]
 async fn the_ledger_of_a_long_thread_is_read_in_pages() {
     let world = World::new().await;
-    let World { store, tenant, .. } = &world;
+    let World { store, caller, .. } = &world;
     let (thread, ids) = world.conversation(256).await;
     for _ in 0..42 {
         let messages = (0..256).map(|_| said(Role::User, "said")).collect();
@@ -919,7 +1040,11 @@ async fn the_ledger_of_a_long_thread_is_read_in_pages() {
     world.erase(thread, ids[99]).await;
     let new = summary(1, (0, 9_000), None);
     world.summarize(thread, &new).await;
-    let ledger = store.ledger(tenant, thread, None).await.unwrap();
+    let ledger = store
+        .distillates(caller)
+        .ledger(thread, None)
+        .await
+        .unwrap();
     assert_eq!(ledger.faults(10), []);
     let counts = ledger.counts(10);
     let summaries = &counts[0];

@@ -241,7 +241,8 @@ impl<'a> Model<'a> {
         let thread = self
             .world
             .store
-            .get_thread(&self.world.tenant, self.thread)
+            .threads(&self.world.caller)
+            .get_thread(self.thread)
             .await;
         thread.unwrap().head.map(|id| self.at(id))
     }
@@ -291,7 +292,7 @@ impl<'a> Model<'a> {
     }
 
     async fn play(&mut self, step: &Step) {
-        let World { store, tenant, .. } = self.world;
+        let World { store, caller, .. } = self.world;
         let head = self.head().await;
         let path = self.path(head);
         let view = self.view(&path);
@@ -307,7 +308,11 @@ impl<'a> Model<'a> {
             Step::SetHead(to) => {
                 if let Some(to) = self.pick(*to) {
                     let id = self.messages[to].id;
-                    store.set_head(tenant, self.thread, id, None).await.unwrap();
+                    store
+                        .threads(caller)
+                        .set_head(self.thread, id, None)
+                        .await
+                        .unwrap();
                 }
             }
             Step::Delete(number) => {
@@ -321,7 +326,11 @@ impl<'a> Model<'a> {
                 }
             }
             Step::Clear => {
-                store.clear_thread(tenant, self.thread).await.unwrap();
+                store
+                    .threads(caller)
+                    .clear_thread(self.thread)
+                    .await
+                    .unwrap();
                 self.messages.clear();
                 self.summaries.clear();
                 self.observations.clear();
@@ -399,8 +408,12 @@ impl<'a> Model<'a> {
 
     async fn delete(&mut self, at: usize) {
         let id = self.messages[at].id;
-        let World { store, tenant, .. } = self.world;
-        store.delete_message(tenant, self.thread, id).await.unwrap();
+        let World { store, caller, .. } = self.world;
+        store
+            .messages(caller)
+            .delete_message(self.thread, id)
+            .await
+            .unwrap();
         self.erased();
         self.messages[at].alive = false;
 
@@ -495,15 +508,21 @@ impl<'a> Model<'a> {
     }
 
     async fn summarize(&mut self, view: &View, covered: BTreeSet<usize>, own: bool, aside: bool) {
-        let World { store, tenant, .. } = self.world;
+        let World { store, caller, .. } = self.world;
         let (end, new) = self.new_summary(view, &covered, own, aside);
         let stale = NewSummary {
             generation: self.generations.summaries - 1,
             ..new.clone()
         };
-        let refused = store.commit_summary(tenant, self.thread, &stale).await;
+        let refused = store
+            .distillates(caller)
+            .commit_summary(self.thread, &stale)
+            .await;
         assert_eq!(refused.unwrap(), Commit::Stale);
-        let done = store.commit_summary(tenant, self.thread, &new).await;
+        let done = store
+            .distillates(caller)
+            .commit_summary(self.thread, &new)
+            .await;
         let number = self.committed(done, 0);
         self.summaries.insert(
             number,
@@ -518,7 +537,7 @@ impl<'a> Model<'a> {
     }
 
     async fn observe(&mut self, view: &View, covered: BTreeSet<usize>, active: bool) {
-        let World { store, tenant, .. } = self.world;
+        let World { store, caller, .. } = self.world;
         let (first, last, new) = self.new_observation(&covered, active);
         // What somebody else covers is not covered again.
         let above = self.path(Some(first));
@@ -527,10 +546,16 @@ impl<'a> Model<'a> {
                 after_depth: 0,
                 ..new.clone()
             };
-            let refused = store.commit_observation(tenant, self.thread, &greedy).await;
+            let refused = store
+                .distillates(caller)
+                .commit_observation(self.thread, &greedy)
+                .await;
             assert!(matches!(refused, Err(StoreError::Misplaced)), "{refused:?}");
         }
-        let done = store.commit_observation(tenant, self.thread, &new).await;
+        let done = store
+            .distillates(caller)
+            .commit_observation(self.thread, &new)
+            .await;
         let number = self.committed(done, 1);
         self.observations.insert(
             number,
@@ -544,9 +569,10 @@ impl<'a> Model<'a> {
     }
 
     async fn activate(&mut self, numbers: &[i64]) {
-        let World { store, tenant, .. } = self.world;
+        let World { store, caller, .. } = self.world;
         let done = store
-            .activate_observations(tenant, self.thread, self.generations.observations, numbers)
+            .distillates(caller)
+            .activate_observations(self.thread, self.generations.observations, numbers)
             .await;
         let Some(last) = numbers.iter().max() else {
             assert!(matches!(done, Err(StoreError::Misplaced)));
@@ -572,7 +598,7 @@ impl<'a> Model<'a> {
     }
 
     async fn reflect(&mut self, chosen: &[i64], active: bool) {
-        let World { store, tenant, .. } = self.world;
+        let World { store, caller, .. } = self.world;
         let new = NewReflection {
             generation: self.generations.observations,
             reflects: chosen.to_vec(),
@@ -581,7 +607,10 @@ impl<'a> Model<'a> {
             made_by: "extractive".to_owned(),
             active,
         };
-        let done = store.commit_reflection(tenant, self.thread, &new).await;
+        let done = store
+            .distillates(caller)
+            .commit_reflection(self.thread, &new)
+            .await;
         if chosen.is_empty() {
             assert!(matches!(done, Err(StoreError::Misplaced)));
             return;
@@ -730,18 +759,32 @@ impl<'a> Model<'a> {
 
     /// Compares all that can be seen with the model.
     async fn compare(&self, look: usize) {
-        let World { store, tenant, .. } = self.world;
+        let World { store, caller, .. } = self.world;
         let head = self.head().await;
-        let state = store.distill_state(tenant, self.thread, None, false).await;
+        let state = store
+            .distillates(caller)
+            .distill_state(self.thread, None, false)
+            .await;
         self.compare_path(head, &state.unwrap(), false);
-        let ledger = store.ledger(tenant, self.thread, None).await.unwrap();
+        let ledger = store
+            .distillates(caller)
+            .ledger(self.thread, None)
+            .await
+            .unwrap();
         assert_eq!(ledger.faults(100), []);
         self.compare_stretches(head, &ledger);
         if let Some(other) = self.pick(look) {
             let id = Some(self.messages[other].id);
-            let state = store.distill_state(tenant, self.thread, id, true).await;
+            let state = store
+                .distillates(caller)
+                .distill_state(self.thread, id, true)
+                .await;
             self.compare_path(Some(other), &state.unwrap(), true);
-            let ledger = store.ledger(tenant, self.thread, id).await.unwrap();
+            let ledger = store
+                .distillates(caller)
+                .ledger(self.thread, id)
+                .await
+                .unwrap();
             self.compare_stretches(Some(other), &ledger);
         }
         let branches: BTreeSet<i32> = self.messages.iter().map(|one| one.place.branch).collect();

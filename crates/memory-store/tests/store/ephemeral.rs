@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use memory_contract::{Role, Thread, ThreadId};
-use memory_store::{
-    EphemeralConfig, EphemeralStats, NewThread, Presence, Store, StoreError, acting,
-};
+use memory_store::{EphemeralConfig, EphemeralStats, NewThread, Presence, Store, StoreError};
 use tokio::time::sleep;
 
 use crate::world::{World, config, new_thread, said};
@@ -16,7 +14,7 @@ async fn ephemeral(world: &World, store: &Store, key: &str) -> Result<Thread, St
         ephemeral: true,
         ..new_thread("app", "ada", key)
     };
-    store.create_thread(&world.tenant, &new).await
+    store.threads(&world.caller).create_thread(&new).await
 }
 
 fn limited(world: &World, max_bytes: u64, max_threads: usize, idle_ttl: Duration) -> Store {
@@ -33,7 +31,12 @@ const HOUR: Duration = Duration::from_secs(3_600);
 async fn there<const N: usize>(world: &World, threads: [ThreadId; N]) -> [bool; N] {
     let mut found = [false; N];
     for (thread, found) in threads.into_iter().zip(&mut found) {
-        *found = world.store.get_thread(&world.tenant, thread).await.is_ok();
+        *found = world
+            .store
+            .threads(&world.caller)
+            .get_thread(thread)
+            .await
+            .is_ok();
     }
     found
 }
@@ -95,7 +98,7 @@ async fn a_lost_lock_is_taken_again_and_ends_nothing() {
 #[tokio::test]
 async fn bytes_follow_what_is_appended_and_erased() {
     let world = World::new().await;
-    let (store, tenant) = (&world.store, &world.tenant);
+    let (store, caller) = (&world.store, &world.caller);
     let thread = ephemeral(&world, store, "brief").await.unwrap().id;
     let stats = async || world.outbox.ephemeral_stats().await.unwrap();
     assert_eq!(
@@ -109,13 +112,17 @@ async fn bytes_follow_what_is_appended_and_erased() {
     let one = stats().await.bytes;
     let second = world.say(thread, Role::Assistant, "Hello, Ada!").await;
     assert!(stats().await.bytes > one);
-    store.delete_message(tenant, thread, second).await.unwrap();
+    store
+        .messages(caller)
+        .delete_message(thread, second)
+        .await
+        .unwrap();
     assert_eq!(stats().await.bytes, one);
     // Other threads do not count.
     let kept = world.thread().await.id;
     world.say(kept, Role::User, "Hello!").await;
     assert_eq!(stats().await.bytes, one);
-    store.clear_thread(tenant, thread).await.unwrap();
+    store.threads(caller).clear_thread(thread).await.unwrap();
     assert_eq!(
         stats().await,
         EphemeralStats {
@@ -123,7 +130,7 @@ async fn bytes_follow_what_is_appended_and_erased() {
             bytes: 0
         }
     );
-    store.delete_thread(tenant, thread).await.unwrap();
+    store.threads(caller).delete_thread(thread).await.unwrap();
     assert_eq!(stats().await, EphemeralStats::default());
 }
 
@@ -152,7 +159,7 @@ async fn concurrent_callers_do_not_exceed_the_limits_together() {
         .collect();
     let appended = appends
         .iter()
-        .map(|append| store.append(&world.tenant, append));
+        .map(|append| store.messages(&world.caller).append(append));
     let stored = join_all(appended).await;
     assert_eq!(
         stored.iter().filter(|one| one.is_ok()).count(),
@@ -168,15 +175,14 @@ async fn an_idle_thread_ends_and_makes_room() {
     let store = &limited(&world, 1_000, 1, Duration::from_secs(2));
     let idle = ephemeral(&world, store, "idle").await.unwrap();
     // Reading is a use; what a worker reads is none.
+    let ada = world.caller_named("ada");
     for _ in 0..3 {
         sleep(Duration::from_secs(1)).await;
-        acting("ada".to_owned(), store.get_thread(&world.tenant, idle.id))
-            .await
-            .unwrap();
+        store.threads(&ada).get_thread(idle.id).await.unwrap();
     }
     for _ in 0..2 {
         sleep(Duration::from_millis(1_100)).await;
-        store.get_thread(&world.tenant, idle.id).await.ok();
+        store.threads(&world.caller).get_thread(idle.id).await.ok();
     }
     assert!(!there(&world, [idle.id]).await[0]);
     ephemeral(&world, store, "next").await.unwrap();
@@ -192,7 +198,12 @@ async fn a_ttl_ends_an_ephemeral_thread_that_is_in_use() {
         ttl: Some(Duration::from_secs(2)),
         ..new_thread("app", "ada", "brief")
     };
-    let thread = store.create_thread(&world.tenant, &new).await.unwrap().id;
+    let thread = store
+        .threads(&world.caller)
+        .create_thread(&new)
+        .await
+        .unwrap()
+        .id;
     world.say(thread, Role::User, "Hello!").await;
     sleep(Duration::from_millis(2_100)).await;
     assert!(!there(&world, [thread]).await[0]);

@@ -116,7 +116,8 @@ async fn play(world: &World, thread: ThreadId, steps: &[Step]) -> Model {
                 let id = readable[which % readable.len()];
                 world
                     .store
-                    .delete_message(&world.tenant, thread, id)
+                    .messages(&world.caller)
+                    .delete_message(thread, id)
                     .await
                     .unwrap();
                 model.delete(id);
@@ -126,7 +127,8 @@ async fn play(world: &World, thread: ThreadId, steps: &[Step]) -> Model {
                 let id = model.head.unwrap();
                 world
                     .store
-                    .delete_message(&world.tenant, thread, id)
+                    .messages(&world.caller)
+                    .delete_message(thread, id)
                     .await
                     .unwrap();
                 model.delete(id);
@@ -150,8 +152,8 @@ async fn play(world: &World, thread: ThreadId, steps: &[Step]) -> Model {
 
 /// Compares all that can be read of a thread with the model.
 async fn check(world: &World, thread: ThreadId, model: &Model) {
-    let (store, tenant) = (&world.store, &world.tenant);
-    let stored = store.get_thread(tenant, thread).await.unwrap();
+    let (store, caller) = (&world.store, &world.caller);
+    let stored = store.threads(caller).get_thread(thread).await.unwrap();
     assert_eq!(stored.head, model.head);
     assert_eq!(stored.message_count, model.readable().len() as i64);
     assert_eq!(stored.last_seq, model.order.len() as i64);
@@ -163,7 +165,7 @@ async fn check(world: &World, thread: ThreadId, model: &Model) {
         limit: 500,
     };
     for (place, id) in model.order.iter().enumerate() {
-        let history = store.history(tenant, &query(Some(*id))).await;
+        let history = store.messages(caller).history(&query(Some(*id))).await;
         if model.deleted.contains(id) {
             assert!(matches!(history, Err(StoreError::MessageNotFound)));
             continue;
@@ -176,7 +178,7 @@ async fn check(world: &World, thread: ThreadId, model: &Model) {
         assert_eq!(history.messages[0].parent, model.parents[id]);
     }
     let active = model.head.map(|head| model.path(head)).unwrap_or_default();
-    let history = store.history(tenant, &query(None)).await.unwrap();
+    let history = store.messages(caller).history(&query(None)).await.unwrap();
     assert_eq!(
         history
             .messages
@@ -188,13 +190,11 @@ async fn check(world: &World, thread: ThreadId, model: &Model) {
 
     // A limit shows one message more, and whether there are others.
     let short = store
-        .history(
-            tenant,
-            &HistoryQuery {
-                limit: 2,
-                ..query(None)
-            },
-        )
+        .messages(caller)
+        .history(&HistoryQuery {
+            limit: 2,
+            ..query(None)
+        })
         .await
         .unwrap();
     assert_eq!(short.messages.len(), active.len().min(3));
@@ -208,7 +208,7 @@ async fn check(world: &World, thread: ThreadId, model: &Model) {
         limit: 500,
         max_bytes: u32::MAX,
     };
-    let listed = store.list_messages(tenant, &all).await.unwrap();
+    let listed = store.messages(caller).list_messages(&all).await.unwrap();
     assert_eq!(
         listed
             .items
@@ -219,7 +219,8 @@ async fn check(world: &World, thread: ThreadId, model: &Model) {
     );
 
     let hydrated = store
-        .hydrate(tenant, &Scope::Thread(thread), None, &model.order)
+        .messages(caller)
+        .hydrate(&Scope::Thread(thread), None, &model.order)
         .await
         .unwrap();
     assert_eq!(hydrated.len(), model.readable().len());
@@ -228,7 +229,8 @@ async fn check(world: &World, thread: ThreadId, model: &Model) {
     }
 
     let neighbors = store
-        .neighbors(tenant, &Scope::Thread(thread), None, &model.order, 2, 1)
+        .messages(caller)
+        .neighbors(&Scope::Thread(thread), None, &model.order, 2, 1)
         .await
         .unwrap();
     for id in model.readable() {
@@ -256,7 +258,8 @@ async fn check(world: &World, thread: ThreadId, model: &Model) {
     }
 
     let branches = store
-        .list_branches(tenant, thread, 0, 500)
+        .threads(caller)
+        .list_branches(thread, 0, 500)
         .await
         .unwrap()
         .items;
@@ -319,7 +322,12 @@ async fn history_stops_at_the_turn_that_exceeds_the_budget() {
         max_tokens: 85,
         limit: 100,
     };
-    let history = world.store.history(&world.tenant, &query).await.unwrap();
+    let history = world
+        .store
+        .messages(&world.caller)
+        .history(&query)
+        .await
+        .unwrap();
     assert_eq!(history.messages.len(), 12);
     assert_eq!(history.messages[11].role, Role::User);
     assert!(history.older);
@@ -328,7 +336,12 @@ async fn history_stops_at_the_turn_that_exceeds_the_budget() {
         limit: 500,
         ..query
     };
-    let history = world.store.history(&world.tenant, &all).await.unwrap();
+    let history = world
+        .store
+        .messages(&world.caller)
+        .history(&all)
+        .await
+        .unwrap();
     assert_eq!((history.messages.len(), history.older), (200, false));
 }
 
@@ -391,7 +404,8 @@ async fn the_content_of_a_deleted_message_is_gone_from_its_row() {
     let answer = world.say(thread, Role::Assistant, "noted").await;
     let revision = world
         .store
-        .delete_message(&world.tenant, thread, id)
+        .messages(&world.caller)
+        .delete_message(thread, id)
         .await
         .unwrap();
     let row = world
@@ -427,7 +441,8 @@ async fn what_is_said_again_after_a_deletion_stays_on_its_branch() {
     let first = world.say(thread, Role::Assistant, "B").await;
     world
         .store
-        .delete_message(&world.tenant, thread, first)
+        .messages(&world.caller)
+        .delete_message(thread, first)
         .await
         .unwrap();
     let second = world
@@ -439,14 +454,16 @@ async fn what_is_said_again_after_a_deletion_stays_on_its_branch() {
     assert_eq!((second.seq, second.branch), (3, 1));
     let stored = world
         .store
-        .get_message(&world.tenant, thread, second.id)
+        .messages(&world.caller)
+        .get_message(thread, second.id)
         .await
         .unwrap();
     assert_eq!((stored.parent, stored.depth), (Some(question), 2));
     assert_eq!(
         world
             .store
-            .list_branches(&world.tenant, thread, 0, 10)
+            .threads(&world.caller)
+            .list_branches(thread, 0, 10)
             .await
             .unwrap()
             .items

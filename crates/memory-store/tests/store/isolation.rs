@@ -3,7 +3,7 @@ use memory_store::{HistoryQuery, Scope, StoreError};
 
 use crate::{
     schema::tables_with,
-    world::{World, after, new_thread, tenant},
+    world::{World, after, caller, new_thread},
 };
 
 #[tokio::test]
@@ -32,10 +32,11 @@ async fn a_query_that_forgets_the_tenant_sees_one_tenant_only() {
     let mut world = World::new().await;
     let ours = world.thread().await.id;
     world.say(ours, Role::User, "ours").await;
-    world.tenant = tenant("b");
+    world.caller = caller("b");
     let theirs = world.thread().await.id;
     world
-        .append(theirs, vec![after(Parent::Root, Role::User, "theirs")])
+        .messages(theirs)
+        .append(vec![after(Parent::Root, Role::User, "theirs")])
         .await
         .unwrap();
 
@@ -76,7 +77,7 @@ async fn the_roles_own_nothing_and_the_owner_is_bound_too() {
     let owner = world.owner().await;
     // Also of each table that a later schema file adds.
     let sql = "SELECT c.relname::text, c.relrowsecurity AND c.relforcerowsecurity
-                   AND EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'tenant'),
+                   AND EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'caller'),
                    pg_get_userbyid(c.relowner)::text
                FROM pg_class c
                WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind IN ('r', 'p')";
@@ -123,78 +124,115 @@ async fn workers_cannot_read_content() {
 #[tokio::test]
 async fn a_foreign_thread_is_not_found_in_any_call() {
     let world = World::new().await;
-    let (us, them) = (world.tenant.clone(), tenant("b"));
+    let (us, them) = (world.caller.clone(), caller("b"));
     let thread = world.thread_of("app", "ada", "global").await.id;
     let message = world.say(thread, Role::User, "a secret about pixels").await;
     let store = &world.store;
 
     let not_found = |error| assert!(matches!(error, StoreError::ThreadNotFound), "{error:?}");
-    not_found(store.get_thread(&them, thread).await.unwrap_err());
+    not_found(store.threads(&them).get_thread(thread).await.unwrap_err());
     not_found(
         store
-            .find_thread(&them, &new_thread("app", "ada", "global").session)
+            .threads(&them)
+            .find_thread(&new_thread("app", "ada", "global").session)
             .await
             .unwrap_err(),
     );
     not_found(
         store
-            .update_thread(&them, thread, &Default::default())
+            .threads(&them)
+            .update_thread(thread, &Default::default())
             .await
             .unwrap_err(),
     );
-    not_found(store.clear_thread(&them, thread).await.unwrap_err());
-    not_found(store.delete_thread(&them, thread).await.unwrap_err());
-    not_found(store.list_branches(&them, thread, 0, 10).await.unwrap_err());
-    not_found(store.get_message(&them, thread, message).await.unwrap_err());
+    not_found(store.threads(&them).clear_thread(thread).await.unwrap_err());
     not_found(
         store
-            .delete_message(&them, thread, message)
+            .threads(&them)
+            .delete_thread(thread)
             .await
             .unwrap_err(),
     );
-    not_found(store.recent(&them, thread, 10).await.unwrap_err());
+    not_found(
+        store
+            .threads(&them)
+            .list_branches(thread, 0, 10)
+            .await
+            .unwrap_err(),
+    );
+    not_found(
+        store
+            .messages(&them)
+            .get_message(thread, message)
+            .await
+            .unwrap_err(),
+    );
+    not_found(
+        store
+            .messages(&them)
+            .delete_message(thread, message)
+            .await
+            .unwrap_err(),
+    );
+    not_found(store.messages(&them).recent(thread, 10).await.unwrap_err());
     let query = HistoryQuery {
         thread,
         head: Some(message),
         max_tokens: 100,
         limit: 10,
     };
-    not_found(store.history(&them, &query).await.unwrap_err());
+    not_found(store.messages(&them).history(&query).await.unwrap_err());
 
     let scope = Scope::Thread(thread);
     assert!(
         store
-            .hydrate(&them, &scope, None, &[message])
+            .messages(&them)
+            .hydrate(&scope, None, &[message])
             .await
             .unwrap()
             .is_empty()
     );
     assert!(
         store
-            .neighbors(&them, &scope, None, &[message], 2, 2)
+            .messages(&them)
+            .neighbors(&scope, None, &[message], 2, 2)
             .await
             .unwrap()
             .is_empty()
     );
     assert!(
         store
-            .index_records(&them, &[message])
+            .messages(&them)
+            .index_records(&[message])
             .await
             .unwrap()
             .is_empty()
     );
-    assert!(store.readable(&them, &[message]).await.unwrap().is_empty());
-    assert_eq!(store.enqueue_all(&them, None).await.unwrap(), 0);
+    assert!(
+        store
+            .messages(&them)
+            .readable(&[message])
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert_eq!(store.index(&them).enqueue_all(None).await.unwrap(), 0);
     let filter = MessageFilter::default();
-    for tenant in [&us, &them] {
+    for caller in [&us, &them] {
         let found = store
-            .search_text(tenant, &scope, "pixels", &filter, 10)
+            .messages(caller)
+            .search_text(&scope, "pixels", &filter, 10)
             .await
             .unwrap();
-        assert_eq!(found.len(), usize::from(tenant == &us));
+        assert_eq!(found.len(), usize::from(caller == &us));
     }
     assert_eq!(
-        store.get_thread(&us, thread).await.unwrap().message_count,
+        store
+            .threads(&us)
+            .get_thread(thread)
+            .await
+            .unwrap()
+            .message_count,
         1
     );
 }

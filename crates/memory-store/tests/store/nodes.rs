@@ -1,8 +1,8 @@
 use std::time::Duration;
 
-use memory_contract::{NewNodeMessage, NodeParent, TenantId};
+use memory_contract::{NewNodeMessage, NodeParent};
 use memory_store::{
-    Node, NodeTurn, Objects, ObjectsConfig, Store, StoreError, TransactionQuery, acting,
+    Caller, Node, NodeTurn, Objects, ObjectsConfig, Store, StoreError, TransactionQuery,
 };
 use tempfile::TempDir;
 
@@ -34,8 +34,8 @@ impl Nodes {
         }
     }
 
-    fn tenant(&self) -> &TenantId {
-        &self.world.tenant
+    fn caller(&self) -> &Caller {
+        &self.world.caller
     }
 
     async fn add(&self, name: &str) {
@@ -56,14 +56,16 @@ impl Nodes {
             ttl: None,
         };
         self.store
-            .add_node_turn(self.tenant(), &turn)
+            .nodes(self.caller())
+            .add_node_turn(&turn)
             .await
             .unwrap();
     }
 
     async fn flush(&self) -> u64 {
         self.store
-            .flush_node(self.tenant(), &self.node)
+            .nodes(self.caller())
+            .flush_node(&self.node)
             .await
             .unwrap()
     }
@@ -71,7 +73,8 @@ impl Nodes {
     async fn dialogue(&self) -> Vec<String> {
         let path = self
             .store
-            .node_dialogue(self.tenant(), &self.node, "")
+            .nodes(self.caller())
+            .node_dialogue(&self.node, "")
             .await;
         path.unwrap()
             .into_iter()
@@ -120,7 +123,8 @@ async fn a_flush_of_a_memory_that_was_cleared_meanwhile_is_not_noted() {
     let before: i64 = owner.query_one(ordinal, &[]).await.unwrap().get(0);
     nodes
         .store
-        .clear_node(nodes.tenant(), &nodes.node)
+        .nodes(nodes.caller())
+        .clear_node(&nodes.node)
         .await
         .unwrap();
     nodes.add("new").await;
@@ -129,7 +133,11 @@ async fn a_flush_of_a_memory_that_was_cleared_meanwhile_is_not_noted() {
         .query_one(
             "SELECT recollect.record_node_flush($1, $2, 'planner', $3, '{}', 'etag', 10)
              FROM set_config('recollect.tenant', $1, false)",
-            &[&nodes.tenant().as_str(), &nodes.node.thread.uuid(), &before],
+            &[
+                &nodes.caller().tenant.as_str(),
+                &nodes.node.thread.uuid(),
+                &before,
+            ],
         )
         .await
         .unwrap()
@@ -208,7 +216,8 @@ async fn a_deletion_spares_an_object_that_is_in_use_again() {
     // Erased with the thread's other messages, which waits for no object.
     nodes
         .store
-        .clear_thread(nodes.tenant(), nodes.node.thread)
+        .threads(nodes.caller())
+        .clear_thread(nodes.node.thread)
         .await
         .unwrap();
     assert!(nodes.dialogue().await.is_empty());
@@ -247,7 +256,7 @@ async fn turns_that_are_added_during_flushes_are_all_kept() {
 
 #[tokio::test]
 async fn a_memory_that_was_over_when_a_turn_came_is_noted_and_gone_with_its_copies() {
-    let nodes = Nodes::new().await;
+    let mut nodes = Nodes::new().await;
     nodes.add("one").await;
     let owner = nodes.world.owner().await;
     owner
@@ -258,12 +267,17 @@ async fn a_memory_that_was_over_when_a_turn_came_is_noted_and_gone_with_its_copi
         )
         .await
         .unwrap();
-    acting("backend".to_owned(), nodes.add("two")).await;
+    nodes.world.caller.actor = "backend".to_owned();
+    nodes.add("two").await;
     let query = TransactionQuery {
         limit: 3,
         ..TransactionQuery::default()
     };
-    let page = nodes.store.list_transactions(nodes.tenant(), &query).await;
+    let page = nodes
+        .store
+        .audit(nodes.caller())
+        .list_transactions(&query)
+        .await;
     let noted: Vec<_> = page
         .unwrap()
         .items
@@ -292,7 +306,8 @@ async fn without_a_place_for_objects_a_turn_is_refused() {
     let answer = nodes
         .world
         .store
-        .flush_node(nodes.tenant(), &nodes.node)
+        .nodes(nodes.caller())
+        .flush_node(&nodes.node)
         .await;
     assert!(matches!(answer, Err(StoreError::NoObjectStore)));
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use memory_contract::Role;
 use memory_store::{Failure, Freshness, JobKind, OutboxStats};
 
-use crate::world::{World, said, tenant};
+use crate::world::{World, caller, said};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const STALE: Freshness = Freshness {
@@ -29,7 +29,8 @@ async fn a_revision_is_fresh_when_the_index_has_learnt_all_up_to_it() {
     let freshness = async |revision| {
         world
             .store
-            .freshness(&world.tenant, revision)
+            .messages(&world.caller)
+            .freshness(revision)
             .await
             .unwrap()
     };
@@ -67,7 +68,8 @@ async fn a_revision_is_fresh_when_the_index_has_learnt_all_up_to_it() {
     // Another tenant's revision is nothing to wait for.
     let foreign = world
         .store
-        .freshness(&tenant("b"), &second.revision)
+        .messages(&caller("b"))
+        .freshness(&second.revision)
         .await
         .unwrap();
     assert_eq!(foreign, FRESH);
@@ -163,7 +165,8 @@ async fn a_job_that_keeps_failing_becomes_a_dead_letter_and_can_be_queued_again(
     );
     let freshness = world
         .store
-        .freshness(&world.tenant, &appended.revision)
+        .messages(&world.caller)
+        .freshness(&appended.revision)
         .await
         .unwrap();
     assert_eq!(
@@ -173,7 +176,12 @@ async fn a_job_that_keeps_failing_becomes_a_dead_letter_and_can_be_queued_again(
             dead_letters: 2
         }
     );
-    let stats = world.store.outbox_stats(&world.tenant).await.unwrap();
+    let stats = world
+        .store
+        .index(&world.caller)
+        .outbox_stats()
+        .await
+        .unwrap();
     assert_eq!(
         stats,
         OutboxStats {
@@ -183,7 +191,12 @@ async fn a_job_that_keeps_failing_becomes_a_dead_letter_and_can_be_queued_again(
         }
     );
 
-    let page = world.store.list_dead(&world.tenant, None, 1).await.unwrap();
+    let page = world
+        .store
+        .index(&world.caller)
+        .list_dead(None, 1)
+        .await
+        .unwrap();
     assert_eq!(page.items.len(), 1);
     assert_eq!(
         (page.items[0].error.as_str(), page.items[0].attempts),
@@ -191,7 +204,8 @@ async fn a_job_that_keeps_failing_becomes_a_dead_letter_and_can_be_queued_again(
     );
     let last = world
         .store
-        .list_dead(&world.tenant, page.next, 1)
+        .index(&world.caller)
+        .list_dead(page.next, 1)
         .await
         .unwrap();
     assert_eq!((last.items.len(), last.next), (1, None));
@@ -199,7 +213,8 @@ async fn a_job_that_keeps_failing_becomes_a_dead_letter_and_can_be_queued_again(
     assert!(
         world
             .store
-            .list_dead(&tenant("b"), None, 10)
+            .index(&caller("b"))
+            .list_dead(None, 10)
             .await
             .unwrap()
             .items
@@ -207,13 +222,19 @@ async fn a_job_that_keeps_failing_becomes_a_dead_letter_and_can_be_queued_again(
     );
 
     assert_eq!(
-        world.store.requeue_dead(&tenant("b"), None).await.unwrap(),
+        world
+            .store
+            .index(&caller("b"))
+            .requeue_dead(None)
+            .await
+            .unwrap(),
         0
     );
     assert_eq!(
         world
             .store
-            .requeue_dead(&world.tenant, Some(thread))
+            .index(&world.caller)
+            .requeue_dead(Some(thread))
             .await
             .unwrap(),
         2
@@ -268,7 +289,8 @@ async fn clearing_replaces_what_waits_by_one_purge() {
         .unwrap();
     let erased = world
         .store
-        .clear_thread(&world.tenant, thread)
+        .threads(&world.caller)
+        .clear_thread(thread)
         .await
         .unwrap();
     assert_eq!(erased.message_count, 2);
@@ -290,12 +312,18 @@ async fn reindexing_queues_each_readable_message_once() {
     world.say(other, Role::User, "elsewhere").await;
     world
         .store
-        .delete_message(&world.tenant, thread, ids.messages[4].id)
+        .messages(&world.caller)
+        .delete_message(thread, ids.messages[4].id)
         .await
         .unwrap();
     // All of it waits already.
     assert_eq!(
-        world.store.enqueue_all(&world.tenant, None).await.unwrap(),
+        world
+            .store
+            .index(&world.caller)
+            .enqueue_all(None)
+            .await
+            .unwrap(),
         0
     );
     let claim = world.outbox.claim(100, MINUTE).await.unwrap();
@@ -304,28 +332,41 @@ async fn reindexing_queues_each_readable_message_once() {
     assert_eq!(
         world
             .store
-            .enqueue_all(&world.tenant, Some(thread))
+            .index(&world.caller)
+            .enqueue_all(Some(thread))
             .await
             .unwrap(),
         4
     );
     assert_eq!(
-        world.store.enqueue_all(&world.tenant, None).await.unwrap(),
+        world
+            .store
+            .index(&world.caller)
+            .enqueue_all(None)
+            .await
+            .unwrap(),
         1
     );
     assert_eq!(world.outbox.stats().await.unwrap().pending, 5);
 
-    world.tenant = tenant("b");
+    world.caller = caller("b");
     world.thread().await;
     assert_eq!(
         world.outbox.tenants(None, 10).await.unwrap(),
-        [tenant("a"), tenant("b")]
+        [caller("a").tenant, caller("b").tenant]
     );
     assert_eq!(
-        world.outbox.tenants(Some(&tenant("a")), 10).await.unwrap(),
-        [tenant("b")]
+        world
+            .outbox
+            .tenants(Some(&caller("a").tenant), 10)
+            .await
+            .unwrap(),
+        [caller("b").tenant]
     );
-    assert_eq!(world.outbox.tenants(None, 1).await.unwrap(), [tenant("a")]);
+    assert_eq!(
+        world.outbox.tenants(None, 1).await.unwrap(),
+        [caller("a").tenant]
+    );
 }
 
 #[tokio::test]
@@ -338,7 +379,12 @@ async fn old_request_ids_are_forgotten() {
         request_id: Some(memory_contract::RequestId::new()),
         expected_head: None,
     };
-    world.store.append(&world.tenant, &append).await.unwrap();
+    world
+        .store
+        .messages(&world.caller)
+        .append(&append)
+        .await
+        .unwrap();
     assert_eq!(world.outbox.sweep_requests(10).await.unwrap(), 0);
     let owner = world.owner().await;
     owner

@@ -1,7 +1,7 @@
 //! Ways to look at the path to a head, for tests that compare two.
 
-use memory_contract::{Message, MessageId, TenantId, ThreadId};
-use memory_store::{HistoryQuery, Store};
+use memory_contract::{Message, MessageId, ThreadId};
+use memory_store::{Caller, HistoryQuery, Store};
 use proptest::prelude::*;
 
 /// One look.
@@ -34,14 +34,14 @@ pub fn looks() -> impl Strategy<Value = Vec<Look>> {
 /// Looks at a thread.
 pub async fn look(
     store: &Store,
-    tenant: &TenantId,
+    caller: &Caller,
     thread: ThreadId,
     look: &Look,
     ids: &[MessageId],
 ) -> Answer {
     let (head, max_tokens, limit) = match *look {
         Look::Recent(limit) => {
-            let recent = store.recent(tenant, thread, limit).await;
+            let recent = store.messages(caller).recent(thread, limit).await;
             return recent
                 .map(|recent| (recent.messages, false))
                 .map_err(|error| format!("{error:?}"));
@@ -52,7 +52,7 @@ pub async fn look(
         }
         Look::From(_, max_tokens, limit) => {
             // The head by its name.
-            let head = store.get_thread(tenant, thread).await.unwrap().head;
+            let head = store.threads(caller).get_thread(thread).await.unwrap().head;
             (head, max_tokens, limit)
         }
     };
@@ -63,7 +63,8 @@ pub async fn look(
         limit,
     };
     store
-        .history(tenant, &query)
+        .messages(caller)
+        .history(&query)
         .await
         .map(|history| (history.messages, history.older))
         .map_err(|error| format!("{error:?}"))

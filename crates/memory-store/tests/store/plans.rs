@@ -27,14 +27,16 @@ fn attempt() -> NewIteration {
 
 /// A thread with a plan and an attempt.
 async fn at_work(world: &World) -> ThreadId {
-    let (store, tenant) = (&world.store, &world.tenant);
+    let (store, caller) = (&world.store, &world.caller);
     let thread = world.thread().await.id;
     store
-        .put_plan(tenant, thread, Some(""), &plan())
+        .plans(caller)
+        .put_plan(thread, Some(""), &plan())
         .await
         .unwrap();
     store
-        .append_iteration(tenant, thread, attempt(), None)
+        .plans(caller)
+        .append_iteration(thread, attempt(), None)
         .await
         .unwrap();
     thread
@@ -43,7 +45,7 @@ async fn at_work(world: &World) -> ThreadId {
 #[tokio::test]
 async fn nothing_of_a_plan_outlives_its_thread() {
     let world = World::new().await;
-    let (store, tenant) = (&world.store, &world.tenant);
+    let (store, caller) = (&world.store, &world.caller);
     let owner = world.owner().await;
     let [kept, cleared, deleted, expired] = [
         at_work(&world).await,
@@ -51,8 +53,8 @@ async fn nothing_of_a_plan_outlives_its_thread() {
         at_work(&world).await,
         at_work(&world).await,
     ];
-    store.clear_thread(tenant, cleared).await.unwrap();
-    store.delete_thread(tenant, deleted).await.unwrap();
+    store.threads(caller).clear_thread(cleared).await.unwrap();
+    store.threads(caller).delete_thread(deleted).await.unwrap();
     owner
         .execute(
             "UPDATE recollect.threads SET expires_at = now() - interval '1 second' WHERE thread_id = $1",
@@ -70,20 +72,28 @@ async fn nothing_of_a_plan_outlives_its_thread() {
         limit: 10,
         max_bytes: 1_000,
     };
-    let put = store.put_plan(tenant, expired, None, &plan()).await;
-    let log = store.append_iteration(tenant, expired, attempt(), None);
+    let put = store.plans(caller).put_plan(expired, None, &plan()).await;
+    let log = store
+        .plans(caller)
+        .append_iteration(expired, attempt(), None);
     for error in [
         put.unwrap_err(),
-        store.get_plan(tenant, expired).await.unwrap_err(),
+        store.plans(caller).get_plan(expired).await.unwrap_err(),
         store
-            .update_plan_step(tenant, expired, &change)
+            .plans(caller)
+            .update_plan_step(expired, &change)
             .await
             .unwrap_err(),
-        store.delete_plan(tenant, expired).await.unwrap_err(),
+        store.plans(caller).delete_plan(expired).await.unwrap_err(),
         log.await.unwrap_err(),
-        store.list_iterations(tenant, &query).await.unwrap_err(),
         store
-            .progress(tenant, expired, None, 10, 1_000)
+            .plans(caller)
+            .list_iterations(&query)
+            .await
+            .unwrap_err(),
+        store
+            .plans(caller)
+            .progress(expired, None, 10, 1_000)
             .await
             .unwrap_err(),
     ] {
@@ -103,7 +113,7 @@ async fn nothing_of_a_plan_outlives_its_thread() {
 #[tokio::test]
 async fn a_full_log_takes_no_more() {
     let world = World::new().await;
-    let (store, tenant) = (&world.store, &world.tenant);
+    let (store, caller) = (&world.store, &world.caller);
     let thread = at_work(&world).await;
     world
         .owner()
@@ -119,7 +129,8 @@ async fn a_full_log_takes_no_more() {
         .unwrap();
     let last = Some(RequestId::new());
     let logged = store
-        .append_iteration(tenant, thread, attempt(), last)
+        .plans(caller)
+        .append_iteration(thread, attempt(), last)
         .await
         .unwrap();
     assert_eq!(
@@ -127,12 +138,14 @@ async fn a_full_log_takes_no_more() {
         (10_000, 10_000)
     );
     let full = store
-        .append_iteration(tenant, thread, attempt(), Some(RequestId::new()))
+        .plans(caller)
+        .append_iteration(thread, attempt(), Some(RequestId::new()))
         .await;
     assert!(matches!(full, Err(StoreError::IterationLogFull)));
     // A retry of what is there is none more.
     let again = store
-        .append_iteration(tenant, thread, attempt(), last)
+        .plans(caller)
+        .append_iteration(thread, attempt(), last)
         .await
         .unwrap();
     assert!(again.replayed);

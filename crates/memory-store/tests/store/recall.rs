@@ -18,7 +18,8 @@ async fn found(
 ) -> Vec<memory_contract::MessageId> {
     let matches = world
         .store
-        .search_text(&world.tenant, scope, query, filter, 10)
+        .messages(&world.caller)
+        .search_text(scope, query, filter, 10)
         .await
         .unwrap();
     assert!(matches.iter().all(|found| found.score > 0.0));
@@ -83,7 +84,8 @@ async fn text_search_finds_words_in_their_scope() {
     );
     world
         .store
-        .delete_message(&world.tenant, ada, dog)
+        .messages(&world.caller)
+        .delete_message(ada, dog)
         .await
         .unwrap();
     assert_eq!(
@@ -121,11 +123,13 @@ async fn hydration_checks_the_scope_again() {
     let ids = [ours, theirs, unknown];
     let count = async |store: &Store, scope: Scope| {
         let hits = store
-            .hydrate(&world.tenant, &scope, None, &ids)
+            .messages(&world.caller)
+            .hydrate(&scope, None, &ids)
             .await
             .unwrap();
         let neighbors = store
-            .neighbors(&world.tenant, &scope, None, &ids, 2, 2)
+            .messages(&world.caller)
+            .neighbors(&scope, None, &ids, 2, 2)
             .await
             .unwrap();
         assert!(neighbors.is_empty());
@@ -138,7 +142,8 @@ async fn hydration_checks_the_scope_again() {
     assert!(
         world
             .store
-            .hydrate(&world.tenant, &user("app", "ada"), None, &[])
+            .messages(&world.caller)
+            .hydrate(&user("app", "ada"), None, &[])
             .await
             .unwrap()
             .is_empty()
@@ -161,7 +166,8 @@ async fn the_recent_window_follows_the_active_branch() {
     let again = world.append(thread.id, vec![again]).await.unwrap().messages[0].id;
     let recent = world
         .store
-        .recent(&world.tenant, thread.id, 4)
+        .messages(&world.caller)
+        .recent(thread.id, 4)
         .await
         .unwrap();
     assert_eq!(
@@ -177,7 +183,8 @@ async fn the_recent_window_follows_the_active_branch() {
     assert!(
         world
             .store
-            .recent(&world.tenant, thread.id, 0)
+            .messages(&world.caller)
+            .recent(thread.id, 0)
             .await
             .unwrap()
             .messages
@@ -185,7 +192,8 @@ async fn the_recent_window_follows_the_active_branch() {
     );
     let records = world
         .store
-        .index_records(&world.tenant, &[again])
+        .messages(&world.caller)
+        .index_records(&[again])
         .await
         .unwrap();
     assert_eq!(records[0].previous[0].id, question);

@@ -4,13 +4,13 @@ use memory_contract::{MessageFilter, Part, Role, ToolCall};
 use memory_store::{MessageQuery, Order, StoreError, ThreadChange, ThreadQuery};
 use serde_json::json;
 
-use crate::world::{World, new_thread, said, tenant};
+use crate::world::{World, caller, new_thread, said};
 
 #[tokio::test]
 async fn concurrent_callers_resolve_the_same_thread() {
     let world = World::new().await;
     let new = new_thread("app", "ada", "thread:1");
-    let calls = (0..16).map(|_| world.store.resolve_thread(&world.tenant, &new));
+    let calls = (0..16).map(|_| world.store.threads(&world.caller).resolve_thread(&new));
     let resolved: Vec<_> = futures::future::join_all(calls)
         .await
         .into_iter()
@@ -27,12 +27,18 @@ async fn concurrent_callers_resolve_the_same_thread() {
     assert_eq!(resolved.iter().filter(|found| found.created).count(), 1);
     let error = world
         .store
-        .create_thread(&world.tenant, &new)
+        .threads(&world.caller)
+        .create_thread(&new)
         .await
         .unwrap_err();
     assert!(matches!(error, StoreError::ThreadExists));
     // The same names of another tenant are another thread.
-    let theirs = world.store.create_thread(&tenant("b"), &new).await.unwrap();
+    let theirs = world
+        .store
+        .threads(&caller("b"))
+        .create_thread(&new)
+        .await
+        .unwrap();
     assert_ne!(theirs.id, resolved[0].thread.id);
 }
 
@@ -43,13 +49,15 @@ async fn the_longest_names_fit() {
     let new = new_thread(&wide(128), &wide(256), &wide(512));
     let thread = world
         .store
-        .create_thread(&world.tenant, &new)
+        .threads(&world.caller)
+        .create_thread(&new)
         .await
         .unwrap();
     assert_eq!(
         world
             .store
-            .find_thread(&world.tenant, &new.session)
+            .threads(&world.caller)
+            .find_thread(&new.session)
             .await
             .unwrap(),
         thread
@@ -70,13 +78,15 @@ async fn an_expired_session_starts_afresh_and_the_old_one_is_swept() {
     second.ttl = Some(short);
     let first_id = world
         .store
-        .create_thread(&world.tenant, &first)
+        .threads(&world.caller)
+        .create_thread(&first)
         .await
         .unwrap()
         .id;
     let second_id = world
         .store
-        .create_thread(&world.tenant, &second)
+        .threads(&world.caller)
+        .create_thread(&second)
         .await
         .unwrap()
         .id;
@@ -88,15 +98,22 @@ async fn an_expired_session_starts_afresh_and_the_old_one_is_swept() {
     tokio::time::sleep(short + Duration::from_millis(50)).await;
     for (id, names) in [(first_id, &first.session), (second_id, &second.session)] {
         for error in [
-            world.store.get_thread(&world.tenant, id).await.unwrap_err(),
             world
                 .store
-                .find_thread(&world.tenant, names)
+                .threads(&world.caller)
+                .get_thread(id)
                 .await
                 .unwrap_err(),
             world
                 .store
-                .delete_thread(&world.tenant, id)
+                .threads(&world.caller)
+                .find_thread(names)
+                .await
+                .unwrap_err(),
+            world
+                .store
+                .threads(&world.caller)
+                .delete_thread(id)
                 .await
                 .unwrap_err(),
         ] {
@@ -105,19 +122,18 @@ async fn an_expired_session_starts_afresh_and_the_old_one_is_swept() {
     }
     let page = world
         .store
-        .list_threads(
-            &world.tenant,
-            &ThreadQuery {
-                limit: 10,
-                ..Default::default()
-            },
-        )
+        .threads(&world.caller)
+        .list_threads(&ThreadQuery {
+            limit: 10,
+            ..Default::default()
+        })
         .await;
     assert!(page.unwrap().items.is_empty());
 
     let afresh = world
         .store
-        .resolve_thread(&world.tenant, &first)
+        .threads(&world.caller)
+        .resolve_thread(&first)
         .await
         .unwrap();
     assert!(afresh.created && afresh.thread.id != first_id);
@@ -157,7 +173,8 @@ async fn a_thread_is_updated_cleared_and_deleted() {
     };
     let changed = world
         .store
-        .update_thread(&world.tenant, thread.id, &change)
+        .threads(&world.caller)
+        .update_thread(thread.id, &change)
         .await
         .unwrap();
     assert_eq!(
@@ -171,7 +188,8 @@ async fn a_thread_is_updated_cleared_and_deleted() {
     };
     let kept = world
         .store
-        .update_thread(&world.tenant, thread.id, &kept)
+        .threads(&world.caller)
+        .update_thread(thread.id, &kept)
         .await
         .unwrap();
     assert_eq!((kept.title.as_str(), kept.expires), ("Dogs", None));
@@ -186,7 +204,8 @@ async fn a_thread_is_updated_cleared_and_deleted() {
     assert_eq!(
         world
             .store
-            .clear_thread(&world.tenant, thread.id)
+            .threads(&world.caller)
+            .clear_thread(thread.id)
             .await
             .unwrap()
             .message_count,
@@ -195,7 +214,8 @@ async fn a_thread_is_updated_cleared_and_deleted() {
     assert_eq!(
         world
             .store
-            .clear_thread(&world.tenant, thread.id)
+            .threads(&world.caller)
+            .clear_thread(thread.id)
             .await
             .unwrap()
             .message_count,
@@ -203,7 +223,8 @@ async fn a_thread_is_updated_cleared_and_deleted() {
     );
     let cleared = world
         .store
-        .get_thread(&world.tenant, thread.id)
+        .threads(&world.caller)
+        .get_thread(thread.id)
         .await
         .unwrap();
     assert_eq!(
@@ -222,7 +243,8 @@ async fn a_thread_is_updated_cleared_and_deleted() {
     assert_eq!(
         world
             .store
-            .delete_thread(&world.tenant, thread.id)
+            .threads(&world.caller)
+            .delete_thread(thread.id)
             .await
             .unwrap()
             .message_count,
@@ -230,7 +252,8 @@ async fn a_thread_is_updated_cleared_and_deleted() {
     );
     let error = world
         .store
-        .delete_thread(&world.tenant, thread.id)
+        .threads(&world.caller)
+        .delete_thread(thread.id)
         .await
         .unwrap_err();
     assert!(matches!(error, StoreError::ThreadNotFound));
@@ -242,7 +265,8 @@ async fn a_thread_is_updated_cleared_and_deleted() {
     assert!(
         world
             .store
-            .resolve_thread(&world.tenant, &new_thread("app", "ada", "thread:1"))
+            .threads(&world.caller)
+            .resolve_thread(&new_thread("app", "ada", "thread:1"))
             .await
             .unwrap()
             .created
@@ -278,7 +302,8 @@ async fn threads_are_listed_in_pages_the_newest_first() {
         loop {
             let page = world
                 .store
-                .list_threads(&world.tenant, &query)
+                .threads(&world.caller)
+                .list_threads(&query)
                 .await
                 .unwrap();
             assert!(page.items.len() <= 2);
@@ -331,7 +356,8 @@ async fn messages_come_back_as_they_were_stored_filtered_and_in_pages() {
         .clone();
     let read = world
         .store
-        .get_message(&world.tenant, thread, stored.id)
+        .messages(&world.caller)
+        .get_message(thread, stored.id)
         .await
         .unwrap();
     assert_eq!(read.parts, call.message.parts);
@@ -363,7 +389,8 @@ async fn messages_come_back_as_they_were_stored_filtered_and_in_pages() {
         loop {
             let page = world
                 .store
-                .list_messages(&world.tenant, &query)
+                .messages(&world.caller)
+                .list_messages(&query)
                 .await
                 .unwrap();
             assert!(page.items.len() <= 2);

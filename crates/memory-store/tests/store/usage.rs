@@ -6,7 +6,7 @@ use memory_contract::{ExtractionStrategy, MemoryId, MessageId, Parent, Role};
 use memory_store::{Extraction, Fact, ModelTokens, StoreError, Unextracted};
 use uuid::Uuid;
 
-use crate::world::{World, after, tenant};
+use crate::world::{World, after, caller};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -30,12 +30,16 @@ impl World {
         let id = Uuid::now_v7();
         let reserved = self
             .store
-            .reserve_tokens(&self.tenant, id, model, most, budget, keep);
+            .usage(&self.caller)
+            .reserve_tokens(id, model, most, budget, keep);
         reserved.await.unwrap().then_some(id)
     }
 
     async fn settle(&self, id: Uuid, spent: ModelTokens, failed: bool) {
-        let settled = self.store.settle_tokens(&self.tenant, id, spent, failed);
+        let settled = self
+            .store
+            .usage(&self.caller)
+            .settle_tokens(id, spent, failed);
         settled.await.unwrap();
     }
 
@@ -46,7 +50,11 @@ impl World {
     }
 
     async fn left(&self, thread: memory_contract::ThreadId) -> Unextracted {
-        self.store.unextracted(&self.tenant, thread).await.unwrap()
+        self.store
+            .memories(&self.caller)
+            .unextracted(thread)
+            .await
+            .unwrap()
     }
 }
 
@@ -72,7 +80,7 @@ async fn calls_at_the_same_time_do_not_spend_the_same_tokens() {
     );
     // Another tenant has a budget of its own.
     let mut world = world;
-    world.tenant = tenant("b");
+    world.caller = caller("b");
     assert!(world.reserve(1_000, HOUR).await.is_some());
 }
 
@@ -82,7 +90,12 @@ async fn what_a_dead_process_has_set_aside_is_spent_once() {
     let most = tokens(600, 100);
     let lost = world.reserve_of("m", most, 1_000, Duration::ZERO).await;
     let told = async || {
-        let usage = world.store.model_usage(&world.tenant, 1).await.unwrap();
+        let usage = world
+            .store
+            .usage(&world.caller)
+            .model_usage(1)
+            .await
+            .unwrap();
         let [usage] = &usage[..] else {
             panic!("{usage:?}")
         };
@@ -109,9 +122,9 @@ async fn usage_is_listed_by_day_and_model_for_its_tenant_alone() {
     for model in ["b", "a", "b"] {
         world.spend(model, tokens(1, 2)).await;
     }
-    let own = std::mem::replace(&mut world.tenant, tenant("b"));
+    let own = std::mem::replace(&mut world.caller, caller("b"));
     world.spend("c", tokens(1, 2)).await;
-    world.tenant = own;
+    world.caller = own;
     let owner = world.owner().await;
     owner
         .batch_execute(
@@ -121,7 +134,12 @@ async fn usage_is_listed_by_day_and_model_for_its_tenant_alone() {
         .await
         .unwrap();
     let list = async |days| {
-        let usage = world.store.model_usage(&world.tenant, days).await.unwrap();
+        let usage = world
+            .store
+            .usage(&world.caller)
+            .model_usage(days)
+            .await
+            .unwrap();
         let told = usage
             .into_iter()
             .map(|one| (one.model, one.calls, one.is_today));
@@ -164,7 +182,10 @@ async fn what_nobody_has_looked_at_is_the_end_of_the_path() {
             strategy: ExtractionStrategy::Discrete,
             built_on: Vec::new(),
         };
-        let stored = world.store.store_extracted(&world.tenant, &extraction);
+        let stored = world
+            .store
+            .memories(&world.caller)
+            .store_extracted(&extraction);
         stored.await.unwrap();
     };
     look(2).await;
@@ -180,7 +201,10 @@ async fn what_nobody_has_looked_at_is_the_end_of_the_path() {
     assert_eq!(depths(world.left(thread).await), (2, 2));
     // Back on the path before, what nobody had looked at is still left.
     let set_head = async |head| {
-        let set = world.store.set_head(&world.tenant, thread, head, None);
+        let set = world
+            .store
+            .threads(&world.caller)
+            .set_head(thread, head, None);
         set.await.unwrap();
     };
     set_head(third).await;
@@ -188,7 +212,10 @@ async fn what_nobody_has_looked_at_is_the_end_of_the_path() {
     assert_eq!((depths(left), left.tokens), ((2, 3), 10));
     // What was looked at may be erased.
     let erase = async |message| {
-        let erased = world.store.delete_message(&world.tenant, thread, message);
+        let erased = world
+            .store
+            .messages(&world.caller)
+            .delete_message(thread, message);
         erased.await.unwrap();
     };
     erase(first).await;
@@ -204,8 +231,12 @@ async fn what_nobody_has_looked_at_is_the_end_of_the_path() {
     look(3).await;
     assert_eq!(depths(world.left(thread).await), (2, 3));
     let mut world = world;
-    world.tenant = tenant("b");
-    let refused = world.store.unextracted(&world.tenant, thread).await;
+    world.caller = caller("b");
+    let refused = world
+        .store
+        .memories(&world.caller)
+        .unextracted(thread)
+        .await;
     assert!(matches!(refused, Err(StoreError::ThreadNotFound)));
 }
 
@@ -236,7 +267,10 @@ async fn a_new_policy_of_an_app_has_its_threads_looked_at_again() {
     let set = async || {
         let policy = memory_contract::MemoryPolicy::default();
         let app = memory_contract::AppId::new("app");
-        let set = world.store.set_app_policy(&world.tenant, &app, &policy);
+        let set = world
+            .store
+            .policies(&world.caller)
+            .set_app_policy(&app, &policy);
         set.await.unwrap();
     };
     // One look has begun under the policy before.
@@ -274,15 +308,18 @@ async fn a_summary_of_many_messages_is_made_anew_from_where_it_began() {
                 strategy: ExtractionStrategy::Summary,
                 built_on,
             };
-            let stored = world.store.store_extracted(&world.tenant, &extraction);
+            let stored = world
+                .store
+                .memories(&world.caller)
+                .store_extracted(&extraction);
             stored.await
         };
     let turn = async || {
-        let turned = world.store.turn_summary(&world.tenant, thread);
+        let turned = world.store.memories(&world.caller).turn_summary(thread);
         turned.await.unwrap()
     };
     let summaries = async || {
-        let found = world.store.summary_memories(&world.tenant, thread);
+        let found = world.store.memories(&world.caller).summary_memories(thread);
         found.await.unwrap()
     };
     sum_up("All of it", 40, &said, Vec::new()).await.unwrap();
@@ -306,7 +343,10 @@ async fn a_summary_of_many_messages_is_made_anew_from_where_it_began() {
     assert_eq!(told[0].1, "The beginning");
     sum_up("The rest", 41, &said[20..38], told).await.unwrap();
     // On the way that both have in common neither is wrong; the first one is right.
-    let head = world.store.set_head(&world.tenant, thread, said[24], None);
+    let head = world
+        .store
+        .threads(&world.caller)
+        .set_head(thread, said[24], None);
     head.await.unwrap();
     assert!(turn().await);
     assert_eq!(summaries().await[0].1, "The beginning");

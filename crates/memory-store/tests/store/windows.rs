@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::{
     paths::{Look, look, looks},
-    world::{World, after, config, said, tenant},
+    world::{World, after, caller, config, said},
 };
 
 /// One step. Numbers choose among the messages so far.
@@ -40,7 +40,7 @@ async fn cached(world: &World, config: &CacheConfig) -> Store {
 }
 
 async fn play(world: &World, caches: &[Store], thread: ThreadId, steps: &[Step]) {
-    let World { store, tenant, .. } = world;
+    let World { store, caller, .. } = world;
     let mut ids: Vec<MessageId> = Vec::new();
     for step in steps {
         match step {
@@ -66,7 +66,7 @@ async fn play(world: &World, caches: &[Store], thread: ThreadId, steps: &[Step])
             }
             Step::Delete(number) if !ids.is_empty() => {
                 let id = ids[number % ids.len()];
-                match store.delete_message(tenant, thread, id).await {
+                match store.messages(caller).delete_message(thread, id).await {
                     Ok(_) | Err(StoreError::MessageNotFound) => {}
                     Err(other) => panic!("{other:?}"),
                 }
@@ -86,25 +86,32 @@ async fn play(world: &World, caches: &[Store], thread: ThreadId, steps: &[Step])
                     .unwrap();
             }
             Step::Delete(_) | Step::SetHead(_) => {}
-            Step::Clear => drop(store.clear_thread(tenant, thread).await.unwrap()),
+            Step::Clear => drop(store.threads(caller).clear_thread(thread).await.unwrap()),
             Step::Rename => {
                 let change = ThreadChange {
                     title: Some(format!("title {}", ids.len())),
                     ..Default::default()
                 };
-                store.update_thread(tenant, thread, &change).await.unwrap();
+                store
+                    .threads(caller)
+                    .update_thread(thread, &change)
+                    .await
+                    .unwrap();
             }
             Step::Look(looks) => {
                 for one in looks {
-                    let right = look(store, tenant, thread, one, &ids).await;
+                    let right = look(store, caller, thread, one, &ids).await;
                     for cache in caches {
-                        let found = look(cache, tenant, thread, one, &ids).await;
+                        let found = look(cache, caller, thread, one, &ids).await;
                         assert_eq!(found, right, "{one:?}");
                     }
                 }
-                let right = store.recent(tenant, thread, 3).await.unwrap();
+                let right = store.messages(caller).recent(thread, 3).await.unwrap();
                 for cache in caches {
-                    assert_eq!(cache.recent(tenant, thread, 3).await.unwrap(), right);
+                    assert_eq!(
+                        cache.messages(caller).recent(thread, 3).await.unwrap(),
+                        right
+                    );
                 }
             }
         }
@@ -172,7 +179,11 @@ async fn a_window_that_is_right_is_not_read_again() {
         let before = settled(&world).await;
         let store = Store::connect(&narrow).await.unwrap().with_cache(&config);
         for _ in 0..50 {
-            let recent = store.recent(&world.tenant, thread, 10).await.unwrap();
+            let recent = store
+                .messages(&world.caller)
+                .recent(thread, 10)
+                .await
+                .unwrap();
             assert_eq!(recent.messages.len(), 10);
         }
         drop(store);
@@ -204,9 +215,13 @@ async fn a_cached_window_does_not_outlive_its_thread_or_reach_another_tenant() {
     let cache = cached(&world, &CacheConfig::default()).await;
     let thread = world.thread().await.id;
     world.say(thread, Role::User, "words").await;
-    let recent = cache.recent(&world.tenant, thread, 10).await.unwrap();
+    let recent = cache
+        .messages(&world.caller)
+        .recent(thread, 10)
+        .await
+        .unwrap();
     assert_eq!(recent.messages.len(), 1);
-    let foreign = cache.recent(&tenant("b"), thread, 10).await;
+    let foreign = cache.messages(&caller("b")).recent(thread, 10).await;
     assert!(matches!(foreign, Err(StoreError::ThreadNotFound)));
 
     let change = ThreadChange {
@@ -215,22 +230,28 @@ async fn a_cached_window_does_not_outlive_its_thread_or_reach_another_tenant() {
     };
     world
         .store
-        .update_thread(&world.tenant, thread, &change)
+        .threads(&world.caller)
+        .update_thread(thread, &change)
         .await
         .unwrap();
     tokio::time::sleep(Duration::from_millis(5)).await;
-    let expired = cache.recent(&world.tenant, thread, 10).await;
+    let expired = cache.messages(&world.caller).recent(thread, 10).await;
     assert!(matches!(expired, Err(StoreError::ThreadNotFound)));
 
     let thread = world.thread().await.id;
     let told = said(Role::User, "words");
     world.append(thread, vec![told]).await.unwrap();
-    cache.recent(&world.tenant, thread, 10).await.unwrap();
-    world
-        .store
-        .delete_thread(&world.tenant, thread)
+    cache
+        .messages(&world.caller)
+        .recent(thread, 10)
         .await
         .unwrap();
-    let deleted = cache.recent(&world.tenant, thread, 10).await;
+    world
+        .store
+        .threads(&world.caller)
+        .delete_thread(thread)
+        .await
+        .unwrap();
+    let deleted = cache.messages(&world.caller).recent(thread, 10).await;
     assert!(matches!(deleted, Err(StoreError::ThreadNotFound)));
 }

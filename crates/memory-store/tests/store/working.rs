@@ -23,9 +23,11 @@ const TABLES: [&str; 9] = [
 
 async fn read(world: &World, thread: ThreadId) -> WorkingMemory {
     let none = NamedModel::default();
-    let read = world
-        .store
-        .working_memory(&world.tenant, thread, none, 500, 1 << 20);
+    let read =
+        world
+            .store
+            .working_memories(&world.caller)
+            .working_memory(thread, none, 500, 1 << 20);
     read.await.unwrap().0
 }
 
@@ -91,7 +93,8 @@ async fn a_put_that_fails_at_any_step_changes_nothing() {
             .unwrap();
         let failed = world
             .store
-            .put_working_memory(&world.tenant, &target, &put)
+            .working_memories(&world.caller)
+            .put_working_memory(&target, &put)
             .await;
         assert!(
             matches!(failed, Err(StoreError::Query { .. })),
@@ -110,7 +113,8 @@ async fn a_put_that_fails_at_any_step_changes_nothing() {
     }
     let done = world
         .store
-        .put_working_memory(&world.tenant, &target, &put)
+        .working_memories(&world.caller)
+        .put_working_memory(&target, &put)
         .await;
     let done = done.unwrap();
     assert_eq!((done.appended, done.covered), (vec![1], vec![]));
@@ -123,7 +127,11 @@ async fn a_put_that_fails_at_any_step_changes_nothing() {
         (after.model.as_str(), after.window),
         ("gpt-4o", Some(128_000))
     );
-    let model = world.store.working_model(&world.tenant, thread).await;
+    let model = world
+        .store
+        .working_memories(&world.caller)
+        .working_model(thread)
+        .await;
     assert_eq!(model.unwrap(), ("gpt-4o".to_owned(), Some(128_000)));
     assert_eq!(after.policies.thread.message_count, 4);
 }
@@ -139,17 +147,27 @@ async fn a_put_that_fails_leaves_no_thread_behind() {
     let target = WorkingTarget::Session(session.clone());
     let failed = world
         .store
-        .put_working_memory(&world.tenant, &target, &put)
+        .working_memories(&world.caller)
+        .put_working_memory(&target, &put)
         .await;
     assert!(matches!(failed, Err(StoreError::MessageExists { id }) if id == taken));
-    let found = world.store.find_thread(&world.tenant, &session).await;
+    let found = world
+        .store
+        .threads(&world.caller)
+        .find_thread(&session)
+        .await;
     assert!(matches!(found, Err(StoreError::ThreadNotFound)));
     put.messages.truncate(1);
     let done = world
         .store
-        .put_working_memory(&world.tenant, &target, &put)
+        .working_memories(&world.caller)
+        .put_working_memory(&target, &put)
         .await;
-    let found = world.store.find_thread(&world.tenant, &session).await;
+    let found = world
+        .store
+        .threads(&world.caller)
+        .find_thread(&session)
+        .await;
     assert_eq!(done.unwrap().thread, found.unwrap().id);
 }
 
@@ -172,7 +190,8 @@ async fn a_put_and_what_is_appended_meanwhile_lose_no_message() {
             let put = put_of(vec![said(Role::Assistant, &format!("put {number}"))]);
             match world
                 .store
-                .put_working_memory(&world.tenant, &target, &put)
+                .working_memories(&world.caller)
+                .put_working_memory(&target, &put)
                 .await
             {
                 Ok(_) => stored += 1,
@@ -189,7 +208,8 @@ async fn a_put_and_what_is_appended_meanwhile_lose_no_message() {
     let kind = memory_store::DistillKind::Summary;
     let ledger = world
         .store
-        .ledger(&world.tenant, thread, None)
+        .distillates(&world.caller)
+        .ledger(thread, None)
         .await
         .unwrap();
     let stretches = ledger.stretches(kind);

@@ -58,7 +58,12 @@ struct Run<'a> {
 impl Run<'_> {
     async fn read(&self) -> WorkingMemory {
         let (store, none) = (&self.world.store, NamedModel::default());
-        let read = store.working_memory(&self.world.tenant, self.thread, none, 500, 1 << 20);
+        let read = store.working_memories(&self.world.caller).working_memory(
+            self.thread,
+            none,
+            500,
+            1 << 20,
+        );
         read.await.unwrap().0
     }
 
@@ -70,7 +75,12 @@ impl Run<'_> {
             max_tokens: i64::MAX,
             limit: 1_000,
         };
-        let history = self.world.store.history(&self.world.tenant, &query).await;
+        let history = self
+            .world
+            .store
+            .messages(&self.world.caller)
+            .history(&query)
+            .await;
         let mut ids: Vec<_> = history.unwrap().messages.iter().map(|one| one.id).collect();
         ids.reverse();
         ids
@@ -91,7 +101,8 @@ impl Run<'_> {
         let done = self
             .world
             .store
-            .put_working_memory(&self.world.tenant, &target, put);
+            .working_memories(&self.world.caller)
+            .put_working_memory(&target, put);
         let done = done.await.unwrap();
         let new = done.appended.iter().map(|at| put.messages[*at].message.id);
         self.alive.extend(new);
@@ -115,14 +126,18 @@ impl Run<'_> {
             Step::SetHead(to) => {
                 if let Some(at) = choose(to, self.alive.len()) {
                     let (store, head) = (&self.world.store, self.alive[at]);
-                    let moved = store.set_head(&self.world.tenant, self.thread, head, None);
+                    let moved = store
+                        .threads(&self.world.caller)
+                        .set_head(self.thread, head, None);
                     moved.await.unwrap();
                 }
             }
             Step::Delete(which) => {
                 if let Some(at) = choose(which, self.alive.len()) {
                     let (store, id) = (&self.world.store, self.alive.remove(at));
-                    let gone = store.delete_message(&self.world.tenant, self.thread, id);
+                    let gone = store
+                        .messages(&self.world.caller)
+                        .delete_message(self.thread, id);
                     gone.await.unwrap();
                 }
             }
@@ -148,9 +163,11 @@ impl Run<'_> {
                 assert_eq!(done.appended, [all]);
             }
             Step::Forget => {
-                let (store, tenant) = (&self.world.store, &self.world.tenant);
+                let (store, caller) = (&self.world.store, &self.world.caller);
                 let before = self.read().await;
-                let forgotten = store.delete_working_memory(tenant, self.thread);
+                let forgotten = store
+                    .working_memories(caller)
+                    .delete_working_memory(self.thread);
                 assert_eq!(forgotten.await.unwrap(), before.anything);
                 let after = self.read().await;
                 assert!(!after.anything && after.messages.is_empty(), "{after:?}");
@@ -159,13 +176,14 @@ impl Run<'_> {
     }
 
     async fn summarize(&self, end: usize) {
-        let (store, tenant) = (&self.world.store, &self.world.tenant);
+        let (store, caller) = (&self.world.store, &self.world.caller);
         let memory = self.read().await;
         let Some(at) = end.checked_rem(memory.messages.len()) else {
             return;
         };
         let state = store
-            .distill_state(tenant, self.thread, None, false)
+            .distillates(caller)
+            .distill_state(self.thread, None, false)
             .await
             .unwrap();
         let last = &memory.messages[at];
@@ -184,7 +202,8 @@ impl Run<'_> {
             sets_aside: false,
         };
         store
-            .commit_summary(tenant, self.thread, &new)
+            .distillates(caller)
+            .commit_summary(self.thread, &new)
             .await
             .unwrap();
         let after = self.read().await;
@@ -229,7 +248,8 @@ impl Run<'_> {
         let stale = self
             .world
             .store
-            .put_working_memory(&self.world.tenant, &target, &put);
+            .working_memories(&self.world.caller)
+            .put_working_memory(&target, &put);
         let stale = stale.await;
         assert!(
             matches!(stale, Err(StoreError::EtagChanged { .. })),
@@ -239,7 +259,7 @@ impl Run<'_> {
 
     /// What holds whatever has happened.
     async fn check(&self) {
-        let (store, tenant) = (&self.world.store, &self.world.tenant);
+        let (store, caller) = (&self.world.store, &self.world.caller);
         let memory = self.read().await;
         let path = self.path().await;
         let ids: Vec<MessageId> = memory.messages.iter().map(|one| one.id).collect();
@@ -253,7 +273,11 @@ impl Run<'_> {
             (memory.message_count, memory.message_tokens),
             (ids.len() as i64, tokens)
         );
-        let ledger = store.ledger(tenant, self.thread, None).await.unwrap();
+        let ledger = store
+            .distillates(caller)
+            .ledger(self.thread, None)
+            .await
+            .unwrap();
         assert_eq!(ledger.faults(10), []);
         let stretches = ledger.stretches(DistillKind::Summary);
         let of = |state: LedgerState| -> i64 {
@@ -262,7 +286,8 @@ impl Run<'_> {
         };
         assert_eq!(of(LedgerState::Raw), memory.message_count);
         let state = store
-            .distill_state(tenant, self.thread, None, false)
+            .distillates(caller)
+            .distill_state(self.thread, None, false)
             .await
             .unwrap();
         let text = state.summary().map(|one| one.text.as_str());

@@ -5,7 +5,7 @@ use memory_contract::{
     Thread, ThreadId, UserId,
 };
 use memory_store::{
-    Append, Appended, CountedMessage, NewThread, Outbox, Store, StoreConfig, StoreError,
+    Append, Appended, Caller, CountedMessage, NewThread, Outbox, Store, StoreConfig, StoreError,
 };
 use serde_json::Map;
 use tokio_postgres::{Client, NoTls};
@@ -16,7 +16,7 @@ pub struct World {
     pub url: String,
     pub store: Store,
     pub outbox: Outbox,
-    pub tenant: TenantId,
+    pub caller: Caller,
 }
 
 pub fn config(url: &str) -> StoreConfig {
@@ -35,8 +35,16 @@ impl World {
         Self {
             store: Store::connect(&config).await.unwrap(),
             outbox: Outbox::connect(&config).await.unwrap(),
-            tenant: tenant("a"),
+            caller: caller("a"),
             url,
+        }
+    }
+
+    /// A caller of the same tenant with an API key of this name.
+    pub fn caller_named(&self, actor: &str) -> Caller {
+        Caller {
+            actor: actor.to_owned(),
+            ..self.caller.clone()
         }
     }
 
@@ -57,7 +65,8 @@ impl World {
 
     pub async fn thread_of(&self, app: &str, user: &str, key: &str) -> Thread {
         self.store
-            .create_thread(&self.tenant, &new_thread(app, user, key))
+            .threads(&self.caller)
+            .create_thread(&new_thread(app, user, key))
             .await
             .unwrap()
     }
@@ -73,7 +82,7 @@ impl World {
             request_id: None,
             expected_head: None,
         };
-        self.store.append(&self.tenant, &append).await
+        self.store.messages(&self.caller).append(&append).await
     }
 
     /// Appends one text and returns its id.
@@ -102,8 +111,8 @@ pub async fn connect(url: &str) -> Client {
     client
 }
 
-pub fn tenant(name: &str) -> TenantId {
-    TenantId::new(name)
+pub fn caller(name: &str) -> Caller {
+    Caller::worker(TenantId::new(name))
 }
 
 pub fn session(app: &str, user: &str, key: &str) -> Session {

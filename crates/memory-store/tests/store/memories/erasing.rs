@@ -16,14 +16,20 @@ impl World {
             max_count: Some(most),
             dry_run: false,
         };
-        let forgotten = self.store.forget_memories(&self.tenant, &forget).await;
+        let forgotten = self
+            .store
+            .memories(&self.caller)
+            .forget_memories(&forget)
+            .await;
         forgotten.unwrap()
     }
 
     async fn supersede(&self, old: MemoryId, text: &str) -> MemoryId {
         let replacement = memory(text);
         let store = &self.store;
-        let done = store.supersede_memory(&self.tenant, old, &replacement);
+        let done = store
+            .memories(&self.caller)
+            .supersede_memory(old, &replacement);
         done.await.unwrap().memory.id
     }
 }
@@ -49,18 +55,25 @@ async fn a_chain_closes_over_all_that_go_at_once() {
     assert_eq!(world.known("ada").await.len(), 4);
     world
         .store
-        .delete_message(&world.tenant, thread, said)
+        .messages(&world.caller)
+        .delete_message(thread, said)
         .await
         .unwrap();
     let left = world.known("ada").await;
     assert_eq!(left.len(), 2);
     assert_eq!(left[1].superseded_by, Some(last));
-    let found = world.store.get_memory(&world.tenant, last).await.unwrap();
+    let found = world
+        .store
+        .memories(&world.caller)
+        .get_memory(last)
+        .await
+        .unwrap();
     assert_eq!(found.superseded, left[1..]);
     // Nothing is left to point to.
     world
         .store
-        .delete_memory(&world.tenant, last)
+        .memories(&world.caller)
+        .delete_memory(last)
         .await
         .unwrap();
     let left = world.known("ada").await;
@@ -97,7 +110,8 @@ async fn forgetting_beside_changes_leaves_no_link_behind_and_stops_nobody() {
             let replacement = memory(&format!("round {round}"));
             let superseded = world
                 .store
-                .supersede_memory(&world.tenant, newest.id, &replacement);
+                .memories(&world.caller)
+                .supersede_memory(newest.id, &replacement);
             if let Err(error) = superseded.await {
                 let gone = matches!(error, memory_store::StoreError::MemoryNotFound);
                 assert!(gone, "{error:?}");
@@ -106,7 +120,8 @@ async fn forgetting_beside_changes_leaves_no_link_behind_and_stops_nobody() {
             if let Some(oldest) = known.last() {
                 world
                     .store
-                    .delete_memory(&world.tenant, oldest.id)
+                    .memories(&world.caller)
+                    .delete_memory(oldest.id)
                     .await
                     .unwrap();
             }
@@ -162,7 +177,10 @@ async fn whoever_watches_a_thread_learns_of_what_became_of_its_memories() {
     memories.push(memory("Nobody said so"));
     let added = world.remember("ada", &memories).await;
     world.supersede(id(&added, 0), "Was wrong").await;
-    let deleted = world.store.delete_memory(&world.tenant, id(&added, 1));
+    let deleted = world
+        .store
+        .memories(&world.caller)
+        .delete_memory(id(&added, 1));
     deleted.await.unwrap();
     let owner = world.owner().await;
     let noted = owner

@@ -15,7 +15,7 @@ use memory_store::{
     AddedMemories, DeadSubject, Extraction, Fact, Failure, Forget, JobKind, StoreError,
 };
 
-use crate::world::{World, tenant};
+use crate::world::{World, caller};
 
 fn owner(user: &str) -> MemoryOwner {
     MemoryOwner {
@@ -49,13 +49,8 @@ fn fact(text: &str, sources: &[MessageId]) -> Fact {
 impl World {
     async fn remember(&self, user: &str, memories: &[NewMemory]) -> AddedMemories {
         self.store
-            .add_memories(
-                &self.tenant,
-                &owner(user),
-                memories,
-                MemoryOrigin::Caller,
-                None,
-            )
+            .memories(&self.caller)
+            .add_memories(&owner(user), memories, MemoryOrigin::Caller, None)
             .await
             .unwrap()
     }
@@ -67,7 +62,8 @@ impl World {
         };
         let page = self
             .store
-            .list_memories(&self.tenant, &owner(user), &filter, None, 500)
+            .memories(&self.caller)
+            .list_memories(&owner(user), &filter, None, 500)
             .await
             .unwrap();
         page.items
@@ -94,7 +90,10 @@ impl World {
             strategy: ExtractionStrategy::Discrete,
             built_on: Vec::new(),
         };
-        self.store.store_extracted(&self.tenant, &extraction).await
+        self.store
+            .memories(&self.caller)
+            .store_extracted(&extraction)
+            .await
     }
 
     /// What the index has to learn of memories, in order.
@@ -124,15 +123,15 @@ async fn a_text_is_stored_once_for_each_user_however_many_store_it_at_once() {
     let world = World::new().await;
     let tasks: Vec<_> = (0..16)
         .map(|number| {
-            let (store, tenant) = (world.store.clone(), world.tenant.clone());
+            let (store, caller) = (world.store.clone(), world.caller.clone());
             let texts = match number % 2 {
                 0 => ["Likes tea", "Has a dog"],
                 _ => ["has a DOG.", " likes  Tea!"],
             };
             tokio::spawn(async move {
                 store
+                    .memories(&caller)
                     .add_memories(
-                        &tenant,
                         &owner("ada"),
                         &texts.map(memory),
                         MemoryOrigin::Caller,
@@ -196,7 +195,8 @@ async fn a_record_is_updated_and_gives_way_to_what_says_the_same() {
     assert_eq!(moved.memories[0].memory.record, "home");
     let old = world
         .store
-        .get_memory(&world.tenant, id(&moved, 0))
+        .memories(&world.caller)
+        .get_memory(id(&moved, 0))
         .await
         .unwrap();
     assert_eq!(old.superseded.len(), 1);
@@ -213,7 +213,8 @@ async fn a_chain_of_memories_stays_readable_and_closes_over_what_is_erased() {
         .await;
     let supersede = async |id: MemoryId, text: &str| {
         store
-            .supersede_memory(&world.tenant, id, &recorded("home", text))
+            .memories(&world.caller)
+            .supersede_memory(id, &recorded("home", text))
             .await
     };
     let rome = supersede(id(&paris, 0), "Lives in Rome").await.unwrap();
@@ -232,13 +233,17 @@ async fn a_chain_of_memories_stays_readable_and_closes_over_what_is_erased() {
 
     let oslo = supersede(rome.memory.id, "Lives in Oslo").await.unwrap();
     let history = async || {
-        let found = store.get_memory(&world.tenant, oslo.memory.id).await;
+        let found = store
+            .memories(&world.caller)
+            .get_memory(oslo.memory.id)
+            .await;
         let found = found.unwrap().superseded.into_iter();
         found.map(|memory| memory.text).collect::<Vec<_>>()
     };
     assert_eq!(history().await, ["Lives in Rome", "Lives in Paris"]);
     store
-        .delete_memory(&world.tenant, rome.memory.id)
+        .memories(&world.caller)
+        .delete_memory(rome.memory.id)
         .await
         .unwrap();
     assert_eq!(history().await, ["Lives in Paris"]);
@@ -261,7 +266,8 @@ async fn a_change_needs_the_state_that_it_was_made_from() {
     let update = async |id, change: &MemoryChange, etag: &str| {
         world
             .store
-            .update_memory(&world.tenant, id, change, etag)
+            .memories(&world.caller)
+            .update_memory(id, change, etag)
             .await
     };
     let done = update(tea.id, &change, &tea.etag()).await.unwrap();
@@ -289,7 +295,12 @@ async fn a_change_needs_the_state_that_it_was_made_from() {
     let (one, other) = tokio::join!(update(tea.id, &pin, ""), update(tea.id, &topics, ""));
     one.unwrap();
     other.unwrap();
-    let memory = world.store.get_memory(&world.tenant, tea.id).await.unwrap();
+    let memory = world
+        .store
+        .memories(&world.caller)
+        .get_memory(tea.id)
+        .await
+        .unwrap();
     assert!(memory.memory.pinned);
     assert_eq!(memory.memory.topics, ["drinks"]);
 }
@@ -393,13 +404,15 @@ async fn an_extracted_memory_goes_with_its_last_source() {
     let cat = of(&known, "Has a cat").id;
     world
         .store
-        .update_memory(&world.tenant, cat, &pin, "")
+        .memories(&world.caller)
+        .update_memory(cat, &pin, "")
         .await
         .unwrap();
     let delete = async |message| {
         world
             .store
-            .delete_message(&world.tenant, thread, message)
+            .messages(&world.caller)
+            .delete_message(thread, message)
             .await
             .unwrap();
     };
@@ -416,7 +429,8 @@ async fn an_extracted_memory_goes_with_its_last_source() {
     delete(said[3]).await;
     world
         .store
-        .clear_thread(&world.tenant, thread)
+        .threads(&world.caller)
+        .clear_thread(thread)
         .await
         .unwrap();
     let left = world.known("ada").await;
@@ -428,7 +442,8 @@ async fn an_extracted_memory_goes_with_its_last_source() {
     assert!(left.iter().all(|memory| memory.sources.is_empty()));
     world
         .store
-        .delete_thread(&world.tenant, thread)
+        .threads(&world.caller)
+        .delete_thread(thread)
         .await
         .unwrap();
     assert!(world.known("ada").await.iter().all(|m| m.thread.is_none()));
@@ -448,8 +463,8 @@ async fn sources_are_messages_of_the_same_app_and_user() {
         };
         let store = &world.store;
         store
+            .memories(&world.caller)
             .add_memories(
-                &world.tenant,
                 &owner("ada"),
                 &[self::memory("First"), memory],
                 MemoryOrigin::Caller,
@@ -506,7 +521,8 @@ async fn forgetting_keeps_what_is_pinned_and_what_was_used_last() {
     let run = async |forget: &Forget| {
         let done = world
             .store
-            .forget_memories(&world.tenant, forget)
+            .memories(&world.caller)
+            .forget_memories(forget)
             .await
             .unwrap();
         assert_eq!(done.count, i64::try_from(done.memories.len()).unwrap());
@@ -560,7 +576,7 @@ async fn policies_forget_in_the_background_app_by_app() {
     let texts: Vec<NewMemory> = (0..5).map(|n| memory(&format!("fact {n}"))).collect();
     let names = ["a", "b", "c"];
     for name in names {
-        world.tenant = tenant(name);
+        world.caller = caller(name);
         world.remember("ada", &texts).await;
         let policy = MemoryPolicy {
             memory_max_count: Some(2),
@@ -569,7 +585,8 @@ async fn policies_forget_in_the_background_app_by_app() {
         if name != "b" {
             world
                 .store
-                .set_app_policy(&world.tenant, &AppId::new("app"), &policy)
+                .policies(&world.caller)
+                .set_app_policy(&AppId::new("app"), &policy)
                 .await
                 .unwrap();
         }
@@ -588,7 +605,7 @@ async fn policies_forget_in_the_background_app_by_app() {
         assert!(rounds < 20);
     }
     for (name, left) in names.into_iter().zip([2, 5, 2]) {
-        world.tenant = tenant(name);
+        world.caller = caller(name);
         assert_eq!(world.known("ada").await.len(), left, "{name}");
     }
     // Every tenant with memories is known, also without a thread.
@@ -610,13 +627,18 @@ async fn the_index_learns_of_memories_and_a_stamp_is_for_one_state() {
     let fresh = async |change: i64| {
         let mut revision = added.revision;
         revision.change = change;
-        let found = world.store.freshness(&world.tenant, &revision).await;
+        let found = world
+            .store
+            .messages(&world.caller)
+            .freshness(&revision)
+            .await;
         !found.unwrap().pending
     };
     assert!(!fresh(added.revision.change).await && fresh(0).await);
     let records = world
         .store
-        .memory_records(&world.tenant, &[tea, cake])
+        .memories(&world.caller)
+        .memory_records(&[tea, cake])
         .await
         .unwrap();
     let versions: Vec<(MemoryId, i64)> = records.iter().map(|r| (r.id, r.version)).collect();
@@ -626,18 +648,20 @@ async fn the_index_learns_of_memories_and_a_stamp_is_for_one_state() {
     };
     world
         .store
-        .update_memory(&world.tenant, tea, &change, "")
+        .memories(&world.caller)
+        .update_memory(tea, &change, "")
         .await
         .unwrap();
     for _ in 0..2 {
         world
             .store
-            .memories_persisted(&world.tenant, &versions)
+            .memories(&world.caller)
+            .memories_persisted(&versions)
             .await
             .unwrap();
     }
     let read = async |id| {
-        let found = world.store.get_memory(&world.tenant, id).await;
+        let found = world.store.memories(&world.caller).get_memory(id).await;
         found.unwrap().memory.persisted
     };
     assert_eq!(read(tea).await, None);
@@ -661,15 +685,26 @@ async fn the_index_learns_of_memories_and_a_stamp_is_for_one_state() {
         .unwrap();
     let dead = world
         .store
-        .list_dead(&world.tenant, None, 10)
+        .index(&world.caller)
+        .list_dead(None, 10)
         .await
         .unwrap();
     assert_eq!(dead.items[0].subject, DeadSubject::Memory(tea));
-    let queued = world.store.enqueue_all(&world.tenant, None).await.unwrap();
+    let queued = world
+        .store
+        .index(&world.caller)
+        .enqueue_all(None)
+        .await
+        .unwrap();
     assert_eq!(queued, 1, "the others wait already");
-    let none = tenant("b");
-    assert_eq!(world.store.enqueue_all(&none, None).await.unwrap(), 0);
-    let missing = world.store.present_memories(&none, &[tea]).await.unwrap();
+    let none = caller("b");
+    assert_eq!(world.store.index(&none).enqueue_all(None).await.unwrap(), 0);
+    let missing = world
+        .store
+        .memories(&none)
+        .present_memories(&[tea])
+        .await
+        .unwrap();
     assert!(missing.is_empty());
 }
 
@@ -685,7 +720,8 @@ async fn words_find_the_memories_of_one_user_alone() {
     let search = async |user: &str, query: &str, filter: &MemoryFilter| {
         let found = world
             .store
-            .search_memories(&world.tenant, &owner(user), query, filter, 10)
+            .memories(&world.caller)
+            .search_memories(&owner(user), query, filter, 10)
             .await
             .unwrap();
         found.into_iter().map(|found| found.id).collect::<Vec<_>>()
@@ -705,12 +741,14 @@ async fn words_find_the_memories_of_one_user_alone() {
     // Nor does reading by id cross users.
     let store = &world.store;
     let foreign = store
-        .hydrate_memories(&world.tenant, &owner("bob"), &all, &[id(&added, 0)])
+        .memories(&world.caller)
+        .hydrate_memories(&owner("bob"), &all, &[id(&added, 0)])
         .await
         .unwrap();
     assert!(foreign.is_empty());
     let error = store
-        .get_memory(&tenant("b"), id(&added, 0))
+        .memories(&caller("b"))
+        .get_memory(id(&added, 0))
         .await
         .unwrap_err();
     assert!(matches!(error, StoreError::MemoryNotFound), "{error:?}");
@@ -722,8 +760,8 @@ async fn without_long_term_memory_nothing_is_stored_or_found() {
     let added = world.remember("ada", &[memory("Likes tea")]).await;
     let off = world.store.clone().with_long_term_memory(false);
     let error = off
+        .memories(&world.caller)
         .add_memories(
-            &world.tenant,
             &owner("ada"),
             &[memory("Likes cake")],
             MemoryOrigin::WorkingMemory,
@@ -734,20 +772,23 @@ async fn without_long_term_memory_nothing_is_stored_or_found() {
     assert!(matches!(error, StoreError::LongTermMemoryOff), "{error:?}");
     let ids = [id(&added, 0)];
     assert!(
-        off.memory_records(&world.tenant, &ids)
+        off.memories(&world.caller)
+            .memory_records(&ids)
             .await
             .unwrap()
             .is_empty()
     );
     assert!(
-        !off.has_memories(&world.tenant, &owner("ada"))
+        !off.memories(&world.caller)
+            .has_memories(&owner("ada"))
             .await
             .unwrap()
     );
     assert!(
         world
             .store
-            .has_memories(&world.tenant, &owner("ada"))
+            .memories(&world.caller)
+            .has_memories(&owner("ada"))
             .await
             .unwrap()
     );

@@ -9,7 +9,7 @@ use crate::world::World;
 
 impl World {
     async fn waits(&self, revision: &Revision) -> bool {
-        let found = self.store.freshness(&self.tenant, revision).await;
+        let found = self.store.messages(&self.caller).freshness(revision).await;
         found.unwrap().pending
     }
 }
@@ -38,12 +38,20 @@ async fn nobody_waits_for_the_memories_of_another_user() {
     assert!(world.waits(&adas.revision).await);
     assert!(!world.waits(&bobs.revision).await);
 
-    let gone = world.store.delete_memory(&world.tenant, id(&bobs, 0));
+    let gone = world
+        .store
+        .memories(&world.caller)
+        .delete_memory(id(&bobs, 0));
     let gone = gone.await.unwrap();
     assert_eq!(gone.revision.thread, bobs.revision.thread);
     assert!(world.waits(&gone.revision).await);
     // What is queued anew waits in the same queue; what waits is not queued twice.
-    let queued = world.store.enqueue_all(&world.tenant, None).await.unwrap();
+    let queued = world
+        .store
+        .index(&world.caller)
+        .enqueue_all(None)
+        .await
+        .unwrap();
     assert_eq!(queued, 0);
 }
 
@@ -57,7 +65,8 @@ async fn a_retry_waits_for_what_the_first_try_has_queued() {
         let rome = memory("Lives in Rome");
         let store = &world.store;
         store
-            .supersede_memory(&world.tenant, id(&first, 0), &rome)
+            .memories(&world.caller)
+            .supersede_memory(id(&first, 0), &rome)
             .await
             .unwrap()
     };

@@ -5,12 +5,15 @@ use memory_store::ImportedMemories;
 use time::{Duration, OffsetDateTime};
 
 use super::{id, memory, owner, recorded};
-use crate::world::{World, tenant};
+use crate::world::{World, caller};
 
 impl World {
     async fn import(&self, user: &str, memories: &[Memory]) -> ImportedMemories {
         let owner = owner(user);
-        let imported = self.store.import_memories(&self.tenant, &owner, memories);
+        let imported = self
+            .store
+            .memories(&self.caller)
+            .import_memories(&owner, memories);
         imported.await.unwrap()
     }
 }
@@ -18,7 +21,7 @@ impl World {
 /// A memory with what a server gives it.
 async fn elsewhere(text: &str, record: &str) -> Memory {
     let mut world = World::new().await;
-    world.tenant = tenant("elsewhere");
+    world.caller = caller("elsewhere");
     let added = world.remember("ada", &[recorded(record, text)]).await;
     let mut memory = added.memories[0].memory.clone();
     memory.created -= Duration::days(400);
@@ -61,7 +64,11 @@ async fn a_memory_comes_with_its_times_and_links_and_only_once() {
         (Some(thread), rome.last_used)
     );
     assert_eq!(first.memories[1].memory.thread, None, "another user's");
-    let found = world.store.get_memory(&world.tenant, successor).await;
+    let found = world
+        .store
+        .memories(&world.caller)
+        .get_memory(successor)
+        .await;
     assert_eq!(found.unwrap().superseded, std::slice::from_ref(there));
 
     let again = world.import("ada", &all).await;
@@ -86,7 +93,11 @@ async fn what_sums_a_thread_up_does_so_until_a_caller_puts_it() {
         (boats.strategy, &boats.made_by)
     );
     let summary = async || {
-        let summaries = world.store.summary_memories(&world.tenant, thread).await;
+        let summaries = world
+            .store
+            .memories(&world.caller)
+            .summary_memories(thread)
+            .await;
         let ids = summaries.unwrap().into_iter().map(|(id, _)| id);
         ids.collect::<Vec<_>>()
     };
@@ -132,7 +143,9 @@ async fn memories_are_exported_user_by_user_in_order() {
     let mut after = None;
     let mut all = Vec::new();
     loop {
-        let page = off.export_memories(&world.tenant, None, None, after.as_ref(), 2);
+        let page = off
+            .memories(&world.caller)
+            .export_memories(None, None, after.as_ref(), 2);
         let page = page.await.unwrap();
         assert!(page.items.len() <= 2);
         all.extend(page.items);

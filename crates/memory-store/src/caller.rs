@@ -1,0 +1,34 @@
+//! Whose data a call works with, and who makes it.
+
+use memory_contract::{KeyScopes, TenantId};
+
+/// The name under which background work is recorded.
+const WORKER: &str = "worker";
+
+/// Who makes a call. Each view of the store is opened for a caller, and what it changes
+/// is recorded under the caller's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The tenant whose data the call sees.
+    pub tenant: TenantId,
+    /// The name of the API key, `anonymous`, `cli` or `worker`.
+    pub actor: String,
+    /// What the caller may do.
+    pub scopes: KeyScopes,
+}
+
+impl Caller {
+    /// Background work of the server for a tenant.
+    pub fn worker(tenant: TenantId) -> Self {
+        Self {
+            tenant,
+            actor: WORKER.to_owned(),
+            scopes: KeyScopes::default(),
+        }
+    }
+
+    /// Whether this is background work of the server.
+    pub fn is_worker(&self) -> bool {
+        self.actor == WORKER
+    }
+}
