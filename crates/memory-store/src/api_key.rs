@@ -12,7 +12,7 @@ use time::OffsetDateTime;
 use tokio_postgres::Row;
 
 use crate::{
-    KeyStore, Page, Store, StoreError,
+    KeyError, KeyStore, Page, Store, StoreError,
     query::{Params, query},
     rows::{column, only},
     thread::one_more,
@@ -81,7 +81,7 @@ impl KeyStore<'_> {
             .main
             .within(self.caller, query!("api_keys/create"), params)
             .await?;
-        let row = rows.first().ok_or(StoreError::ApiKeyExists)?;
+        let row = rows.first().ok_or(StoreError::Key(KeyError::Exists))?;
         Ok((api_key(row)?, secret))
     }
 
@@ -127,7 +127,7 @@ impl KeyStore<'_> {
             .await?;
         only(rows)
             .map(drop)
-            .map_err(|_none| StoreError::ApiKeyNotFound)
+            .map_err(|_none| StoreError::Key(KeyError::NotFound))
     }
 }
 

@@ -8,7 +8,7 @@ use tokio_postgres::{Row, types::Json};
 use uuid::Uuid;
 
 use crate::{
-    MessageStore, Revision, StoreError,
+    AppendError, MessageStore, Revision, StoreError, ThreadError,
     query::{Params, query},
     rows::{self, column, only, optional_id},
     words,
@@ -149,7 +149,7 @@ impl<'a> Columns<'a> {
                 Parent::Root => Some(ROOT),
                 // Nobody's message, and not what the function takes it for.
                 Parent::Message(id) if id.uuid() == ROOT => {
-                    return Err(StoreError::ParentNotFound { index });
+                    return Err(StoreError::Append(AppendError::ParentNotFound { index }));
                 }
                 Parent::Message(id) => Some(id.uuid()),
             };
@@ -198,17 +198,17 @@ fn outcome(thread: ThreadId, row: &Row) -> Result<Appended, StoreError> {
             })
         }
         "thread_not_found" => Err(StoreError::ThreadNotFound),
-        "request_reused" => Err(StoreError::RequestReused),
-        "head_moved" => Err(StoreError::HeadMoved {
+        "request_reused" => Err(StoreError::Append(AppendError::RequestReused)),
+        "head_moved" => Err(StoreError::Append(AppendError::HeadMoved {
             head: optional_id(row, 2)?,
-        }),
-        "parent_not_found" => Err(StoreError::ParentNotFound {
+        })),
+        "parent_not_found" => Err(StoreError::Append(AppendError::ParentNotFound {
             index: usize::try_from(column::<i32>(row, 1)?).unwrap_or_default(),
-        }),
-        "ephemeral_full" => Err(StoreError::EphemeralFull),
-        "message_exists" => Err(StoreError::MessageExists {
+        })),
+        "ephemeral_full" => Err(StoreError::Thread(ThreadError::EphemeralFull)),
+        "message_exists" => Err(StoreError::Append(AppendError::MessageExists {
             id: rows::id(row, 2)?,
-        }),
+        })),
         other => Err(rows::unknown_status(other)),
     }
 }

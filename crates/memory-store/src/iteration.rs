@@ -4,7 +4,7 @@ use memory_contract::{Iteration, NewIteration, Plan, RequestId, ThreadId, limits
 use tokio_postgres::Row;
 
 use crate::{
-    Page, PlanStore, StoreError,
+    AppendError, Page, PlanError, PlanStore, StoreError,
     plan::plan,
     query::{Params, query},
     rows::{column, only, unknown_status},
@@ -110,8 +110,8 @@ impl PlanStore<'_> {
                 replayed: status == "replayed",
             }),
             "thread_not_found" => Err(StoreError::ThreadNotFound),
-            "request_reused" => Err(StoreError::RequestReused),
-            "full" => Err(StoreError::IterationLogFull),
+            "request_reused" => Err(StoreError::Append(AppendError::RequestReused)),
+            "full" => Err(StoreError::Plan(PlanError::LogFull)),
             other => Err(unknown_status(other)),
         }
     }

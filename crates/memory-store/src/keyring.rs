@@ -11,7 +11,7 @@ use secrecy::{
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::{SecretsConfig, StoreError};
+use crate::{SecretError, SecretsConfig, StoreError};
 
 /// Bytes of a key.
 const KEY_BYTES: usize = 32;
@@ -76,9 +76,9 @@ impl Keyring {
         value: &SecretString,
     ) -> Result<Sealed, StoreError> {
         let Some(Key { id, cipher }) = self.0.first() else {
-            return Err(StoreError::SecretsUnavailable {
+            return Err(StoreError::Secret(SecretError::Unavailable {
                 why: "the server's configuration has no secrets.key",
-            });
+            }));
         };
         let mut nonce = [0; NONCE_LEN];
         random(&mut nonce)?;
@@ -121,14 +121,14 @@ impl Keyring {
             why: why.to_owned(),
         };
         let Some(Key { cipher, .. }) = self.0.iter().find(|key| key.id == key_id) else {
-            return Err(StoreError::SecretsUnavailable {
+            return Err(StoreError::Secret(SecretError::Unavailable {
                 why: match self.0.is_empty() {
                     true => "the server's configuration has no secrets.key",
                     false => {
                         "this one was encrypted with another key; add it to secrets.previous_keys"
                     }
                 },
-            });
+            }));
         };
         let nonce = Nonce::try_assume_unique_for_key(&nonce)
             .map_err(|_| corrupt("its nonce has the wrong length"))?;
@@ -216,7 +216,10 @@ mod tests {
         let opened = ring(&new, &[&old]).open("t", "n", seal()).unwrap();
         assert_eq!(opened.expose_secret(), "v");
         let error = ring(&new, &[]).open("t", "n", seal()).unwrap_err();
-        assert!(matches!(error, StoreError::SecretsUnavailable { .. }));
+        assert!(matches!(
+            error,
+            StoreError::Secret(SecretError::Unavailable { .. })
+        ));
         let error = Keyring::default().open("t", "n", seal()).unwrap_err();
         assert!(error.to_string().contains("secrets.key"), "{error}");
     }

@@ -54,7 +54,9 @@ pub use distill::{
     Stretch, StretchQuery, retry_pause,
 };
 pub use ephemeral::{EphemeralStats, Presence};
-pub use error::StoreError;
+pub use error::{
+    AppendError, KeyError, MemoryError, NodeError, PlanError, SecretError, StoreError, ThreadError,
+};
 pub use error_chain::error_chain;
 pub use file::{FoundFiles, Lookup, Registered};
 pub use index::IndexRecord;

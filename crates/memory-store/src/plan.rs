@@ -6,7 +6,7 @@ use tokio_postgres::{Row, types::Json};
 use uuid::Uuid;
 
 use crate::{
-    PlanStore, StoreError,
+    PlanError, PlanStore, StoreError,
     query::{Params, query},
     rows::{column, only, unknown_status},
     thread::one_thread,
@@ -86,7 +86,7 @@ impl PlanStore<'_> {
             return Err(StoreError::ThreadNotFound);
         };
         one_thread(threads)?;
-        plan(plans.first().ok_or(StoreError::PlanNotFound)?)
+        plan(plans.first().ok_or(StoreError::Plan(PlanError::NotFound))?)
     }
 
     /// Changes one step of a plan. Changes of one plan happen one after the
@@ -146,8 +146,8 @@ fn changed(row: &Row) -> Result<Plan, StoreError> {
     match column(row, "status")? {
         "ok" => plan(row),
         "thread_not_found" => Err(StoreError::ThreadNotFound),
-        "plan_not_found" => Err(StoreError::PlanNotFound),
-        "step_not_found" => Err(StoreError::PlanStepNotFound),
+        "plan_not_found" => Err(StoreError::Plan(PlanError::NotFound)),
+        "step_not_found" => Err(StoreError::Plan(PlanError::StepNotFound)),
         "etag_changed" => Err(StoreError::EtagChanged {
             etag: column::<Option<Uuid>>(row, "version")?.map(|version| version.to_string()),
         }),

@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 use tokio_postgres::Row;
 
 use crate::{
-    Caller, Keyring, Page, Store, StoreError,
+    Caller, Keyring, Page, SecretError, Store, StoreError,
     keyring::Sealed,
     query::{Params, query},
     rows::{column, only},
@@ -84,7 +84,9 @@ impl Secrets {
             .main
             .within(caller, query!("secrets/get"), params)
             .await?;
-        let row = rows.first().ok_or(StoreError::SecretNotFound)?;
+        let row = rows
+            .first()
+            .ok_or(StoreError::Secret(SecretError::NotFound))?;
         let sealed = Sealed {
             key_id: column(row, 3)?,
             nonce: column(row, 4)?,
@@ -137,7 +139,7 @@ impl Secrets {
             .await?;
         only(rows)
             .map(drop)
-            .map_err(|_none| StoreError::SecretNotFound)
+            .map_err(|_none| StoreError::Secret(SecretError::NotFound))
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use tokio_postgres::{Row, types::Json};
 
 use crate::{
-    Page, Revision, StoreError, ThreadStore,
+    AppendError, Page, Revision, StoreError, ThreadError, ThreadStore,
     opening::Opening,
     query::{Params, query},
     rows::{self, column, only, optional_id},
@@ -86,7 +86,7 @@ impl ThreadStore<'_> {
         if resolved.created {
             Ok(resolved.thread)
         } else {
-            Err(StoreError::ThreadExists)
+            Err(StoreError::Thread(ThreadError::Exists))
         }
     }
 
@@ -108,7 +108,7 @@ impl ThreadStore<'_> {
                     thread,
                 })
             }
-            "ephemeral_full" => Err(StoreError::EphemeralFull),
+            "ephemeral_full" => Err(StoreError::Thread(ThreadError::EphemeralFull)),
             other => Err(rows::unknown_status(other)),
         }
     }
@@ -253,9 +253,9 @@ impl ThreadStore<'_> {
             "ok" => rows::thread(&row),
             "thread_not_found" => Err(StoreError::ThreadNotFound),
             "message_not_found" => Err(StoreError::MessageNotFound),
-            "head_moved" => Err(StoreError::HeadMoved {
+            "head_moved" => Err(StoreError::Append(AppendError::HeadMoved {
                 head: rows::thread(&row)?.head,
-            }),
+            })),
             other => Err(rows::unknown_status(other)),
         }
     }

@@ -9,7 +9,7 @@ use tokio_postgres::types::Json;
 
 use super::{Item, revision};
 use crate::{
-    MemoryStore, Revision, StoreError,
+    MemoryError, MemoryStore, Revision, StoreError,
     query::{Params, query},
     rows::{column, id as id_of, only, optional_id, unknown_status},
 };
@@ -208,7 +208,7 @@ impl MemoryStore<'_> {
                 revision: revision(&row)?,
             }),
             "thread_not_found" => Err(StoreError::ThreadNotFound),
-            "moved" => Err(StoreError::ExtractionMoved),
+            "moved" => Err(StoreError::Memory(MemoryError::ExtractionMoved)),
             other => Err(unknown_status(other)),
         }
     }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use crate::{Revision, Store, StoreError, rows::column, words};
+use crate::{MemoryError, Revision, Store, StoreError, rows::column, words};
 
 pub use extract::{Extracted, Extraction, Fact, Unextracted};
 pub use forget::{Forget, Forgotten};
@@ -48,7 +48,7 @@ impl Store {
     pub fn require_long_term_memory(&self) -> Result<(), StoreError> {
         match self.remembers {
             true => Ok(()),
-            false => Err(StoreError::LongTermMemoryOff),
+            false => Err(StoreError::Memory(MemoryError::Off)),
         }
     }
 }

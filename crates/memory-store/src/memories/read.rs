@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::{rows, uuids, write::scope_query};
 use crate::{
-    MemoryStore, Page, Policies, StoreError,
+    MemoryError, MemoryStore, Page, Policies, StoreError,
     policy::session_policies_of,
     query::{Params, query},
     rows::{column, id as id_of, only},
@@ -106,7 +106,7 @@ impl MemoryStore<'_> {
             .pool
             .within(self.caller, query!("memories/get"), params)
             .await?;
-        rows::memory(found.first().ok_or(StoreError::MemoryNotFound)?)
+        rows::memory(found.first().ok_or(StoreError::Memory(MemoryError::NotFound))?)
     }
 
     /// Reads a memory, and what it took the place of, in one round trip.
@@ -132,10 +132,10 @@ impl MemoryStore<'_> {
             )
             .await?;
         let [memory, superseded] = results.as_slice() else {
-            return Err(StoreError::MemoryNotFound);
+            return Err(StoreError::Memory(MemoryError::NotFound));
         };
         Ok(MemoryWithHistory {
-            memory: rows::memory(memory.first().ok_or(StoreError::MemoryNotFound)?)?,
+            memory: rows::memory(memory.first().ok_or(StoreError::Memory(MemoryError::NotFound))?)?,
             superseded: superseded
                 .iter()
                 .map(rows::memory)

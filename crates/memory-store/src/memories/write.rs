@@ -8,7 +8,7 @@ use tokio_postgres::{Row, types::Json};
 
 use super::{Item, item_of, newer, revision, rows};
 use crate::{
-    MemoryStore, Revision, Scope, StoreError,
+    MemoryError, MemoryStore, Revision, Scope, StoreError,
     query::{Params, query},
     rows::{column, only, unknown_status},
     words,
@@ -99,10 +99,10 @@ impl MemoryStore<'_> {
             match column(row, "status")? {
                 "ok" => {}
                 "source_not_found" => {
-                    return Err(StoreError::MemorySourceNotFound {
+                    return Err(StoreError::Memory(MemoryError::SourceNotFound {
                         index: Some(index(row, "item")?),
                         place: index(row, "source")?,
-                    });
+                    }));
                 }
                 other => return Err(unknown_status(other)),
             }
@@ -136,11 +136,11 @@ impl MemoryStore<'_> {
             }
             match self.write_memory(&changed(&seen, change)).await {
                 // Somebody was quicker; without an etag the newest state will do.
-                Err(StoreError::MemoryChanged) if etag.is_empty() => {}
+                Err(StoreError::Memory(MemoryError::Changed)) if etag.is_empty() => {}
                 other => return other,
             }
         }
-        Err(StoreError::MemoryChanged)
+        Err(StoreError::Memory(MemoryError::Changed))
     }
 
     /// Writes a memory over the version that it was made from.
@@ -165,11 +165,11 @@ impl MemoryStore<'_> {
                 memory: rows::memory(&row)?,
                 revision: revision(&row)?,
             }),
-            "memory_not_found" => Err(StoreError::MemoryNotFound),
-            "changed" => Err(StoreError::MemoryChanged),
-            "known" => Err(StoreError::MemoryKnown {
+            "memory_not_found" => Err(StoreError::Memory(MemoryError::NotFound)),
+            "changed" => Err(StoreError::Memory(MemoryError::Changed)),
+            "known" => Err(StoreError::Memory(MemoryError::Known {
                 id: crate::rows::id(&row, "other")?,
-            }),
+            })),
             other => Err(unknown_status(other)),
         }
     }
@@ -203,7 +203,7 @@ impl MemoryStore<'_> {
             .await?;
         let status = match found.first() {
             Some(row) => column(row, "status")?,
-            None => return Err(StoreError::MemoryNotFound),
+            None => return Err(StoreError::Memory(MemoryError::NotFound)),
         };
         match (status, found.as_slice()) {
             ("ok", [newer, older]) => Ok(SupersededMemory {
@@ -211,13 +211,13 @@ impl MemoryStore<'_> {
                 superseded: rows::memory(older)?,
                 revision: revision(older)?,
             }),
-            ("memory_not_found", _) => Err(StoreError::MemoryNotFound),
-            ("changed", _) => Err(StoreError::MemoryChanged),
-            ("same_text", _) => Err(StoreError::MemoryKnown { id }),
-            ("source_not_found", [row, ..]) => Err(StoreError::MemorySourceNotFound {
+            ("memory_not_found", _) => Err(StoreError::Memory(MemoryError::NotFound)),
+            ("changed", _) => Err(StoreError::Memory(MemoryError::Changed)),
+            ("same_text", _) => Err(StoreError::Memory(MemoryError::Known { id })),
+            ("source_not_found", [row, ..]) => Err(StoreError::Memory(MemoryError::SourceNotFound {
                 index: None,
                 place: index(row, "source")?,
-            }),
+            })),
             (other, _) => Err(unknown_status(other)),
         }
     }

@@ -10,7 +10,7 @@ use tokio_postgres::types::Json;
 
 use super::{Node, StoredMessage, memory::thread_message};
 use crate::{
-    NodeStore, StoreError,
+    AppendError, NodeError, NodeStore, StoreError,
     query::{Params, query},
     rows::{column, only, unknown_status},
 };
@@ -108,12 +108,12 @@ impl NodeStore<'_> {
                 replayed: status == "replayed",
             }),
             "thread_not_found" => Err(StoreError::ThreadNotFound),
-            "request_reused" => Err(StoreError::RequestReused),
-            "parent_not_found" => Err(StoreError::NodeParentNotFound),
-            "message_exists" => Err(StoreError::NodeMessageExists {
+            "request_reused" => Err(StoreError::Append(AppendError::RequestReused)),
+            "parent_not_found" => Err(StoreError::Node(NodeError::ParentNotFound)),
+            "message_exists" => Err(StoreError::Node(NodeError::MessageExists {
                 id: column(&row, 1)?,
-            }),
-            "full" => Err(StoreError::NodeMemoryFull { max_bytes }),
+            })),
+            "full" => Err(StoreError::Node(NodeError::Full { max_bytes })),
             other => Err(unknown_status(other)),
         }
     }

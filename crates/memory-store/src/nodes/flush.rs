@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 
 use super::{Node, Record, blocking, memory::Memory, parse, record, waiting};
 use crate::{
-    NodeStore, Objects, StoreError,
+    NodeError, NodeStore, Objects, StoreError,
     objects::{Version, Written, copy_key, pack, too_slow},
     query::{Params, Query, Transaction, query},
     rows::{column, only},
@@ -120,11 +120,11 @@ impl NodeStore<'_> {
                 }
             }
         }
-        StoreError::NodeMemoryCorrupt {
+        StoreError::Node(NodeError::Corrupt {
             object_key: record.key.clone(),
             kept_as,
             why,
-        }
+        })
     }
 
     /// Whether the copy is there now.
@@ -325,10 +325,10 @@ impl Done<'_> {
 /// An error for whoever asks later: no path and no address of ours.
 fn describe(error: &StoreError) -> String {
     match error {
-        StoreError::NodeMemoryCorrupt { why, kept_as, .. } if kept_as.is_empty() => {
+        StoreError::Node(NodeError::Corrupt { why, kept_as, .. }) if kept_as.is_empty() => {
             format!("the object {why}")
         }
-        StoreError::NodeMemoryCorrupt { why, kept_as, .. } => {
+        StoreError::Node(NodeError::Corrupt { why, kept_as, .. }) => {
             format!("the object {why}; a copy is kept as {kept_as}")
         }
         other => other.to_string(),

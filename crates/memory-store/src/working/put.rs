@@ -19,7 +19,8 @@ use super::{
     read::{NamedModel, check_status, etag_of},
 };
 use crate::{
-    CountedMessage, NewThread, Revision, StoreError, WorkingMemoryStore,
+    AppendError, CountedMessage, MemoryError, NewThread, Revision, StoreError, ThreadError,
+    WorkingMemoryStore,
     memories::index_of,
     opening::Opening,
     query::{Params, query},
@@ -303,8 +304,9 @@ impl WorkingMemoryStore<'_> {
                 Ok((rows::id(row, 0)?, Known { depth, on_path }))
             })
             .collect::<Result<HashMap<MessageId, Known>, StoreError>>()?;
-        align(&asked, &set, &known)
-            .map_err(|Misfit { index, problem }| StoreError::WorkingMessage { index, problem })
+        align(&asked, &set, &known).map_err(|Misfit { index, problem }| {
+            StoreError::Append(AppendError::Misplaced { index, problem })
+        })
     }
 }
 
@@ -324,14 +326,14 @@ fn done(
         })),
         "changed" => Ok(None),
         "thread_not_found" => Err(StoreError::ThreadNotFound),
-        "message_exists" => Err(StoreError::MessageExists {
+        "message_exists" => Err(StoreError::Append(AppendError::MessageExists {
             id: rows::id(row, 1)?,
         }),
-        "ephemeral_full" => Err(StoreError::EphemeralFull),
-        "source_not_found" => Err(StoreError::MemorySourceNotFound {
+        "ephemeral_full" => Err(StoreError::Thread(ThreadError::EphemeralFull)),
+        "source_not_found" => Err(StoreError::Memory(MemoryError::SourceNotFound {
             index: Some(index_of(row, "item")?),
             place: index_of(row, "source")?,
-        }),
+        })),
         other => Err(rows::unknown_status(other)),
     }
 }

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use memory_contract::{MessageId, Parent, RequestId, Role};
-use memory_store::{Append, StoreError};
+use memory_store::{Append, AppendError, StoreError};
 use uuid::Uuid;
 
 use crate::world::{World, after, new_thread, said};
@@ -118,7 +118,10 @@ async fn a_request_id_is_for_one_content_in_one_thread() {
             .append(&append(thread, text))
             .await
             .unwrap_err();
-        assert!(matches!(error, StoreError::RequestReused), "{error:?}");
+        assert!(
+            matches!(error, StoreError::Append(AppendError::RequestReused)),
+            "{error:?}"
+        );
     }
     // Two threads at once: one wins, the other stores nothing.
     for _ in 0..20 {
@@ -186,7 +189,7 @@ async fn the_expected_head_is_checked_and_a_replay_comes_before_it() {
         .await
         .unwrap_err();
     assert!(
-        matches!(error, StoreError::HeadMoved { head: moved } if moved == head),
+        matches!(error, StoreError::Append(AppendError::HeadMoved { head: moved }) if moved == head),
         "{error:?}"
     );
     assert!(
@@ -237,7 +240,10 @@ async fn a_refused_append_stores_nothing() {
         ];
         let error = world.append(thread, messages).await.unwrap_err();
         assert!(
-            matches!(error, StoreError::ParentNotFound { index: 1 }),
+            matches!(
+                error,
+                StoreError::Append(AppendError::ParentNotFound { index: 1 })
+            ),
             "{error:?}"
         );
     }
@@ -246,13 +252,19 @@ async fn a_refused_append_stores_nothing() {
     cycle[0].message.parent = Parent::Message(cycle[1].message.id);
     let error = world.append(thread, cycle.clone()).await.unwrap_err();
     assert!(
-        matches!(error, StoreError::ParentNotFound { index: 0 }),
+        matches!(
+            error,
+            StoreError::Append(AppendError::ParentNotFound { index: 0 })
+        ),
         "{error:?}"
     );
     cycle[0].message.parent = Parent::Message(cycle[0].message.id);
     let error = world.append(thread, cycle).await.unwrap_err();
     assert!(
-        matches!(error, StoreError::ParentNotFound { index: 0 }),
+        matches!(
+            error,
+            StoreError::Append(AppendError::ParentNotFound { index: 0 })
+        ),
         "{error:?}"
     );
 
@@ -261,7 +273,7 @@ async fn a_refused_append_stores_nothing() {
         messages[1].message.id = used;
         let error = world.append(thread, messages).await.unwrap_err();
         assert!(
-            matches!(error, StoreError::MessageExists { id } if id == used),
+            matches!(error, StoreError::Append(AppendError::MessageExists { id }) if id == used),
             "{error:?}"
         );
     }
@@ -269,7 +281,7 @@ async fn a_refused_append_stores_nothing() {
     twins[1].message.id = twins[0].message.id;
     let error = world.append(thread, twins).await.unwrap_err();
     assert!(
-        matches!(error, StoreError::MessageExists { .. }),
+        matches!(error, StoreError::Append(AppendError::MessageExists { .. })),
         "{error:?}"
     );
 

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use memory_contract::{Role, Thread, ThreadId};
-use memory_store::{EphemeralConfig, EphemeralStats, NewThread, Presence, Store, StoreError};
+use memory_store::{
+    EphemeralConfig, EphemeralStats, NewThread, Presence, Store, StoreError, ThreadError,
+};
 use tokio::time::sleep;
 
 use crate::world::{World, config, new_thread, said};
@@ -143,7 +145,10 @@ async fn concurrent_callers_do_not_exceed_the_limits_together() {
     let (threads, refused): (Vec<_>, Vec<_>) = created.into_iter().partition(Result::is_ok);
     assert_eq!((threads.len(), refused.len()), (3, 5));
     for error in refused {
-        assert!(matches!(error, Err(StoreError::EphemeralFull)), "{error:?}");
+        assert!(
+            matches!(error, Err(StoreError::Thread(ThreadError::EphemeralFull))),
+            "{error:?}"
+        );
     }
     let threads: Vec<ThreadId> = threads.into_iter().flatten().map(|one| one.id).collect();
     let appends: Vec<_> = threads

@@ -1,5 +1,5 @@
 use memory_contract::{NewIteration, NewPlan, RequestId, ThreadId};
-use memory_store::{IterationQuery, PlanStepChange, StoreError};
+use memory_store::{IterationQuery, PlanError, PlanStepChange, StoreError};
 use serde_json::Map;
 
 use crate::world::World;
@@ -141,7 +141,7 @@ async fn a_full_log_takes_no_more() {
         .plans(caller)
         .append_iteration(thread, attempt(), Some(RequestId::new()))
         .await;
-    assert!(matches!(full, Err(StoreError::IterationLogFull)));
+    assert!(matches!(full, Err(StoreError::Plan(PlanError::LogFull))));
     // A retry of what is there is none more.
     let again = store
         .plans(caller)

@@ -1,7 +1,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use memory_contract::{MessageFilter, Part, Role, ToolCall};
-use memory_store::{MessageQuery, Order, StoreError, ThreadChange, ThreadQuery};
+use memory_store::{MessageQuery, Order, StoreError, ThreadChange, ThreadError, ThreadQuery};
 use serde_json::json;
 
 use crate::world::{World, caller, new_thread, said};
@@ -31,7 +31,7 @@ async fn concurrent_callers_resolve_the_same_thread() {
         .create_thread(&new)
         .await
         .unwrap_err();
-    assert!(matches!(error, StoreError::ThreadExists));
+    assert!(matches!(error, StoreError::Thread(ThreadError::Exists)));
     // The same names of another tenant are another thread.
     let theirs = world
         .store

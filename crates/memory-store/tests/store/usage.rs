@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use memory_contract::{ExtractionStrategy, MemoryId, MessageId, Parent, Role};
-use memory_store::{Extraction, Fact, ModelTokens, StoreError, Unextracted};
+use memory_store::{Extraction, Fact, MemoryError, ModelTokens, StoreError, Unextracted};
 use uuid::Uuid;
 
 use crate::world::{World, after, caller};
@@ -335,7 +335,10 @@ async fn a_summary_of_many_messages_is_made_anew_from_where_it_began() {
     assert_eq!((left.after_depth, left.head_depth), (0, 39));
     // Nothing that goes on from the old one can be stored.
     let late = sum_up("And on", 41, &said[..5], told).await;
-    assert!(matches!(late, Err(StoreError::ExtractionMoved)), "{late:?}");
+    assert!(
+        matches!(late, Err(StoreError::Memory(MemoryError::ExtractionMoved))),
+        "{late:?}"
+    );
     sum_up("The beginning", 20, &said[..20], Vec::new())
         .await
         .unwrap();

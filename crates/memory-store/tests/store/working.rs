@@ -2,7 +2,8 @@
 
 use memory_contract::{NewMemory, NewMessage, Role, ThreadId};
 use memory_store::{
-    CountedMessage, LedgerState, NamedModel, StoreError, WorkingMemory, WorkingPut, WorkingTarget,
+    AppendError, CountedMessage, LedgerState, NamedModel, StoreError, WorkingMemory, WorkingPut,
+    WorkingTarget,
 };
 use serde_json::{Map, json};
 
@@ -150,7 +151,9 @@ async fn a_put_that_fails_leaves_no_thread_behind() {
         .working_memories(&world.caller)
         .put_working_memory(&target, &put)
         .await;
-    assert!(matches!(failed, Err(StoreError::MessageExists { id }) if id == taken));
+    assert!(
+        matches!(failed, Err(StoreError::Append(AppendError::MessageExists { id })) if id == taken)
+    );
     let found = world
         .store
         .threads(&world.caller)

@@ -1,7 +1,7 @@
 //! Erasing several memories, and beside others.
 
 use memory_contract::{AppId, MemoryId, NewMemory, Role, UserId};
-use memory_store::{Forget, Forgotten};
+use memory_store::{Forget, Forgotten, MemoryError};
 
 use super::{fact, id, memory};
 use crate::world::World;
@@ -113,7 +113,10 @@ async fn forgetting_beside_changes_leaves_no_link_behind_and_stops_nobody() {
                 .memories(&world.caller)
                 .supersede_memory(newest.id, &replacement);
             if let Err(error) = superseded.await {
-                let gone = matches!(error, memory_store::StoreError::MemoryNotFound);
+                let gone = matches!(
+                    error,
+                    memory_store::StoreError::Memory(MemoryError::NotFound)
+                );
                 assert!(gone, "{error:?}");
             }
             let known = world.known(user).await;

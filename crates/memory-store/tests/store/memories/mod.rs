@@ -12,7 +12,7 @@ use memory_contract::{
     MemoryOwner, MemoryPolicy, MessageId, NewMemory, Role, TenantId, ThreadId, UserId,
 };
 use memory_store::{
-    AddedMemories, DeadSubject, Extraction, Fact, Failure, Forget, JobKind, StoreError,
+    AddedMemories, DeadSubject, Extraction, Fact, Failure, Forget, JobKind, MemoryError, StoreError,
 };
 
 use crate::world::{World, caller};
@@ -225,11 +225,17 @@ async fn a_chain_of_memories_stays_readable_and_closes_over_what_is_erased() {
     let again = supersede(id(&paris, 0), "lives in rome").await.unwrap();
     assert_eq!(again.memory.id, rome.memory.id);
     let late = supersede(id(&paris, 0), "Lives in Bonn").await.unwrap_err();
-    assert!(matches!(late, StoreError::MemoryChanged), "{late:?}");
+    assert!(
+        matches!(late, StoreError::Memory(MemoryError::Changed)),
+        "{late:?}"
+    );
     let same = supersede(rome.memory.id, "LIVES in Rome")
         .await
         .unwrap_err();
-    assert!(matches!(same, StoreError::MemoryKnown { .. }), "{same:?}");
+    assert!(
+        matches!(same, StoreError::Memory(MemoryError::Known { .. })),
+        "{same:?}"
+    );
 
     let oslo = supersede(rome.memory.id, "Lives in Oslo").await.unwrap();
     let history = async || {
@@ -273,14 +279,17 @@ async fn a_change_needs_the_state_that_it_was_made_from() {
     let done = update(tea.id, &change, &tea.etag()).await.unwrap();
     assert_eq!(done.memory.text, "Likes green tea");
     let stale = update(tea.id, &change, &tea.etag()).await.unwrap_err();
-    assert!(matches!(stale, StoreError::MemoryChanged), "{stale:?}");
+    assert!(
+        matches!(stale, StoreError::Memory(MemoryError::Changed)),
+        "{stale:?}"
+    );
     let cake = MemoryChange {
         text: Some("likes cake!".to_owned()),
         ..MemoryChange::default()
     };
     let known = update(tea.id, &cake, "").await.unwrap_err();
     assert!(
-        matches!(known, StoreError::MemoryKnown { id: other } if other == id(&added, 1)),
+        matches!(known, StoreError::Memory(MemoryError::Known { id: other }) if other == id(&added, 1)),
         "{known:?}"
     );
     // Changes without an etag do not lose each other.
@@ -333,7 +342,10 @@ async fn extraction_takes_effect_once_and_only_with_proof() {
         (1, 1, 2, 1)
     );
     let again = world.extract(thread, 0, 1, facts).await.unwrap_err();
-    assert!(matches!(again, StoreError::ExtractionMoved), "{again:?}");
+    assert!(
+        matches!(again, StoreError::Memory(MemoryError::ExtractionMoved)),
+        "{again:?}"
+    );
     let rome = world.known("ada").await.remove(0);
     assert_eq!(rome.text, "Lives in Rome");
     assert_eq!(
@@ -350,9 +362,15 @@ async fn extraction_takes_effect_once_and_only_with_proof() {
     assert_eq!(holds(world.known("bob").await), 1);
     // Only what was said.
     let early = world.extract(thread, 1, 2, Vec::new()).await.unwrap_err();
-    assert!(matches!(early, StoreError::ExtractionMoved), "{early:?}");
+    assert!(
+        matches!(early, StoreError::Memory(MemoryError::ExtractionMoved)),
+        "{early:?}"
+    );
     let back = world.extract(thread, 1, 0, Vec::new()).await.unwrap_err();
-    assert!(matches!(back, StoreError::ExtractionMoved), "{back:?}");
+    assert!(
+        matches!(back, StoreError::Memory(MemoryError::ExtractionMoved)),
+        "{back:?}"
+    );
     // Two workers: one of them.
     world.say(thread, Role::User, "I like Rome.").await;
     let (one, other) = tokio::join!(
@@ -477,10 +495,10 @@ async fn sources_are_messages_of_the_same_app_and_user() {
         assert!(
             matches!(
                 error,
-                StoreError::MemorySourceNotFound {
+                StoreError::Memory(MemoryError::SourceNotFound {
                     index: Some(1),
                     place: 1
-                }
+                })
             ),
             "{error:?}"
         );
@@ -751,7 +769,10 @@ async fn words_find_the_memories_of_one_user_alone() {
         .get_memory(id(&added, 0))
         .await
         .unwrap_err();
-    assert!(matches!(error, StoreError::MemoryNotFound), "{error:?}");
+    assert!(
+        matches!(error, StoreError::Memory(MemoryError::NotFound)),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]
@@ -769,7 +790,10 @@ async fn without_long_term_memory_nothing_is_stored_or_found() {
         )
         .await
         .unwrap_err();
-    assert!(matches!(error, StoreError::LongTermMemoryOff), "{error:?}");
+    assert!(
+        matches!(error, StoreError::Memory(MemoryError::Off)),
+        "{error:?}"
+    );
     let ids = [id(&added, 0)];
     assert!(
         off.memories(&world.caller)

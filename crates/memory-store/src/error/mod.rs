@@ -1,0 +1,150 @@
+//! What can go wrong.
+
+mod nouns;
+
+pub use nouns::{
+    AppendError, KeyError, MemoryError, NodeError, PlanError, SecretError, ThreadError,
+};
+
+/// An error of the store.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The tenant has no such thread, or it has expired.
+    #[error("there is no such thread")]
+    ThreadNotFound,
+    /// The thread has no such message, or it was erased.
+    #[error("the thread has no such message")]
+    MessageNotFound,
+    /// The tenant has registered no such file.
+    #[error("no such file is registered")]
+    FileNotFound,
+    /// What goes wrong with threads.
+    #[error(transparent)]
+    Thread(#[from] ThreadError),
+    /// Why messages were not stored, or a head was not set.
+    #[error(transparent)]
+    Append(#[from] AppendError),
+    /// What goes wrong with long-term memories.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// What goes wrong with plans and logs of iterations.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// What goes wrong with memories of nodes.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// What goes wrong with API keys.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// What goes wrong with secrets.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// Somebody has changed it since the caller read it.
+    #[error("it has been changed since it was read")]
+    EtagChanged {
+        /// The etag that it has now; `None`: it is not there.
+        etag: Option<String>,
+    },
+    /// A derived text does not fit to what its own generation has: a defect of
+    /// whoever made it.
+    #[error("the derived text does not fit to what covers the path")]
+    Misplaced,
+    /// Encrypting, or drawing a random number, failed.
+    #[error("{what} failed")]
+    Crypto {
+        /// What was tried.
+        what: &'static str,
+    },
+    /// No place for objects is configured.
+    #[error("no object storage is configured")]
+    NoObjectStore,
+    /// The object storage does not answer, or refuses.
+    #[error("the object storage does not {what}")]
+    Objects {
+        /// What it was to do: `read`, `write` or `delete`.
+        what: &'static str,
+        /// Why it did not.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// Postgres does not answer, or refuses work for the moment.
+    #[error("the database is not available")]
+    Unavailable {
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// All connections stayed busy.
+    #[error("no database connection became free in time")]
+    PoolTimeout,
+    /// A query failed for a reason of its own: a defect.
+    #[error("the query {name} failed")]
+    Query {
+        /// The query's name, such as `messages/append`.
+        name: &'static str,
+        /// Why.
+        #[source]
+        source: tokio_postgres::Error,
+    },
+    /// A row is not what this release stores.
+    #[error("the stored {what} cannot be read: {why}")]
+    Corrupt {
+        /// What was being read.
+        what: &'static str,
+        /// What is wrong with it. It never has stored content.
+        why: String,
+    },
+    /// The settings cannot be used.
+    #[error("{key}: {why}")]
+    Config {
+        /// The key within the store's settings, such as `url` or `chat_url`.
+        key: &'static str,
+        /// What is wrong, and what to do.
+        why: String,
+    },
+    /// The settings of object storage cannot be used.
+    #[error("objects.{key}: {why}")]
+    ObjectsConfig {
+        /// The key within its settings, such as `url`.
+        key: &'static str,
+        /// What is wrong, and what to do.
+        why: String,
+    },
+    /// The schema could not be brought up to date.
+    #[error("the database could not be migrated: {why}")]
+    Migration {
+        /// In words, with what to do where that is known.
+        why: String,
+        /// What the database said.
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
+}
+
+impl StoreError {
+    /// Whether the same call may succeed later without any change.
+    pub fn retryable(&self) -> bool {
+        match self {
+            Self::Unavailable { .. } | Self::PoolTimeout | Self::Objects { .. } => true,
+            Self::ThreadNotFound
+            | Self::MessageNotFound
+            | Self::FileNotFound
+            | Self::Thread(_)
+            | Self::Append(_)
+            | Self::Memory(_)
+            | Self::Plan(_)
+            | Self::Node(_)
+            | Self::Key(_)
+            | Self::Secret(_)
+            | Self::EtagChanged { .. }
+            | Self::Misplaced
+            | Self::Crypto { .. }
+            | Self::NoObjectStore
+            | Self::ObjectsConfig { .. }
+            | Self::Query { .. }
+            | Self::Corrupt { .. }
+            | Self::Config { .. }
+            | Self::Migration { .. } => false,
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What can go wrong with one noun.
+
+use memory_contract::{MemoryId, MessageId};
+
+/// What goes wrong with threads.
+#[derive(Debug, thiserror::Error)]
+pub enum ThreadError {
+    /// The app and user have a thread with this session key.
+    #[error("a thread with this session key exists")]
+    Exists,
+    /// The tenant's ephemeral threads have reached their limit.
+    #[error("the tenant's ephemeral threads have reached their limit")]
+    EphemeralFull,
+    /// The thread is ephemeral, and the call needs one that stays.
+    #[error("the thread is ephemeral")]
+    Ephemeral,
+}
+
+/// Why messages were not stored, or a head was not set.
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    /// The tenant has used this message id.
+    #[error("the message id {id} is used already")]
+    MessageExists {
+        /// The id.
+        id: MessageId,
+    },
+    /// The request id was used for another content.
+    #[error("the request id was used for another content")]
+    RequestReused,
+    /// The thread's head is not the expected one.
+    #[error("the thread's head has moved")]
+    HeadMoved {
+        /// The head as it is; `None` in an empty thread.
+        head: Option<MessageId>,
+    },
+    /// The thread has no such parent message.
+    #[error("the parent of message {index} is not a message of the thread")]
+    ParentNotFound {
+        /// The place of the message in the append, from 0.
+        index: usize,
+    },
+    /// A message of a working memory cannot stand where it stands.
+    #[error("message {index} of the working memory {problem}")]
+    Misplaced {
+        /// The place of the message in the request, from 0.
+        index: usize,
+        /// What is wrong.
+        problem: &'static str,
+    },
+}
+
+/// What goes wrong with long-term memories.
+#[derive(Debug, thiserror::Error)]
+pub enum MemoryError {
+    /// The tenant has no such memory, or not any more.
+    #[error("there is no such memory")]
+    NotFound,
+    /// The memory was changed meanwhile.
+    #[error("the memory was changed meanwhile")]
+    Changed,
+    /// Another memory of the user says the same, or this one itself.
+    #[error("the memory {id} says the same")]
+    Known {
+        /// The memory.
+        id: MemoryId,
+    },
+    /// A source is no readable message of the memory's app and user.
+    #[error("source {place} of a memory is no message of its app and user")]
+    SourceNotFound {
+        /// The place of the memory in the request, from 0, where it has several.
+        index: Option<usize>,
+        /// The place of the source, from 0.
+        place: usize,
+    },
+    /// Memories have been extracted up to another place of the thread.
+    #[error("the thread was extracted from by somebody else")]
+    ExtractionMoved,
+    /// Long-term memory is switched off.
+    #[error("long-term memory is switched off")]
+    Off,
+}
+
+/// What goes wrong with plans and logs of iterations.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The thread has no plan.
+    #[error("the thread has no plan")]
+    NotFound,
+    /// The plan has no such step.
+    #[error("the plan has no such step")]
+    StepNotFound,
+    /// The thread's log of attempts has its largest size.
+    #[error("the log of attempts is full")]
+    LogFull,
+}
+
+/// What goes wrong with memories of nodes.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// The node's memory has no such parent message.
+    #[error("the parent is not a message of the node's memory")]
+    ParentNotFound,
+    /// The node's memory has a message with this id.
+    #[error("the node's memory has a message {id} already")]
+    MessageExists {
+        /// The id.
+        id: String,
+    },
+    /// The node's memory has its largest size.
+    #[error("the node's memory is full")]
+    Full {
+        /// The largest size, in bytes of JSON.
+        max_bytes: usize,
+    },
+    /// The object of a node's memory cannot be read.
+    #[error("the object of a node's memory {why}")]
+    Corrupt {
+        /// The object.
+        object_key: String,
+        /// A copy of it; empty where none could be made.
+        kept_as: String,
+        /// What is wrong with it. It never has stored content.
+        why: String,
+    },
+}
+
+/// What goes wrong with API keys.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// The tenant has no such API key.
+    #[error("there is no such API key")]
+    NotFound,
+    /// The tenant has an API key of this name.
+    #[error("an API key of this name exists")]
+    Exists,
+}
+
+/// What goes wrong with secrets.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// The tenant has no such secret.
+    #[error("there is no such secret")]
+    NotFound,
+    /// There is no key for secrets, or not the one of this secret.
+    #[error("secrets cannot be used: {why}")]
+    Unavailable {
+        /// What is missing, and what to do.
+        why: &'static str,
+    },
+}
