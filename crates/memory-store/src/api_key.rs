@@ -12,7 +12,7 @@ use time::OffsetDateTime;
 use tokio_postgres::Row;
 
 use crate::{
-    KeyError, KeyStore, Page, Store, StoreError,
+    Caller, KeyError, KeyStore, Page, Store, StoreError,
     query::{Params, query},
     rows::{column, only},
     thread::one_more,
@@ -34,17 +34,6 @@ pub struct NewApiKey {
     pub scopes: KeyScopes,
     /// When it ends; `None` for never.
     pub expires: Option<OffsetDateTime>,
-}
-
-/// Whom a key stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyHolder {
-    /// The tenant.
-    pub tenant: TenantId,
-    /// The key's name.
-    pub name: String,
-    /// What it may do.
-    pub scopes: KeyScopes,
 }
 
 /// Whether a text has the form of a key of the database. Nothing else needs to
@@ -132,17 +121,17 @@ impl KeyStore<'_> {
 }
 
 impl Store {
-    /// Whom the key with this SHA-256 stands for now; `None` for nobody.
-    pub(crate) async fn key_holder(&self, digest: &[u8]) -> Result<Option<KeyHolder>, StoreError> {
+    /// The caller that the key with this SHA-256 identifies now, if any.
+    pub(crate) async fn caller_of_key(&self, digest: &[u8]) -> Result<Option<Caller>, StoreError> {
         let rows = self
             .main
             .call(query!("api_keys/authenticate"), &[&digest])
             .await?;
         rows.first()
             .map(|row| {
-                Ok(KeyHolder {
+                Ok(Caller {
                     tenant: TenantId::new(column::<String>(row, 0)?),
-                    name: column(row, 1)?,
+                    actor: column(row, 1)?,
                     scopes: scopes(row, 2)?,
                 })
             })

@@ -1,4 +1,4 @@
-//! Looking up whom API keys stand for, for every call and yet seldom.
+//! Caches the database's answers about API keys.
 
 use std::{
     sync::Arc,
@@ -8,102 +8,101 @@ use std::{
 use moka::{Expiry, future::Cache};
 use tokio::sync::Semaphore;
 
-use crate::{KeyHolder, Store, StoreError};
+use crate::{Caller, Store, StoreError};
 
 /// The SHA-256 of an API key.
 type KeyDigest = [u8; 32];
 
-/// How long an answer counts from the moment it was asked for: a key that was
-/// revoked or has expired ends within 5 seconds.
-const FRESH: Duration = Duration::from_secs(5);
-/// How long a digest that is nobody's is remembered: a key that was just made
-/// works soon even where it was tried before.
-const UNKNOWN: Duration = Duration::from_secs(1);
-/// Keys remembered at most.
-const KEYS: u64 = 10_000;
-/// Lookups under way at a time: whoever tries keys must not take the
-/// connections that others work with.
-const LOOKUPS: usize = 8;
+/// How long an answer is valid, counted from the question: a revoked or expired key
+/// stops working within 5 seconds.
+const KNOWN_TTL: Duration = Duration::from_secs(5);
+/// How long an unknown digest is cached. Short, so that a key that was tried before it
+/// was created works soon.
+const UNKNOWN_TTL: Duration = Duration::from_secs(1);
+/// Cached keys, at most.
+const CAPACITY: u64 = 10_000;
+/// Concurrent lookups, at most: guessing keys must not use up the connections.
+const MAX_LOOKUPS: usize = 8;
 
-/// Looks keys up in the database, and remembers the answers for a moment. A
-/// clone shares what is remembered.
+/// Looks up API keys in the database and caches the answers for seconds. Clones share
+/// the cache.
 #[derive(Clone, Debug)]
 pub struct Authenticator {
     store: Store,
     known: Cache<KeyDigest, Known>,
-    /// Apart from the good ones, so that nobody can drive those out.
+    /// A cache of its own, so that unknown keys do not evict known ones.
     unknown: Cache<KeyDigest, ()>,
     lookups: Arc<Semaphore>,
 }
 
 #[derive(Clone, Debug)]
 struct Known {
-    holder: KeyHolder,
+    caller: Caller,
     asked: Instant,
 }
 
-/// Why there is no holder.
-enum Nobody {
+/// Why a lookup found no caller.
+enum Missing {
     Unknown,
     Failed(Arc<StoreError>),
 }
 
 impl Authenticator {
-    /// Looks up the keys of a store.
+    /// An authenticator without cached keys.
     pub fn new(store: Store) -> Self {
         Self {
             store,
             known: Cache::builder()
-                .max_capacity(KEYS)
+                .max_capacity(CAPACITY)
                 .expire_after(SinceAsked)
                 .build(),
             unknown: Cache::builder()
-                .max_capacity(KEYS)
-                .time_to_live(UNKNOWN)
+                .max_capacity(CAPACITY)
+                .time_to_live(UNKNOWN_TTL)
                 .build(),
-            lookups: Arc::new(Semaphore::new(LOOKUPS)),
+            lookups: Arc::new(Semaphore::new(MAX_LOOKUPS)),
         }
     }
 
-    /// Whom the key with this SHA-256 stands for; `None` for nobody. Calls at
-    /// the same time share one lookup, and its error.
+    /// The caller that the key with this SHA-256 identifies; `None` for an unknown key.
+    /// Concurrent calls for one key share a lookup and its error.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn holder(&self, digest: KeyDigest) -> Result<Option<KeyHolder>, Arc<StoreError>> {
+    pub async fn caller(&self, digest: KeyDigest) -> Result<Option<Caller>, Arc<StoreError>> {
         if let Some(known) = self.known.get(&digest).await {
-            return Ok(Some(known.holder));
+            return Ok(Some(known.caller));
         }
         if self.unknown.contains_key(&digest) {
             return Ok(None);
         }
         let looked_up = self.known.try_get_with(digest, self.look_up(digest)).await;
         match looked_up {
-            Ok(known) => Ok(Some(known.holder)),
-            Err(nobody) => match nobody.as_ref() {
-                Nobody::Unknown => Ok(None),
-                Nobody::Failed(error) => Err(Arc::clone(error)),
+            Ok(known) => Ok(Some(known.caller)),
+            Err(missing) => match missing.as_ref() {
+                Missing::Unknown => Ok(None),
+                Missing::Failed(error) => Err(Arc::clone(error)),
             },
         }
     }
 
-    async fn look_up(&self, digest: KeyDigest) -> Result<Known, Nobody> {
-        // It is never closed.
+    async fn look_up(&self, digest: KeyDigest) -> Result<Known, Missing> {
+        // The semaphore is never closed.
         let _permit = self.lookups.acquire().await.ok();
         let asked = Instant::now();
-        match self.store.key_holder(&digest).await {
-            Ok(Some(holder)) => Ok(Known { holder, asked }),
+        match self.store.caller_of_key(&digest).await {
+            Ok(Some(caller)) => Ok(Known { caller, asked }),
             Ok(None) => {
                 self.unknown.insert(digest, ()).await;
-                Err(Nobody::Unknown)
+                Err(Missing::Unknown)
             }
-            Err(error) => Err(Nobody::Failed(Arc::new(error))),
+            Err(error) => Err(Missing::Failed(Arc::new(error))),
         }
     }
 }
 
-/// Counts from the question, not from the answer: what happened to the key in
-/// between is not in it.
+/// Expires entries [`KNOWN_TTL`] after the question, because a change to the key after
+/// the question may be missing from the answer.
 struct SinceAsked;
 
 impl Expiry<KeyDigest, Known> for SinceAsked {
@@ -113,6 +112,6 @@ impl Expiry<KeyDigest, Known> for SinceAsked {
         known: &Known,
         _created: Instant,
     ) -> Option<Duration> {
-        Some(FRESH.saturating_sub(known.asked.elapsed()))
+        Some(KNOWN_TTL.saturating_sub(known.asked.elapsed()))
     }
 }

@@ -43,7 +43,7 @@ mod watch;
 mod words;
 mod working;
 
-pub use api_key::{KeyHolder, NewApiKey, looks_like_key};
+pub use api_key::{NewApiKey, looks_like_key};
 pub use append::{Append, Appended, CountedMessage};
 pub use authenticator::Authenticator;
 pub use caller::Caller;

@@ -96,8 +96,8 @@ async fn an_expired_key_stands_for_nobody_and_a_fresh_answer_is_remembered() {
     };
     let (expired, good) = (make("old", Some(soon)).await, make("new", None).await);
     let keys = Authenticator::new(world.store.clone());
-    assert_eq!(keys.holder(expired).await.unwrap(), None);
-    let holder = keys.holder(good).await.unwrap().unwrap();
+    assert_eq!(keys.caller(expired).await.unwrap(), None);
+    let holder = keys.caller(good).await.unwrap().unwrap();
     assert_eq!(holder.tenant, caller("a").tenant);
     let scopes: Vec<KeyScope> = holder.scopes.into();
     assert_eq!(scopes, [KeyScope::Read, KeyScope::Erase]);
@@ -109,9 +109,9 @@ async fn an_expired_key_stands_for_nobody_and_a_fresh_answer_is_remembered() {
         .revoke_api_key("new")
         .await
         .unwrap();
-    assert!(keys.holder(good).await.unwrap().is_some());
+    assert!(keys.caller(good).await.unwrap().is_some());
     let others = Authenticator::new(world.store.clone());
-    assert_eq!(others.holder(good).await.unwrap(), None);
+    assert_eq!(others.caller(good).await.unwrap(), None);
 }
 
 #[tokio::test]
