@@ -1,8 +1,8 @@
 //! Windows that were read before.
 //!
-//! The database says each time whether a window is still right: `history` looks
-//! at the thread first, and reads messages only where it has changed. So no
-//! process has to tell another, and what is deleted or expired is never shown.
+//! `history` compares the thread's version with the known one and reads messages only
+//! where it has changed. So processes need not notify each other, and deleted or expired
+//! messages are never shown.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// As of when it is.
+    /// The version of the thread that it shows.
     pub(crate) fn version(&self) -> Version {
         self.version
     }

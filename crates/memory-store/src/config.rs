@@ -13,7 +13,7 @@ pub struct StoreConfig {
     /// encrypts the connection and checks the server's certificate against the
     /// machine's trusted roots; any other mode, and none, connects in the
     /// clear. Its user must be a member of the roles `recollect_service` and
-    /// `recollect_worker`. Empty by default: then somebody has to provide it.
+    /// `recollect_worker`. Empty by default: `recollect dev` provides one.
     #[serde(serialize_with = "masked")]
     pub url: SecretString,
     /// Where the Postgres of the conversations is, if it is another one: it

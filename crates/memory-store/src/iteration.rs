@@ -38,7 +38,7 @@ pub struct IterationQuery {
     pub max_bytes: u32,
 }
 
-/// What somebody has to know who goes on with a thread's work.
+/// What is needed to go on with a thread's work.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
     /// The plan, if there is one.

@@ -35,7 +35,7 @@ pub struct Outbox {
 pub struct LeaseId(Uuid);
 
 impl LeaseId {
-    /// A new name, which nobody else has.
+    /// A new unique name.
     #[expect(
         clippy::new_without_default,
         reason = "a random default would surprise"
@@ -172,7 +172,7 @@ impl Outbox {
         self.pool.status()
     }
 
-    /// Takes the oldest jobs that nobody works on, at most `limit`. Jobs not
+    /// Claims the oldest unclaimed jobs, at most `limit`. Jobs not
     /// acknowledged when the lease ends are given out again.
     ///
     /// # Errors
@@ -302,7 +302,7 @@ impl Outbox {
                 .await
             {
                 Ok(_) => erased += 1,
-                // Somebody else was quicker, or gave it a longer life.
+                // Erased by another worker, or its life was extended.
                 Err(StoreError::ThreadNotFound) => {}
                 Err(error) => return Err(error),
             }

@@ -24,7 +24,7 @@ const TCP_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct PoolStatus {
     /// Open connections.
     pub open: usize,
-    /// Those that nobody uses.
+    /// Open connections that are not in use.
     pub idle: usize,
     /// Calls that wait for one.
     pub waiting: usize,
@@ -47,8 +47,8 @@ impl Role {
         }
     }
 
-    /// Workers note what is taken and what is done. What a crash of the machine
-    /// takes from that is taken and done again, so nobody waits for the disk.
+    /// Workers write leases and acknowledgements. After a crash lost ones are repeated, so
+    /// their commits do not wait for the disk.
     fn settings(self) -> &'static str {
         match self {
             Self::Service => "",

@@ -58,8 +58,8 @@ impl Store {
     /// missing role and an old schema are known at once.
     ///
     /// # Errors
-    /// `Config` or `Migration` for what somebody has to mend, `Unavailable` for
-    /// what may pass.
+    /// `Config` or `Migration` where an operator has to act, `Unavailable` where a retry
+    /// may succeed.
     pub async fn connect(config: &StoreConfig) -> Result<Self, StoreError> {
         let open = |database| {
             let (size, overflow) = (config.pool_size, config.max_overflow);

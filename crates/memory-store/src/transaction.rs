@@ -1,4 +1,4 @@
-//! Who did what.
+//! The audit record: who changed what.
 
 use std::{cmp::Reverse, time::Duration};
 
@@ -61,8 +61,8 @@ pub struct TransactionQuery {
 }
 
 impl AuditStore<'_> {
-    /// Notes what was refused, beside files, keys and secrets: nobody knows any
-    /// more what it was about. After an error it may have been noted all the same.
+    /// Records refused changes in the main database, because their subject is not known.
+    /// After an error they may have been recorded nevertheless.
     ///
     /// # Errors
     /// Only those of the database.

@@ -39,14 +39,14 @@ pub enum StoreError {
     /// What goes wrong with secrets.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// Somebody has changed it since the caller read it.
+    /// It has changed since the caller read it.
     #[error("it has been changed since it was read")]
     EtagChanged {
         /// The etag that it has now; `None`: it is not there.
         etag: Option<String>,
     },
-    /// A derived text does not fit to what its own generation has: a defect of
-    /// whoever made it.
+    /// A derived text does not fit the state of its own generation: a defect of the
+    /// caller.
     #[error("the derived text does not fit to what covers the path")]
     Misplaced,
     /// Encrypting, or drawing a random number, failed.

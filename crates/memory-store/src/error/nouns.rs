@@ -74,7 +74,7 @@ pub enum MemoryError {
         place: usize,
     },
     /// Memories have been extracted up to another place of the thread.
-    #[error("the thread was extracted from by somebody else")]
+    #[error("memories were extracted from the thread meanwhile")]
     ExtractionMoved,
     /// Long-term memory is switched off.
     #[error("long-term memory is switched off")]

@@ -1,5 +1,5 @@
-//! Asking a database what was done to the threads that somebody watches: one
-//! task, and one query for all threads of a tenant.
+//! Polls a database for changes of watched threads: one task, and one query for all
+//! threads of a tenant.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,12 +20,12 @@ use crate::{
     transaction::transaction,
 };
 
-/// The pause between two looks.
-const PAUSE: Duration = Duration::from_millis(250);
+/// The pause between two polls.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// Changes of one thread that one query returns.
 pub(super) const ROWS: usize = 256;
 
-/// What happens in one database. A clone shares it.
+/// The changes of one database. Clones share the task that polls.
 #[derive(Clone)]
 pub(crate) struct Feed {
     shared: Arc<Shared>,
@@ -39,27 +39,27 @@ struct Shared {
 
 #[derive(Default)]
 struct Watched {
-    /// Whether there is a task that looks.
-    looking: bool,
+    /// Whether the polling task runs.
+    polling: bool,
     tenants: HashMap<TenantId, HashMap<ThreadId, Entry>>,
 }
 
-/// A thread that somebody watches.
+/// A watched thread.
 struct Entry {
     windows: watch::Sender<Arc<Window>>,
-    /// The place up to which everything was shown.
+    /// Everything up to this position was shown.
     place: i64,
-    /// What was shown after it; sorted.
+    /// Ids after it that were shown, sorted.
     shown: Vec<i64>,
 }
 
-/// The newest changes of a thread. Only the last window is kept: a reader that
-/// was too slow for one reads for itself.
+/// The newest changes of a thread. Only the last window is kept: a reader that missed
+/// one reads the database itself.
 #[derive(Debug)]
 pub(super) struct Window {
-    /// Every change after this place that could be seen is in the window.
+    /// The window has every visible change after this position.
     pub(super) after: i64,
-    /// Whatever can still come into view lies after this place.
+    /// Changes that become visible later lie after this position.
     pub(super) settled: i64,
     pub(super) changes: Vec<Noted>,
 }
@@ -72,8 +72,8 @@ pub(super) struct Noted {
 }
 
 impl Feed {
-    /// A feed that nobody watches yet. `overlap` is longer than a transaction of
-    /// the service may live after it has noted a change.
+    /// A feed without watched threads. `overlap` exceeds the time that a transaction of
+    /// the service may live after it has written its audit row.
     pub(super) fn new(pool: Pool, overlap: Duration) -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -84,22 +84,22 @@ impl Feed {
         }
     }
 
-    /// The place up to which a read that begins now sees every change.
+    /// A read that begins now sees every change up to this position.
     pub(super) fn settled(&self) -> i64 {
         self.shared.horizon().settled()
     }
 
-    /// As [`Feed::settled`], also where nobody has looked for a while.
-    pub(super) async fn look(&self) -> Result<i64, StoreError> {
-        if !self.shared.horizon().is_fresh(PAUSE * 2) {
-            // What the first one meets has mostly ended at the second.
-            self.shared.look().await?;
-            self.shared.look().await?;
+    /// As [`Feed::settled`], after polling if the last poll is old.
+    pub(super) async fn poll(&self) -> Result<i64, StoreError> {
+        if !self.shared.horizon().is_fresh(POLL_INTERVAL * 2) {
+            // Transactions that the first poll meets have mostly ended at the second.
+            self.shared.poll().await?;
+            self.shared.poll().await?;
         }
         Ok(self.settled())
     }
 
-    /// The oldest changes of a thread after a place, at most [`ROWS`].
+    /// The oldest changes of a thread after a position, at most [`ROWS`].
     pub(super) async fn read(
         &self,
         tenant: &TenantId,
@@ -109,8 +109,8 @@ impl Feed {
         self.shared.read(tenant, &[(thread, after)]).await
     }
 
-    /// Watches a thread for as long as the receiver lives. Where nobody else
-    /// does, everything after `place` will be shown.
+    /// Watches a thread while the receiver lives. For the first receiver of a thread,
+    /// everything after `place` is shown.
     pub(super) fn join(
         &self,
         tenant: &TenantId,
@@ -121,12 +121,12 @@ impl Feed {
         let threads = watched.tenants.entry(tenant.clone()).or_default();
         let entry = threads.entry(thread).or_insert_with(|| Entry::new(place));
         let mut windows = entry.windows.subscribe();
-        // What was shown before may be news to whoever comes now.
+        // What was shown before may be new to this receiver.
         windows.mark_changed();
-        if !watched.looking {
-            watched.looking = true;
+        if !watched.polling {
+            watched.polling = true;
             #[expect(clippy::disallowed_methods, reason = "ends with the last watcher")]
-            tokio::spawn(look_on(Arc::clone(&self.shared)));
+            tokio::spawn(poll_while_watched(Arc::clone(&self.shared)));
         }
         windows
     }
@@ -146,8 +146,8 @@ impl Entry {
         }
     }
 
-    /// Shows changes after a place, if there is one among them that was not
-    /// shown, or if those that were shown need not be read again.
+    /// Shows changes after a position, if one of them was not shown yet or if those that
+    /// were shown are settled.
     fn show(&mut self, after: i64, settled: i64, changes: Vec<Noted>) {
         let shown = |change: &Noted| self.shown.binary_search(&change.id).is_ok();
         let is_news = !changes.iter().all(shown);
@@ -163,7 +163,7 @@ impl Entry {
             false => Vec::new(),
         };
         self.windows.send_replace(Arc::new(Window {
-            // There are more: everybody has to read for themselves.
+            // There are more: each reader reads the database itself.
             after: if is_whole { after } else { i64::MAX },
             settled,
             changes: if is_whole { changes } else { Vec::new() },
@@ -171,9 +171,9 @@ impl Entry {
     }
 }
 
-/// Looks again and again until nobody watches.
-async fn look_on(shared: Arc<Shared>) {
-    let mut ticks = interval(PAUSE);
+/// Polls until no thread is watched.
+async fn poll_while_watched(shared: Arc<Shared>) {
+    let mut ticks = interval(POLL_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut failing = false;
     loop {
@@ -183,7 +183,7 @@ async fn look_on(shared: Arc<Shared>) {
         };
         let result = shared.show(&asked).await;
         if let (Err(error), false) = (&result, failing) {
-            tracing::warn!(%error, "changes of threads cannot be told; trying again");
+            tracing::warn!(%error, "changes of watched threads cannot be read; trying again");
         }
         failing = result.is_err();
     }
@@ -193,8 +193,7 @@ async fn look_on(shared: Arc<Shared>) {
 type Places = Vec<(ThreadId, i64)>;
 
 impl Shared {
-    /// What to ask for; `None` where nobody watches any more, and then nobody
-    /// looks either.
+    /// What to read; `None` ends the polling because no thread is watched.
     fn asked(&self) -> Option<Vec<(TenantId, Places)>> {
         let mut watched = self.watched();
         watched.tenants.retain(|_, threads| {
@@ -202,7 +201,7 @@ impl Shared {
             !threads.is_empty()
         });
         if watched.tenants.is_empty() {
-            watched.looking = false;
+            watched.polling = false;
             return None;
         }
         let places = |threads: &HashMap<ThreadId, Entry>| {
@@ -217,10 +216,10 @@ impl Shared {
         )
     }
 
-    /// Shows what is new of all tenants; an error keeps no other tenant's back.
+    /// Shows new changes of all tenants; an error of one tenant does not affect others.
     async fn show(&self, asked: &[(TenantId, Places)]) -> Result<(), StoreError> {
-        // Before anything is read: so what is settled is in what is read.
-        let settled = self.look().await?;
+        // Polled before reading: every settled change is in what is read.
+        let settled = self.poll().await?;
         let mut result = Ok(());
         for (tenant, places) in asked {
             match self.read(tenant, places).await {
@@ -250,7 +249,7 @@ impl Shared {
         }
     }
 
-    async fn look(&self) -> Result<i64, StoreError> {
+    async fn poll(&self) -> Result<i64, StoreError> {
         let row = only(self.pool.call(query!("transactions/horizon"), &[]).await?)?;
         let moment = Moment {
             now: column(&row, 0)?,

@@ -11,42 +11,42 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::feed::{Feed, Noted, ROWS, Window};
 use crate::{StoreError, Transaction};
 
-/// Follows a thread from a place on.
+/// Follows a thread after a position.
 pub(super) struct Follower {
     feed: Feed,
     tenant: TenantId,
     thread: ThreadId,
     windows: watch::Receiver<Arc<Window>>,
-    /// Every change up to here was told, or is none of this reader's business.
+    /// Every change up to here was delivered or lies before the start.
     place: i64,
-    /// Those after it that were told.
-    told: BTreeSet<i64>,
+    /// Ids after `place` that were delivered.
+    delivered: BTreeSet<i64>,
     behind: Option<Behind>,
-    /// Not to be asked for more before.
+    /// No read before this moment.
     rest_until: Option<Instant>,
 }
 
-/// A reader for whom the windows have nothing before this is read.
+/// Changes that the reader has to read by itself, because the windows have moved on.
 #[derive(Clone, Copy)]
 struct Behind {
-    /// The change that was read last.
+    /// The id of the change read last.
     after: i64,
-    /// What was settled when the reading began.
+    /// The settled position when the reading began.
     settled: i64,
 }
 
-/// A change, and the place from which to go on after it.
-pub(super) type Told = (i64, Transaction);
+/// A change and the position after it.
+pub(super) type Delivered = (i64, Transaction);
 
 impl Follower {
-    /// Follows from now on, or from a place on.
+    /// Follows from now on, or after a position.
     pub(super) async fn start(
         feed: &Feed,
         tenant: &TenantId,
         thread: ThreadId,
         from: Option<i64>,
     ) -> Result<Self, StoreError> {
-        let settled = feed.look().await?;
+        let settled = feed.poll().await?;
         let place = from.unwrap_or(settled);
         let mut follower = Self::at(feed, tenant, thread, place, settled);
         if from.is_some() {
@@ -56,11 +56,13 @@ impl Follower {
             });
             return Ok(follower);
         }
-        // What can be seen already is no news, though it may lie after the place.
+        // What is visible already counts as delivered, though it may lie after the place.
         let mut after = place;
         loop {
             let known = feed.read(tenant, thread, after).await?;
-            follower.told.extend(known.iter().map(|change| change.id));
+            follower
+                .delivered
+                .extend(known.iter().map(|change| change.id));
             match known.last() {
                 Some(last) if known.len() == ROWS => after = last.id,
                 _ => return Ok(follower),
@@ -68,10 +70,10 @@ impl Follower {
         }
     }
 
-    /// As [`Follower::start`], also where the database keeps one waiting: then
-    /// from `instead` on.
+    /// As [`Follower::start`]; where the database does not answer within `limit`, it
+    /// follows after `instead`.
     pub(super) async fn start_within(
-        patience: Duration,
+        limit: Duration,
         feed: &Feed,
         tenant: &TenantId,
         thread: ThreadId,
@@ -79,7 +81,7 @@ impl Follower {
         instead: i64,
     ) -> Self {
         let start = Self::start(feed, tenant, thread, from);
-        match timeout(patience, start).await {
+        match timeout(limit, start).await {
             Ok(Ok(follower)) => follower,
             _ => {
                 let place = from.unwrap_or(instead);
@@ -95,7 +97,7 @@ impl Follower {
             tenant: tenant.clone(),
             thread,
             place,
-            told: BTreeSet::new(),
+            delivered: BTreeSet::new(),
             behind: None,
             rest_until: None,
         }
@@ -105,27 +107,26 @@ impl Follower {
         self.place
     }
 
-    /// Waits until there may be something to take. Nothing is lost when the
-    /// wait is given up.
+    /// Waits until there may be something to take. Cancel safe.
     pub(super) async fn wait(&mut self) {
         if let Some(at) = self.rest_until {
             sleep_until(at).await;
             self.rest_until = None;
         }
         if self.behind.is_none() && self.windows.changed().await.is_err() {
-            // The feed keeps the sender for as long as somebody follows.
+            // The feed keeps the sender while a receiver lives.
             std::future::pending().await
         }
     }
 
-    /// What is new, the oldest first.
-    pub(super) async fn take(&mut self) -> Result<Vec<Told>, StoreError> {
+    /// New changes, the oldest first.
+    pub(super) async fn take(&mut self) -> Result<Vec<Delivered>, StoreError> {
         if let Some(behind) = self.behind {
             return self.catch_up(behind).await;
         }
         let window = Arc::clone(&self.windows.borrow_and_update());
         if window.after <= self.place {
-            return Ok(self.tell(window.changes.iter().cloned(), window.settled));
+            return Ok(self.deliver(window.changes.iter().cloned(), window.settled));
         }
         let behind = Behind {
             after: self.place,
@@ -134,10 +135,11 @@ impl Follower {
         self.catch_up(behind).await
     }
 
-    /// As [`Follower::take`], from a database that others do not wait for.
-    pub(super) async fn try_take(&mut self, patience: Duration, pause: Duration) -> Vec<Told> {
-        match timeout(patience, self.take()).await {
-            Ok(Ok(told)) => told,
+    /// As [`Follower::take`] within `limit`; after a failure it returns nothing and rests
+    /// for `pause`.
+    pub(super) async fn try_take(&mut self, limit: Duration, pause: Duration) -> Vec<Delivered> {
+        match timeout(limit, self.take()).await {
+            Ok(Ok(delivered)) => delivered,
             _ => {
                 self.rest_until = Some(Instant::now() + pause);
                 Vec::new()
@@ -145,7 +147,7 @@ impl Follower {
         }
     }
 
-    async fn catch_up(&mut self, behind: Behind) -> Result<Vec<Told>, StoreError> {
+    async fn catch_up(&mut self, behind: Behind) -> Result<Vec<Delivered>, StoreError> {
         self.behind = Some(behind);
         let changes = self
             .feed
@@ -160,19 +162,19 @@ impl Follower {
             Some(Behind { after, settled }) => settled.min(after),
             None => behind.settled,
         };
-        Ok(self.tell(changes.into_iter(), settled))
+        Ok(self.deliver(changes.into_iter(), settled))
     }
 
-    /// Passes over what was told before.
-    fn tell(&mut self, changes: impl Iterator<Item = Noted>, settled: i64) -> Vec<Told> {
+    /// Leaves out what was delivered before.
+    fn deliver(&mut self, changes: impl Iterator<Item = Noted>, settled: i64) -> Vec<Delivered> {
         let mut news = Vec::new();
         for Noted { id, transaction } in changes {
-            if id > self.place && self.told.insert(id) {
+            if id > self.place && self.delivered.insert(id) {
                 news.push((self.place.max(settled.min(id)), transaction));
             }
         }
         self.place = self.place.max(settled);
-        self.told = self.told.split_off(&self.place.saturating_add(1));
+        self.delivered = self.delivered.split_off(&self.place.saturating_add(1));
         news
     }
 }

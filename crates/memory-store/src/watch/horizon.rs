@@ -1,44 +1,43 @@
-//! How far back a change can lie that nobody could see yet.
+//! The position up to which all changes are visible.
 //!
-//! A change's id is the time of its writing, which is before its commit: it may
-//! become visible after changes with later ids. What bounds that are transaction
-//! numbers. A number that is given out now is greater than those of all
-//! transactions that have written by now; once all up to it have ended, whatever
-//! is still to be seen was written later. A change takes its id when its
-//! transaction has a number already, because something else was written, or
-//! locked, before.
+//! A change's id is the time of its writing, which precedes its commit, so it may become
+//! visible after changes with later ids. Transaction numbers bound the delay: a number
+//! assigned now is greater than those of all transactions that have written by now. Once
+//! all transactions up to it have ended, changes that become visible were written later.
+//! A transaction has its number before it takes the id of its change, because it has
+//! written or locked something else before.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// The ids of a second.
 const SECOND: i64 = 1_000_000 * 256;
-/// By how much a clock may be set back unnoticed.
+/// How far a clock may be set back without changes being missed.
 const SLACK: i64 = SECOND;
-/// Two moments that are closer together are one.
-const APART: i64 = SECOND / 20;
+/// Moments closer together than this count as one.
+const RESOLUTION: i64 = SECOND / 20;
 
-/// What a database says of itself at a moment.
+/// The state of a database at a moment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     /// The id that a change would get.
     pub(super) now: i64,
-    /// The oldest transaction number under way.
+    /// The oldest number of a running transaction.
     pub(super) oldest: i64,
-    /// A transaction number that was given out just then.
+    /// A transaction number assigned at that moment.
     pub(super) own: i64,
 }
 
-/// The place up to which every change of a database can be seen.
+/// The position up to which every change of a database is visible.
 #[derive(Debug)]
 pub(super) struct Horizon {
-    /// Longer than any transaction of the service lives after it has noted a
-    /// change: whoever else holds a transaction open holds up nobody for longer.
+    /// Exceeds the time that a transaction of the service lives after it has written its
+    /// audit row. Other long transactions delay changes by at most this.
     overlap: i64,
-    /// Moments whose transactions may still be under way, the oldest first.
+    /// Moments whose transactions may still be running, the oldest first.
     marks: VecDeque<Moment>,
     settled: i64,
-    looked: Option<Instant>,
+    polled_at: Option<Instant>,
 }
 
 impl Horizon {
@@ -47,21 +46,21 @@ impl Horizon {
             overlap: ids(overlap),
             marks: VecDeque::new(),
             settled: 0,
-            looked: None,
+            polled_at: None,
         }
     }
 
-    /// The place up to which whatever begins to read now sees every change.
+    /// A read that begins now sees every change up to this position.
     pub(super) fn settled(&self) -> i64 {
         self.settled
     }
 
-    /// Whether a moment was seen so recently that another tells nothing new.
+    /// Whether the last moment is at most this old.
     pub(super) fn is_fresh(&self, within: Duration) -> bool {
-        self.looked.is_some_and(|at| at.elapsed() <= within)
+        self.polled_at.is_some_and(|at| at.elapsed() <= within)
     }
 
-    /// Takes a moment, and tells the place.
+    /// Adds a moment and returns the settled position.
     pub(super) fn see(&mut self, moment: Moment) -> i64 {
         let earliest = moment.now - self.overlap;
         self.settled = self.settled.max(earliest);
@@ -73,12 +72,12 @@ impl Horizon {
             }
             self.marks.pop_front();
         }
-        // One that comes late, by another connection, would break the order.
-        let later = |mark: &Moment| moment.now > mark.now + APART && moment.own > mark.own;
+        // A moment that arrives late from another connection would break the order.
+        let later = |mark: &Moment| moment.now > mark.now + RESOLUTION && moment.own > mark.own;
         if self.marks.back().is_none_or(later) {
             self.marks.push_back(moment);
         }
-        self.looked = Some(Instant::now());
+        self.polled_at = Some(Instant::now());
         self.settled
     }
 }
@@ -130,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_holds_the_place_for_longer_than_the_overlap() {
+    fn a_transaction_delays_the_position_by_at_most_the_overlap() {
         let mut horizon = Horizon::new(OVERLAP);
         horizon.see(at(0, 10, 10));
         for now in (10..200).step_by(10) {

@@ -1,8 +1,7 @@
 //! Watching what is done to a thread.
 //!
-//! Every change leaves its row of who did what, written in the change's own
-//! transaction. Watching is reading those rows: it costs whoever changes
-//! something nothing, and tells what any process has done.
+//! Each change writes a row of the audit record in its own transaction. Watching polls
+//! those rows, so writers pay nothing and changes of all processes are seen.
 
 mod feed;
 mod follower;
@@ -15,34 +14,33 @@ use time::OffsetDateTime;
 
 use crate::{StoreConfig, StoreError, ThreadStore, Transaction, pool::Pool};
 use feed::Feed;
-use follower::{Follower, Told};
+use follower::{Delivered, Follower};
 
-/// How long the database of files, keys and secrets may keep a reader waiting.
-const MAIN_PATIENCE: Duration = Duration::from_secs(1);
-/// The pause before it is asked again.
+/// How long a read of the main database may take.
+const MAIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// The pause after such a read has failed.
 const MAIN_PAUSE: Duration = Duration::from_secs(5);
 /// Statements that a transaction may still run after it has noted a change, its
 /// commit included.
 const LAST_STATEMENTS: u32 = 2;
-/// What a transaction takes besides.
-const BESIDES: Duration = Duration::from_secs(5);
+/// What a transaction takes besides its statements.
+const TRANSACTION_OVERHEAD: Duration = Duration::from_secs(5);
 
-/// What happens in the databases. A clone shares it.
+/// The feeds of both databases. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Feeds {
     chat: Feed,
-    /// Where it is another one.
+    /// `None` where one database has everything.
     main: Option<Feed>,
     overlap: Duration,
 }
 
-/// A place in what was done to a thread: everything before it was told.
+/// A position in the changes of a thread: every change before it was delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchPlace {
-    /// In the database of the conversations.
+    /// In the conversations' database.
     pub chat: i64,
-    /// In the one of files, keys and secrets; mostly the same database, and then
-    /// the same place.
+    /// In the main database; equal to `chat` where they are the same.
     pub main: i64,
 }
 
@@ -51,18 +49,18 @@ pub struct WatchPlace {
 pub struct Change {
     /// What was done.
     pub transaction: Transaction,
-    /// Where to go on after it.
+    /// The position after it.
     pub place: WatchPlace,
 }
 
-/// A reader of what is done to a thread. It has no connection while it waits.
+/// A reader of a thread's changes. It holds no connection while it waits.
 pub struct Watch {
     chat: Follower,
     main: Option<Follower>,
 }
 
 impl WatchPlace {
-    /// Around when it lies.
+    /// The approximate time of the position.
     pub fn time(self) -> OffsetDateTime {
         let nanos = i128::from(self.chat / 256) * 1_000;
         OffsetDateTime::from_unix_timestamp_nanos(nanos).unwrap_or(OffsetDateTime::UNIX_EPOCH)
@@ -71,7 +69,7 @@ impl WatchPlace {
 
 impl Feeds {
     pub(crate) fn new(config: &StoreConfig, chat: &Pool, main: &Pool) -> Self {
-        let overlap = config.statement_timeout * LAST_STATEMENTS + BESIDES;
+        let overlap = config.statement_timeout * LAST_STATEMENTS + TRANSACTION_OVERHEAD;
         Self {
             chat: Feed::new(chat.clone(), overlap),
             main: (chat.database != main.database).then(|| Feed::new(main.clone(), overlap)),
@@ -81,7 +79,7 @@ impl Feeds {
 }
 
 impl ThreadStore<'_> {
-    /// Watches what is done to a thread, from now on or from a place on.
+    /// Watches the changes of a thread, from now on or after a position.
     ///
     /// # Errors
     /// `ThreadNotFound`.
@@ -100,22 +98,22 @@ impl ThreadStore<'_> {
         let main = match main {
             Some(feed) => {
                 let from = from.map(|place| place.main);
-                // The clocks of two databases are about the same.
+                // The clocks of two databases are assumed to agree roughly.
                 let instead = chat.place().saturating_sub(horizon::ids(*overlap));
                 let start =
-                    Follower::start_within(MAIN_PATIENCE, feed, tenant, thread, from, instead);
+                    Follower::start_within(MAIN_TIMEOUT, feed, tenant, thread, from, instead);
                 Some(start.await)
             }
             None => None,
         };
-        // Last: what is deleted from here on is told.
+        // Checked last: a deletion from here on is delivered.
         self.get_thread(thread).await?;
         Ok(Watch { chat, main })
     }
 }
 
 impl Watch {
-    /// Where the reader is.
+    /// The position of the reader.
     pub fn place(&self) -> WatchPlace {
         let chat = self.chat.place();
         WatchPlace {
@@ -124,10 +122,9 @@ impl Watch {
         }
     }
 
-    /// Waits for changes, and tells those that were not told: in order, but that
-    /// one that took longer to commit comes after those that overtook it. A
-    /// reader that gives up waiting loses nothing; one that gives up while
-    /// something is read has to begin anew.
+    /// Waits for changes and returns those not delivered yet, in order; one that
+    /// committed late follows those that overtook it. Cancelling while it waits loses
+    /// nothing; after cancelling while it reads, watch again.
     ///
     /// # Errors
     /// Only those of the conversations' database.
@@ -145,14 +142,14 @@ impl Watch {
             };
             let changes = match &mut self.main {
                 Some(main) if is_main => {
-                    let told = main.try_take(MAIN_PATIENCE, MAIN_PAUSE).await;
+                    let delivered = main.try_take(MAIN_TIMEOUT, MAIN_PAUSE).await;
                     let chat = self.chat.place();
-                    changes(told, |main| WatchPlace { chat, main })
+                    changes(delivered, |main| WatchPlace { chat, main })
                 }
                 main => {
-                    let told = self.chat.take().await?;
+                    let delivered = self.chat.take().await?;
                     let main = main.as_ref().map(Follower::place);
-                    changes(told, |chat| WatchPlace {
+                    changes(delivered, |chat| WatchPlace {
                         chat,
                         main: main.unwrap_or(chat),
                     })
@@ -165,10 +162,10 @@ impl Watch {
     }
 }
 
-fn changes(told: Vec<Told>, place: impl Fn(i64) -> WatchPlace) -> Vec<Change> {
+fn changes(delivered: Vec<Delivered>, place: impl Fn(i64) -> WatchPlace) -> Vec<Change> {
     let change = |(at, transaction)| Change {
         transaction,
         place: place(at),
     };
-    told.into_iter().map(change).collect()
+    delivered.into_iter().map(change).collect()
 }
