@@ -14,20 +14,20 @@ use crate::{
     rows::{self, column, only},
 };
 
-/// What became of a commit.
+/// The result of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commit {
-    /// It is stored.
+    /// The text is stored.
     Done(Committed),
     /// Something of its kind was derived, or something erased, since: nothing is
-    /// stored. Look again.
+    /// stored. Read the state again.
     Stale,
 }
 
 /// What was stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Committed {
-    /// Its number; of several the highest.
+    /// The number of the text; of several the highest.
     pub number: i64,
     /// The kind's generation from now on.
     pub generation: i64,

@@ -1,4 +1,4 @@
-//! The threads that wait for a worker to look at them, for all tenants.
+//! The queue of threads to distill, for all tenants.
 
 use std::time::Duration;
 
@@ -14,58 +14,56 @@ use crate::{
 };
 
 /// The pause after the first failure; it doubles with each further one.
-const PAUSE: Duration = Duration::from_secs(5);
-/// The longest pause. Nothing is ever given up.
-const PAUSE_MAX: Duration = Duration::from_secs(3_600);
+const RETRY_PAUSE: Duration = Duration::from_secs(5);
+/// The longest pause. Jobs are never given up.
+const MAX_RETRY_PAUSE: Duration = Duration::from_secs(3_600);
 
-/// Threads that belong to the claimer until the lease ends.
+/// Claimed threads; they belong to the claimer until the lease ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DistillClaim {
     /// Proves the claim.
     pub lease: LeaseId,
-    /// Those that waited longest first; may be empty.
+    /// The longest waiting first; may be empty.
     pub jobs: Vec<DistillJob>,
 }
 
-/// A thread to look at.
+/// A thread to distill.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DistillJob {
-    /// Whose it is.
+    /// The tenant of the thread.
     pub tenant: TenantId,
     /// The thread.
     pub thread: ThreadId,
-    /// Tells whether it is wanted again by the time that the work is done.
+    /// Compared when the run ends, to see whether it was enqueued again meanwhile.
     pub wanted: i64,
     /// Tries since the last success, this one included; from 1.
     pub attempts: i32,
-    /// Since when it waits.
+    /// When it was enqueued.
     pub created: OffsetDateTime,
 }
 
-/// How much there is to do for workers.
+/// The size of the queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DistillStats {
     /// Threads that wait or are being worked on.
     pub waiting: i64,
-    /// How long the oldest of them waits.
+    /// How long the oldest of them has waited.
     pub lag: Duration,
-    /// Those whose last try failed.
+    /// Threads whose last run failed.
     pub failing: i64,
-    /// What went wrong with the one that failed first most recently; empty:
-    /// nothing.
+    /// The error of the thread whose failures began most recently; empty for none.
     pub last_error: String,
 }
 
-/// How long to wait after so many tries: 5 seconds, doubled each time, an hour at
-/// most.
+/// The pause after so many attempts: 5 seconds, doubled each time, at most an hour.
 pub fn retry_pause(attempts: i32) -> Duration {
     let doublings = attempts.saturating_sub(1).clamp(0, 16).unsigned_abs();
-    (PAUSE * (1 << doublings)).min(PAUSE_MAX)
+    (RETRY_PAUSE * (1 << doublings)).min(MAX_RETRY_PAUSE)
 }
 
 impl Outbox {
-    /// Takes the threads that have waited longest and that nobody works on, at
-    /// most `limit`. What is not ended when the lease ends is given out again.
+    /// Claims the unclaimed threads that have waited longest, at most `limit`. Threads
+    /// not finished when the lease ends are claimed again.
     ///
     /// # Errors
     /// Only those of the database.
@@ -127,7 +125,7 @@ impl Outbox {
         Ok(self.pool.execute(retry, params).await? > 0)
     }
 
-    /// Gives a thread back untried, for a graceful stop.
+    /// Returns a claimed thread without an attempt, for a graceful stop.
     ///
     /// # Errors
     /// Only those of the database.
@@ -151,7 +149,7 @@ impl Outbox {
         self.pool.execute(end, &[]).await
     }
 
-    /// How much there is to do, over all tenants.
+    /// Measures the queue of all tenants.
     ///
     /// # Errors
     /// Only those of the database.
@@ -162,11 +160,10 @@ impl Outbox {
 }
 
 impl Store {
-    /// Ends a look at a thread. `next` is the size of the path to the head, in
-    /// tokens as `DistillState::path_tokens` counts, at which the next look is
-    /// due. Whether nobody wants one before: otherwise the thread stays in the
-    /// queue, because it was wanted again since it was claimed, or because its
-    /// path has `next` tokens already.
+    /// Ends the run for a thread. The next one is due when the path to the head has
+    /// `next` tokens, as `DistillState::path_tokens` counts. Returns whether the thread
+    /// left the queue: it stays where it was enqueued again since it was claimed, or
+    /// where its path has `next` tokens already.
     ///
     /// # Errors
     /// Only those of the database.
@@ -191,9 +188,8 @@ impl Store {
         column(&row, 0)
     }
 
-    /// Ends a look at a thread as [`Store::distill_done`] does, but the next one is
-    /// due after a time also where the path does not grow. It does not count as
-    /// a failure.
+    /// Ends the run for a thread as [`Store::distill_done`] does; the next one is also
+    /// due after a time. It does not count as a failure.
     ///
     /// # Errors
     /// Only those of the database.
@@ -222,8 +218,7 @@ impl Store {
 }
 
 impl DistillateStore<'_> {
-    /// Asks for a worker to look at a thread, whatever its size. Nothing happens
-    /// where there is no such thread.
+    /// Enqueues a thread, whatever its size. Unknown threads are ignored.
     ///
     /// # Errors
     /// Only those of the database.
@@ -238,7 +233,7 @@ impl DistillateStore<'_> {
             .map(drop)
     }
 
-    /// How much there is to do for a tenant's threads.
+    /// Measures the queue of a tenant.
     ///
     /// # Errors
     /// Only those of the database.
@@ -277,10 +272,10 @@ mod tests {
 
     #[test]
     fn pauses_grow_to_an_hour() {
-        assert_eq!(retry_pause(0), PAUSE);
-        assert_eq!(retry_pause(1), PAUSE);
-        assert_eq!(retry_pause(2), PAUSE * 2);
-        assert_eq!(retry_pause(11), PAUSE_MAX);
-        assert_eq!(retry_pause(i32::MAX), PAUSE_MAX);
+        assert_eq!(retry_pause(0), RETRY_PAUSE);
+        assert_eq!(retry_pause(1), RETRY_PAUSE);
+        assert_eq!(retry_pause(2), RETRY_PAUSE * 2);
+        assert_eq!(retry_pause(11), MAX_RETRY_PAUSE);
+        assert_eq!(retry_pause(i32::MAX), MAX_RETRY_PAUSE);
     }
 }

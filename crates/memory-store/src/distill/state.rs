@@ -72,14 +72,13 @@ pub struct DistillState {
     /// What no active observation covers, in order of depth: the newest
     /// messages, and those before them that an erasure has freed.
     pub unobserved: Vec<Raw>,
-    /// The path's tokens at which the next look is due.
+    /// The path's tokens at which the next run is due.
     pub distill_at: i64,
     /// The seq given out last.
     pub last_seq: i64,
-    /// What kept the last look from succeeding; empty: nothing.
+    /// The error of the last run; empty after a success.
     pub last_error: String,
-    /// The time of the working memory is over, and what is told of it here is to be
-    /// forgotten: see [`WorkingMemoryStore::expire_working_memory`](crate::WorkingMemoryStore::expire_working_memory).
+    /// The working memory has expired and has to be forgotten: see [`WorkingMemoryStore::expire_working_memory`](crate::WorkingMemoryStore::expire_working_memory).
     pub expired: bool,
 }
 
@@ -133,9 +132,9 @@ impl DistillateStore<'_> {
     }
 }
 
-/// A distillate as the database tells it.
+/// A distillate as the database returns it.
 #[derive(Deserialize)]
-struct Told {
+struct Stored {
     kind: DistillKind,
     number: i64,
     standing: Standing,
@@ -160,8 +159,8 @@ struct Told {
 fn state_of(row: &Row) -> Result<DistillState, StoreError> {
     let branches: Vec<i32> = column(row, "branches")?;
     let depths: Vec<i32> = column(row, "depths")?;
-    let told: Json<Vec<Told>> = column(row, "distillates")?;
-    let all = told.0.into_iter().map(Distillate::try_from);
+    let stored: Json<Vec<Stored>> = column(row, "distillates")?;
+    let all = stored.0.into_iter().map(Distillate::try_from);
     let all = all.collect::<Result<Vec<_>, _>>()?;
     let (summaries, observations) = all
         .into_iter()
@@ -188,11 +187,11 @@ fn state_of(row: &Row) -> Result<DistillState, StoreError> {
     })
 }
 
-impl TryFrom<Told> for Distillate {
+impl TryFrom<Stored> for Distillate {
     type Error = StoreError;
 
-    fn try_from(told: Told) -> Result<Self, StoreError> {
-        let Told {
+    fn try_from(stored: Stored) -> Result<Self, StoreError> {
+        let Stored {
             kind,
             number,
             standing,
@@ -212,7 +211,7 @@ impl TryFrom<Told> for Distillate {
             first_id,
             last_id,
             created_us,
-        } = told;
+        } = stored;
         let created = OffsetDateTime::from_unix_timestamp_nanos(i128::from(created_us) * 1_000);
         Ok(Self {
             kind,

@@ -1,4 +1,4 @@
-//! What must not be.
+//! Consistency checks of a ledger.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::{Entry, Ledger, LedgerFault, Way};
 use crate::DistillKind;
 
 impl Ledger {
-    /// What is wrong, at most `limit` things, in order of kind and branch.
+    /// The faults, at most `limit`, ordered by kind and branch.
     pub fn faults(&self, limit: usize) -> Vec<LedgerFault> {
         let mut faults = self.lost();
         for entry in self.entries.values() {
@@ -24,8 +24,7 @@ impl Ledger {
         faults.into_iter().take(limit).collect()
     }
 
-    /// Which messages are not there, whatever was derived from them. Erased ones
-    /// keep their row.
+    /// Missing messages. Erased messages keep their row.
     fn lost(&self) -> BTreeSet<LedgerFault> {
         let fault = |branch, (first_seq, last_seq), why: String| LedgerFault {
             kind: None,
@@ -42,10 +41,10 @@ impl Ledger {
             .iter()
             .map(|seqs| fault(0, *seqs, gone.to_owned()))
             .collect();
-        let (last, told) = (self.seen.last_seq, self.thread);
+        let (last, thread) = (self.seen.last_seq, self.thread);
         // A thread that was cleared has none at all.
-        if last > 0 && last < told.last_seq {
-            faults.insert(fault(0, (last + 1, told.last_seq), gone.to_owned()));
+        if last > 0 && last < thread.last_seq {
+            faults.insert(fault(0, (last + 1, thread.last_seq), gone.to_owned()));
         }
         for branch in self.branches.values() {
             let first = self.runs.shallowest(branch.branch);
@@ -57,17 +56,17 @@ impl Ledger {
                 faults.insert(fault(branch.branch, seqs, why.to_owned()));
             }
         }
-        if self.seen.readable != told.message_count {
+        if self.seen.readable != thread.message_count {
             let why = format!(
                 "{} messages can be read, and the thread counts {}",
-                self.seen.readable, told.message_count
+                self.seen.readable, thread.message_count
             );
             faults.insert(fault(0, (0, 0), why));
         }
         faults
     }
 
-    /// Whether what a text covers is there.
+    /// Checks that the messages that a text covers exist.
     fn misplaced(&self, entry: &Entry, way: &Way) -> Vec<Found> {
         let (after, to) = (entry.after_depth, entry.end.depth);
         let mut found = Vec::new();
@@ -98,7 +97,7 @@ impl Ledger {
         found
     }
 
-    /// Whether a place of a way has no row.
+    /// Whether a place on a path has no row.
     fn is_open(&self, way: &Way, after: i32, to: i32) -> bool {
         let mut reached = after;
         for piece in &way.0 {
@@ -114,7 +113,7 @@ impl Ledger {
         reached < to
     }
 
-    /// Whether a summary begins where the one before it ends.
+    /// Checks that a summary begins where the one before it ends.
     fn unlinked(&self, entry: &Entry, way: &Way) -> Option<Found> {
         let (after, to) = (entry.after_depth, entry.end.depth);
         let before = match entry.based_on {
@@ -157,9 +156,8 @@ impl Ledger {
         }
     }
 
-    /// Which older observations cover what an observation covers. On its own way
-    /// that must not be. (A newer one may have been made for a way that turns off
-    /// in between.)
+    /// Finds older observations that cover the same messages on an observation's own
+    /// path, which is a fault. (A newer one may belong to a path that forks in between.)
     fn doubled(&self, entry: &Entry, way: &Way) -> Vec<Found> {
         if !entry.reflects.is_empty() {
             return Vec::new();
@@ -175,7 +173,7 @@ impl Ledger {
             .collect()
     }
 
-    /// Whether what a reflection stands for is there and in use.
+    /// Checks that what a reflection stands for exists and is in use.
     fn unfounded(&self, entry: &Entry, way: &Way) -> Vec<Found> {
         let between = (entry.after_depth, entry.end.depth);
         let problem = |number: i64| {
@@ -205,7 +203,7 @@ impl Ledger {
     }
 }
 
-/// A fault and the depths that it is about.
+/// A fault and the depths that it concerns.
 struct Found {
     between: (i32, i32),
     why: String,

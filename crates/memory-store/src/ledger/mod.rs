@@ -2,9 +2,8 @@
 //! themselves. Everything but [`Store::ledger`](crate::Store::ledger) is pure.
 //!
 //! For each kind of derived text, every message on the way to a head is in one
-//! state. Which text covers it is told by the same rules as in
-//! `recollect.distill_state`, and worked out apart from that: a proof that used the
-//! function would prove nothing.
+//! state. Which text covers it follows the rules of `recollect.distill_state`, but is
+//! computed independently: a check that used the function would prove nothing.
 
 mod cover;
 mod faults;
@@ -70,7 +69,7 @@ pub struct LedgerRow {
     pub erased: bool,
 }
 
-/// What became of a message.
+/// The state of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LedgerState {
     /// It stands in full.
@@ -127,7 +126,7 @@ pub struct LedgerStretch {
     pub tokens: i64,
 }
 
-/// Something that must not be.
+/// An inconsistency.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LedgerFault {
     /// The kind of derived text; `None` where it is about the messages themselves.
@@ -155,7 +154,7 @@ pub struct Ledger {
     seen: Seen,
 }
 
-/// What a thread says of itself.
+/// What the thread's row says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LedgerThread {
     /// The seq given out last; 0 before the first.
@@ -166,7 +165,7 @@ pub struct LedgerThread {
     pub head: Place,
 }
 
-/// What the messages say together.
+/// What the messages' rows say.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     /// The seq that was added last; 0 before the first.

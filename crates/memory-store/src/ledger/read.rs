@@ -1,4 +1,4 @@
-//! Reading the rows that a ledger is made of.
+//! Reads the rows of a ledger.
 
 use memory_contract::{MessageId, ThreadId};
 use tokio_postgres::Row;
@@ -49,12 +49,12 @@ impl DistillateStore<'_> {
         else {
             return Err(StoreError::ThreadNotFound);
         };
-        let told = match threads.first() {
+        let thread_row = match threads.first() {
             None => Err(StoreError::ThreadNotFound),
             Some(row) => thread_of(row, head.is_some()),
         };
-        let told = match told {
-            Ok(told) => told,
+        let thread_row = match thread_row {
+            Ok(thread_row) => thread_row,
             Err(error) => {
                 snapshot.rollback().await?;
                 return Err(error);
@@ -62,7 +62,7 @@ impl DistillateStore<'_> {
         };
         let branches = branches.iter().map(branching).collect::<Result<_, _>>()?;
         let entries = entries.iter().map(entry).collect::<Result<_, _>>()?;
-        let mut ledger = Ledger::new(branches, entries, told);
+        let mut ledger = Ledger::new(branches, entries, thread_row);
         loop {
             let mut last = None;
             for row in &messages {

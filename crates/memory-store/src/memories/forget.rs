@@ -24,7 +24,7 @@ pub struct Forget {
     pub max_inactivity: Option<Duration>,
     /// All but so many of each user, those used longest ago first.
     pub max_count: Option<u32>,
-    /// Only tell.
+    /// Only report what would be forgotten.
     pub dry_run: bool,
 }
 

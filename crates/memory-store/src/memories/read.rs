@@ -106,7 +106,11 @@ impl MemoryStore<'_> {
             .pool
             .within(self.caller, query!("memories/get"), params)
             .await?;
-        rows::memory(found.first().ok_or(StoreError::Memory(MemoryError::NotFound))?)
+        rows::memory(
+            found
+                .first()
+                .ok_or(StoreError::Memory(MemoryError::NotFound))?,
+        )
     }
 
     /// Reads a memory, and what it took the place of, in one round trip.
@@ -135,7 +139,11 @@ impl MemoryStore<'_> {
             return Err(StoreError::Memory(MemoryError::NotFound));
         };
         Ok(MemoryWithHistory {
-            memory: rows::memory(memory.first().ok_or(StoreError::Memory(MemoryError::NotFound))?)?,
+            memory: rows::memory(
+                memory
+                    .first()
+                    .ok_or(StoreError::Memory(MemoryError::NotFound))?,
+            )?,
             superseded: superseded
                 .iter()
                 .map(rows::memory)

@@ -1,5 +1,5 @@
-//! When memories were last returned. That is kept to the day and off the reads'
-//! path: nobody waits for it, and under load it is dropped.
+//! Records the day on which memories were last returned. A bounded queue keeps it off
+//! the path of reads; what does not fit is dropped.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,19 +13,19 @@ use crate::{
     query::{Params, query},
 };
 
-/// Answers that may wait to be noted.
-const QUEUE: usize = 1_024;
-/// Answers that are noted together.
-const TOGETHER: usize = 64;
+/// Queued answers, at most.
+const QUEUE_CAPACITY: usize = 1_024;
+/// Answers written together.
+const BATCH: usize = 64;
 
-/// Notes which memories were returned. A clone shares the queue; the work ends
-/// with the last one.
+/// Records which memories were returned. Clones share the queue; the task ends with the
+/// last clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Uses(mpsc::Sender<(TenantId, Vec<MemoryId>)>);
 
 impl Uses {
     pub(crate) fn new(pool: Pool) -> Self {
-        let (send, receive) = mpsc::channel(QUEUE);
+        let (send, receive) = mpsc::channel(QUEUE_CAPACITY);
         #[expect(clippy::disallowed_methods, reason = "ends with the store")]
         tokio::spawn(note(pool, receive));
         Self(send)
@@ -33,8 +33,8 @@ impl Uses {
 }
 
 impl MemoryStore<'_> {
-    /// Notes that memories were returned, once a day for each. It does not wait;
-    /// what there is no room for is not noted.
+    /// Records that memories were returned, once a day for each. It does not wait; when
+    /// the queue is full, nothing is recorded.
     pub fn memories_used<'a>(self, memories: impl IntoIterator<Item = &'a Memory>) {
         let tenant = &self.caller.tenant;
         let today = today();
@@ -51,7 +51,7 @@ impl MemoryStore<'_> {
 
 async fn note(pool: Pool, mut queue: mpsc::Receiver<(TenantId, Vec<MemoryId>)>) {
     let mut batch = Vec::new();
-    while queue.recv_many(&mut batch, TOGETHER).await > 0 {
+    while queue.recv_many(&mut batch, BATCH).await > 0 {
         let mut used: HashMap<TenantId, HashSet<MemoryId>> = HashMap::new();
         for (tenant, ids) in batch.drain(..) {
             used.entry(tenant).or_default().extend(ids);

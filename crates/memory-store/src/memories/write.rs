@@ -28,7 +28,7 @@ pub struct AddedMemory {
 pub struct AddedMemories {
     /// The memories, in the order in which they were given.
     pub memories: Vec<AddedMemory>,
-    /// When the index knows them all.
+    /// The revision that the index has to reach.
     pub revision: Revision,
 }
 
@@ -37,7 +37,7 @@ pub struct AddedMemories {
 pub struct ChangedMemory {
     /// The memory as it is now.
     pub memory: Memory,
-    /// When the index knows it.
+    /// The revision that the index has to reach.
     pub revision: Revision,
 }
 
@@ -48,7 +48,7 @@ pub struct SupersededMemory {
     pub memory: Memory,
     /// The older one, with its validity ended.
     pub superseded: Memory,
-    /// When the index knows both.
+    /// The revision that the index has to reach.
     pub revision: Revision,
 }
 
@@ -57,18 +57,18 @@ pub struct SupersededMemory {
 pub struct DeletedMemory {
     /// Whether it was there.
     pub deleted: bool,
-    /// When the index knows.
+    /// The revision that the index has to reach.
     pub revision: Revision,
 }
 
-/// Tries to change a memory that others change meanwhile.
+/// Attempts to change a memory that changes concurrently.
 const TRIES: usize = 5;
 
 impl MemoryStore<'_> {
     /// Stores memories of one user: all or none, in one round trip. What the user
     /// has in memory already, by its text or its record, is not stored twice, also
     /// where two do it at the same time. `thread` is the thread that they come
-    /// from, where the sources do not tell.
+    /// from, where the sources do not name one.
     ///
     /// # Errors
     /// `MemorySourceNotFound`, `LongTermMemoryOff`.
@@ -135,7 +135,7 @@ impl MemoryStore<'_> {
                 break;
             }
             match self.write_memory(&changed(&seen, change)).await {
-                // Somebody was quicker; without an etag the newest state will do.
+                // It changed meanwhile; without an etag the newest state is taken.
                 Err(StoreError::Memory(MemoryError::Changed)) if etag.is_empty() => {}
                 other => return other,
             }
@@ -187,7 +187,7 @@ impl MemoryStore<'_> {
         replacement: &NewMemory,
     ) -> Result<SupersededMemory, StoreError> {
         let tenant = &self.caller.tenant;
-        // Whose it is never changes.
+        // The owner never changes.
         let owner = self.memory(id).await?.owner;
         let params: Params<'_> = &[
             &tenant.as_str(),
@@ -214,10 +214,12 @@ impl MemoryStore<'_> {
             ("memory_not_found", _) => Err(StoreError::Memory(MemoryError::NotFound)),
             ("changed", _) => Err(StoreError::Memory(MemoryError::Changed)),
             ("same_text", _) => Err(StoreError::Memory(MemoryError::Known { id })),
-            ("source_not_found", [row, ..]) => Err(StoreError::Memory(MemoryError::SourceNotFound {
-                index: None,
-                place: index(row, "source")?,
-            })),
+            ("source_not_found", [row, ..]) => {
+                Err(StoreError::Memory(MemoryError::SourceNotFound {
+                    index: None,
+                    place: index(row, "source")?,
+                }))
+            }
             (other, _) => Err(unknown_status(other)),
         }
     }

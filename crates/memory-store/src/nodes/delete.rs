@@ -1,4 +1,4 @@
-//! Erasing.
+//! Clearing memories of nodes and erasing their objects.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use crate::{
     rows::{column, only, unknown_status},
 };
 
-/// How long whoever clears a memory waits for its object to go. A worker does
-/// what is left; nothing of it can be read any more.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a call that clears a memory waits for its object to be erased. A worker
+/// erases it otherwise; it cannot be read any more in either case.
+const ERASE_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl NodeStore<'_> {
     /// Erases the memory of a node, and returns how many messages it had.
@@ -37,11 +37,10 @@ impl NodeStore<'_> {
         }
         let (store, caller, erased) = (self.store.clone(), self.caller.clone(), node.clone());
         let erase = async move { store.nodes(&caller).erase_objects_of(&erased).await };
-        // It ends also when nobody waits for it any more: cut off, it would free
-        // its lock while the store may be erasing still, and then what the next
-        // flush writes.
+        // Spawned, so that it goes on after the timeout: interrupted, it would free its
+        // lock while the object store may still erase, possibly the next flush's object.
         #[expect(clippy::disallowed_methods, reason = "goes on when the caller is gone")]
-        match timeout(PATIENCE, tokio::spawn(erase)).await {
+        match timeout(ERASE_TIMEOUT, tokio::spawn(erase)).await {
             Ok(Ok(Ok(()))) => {}
             Ok(Ok(Err(error))) => tracing::debug!(%error, "a worker has to erase an object"),
             Ok(Err(_)) | Err(_) => tracing::debug!("an object is not erased yet"),
@@ -54,7 +53,7 @@ impl NodeStore<'_> {
         let Some(objects) = &self.store.objects else {
             return Ok(());
         };
-        // Where many wait for the store, workers do it.
+        // While the object store is busy, erasing is left to workers.
         let Some(_permit) = objects.erasure_permit() else {
             return Ok(());
         };
@@ -70,7 +69,7 @@ impl NodeStore<'_> {
         Ok(())
     }
 
-    /// Erases a memory whose time has come; whether it did.
+    /// Erases an expired memory; whether it had expired.
     pub(super) async fn expire_node(self, node: &Node) -> Result<bool, StoreError> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[
@@ -100,7 +99,7 @@ impl Store {
             key,
         } = deletion;
         let name = tenant.as_str();
-        // Under the lock of flushes: one that is under way ends first.
+        // The lock of flushes: a running one ends first.
         let lock: Params<'_> = &[&name, &node.thread.uuid(), &node.id];
         let this: Params<'_> = &[&name, id];
         let queries = [

@@ -1,10 +1,9 @@
 //! Folding turns into an object.
 //!
-//! A flush reads, merges and writes under a lock of the database, so that two
-//! seldom meet; those of one process wait at a gate before that. What keeps turns
-//! safe is the condition of the write, and that a turn leaves the database only
-//! when it is in the object. Cut off anywhere, a flush is done again: ids that the
-//! object has already are passed over.
+//! A flush reads, merges and writes the object under a database lock; flushes of one
+//! process first wait at a gate. Two things keep turns safe: the write is conditional on
+//! the version that was read, and a turn leaves the database only when it is in the
+//! object. An interrupted flush is repeated and skips ids that the object has.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::{Duration, Instant};
@@ -20,34 +19,34 @@ use crate::{
     rows::{column, only},
 };
 
-/// Writes of one flush until somebody else lets it.
+/// Attempts to write, because another process may write the object in between.
 const WRITES: u32 = 8;
-/// The pause after the first write that came too late; twice as long each time.
-const PAUSE: Duration = Duration::from_millis(10);
-/// Characters of an error that are kept.
+/// The pause after the first conflicting write; it doubles each time.
+const RETRY_PAUSE: Duration = Duration::from_millis(10);
+/// Stored characters of an error, at most.
 const ERROR_CHARS: usize = 500;
-/// The whole flush may take as long as so many reads or writes.
-const STEPS: u32 = 3;
+/// The timeout of a flush, in timeouts of one read or write.
+const TIMEOUT_FACTOR: u32 = 3;
 
-/// Whom a flush waits for.
+/// What a flush does where another one of the node is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Patience {
-    /// For another flush of the node.
+pub(super) enum LockMode {
+    /// Waits for it.
     Wait,
-    /// For nobody: who flushes the node does what there is to do.
+    /// Skips the node: the other flush does the work.
     Skip,
 }
 
 impl NodeStore<'_> {
-    /// Folds the turns of a node that wait into its object, and returns how many
-    /// there were. Idempotent. It is done also when nobody waits for it any more,
-    /// as [`waiting_until`](crate::waiting_until) may tell.
+    /// Folds the waiting turns of a node into its object and returns their number.
+    /// Idempotent. It goes on after the caller's deadline, which
+    /// [`waiting_until`](crate::waiting_until) sets.
     ///
     /// # Errors
-    /// `NodeMemoryCorrupt`, `Objects`, `NoObjectStore`: the turns wait on.
+    /// `NodeMemoryCorrupt`, `Objects`, `NoObjectStore`: the turns stay in the database.
     pub async fn flush_node(self, node: &Node) -> Result<u64, StoreError> {
         let (store, caller, node) = (self.store.clone(), self.caller.clone(), node.clone());
-        let flush = async move { store.nodes(&caller).flush(&node, Patience::Wait).await };
+        let flush = async move { store.nodes(&caller).flush(&node, LockMode::Wait).await };
         #[expect(clippy::disallowed_methods, reason = "goes on when the caller is gone")]
         let flush = tokio::spawn(flush);
         self.store
@@ -60,23 +59,23 @@ impl NodeStore<'_> {
             })?
     }
 
-    /// Flushes a node, and notes what kept it from that.
-    pub(super) async fn flush(self, node: &Node, patience: Patience) -> Result<u64, StoreError> {
+    /// Flushes a node and stores the error if it fails.
+    pub(super) async fn flush(self, node: &Node, mode: LockMode) -> Result<u64, StoreError> {
         let tenant = &self.caller.tenant;
         let objects = self.store.require_objects()?;
-        let limit = objects.config().timeout.saturating_mul(STEPS);
+        let limit = objects.config().timeout.saturating_mul(TIMEOUT_FACTOR);
         let fold = async {
             let gates = objects.gates();
-            let gate = match patience {
-                Patience::Wait => gates.enter(tenant, node).await,
-                Patience::Skip => gates.try_enter(tenant, node),
+            let gate = match mode {
+                LockMode::Wait => gates.enter(tenant, node).await,
+                LockMode::Skip => gates.try_enter(tenant, node),
             };
             let Some(gate) = gate else {
                 return Ok(0);
             };
             let _permit = objects.flush_permit().await;
             let begin = Instant::now();
-            let folded = self.fold(objects, node, patience).await?;
+            let folded = self.fold(objects, node, mode).await?;
             if folded.is_some() {
                 gate.succeeded(tenant, node, begin);
             }
@@ -88,7 +87,7 @@ impl NodeStore<'_> {
         if let Err(error) = &flushed {
             let error: String = describe(error).chars().take(ERROR_CHARS).collect();
             let params: Params<'_> = &[&tenant.as_str(), &node.thread.uuid(), &node.id, &error];
-            // What it is about matters more than this.
+            // The error of the flush matters more than the error of storing it.
             if let Err(error) = self
                 .store
                 .pool
@@ -101,7 +100,7 @@ impl NodeStore<'_> {
         flushed
     }
 
-    /// Keeps a copy of an object that cannot be read, and makes the error of it.
+    /// Copies an object that cannot be read and returns the error for it.
     pub(super) async fn set_aside(
         self,
         node: &Node,
@@ -127,7 +126,7 @@ impl NodeStore<'_> {
         })
     }
 
-    /// Whether the copy is there now.
+    /// Writes the copy; whether it exists now.
     async fn keep(
         self,
         node: &Node,
@@ -152,7 +151,7 @@ impl NodeStore<'_> {
         let (transaction, results) = self.store.pool.begin(self.caller, &queries).await?;
         let wanted = results.last().is_some_and(|rows| !rows.is_empty());
         if wanted {
-            // The name has the digest of the content: what is there is the same.
+            // The name contains the digest of the content, so an existing copy is equal.
             match objects.write(copy, bytes, None).await? {
                 Written::Done(_) | Written::Conflict => {}
             }
@@ -163,20 +162,20 @@ impl NodeStore<'_> {
 }
 
 impl NodeStore<'_> {
-    /// Folds what waits; `None` where another process flushes the node, and
-    /// nobody is to wait for it.
+    /// Folds the waiting turns; `None` where [`LockMode::Skip`] met another process's
+    /// flush.
     async fn fold(
         self,
         objects: &Objects,
         node: &Node,
-        patience: Patience,
+        mode: LockMode,
     ) -> Result<Option<u64>, StoreError> {
         let tenant = &self.caller.tenant;
         let (name, thread) = (tenant.as_str(), node.thread.uuid());
         let params: Params<'_> = &[&name, &thread, &node.id];
-        let lock = match patience {
-            Patience::Wait => query!("nodes/lock"),
-            Patience::Skip => query!("nodes/try_lock"),
+        let lock = match mode {
+            LockMode::Wait => query!("nodes/lock"),
+            LockMode::Skip => query!("nodes/try_lock"),
         };
         let queries = [
             (lock, params),
@@ -188,7 +187,7 @@ impl NodeStore<'_> {
             return Ok(None);
         };
         let locked =
-            patience == Patience::Wait || locked.first().map_or(Ok(false), |row| column(row, 0))?;
+            mode == LockMode::Wait || locked.first().map_or(Ok(false), |row| column(row, 0))?;
         let turns = waiting(turns)?;
         let record = match record(records)? {
             Some(record) if locked && !turns.is_empty() => record,
@@ -199,7 +198,7 @@ impl NodeStore<'_> {
         };
         let ids: Vec<i64> = turns.iter().map(|turn| turn.id).collect();
 
-        let mut pause = PAUSE;
+        let mut pause = RETRY_PAUSE;
         for _ in 0..WRITES {
             let object = objects.read(&record.key).await?;
             let seen = object.as_ref().map(|object| object.version.clone());
@@ -209,7 +208,7 @@ impl NodeStore<'_> {
                     match parse(objects, object.bytes).await? {
                         Ok(memory) => (memory, size),
                         Err((bytes, why)) => {
-                            // The lock goes with the transaction.
+                            // The end of the transaction frees the lock.
                             transaction.rollback().await?;
                             return Err(self.set_aside(node, &record, bytes, why).await);
                         }
@@ -220,7 +219,7 @@ impl NodeStore<'_> {
                     let why = "is missing".to_owned();
                     return Err(self.set_aside(node, &record, None, why).await);
                 }
-                // What is there belongs to nobody any more.
+                // The object belongs to a memory that was cleared.
                 (false, _) => (Memory::default(), 0),
             };
             let foreign =
@@ -241,7 +240,7 @@ impl NodeStore<'_> {
                         source: error.into(),
                     })?;
             let written = match seen {
-                // An earlier flush was cut off after its write.
+                // An earlier flush was interrupted after its write.
                 Some(seen) if record.has_object && !changed => Written::Done(seen),
                 seen => objects.write(&record.key, bytes, seen).await?,
             };
@@ -276,12 +275,12 @@ struct Done<'a> {
     turns: &'a [i64],
     version: &'a Version,
     size: usize,
-    /// What the object has, where somebody else has written to it.
+    /// The object's content, where another process has written to it.
     memory: Option<&'a Memory>,
 }
 
 impl Done<'_> {
-    /// Takes note of it; how many turns were folded in.
+    /// Stores the result; returns how many turns were folded in.
     async fn commit(
         self,
         transaction: Transaction<'_>,
@@ -322,7 +321,7 @@ impl Done<'_> {
     }
 }
 
-/// An error for whoever asks later: no path and no address of ours.
+/// The text of an error that callers may read: without paths and addresses.
 fn describe(error: &StoreError) -> String {
     match error {
         StoreError::Node(NodeError::Corrupt { why, kept_as, .. }) if kept_as.is_empty() => {
@@ -335,7 +334,7 @@ fn describe(error: &StoreError) -> String {
     }
 }
 
-/// A part of `most`, another one each time.
+/// A random part of `most`.
 fn jitter(most: Duration) -> Duration {
     let draw = RandomState::new().hash_one(0_u8) % 1_000;
     most.mul_f64(draw as f64 / 1_000.0)

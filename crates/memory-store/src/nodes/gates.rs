@@ -1,5 +1,5 @@
-//! Flushes of one node take turns in the process before they take anything that
-//! others need, and one that waited does not repeat what was done meanwhile.
+//! Serializes flushes of one node within the process before they take a connection. One
+//! that waited does not repeat what another did meanwhile.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Instant;
@@ -9,7 +9,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use super::Node;
 
-/// Few, and yet two nodes that are busy at once rarely share one.
+/// Gates. Two busy nodes rarely share one.
 const GATES: usize = 256;
 
 /// Where flushes wait for each other.
@@ -18,15 +18,15 @@ pub(crate) struct Gates {
     hasher: RandomState,
 }
 
-/// The flush that went through a gate last, and succeeded.
+/// The last successful flush of a gate.
 struct Flushed {
     tenant: TenantId,
     node: Node,
-    /// Whatever was waiting before is folded in.
+    /// Turns that waited before this moment are folded in.
     begin: Instant,
 }
 
-/// A way through.
+/// The right to flush.
 pub(super) struct Gate<'a> {
     flushed: MutexGuard<'a, Option<Flushed>>,
 }
@@ -53,7 +53,7 @@ impl Gates {
         (!folded).then_some(Gate { flushed })
     }
 
-    /// A way through, if no other flush is under way.
+    /// The right to flush, unless another flush is running.
     pub(super) fn try_enter(&self, tenant: &TenantId, node: &Node) -> Option<Gate<'_>> {
         let flushed = self.of(tenant, node).try_lock().ok()?;
         Some(Gate { flushed })
@@ -66,8 +66,7 @@ impl Gates {
 }
 
 impl Gate<'_> {
-    /// Lets those that wait know what needs no other flush: all that was there at
-    /// `begin`.
+    /// Records that turns that waited at `begin` are folded in.
     pub(super) fn succeeded(mut self, tenant: &TenantId, node: &Node, begin: Instant) {
         *self.flushed = Some(Flushed {
             tenant: tenant.clone(),

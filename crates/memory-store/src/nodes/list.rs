@@ -1,4 +1,4 @@
-//! What there is, and how it is doing.
+//! Listing memories of nodes and their state.
 
 use std::time::Duration;
 
@@ -32,11 +32,11 @@ pub struct NodeMemory {
     pub flushed: Option<OffsetDateTime>,
     /// When it is erased.
     pub expires: Option<OffsetDateTime>,
-    /// What kept the last flush from succeeding; empty where nothing did.
+    /// The error of the last flush; empty after a success.
     pub last_error: String,
 }
 
-/// How the memories of a tenant's nodes are doing.
+/// The state of a tenant's memories of nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeStatus {
     /// Turns that wait for a flush.
@@ -80,7 +80,7 @@ impl NodeStore<'_> {
         Ok(Page::cut(memories, limit))
     }
 
-    /// How the memories of the tenant's nodes are doing.
+    /// Reads the state of the tenant's memories of nodes.
     ///
     /// # Errors
     /// Only those of the database.

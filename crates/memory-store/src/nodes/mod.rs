@@ -26,7 +26,7 @@ use crate::{
 use format::StoredMessage;
 use memory::{Memory, Waiting};
 
-/// What is parsed at once; more goes to a thread that may block.
+/// Bytes parsed on the async thread; larger objects go to a blocking thread.
 const INLINE_BYTES: usize = 64 * 1024;
 
 /// A node of a workflow within a conversation.
@@ -45,10 +45,10 @@ impl Node {
     }
 }
 
-/// What the database knows of a node's memory.
+/// The database row of a node's memory.
 #[derive(Clone, Debug)]
 struct Record {
-    /// Which of the memories that the node had one after the other.
+    /// Counts the memories that the node has had.
     ordinal: i64,
     key: String,
     has_object: bool,
@@ -56,14 +56,14 @@ struct Record {
 }
 
 impl Store {
-    /// The store with a place for objects.
+    /// Sets the object storage.
     #[must_use]
     pub fn with_objects(mut self, objects: Option<Objects>) -> Self {
         self.objects = objects;
         self
     }
 
-    /// The place for objects, if there is one.
+    /// The object storage, if one is configured.
     pub fn objects(&self) -> Option<&Objects> {
         self.objects.as_ref()
     }
@@ -121,7 +121,7 @@ async fn parse(
     .await
 }
 
-/// Does work over so many bytes where it keeps nobody waiting.
+/// Runs work over so many bytes, on a blocking thread where they are many.
 async fn blocking<T: Send + 'static>(
     size: usize,
     work: impl FnOnce() -> T + Send + 'static,

@@ -11,7 +11,7 @@ use crate::{
     thread::one_thread,
 };
 
-/// Times that a reading begins anew because the memory was cleared meanwhile.
+/// Attempts to read, because the memory may be cleared meanwhile.
 const READS: u32 = 4;
 
 impl NodeStore<'_> {
@@ -40,7 +40,7 @@ impl NodeStore<'_> {
                 Some(id) if memory.has(&id) => {
                     return Ok(memory.into_path(Some(&id)).unwrap_or_default());
                 }
-                // It was added after the memory had been read.
+                // It was added after the memory was read.
                 Some(_) => {}
             }
         }
@@ -74,8 +74,8 @@ impl NodeStore<'_> {
         }
     }
 
-    /// All of a node's memory. What waits is read before the object: a turn that
-    /// is folded in meanwhile is seen twice then, and never missed.
+    /// The whole memory of a node. Waiting turns are read before the object: a turn that
+    /// is folded in meanwhile is seen twice and never missed.
     async fn node_memory(self, node: &Node) -> Result<Memory, StoreError> {
         let tenant = &self.caller.tenant;
         let objects = self.store.require_objects()?;
@@ -128,11 +128,11 @@ impl NodeStore<'_> {
             memory.fold(turns);
             return Ok(memory);
         }
-        // It was cleared each time: somebody wants it empty.
+        // It was cleared during each attempt: read it as empty.
         Ok(Memory::default())
     }
 
-    /// Whether the memory is still the one that it was.
+    /// Whether the memory is still the one in `before`.
     async fn lives_on(self, node: &Node, before: &Record) -> Result<bool, StoreError> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &node.thread.uuid(), &node.id];

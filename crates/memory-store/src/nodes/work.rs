@@ -1,5 +1,5 @@
-//! What workers do, for all tenants: they find what there is to do, and do it as
-//! the service, tenant by tenant.
+//! Background work on memories of nodes. The worker role finds it for all tenants; the
+//! service role does it, tenant by tenant.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use futures::{StreamExt as _, stream};
 use memory_contract::TenantId;
 use tokio_postgres::Row;
 
-use super::{Node, flush::Patience};
+use super::{Node, flush::LockMode};
 use crate::{
     Caller, Outbox, Store, StoreError,
     query::{Params, query},
     rows::{self, column, only},
 };
 
-/// Nodes flushed at a time.
+/// Concurrent flushes.
 const LANES: usize = 4;
 /// How long a deletion stays with one worker, and the pause after its first
 /// failure.
@@ -23,17 +23,17 @@ const LEASE: Duration = Duration::from_secs(5);
 /// An object to erase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion {
-    /// Whose it is.
+    /// The tenant of the node.
     pub tenant: TenantId,
-    /// Its number.
+    /// The number in the queue.
     pub id: i64,
     /// The node whose memory it was.
     pub node: Node,
-    /// The object.
+    /// The object's key.
     pub key: String,
 }
 
-/// How much there is to do for workers.
+/// Waiting background work on memories of nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeStats {
     /// Turns that wait for a flush.
@@ -48,7 +48,7 @@ pub struct NodeStats {
 
 impl Outbox {
     /// Flushes nodes through `store` whose turns have waited for `age`, at most
-    /// `limit`. One that fails is tried again later, and keeps no other waiting.
+    /// `limit`. A failing one is retried later and does not block others.
     /// Returns how many there were.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl Outbox {
         let count = nodes.len() as u64;
         let flushed: Vec<u64> = stream::iter(nodes)
             .map(|(tenant, node)| async move {
-                match store.nodes(&Caller::worker(tenant)).flush(&node, Patience::Skip).await {
+                match store.nodes(&Caller::worker(tenant)).flush(&node, LockMode::Skip).await {
                     Ok(turns) => u64::from(turns > 0),
                     Err(error) => {
                         tracing::warn!(thread = %node.thread, %error, "a node could not be flushed");
@@ -76,7 +76,7 @@ impl Outbox {
             .buffer_unordered(LANES)
             .collect()
             .await;
-        // What was skipped comes again at once: that is no progress.
+        // A skipped node is found again at once, so it does not count as progress.
         Ok(if flushed.iter().sum::<u64>() == 0 {
             0
         } else {
@@ -84,7 +84,7 @@ impl Outbox {
         })
     }
 
-    /// Erases memories through `store` whose time has come, at most `limit`.
+    /// Erases expired memories through `store`, at most `limit`.
     /// Returns how many.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ impl Outbox {
     }
 
     /// Erases objects through `store` that are in the queue, at most `limit`.
-    /// One that fails is tried again later, and keeps no other waiting. Returns
+    /// A failing one is retried later and does not block others. Returns
     /// how many there were.
     ///
     /// # Errors
@@ -145,7 +145,7 @@ impl Outbox {
             .await
     }
 
-    /// How much there is to do.
+    /// Measures the waiting work.
     ///
     /// # Errors
     /// Only those of the database.

@@ -328,7 +328,7 @@ fn done(
         "thread_not_found" => Err(StoreError::ThreadNotFound),
         "message_exists" => Err(StoreError::Append(AppendError::MessageExists {
             id: rows::id(row, 1)?,
-        }),
+        })),
         "ephemeral_full" => Err(StoreError::Thread(ThreadError::EphemeralFull)),
         "source_not_found" => Err(StoreError::Memory(MemoryError::SourceNotFound {
             index: Some(index_of(row, "item")?),
