@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use crate::{
-    Outbox, StoreConfig, StoreError, ThreadStore,
+    StoreConfig, StoreError, ThreadStore, WorkerStore,
     pool::{Pool, Role},
     query::{Params, query},
     rows::{column, only},
@@ -55,7 +55,7 @@ impl ThreadStore<'_> {
     }
 }
 
-impl Outbox {
+impl WorkerStore {
     /// Measures the ephemeral threads.
     ///
     /// # Errors

@@ -76,7 +76,7 @@ pub use migrate::{MigrationReport, migrate, schema_version};
 pub use nodes::{AddedTurn, Deletion, Node, NodeMemory, NodeStats, NodeStatus, NodeTurn};
 pub use objects::{Objects, ObjectsConfig, waiting_until};
 pub use outbox::{
-    Claim, DeadLetter, DeadSubject, Failure, Job, JobKind, LeaseId, Outbox, OutboxStats,
+    Claim, DeadLetter, DeadSubject, Failure, Job, JobKind, LeaseId, OutboxStats, WorkerStore,
 };
 pub use plan::PlanStepChange;
 pub use policy::{AppPolicy, Policies};

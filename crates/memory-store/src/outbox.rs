@@ -22,7 +22,7 @@ const ERROR_CHARS: usize = 2_000;
 /// The queue of changes, and the clean-up that needs to see all tenants. A
 /// clone shares the connections.
 #[derive(Clone, Debug)]
-pub struct Outbox {
+pub struct WorkerStore {
     pub(crate) pool: Pool,
     /// To the other database, where there are two.
     main: Option<Pool>,
@@ -139,7 +139,7 @@ pub enum DeadSubject {
     Memory(MemoryId),
 }
 
-impl Outbox {
+impl WorkerStore {
     /// Opens the workers' pool: to the conversations' database, where changes
     /// are. It connects once, like [`Store::connect`].
     ///

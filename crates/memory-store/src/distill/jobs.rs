@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 use tokio_postgres::Row;
 
 use crate::{
-    DistillateStore, LeaseId, Outbox, Store, StoreError,
+    Caller, DistillateStore, LeaseId, Store, StoreError, WorkerStore,
     outbox::error_text,
     query::{Params, query},
     rows::{self, column, only},
@@ -30,8 +30,8 @@ pub struct DistillClaim {
 /// A thread to distill.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DistillJob {
-    /// The tenant of the thread.
-    pub tenant: TenantId,
+    /// The worker as a caller of the thread's tenant.
+    pub caller: Caller,
     /// The thread.
     pub thread: ThreadId,
     /// Compared when the run ends, to see whether it was enqueued again meanwhile.
@@ -61,7 +61,7 @@ pub fn retry_pause(attempts: i32) -> Duration {
     (RETRY_PAUSE * (1 << doublings)).min(MAX_RETRY_PAUSE)
 }
 
-impl Outbox {
+impl WorkerStore {
     /// Claims the unclaimed threads that have waited longest, at most `limit`. Threads
     /// not finished when the lease ends are claimed again.
     ///
@@ -92,7 +92,7 @@ impl Outbox {
         lease: Duration,
     ) -> Result<bool, StoreError> {
         let params: Params<'_> = &[
-            &job.tenant.as_str(),
+            &job.caller.tenant.as_str(),
             &job.thread.uuid(),
             &claim.uuid(),
             &lease.as_secs_f64(),
@@ -115,7 +115,7 @@ impl Outbox {
         delay: Duration,
     ) -> Result<bool, StoreError> {
         let params: Params<'_> = &[
-            &job.tenant.as_str(),
+            &job.caller.tenant.as_str(),
             &job.thread.uuid(),
             &claim.uuid(),
             &error_text(error),
@@ -134,12 +134,16 @@ impl Outbox {
         claim: LeaseId,
         job: &DistillJob,
     ) -> Result<bool, StoreError> {
-        let params: Params<'_> = &[&job.tenant.as_str(), &job.thread.uuid(), &claim.uuid()];
+        let params: Params<'_> = &[
+            &job.caller.tenant.as_str(),
+            &job.thread.uuid(),
+            &claim.uuid(),
+        ];
         let release = query!("distill_jobs/release");
         Ok(self.pool.execute(release, params).await? > 0)
     }
 
-    /// Ends every lease, as [`Outbox::end_leases`] does. Returns how many
+    /// Ends every lease, as [`WorkerStore::end_leases`] does. Returns how many
     /// threads were claimed.
     ///
     /// # Errors
@@ -174,7 +178,7 @@ impl Store {
         next: i64,
     ) -> Result<bool, StoreError> {
         let params: Params<'_> = &[
-            &job.tenant.as_str(),
+            &job.caller.tenant.as_str(),
             &job.thread.uuid(),
             &claim.uuid(),
             &job.wanted,
@@ -201,7 +205,7 @@ impl Store {
         after: Duration,
     ) -> Result<bool, StoreError> {
         let params: Params<'_> = &[
-            &job.tenant.as_str(),
+            &job.caller.tenant.as_str(),
             &job.thread.uuid(),
             &claim.uuid(),
             &job.wanted,
@@ -249,7 +253,7 @@ impl DistillateStore<'_> {
 
 fn job(row: &Row) -> Result<DistillJob, StoreError> {
     Ok(DistillJob {
-        tenant: TenantId::new(column::<String>(row, 0)?),
+        caller: Caller::worker(TenantId::new(column::<String>(row, 0)?)),
         thread: rows::id(row, 1)?,
         wanted: column(row, 2)?,
         attempts: column(row, 3)?,

@@ -6,7 +6,7 @@ use memory_contract::{AppId, Memory, TenantId, UserId, limits};
 
 use super::rows;
 use crate::{
-    Caller, MemoryStore, Outbox, Store, StoreError,
+    Caller, MemoryStore, Store, StoreError, WorkerStore,
     query::{Params, query},
     rows::column,
 };
@@ -121,7 +121,7 @@ impl MemoryStore<'_> {
     }
 }
 
-impl Outbox {
+impl WorkerStore {
     /// Forgets through `store` what the policies of the next apps do not keep: at
     /// most `apps` of them after the key `after`, and at most `limit` memories of
     /// each. Returns the key to go on after; `None` at the end.

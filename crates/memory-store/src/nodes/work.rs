@@ -9,7 +9,7 @@ use tokio_postgres::Row;
 
 use super::{Node, flush::LockMode};
 use crate::{
-    Caller, Outbox, Store, StoreError,
+    Caller, Store, StoreError, WorkerStore,
     query::{Params, query},
     rows::{self, column, only},
 };
@@ -46,7 +46,7 @@ pub struct NodeStats {
     pub deletions: i64,
 }
 
-impl Outbox {
+impl WorkerStore {
     /// Flushes nodes through `store` whose turns have waited for `age`, at most
     /// `limit`. A failing one is retried later and does not block others.
     /// Returns how many there were.

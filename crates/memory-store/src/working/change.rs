@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use tokio_postgres::types::Json;
 
 use crate::{
-    Caller, Outbox, Store, StoreError, WorkingMemoryStore,
+    Caller, Store, StoreError, WorkerStore, WorkingMemoryStore,
     query::{Params, query},
     rows::{self, column, only},
 };
@@ -119,7 +119,7 @@ impl WorkingMemoryStore<'_> {
     }
 }
 
-impl Outbox {
+impl WorkerStore {
     /// Forgets expired working memories through `store`, at most `limit`. Returns
     /// how many had expired.
     ///

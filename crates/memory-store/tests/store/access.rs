@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use memory_contract::{KeyScope, KeyScopes, Role};
-use memory_store::{Authenticator, NewApiKey, Outbox, TransactionQuery};
+use memory_store::{Authenticator, NewApiKey, TransactionQuery, WorkerStore};
 use secrecy::ExposeSecret as _;
 use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
@@ -156,7 +156,7 @@ async fn old_transactions_are_forgotten_and_new_ones_are_not() {
     assert_eq!(list().await, ["worker append_messages"]);
     let mut config = config(&world.url);
     config.transaction_retention = Duration::ZERO;
-    let all = Outbox::connect(&config).await.unwrap();
+    let all = WorkerStore::connect(&config).await.unwrap();
     assert_eq!(all.sweep_transactions(10).await.unwrap(), 1);
 }
 

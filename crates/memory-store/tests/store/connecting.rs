@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use memory_store::{Outbox, Store, StoreError};
+use memory_store::{Store, StoreError, WorkerStore};
 
 use crate::{
     cluster,
@@ -23,7 +23,7 @@ async fn a_database_is_migrated_once_however_many_try() {
         1
     );
     let store = Store::connect(&config(&url)).await.unwrap();
-    Outbox::connect(&config(&url)).await.unwrap();
+    WorkerStore::connect(&config(&url)).await.unwrap();
     store.ping().await.unwrap();
     assert!(
         store

@@ -645,7 +645,7 @@ async fn what_comes_while_a_worker_looks_is_not_lost() {
     assert_eq!(claim.jobs.len(), 1);
     let job = &claim.jobs[0];
     assert_eq!(
-        (&job.tenant, job.thread, job.attempts),
+        (&job.caller.tenant, job.thread, job.attempts),
         (&caller.tenant, thread, 1)
     );
     assert!(

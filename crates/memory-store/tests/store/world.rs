@@ -5,7 +5,8 @@ use memory_contract::{
     Thread, ThreadId, UserId,
 };
 use memory_store::{
-    Append, Appended, Caller, CountedMessage, NewThread, Outbox, Store, StoreConfig, StoreError,
+    Append, Appended, Caller, CountedMessage, NewThread, Store, StoreConfig, StoreError,
+    WorkerStore,
 };
 use serde_json::Map;
 use tokio_postgres::{Client, NoTls};
@@ -15,7 +16,7 @@ use crate::cluster;
 pub struct World {
     pub url: String,
     pub store: Store,
-    pub outbox: Outbox,
+    pub outbox: WorkerStore,
     pub caller: Caller,
 }
 
@@ -34,7 +35,7 @@ impl World {
         let config = config(&url);
         Self {
             store: Store::connect(&config).await.unwrap(),
-            outbox: Outbox::connect(&config).await.unwrap(),
+            outbox: WorkerStore::connect(&config).await.unwrap(),
             caller: caller("a"),
             url,
         }
