@@ -13,7 +13,7 @@ use axum::routing::get;
 use memory_contract::TenantId;
 use memory_contract::duration_text::format_duration;
 use memory_recall::{Backend, Index, IndexState};
-use memory_store::{Outbox, PoolStatus, Store, StoreError, error_chain};
+use memory_store::{PoolStatus, Store, StoreError, WorkerStore, error_chain};
 use metrics::{describe_gauge, gauge};
 use metrics_exporter_prometheus::PrometheusHandle;
 use serde_json::json;
@@ -140,7 +140,7 @@ pub struct Watched {
     /// The conversations' database, and the main one where it is another.
     pub store: Store,
     /// The worker's connections; `None` in a process that runs no worker.
-    pub outbox: Option<Outbox>,
+    pub outbox: Option<WorkerStore>,
     /// The vector index.
     pub index: Arc<dyn Index>,
     /// The gRPC health service.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use memory_contract::TenantId;
-use memory_store::{Refusals, Store};
+use memory_store::{Caller, Refusals, Store};
 use metrics::{counter, describe_counter};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -91,8 +91,9 @@ impl RefusalLog {
         let mut away = false;
         for (tenant, refusals) in tenants {
             if !away {
+                let caller = Caller::worker(tenant);
                 let rows: Vec<Refusals> = refusals.iter().map(row).collect();
-                match timeout_at(deadline, store.note_refusals(&tenant, &rows)).await {
+                match timeout_at(deadline, store.audit(&caller).note_refusals(&rows)).await {
                     Ok(Ok(())) => continue,
                     Ok(Err(error)) if !error.retryable() => {
                         let count = refusals.iter().map(|(_, tally)| tally.count).sum();

@@ -1,8 +1,10 @@
 //! The derived text of a conversation, and the messages that no derived text covers.
 
 use memory_budget::{Budget, Cut};
-use memory_contract::{MemoryMode, Message, MessageId, TenantId, ThreadId, json_line};
-use memory_store::{DistillKind, DistillState, Distillate, Raw, Standing, Store, StretchQuery};
+use memory_contract::{MemoryMode, Message, MessageId, ThreadId, json_line};
+use memory_store::{
+    Caller, DistillKind, DistillState, Distillate, Raw, Standing, Store, StretchQuery,
+};
 use serde::Serialize;
 
 use crate::error::ContextError;
@@ -48,18 +50,24 @@ impl DerivedHistory {
     /// unless the working memory has just expired.
     pub(crate) async fn read(
         store: &Store,
-        tenant: &TenantId,
+        caller: &Caller,
         thread: ThreadId,
         head: Option<MessageId>,
         mode: MemoryMode,
     ) -> Result<Self, ContextError> {
         let state = async || {
-            let state = store.distill_state(tenant, thread, head, false).await;
+            let state = store
+                .distillates(caller)
+                .distill_state(thread, head, false)
+                .await;
             state.map_err(|error| ContextError::naming(error, "head_message_id"))
         };
         let mut snapshot = state().await?;
         if snapshot.expired {
-            store.expire_working_memory(tenant, thread).await?;
+            store
+                .working_memories(caller)
+                .expire_working_memory(thread)
+                .await?;
             snapshot = state().await?;
         }
         Ok(match mode {
@@ -108,15 +116,15 @@ impl DerivedHistory {
     pub(crate) async fn recent(
         &self,
         store: &Store,
-        tenant: &TenantId,
+        caller: &Caller,
         budget: Budget,
     ) -> Result<Cut, ContextError> {
         if self.tail.message_count == 0 && self.uncovered.is_empty() {
             return Ok(Cut::default());
         }
         let (recent, older) = tokio::try_join!(
-            self.newest(store, tenant, budget),
-            self.older(store, tenant, budget)
+            self.newest(store, caller, budget),
+            self.older(store, caller, budget)
         )?;
         let (mut messages, whole) = older;
         if recent.truncated || messages.is_empty() {
@@ -135,7 +143,7 @@ impl DerivedHistory {
     async fn newest(
         &self,
         store: &Store,
-        tenant: &TenantId,
+        caller: &Caller,
         budget: Budget,
     ) -> Result<Cut, ContextError> {
         if self.tail.message_count == 0 {
@@ -145,7 +153,7 @@ impl DerivedHistory {
             after_depth: self.tail.after_depth,
             messages: u32::try_from(self.tail.message_count).unwrap_or(u32::MAX),
         };
-        history::newest_of(store, tenant, self.thread, self.head, tail, budget).await
+        history::newest_of(store, caller, self.thread, self.head, tail, budget).await
     }
 
     /// The messages of the older uncovered ranges, the oldest first, and whether these
@@ -153,7 +161,7 @@ impl DerivedHistory {
     async fn older(
         &self,
         store: &Store,
-        tenant: &TenantId,
+        caller: &Caller,
         budget: Budget,
     ) -> Result<(Vec<Message>, bool), ContextError> {
         let mut found: Vec<Vec<Message>> = Vec::new();
@@ -172,7 +180,7 @@ impl DerivedHistory {
                 max_tokens: i64::MAX,
                 max_bytes: RANGE_BYTES,
             };
-            let range = store.read_stretch(tenant, &query).await?;
+            let range = store.distillates(caller).read_stretch(&query).await?;
             if range.more {
                 return Ok((in_order(found), false));
             }

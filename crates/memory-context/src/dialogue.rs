@@ -1,8 +1,8 @@
 //! Reads the dialogue of a node, cut to a budget of whole turns.
 
 use memory_budget::{Budget, Cut};
-use memory_contract::{FileRef as File, Message, MessageId, NodeMessage, Part, TenantId, ThreadId};
-use memory_store::{Node, Store};
+use memory_contract::{FileRef as File, Message, MessageId, NodeMessage, Part, ThreadId};
+use memory_store::{Caller, Node, Store};
 use serde_json::Map;
 
 use crate::error::ContextError;
@@ -26,12 +26,12 @@ pub struct Dialogue {
 /// newest message) and fit into the budget. Bytes are not limited.
 pub(crate) async fn dialogue(
     store: &Store,
-    tenant: &TenantId,
+    caller: &Caller,
     node: &Node,
     current: &str,
     budget: Budget,
 ) -> Result<Dialogue, ContextError> {
-    let (ids, cut) = read(store, tenant, node, current, budget).await?;
+    let (ids, cut) = read(store, caller, node, current, budget).await?;
     Ok(Dialogue::of(ids, cut))
 }
 
@@ -44,24 +44,24 @@ pub(crate) async fn dialogue(
 /// then, or the database or object storage fails.
 pub async fn read_dialogue(
     store: &Store,
-    tenant: &TenantId,
+    caller: &Caller,
     node: &Node,
     current: &str,
     budget: Budget,
 ) -> Result<(Dialogue, KnownFiles), ContextError> {
-    let (ids, cut) = read(store, tenant, node, current, budget).await?;
-    let (cut, known) = history::fitting(store, tenant, cut, budget).await?;
+    let (ids, cut) = read(store, caller, node, current, budget).await?;
+    let (cut, known) = history::fitting(store, caller, cut, budget).await?;
     Ok((Dialogue::of(ids, cut), known))
 }
 
 async fn read(
     store: &Store,
-    tenant: &TenantId,
+    caller: &Caller,
     node: &Node,
     current: &str,
     budget: Budget,
 ) -> Result<(Vec<Ids>, Cut), ContextError> {
-    let path = store.node_dialogue(tenant, node, current).await;
+    let path = store.nodes(caller).node_dialogue(node, current).await;
     let path = path.map_err(|error| ContextError::naming(error, "current_message_id"))?;
     let (ids, messages) = as_messages(node.thread, path);
     Ok((ids, history::cut_whole(messages, budget).await?))

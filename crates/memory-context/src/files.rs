@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use memory_contract::{FileLocation, Message, Part, TenantId, file_bytes};
-use memory_store::{FoundFiles, Lookup, Store, StoreError, error_chain};
+use memory_contract::{FileLocation, Message, Part, file_bytes};
+use memory_store::{Caller, FoundFiles, Lookup, Store, StoreError, error_chain};
 use tokio::time::timeout;
 
 /// How long a call waits for the main database where conversations have their own.
@@ -21,12 +21,12 @@ impl KnownFiles {
     /// files count as not looked up instead.
     pub async fn of_messages(
         store: &Store,
-        tenant: &TenantId,
+        caller: &Caller,
         messages: impl Iterator<Item = &Message>,
     ) -> Result<Self, StoreError> {
         let parts = messages.flat_map(|message| &message.parts);
         let locations: Vec<&FileLocation> = parts.filter_map(location).collect();
-        Self::of(store, tenant, locations.into_iter()).await
+        Self::of(store, caller, locations.into_iter()).await
     }
 
     /// Looks up references, the most important first.
@@ -35,10 +35,10 @@ impl KnownFiles {
     /// As for [`KnownFiles::of_messages`].
     pub async fn of(
         store: &Store,
-        tenant: &TenantId,
+        caller: &Caller,
         locations: impl Iterator<Item = &FileLocation>,
     ) -> Result<Self, StoreError> {
-        let lookup = store.files_of(tenant, locations);
+        let lookup = store.files(caller).files_of(locations);
         if !store.has_chat_database() {
             return Ok(Self(lookup.await?));
         }

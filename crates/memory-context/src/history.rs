@@ -1,10 +1,8 @@
 //! Reads the path that leads to a message, cut to a budget of whole turns.
 
 use memory_budget::{Budget, BudgetError, Cut, OversizedTurn, Tokenizer, cut};
-use memory_contract::{
-    Message, MessageId, TenantId, ThreadId, limits, message_bytes, message_bytes_at_most,
-};
-use memory_store::{History, HistoryQuery, Store};
+use memory_contract::{Message, MessageId, ThreadId, limits, message_bytes, message_bytes_at_most};
+use memory_store::{Caller, History, HistoryQuery, Store};
 
 use crate::counting::{counting, size_of};
 use crate::error::ContextError;
@@ -46,36 +44,36 @@ impl Tail {
 /// to fail then, or the database fails.
 pub async fn read_history(
     store: &Store,
-    tenant: &TenantId,
+    caller: &Caller,
     thread: ThreadId,
     head: Option<MessageId>,
     budget: Budget,
 ) -> Result<(Cut, KnownFiles), ContextError> {
-    let cut = within_budget(store, tenant, thread, head, Tail::WHOLE, budget).await?;
-    fitting(store, tenant, cut, budget).await
+    let cut = within_budget(store, caller, thread, head, Tail::WHOLE, budget).await?;
+    fitting(store, caller, cut, budget).await
 }
 
 /// Like [`read_history`], for an answer that may have the largest file metadata.
 pub(crate) async fn newest(
     store: &Store,
-    tenant: &TenantId,
+    caller: &Caller,
     thread: ThreadId,
     head: Option<MessageId>,
     budget: Budget,
 ) -> Result<Cut, ContextError> {
-    newest_of(store, tenant, thread, head, Tail::WHOLE, budget).await
+    newest_of(store, caller, thread, head, Tail::WHOLE, budget).await
 }
 
 /// Like [`newest`], of the tail of a path.
 pub(crate) async fn newest_of(
     store: &Store,
-    tenant: &TenantId,
+    caller: &Caller,
     thread: ThreadId,
     head: Option<MessageId>,
     tail: Tail,
     budget: Budget,
 ) -> Result<Cut, ContextError> {
-    let cut = within_budget(store, tenant, thread, head, tail, budget).await?;
+    let cut = within_budget(store, caller, thread, head, tail, budget).await?;
     within_answer(cut, budget).await
 }
 
@@ -89,13 +87,13 @@ pub(crate) async fn cut_whole(messages: Vec<Message>, budget: Budget) -> Result<
 /// files.
 pub(crate) async fn fitting(
     store: &Store,
-    tenant: &TenantId,
+    caller: &Caller,
     cut: Cut,
     budget: Budget,
 ) -> Result<(Cut, KnownFiles), ContextError> {
     // The newest messages are left out last, so their files are looked up first.
     let newest_first = cut.messages.iter().rev();
-    let known = KnownFiles::of_messages(store, tenant, newest_first).await?;
+    let known = KnownFiles::of_messages(store, caller, newest_first).await?;
     let fitting = move || {
         let bytes = |message: &Message| message_bytes(message) + known.bytes_of(&message.parts);
         let cut = within_bytes(cut, budget, limits::ANSWER_BYTES, bytes);
@@ -116,7 +114,7 @@ async fn within_answer(cut: Cut, budget: Budget) -> Result<Cut, ContextError> {
 /// Reads back from `head` until the budget is full, and cuts.
 async fn within_budget(
     store: &Store,
-    tenant: &TenantId,
+    caller: &Caller,
     thread: ThreadId,
     head: Option<MessageId>,
     tail: Tail,
@@ -135,7 +133,8 @@ async fn within_budget(
             mut messages,
             older,
         } = store
-            .history(tenant, &query)
+            .messages(caller)
+            .history(&query)
             .await
             .map_err(|error| ContextError::naming(error, "head_message_id"))?;
         messages.reverse();

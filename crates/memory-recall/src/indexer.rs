@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use memory_contract::TenantId;
-use memory_store::{Failure, Job, LeaseId, Outbox, Store, error_chain};
+use memory_store::{Caller, Failure, Job, LeaseId, Store, WorkerStore, error_chain};
 use time::OffsetDateTime;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -23,7 +23,7 @@ use crate::index::{Backend, Index, IndexState, Prepared};
 /// several processes.
 pub struct Indexer {
     store: Store,
-    outbox: Outbox,
+    outbox: WorkerStore,
     index: Arc<dyn Index>,
     embedder: Option<Embedder>,
     config: IndexerConfig,
@@ -90,7 +90,7 @@ impl Indexer {
     /// same database.
     pub fn new(
         store: Store,
-        outbox: Outbox,
+        outbox: WorkerStore,
         index: Arc<dyn Index>,
         embedder: Option<Embedder>,
         config: IndexerConfig,
@@ -245,7 +245,11 @@ impl Indexer {
         loop {
             let tenants = self.outbox.tenants(after.as_ref(), TENANTS_PAGE).await?;
             for tenant in &tenants {
-                let count = self.store.enqueue_all(tenant, None).await?;
+                let count = self
+                    .store
+                    .index(&Caller::worker(tenant.clone()))
+                    .enqueue_all(None)
+                    .await?;
                 queued += u64::try_from(count).unwrap_or_default();
             }
             match tenants.into_iter().next_back() {

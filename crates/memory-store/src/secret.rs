@@ -58,7 +58,7 @@ impl Secrets {
             ciphertext,
         } = self
             .keyring
-            .seal(caller.caller.caller.tenant.as_str(), name, value)?;
+            .seal(caller.caller.tenant.as_str(), name, value)?;
         let params: Params<'_> = &[&caller.tenant.as_str(), &name, &key_id, &nonce, &ciphertext];
         let rows = self
             .store
@@ -94,7 +94,7 @@ impl Secrets {
         };
         let value = self
             .keyring
-            .open(caller.caller.caller.tenant.as_str(), name, sealed)?;
+            .open(caller.caller.tenant.as_str(), name, sealed)?;
         Ok((secret(row)?, value))
     }
 

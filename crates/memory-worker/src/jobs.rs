@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use memory_contract::{AppId, TenantId};
-use memory_store::{Outbox, Store, StoreError, error_chain};
+use memory_store::{Store, StoreError, WorkerStore, error_chain};
 use metrics::{
     Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
 };
@@ -38,7 +38,7 @@ pub(crate) struct Job {
 
 /// All periodic jobs of a worker. Those of node memories do nothing without object
 /// storage.
-pub(crate) fn registry(config: &WorkerConfig, store: &Store, outbox: &Outbox) -> Vec<Job> {
+pub(crate) fn registry(config: &WorkerConfig, store: &Store, outbox: &WorkerStore) -> Vec<Job> {
     let with = || (store.clone(), outbox.clone());
     // The app after which the next run of `forget_memories` begins.
     let after_app: Arc<Mutex<Option<(TenantId, AppId)>>> = Arc::default();
@@ -160,7 +160,7 @@ fn full(count: u64, batch: u32) -> More {
     count >= u64::from(batch)
 }
 
-async fn measure_outbox(outbox: Outbox) -> Result<More, StoreError> {
+async fn measure_outbox(outbox: WorkerStore) -> Result<More, StoreError> {
     let stats = outbox.stats().await?;
     gauge!("recollect_outbox_depth").set(stats.pending as f64);
     gauge!("recollect_outbox_lag_seconds").set(stats.lag.as_secs_f64());
@@ -168,14 +168,14 @@ async fn measure_outbox(outbox: Outbox) -> Result<More, StoreError> {
     Ok(false)
 }
 
-async fn measure_ephemeral(outbox: Outbox) -> Result<More, StoreError> {
+async fn measure_ephemeral(outbox: WorkerStore) -> Result<More, StoreError> {
     let stats = outbox.ephemeral_stats().await?;
     gauge!("recollect_ephemeral_threads").set(stats.threads as f64);
     gauge!("recollect_ephemeral_bytes").set(stats.bytes as f64);
     Ok(false)
 }
 
-async fn measure_distill(outbox: Outbox) -> Result<More, StoreError> {
+async fn measure_distill(outbox: WorkerStore) -> Result<More, StoreError> {
     let stats = outbox.distill_stats().await?;
     gauge!("recollect_distill_waiting").set(stats.waiting as f64);
     gauge!("recollect_distill_lag_seconds").set(stats.lag.as_secs_f64());
@@ -183,7 +183,7 @@ async fn measure_distill(outbox: Outbox) -> Result<More, StoreError> {
     Ok(false)
 }
 
-async fn measure_nodes(outbox: Outbox) -> Result<More, StoreError> {
+async fn measure_nodes(outbox: WorkerStore) -> Result<More, StoreError> {
     let stats = outbox.node_stats().await?;
     gauge!("recollect_node_turns_waiting").set(stats.waiting as f64);
     gauge!("recollect_node_flush_lag_seconds").set(stats.lag.as_secs_f64());

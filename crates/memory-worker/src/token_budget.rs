@@ -4,9 +4,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use memory_contract::TenantId;
 use memory_distill::{Reservation, Spent, TokenLedger, TokenLedgerError, Usage};
-use memory_store::{ModelTokens, Store, error_chain};
+use memory_store::{Caller, ModelTokens, Store, error_chain};
 use metrics::{counter, describe_counter};
 use uuid::Uuid;
 
@@ -38,13 +37,12 @@ impl TokenBudget {
 impl TokenLedger for TokenBudget {
     async fn reserve(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         model: &str,
         most: Usage,
     ) -> Result<Reservation, TokenLedgerError> {
         let id = Uuid::now_v7();
-        let reserved = self.store.reserve_tokens(
-            tenant,
+        let reserved = self.store.usage(caller).reserve_tokens(
             id,
             model,
             tokens(most),
@@ -64,7 +62,7 @@ impl TokenLedger for TokenBudget {
         }
     }
 
-    async fn settle(&self, tenant: &TenantId, reservation: Reservation, spent: Spent) {
+    async fn settle(&self, caller: &Caller, reservation: Reservation, spent: Spent) {
         let Spent { usage, failed } = spent;
         let outcome = if failed { "failed" } else { "ok" };
         counter!("recollect_model_calls_total", "outcome" => outcome).increment(1);
@@ -76,7 +74,8 @@ impl TokenLedger for TokenBudget {
         }
         let settled = self
             .store
-            .settle_tokens(tenant, reservation.id, tokens(usage), failed)
+            .usage(caller)
+            .settle_tokens(reservation.id, tokens(usage), failed)
             .await;
         if let Err(error) = settled {
             tracing::warn!(error = %error_chain(&error), "a model's token usage could not be recorded");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use memory_distill::Distiller;
 use memory_recall::{Indexer, Recall};
-use memory_store::{Outbox, Store};
+use memory_store::{Store, WorkerStore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -19,7 +19,7 @@ pub struct Worker {
     /// Access to the data of one tenant at a time.
     pub store: Store,
     /// Access to the queues of all tenants.
-    pub outbox: Outbox,
+    pub outbox: WorkerStore,
     /// The indexer; `None` where the index is left alone, for example because the
     /// configured embedding model is missing.
     pub indexer: Option<Indexer>,

@@ -4,13 +4,13 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use memory_contract::{KeyScope, TenantId};
-use memory_store::{Authenticator, KeyHolder, acting};
+use memory_contract::KeyScope;
+use memory_store::{Authenticator, Caller};
 use tokio::time::sleep;
 use tonic::Status;
 
 use super::around::{Around, Inner};
-use super::credentials::{Caller, Claim, Credentials};
+use super::credentials::{Claim, Credentials};
 use super::record::Identity;
 use super::{Answer, Methods, Request};
 use crate::config::AuthConfig;
@@ -29,26 +29,32 @@ pub(crate) struct Auth {
     database: Authenticator,
 }
 
-/// The tenant of a call. A handler has no other way to one.
-pub(crate) fn tenant_of<T>(request: &tonic::Request<T>) -> Result<TenantId, ApiError> {
-    Ok(caller_of(request)?.tenant.clone())
+/// The caller, as the authentication layer found it. Handlers know the tenant from here
+/// alone.
+pub(crate) fn caller_of<T>(request: &tonic::Request<T>) -> Result<Caller, ApiError> {
+    let caller: Option<&Caller> = request.extensions().get();
+    caller.cloned().ok_or(ApiError::Unauthenticated)
 }
 
-/// The tenant of a call that is for administrators.
-pub(crate) fn admin_of<T>(request: &tonic::Request<T>) -> Result<TenantId, ApiError> {
+/// The caller of a call that is for administrators.
+pub(crate) fn admin_of<T>(request: &tonic::Request<T>) -> Result<Caller, ApiError> {
     let caller = caller_of(request)?;
-    caller.require(KeyScope::Admin)?;
-    Ok(caller.tenant.clone())
+    require(&caller, KeyScope::Admin)?;
+    Ok(caller)
+}
+
+/// Refuses calls of a scope that the caller does not have.
+fn require(caller: &Caller, scope: KeyScope) -> Result<(), ApiError> {
+    match caller.scopes.allow(scope) {
+        true => Ok(()),
+        false => Err(ApiError::PermissionDenied { scope }),
+    }
 }
 
 /// What lets a call in that goes on for long.
 pub(crate) fn standing_of<T>(request: &tonic::Request<T>) -> Result<Standing, ApiError> {
     let standing: Option<&Standing> = request.extensions().get();
     standing.cloned().ok_or(ApiError::Unauthenticated)
-}
-
-fn caller_of<T>(request: &tonic::Request<T>) -> Result<&Caller, ApiError> {
-    request.extensions().get().ok_or(ApiError::Unauthenticated)
 }
 
 impl Auth {
@@ -62,21 +68,11 @@ impl Auth {
     }
 
     async fn look_up(&self, digest: [u8; 32]) -> Result<Caller, ApiError> {
-        let holder = self
-            .database
-            .holder(digest)
+        self.database
+            .caller(digest)
             .await
-            .map_err(ApiError::KeyLookup)?;
-        let KeyHolder {
-            tenant,
-            name,
-            scopes,
-        } = holder.ok_or(ApiError::Unauthenticated)?;
-        Ok(Caller {
-            tenant,
-            key: name,
-            scopes,
-        })
+            .map_err(ApiError::KeyLookup)?
+            .ok_or(ApiError::Unauthenticated)
     }
 }
 
@@ -125,7 +121,7 @@ impl Around for Auth {
             let caller = caller.and_then(|caller| {
                 Identity::tell(&request, &caller);
                 match scope {
-                    Some(scope) => caller.require(scope).map(|()| caller),
+                    Some(scope) => require(&caller, scope).map(|()| caller),
                     None => Ok(caller),
                 }
             });
@@ -133,24 +129,23 @@ impl Around for Auth {
                 Ok(caller) => caller,
                 Err(error) => return Ok(Status::from(error).into_http()),
             };
-            let actor = caller.key.clone();
             request.extensions_mut().insert(caller);
             request.extensions_mut().insert(standing);
-            acting(actor, inner.call(request)).await
+            inner.call(request).await
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::KeyScopes;
+    use memory_contract::{KeyScopes, TenantId};
 
     use super::*;
 
     #[test]
     fn a_request_that_nobody_let_in_has_no_tenant() {
         let request = tonic::Request::new(());
-        let error = tenant_of(&request).unwrap_err();
+        let error = caller_of(&request).unwrap_err();
         assert!(matches!(error, ApiError::Unauthenticated));
         let error = admin_of(&request).unwrap_err();
         assert!(matches!(error, ApiError::Unauthenticated));
@@ -162,15 +157,21 @@ mod tests {
             let mut request = tonic::Request::new(());
             request.extensions_mut().insert(Caller {
                 tenant: TenantId::new("acme"),
-                key: "backend".to_owned(),
+                actor: "backend".to_owned(),
                 scopes: KeyScopes::from_iter([scope]),
             });
             request
         };
-        assert_eq!(admin_of(&of(KeyScope::Admin)).unwrap().as_str(), "acme");
+        assert_eq!(
+            admin_of(&of(KeyScope::Admin)).unwrap().tenant.as_str(),
+            "acme"
+        );
         let error = admin_of(&of(KeyScope::Erase)).unwrap_err();
         let scope = KeyScope::Admin;
         assert!(matches!(error, ApiError::PermissionDenied { scope: missing } if missing == scope));
-        assert_eq!(tenant_of(&of(KeyScope::Read)).unwrap().as_str(), "acme");
+        assert_eq!(
+            caller_of(&of(KeyScope::Read)).unwrap().tenant.as_str(),
+            "acme"
+        );
     }
 }

@@ -3,39 +3,17 @@
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use memory_contract::{KeyScope, KeyScopes, TenantId};
-use memory_store::looks_like_key;
+use memory_store::{Caller, looks_like_key};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use crate::config::{AuthConfig, KeyConfig};
-use crate::error::ApiError;
 
 /// Whose calls these are when no keys are asked for.
 const DEFAULT_TENANT: &str = "default";
 /// Who acts then.
 const ANONYMOUS: &str = "anonymous";
 const SCHEME: &str = "bearer ";
-
-/// Whom a credential stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Caller {
-    /// Whose data the call may see.
-    pub(crate) tenant: TenantId,
-    /// The key's name.
-    pub(crate) key: String,
-    /// What it may do.
-    pub(crate) scopes: KeyScopes,
-}
-
-impl Caller {
-    /// Refuses calls of a scope that the key has not.
-    pub(super) fn require(&self, scope: KeyScope) -> Result<(), ApiError> {
-        match self.scopes.allow(scope) {
-            true => Ok(()),
-            false => Err(ApiError::PermissionDenied { scope }),
-        }
-    }
-}
 
 /// The keys of the configuration.
 #[derive(Debug)]
@@ -79,7 +57,7 @@ impl Credentials {
         if self.open {
             return Claim::Caller(Caller {
                 tenant: TenantId::new(DEFAULT_TENANT),
-                key: ANONYMOUS.to_owned(),
+                actor: ANONYMOUS.to_owned(),
                 scopes: KeyScopes::from_iter([KeyScope::Admin]),
             });
         }
@@ -114,7 +92,7 @@ impl Key {
             digest: bytes_of(sha256),
             caller: Caller {
                 tenant: TenantId::new(tenant.as_str()),
-                key: name.clone(),
+                actor: name.clone(),
                 scopes: *scopes,
             },
         }

@@ -18,7 +18,7 @@ mod repair;
 mod scopes;
 
 pub(crate) use around::Wrap;
-pub(crate) use auth::{Auth, Standing, admin_of, standing_of, tenant_of};
+pub(crate) use auth::{Auth, Standing, admin_of, caller_of, standing_of};
 pub(crate) use concurrency::Concurrency;
 pub(crate) use deadline::{Deadlines, remaining};
 pub(crate) use methods::Methods;

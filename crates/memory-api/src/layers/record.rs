@@ -3,10 +3,10 @@
 
 use std::sync::{Arc, OnceLock};
 
+use memory_store::Caller;
 use tonic::{Code, Status};
 
 use super::around::{Around, Inner};
-use super::credentials::Caller;
 use super::{Answer, Methods, Request};
 use crate::refusals::{Refusal, RefusalLog};
 use crate::status;
@@ -60,7 +60,7 @@ impl Around for Record {
             {
                 log.note(Refusal {
                     tenant: caller.tenant.clone(),
-                    actor: caller.key.clone(),
+                    actor: caller.actor.clone(),
                     action,
                     result: status::reason_of(&status).to_lowercase(),
                 });

@@ -21,7 +21,7 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::request::{Fields, next_token, page_limit};
 use crate::error::ApiError;
-use crate::layers::{admin_of, tenant_of};
+use crate::layers::{admin_of, caller_of};
 
 /// Implements `AdminService`.
 #[derive(Clone)]
@@ -108,11 +108,11 @@ impl Admin {
         &self,
         request: Request<GetServerInfoRequest>,
     ) -> Result<GetServerInfoResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let GetServerInfoRequest {} = request.into_inner();
         Ok(GetServerInfoResponse {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            tenant: tenant.into(),
+            tenant: caller.tenant.into(),
             index_backend: self.index.backend().to_string(),
             embedding_model: self.about.embedding_model.clone(),
             postgres_version: self.store.postgres_version().await?,
@@ -124,10 +124,12 @@ impl Admin {
         &self,
         request: Request<GetIndexStatusRequest>,
     ) -> Result<GetIndexStatusResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let GetIndexStatusRequest {} = request.into_inner();
-        let (outbox, index) =
-            tokio::join!(self.store.outbox_stats(&tenant), self.index.status(&tenant));
+        let (outbox, index) = tokio::join!(
+            self.store.index(&caller).outbox_stats(),
+            self.index.status(&caller.tenant)
+        );
         let outbox = outbox?;
         let last_error = self
             .indexer
@@ -161,17 +163,17 @@ impl Admin {
         &self,
         request: Request<ListDeadLettersRequest>,
     ) -> Result<ListDeadLettersResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let ListDeadLettersRequest {
             page_size,
             page_token,
         } = request.into_inner();
-        let identity = ("dead letters", tenant.as_str());
+        let identity = ("dead letters", caller.tenant.as_str());
         let mut fields = Fields::default();
         let limit = fields.take(page_limit(page_size));
         let after = fields.take(PageToken::key(&identity, &page_token));
         fields.end()?;
-        let page = self.store.list_dead(&tenant, after, limit).await?;
+        let page = self.store.index(&caller).list_dead(after, limit).await?;
         Ok(ListDeadLettersResponse {
             dead_letters: page.items.into_iter().map(dead_letter).collect(),
             next_page_token: next_token(&identity, page.next),
@@ -179,19 +181,19 @@ impl Admin {
     }
 
     async fn queue(&self, request: Request<ReindexRequest>) -> Result<ReindexResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let ReindexRequest {
             thread_id,
             dead_letters_only,
         } = request.into_inner();
         let thread = check::optional_uuid("thread_id", &thread_id)?.map(ThreadId::from);
         if let Some(thread) = thread {
-            self.store.get_thread(&tenant, thread).await?;
+            self.store.threads(&caller).get_thread(thread).await?;
         }
         let queued_count = if dead_letters_only {
-            self.store.requeue_dead(&tenant, thread).await?
+            self.store.index(&caller).requeue_dead(thread).await?
         } else {
-            self.store.enqueue_all(&tenant, thread).await?
+            self.store.index(&caller).enqueue_all(thread).await?
         };
         if let Some(indexer) = &self.indexer {
             indexer.wake();
@@ -203,7 +205,7 @@ impl Admin {
         &self,
         request: Request<ListTransactionsRequest>,
     ) -> Result<ListTransactionsResponse, ApiError> {
-        let tenant = admin_of(&request)?;
+        let caller = admin_of(&request)?;
         let ListTransactionsRequest {
             page_size,
             page_token,
@@ -212,7 +214,7 @@ impl Admin {
         } = request.into_inner();
         let identity = (
             "transactions",
-            tenant.as_str(),
+            caller.tenant.as_str(),
             thread_id.to_lowercase(),
             actor.clone(),
         );
@@ -228,7 +230,7 @@ impl Admin {
             after,
             limit,
         };
-        let page = self.store.list_transactions(&tenant, &query).await?;
+        let page = self.store.audit(&caller).list_transactions(&query).await?;
         Ok(ListTransactionsResponse {
             transactions: page.items.into_iter().map(transaction).collect(),
             next_page_token: next_token(&identity, page.next),
@@ -262,7 +264,7 @@ impl Admin {
         &self,
         request: Request<GetNodeMemoryStatusRequest>,
     ) -> Result<GetNodeMemoryStatusResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let GetNodeMemoryStatusRequest {} = request.into_inner();
         let NodeStatus {
             waiting,
@@ -270,7 +272,7 @@ impl Admin {
             failing,
             deletions,
             last_error,
-        } = self.store.node_status(&tenant).await?;
+        } = self.store.nodes(&caller).node_status().await?;
         let backend = self.store.objects().map(Objects::backend);
         Ok(GetNodeMemoryStatusResponse {
             backend: backend.unwrap_or_default().to_owned(),

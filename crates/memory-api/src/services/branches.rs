@@ -9,14 +9,14 @@ use tonic::Request;
 use super::request::{Fields, expected_head_from, next_token, page_limit, thread_id_from};
 use super::threads::Threads;
 use crate::error::ApiError;
-use crate::layers::tenant_of;
+use crate::layers::caller_of;
 
 impl Threads {
     pub(super) async fn move_head(
         &self,
         request: Request<SetHeadRequest>,
     ) -> Result<SetHeadResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let SetHeadRequest {
             thread_id,
             head_message_id,
@@ -29,7 +29,8 @@ impl Threads {
         let (id, head) = fields.all(id.zip(head))?;
         let thread = self
             .store
-            .set_head(&tenant, id, MessageId::from(head), expected)
+            .threads(&caller)
+            .set_head(id, MessageId::from(head), expected)
             .await
             .map_err(|error| ApiError::from(error).naming("head_message_id"))?;
         Ok(SetHeadResponse {
@@ -41,20 +42,24 @@ impl Threads {
         &self,
         request: Request<ListBranchesRequest>,
     ) -> Result<ListBranchesResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let ListBranchesRequest {
             thread_id,
             page_size: size,
             page_token,
         } = request.into_inner();
-        let identity = ("branches", tenant.as_str(), thread_id.to_lowercase());
+        let identity = ("branches", caller.tenant.as_str(), thread_id.to_lowercase());
         let mut fields = Fields::default();
         let id = fields.get(thread_id_from(&thread_id));
         let limit = fields.take(page_limit(size));
         let after = fields.take(PageToken::key(&identity, &page_token));
         let id = fields.all(id)?;
         let after = i32::try_from(after.unwrap_or_default()).unwrap_or(i32::MAX);
-        let page = self.store.list_branches(&tenant, id, after, limit).await?;
+        let page = self
+            .store
+            .threads(&caller)
+            .list_branches(id, after, limit)
+            .await?;
         Ok(ListBranchesResponse {
             branches: page.items.into_iter().map(Into::into).collect(),
             next_page_token: next_token(&identity, page.next.map(i64::from)),

@@ -10,14 +10,14 @@ use super::files::with_metadata;
 use super::messages::Messages;
 use super::request::{Fields, budget_from, thread_id_from};
 use crate::error::ApiError;
-use crate::layers::tenant_of;
+use crate::layers::caller_of;
 
 impl Messages {
     pub(super) async fn history(
         &self,
         request: Request<GetHistoryRequest>,
     ) -> Result<GetHistoryResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let GetHistoryRequest {
             thread_id,
             head_message_id,
@@ -38,7 +38,7 @@ impl Messages {
         );
         let thread = fields.all(thread)?;
         let head = head.map(MessageId::from);
-        let (cut, files) = read_history(&self.store, &tenant, thread, head, budget).await?;
+        let (cut, files) = read_history(&self.store, &caller, thread, head, budget).await?;
         let Cut {
             messages,
             total_tokens,

@@ -10,10 +10,10 @@ use memory_contract::proto::{
     ImportError, ImportMessagesRequest, ImportMessagesResponse, ImportedMessages,
 };
 use memory_contract::{
-    InvalidFields, NewMessage, RequestId, SessionNames, TenantId, new_messages_from, session_from,
+    InvalidFields, NewMessage, RequestId, SessionNames, new_messages_from, session_from,
 };
 use memory_recall::IndexerHandle;
-use memory_store::{Append, NewThread, Store, StoreError, acting, actor};
+use memory_store::{Append, Caller, NewThread, Store, StoreError, ThreadError};
 use tokio::time::{Instant, timeout_at};
 use tonic::{Status, Streaming};
 
@@ -31,7 +31,7 @@ pub(crate) type Imported =
 pub(super) struct Import {
     pub(super) store: Store,
     pub(super) indexer: Option<IndexerHandle>,
-    pub(super) tenant: TenantId,
+    pub(super) caller: Caller,
 }
 
 impl Import {
@@ -47,10 +47,7 @@ impl Import {
         let actor = actor();
         let answers = requests
             .zip(stream::iter(0..))
-            .then(move |(request, position)| {
-                let import = self.clone();
-                acting(actor.clone(), import.answer(position, request))
-            });
+            .then(move |(request, position)| self.clone().answer(position, request));
         Box::pin(until(Instant::now() + time, answers))
     }
 
@@ -83,7 +80,7 @@ impl Import {
             messages,
             request_id,
         } = batch;
-        let (session, _) = resolve_session(&self.store, &self.tenant, names).await?;
+        let (session, _) = resolve_session(&self.store, &self.caller, names).await?;
         let new = NewThread {
             session,
             title: String::new(),
@@ -93,10 +90,14 @@ impl Import {
             ephemeral: false,
         };
         let messages = counting::counted(messages).await?;
-        let resolved = self.store.resolve_thread(&self.tenant, &new).await?;
+        let resolved = self
+            .store
+            .threads(&self.caller)
+            .resolve_thread(&new)
+            .await?;
         // Imported messages must persist.
         if resolved.thread.ephemeral {
-            return Err(StoreError::EphemeralThread.into());
+            return Err(StoreError::Thread(ThreadError::Ephemeral).into());
         }
         let thread = resolved.thread.id;
         let append = Append {
@@ -105,7 +106,7 @@ impl Import {
             request_id,
             expected_head: None,
         };
-        let appended = self.store.import(&self.tenant, &append).await?;
+        let appended = self.store.messages(&self.caller).import(&append).await?;
         if let Some(indexer) = &self.indexer {
             indexer.wake();
         }

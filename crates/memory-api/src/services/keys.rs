@@ -8,9 +8,9 @@ use memory_contract::proto::{
     RevokeApiKeyRequest, RevokeApiKeyResponse,
 };
 use memory_contract::{
-    Invalid, InvalidFields, PageToken, TenantId, check, key_scopes_from, limits, timestamp_of,
+    Invalid, InvalidFields, PageToken, check, key_scopes_from, limits, timestamp_of,
 };
-use memory_store::{NewApiKey, Store, StoreError};
+use memory_store::{Caller, KeyError, NewApiKey, Store, StoreError};
 use prost_types::Timestamp;
 use secrecy::ExposeSecret as _;
 use time::OffsetDateTime;
@@ -67,12 +67,12 @@ impl Keys {
         &self,
         request: Request<CreateApiKeyRequest>,
     ) -> Result<CreateApiKeyResponse, ApiError> {
-        let tenant = admin_of(&request)?;
+        let caller = admin_of(&request)?;
         let key = new_key_from(request.into_inner())?;
-        if self.is_configured(&tenant, &key.name) {
-            return Err(StoreError::ApiKeyExists.into());
+        if self.is_configured(&caller, &key.name) {
+            return Err(StoreError::Key(KeyError::Exists).into());
         }
-        let (key, secret) = self.store.create_api_key(&tenant, &key).await?;
+        let (key, secret) = self.store.keys(&caller).create_api_key(&key).await?;
         Ok(CreateApiKeyResponse {
             api_key: Some(key.into()),
             secret: secret.expose_secret().to_owned(),
@@ -83,17 +83,17 @@ impl Keys {
         &self,
         request: Request<ListApiKeysRequest>,
     ) -> Result<ListApiKeysResponse, ApiError> {
-        let tenant = admin_of(&request)?;
+        let caller = admin_of(&request)?;
         let ListApiKeysRequest {
             page_size,
             page_token,
         } = request.into_inner();
-        let identity = ("api keys", tenant.as_str());
+        let identity = ("api keys", caller.tenant.as_str());
         let mut fields = Fields::default();
         let limit = fields.take(page_limit(page_size));
         let after = fields.take(PageToken::key(&identity, &page_token));
         fields.end()?;
-        let page = self.store.list_api_keys(&tenant, after, limit).await?;
+        let page = self.store.keys(&caller).list_api_keys(after, limit).await?;
         Ok(ListApiKeysResponse {
             api_keys: page.items.into_iter().map(Into::into).collect(),
             next_page_token: next_token(&identity, page.next),
@@ -104,19 +104,19 @@ impl Keys {
         &self,
         request: Request<RevokeApiKeyRequest>,
     ) -> Result<RevokeApiKeyResponse, ApiError> {
-        let tenant = admin_of(&request)?;
+        let caller = admin_of(&request)?;
         let RevokeApiKeyRequest { name } = request.into_inner();
         let name = check::required_text("name", name, limits::API_KEY_NAME_CHARS)?;
-        self.store.revoke_api_key(&tenant, &name).await?;
+        self.store.keys(&caller).revoke_api_key(&name).await?;
         Ok(RevokeApiKeyResponse {})
     }
 
     /// Whether the configuration has a key of the name. Two keys of one name could not be
     /// distinguished in the record of changes.
-    fn is_configured(&self, tenant: &TenantId, name: &str) -> bool {
+    fn is_configured(&self, caller: &Caller, name: &str) -> bool {
         self.configured
             .iter()
-            .any(|(of, configured)| of == tenant.as_str() && configured == name)
+            .any(|(of, configured)| of == caller.tenant.as_str() && configured == name)
     }
 }
 

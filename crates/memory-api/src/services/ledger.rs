@@ -16,7 +16,7 @@ use super::observations::distillate_bytes;
 use super::request::{Fields, required_conversation_from};
 use super::room::newest_within;
 use crate::error::ApiError;
-use crate::layers::tenant_of;
+use crate::layers::caller_of;
 
 /// Implements `LedgerService`.
 #[derive(Clone)]
@@ -46,11 +46,11 @@ impl Ledgers {
         &self,
         request: Request<VerifyThreadRequest>,
     ) -> Result<VerifyThreadResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (call, _, VerifyThreadRequest { thread_id, session }) = request.into_parts();
         let named = required_conversation_from(&call, &thread_id, session)?;
-        let thread = named.thread(&self.store, &tenant).await?;
-        let ledger = self.store.ledger(&tenant, thread, None).await?;
+        let thread = named.thread(&self.store, &caller).await?;
+        let ledger = self.store.distillates(&caller).ledger(thread, None).await?;
         // Slow for a thread with many branches.
         let response = move || {
             let faults = ledger.faults(limits::LEDGER_FAULTS);
@@ -68,7 +68,7 @@ impl Ledgers {
         &self,
         request: Request<ListLedgerRequest>,
     ) -> Result<ListLedgerResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (call, _, request) = request.into_parts();
         let ListLedgerRequest {
             thread_id,
@@ -82,14 +82,15 @@ impl Ledgers {
         let kind = fields.get(kind_from(kind));
         let head = fields.take(check::optional_uuid("head_message_id", &head_message_id));
         let (named, kind) = fields.all(named.zip(kind))?;
-        let thread = named.thread(&self.store, &tenant).await?;
+        let thread = named.thread(&self.store, &caller).await?;
         let head = head.map(MessageId::from);
-        let ledger = self.store.ledger(&tenant, thread, head);
+        let ledger = self.store.distillates(&caller).ledger(thread, head);
         let texts = async {
             match include_texts {
                 true => Ok(Some(
                     self.store
-                        .distill_state(&tenant, thread, head, false)
+                        .distillates(&caller)
+                        .distill_state(thread, head, false)
                         .await?,
                 )),
                 false => Ok(None),

@@ -27,7 +27,7 @@ use super::request::{
     required_conversation_from, thread_id_from,
 };
 use crate::error::ApiError;
-use crate::layers::{remaining, tenant_of};
+use crate::layers::{caller_of, remaining};
 
 /// Implements `MessageService`.
 #[derive(Clone)]
@@ -82,12 +82,12 @@ impl MessageService for Messages {
         &self,
         request: Request<Streaming<ImportMessagesRequest>>,
     ) -> Result<Response<Imported>, Status> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let time = remaining(&request, self.stream_timeout);
         let import = Import {
             store: self.store.clone(),
             indexer: self.indexer.clone(),
-            tenant,
+            caller,
         };
         Ok(Response::new(import.run(request.into_inner(), time)))
     }
@@ -96,9 +96,9 @@ impl MessageService for Messages {
         &self,
         request: Request<ExportMessagesRequest>,
     ) -> Result<Response<Exported>, Status> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let time = remaining(&request, self.stream_timeout);
-        let export = Export::read(self.store.clone(), tenant, request.into_inner()).await?;
+        let export = Export::read(self.store.clone(), caller, request.into_inner()).await?;
         Ok(Response::new(export.run(time)))
     }
 }
@@ -108,7 +108,7 @@ impl Messages {
         &self,
         request: Request<AppendMessagesRequest>,
     ) -> Result<AppendMessagesResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let AppendMessagesRequest {
             thread_id,
             messages,
@@ -127,7 +127,7 @@ impl Messages {
             request_id,
             expected_head,
         };
-        let appended = self.store.append(&tenant, &append).await?;
+        let appended = self.store.messages(&caller).append(&append).await?;
         if let Some(indexer) = &self.indexer {
             indexer.wake();
         }
@@ -142,16 +142,20 @@ impl Messages {
         &self,
         request: Request<GetMessageRequest>,
     ) -> Result<GetMessageResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let GetMessageRequest {
             thread_id,
             message_id,
         } = request.into_inner();
         let (thread, message) = message_place(&thread_id, &message_id)?;
-        let message = self.store.get_message(&tenant, thread, message).await;
+        let message = self
+            .store
+            .messages(&caller)
+            .get_message(thread, message)
+            .await;
         let message = message.map_err(|error| ApiError::from(error).naming("message_id"))?;
         let mut message = proto::Message::from(message);
-        annotate(&self.store, &tenant, references(&mut message).collect()).await?;
+        annotate(&self.store, &caller, references(&mut message).collect()).await?;
         Ok(GetMessageResponse {
             message: Some(message),
         })
@@ -161,13 +165,17 @@ impl Messages {
         &self,
         request: Request<DeleteMessageRequest>,
     ) -> Result<DeleteMessageResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let DeleteMessageRequest {
             thread_id,
             message_id,
         } = request.into_inner();
         let (thread, message) = message_place(&thread_id, &message_id)?;
-        let revision = self.store.delete_message(&tenant, thread, message).await;
+        let revision = self
+            .store
+            .messages(&caller)
+            .delete_message(thread, message)
+            .await;
         let revision = revision.map_err(|error| ApiError::from(error).naming("message_id"))?;
         if let Some(indexer) = &self.indexer {
             indexer.wake();
@@ -181,7 +189,7 @@ impl Messages {
         &self,
         request: Request<ListMessagesRequest>,
     ) -> Result<ListMessagesResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (call, _, request) = request.into_parts();
         let ListMessagesRequest {
             thread_id,
@@ -200,7 +208,7 @@ impl Messages {
         let template = fields.take(MessageTemplate::compile(text_template.clone()));
         let identity = (
             "messages",
-            tenant.as_str(),
+            caller.tenant.as_str(),
             format!("{named:?}"),
             format!("{filter:?}"),
             order == Order::Descending,
@@ -208,7 +216,7 @@ impl Messages {
         );
         let after = fields.take(PageToken::key(&identity, &page_token));
         let named = fields.all(named)?;
-        let thread = named.thread(&self.store, &tenant).await?;
+        let thread = named.thread(&self.store, &caller).await?;
         let query = MessageQuery {
             thread,
             filter,
@@ -217,12 +225,12 @@ impl Messages {
             limit,
             max_bytes: u32::try_from(limits::PAGE_BYTES).unwrap_or(u32::MAX),
         };
-        let page = self.store.list_messages(&tenant, &query).await?;
+        let page = self.store.messages(&caller).list_messages(&query).await?;
         let (mut rendered, found) = match template {
             Some(template) => template.render(page.items).await?,
             None => (Vec::new(), page.items),
         };
-        let known = KnownFiles::of_messages(&self.store, &tenant, found.iter()).await?;
+        let known = KnownFiles::of_messages(&self.store, &caller, found.iter()).await?;
         let (messages, cut) = fit(found, &rendered, &known);
         rendered.truncate(messages.len());
         let next = if cut {

@@ -11,7 +11,7 @@ use tonic::Request;
 
 use super::admin::Admin;
 use crate::error::ApiError;
-use crate::layers::tenant_of;
+use crate::layers::caller_of;
 
 /// The default and the largest number of days of a usage report.
 const DAYS: i32 = 30;
@@ -22,11 +22,11 @@ impl Admin {
         &self,
         request: Request<GetDistillStatusRequest>,
     ) -> Result<GetDistillStatusResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let GetDistillStatusRequest {} = request.into_inner();
         let (stats, memories) = tokio::try_join!(
-            self.store.distill_stats(&tenant),
-            self.store.waiting_memories(&tenant)
+            self.store.distillates(&caller).distill_stats(),
+            self.store.memories(&caller).waiting_memories()
         )?;
         let DistillStats {
             waiting,
@@ -54,14 +54,14 @@ impl Admin {
         &self,
         request: Request<GetModelUsageRequest>,
     ) -> Result<GetModelUsageResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let GetModelUsageRequest { days } = request.into_inner();
         let days = match days {
             ..0 => return Err(Invalid::new("days", "must not be negative").into()),
             0 => DAYS,
             1.. => days.min(MOST_DAYS),
         };
-        let usage = self.store.model_usage(&tenant, days).await?;
+        let usage = self.store.usage(&caller).model_usage(days).await?;
         let today = usage.iter().filter(|one| one.is_today);
         let tokens_today = today.fold(0_i64, |sum, one| {
             sum.saturating_add(one.input_tokens)

@@ -10,11 +10,11 @@ use memory_contract::proto::{
     ListNodeMemoriesRequest, ListNodeMemoriesResponse, NodeRef, SessionRef,
 };
 use memory_contract::{
-    Invalid, InvalidFields, NewNodeMessage, PageToken, TenantId, Thread, check, limits,
-    node_parent_from, node_turn_from, timestamp,
+    Invalid, InvalidFields, NewNodeMessage, PageToken, Thread, check, limits, node_parent_from,
+    node_turn_from, timestamp,
 };
 use memory_store::{
-    AddedTurn, Node, NodeMemory, NodeTurn, Policies, Store, StoreError, waiting_until,
+    AddedTurn, Caller, Node, NodeMemory, NodeTurn, Policies, Store, StoreError, waiting_until,
 };
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
@@ -24,7 +24,7 @@ use super::request::{
     Fields, budget_from, conversation_from, next_token, page_limit, request_id_from, wait_deadline,
 };
 use crate::error::ApiError;
-use crate::layers::tenant_of;
+use crate::layers::caller_of;
 
 /// Implements `NodeMemoryService`.
 #[derive(Clone)]
@@ -75,7 +75,7 @@ impl Nodes {
         &self,
         request: Request<AddNodeTurnRequest>,
     ) -> Result<AddNodeTurnResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
         let AddNodeTurnRequest {
             node,
@@ -91,8 +91,8 @@ impl Nodes {
         let messages = fields.get_all(node_turn_from(user, assistant));
         let request_id = fields.take(request_id_from(&request_id));
         let (named, messages) = fields.all(named.zip(messages))?;
-        let (conversation, id) = named.conversation(&self.store, &tenant, &metadata).await?;
-        let policies = self.policies(&tenant, conversation).await?;
+        let (conversation, id) = named.conversation(&self.store, &caller, &metadata).await?;
+        let policies = self.policies(&caller).policies(conversation).await?;
         let turn = NodeTurn {
             node: Node {
                 thread: policies.thread.id,
@@ -109,7 +109,7 @@ impl Nodes {
             user,
             assistant,
             replayed,
-        } = self.store.add_node_turn(&tenant, &turn).await?;
+        } = self.store.nodes(&caller).add_node_turn(&turn).await?;
         Ok(AddNodeTurnResponse {
             user_message_id: user,
             assistant_message_id: assistant,
@@ -121,15 +121,15 @@ impl Nodes {
         &self,
         request: Request<FlushNodeMemoryRequest>,
     ) -> Result<FlushNodeMemoryResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let deadline = wait_deadline(&request);
         let (metadata, _, FlushNodeMemoryRequest { node }) = request.into_parts();
         let named = Named::from(node)?;
-        let (thread, node) = self.node(&tenant, &metadata, named).await?;
-        let flushed = waiting_until(deadline, self.store.flush_node(&tenant, &node)).await?;
+        let (thread, node) = self.node(&caller, &metadata, named).await?;
+        let flushed = waiting_until(deadline, self.store.nodes(&caller).flush_node(&node)).await?;
         Ok(FlushNodeMemoryResponse {
             flushed_turn_count: i32::try_from(flushed).unwrap_or(i32::MAX),
-            object_key: node.object_key(&tenant, &thread.session.app),
+            object_key: node.object_key(&caller.tenant, &thread.session.app),
         })
     }
 
@@ -137,7 +137,7 @@ impl Nodes {
         &self,
         request: Request<GetNodeHistoryRequest>,
     ) -> Result<GetNodeHistoryResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let deadline = wait_deadline(&request);
         let (metadata, _, request) = request.into_parts();
         let GetNodeHistoryRequest {
@@ -163,8 +163,8 @@ impl Nodes {
             model,
         );
         let named = fields.all(named)?;
-        let (_, node) = self.node(&tenant, &metadata, named).await?;
-        let read = read_dialogue(&self.store, &tenant, &node, &current, budget);
+        let (_, node) = self.node(&caller, &metadata, named).await?;
+        let read = read_dialogue(&self.store, &caller, &node, &current, budget);
         let (dialogue, known) = waiting_until(deadline, read).await?;
         let Dialogue {
             messages,
@@ -189,12 +189,12 @@ impl Nodes {
         &self,
         request: Request<ClearNodeMemoryRequest>,
     ) -> Result<ClearNodeMemoryResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (metadata, _, ClearNodeMemoryRequest { node }) = request.into_parts();
         let named = Named::from(node)?;
-        let (_, node) = self.node(&tenant, &metadata, named).await?;
+        let (_, node) = self.node(&caller, &metadata, named).await?;
         Ok(ClearNodeMemoryResponse {
-            deleted_message_count: self.store.clear_node(&tenant, &node).await?,
+            deleted_message_count: self.store.nodes(&caller).clear_node(&node).await?,
         })
     }
 
@@ -202,7 +202,7 @@ impl Nodes {
         &self,
         request: Request<ListNodeMemoriesRequest>,
     ) -> Result<ListNodeMemoriesResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
         let ListNodeMemoriesRequest {
             thread_id,
@@ -214,15 +214,16 @@ impl Nodes {
         let limit = fields.take(page_limit(page_size));
         fields.take(check::optional_uuid("thread_id", &thread_id));
         let names = format!("{session:?}");
-        let identity = ("node memories", tenant.as_str(), &thread_id, names);
+        let identity = ("node memories", caller.tenant.as_str(), &thread_id, names);
         let after = fields.take(PageToken::key(&identity, &page_token));
         fields.end()?;
         let conversation =
-            conversation(&self.store, &tenant, &metadata, &thread_id, session).await?;
-        let thread = self.thread(&tenant, conversation).await?;
+            conversation(&self.store, &caller, &metadata, &thread_id, session).await?;
+        let thread = self.thread(&caller, conversation).await?;
         let page = self
             .store
-            .list_node_memories(&tenant, thread.id, after.unwrap_or_default(), limit)
+            .nodes(&caller)
+            .list_node_memories(thread.id, after.unwrap_or_default(), limit)
             .await?;
         Ok(ListNodeMemoriesResponse {
             node_memories: page.items.into_iter().map(node_memory).collect(),
@@ -233,12 +234,12 @@ impl Nodes {
     /// The node that a request names, and its thread.
     async fn node(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         metadata: &MetadataMap,
         named: Named,
     ) -> Result<(Thread, Node), ApiError> {
-        let (conversation, id) = named.conversation(&self.store, tenant, metadata).await?;
-        let thread = self.thread(tenant, conversation).await?;
+        let (conversation, id) = named.conversation(&self.store, caller, metadata).await?;
+        let thread = self.thread(caller, conversation).await?;
         let node = Node {
             thread: thread.id,
             id,
@@ -248,24 +249,30 @@ impl Nodes {
 
     async fn thread(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         conversation: Conversation,
     ) -> Result<Thread, ApiError> {
         Ok(match conversation {
-            Conversation::Thread(id) => self.store.get_thread(tenant, id).await?,
-            Conversation::Session(session) => self.store.find_thread(tenant, &session).await?,
+            Conversation::Thread(id) => self.store.threads(caller).get_thread(id).await?,
+            Conversation::Session(session) => {
+                self.store.threads(caller).find_thread(&session).await?
+            }
         })
     }
 
     async fn policies(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         conversation: Conversation,
     ) -> Result<Policies, ApiError> {
         Ok(match conversation {
-            Conversation::Thread(id) => self.store.policies(tenant, id).await?,
+            Conversation::Thread(id) => self.store.policies(caller).policies(id).await?,
             Conversation::Session(session) => {
-                let (thread, app) = self.store.session_policies(tenant, &session).await?;
+                let (thread, app) = self
+                    .store
+                    .policies(caller)
+                    .session_policies(&session)
+                    .await?;
                 Policies {
                     thread: thread.ok_or(StoreError::ThreadNotFound)?,
                     app,
@@ -308,10 +315,10 @@ impl Named {
     async fn conversation(
         self,
         store: &Store,
-        tenant: &TenantId,
+        caller: &Caller,
         metadata: &MetadataMap,
     ) -> Result<(Conversation, String), ApiError> {
-        let conversation = conversation(store, tenant, metadata, &self.thread_id, self.session);
+        let conversation = conversation(store, caller, metadata, &self.thread_id, self.session);
         match conversation.await {
             Ok(conversation) => Ok((conversation, self.id)),
             Err(ApiError::Invalid(InvalidFields(fields))) => {
@@ -326,14 +333,14 @@ impl Named {
 /// The conversation that a request names. A node always belongs to one.
 async fn conversation(
     store: &Store,
-    tenant: &TenantId,
+    caller: &Caller,
     metadata: &MetadataMap,
     thread_id: &str,
     session: Option<SessionRef>,
 ) -> Result<Conversation, ApiError> {
     conversation_from(metadata, thread_id, session)?
         .ok_or(ApiError::NodeMemoryNeedsConversation)?
-        .resolve(store, tenant)
+        .resolve(store, caller)
         .await
 }
 

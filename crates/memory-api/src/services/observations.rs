@@ -9,7 +9,7 @@ use tonic::{Request, Response, Status, async_trait};
 use super::request::{Fields, required_conversation_from};
 use super::room::newest_within;
 use crate::error::ApiError;
-use crate::layers::tenant_of;
+use crate::layers::caller_of;
 
 /// The most bytes of an observation in an answer beside its texts.
 const FRAME_BYTES: usize = 256;
@@ -35,7 +35,7 @@ impl Observations {
         &self,
         request: Request<GetObservationsRequest>,
     ) -> Result<GetObservationsResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (call, _, request) = request.into_parts();
         let GetObservationsRequest {
             thread_id,
@@ -46,11 +46,12 @@ impl Observations {
         let mut fields = Fields::default();
         let named = fields.get(required_conversation_from(&call, &thread_id, session));
         let head = fields.take(check::optional_uuid("head_message_id", &head_message_id));
-        let thread = fields.all(named)?.thread(&self.store, &tenant).await?;
+        let thread = fields.all(named)?.thread(&self.store, &caller).await?;
         let head = head.map(MessageId::from);
         let state = self
             .store
-            .distill_state(&tenant, thread, head, include_replaced)
+            .distillates(&caller)
+            .distill_state(thread, head, include_replaced)
             .await?;
         Ok(response(&state, include_replaced))
     }

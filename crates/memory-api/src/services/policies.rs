@@ -7,10 +7,10 @@ use memory_contract::proto::{
     ListAppPoliciesRequest, ListAppPoliciesResponse, SetAppPolicyRequest, SetAppPolicyResponse,
 };
 use memory_contract::{
-    AppId, Invalid, InvalidFields, MemoryPolicy, PageToken, PolicyLevel, ResolvedPolicy, TenantId,
-    check, limits, timestamp,
+    AppId, Invalid, InvalidFields, MemoryPolicy, PageToken, PolicyLevel, ResolvedPolicy, check,
+    limits, timestamp,
 };
-use memory_store::{AppPolicy, Store};
+use memory_store::{AppPolicy, Caller, Store};
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
@@ -19,7 +19,7 @@ use super::request::{
     resolve_session,
 };
 use crate::error::ApiError;
-use crate::layers::tenant_of;
+use crate::layers::caller_of;
 
 /// Implements `PolicyService`.
 #[derive(Clone)]
@@ -70,7 +70,7 @@ impl Policies {
         &self,
         request: Request<SetAppPolicyRequest>,
     ) -> Result<SetAppPolicyResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let SetAppPolicyRequest { app_id, policy } = request.into_inner();
         let mut fields = Fields::default();
         let app = fields.get(app_from(app_id));
@@ -81,7 +81,11 @@ impl Policies {
         };
         let policy = fields.get_all(policy);
         let (app, policy) = fields.all(app.zip(policy))?;
-        let stored = self.store.set_app_policy(&tenant, &app, &policy).await?;
+        let stored = self
+            .store
+            .policies(&caller)
+            .set_app_policy(&app, &policy)
+            .await?;
         Ok(SetAppPolicyResponse {
             app_policy: Some(app_policy(stored)),
         })
@@ -91,9 +95,13 @@ impl Policies {
         &self,
         request: Request<GetAppPolicyRequest>,
     ) -> Result<GetAppPolicyResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let GetAppPolicyRequest { app_id } = request.into_inner();
-        let stored = self.store.app_policy(&tenant, &app_from(app_id)?).await?;
+        let stored = self
+            .store
+            .policies(&caller)
+            .app_policy(&app_from(app_id)?)
+            .await?;
         Ok(GetAppPolicyResponse {
             app_policy: Some(app_policy(stored)),
         })
@@ -103,19 +111,20 @@ impl Policies {
         &self,
         request: Request<ListAppPoliciesRequest>,
     ) -> Result<ListAppPoliciesResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let ListAppPoliciesRequest {
             page_size: size,
             page_token,
         } = request.into_inner();
-        let identity = ("policies", tenant.as_str());
+        let identity = ("policies", caller.tenant.as_str());
         let mut fields = Fields::default();
         let limit = fields.take(page_limit(size));
         let after = fields.take(PageToken::key(&identity, &page_token));
         fields.end()?;
         let page = self
             .store
-            .list_app_policies(&tenant, after.unwrap_or_default(), limit)
+            .policies(&caller)
+            .list_app_policies(after.unwrap_or_default(), limit)
             .await?;
         Ok(ListAppPoliciesResponse {
             app_policies: page.items.into_iter().map(app_policy).collect(),
@@ -127,10 +136,10 @@ impl Policies {
         &self,
         request: Request<DeleteAppPolicyRequest>,
     ) -> Result<DeleteAppPolicyResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let DeleteAppPolicyRequest { app_id } = request.into_inner();
         let app = app_from(app_id)?;
-        let deleted = self.store.delete_app_policy(&tenant, &app).await?;
+        let deleted = self.store.policies(&caller).delete_app_policy(&app).await?;
         Ok(DeleteAppPolicyResponse { deleted })
     }
 
@@ -138,10 +147,10 @@ impl Policies {
         &self,
         request: Request<GetEffectivePolicyRequest>,
     ) -> Result<GetEffectivePolicyResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
         let (whose, policy) = whose_policy(&metadata, request)?;
-        let policy = self.resolve(&tenant, whose, &policy).await?;
+        let policy = self.resolve(&caller, whose, &policy).await?;
         Ok(GetEffectivePolicyResponse {
             effective_policy: Some(policy.into()),
         })
@@ -149,18 +158,22 @@ impl Policies {
 
     async fn resolve(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         whose: Whose,
         request: &MemoryPolicy,
     ) -> Result<ResolvedPolicy, ApiError> {
         match whose {
             Whose::Conversation(NamedConversation::Thread(thread)) => {
-                let policies = self.store.policies(tenant, thread).await?;
+                let policies = self.store.policies(caller).policies(thread).await?;
                 Ok(policies.resolve_with(request))
             }
             Whose::Conversation(NamedConversation::Session(names)) => {
-                let (session, _) = resolve_session(&self.store, tenant, names).await?;
-                let (thread, app) = self.store.session_policies(tenant, &session).await?;
+                let (session, _) = resolve_session(&self.store, caller, names).await?;
+                let (thread, app) = self
+                    .store
+                    .policies(caller)
+                    .session_policies(&session)
+                    .await?;
                 let thread = thread.map(|thread| thread.policy).unwrap_or_default();
                 Ok(ResolvedPolicy::resolve(&[
                     (PolicyLevel::App, &app),
@@ -169,7 +182,7 @@ impl Policies {
                 ]))
             }
             Whose::App(app) => {
-                let app = self.store.app_policy(tenant, &app).await?.policy;
+                let app = self.store.policies(caller).app_policy(&app).await?.policy;
                 Ok(ResolvedPolicy::resolve(&[
                     (PolicyLevel::App, &app),
                     (PolicyLevel::Request, request),

@@ -4,9 +4,9 @@ use memory_contract::proto::recall_service_server::RecallService;
 use memory_contract::proto::{
     RecallRequest, RecallResponse, RecalledMessage, SearchRequest, SearchResponse,
 };
-use memory_contract::{MemoryPolicy, MemoryScope, TenantId};
+use memory_contract::{MemoryPolicy, MemoryScope};
 use memory_recall::Recall;
-use memory_store::{Policies, Scope, Store};
+use memory_store::{Caller, Policies, Scope, Store};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::files::{annotate, references};
@@ -14,7 +14,7 @@ use super::recall_convert::{degradation, recalled_message, recalled_response};
 use super::recall_request::{recall_call, search_query};
 use super::request::{shortened_wait, wait_deadline};
 use crate::error::ApiError;
-use crate::layers::tenant_of;
+use crate::layers::caller_of;
 
 /// Implements `RecallService`.
 #[derive(Clone)]
@@ -45,17 +45,18 @@ impl Recalls {
         &self,
         request: Request<RecallRequest>,
     ) -> Result<RecallResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let deadline = wait_deadline(&request);
         let call = recall_call(request.into_inner())?;
         // Policies are not cached: another process may have changed them.
         let (session, thread, app) = match (call.thread(), call.app()) {
             (Some(thread), _) => {
-                let Policies { thread, app } = self.store.policies(&tenant, thread).await?;
+                let Policies { thread, app } =
+                    self.store.policies(&caller).policies(thread).await?;
                 (Some(thread.session), thread.policy, app)
             }
             (None, Some(app)) => {
-                let app = self.store.app_policy(&tenant, app).await?.policy;
+                let app = self.store.policies(&caller).app_policy(app).await?.policy;
                 (None, MemoryPolicy::default(), app)
             }
             (None, None) => Default::default(),
@@ -64,9 +65,9 @@ impl Recalls {
         let mut query = call.under(&policy, session.as_ref());
         query.max_wait = shortened_wait(deadline, query.max_wait);
         let tokenizer = query.tokenizer;
-        let recalled = self.recall.recall(&tenant, &query).await?;
+        let recalled = self.recall.recall(&caller, &query).await?;
         let mut response = recalled_response(recalled, tokenizer, policy);
-        self.annotate(&tenant, &mut response.messages).await?;
+        self.annotate(&caller, &mut response.messages).await?;
         Ok(response)
     }
 
@@ -74,28 +75,34 @@ impl Recalls {
         &self,
         request: Request<SearchRequest>,
     ) -> Result<SearchResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let deadline = wait_deadline(&request);
         let (mut query, scope) = search_query(request.into_inner())?;
         let found = match (query.thread, scope) {
             (Some(thread), MemoryScope::Thread) => {
                 query.max_wait = shortened_wait(deadline, query.max_wait);
-                let exists =
-                    async { Ok::<_, ApiError>(self.store.get_thread(&tenant, thread).await?) };
-                let search = async { Ok::<_, ApiError>(self.recall.search(&tenant, query).await?) };
+                let exists = async {
+                    Ok::<_, ApiError>(self.store.threads(&caller).get_thread(thread).await?)
+                };
+                let search = async { Ok::<_, ApiError>(self.recall.search(&caller, query).await?) };
                 tokio::try_join!(exists, search)?.1
             }
             (thread, scope) => {
                 if let Some(thread) = thread {
-                    let session = self.store.get_thread(&tenant, thread).await?.session;
+                    let session = self
+                        .store
+                        .threads(&caller)
+                        .get_thread(thread)
+                        .await?
+                        .session;
                     query.scope = Scope::of_thread(thread, &session, scope);
                 }
                 query.max_wait = shortened_wait(deadline, query.max_wait);
-                self.recall.search(&tenant, query).await?
+                self.recall.search(&caller, query).await?
             }
         };
         let mut matches: Vec<_> = found.matches.into_iter().map(recalled_message).collect();
-        self.annotate(&tenant, &mut matches).await?;
+        self.annotate(&caller, &mut matches).await?;
         Ok(SearchResponse {
             matches,
             degradations: found.degradations.into_iter().map(degradation).collect(),
@@ -105,10 +112,10 @@ impl Recalls {
     /// Adds what is known of the referenced files. Recall has reserved bytes for it.
     async fn annotate(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         messages: &mut [RecalledMessage],
     ) -> Result<(), ApiError> {
         let messages = messages.iter_mut().filter_map(|hit| hit.message.as_mut());
-        annotate(&self.store, tenant, messages.flat_map(references).collect()).await
+        annotate(&self.store, caller, messages.flat_map(references).collect()).await
     }
 }

@@ -53,24 +53,24 @@ impl SecretService for SecretStore {
 
 impl SecretStore {
     async fn set(&self, request: Request<SetSecretRequest>) -> Result<SetSecretResponse, ApiError> {
-        let tenant = admin_of(&request)?;
+        let caller = admin_of(&request)?;
         let SetSecretRequest { name, value } = request.into_inner();
         let value = SecretString::from(value);
         let mut fields = Fields::default();
         let name = fields.take(check::secret_name("name", name));
         fields.take(check_value(&value));
         fields.end()?;
-        let stored = self.secrets.set(&tenant, &name, &value).await?;
+        let stored = self.secrets.set(&caller, &name, &value).await?;
         Ok(SetSecretResponse {
             secret: Some(secret(stored)),
         })
     }
 
     async fn get(&self, request: Request<GetSecretRequest>) -> Result<GetSecretResponse, ApiError> {
-        let tenant = admin_of(&request)?;
+        let caller = admin_of(&request)?;
         let GetSecretRequest { name } = request.into_inner();
         let name = check::secret_name("name", name)?;
-        let (found, value) = self.secrets.get(&tenant, &name).await?;
+        let (found, value) = self.secrets.get(&caller, &name).await?;
         Ok(GetSecretResponse {
             secret: Some(secret(found)),
             value: value.expose_secret().to_owned(),
@@ -81,17 +81,17 @@ impl SecretStore {
         &self,
         request: Request<ListSecretsRequest>,
     ) -> Result<ListSecretsResponse, ApiError> {
-        let tenant = admin_of(&request)?;
+        let caller = admin_of(&request)?;
         let ListSecretsRequest {
             page_size,
             page_token,
         } = request.into_inner();
-        let identity = ("secrets", tenant.as_str());
+        let identity = ("secrets", caller.tenant.as_str());
         let mut fields = Fields::default();
         let limit = fields.take(page_limit(page_size));
         let after = fields.take(PageToken::name(&identity, &page_token));
         fields.end()?;
-        let page = self.secrets.list(&tenant, after.as_deref(), limit).await?;
+        let page = self.secrets.list(&caller, after.as_deref(), limit).await?;
         let next = page
             .next
             .map(|name| PageToken::after_name(&identity, &name));
@@ -105,10 +105,10 @@ impl SecretStore {
         &self,
         request: Request<DeleteSecretRequest>,
     ) -> Result<DeleteSecretResponse, ApiError> {
-        let tenant = admin_of(&request)?;
+        let caller = admin_of(&request)?;
         let DeleteSecretRequest { name } = request.into_inner();
         let name = check::secret_name("name", name)?;
-        self.secrets.delete(&tenant, &name).await?;
+        self.secrets.delete(&caller, &name).await?;
         Ok(DeleteSecretResponse {})
     }
 }

@@ -26,7 +26,7 @@ use super::request::{
 };
 use super::watch::{Events, Watcher, Watching};
 use crate::error::ApiError;
-use crate::layers::tenant_of;
+use crate::layers::caller_of;
 
 /// Implements `ThreadService`.
 #[derive(Clone)]
@@ -117,7 +117,7 @@ impl Threads {
         &self,
         request: Request<CreateThreadRequest>,
     ) -> Result<CreateThreadResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (call, _, request) = request.into_parts();
         let CreateThreadRequest {
             session,
@@ -128,9 +128,9 @@ impl Threads {
             ephemeral,
         } = request;
         let (names, properties) = new_thread(&call, session, title, metadata, ttl, policy)?;
-        let (session, source) = resolve_session(&self.store, &tenant, names.or_generated()).await?;
+        let (session, source) = resolve_session(&self.store, &caller, names.or_generated()).await?;
         let new = properties.of(session, ephemeral);
-        let thread = self.store.create_thread(&tenant, &new).await?;
+        let thread = self.store.threads(&caller).create_thread(&new).await?;
         Ok(CreateThreadResponse {
             thread: Some(thread.into()),
             session_key_source: source.into(),
@@ -141,7 +141,7 @@ impl Threads {
         &self,
         request: Request<ResolveThreadRequest>,
     ) -> Result<ResolveThreadResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (call, _, request) = request.into_parts();
         let ResolveThreadRequest {
             session,
@@ -152,9 +152,9 @@ impl Threads {
             ephemeral,
         } = request;
         let (names, properties) = new_thread(&call, session, title, metadata, ttl, policy)?;
-        let (session, source) = resolve_session(&self.store, &tenant, names).await?;
+        let (session, source) = resolve_session(&self.store, &caller, names).await?;
         let new = properties.of(session, ephemeral);
-        let resolved = self.store.resolve_thread(&tenant, &new).await?;
+        let resolved = self.store.threads(&caller).resolve_thread(&new).await?;
         Ok(ResolveThreadResponse {
             thread: Some(resolved.thread.into()),
             created: resolved.created,
@@ -163,10 +163,10 @@ impl Threads {
     }
 
     async fn get(&self, request: Request<GetThreadRequest>) -> Result<GetThreadResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (call, _, GetThreadRequest { thread_id, session }) = request.into_parts();
         let named = required_conversation_from(&call, &thread_id, session)?;
-        let thread = named.stored_thread(&self.store, &tenant).await?;
+        let thread = named.stored_thread(&self.store, &caller).await?;
         Ok(GetThreadResponse {
             thread: Some(thread.into()),
         })
@@ -176,14 +176,19 @@ impl Threads {
         &self,
         request: Request<ListThreadsRequest>,
     ) -> Result<ListThreadsResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let ListThreadsRequest {
             app_id,
             user_id,
             page_size: size,
             page_token,
         } = request.into_inner();
-        let identity = ("threads", tenant.as_str(), app_id.clone(), user_id.clone());
+        let identity = (
+            "threads",
+            caller.tenant.as_str(),
+            app_id.clone(),
+            user_id.clone(),
+        );
         let mut fields = Fields::default();
         let app = fields.take(check::text("app_id", app_id, limits::APP_ID_CHARS));
         let user = fields.take(check::text("user_id", user_id, limits::USER_ID_CHARS));
@@ -196,7 +201,7 @@ impl Threads {
             after,
             limit,
         };
-        let page = self.store.list_threads(&tenant, &query).await?;
+        let page = self.store.threads(&caller).list_threads(&query).await?;
         Ok(ListThreadsResponse {
             threads: page.items.into_iter().map(Into::into).collect(),
             next_page_token: next_token(&identity, page.next),
@@ -207,9 +212,13 @@ impl Threads {
         &self,
         request: Request<UpdateThreadRequest>,
     ) -> Result<UpdateThreadResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (id, change) = thread_change(request.into_inner())?;
-        let thread = self.store.update_thread(&tenant, id, &change).await?;
+        let thread = self
+            .store
+            .threads(&caller)
+            .update_thread(id, &change)
+            .await?;
         Ok(UpdateThreadResponse {
             thread: Some(thread.into()),
         })
@@ -219,13 +228,13 @@ impl Threads {
         &self,
         request: Request<ClearThreadRequest>,
     ) -> Result<ClearThreadResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let ClearThreadRequest { thread_id } = request.into_inner();
         let id = thread_id_from(&thread_id)?;
         let Erased {
             message_count,
             revision,
-        } = self.store.clear_thread(&tenant, id).await?;
+        } = self.store.threads(&caller).clear_thread(id).await?;
         self.wake();
         Ok(ClearThreadResponse {
             deleted_message_count: message_count,
@@ -237,13 +246,13 @@ impl Threads {
         &self,
         request: Request<DeleteThreadRequest>,
     ) -> Result<DeleteThreadResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let DeleteThreadRequest { thread_id } = request.into_inner();
         let id = thread_id_from(&thread_id)?;
         let Erased {
             message_count,
             revision: _,
-        } = self.store.delete_thread(&tenant, id).await?;
+        } = self.store.threads(&caller).delete_thread(id).await?;
         self.wake();
         Ok(DeleteThreadResponse {
             deleted_message_count: message_count,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use memory_contract::proto::{WatchThreadRequest, WatchThreadResponse};
 use memory_contract::{Cursor, Invalid, TenantId, ThreadId, timestamp};
-use memory_store::{Change, Store, Transaction, Watch, WatchPlace, acting, actor};
+use memory_store::{Change, Store, Transaction, Watch, WatchPlace};
 use time::OffsetDateTime;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -14,7 +14,7 @@ use tracing::Instrument as _;
 
 use super::request::required_conversation_from;
 use crate::error::ApiError;
-use crate::layers::{Standing, standing_of, tenant_of};
+use crate::layers::{Standing, caller_of, standing_of};
 
 /// The most events that wait for a slow caller; reading pauses meanwhile.
 const WAITING: usize = 16;
@@ -41,6 +41,8 @@ pub(crate) struct Watching {
 pub(super) struct Watcher {
     watch: Watch,
     stream: Stream,
+    /// Named in the first event.
+    actor: String,
     standing: Standing,
     stop: CancellationToken,
 }
@@ -68,7 +70,7 @@ impl Watcher {
         watching: &Watching,
         request: Request<WatchThreadRequest>,
     ) -> Result<Self, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let standing = standing_of(&request)?;
         let (call, _, request) = request.into_parts();
         let WatchThreadRequest {
@@ -77,16 +79,17 @@ impl Watcher {
             cursor,
         } = request;
         let named = required_conversation_from(&call, &thread_id, session)?;
-        let thread = named.thread(store, &tenant).await?;
+        let thread = named.thread(store, &caller).await?;
         let stream = Stream {
             kind: WATCH,
-            tenant,
+            tenant: caller.tenant.clone(),
             thread,
         };
         let from = place(&stream, &cursor, watching.retention)?;
         Ok(Self {
-            watch: store.watch_thread(&stream.tenant, thread, from).await?,
+            watch: store.threads(&caller).watch_thread(thread, from).await?,
             stream,
+            actor: caller.actor,
             standing,
             stop: watching.stop.clone(),
         })
@@ -99,6 +102,7 @@ impl Watcher {
         let Self {
             watch,
             stream,
+            actor,
             standing,
             stop,
         } = self;
@@ -107,7 +111,7 @@ impl Watcher {
                 () = sender.closed() => return,
                 () = stop.cancelled() => Err(ApiError::Stopping),
                 () = standing.lost() => Err(ApiError::Unauthenticated),
-                ended = send(watch, &stream, &sender) => ended,
+                ended = send(watch, &stream, actor, &sender) => ended,
             };
             match ended {
                 Ok(End::Deleted | End::Gone) => {}
@@ -120,15 +124,20 @@ impl Watcher {
             clippy::disallowed_methods,
             reason = "ends when the caller stops reading"
         )]
-        tokio::spawn(acting(actor(), work).in_current_span());
+        tokio::spawn(work.in_current_span());
         ReceiverStream::new(receiver)
     }
 }
 
-async fn send(mut watch: Watch, stream: &Stream, sender: &Sender) -> Result<End, ApiError> {
+async fn send(
+    mut watch: Watch,
+    stream: &Stream,
+    actor: String,
+    sender: &Sender,
+) -> Result<End, ApiError> {
     let first = Change {
         transaction: Transaction {
-            actor: actor(),
+            actor,
             action: WATCH.to_owned(),
             thread: Some(stream.thread),
             subject: String::new(),

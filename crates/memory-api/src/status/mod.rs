@@ -18,7 +18,10 @@ use memory_context::ContextError;
 use memory_contract::proto::ErrorReason;
 use memory_contract::{Invalid, InvalidFields};
 use memory_recall::RecallError;
-use memory_store::{StoreError, error_chain};
+use memory_store::{
+    AppendError, KeyError, MemoryError, NodeError, PlanError, SecretError, StoreError, ThreadError,
+    error_chain,
+};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
 use uuid::Uuid;
@@ -198,82 +201,75 @@ impl Answer {
                 ErrorReason::FileNotFound,
                 "no such file is registered",
             ),
-            error @ (StoreError::MemoryNotFound
-            | StoreError::MemoryChanged
-            | StoreError::MemoryKnown { .. }
-            | StoreError::MemorySourceNotFound { .. }
-            | StoreError::ExtractionMoved
-            | StoreError::LongTermMemoryOff) => Self::memory(error),
-            StoreError::ThreadExists => Self::new(
+            StoreError::Memory(error) => Self::memory(error),
+            StoreError::Thread(ThreadError::Exists) => Self::new(
                 Code::AlreadyExists,
                 ErrorReason::ThreadAlreadyExists,
                 "the app and user have a thread with this session key; ResolveThread returns it",
             ),
-            StoreError::MessageExists { id } => Self::new(
+            StoreError::Append(AppendError::MessageExists { id }) => Self::new(
                 Code::AlreadyExists,
                 ErrorReason::MessageAlreadyExists,
                 format!("the message_id {id} is used already"),
             )
             .with("message_id", id),
-            StoreError::RequestReused => Self::new(
+            StoreError::Append(AppendError::RequestReused) => Self::new(
                 Code::AlreadyExists,
                 ErrorReason::RequestIdReused,
                 "the request_id was used for another content; use a new UUID for each new request",
             ),
-            StoreError::HeadMoved { head } => Self::new(
+            StoreError::Append(AppendError::HeadMoved { head }) => Self::new(
                 Code::Aborted,
                 ErrorReason::HeadMoved,
                 "the thread's head is not expected_head; read the history again, then retry",
             )
             .with("head", head.map(|id| id.to_string()).unwrap_or_default()),
-            StoreError::ParentNotFound { index } => Self::invalid(vec![Invalid::new(
-                format!("messages[{index}].parent_message_id"),
-                "must be a message of the thread that is not erased",
-            )]),
-            StoreError::EphemeralFull => Self::new(
+            StoreError::Append(AppendError::ParentNotFound { index }) => {
+                Self::invalid(vec![Invalid::new(
+                    format!("messages[{index}].parent_message_id"),
+                    "must be a message of the thread that is not erased",
+                )])
+            }
+            StoreError::Thread(ThreadError::EphemeralFull) => Self::new(
                 Code::ResourceExhausted,
                 ErrorReason::EphemeralMemoryFull,
                 "the tenant's ephemeral threads have reached their limit; delete some, or raise \
                  ephemeral.max_bytes or ephemeral.max_threads",
             ),
-            StoreError::EphemeralThread => Self::new(
+            StoreError::Thread(ThreadError::Ephemeral) => Self::new(
                 Code::FailedPrecondition,
                 ErrorReason::EphemeralThread,
                 "the thread is ephemeral, and this needs one that stays",
             ),
-            StoreError::ApiKeyNotFound => Self::new(
+            StoreError::Key(KeyError::NotFound) => Self::new(
                 Code::NotFound,
                 ErrorReason::ApiKeyNotFound,
                 "there is no such API key",
             ),
-            StoreError::ApiKeyExists => Self::new(
+            StoreError::Key(KeyError::Exists) => Self::new(
                 Code::AlreadyExists,
                 ErrorReason::ApiKeyAlreadyExists,
                 "there is an API key of this name; choose another, or revoke that one",
             ),
-            StoreError::SecretNotFound => Self::new(
+            StoreError::Secret(SecretError::NotFound) => Self::new(
                 Code::NotFound,
                 ErrorReason::SecretNotFound,
                 "there is no such secret",
             ),
-            error @ StoreError::SecretsUnavailable { .. } => Self::new(
+            error @ StoreError::Secret(SecretError::Unavailable { .. }) => Self::new(
                 Code::FailedPrecondition,
                 ErrorReason::SecretsUnavailable,
                 error.to_string(),
             ),
-            StoreError::WorkingMessage { index, problem } => {
+            StoreError::Append(AppendError::Misplaced { index, problem }) => {
                 Self::invalid(vec![Invalid::new(format!("messages[{index}]"), problem)])
             }
-            error @ (StoreError::EtagChanged { .. }
-            | StoreError::PlanNotFound
-            | StoreError::PlanStepNotFound
-            | StoreError::IterationLogFull) => Self::plan(error),
-            error @ (StoreError::NodeParentNotFound
-            | StoreError::NodeMessageExists { .. }
-            | StoreError::NodeMemoryFull { .. }
-            | StoreError::NodeMemoryCorrupt { .. }
-            | StoreError::NoObjectStore
-            | StoreError::Objects { .. }) => Self::node(error),
+            StoreError::Plan(error) => Self::plan(&error),
+            StoreError::EtagChanged { etag } => Self::etag_changed(etag),
+            StoreError::Node(error) => Self::node(error),
+            error @ (StoreError::NoObjectStore | StoreError::Objects { .. }) => {
+                Self::objects(&error)
+            }
             error @ (StoreError::Unavailable { .. } | StoreError::PoolTimeout) => {
                 Self::database_unavailable(&error)
             }
@@ -297,19 +293,19 @@ impl Answer {
     }
 
     /// What goes wrong with memories of nodes alone.
-    fn node(error: StoreError) -> Self {
+    fn node(error: NodeError) -> Self {
         match error {
-            StoreError::NodeParentNotFound => Self::invalid(vec![Invalid::new(
+            NodeError::ParentNotFound => Self::invalid(vec![Invalid::new(
                 "parent_message_id",
                 "must be a message of the node's memory",
             )]),
-            StoreError::NodeMessageExists { id } => Self::new(
+            NodeError::MessageExists { id } => Self::new(
                 Code::AlreadyExists,
                 ErrorReason::MessageAlreadyExists,
                 format!("the node's memory has a message_id {id} already"),
             )
             .with("message_id", id),
-            StoreError::NodeMemoryFull { max_bytes } => Self::new(
+            NodeError::Full { max_bytes } => Self::new(
                 Code::FailedPrecondition,
                 ErrorReason::NodeMemoryFull,
                 format!(
@@ -317,7 +313,7 @@ impl Answer {
                 ),
             )
             .with("max_bytes", max_bytes),
-            StoreError::NodeMemoryCorrupt {
+            NodeError::Corrupt {
                 object_key,
                 kept_as,
                 why,
@@ -333,53 +329,55 @@ impl Answer {
                 .with("object_key", object_key)
                 .with("kept_as", kept_as)
             }
-            StoreError::NoObjectStore => Self::new(
-                Code::Unavailable,
-                ErrorReason::ObjectStoreUnavailable,
-                "this server has no object storage: set objects.url",
-            ),
-            error @ StoreError::Objects { .. } => {
-                tracing::warn!(error = %error_chain(&error), "the object storage is not available");
-                Self::new(
-                    Code::Unavailable,
-                    ErrorReason::ObjectStoreUnavailable,
-                    "the object storage does not answer; what was added is safe, come back a little later",
-                )
-            }
-            other => Self::internal(&other),
         }
     }
 
+    fn objects(error: &StoreError) -> Self {
+        if matches!(error, StoreError::NoObjectStore) {
+            return Self::new(
+                Code::Unavailable,
+                ErrorReason::ObjectStoreUnavailable,
+                "this server has no object storage: set objects.url",
+            );
+        }
+        tracing::warn!(error = %error_chain(error), "the object storage is not available");
+        Self::new(
+            Code::Unavailable,
+            ErrorReason::ObjectStoreUnavailable,
+            "the object storage does not answer; what was added is safe, come back a little later",
+        )
+    }
+
     /// What goes wrong with long-term memories alone.
-    fn memory(error: StoreError) -> Self {
+    fn memory(error: MemoryError) -> Self {
         match error {
-            StoreError::MemoryNotFound => Self::new(
+            MemoryError::NotFound => Self::new(
                 Code::NotFound,
                 ErrorReason::MemoryNotFound,
                 "there is no such memory",
             ),
-            StoreError::MemoryChanged => Self::new(
+            MemoryError::Changed => Self::new(
                 Code::Aborted,
                 ErrorReason::EtagChanged,
                 "the memory was changed meanwhile; read it again, and decide anew",
             ),
-            StoreError::MemoryKnown { id } => Self::invalid(vec![Invalid::new(
+            MemoryError::Known { id } => Self::invalid(vec![Invalid::new(
                 "text",
                 format!("must be another text: the memory {id} says the same"),
             )]),
-            StoreError::MemorySourceNotFound { index, place } => {
+            MemoryError::SourceNotFound { index, place } => {
                 let memory = index.map(|index| format!("memories[{index}]."));
                 Self::invalid(vec![Invalid::new(
                     format!("{}source_message_ids[{place}]", memory.unwrap_or_default()),
                     "must be a message of the same app and user",
                 )])
             }
-            StoreError::LongTermMemoryOff => Self::new(
+            MemoryError::Off => Self::new(
                 Code::FailedPrecondition,
                 ErrorReason::LongTermMemoryOff,
                 "long-term memory is switched off on this server: set memories.enabled",
             ),
-            other => Self::internal(&other),
+            error @ MemoryError::ExtractionMoved => Self::internal(&error),
         }
     }
 

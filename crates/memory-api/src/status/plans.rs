@@ -2,31 +2,34 @@
 
 use memory_contract::limits;
 use memory_contract::proto::ErrorReason;
-use memory_store::StoreError;
+use memory_store::PlanError;
 use tonic::Code;
 
 use super::Answer;
 
 impl Answer {
-    pub(super) fn plan(error: StoreError) -> Self {
+    pub(super) fn etag_changed(etag: Option<String>) -> Self {
+        Self::new(
+            Code::Aborted,
+            ErrorReason::EtagChanged,
+            "it was changed since the etag was read; read it again, and decide anew",
+        )
+        .with("etag", etag.unwrap_or_default())
+    }
+
+    pub(super) fn plan(error: &PlanError) -> Self {
         match error {
-            StoreError::EtagChanged { etag } => Self::new(
-                Code::Aborted,
-                ErrorReason::EtagChanged,
-                "it was changed since the etag was read; read it again, and decide anew",
-            )
-            .with("etag", etag.unwrap_or_default()),
-            StoreError::PlanNotFound => Self::new(
+            PlanError::NotFound => Self::new(
                 Code::NotFound,
                 ErrorReason::PlanNotFound,
                 "the thread has no plan",
             ),
-            StoreError::PlanStepNotFound => Self::new(
+            PlanError::StepNotFound => Self::new(
                 Code::NotFound,
                 ErrorReason::PlanNotFound,
                 "the plan has no such step",
             ),
-            StoreError::IterationLogFull => Self::new(
+            PlanError::LogFull => Self::new(
                 Code::FailedPrecondition,
                 ErrorReason::IterationLogFull,
                 format!(
@@ -35,7 +38,6 @@ impl Answer {
                     limits::ITERATIONS
                 ),
             ),
-            other => Self::internal(&other),
         }
     }
 

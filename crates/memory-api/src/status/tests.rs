@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use memory_contract::MessageId;
 use memory_recall::Backend;
+use memory_store::PlanError;
 use tonic_types::StatusExt as _;
 
 use super::names::PREFIX;
@@ -62,29 +63,29 @@ fn every_error_has_a_code_and_a_reason() {
     );
     check(StoreError::FileNotFound, Code::NotFound, R::FileNotFound);
     check(
-        StoreError::ThreadExists,
+        StoreError::Thread(ThreadError::Exists),
         Code::AlreadyExists,
         R::ThreadAlreadyExists,
     );
     let status = check(
-        StoreError::MessageExists { id },
+        StoreError::Append(AppendError::MessageExists { id }),
         Code::AlreadyExists,
         R::MessageAlreadyExists,
     );
     assert!(status.message().contains(&id.to_string()));
     check(
-        StoreError::RequestReused,
+        StoreError::Append(AppendError::RequestReused),
         Code::AlreadyExists,
         R::RequestIdReused,
     );
     let status = check(
-        StoreError::HeadMoved { head: Some(id) },
+        StoreError::Append(AppendError::HeadMoved { head: Some(id) }),
         Code::Aborted,
         R::HeadMoved,
     );
     assert_eq!(metadata(&status, "head"), id.to_string());
     check(
-        StoreError::HeadMoved { head: None },
+        StoreError::Append(AppendError::HeadMoved { head: None }),
         Code::Aborted,
         R::HeadMoved,
     );
@@ -146,14 +147,18 @@ fn every_error_has_a_code_and_a_reason() {
     };
     let status = check(changed, Code::Aborted, R::EtagChanged);
     assert_eq!(metadata(&status, "etag"), "7");
-    check(StoreError::PlanNotFound, Code::NotFound, R::PlanNotFound);
     check(
-        StoreError::PlanStepNotFound,
+        StoreError::Plan(PlanError::NotFound),
         Code::NotFound,
         R::PlanNotFound,
     );
     check(
-        StoreError::IterationLogFull,
+        StoreError::Plan(PlanError::StepNotFound),
+        Code::NotFound,
+        R::PlanNotFound,
+    );
+    check(
+        StoreError::Plan(PlanError::LogFull),
         Code::FailedPrecondition,
         R::IterationLogFull,
     );
@@ -216,7 +221,7 @@ fn all_wrong_fields_are_named() {
         expected.map(|(field, problem)| (field.to_owned(), problem.to_owned()))
     );
     let parent = check(
-        StoreError::ParentNotFound { index: 3 },
+        StoreError::Append(AppendError::ParentNotFound { index: 3 }),
         Code::InvalidArgument,
         ErrorReason::InvalidField,
     );

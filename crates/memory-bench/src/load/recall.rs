@@ -17,7 +17,7 @@ use memory_recall::{
     Embedder, EmbedderConfig, Index, IndexConfig, IndexSchema, LexicalVector, Search, Selection,
     open_index,
 };
-use memory_store::{Scope, Store, StoreConfig};
+use memory_store::{Caller, Scope, Store, StoreConfig};
 use serde::Serialize;
 
 use crate::{
@@ -287,7 +287,10 @@ impl Bare {
 
         let thread = ThreadId::from(uuid::Uuid::parse_str(thread)?);
         let begin = Instant::now();
-        self.store.recent(&self.tenant, thread, WINDOW).await?;
+        self.store
+            .messages(&Caller::worker(self.tenant.clone()))
+            .recent(thread, WINDOW)
+            .await?;
         Ok([embedding, search, begin.elapsed()])
     }
 }

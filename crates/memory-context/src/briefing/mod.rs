@@ -3,8 +3,8 @@
 mod compose;
 
 use memory_budget::{Budget, Cut, OversizedTurn, Tokenizer};
-use memory_contract::{TenantId, ThreadId, limits};
-use memory_store::{Progress, Store};
+use memory_contract::{ThreadId, limits};
+use memory_store::{Caller, Progress, Store};
 
 use self::compose::Content;
 use crate::counting::counting;
@@ -50,7 +50,7 @@ pub struct Briefing {
 /// The thread is not stored, the task alone is over the budget, or the database fails.
 pub async fn build_briefing(
     store: &Store,
-    tenant: &TenantId,
+    caller: &Caller,
     request: BriefingRequest,
 ) -> Result<Briefing, ContextError> {
     let BriefingRequest {
@@ -63,7 +63,9 @@ pub async fn build_briefing(
     let max_bytes = u32::try_from(limits::PAGE_BYTES).unwrap_or(u32::MAX);
     let progress = async {
         let name = task_name.as_deref();
-        let progress = store.progress(tenant, thread, name, FAILURES, max_bytes);
+        let progress = store
+            .plans(caller)
+            .progress(thread, name, FAILURES, max_bytes);
         Ok(progress.await?)
     };
     // Quoted, turns take more than this, so these are turns enough.
@@ -74,7 +76,7 @@ pub async fn build_briefing(
         tokenizer,
     };
     let (progress, (records, newest)) =
-        tokio::try_join!(progress, conversation(store, tenant, thread, budget))?;
+        tokio::try_join!(progress, conversation(store, caller, thread, budget))?;
     let Progress {
         plan,
         failures,
@@ -105,13 +107,13 @@ pub async fn build_briefing(
 /// The derived text of the conversation, and its newest turns.
 async fn conversation(
     store: &Store,
-    tenant: &TenantId,
+    caller: &Caller,
     thread: ThreadId,
     budget: Budget,
 ) -> Result<(Vec<DerivedText>, Cut), ContextError> {
-    let policies = store.policies(tenant, thread).await?;
+    let policies = store.policies(caller).policies(thread).await?;
     let mode = policies.resolve().mode;
-    let mut history = DerivedHistory::read(store, tenant, thread, None, mode).await?;
-    let newest = history.recent(store, tenant, budget).await?;
+    let mut history = DerivedHistory::read(store, caller, thread, None, mode).await?;
+    let newest = history.recent(store, caller, budget).await?;
     Ok((std::mem::take(&mut history.records), newest))
 }

@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use memory_budget::Tokenizer;
 use memory_contract::{
-    Memory, MemoryFilter, MemoryMode, MemoryOwner, ResolvedPolicy, TenantId, json_line,
-    to_the_second,
+    Memory, MemoryFilter, MemoryMode, MemoryOwner, ResolvedPolicy, json_line, to_the_second,
 };
 use memory_recall::{FoundMemories, FoundMemory, MemoryQuery, Reason, Recall};
+use memory_store::Caller;
 use serde::Serialize;
 
 use super::block::{BlockKind, BlockSource, SourceId};
@@ -31,7 +31,7 @@ struct MemoryEntry<'a> {
 /// without memories.
 pub(super) async fn matching_memories(
     recall: &Recall,
-    tenant: &TenantId,
+    caller: &Caller,
     owner: Option<&MemoryOwner>,
     policy: &ResolvedPolicy,
     request: &ContextRequest,
@@ -51,7 +51,7 @@ pub(super) async fn matching_memories(
         at_least_as_fresh: request.at_least_as_fresh,
         max_wait: request.wait_until.saturating_duration_since(Instant::now()),
     };
-    Ok(recall.memories(tenant, &query).await?)
+    Ok(recall.memories(caller, &query).await?)
 }
 
 /// Whether contexts of a mode contain long-term memories.

@@ -20,11 +20,10 @@ use std::time::Instant;
 
 use memory_budget::{Budget, Tokenizer};
 use memory_contract::{
-    FileLocation, Invalid, MemoryMode, MemoryOwner, PolicyLevel, ResolvedPolicy, TenantId,
-    ThreadId, limits,
+    FileLocation, Invalid, MemoryMode, MemoryOwner, PolicyLevel, ResolvedPolicy, ThreadId, limits,
 };
 use memory_recall::{Degradation, Recall};
-use memory_store::{Scope, Store, waiting_until};
+use memory_store::{Caller, Scope, Store, waiting_until};
 use serde_json::{Map, Value};
 
 pub use self::block::{
@@ -79,7 +78,7 @@ pub struct Context {
 pub async fn build_context<A: Send + 'static>(
     store: &Store,
     recall: &Recall,
-    tenant: &TenantId,
+    caller: &Caller,
     mut request: ContextRequest,
     deadline: Instant,
     answer: impl Fn(Context, &KnownFiles) -> Option<A> + Send + 'static,
@@ -90,7 +89,7 @@ pub async fn build_context<A: Send + 'static>(
         scope,
         owner,
         policy,
-    } = resolve(store, tenant, &request).await?;
+    } = resolve(store, caller, &request).await?;
     if policy.mode == MemoryMode::Node && request.node_id.is_empty() {
         let chars = limits::NODE_ID_CHARS;
         let problem = format!("is required in MEMORY_MODE_NODE: 1 to {chars} characters");
@@ -103,7 +102,7 @@ pub async fn build_context<A: Send + 'static>(
             let reader = Reader {
                 store,
                 recall,
-                tenant,
+                caller,
                 thread,
                 scope,
                 owner: owner.as_ref(),
@@ -117,15 +116,15 @@ pub async fn build_context<A: Send + 'static>(
             Some(Conversation::Session(session)) => {
                 let (owner, query) = (owner.as_ref(), &request.query);
                 let (recalled, known) = tokio::try_join!(
-                    recall_beyond(recall, tenant, session, &policy, &request),
-                    matching_memories(recall, tenant, owner, &policy, &request, query)
+                    recall_beyond(recall, caller, session, &policy, &request),
+                    matching_memories(recall, caller, owner, &policy, &request, query)
                 )?;
                 recalled.with(known)
             }
             Some(Conversation::Thread(_)) | None => Remembered::default(),
         },
     };
-    let files = KnownFiles::of(store, tenant, locations(&prompt, &remembered)).await?;
+    let files = KnownFiles::of(store, caller, locations(&prompt, &remembered)).await?;
     let assembly = Assembly {
         prompt,
         thread,
@@ -160,12 +159,15 @@ struct Resolved {
 /// applies, in one round trip.
 async fn resolve(
     store: &Store,
-    tenant: &TenantId,
+    caller: &Caller,
     request: &ContextRequest,
 ) -> Result<Resolved, ContextError> {
     match &request.conversation {
         Some(Conversation::Thread(thread)) => {
-            let (policies, any) = store.policies_and_memories(tenant, *thread).await?;
+            let (policies, any) = store
+                .memories(caller)
+                .policies_and_memories(*thread)
+                .await?;
             let session = &policies.thread.session;
             let policy = policies.resolve_with(&request.policy);
             Ok(Resolved {
@@ -176,7 +178,10 @@ async fn resolve(
             })
         }
         Some(Conversation::Session(session)) => {
-            let (thread, app, any) = store.session_policies_and_memories(tenant, session).await?;
+            let (thread, app, any) = store
+                .memories(caller)
+                .session_policies_and_memories(session)
+                .await?;
             let (thread, own) = match thread {
                 Some(thread) => (Some(thread.id), thread.policy),
                 None => (None, Default::default()),

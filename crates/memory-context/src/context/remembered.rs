@@ -4,14 +4,13 @@ use std::time::Instant;
 
 use memory_budget::{Budget, BudgetError, Cut};
 use memory_contract::{
-    MemoryMode, MemoryOwner, MemoryScope, Message, ResolvedPolicy, Role, Session, TenantId,
-    ThreadId, limits,
+    MemoryMode, MemoryOwner, MemoryScope, Message, ResolvedPolicy, Role, Session, ThreadId, limits,
 };
 use memory_recall::{
     Degradation, FoundMemories, FoundMemory, Omission, Recall, RecallQuery, Recalled,
     RecalledMessage,
 };
-use memory_store::{HistoryQuery, Node, Scope, Store};
+use memory_store::{Caller, HistoryQuery, Node, Scope, Store};
 
 use super::derived::DerivedShare;
 use super::memories::matching_memories;
@@ -45,7 +44,7 @@ pub(super) struct Remembered {
 pub(super) struct Reader<'a> {
     pub(super) store: &'a Store,
     pub(super) recall: &'a Recall,
-    pub(super) tenant: &'a TenantId,
+    pub(super) caller: &'a Caller,
     pub(super) thread: ThreadId,
     /// The messages that a search may find.
     pub(super) scope: Scope,
@@ -97,12 +96,12 @@ impl Reader<'_> {
         if !self.request.query.is_empty() {
             let query = self.query(self.request.query.clone());
             let recalled = async {
-                let rank = async { Ok(self.recall.rank(self.tenant, &query).await?) };
+                let rank = async { Ok(self.recall.rank(self.caller, &query).await?) };
                 let (recent, ranking) = tokio::try_join!(newest, rank)?;
                 let shown = recent.messages.clone();
                 let recalled =
                     self.recall
-                        .complete_with_window(self.tenant, &query, ranking, shown);
+                        .complete_with_window(self.caller, &query, ranking, shown);
                 Ok(hybrid(recent, recalled.await?))
             };
             let (memory, known) = tokio::try_join!(recalled, self.known(&query.query))?;
@@ -124,10 +123,10 @@ impl Reader<'_> {
         };
         let query = self.query(question);
         let recalled = async {
-            let ranking = self.recall.rank(self.tenant, &query).await?;
+            let ranking = self.recall.rank(self.caller, &query).await?;
             let recalled = self
                 .recall
-                .complete_with_window(self.tenant, &query, ranking, shown);
+                .complete_with_window(self.caller, &query, ranking, shown);
             Ok(recalled.await?)
         };
         let (recalled, known) = tokio::try_join!(recalled, self.known(&query.query))?;
@@ -163,8 +162,8 @@ impl Reader<'_> {
     /// Derived text, as much as fits, and the messages that it does not cover.
     async fn derived_history(&self) -> Result<(DerivedShare, Cut), ContextError> {
         let (store, request) = (self.store, self.request);
-        let (tenant, thread, mode) = (self.tenant, self.thread, self.policy.mode);
-        let mut history = DerivedHistory::read(store, tenant, thread, request.head, mode).await?;
+        let (caller, thread, mode) = (self.caller, self.thread, self.policy.mode);
+        let mut history = DerivedHistory::read(store, caller, thread, request.head, mode).await?;
         let records = std::mem::take(&mut history.records);
         let bytes = records.iter().map(|record| record.line.len()).sum();
         let (raw, tokenizer, max_tokens) =
@@ -173,7 +172,7 @@ impl Reader<'_> {
         let derived = counting(bytes, tokenizer, fit).await?;
         let max_tokens = self.max_tokens - derived.tokens();
         let budget = self.budget(limits::WINDOW_MAX.unsigned_abs(), max_tokens);
-        let recent = history.recent(store, tenant, budget).await;
+        let recent = history.recent(store, caller, budget).await;
         Ok((
             derived,
             recent.map_err(|error| self.of_the_whole(error, max_tokens))?,
@@ -183,7 +182,7 @@ impl Reader<'_> {
     /// The long-term memories that match a text.
     async fn known(&self, text: &str) -> Result<FoundMemories, ContextError> {
         let (policy, request) = (self.policy, self.request);
-        matching_memories(self.recall, self.tenant, self.owner, policy, request, text).await
+        matching_memories(self.recall, self.caller, self.owner, policy, request, text).await
     }
 
     fn query(&self, text: String) -> RecallQuery {
@@ -199,7 +198,7 @@ impl Reader<'_> {
         let budget = self.budget(message_limit, self.max_tokens);
         history::newest(
             self.store,
-            self.tenant,
+            self.caller,
             self.thread,
             self.request.head,
             budget,
@@ -213,7 +212,11 @@ impl Reader<'_> {
         let Some(head) = self.request.head else {
             return Ok(());
         };
-        let found = self.store.get_message(self.tenant, self.thread, head).await;
+        let found = self
+            .store
+            .messages(self.caller)
+            .get_message(self.thread, head)
+            .await;
         found
             .map(drop)
             .map_err(|error| ContextError::naming(error, "head_message_id"))
@@ -227,7 +230,7 @@ impl Reader<'_> {
             max_tokens: 0,
             limit: limits::HISTORY_MESSAGES_MAX.unsigned_abs(),
         };
-        let turn = self.store.history(self.tenant, &newest_turn).await;
+        let turn = self.store.messages(self.caller).history(&newest_turn).await;
         let turn = turn.map_err(|error| ContextError::naming(error, "head_message_id"))?;
         let mut newest_first = turn.messages.into_iter();
         Ok(newest_first.find(|message| message.role == Role::User))
@@ -241,7 +244,7 @@ impl Reader<'_> {
         };
         let dialogue = dialogue(
             self.store,
-            self.tenant,
+            self.caller,
             &node,
             &request.current_message_id,
             self.budget(self.window(), self.max_tokens),
@@ -302,7 +305,7 @@ fn question_among(messages: &[Message]) -> Option<String> {
 /// policy goes beyond its own.
 pub(super) async fn recall_beyond(
     recall: &Recall,
-    tenant: &TenantId,
+    caller: &Caller,
     session: &Session,
     policy: &ResolvedPolicy,
     request: &ContextRequest,
@@ -319,9 +322,9 @@ pub(super) async fn recall_beyond(
         return Ok(Remembered::default());
     }
     let query = recall_query(policy, request, None, scope, request.query.clone());
-    let ranking = recall.rank(tenant, &query).await?;
+    let ranking = recall.rank(caller, &query).await?;
     let recalled = recall
-        .complete_with_window(tenant, &query, ranking, Vec::new())
+        .complete_with_window(caller, &query, ranking, Vec::new())
         .await?;
     Ok(hybrid(Cut::default(), recalled))
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use memory_contract::{MemoryId, MessageId, TenantId};
-use memory_store::{IndexRecord, Job, JobKind, MemoryRecord};
+use memory_store::{Caller, IndexRecord, Job, JobKind, MemoryRecord};
 
 use super::Indexer;
 use crate::error::RecallError;
@@ -76,7 +76,10 @@ impl Indexer {
             affected = self.changed_since(affected, &indexed).await?;
             for (tenant, memories) in indexed.memories {
                 let memories: Vec<(MemoryId, i64)> = memories.into_iter().collect();
-                self.store.memories_persisted(tenant, &memories).await?;
+                self.store
+                    .memories(&Caller::worker(tenant.clone()))
+                    .memories_persisted(&memories)
+                    .await?;
             }
             if affected.is_empty() {
                 return Ok(());
@@ -95,7 +98,11 @@ impl Indexer {
         for (tenant, mut affected) in affected {
             let was = |subject| indexed.subjects.contains(&(tenant, subject));
             if !affected.messages.is_empty() {
-                let now = self.store.readable(tenant, &affected.messages).await?;
+                let now = self
+                    .store
+                    .messages(&Caller::worker(tenant.clone()))
+                    .readable(&affected.messages)
+                    .await?;
                 affected
                     .messages
                     .retain(|id| now.contains(id) != was(Subject::Message(*id)));
@@ -103,7 +110,8 @@ impl Indexer {
             if !affected.memories.is_empty() {
                 let now = self
                     .store
-                    .present_memories(tenant, &affected.memories)
+                    .memories(&Caller::worker(tenant.clone()))
+                    .present_memories(&affected.memories)
                     .await?;
                 affected
                     .memories
@@ -168,13 +176,18 @@ impl Indexer {
     ) -> Result<Vec<Loaded>, RecallError> {
         let mut records = Vec::new();
         if !affected.messages.is_empty() {
-            let found = self.store.index_records(tenant, &affected.messages).await?;
+            let found = self
+                .store
+                .messages(&Caller::worker(tenant.clone()))
+                .index_records(&affected.messages)
+                .await?;
             records.extend(found.into_iter().map(Box::new).map(Loaded::Message));
         }
         if !affected.memories.is_empty() {
             let found = self
                 .store
-                .memory_records(tenant, &affected.memories)
+                .memories(&Caller::worker(tenant.clone()))
+                .memory_records(&affected.memories)
                 .await?;
             records.extend(found.into_iter().map(Box::new).map(Loaded::Memory));
         }

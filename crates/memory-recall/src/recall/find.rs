@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use memory_contract::{MessageId, TenantId};
-use memory_store::{Revision, Scope};
+use memory_store::{Caller, Revision, Scope};
 
 use super::Shared;
 use crate::error::RecallError;
@@ -84,20 +84,20 @@ impl Shared {
     /// if the index is unavailable, lagging or being rebuilt.
     pub(super) async fn find(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         query: &RecallQuery,
     ) -> Result<Ranking, RecallError> {
         let scope = &query.scope;
         let mut ranking = Ranking::default();
-        let names = self.names.within(tenant, scope).await;
-        let selection = Selection::new(tenant, scope, &query.filter);
+        let names = self.names.within(&caller.tenant, scope).await;
+        let selection = Selection::new(&caller.tenant, scope, &query.filter);
         let Asked {
             found,
             method,
             lagging,
             degradations,
         } = self
-            .ask(tenant, selection, &query.question(), &names)
+            .ask(caller, selection, &query.question(), &names)
             .await?;
         ranking.degradations = degradations;
         let index_answers = found.is_ok();
@@ -105,7 +105,7 @@ impl Shared {
         ranking.ranked = rank_all(found.unwrap_or_default(), method, &query.query, &names);
         if let Some(degradation) = shortfall {
             ranking.degradations.push(degradation);
-            self.add_text_matches(tenant, query, scope, index_answers, &mut ranking)
+            self.add_text_matches(caller, query, scope, index_answers, &mut ranking)
                 .await?;
         }
         Ok(ranking)
@@ -115,15 +115,15 @@ impl Shared {
     /// searches the index.
     pub(super) async fn ask(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         selection: Selection,
         question: &Question<'_>,
         names: &Arc<Vec<String>>,
     ) -> Result<Asked, RecallError> {
-        self.refresh_state(tenant);
+        self.refresh_state(&caller.tenant);
         let mut degradations = Vec::new();
         let (embedded, reached) =
-            tokio::join!(self.embed(question, names), self.wait(tenant, question));
+            tokio::join!(self.embed(question, names), self.wait(caller, question));
         let reached = reached?;
         let (dense, method) = match embedded {
             Ok(dense) => (dense, question.method),
@@ -195,18 +195,14 @@ impl Shared {
     }
 
     /// Waits until the index has reached the revision, at most `max_wait`.
-    async fn wait(
-        &self,
-        tenant: &TenantId,
-        question: &Question<'_>,
-    ) -> Result<Reached, RecallError> {
+    async fn wait(&self, caller: &Caller, question: &Question<'_>) -> Result<Reached, RecallError> {
         let Some(revision) = question.at_least_as_fresh else {
             return Ok(Reached::default());
         };
         let deadline = Instant::now() + question.max_wait;
         let mut indexer = self.indexer.clone();
         loop {
-            let freshness = self.store.freshness(tenant, &revision).await?;
+            let freshness = self.store.messages(caller).freshness(&revision).await?;
             let given_up = freshness.dead_letters > 0;
             if !freshness.pending {
                 return Ok(Reached {
@@ -265,7 +261,7 @@ impl Shared {
     /// these matches alone.
     async fn add_text_matches(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         query: &RecallQuery,
         scope: &Scope,
         index_answers: bool,
@@ -273,7 +269,8 @@ impl Shared {
     ) -> Result<(), RecallError> {
         let searched = self
             .store
-            .search_text(tenant, scope, &query.query, &query.filter, TEXT_MATCHES)
+            .messages(caller)
+            .search_text(scope, &query.query, &query.filter, TEXT_MATCHES)
             .await;
         let matches = match searched {
             Ok(matches) => matches,

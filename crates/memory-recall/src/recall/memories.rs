@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use memory_contract::{Memory, MemoryId, TenantId};
+use memory_contract::{Memory, MemoryId};
+use memory_store::Caller;
 
 use super::Shared;
 use super::find::{Asked, TEXT_MATCHES};
@@ -23,13 +24,13 @@ impl Shared {
     /// falls short. Every memory is read from Postgres before it is returned.
     pub(super) async fn memories(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         query: &MemoryQuery,
     ) -> Result<FoundMemories, RecallError> {
         if query.limit == 0 || query.query.trim().is_empty() {
             return Ok(FoundMemories::default());
         }
-        let selection = Selection::memories(tenant, &query.owner, &query.filter);
+        let selection = Selection::memories(&caller.tenant, &query.owner, &query.filter);
         // Memories have no speakers, so names in the query are ordinary words.
         let Asked {
             found,
@@ -37,18 +38,18 @@ impl Shared {
             lagging,
             mut degradations,
         } = self
-            .ask(tenant, selection, &query.question(), &Arc::default())
+            .ask(caller, selection, &query.question(), &Arc::default())
             .await?;
         let index_answers = found.is_ok();
         let shortfall = self.shortfall(&found, lagging);
         let mut ranked = rank::rank_memories(found.unwrap_or_default(), method);
         if let Some(degradation) = shortfall {
             degradations.push(degradation);
-            let words = self.memory_words(tenant, query, index_answers).await?;
+            let words = self.memory_words(caller, query, index_answers).await?;
             rank::add_memory_matches(&mut ranked, &words);
         }
         ranked.retain(|one| one.score >= query.min_score);
-        let memories = self.read_memories(tenant, query, ranked).await?;
+        let memories = self.read_memories(caller, query, ranked).await?;
         Ok(FoundMemories {
             memories,
             degradations,
@@ -57,7 +58,7 @@ impl Shared {
 
     async fn memory_words(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         query: &MemoryQuery,
         index_answers: bool,
     ) -> Result<Vec<(MemoryId, f32)>, RecallError> {
@@ -67,9 +68,10 @@ impl Shared {
             filter,
             ..
         } = query;
-        let searched = self
-            .store
-            .search_memories(tenant, owner, query, filter, TEXT_MATCHES);
+        let searched =
+            self.store
+                .memories(caller)
+                .search_memories(owner, query, filter, TEXT_MATCHES);
         match searched.await {
             Ok(matches) => Ok(matches
                 .into_iter()
@@ -87,7 +89,7 @@ impl Shared {
     /// grow twofold.
     async fn read_memories(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         query: &MemoryQuery,
         mut rest: Vec<Ranked<MemoryId>>,
     ) -> Result<Vec<FoundMemory>, RecallError> {
@@ -99,7 +101,8 @@ impl Shared {
             let ids: Vec<MemoryId> = part.iter().map(|one| one.id).collect();
             let found = self
                 .store
-                .hydrate_memories(tenant, &query.owner, &query.filter, &ids)
+                .memories(caller)
+                .hydrate_memories(&query.owner, &query.filter, &ids)
                 .await?;
             let mut found: HashMap<MemoryId, Memory> = found
                 .into_iter()

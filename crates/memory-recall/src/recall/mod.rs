@@ -11,8 +11,8 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use memory_contract::{Message, MessageId, TenantId, limits};
-use memory_store::{Recent, Store};
+use memory_contract::{Message, MessageId, limits};
+use memory_store::{Caller, Recent, Store};
 
 use crate::config::SearchConfig;
 use crate::embed::Embedder;
@@ -78,13 +78,13 @@ impl Recall {
     /// [`Recalled::degradations`].
     pub async fn recall(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         query: &RecallQuery,
     ) -> Result<Recalled, RecallError> {
         let shared = &self.shared;
         let (pieces, ranking) =
-            tokio::try_join!(shared.window(tenant, query), shared.rank(tenant, query))?;
-        shared.assemble(tenant, query, ranking, pieces).await
+            tokio::try_join!(shared.window(caller, query), shared.rank(caller, query))?;
+        shared.assemble(caller, query, ranking, pieces).await
     }
 
     /// Ranks the candidates of a query for [`Recall::complete_with_window`]. It reads no window,
@@ -92,12 +92,8 @@ impl Recall {
     ///
     /// # Errors
     /// As [`Recall::recall`].
-    pub async fn rank(
-        &self,
-        tenant: &TenantId,
-        query: &RecallQuery,
-    ) -> Result<Ranking, RecallError> {
-        self.shared.rank(tenant, query).await
+    pub async fn rank(&self, caller: &Caller, query: &RecallQuery) -> Result<Ranking, RecallError> {
+        self.shared.rank(caller, query).await
     }
 
     /// Returns the best matches and their neighbors together with `shown`: messages
@@ -108,7 +104,7 @@ impl Recall {
     /// As [`Recall::recall`].
     pub async fn complete_with_window(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         query: &RecallQuery,
         ranking: Ranking,
         shown: Vec<Message>,
@@ -117,7 +113,7 @@ impl Recall {
             window: shown,
             ..Pieces::default()
         };
-        self.shared.assemble(tenant, query, ranking, pieces).await
+        self.shared.assemble(caller, query, ranking, pieces).await
     }
 
     /// Returns the best matches alone, without window and neighbors: at most
@@ -125,12 +121,8 @@ impl Recall {
     ///
     /// # Errors
     /// As [`Recall::recall`]. Whether `query.thread` exists is not checked.
-    pub async fn search(
-        &self,
-        tenant: &TenantId,
-        query: RecallQuery,
-    ) -> Result<Found, RecallError> {
-        self.shared.search(tenant, query).await
+    pub async fn search(&self, caller: &Caller, query: RecallQuery) -> Result<Found, RecallError> {
+        self.shared.search(caller, query).await
     }
 
     /// Returns the best matches among the long-term memories of one user, and notes
@@ -140,12 +132,12 @@ impl Recall {
     /// As [`Recall::recall`].
     pub async fn memories(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         query: &MemoryQuery,
     ) -> Result<FoundMemories, RecallError> {
-        let found = self.shared.memories(tenant, query).await?;
+        let found = self.shared.memories(caller, query).await?;
         let used = found.memories.iter().map(|found| &found.memory);
-        self.shared.store.memories_used(tenant, used);
+        self.shared.store.memories(caller).memories_used(used);
         Ok(found)
     }
 
@@ -155,10 +147,10 @@ impl Recall {
     /// As [`Recall::recall`].
     pub async fn compare_memories(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         query: &MemoryQuery,
     ) -> Result<FoundMemories, RecallError> {
-        self.shared.memories(tenant, query).await
+        self.shared.memories(caller, query).await
     }
 
     /// Embeds texts at the low priority of indexing. Returns one vector a text, in
@@ -175,15 +167,15 @@ impl Recall {
 }
 
 impl Shared {
-    async fn rank(&self, tenant: &TenantId, query: &RecallQuery) -> Result<Ranking, RecallError> {
+    async fn rank(&self, caller: &Caller, query: &RecallQuery) -> Result<Ranking, RecallError> {
         if !query.searches() {
             return Ok(Ranking::default());
         }
-        self.find(tenant, query).await
+        self.find(caller, query).await
     }
 
     /// Reads the recent window.
-    async fn window(&self, tenant: &TenantId, query: &RecallQuery) -> Result<Pieces, RecallError> {
+    async fn window(&self, caller: &Caller, query: &RecallQuery) -> Result<Pieces, RecallError> {
         let Some(thread) = query.thread.filter(|_| query.recent_window > 0) else {
             return Ok(Pieces::default());
         };
@@ -192,7 +184,7 @@ impl Shared {
             thread: _,
             thread_ordinal,
             messages,
-        } = self.store.recent(tenant, thread, size).await?;
+        } = self.store.messages(caller).recent(thread, size).await?;
         Ok(Pieces {
             window: messages,
             window_ordinal: thread_ordinal,
@@ -203,13 +195,13 @@ impl Shared {
     /// Adds the best candidates to the window and merges both into one answer.
     async fn assemble(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         query: &RecallQuery,
         ranking: Ranking,
         mut pieces: Pieces,
     ) -> Result<Recalled, RecallError> {
         let selected = self
-            .select(tenant, query, ranking.ranked, &pieces.window)
+            .select(caller, query, ranking.ranked, &pieces.window)
             .await?;
         pieces.matches = selected.matches;
         pieces.neighbors = selected.neighbors;
@@ -232,15 +224,15 @@ impl Shared {
         })
     }
 
-    async fn search(&self, tenant: &TenantId, query: RecallQuery) -> Result<Found, RecallError> {
+    async fn search(&self, caller: &Caller, query: RecallQuery) -> Result<Found, RecallError> {
         let query = RecallQuery {
             neighbors_before: 0,
             neighbors_after: 0,
             explain: false,
             ..query
         };
-        let ranking = self.find(tenant, &query).await?;
-        let selected = self.select(tenant, &query, ranking.ranked, &[]).await?;
+        let ranking = self.find(caller, &query).await?;
+        let selected = self.select(caller, &query, ranking.ranked, &[]).await?;
         let mut room = Room::new();
         let fitting = selected.matches.into_iter();
         let matches = (1_u32..)

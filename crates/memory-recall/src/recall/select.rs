@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use memory_contract::{Message, MessageId, TenantId, limits};
-use memory_store::{Hydrated, Neighbor, StoreError};
+use memory_contract::{Message, MessageId, limits};
+use memory_store::{Caller, Hydrated, Neighbor, StoreError};
 
 use super::Shared;
 use crate::error::RecallError;
@@ -30,7 +30,7 @@ impl Shared {
     /// their neighbors as well.
     pub(super) async fn select(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         query: &RecallQuery,
         ranked: Vec<Ranked>,
         window: &[Message],
@@ -53,11 +53,14 @@ impl Shared {
             let later = rest.split_off(rest.len().min(take));
             let part = std::mem::replace(&mut rest, later);
             let ids: Vec<MessageId> = part.iter().map(|one| one.id).collect();
-            let hydrate = self.store.hydrate(tenant, &query.scope, query.head, &ids);
+            let hydrate = self
+                .store
+                .messages(caller)
+                .hydrate(&query.scope, query.head, &ids);
             let found = if prefetched.is_none() {
                 // The first `top_k` candidates are nearly always the matches.
                 let anchors = &ids[..ids.len().min(query.top_k)];
-                let neighbors = self.neighbors(tenant, query, anchors);
+                let neighbors = self.neighbors_of(caller, query, anchors);
                 let (found, neighbors) = tokio::try_join!(hydrate, neighbors)?;
                 selected.neighbors = neighbors;
                 prefetched = Some(anchors.iter().copied().collect());
@@ -70,15 +73,15 @@ impl Shared {
         }
         if let Some(prefetched) = prefetched {
             let missing = selected.matches_beyond(&prefetched);
-            let more = self.neighbors(tenant, query, &missing).await?;
+            let more = self.neighbors_of(caller, query, &missing).await?;
             selected.neighbors.extend(more);
         }
         Ok(selected)
     }
 
-    async fn neighbors(
+    async fn neighbors_of(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         query: &RecallQuery,
         anchors: &[MessageId],
     ) -> Result<Vec<Neighbor>, StoreError> {
@@ -86,7 +89,8 @@ impl Shared {
         let before = count(query.neighbors_before);
         let after = count(query.neighbors_after);
         self.store
-            .neighbors(tenant, &query.scope, query.head, anchors, before, after)
+            .messages(caller)
+            .neighbors(&query.scope, query.head, anchors, before, after)
             .await
     }
 }

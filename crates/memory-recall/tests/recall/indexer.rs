@@ -14,7 +14,9 @@ use memory_recall::{
 };
 use memory_store::{DeadSubject, JobKind, Scope};
 
-use crate::world::{APP, Worker, World, client, edge, eventually, message, points, quick, tenant};
+use crate::world::{
+    APP, Worker, World, caller, client, edge, eventually, message, points, quick, tenant,
+};
 
 fn work(world: &World, index: &Arc<dyn Index>) -> Worker {
     Worker::start(world, index, None, quick())
@@ -55,7 +57,12 @@ async fn everything_said_is_indexed_and_everything_erased_is_forgotten() {
     world.erase(thread, said[3]).await;
     working.handle.wake();
     eventually("it is deleted", async || points(&*index).await == 30).await;
-    world.store.clear_thread(&tenant(), thread).await.unwrap();
+    world
+        .store
+        .threads(&caller())
+        .clear_thread(thread)
+        .await
+        .unwrap();
     world.say(thread, Role::User, "a fresh start").await;
     working.handle.wake();
     eventually("they are deleted", async || world.pending().await == 0).await;

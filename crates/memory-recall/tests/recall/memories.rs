@@ -11,7 +11,7 @@ use memory_recall::{
 use memory_store::Scope;
 
 use crate::world::{
-    APP, Service, Worker, World, client, edge, eventually, owner, points, quick, tenant,
+    APP, Service, Worker, World, caller, client, edge, eventually, owner, points, quick,
 };
 
 impl Service {
@@ -26,13 +26,13 @@ impl Service {
             at_least_as_fresh: None,
             max_wait: Duration::ZERO,
         };
-        self.recall.memories(&tenant(), &query).await.unwrap()
+        self.recall.memories(&caller(), &query).await.unwrap()
     }
 }
 
 impl World {
     async fn memory(&self, memory: MemoryId) -> memory_contract::Memory {
-        let found = self.store.get_memory(&tenant(), memory).await;
+        let found = self.store.memories(&caller()).get_memory(memory).await;
         found.unwrap().memory
     }
 }
@@ -96,7 +96,12 @@ async fn a_memory_is_found_by_its_own_user_until_it_is_erased_or_superseded() {
     let found = service.ask_memories("ada", "oolong").await;
     assert!(memory_ids(&found).is_empty());
     assert_eq!(points(&*service.index).await, 4);
-    world.store.delete_memory(&tenant(), bobs).await.unwrap();
+    world
+        .store
+        .memories(&caller())
+        .delete_memory(bobs)
+        .await
+        .unwrap();
     service.settle().await;
     assert_eq!(points(&*service.index).await, 3);
 }

@@ -17,7 +17,7 @@ use memory_store::{Scope, StoreError};
 
 use crate::embedder::model;
 use crate::world::{
-    APP, Service, TIMEOUT, World, client, degradations, ids, message, points, tenant,
+    APP, Service, TIMEOUT, World, caller, client, degradations, ids, message, points,
 };
 
 fn of_user(user: &str, query: &str) -> RecallQuery {
@@ -32,7 +32,8 @@ impl World {
     async fn of_thread(&self, thread: ThreadId, scope: MemoryScope, query: &str) -> RecallQuery {
         let session = self
             .store
-            .get_thread(&tenant(), thread)
+            .threads(&caller())
+            .get_thread(thread)
             .await
             .unwrap()
             .session;
@@ -489,7 +490,7 @@ async fn a_search_returns_the_best_first() {
             .await
     };
     let search = async |query: &RecallQuery| {
-        let found = service.recall.search(&tenant(), query.clone()).await;
+        let found = service.recall.search(&caller(), query.clone()).await;
         found.unwrap()
     };
     let found = search(&query).await;
@@ -631,14 +632,14 @@ async fn an_index_that_was_never_opened_degrades() {
             .of_thread(thread, MemoryScope::User, "What is the dog called?")
             .await
     };
-    let recalled = recall.recall(&tenant(), &query).await.unwrap();
+    let recalled = recall.recall(&caller(), &query).await.unwrap();
     assert_eq!(
         degradations(&recalled),
         [DegradationReason::EmbedderUnavailable]
     );
     assert_eq!(ids(&recalled), [said]);
     world.set_available(false);
-    let failed = recall.recall(&tenant(), &query).await.unwrap_err();
+    let failed = recall.recall(&caller(), &query).await.unwrap_err();
     assert!(matches!(&failed, RecallError::Store(_)) && failed.retryable());
 }
 

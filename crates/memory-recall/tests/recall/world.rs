@@ -14,7 +14,8 @@ use memory_recall::{
     open_index,
 };
 use memory_store::{
-    Append, CountedMessage, DeadLetter, NewThread, Outbox, Revision, Store, StoreConfig,
+    Append, Caller, CountedMessage, DeadLetter, NewThread, Revision, Store, StoreConfig,
+    WorkerStore,
 };
 use serde_json::Map;
 use tempfile::TempDir;
@@ -37,6 +38,11 @@ pub async fn eventually(what: &str, met: impl AsyncFn() -> bool) {
         assert!(start.elapsed() < TIMEOUT, "timed out: {what}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
+}
+
+/// Who stores and recalls in the tests.
+pub fn caller() -> Caller {
+    Caller::worker(tenant())
 }
 
 /// The tenant of everything that a test stores.
@@ -70,7 +76,7 @@ pub fn message(role: Role, text: &str) -> NewMessage {
 pub struct World {
     url: String,
     pub store: Store,
-    pub outbox: Outbox,
+    pub outbox: WorkerStore,
 }
 
 impl World {
@@ -84,7 +90,7 @@ impl World {
         Self {
             url,
             store: Store::connect(&config).await.unwrap(),
-            outbox: Outbox::connect(&config).await.unwrap(),
+            outbox: WorkerStore::connect(&config).await.unwrap(),
         }
     }
 
@@ -101,7 +107,7 @@ impl World {
             policy: MemoryPolicy::default(),
             ephemeral: false,
         };
-        let thread = self.store.create_thread(&tenant(), &thread).await;
+        let thread = self.store.threads(&caller()).create_thread(&thread).await;
         thread.unwrap().id
     }
 
@@ -112,7 +118,12 @@ impl World {
             request_id: None,
             expected_head: None,
         };
-        let appended = self.store.append(&tenant(), &append).await.unwrap();
+        let appended = self
+            .store
+            .messages(&caller())
+            .append(&append)
+            .await
+            .unwrap();
         (appended.messages[0].id, appended.revision)
     }
 
@@ -131,7 +142,11 @@ impl World {
     }
 
     pub async fn erase(&self, thread: ThreadId, message: MessageId) {
-        let erased = self.store.delete_message(&tenant(), thread, message).await;
+        let erased = self
+            .store
+            .messages(&caller())
+            .delete_message(thread, message)
+            .await;
         erased.unwrap();
     }
 
@@ -143,7 +158,8 @@ impl World {
         let (owner, origin) = (owner(user), MemoryOrigin::Caller);
         let added = self
             .store
-            .add_memories(&tenant(), &owner, &[memory], origin, None)
+            .memories(&caller())
+            .add_memories(&owner, &[memory], origin, None)
             .await;
         added.unwrap().memories[0].memory.id
     }
@@ -154,7 +170,7 @@ impl World {
     }
 
     pub async fn dead_letters(&self) -> Vec<DeadLetter> {
-        let page = self.store.list_dead(&tenant(), None, 100).await;
+        let page = self.store.index(&caller()).list_dead(None, 100).await;
         page.unwrap().items
     }
 
@@ -306,7 +322,7 @@ impl Service {
     }
 
     pub async fn ask(&self, query: RecallQuery) -> Recalled {
-        self.recall.recall(&tenant(), &query).await.unwrap()
+        self.recall.recall(&caller(), &query).await.unwrap()
     }
 }
 

@@ -9,7 +9,7 @@ use memory_distill::{
     DistillError, Distilled, DistilledBy, Extraction, Fact, FactKind, Method, ModelError,
     SourceMessage,
 };
-use memory_store::{StoreError, StretchQuery, Unextracted};
+use memory_store::{MemoryError, StoreError, StretchQuery, Unextracted};
 use metrics::{counter, describe_counter};
 use time::Time;
 
@@ -47,9 +47,16 @@ pub(super) async fn step(run: &DistillRun<'_>) -> Result<Due, Failure> {
     for _ in 0..MAX_PIECES {
         // The head may have moved since the last piece.
         if strategy == ExtractionStrategy::Summary {
-            with.store.turn_summary(run.tenant, run.thread.id).await?;
+            with.store
+                .memories(run.caller)
+                .turn_summary(run.thread.id)
+                .await?;
         }
-        let left = with.store.unextracted(run.tenant, run.thread.id).await?;
+        let left = with
+            .store
+            .memories(run.caller)
+            .unextracted(run.thread.id)
+            .await?;
         if left.after_depth >= left.head_depth {
             return Ok(Due::at(left.path_tokens + 1));
         }
@@ -87,8 +94,10 @@ pub(super) async fn step(run: &DistillRun<'_>) -> Result<Due, Failure> {
             Err(error) => return Err(error),
         };
         match store(run, strategy, left.generation, to_seq, extracted).await {
-            Err(StoreError::ExtractionMoved) if moved == MAX_STALE_COMMITS => return Ok(Due::SOON),
-            Err(StoreError::ExtractionMoved) => moved += 1,
+            Err(StoreError::Memory(MemoryError::ExtractionMoved)) if moved == MAX_STALE_COMMITS => {
+                return Ok(Due::SOON);
+            }
+            Err(StoreError::Memory(MemoryError::ExtractionMoved)) => moved += 1,
             stored => stored?,
         }
     }
@@ -149,7 +158,12 @@ async fn piece(
         max_tokens: PIECE_TOKENS,
         max_bytes: PIECE_BYTES,
     };
-    let range = run.with.store.read_stretch(run.tenant, &query).await?;
+    let range = run
+        .with
+        .store
+        .distillates(run.caller)
+        .read_stretch(&query)
+        .await?;
     let mut piece = cut(range.messages, range.more, is_quiet);
     if let Some(piece) = &mut piece {
         let imported = range.imported;
@@ -262,7 +276,8 @@ async fn store(
     } = run
         .with
         .store
-        .store_extracted(run.tenant, &extraction)
+        .memories(run.caller)
+        .store_extracted(&extraction)
         .await?;
     for (outcome, count) in [
         ("stored", stored),
@@ -294,10 +309,10 @@ async fn distill(
     };
     let distiller = &run.with.distiller;
     let method = if alone { Method::Model } else { run.method };
-    let made = match distiller.extract(run.tenant, method, extraction).await {
+    let made = match distiller.extract(run.caller, method, extraction).await {
         Err(error) if !alone && error.is_spent() => {
             distiller
-                .extract(run.tenant, Method::Extractive, extraction)
+                .extract(run.caller, Method::Extractive, extraction)
                 .await
         }
         made => made,

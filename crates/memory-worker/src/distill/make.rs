@@ -32,9 +32,12 @@ pub(super) struct Made {
 impl DistillRun<'_> {
     /// What is derived from the path to the head.
     pub(super) async fn state(&self) -> Result<DistillState, StoreError> {
-        let Self { tenant, thread, .. } = self;
+        let Self { caller, thread, .. } = self;
         let store = &self.with.store;
-        store.distill_state(tenant, thread.id, None, false).await
+        store
+            .distillates(caller)
+            .distill_state(thread.id, None, false)
+            .await
     }
 
     /// Messages of the path of a state, the oldest first: at most `max_tokens`, and
@@ -57,7 +60,12 @@ impl DistillRun<'_> {
             max_tokens,
             max_bytes: MAX_BYTES,
         };
-        let stretch = self.with.store.read_stretch(self.tenant, &query).await?;
+        let stretch = self
+            .with
+            .store
+            .distillates(self.caller)
+            .read_stretch(&query)
+            .await?;
         let generation = |of: Generations| match kind {
             DistillKind::Summary => of.summaries,
             DistillKind::Observation => of.observations,
@@ -76,7 +84,7 @@ impl DistillRun<'_> {
         let ask = async |method| {
             let distiller = &self.with.distiller;
             distiller
-                .summarize(self.tenant, method, previous, messages, max_tokens)
+                .summarize(&self.caller.tenant, method, previous, messages, max_tokens)
                 .await
         };
         let made = self.or_extractive(ask(self.method).await)?;
@@ -99,7 +107,7 @@ impl DistillRun<'_> {
         let ask = async |method| {
             let distiller = &self.with.distiller;
             distiller
-                .observe(self.tenant, method, messages, max_tokens)
+                .observe(&self.caller.tenant, method, messages, max_tokens)
                 .await
         };
         let made = match self.or_extractive(ask(self.method).await)? {
@@ -118,7 +126,7 @@ impl DistillRun<'_> {
         let ask = async |method| {
             let distiller = &self.with.distiller;
             distiller
-                .reflect(self.tenant, method, observations, max_tokens)
+                .reflect(&self.caller.tenant, method, observations, max_tokens)
                 .await
         };
         let made = match self.or_extractive(ask(self.method).await)? {

@@ -11,10 +11,10 @@ mod summary;
 use std::sync::Arc;
 use std::time::Duration;
 
-use memory_contract::{PolicyLevel, ResolvedPolicy, TenantId, Thread};
+use memory_contract::{PolicyLevel, ResolvedPolicy, Thread};
 use memory_distill::{DistillError, Distiller, Method};
 use memory_recall::{Recall, RecallError};
-use memory_store::{DistillJob, Policies, Store, StoreError};
+use memory_store::{Caller, DistillJob, Policies, Store, StoreError};
 use tokio::task::JoinError;
 
 use crate::config::DistillWorkConfig;
@@ -39,7 +39,7 @@ pub(crate) struct Distilling {
 /// Distilling one thread once.
 struct DistillRun<'a> {
     with: &'a Distilling,
-    tenant: &'a TenantId,
+    caller: &'a Caller,
     thread: &'a Thread,
     policy: &'a ResolvedPolicy,
     /// The model, or the extractive distiller once the attempts with the model are
@@ -126,14 +126,18 @@ impl Distilling {
     }
 
     async fn try_distill(&self, job: &DistillJob) -> Result<Due, Failure> {
-        let Policies { thread, app } = self.store.policies(&job.tenant, job.thread).await?;
+        let Policies { thread, app } = self
+            .store
+            .policies(&job.caller)
+            .policies(job.thread)
+            .await?;
         let policy = ResolvedPolicy::resolve(&[
             (PolicyLevel::App, &app),
             (PolicyLevel::Thread, &thread.policy),
         ]);
         let run = DistillRun {
             with: self,
-            tenant: &job.tenant,
+            caller: &job.caller,
             thread: &thread,
             policy: &policy,
             method: match job.attempts > self.config.model_attempts {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use memory_distill::BreakerState;
-use memory_store::{DistillJob, LeaseId, Outbox, StoreError, retry_pause};
+use memory_store::{DistillJob, LeaseId, StoreError, WorkerStore, retry_pause};
 use metrics::{describe_gauge, gauge};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep};
@@ -23,11 +23,11 @@ const EXTENSIONS: u32 = 3;
 /// Distills the threads that are due, several at a time.
 pub(crate) struct DistillQueue {
     with: Distilling,
-    outbox: Outbox,
+    outbox: WorkerStore,
 }
 
 impl DistillQueue {
-    pub(crate) fn new(with: Distilling, outbox: Outbox) -> Self {
+    pub(crate) fn new(with: Distilling, outbox: WorkerStore) -> Self {
         Self { with, outbox }
     }
 

@@ -67,7 +67,10 @@ struct Window {
 impl Window {
     async fn of(run: &DistillRun<'_>, policy: &ResolvedPolicy) -> Result<Self, Failure> {
         let store = &run.with.store;
-        let (model, window) = store.working_model(run.tenant, run.thread.id).await?;
+        let (model, window) = store
+            .working_memories(run.caller)
+            .working_model(run.thread.id)
+            .await?;
         let window = window
             .and_then(|window| u32::try_from(window).ok())
             .unwrap_or(policy.context_window);
@@ -93,8 +96,11 @@ impl Window {
             return Ok(dense);
         }
         let store = &run.with.store;
-        let memory =
-            store.peek_working_memory(run.tenant, run.thread.id, READ_MESSAGES, READ_BYTES);
+        let memory = store.working_memories(run.caller).peek_working_memory(
+            run.thread.id,
+            READ_MESSAGES,
+            READ_BYTES,
+        );
         let mut memory = memory.await?;
         let stored = Size::stored(&memory).total();
         let counted = size_in(tokenizer, &mut memory).await?.total();
@@ -199,7 +205,9 @@ async fn part_of_a_turn(
         return Ok(Piece::None);
     };
     let store = &run.with.store;
-    let ended = store.user_speaks_after(run.tenant, run.thread.id, head, read);
+    let ended = store
+        .distillates(run.caller)
+        .user_speaks_after(run.thread.id, head, read);
     if !ended.await? {
         return Ok(Piece::None);
     }
@@ -234,7 +242,8 @@ async fn summarize(
     };
     let store = &run.with.store;
     let committed = store
-        .commit_summary(run.tenant, run.thread.id, &new)
+        .distillates(run.caller)
+        .commit_summary(run.thread.id, &new)
         .await?;
     if let Commit::Done(_) = committed {
         run.stored("summary", &by);

@@ -11,7 +11,8 @@ use memory_recall::{
     UnavailableIndex, open_index,
 };
 use memory_store::{
-    Keyring, Objects, ObjectsConfig, Outbox, Secrets, Store, StoreConfig, StoreError, error_chain,
+    Keyring, Objects, ObjectsConfig, Secrets, Store, StoreConfig, StoreError, WorkerStore,
+    error_chain,
 };
 use memory_worker::TokenBudget;
 use tokio::time::sleep;
@@ -25,7 +26,7 @@ const INDEX_START_TIMEOUT: Duration = Duration::from_secs(1);
 /// What a server works with.
 pub(super) struct Parts {
     pub(super) store: Store,
-    pub(super) outbox: Option<Outbox>,
+    pub(super) outbox: Option<WorkerStore>,
     pub(super) index: Arc<dyn Index>,
     pub(super) embedder: Option<Embedder>,
     pub(super) recall: Recall,
@@ -119,7 +120,7 @@ fn assemble(
     config: &Config,
     store: Store,
     keyring: Keyring,
-    outbox: Option<Outbox>,
+    outbox: Option<WorkerStore>,
     embedder: Option<Embedder>,
     index: Arc<dyn Index>,
     works: bool,
@@ -167,9 +168,9 @@ fn distiller(config: &Config, store: &Store) -> Result<Arc<Distiller>, ServerErr
         .map_err(|error| config_error(&error.key, error.problem))
 }
 
-async fn connect(works: bool, config: &StoreConfig) -> Result<Option<Outbox>, StoreError> {
+async fn connect(works: bool, config: &StoreConfig) -> Result<Option<WorkerStore>, StoreError> {
     match works {
-        true => Outbox::connect(config).await.map(Some),
+        true => WorkerStore::connect(config).await.map(Some),
         false => Ok(None),
     }
 }

@@ -14,7 +14,7 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::request::wait_deadline;
 use crate::error::ApiError;
-use crate::layers::tenant_of;
+use crate::layers::caller_of;
 
 /// Implements `ContextService`.
 #[derive(Clone)]
@@ -38,15 +38,15 @@ impl Contexts {
         &self,
         request: Request<BuildContextRequest>,
     ) -> Result<BuildContextResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let deadline = wait_deadline(&request);
         let (metadata, _, request) = request.into_parts();
-        let request = request::read(&self.store, &tenant, &metadata, request).await?;
+        let request = request::read(&self.store, &caller, &metadata, request).await?;
         let answer = |context: Context, files: &KnownFiles| {
             let answer = answer::of(context, files);
             (answer.encoded_len() <= limits::ANSWER_BYTES).then_some(answer)
         };
         let (store, recall) = (&self.store, &self.recall);
-        Ok(build_context(store, recall, &tenant, request, deadline, answer).await?)
+        Ok(build_context(store, recall, &caller, request, deadline, answer).await?)
     }
 }

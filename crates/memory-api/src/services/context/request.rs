@@ -5,10 +5,9 @@ use std::time::Instant;
 use memory_context::{ContextRequest, Format, query_of};
 use memory_contract::proto::{BuildContextRequest, ContextFormat};
 use memory_contract::{
-    Invalid, MemoryMode, MessageId, PolicyLevel, TenantId, check, filter_from, limits,
-    user_parts_from,
+    Invalid, MemoryMode, MessageId, PolicyLevel, check, filter_from, limits, user_parts_from,
 };
-use memory_store::Store;
+use memory_store::{Caller, Store};
 use tonic::metadata::MetadataMap;
 
 use crate::error::ApiError;
@@ -23,7 +22,7 @@ use crate::services::request::{
 /// Every wrong field at once; node mode without a conversation.
 pub(super) async fn read(
     store: &Store,
-    tenant: &TenantId,
+    caller: &Caller,
     metadata: &MetadataMap,
     request: BuildContextRequest,
 ) -> Result<ContextRequest, ApiError> {
@@ -50,7 +49,7 @@ pub(super) async fn read(
     } = request;
     let mut fields = Fields::default();
     let conversation = match conversation_from(metadata, &thread_id, session) {
-        Ok(Some(named)) => match named.resolve(store, tenant).await {
+        Ok(Some(named)) => match named.resolve(store, caller).await {
             Err(ApiError::Invalid(invalid)) => fields.get_all(Err(invalid)),
             found => Some(Some(found?)),
         },

@@ -17,8 +17,8 @@ impl Export {
         loop {
             let page = self
                 .store
+                .memories(&self.caller)
                 .export_memories(
-                    &self.tenant,
                     self.app.as_ref(),
                     self.user.as_ref(),
                     after.as_ref(),

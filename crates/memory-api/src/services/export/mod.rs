@@ -9,10 +9,8 @@ use std::time::Duration;
 
 use memory_contract::proto::ExportMessagesRequest;
 use memory_contract::proto::export_messages_response::Record;
-use memory_contract::{
-    AppId, Invalid, InvalidFields, TenantId, Thread, ThreadId, UserId, check, limits,
-};
-use memory_store::{Store, StoreError, ThreadQuery, acting, actor};
+use memory_contract::{AppId, Invalid, InvalidFields, Thread, ThreadId, UserId, check, limits};
+use memory_store::{Caller, Store, StoreError, ThreadError, ThreadQuery};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
@@ -35,7 +33,7 @@ const THREADS: u32 = 50;
 /// What an export contains.
 pub(super) struct Export {
     store: Store,
-    tenant: TenantId,
+    caller: Caller,
     app: Option<AppId>,
     user: Option<UserId>,
     threads: Threads,
@@ -56,7 +54,7 @@ impl Export {
     /// Every wrong field at once, a thread that is not stored, or an ephemeral one.
     pub(super) async fn read(
         store: Store,
-        tenant: TenantId,
+        caller: Caller,
         request: ExportMessagesRequest,
     ) -> Result<Self, ApiError> {
         let Selection {
@@ -66,17 +64,19 @@ impl Export {
             after,
         } = selection(request)?;
         let threads = match (thread, after) {
-            (Some(id), _) => match store.get_thread(&tenant, id).await? {
+            (Some(id), _) => match store.threads(&caller).get_thread(id).await? {
                 // The export would outlive it.
-                thread if thread.ephemeral => return Err(StoreError::EphemeralThread.into()),
+                thread if thread.ephemeral => {
+                    return Err(StoreError::Thread(ThreadError::Ephemeral).into());
+                }
                 thread => Threads::One(Box::new(thread)),
             },
-            (None, Some(id)) => Threads::After(store.thread_place(&tenant, id).await?),
+            (None, Some(id)) => Threads::After(store.threads(&caller).thread_place(id).await?),
             (None, None) => Threads::All,
         };
         Ok(Self {
             store,
-            tenant,
+            caller,
             app,
             user,
             threads,
@@ -101,7 +101,7 @@ impl Export {
             clippy::disallowed_methods,
             reason = "ends when the caller stops reading"
         )]
-        tokio::spawn(acting(actor(), work).in_current_span());
+        tokio::spawn(work.in_current_span());
         ReceiverStream::new(receiver)
     }
 
@@ -132,7 +132,7 @@ impl Export {
     }
 
     async fn send_app_policy(&self, app: &AppId, output: &mut Output) -> Result<(), Stop> {
-        let policy = self.store.app_policy(&self.tenant, app).await?;
+        let policy = self.store.policies(&self.caller).app_policy(app).await?;
         if policy.updated.is_some() {
             output.send(Record::AppPolicy(app_policy(policy))).await?;
         }
@@ -142,7 +142,10 @@ impl Export {
     async fn send_app_policies(&self, output: &mut Output) -> Result<(), Stop> {
         let mut after = Some(0);
         while let Some(key) = after {
-            let page = self.store.list_app_policies(&self.tenant, key, POLICIES);
+            let page = self
+                .store
+                .policies(&self.caller)
+                .list_app_policies(key, POLICIES);
             let page = page.await?;
             for policy in page.items {
                 output.send(Record::AppPolicy(app_policy(policy))).await?;
@@ -155,7 +158,11 @@ impl Export {
     async fn send_files(&self, output: &mut Output) -> Result<(), Stop> {
         let mut after = Some(0);
         while let Some(key) = after {
-            let page = self.store.export_files(&self.tenant, key, FILES).await?;
+            let page = self
+                .store
+                .files(&self.caller)
+                .export_files(key, FILES)
+                .await?;
             for file in page.items {
                 output.send(Record::File(file.into())).await?;
             }
@@ -172,7 +179,11 @@ impl Export {
             limit: THREADS,
         };
         loop {
-            let page = self.store.export_threads(&self.tenant, &query).await?;
+            let page = self
+                .store
+                .threads(&self.caller)
+                .export_threads(&query)
+                .await?;
             for thread in page.items {
                 self.send_thread(thread, output).await?;
             }

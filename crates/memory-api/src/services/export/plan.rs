@@ -2,7 +2,7 @@
 
 use memory_contract::proto::export_messages_response::Record;
 use memory_contract::{ThreadId, limits};
-use memory_store::{IterationQuery, StoreError};
+use memory_store::{IterationQuery, PlanError, StoreError};
 
 use super::Export;
 use super::output::{Output, Stop};
@@ -15,9 +15,9 @@ impl Export {
         thread: ThreadId,
         output: &mut Output,
     ) -> Result<(), Stop> {
-        match self.store.get_plan(&self.tenant, thread).await {
+        match self.store.plans(&self.caller).get_plan(thread).await {
             Ok(plan) => output.send(Record::Plan(plan.into())).await?,
-            Err(StoreError::PlanNotFound) => {}
+            Err(StoreError::Plan(PlanError::NotFound)) => {}
             Err(error) => return Err(error.into()),
         }
         let mut query = IterationQuery {
@@ -29,7 +29,11 @@ impl Export {
             max_bytes: u32::try_from(limits::PAGE_BYTES).unwrap_or(u32::MAX),
         };
         loop {
-            let page = self.store.list_iterations(&self.tenant, &query).await?;
+            let page = self
+                .store
+                .plans(&self.caller)
+                .list_iterations(&query)
+                .await?;
             for iteration in page.items {
                 output.send(Record::Iteration(iteration.into())).await?;
             }

@@ -7,7 +7,7 @@ use memory_contract::proto::export_messages_response::Record;
 use memory_contract::{
     FileLocation, Message, MessageFilter, NodeMessage, Part, Thread, ThreadId, limits,
 };
-use memory_store::{Lookup, MessageQuery, Node, Order, StoreError};
+use memory_store::{Lookup, MessageQuery, Node, NodeError, Order, StoreError};
 
 use super::Export;
 use super::output::{Output, Stop};
@@ -44,13 +44,18 @@ impl Export {
         let mut files_sent = HashSet::new();
         let mut before = None;
         loop {
-            let page = self.store.list_messages(&self.tenant, &query).await?;
+            let page = self
+                .store
+                .messages(&self.caller)
+                .list_messages(&query)
+                .await?;
             let mut messages = page.items;
             // The head does not include messages that came after the thread was read.
             messages.retain(|message| message.seq <= last_seq);
             let mend = self
                 .store
-                .mend_parents(&self.tenant, id, before, &mut messages);
+                .messages(&self.caller)
+                .mend_parents(id, before, &mut messages);
             mend.await?;
             before = messages.last().map(|message| message.id).or(before);
             if let Some(record) = record.take() {
@@ -80,7 +85,8 @@ impl Export {
         while let Some(key) = after {
             let page = self
                 .store
-                .list_node_memories(&self.tenant, thread, key, NODES)
+                .nodes(&self.caller)
+                .list_node_memories(thread, key, NODES)
                 .await?;
             for memory in page.items {
                 let node = Node {
@@ -100,15 +106,15 @@ impl Export {
         files_sent: &mut HashSet<FileLocation>,
         output: &mut Output,
     ) -> Result<(), Stop> {
-        let messages = match self.store.node_messages(&self.tenant, &node).await {
+        let messages = match self.store.nodes(&self.caller).node_messages(&node).await {
             Ok(messages) => Some(messages),
             // One object that somebody else has spoilt is no reason to lose the
             // rest.
-            Err(StoreError::NodeMemoryCorrupt {
+            Err(StoreError::Node(NodeError::Corrupt {
                 object_key,
                 kept_as,
                 why,
-            }) => {
+            })) => {
                 tracing::error!(object_key, kept_as, why, "a node's memory is not exported");
                 None
             }
@@ -151,7 +157,7 @@ impl Export {
             }
         }
         while !wanted.is_empty() {
-            let found = self.store.files_of(&self.tenant, &wanted).await?;
+            let found = self.store.files(&self.caller).files_of(&wanted).await?;
             let mut unread = Vec::new();
             for location in wanted {
                 match found.get(&location) {

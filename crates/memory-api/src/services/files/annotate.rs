@@ -2,8 +2,8 @@
 
 use memory_context::KnownFiles;
 use memory_contract::proto::{self, FileRef, part};
-use memory_contract::{FileLocation, Message, TenantId};
-use memory_store::{Lookup, Store};
+use memory_contract::{FileLocation, Message};
+use memory_store::{Caller, Lookup, Store};
 
 use crate::error::ApiError;
 
@@ -14,7 +14,7 @@ use crate::error::ApiError;
 /// added here.
 pub(in crate::services) async fn annotate(
     store: &Store,
-    tenant: &TenantId,
+    caller: &Caller,
     references: Vec<&mut FileRef>,
 ) -> Result<(), ApiError> {
     let locations: Vec<FileLocation> = references
@@ -22,7 +22,7 @@ pub(in crate::services) async fn annotate(
         .filter_map(|reference| reference.location.clone())
         .map(FileLocation::from)
         .collect();
-    let files = KnownFiles::of(store, tenant, locations.iter()).await?;
+    let files = KnownFiles::of(store, caller, locations.iter()).await?;
     for reference in references {
         add_metadata(reference, &files);
     }

@@ -17,7 +17,7 @@ pub(super) use annotate::{add_metadata, annotate, references, references_in, wit
 
 use super::request::{Fields, next_token, page_limit};
 use crate::error::ApiError;
-use crate::layers::tenant_of;
+use crate::layers::caller_of;
 
 /// Implements `FileService`.
 #[derive(Clone)]
@@ -61,10 +61,10 @@ impl Files {
         &self,
         request: Request<RegisterFileRequest>,
     ) -> Result<RegisterFileResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let RegisterFileRequest { file } = request.into_inner();
         let file = new_file_from("file", file)?;
-        let Registered { file, created } = self.store.register_file(&tenant, file).await?;
+        let Registered { file, created } = self.store.files(&caller).register_file(file).await?;
         Ok(RegisterFileResponse {
             file: Some(file.into()),
             created,
@@ -72,10 +72,10 @@ impl Files {
     }
 
     async fn get(&self, request: Request<GetFileRequest>) -> Result<GetFileResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let GetFileRequest { location } = request.into_inner();
         let location = file_location_from(location.map(FileLocation::from))?;
-        let file = self.store.get_file(&tenant, &location).await?;
+        let file = self.store.files(&caller).get_file(&location).await?;
         Ok(GetFileResponse {
             file: Some(file.into()),
         })
@@ -85,19 +85,23 @@ impl Files {
         &self,
         request: Request<ListFilesRequest>,
     ) -> Result<ListFilesResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let ListFilesRequest {
             page_size,
             page_token,
             transfer_method,
         } = request.into_inner();
-        let identity = ("files", tenant.as_str(), transfer_method);
+        let identity = ("files", caller.tenant.as_str(), transfer_method);
         let mut fields = Fields::default();
         let limit = fields.take(page_limit(page_size));
         let method = fields.take(transfer_method_from(transfer_method));
         let after = fields.take(PageToken::key(&identity, &page_token));
         fields.end()?;
-        let page = self.store.list_files(&tenant, method, after, limit).await?;
+        let page = self
+            .store
+            .files(&caller)
+            .list_files(method, after, limit)
+            .await?;
         Ok(ListFilesResponse {
             files: page.items.into_iter().map(Into::into).collect(),
             next_page_token: next_token(&identity, page.next),
@@ -108,10 +112,10 @@ impl Files {
         &self,
         request: Request<DeleteFileRequest>,
     ) -> Result<DeleteFileResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let DeleteFileRequest { location } = request.into_inner();
         let location = file_location_from(location.map(FileLocation::from))?;
-        self.store.delete_file(&tenant, &location).await?;
+        self.store.files(&caller).delete_file(&location).await?;
         Ok(DeleteFileResponse {})
     }
 }

@@ -17,7 +17,7 @@ use memory_contract::{
 use memory_recall::{FoundMemory, IndexerHandle, Recall};
 use memory_store::{
     AddedMemories, AddedMemory, ChangedMemory, DeletedMemory, Forgotten, ImportedMemories,
-    ImportedMemory, MemoryWithHistory, Store, StoreError, SupersededMemory,
+    ImportedMemory, MemoryError, MemoryWithHistory, Store, StoreError, SupersededMemory,
 };
 use prost::Message as _;
 use tonic::{Request, Response, Status, async_trait};
@@ -25,7 +25,7 @@ use tonic::{Request, Response, Status, async_trait};
 use super::recall_convert::degradation;
 use super::request::{Fields, next_token, page_limit, shortened_wait, wait_deadline};
 use crate::error::ApiError;
-use crate::layers::tenant_of;
+use crate::layers::caller_of;
 use request::{forget_from, owner_from, query_from, stored_from};
 
 /// Answers for long-term memories.
@@ -107,7 +107,7 @@ impl Memories {
         &self,
         request: Request<AddMemoriesRequest>,
     ) -> Result<AddMemoriesResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         self.store.require_long_term_memory()?;
         let AddMemoriesRequest {
             app_id,
@@ -120,7 +120,8 @@ impl Memories {
         let (owner, memories) = fields.all(owner.zip(memories))?;
         let AddedMemories { memories, revision } = self
             .store
-            .add_memories(&tenant, &owner, &memories, MemoryOrigin::Caller, None)
+            .memories(&caller)
+            .add_memories(&owner, &memories, MemoryOrigin::Caller, None)
             .await?;
         self.wake();
         let added = |AddedMemory { memory, created }| proto::AddedMemory {
@@ -134,11 +135,12 @@ impl Memories {
     }
 
     async fn get(&self, request: Request<GetMemoryRequest>) -> Result<GetMemoryResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         self.store.require_long_term_memory()?;
         let GetMemoryRequest { memory_id } = request.into_inner();
         let id = check::uuid("memory_id", &memory_id)?.into();
-        let MemoryWithHistory { memory, superseded } = self.store.get_memory(&tenant, id).await?;
+        let MemoryWithHistory { memory, superseded } =
+            self.store.memories(&caller).get_memory(id).await?;
         Ok(GetMemoryResponse {
             memory: Some(memory.into()),
             superseded: superseded.into_iter().map(Into::into).collect(),
@@ -149,7 +151,7 @@ impl Memories {
         &self,
         request: Request<ListMemoriesRequest>,
     ) -> Result<ListMemoriesResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         self.store.require_long_term_memory()?;
         let ListMemoriesRequest {
             app_id,
@@ -160,7 +162,7 @@ impl Memories {
         } = request.into_inner();
         let kept = filter.as_ref().map(|filter| filter.encode_to_vec());
         let names = (app_id.clone(), user_id.clone());
-        let identity = ("memories", tenant.as_str(), names, kept);
+        let identity = ("memories", caller.tenant.as_str(), names, kept);
         let mut fields = Fields::default();
         let owner = owner_from(&mut fields, app_id, user_id);
         let filter = fields.take(memory_filter_from(filter));
@@ -169,7 +171,8 @@ impl Memories {
         let owner = fields.all(owner)?;
         let page = self
             .store
-            .list_memories(&tenant, &owner, &filter, after, limit)
+            .memories(&caller)
+            .list_memories(&owner, &filter, after, limit)
             .await?;
         Ok(ListMemoriesResponse {
             memories: page.items.into_iter().map(Into::into).collect(),
@@ -181,12 +184,12 @@ impl Memories {
         &self,
         request: Request<SearchMemoriesRequest>,
     ) -> Result<SearchMemoriesResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         self.store.require_long_term_memory()?;
         let deadline = wait_deadline(&request);
         let mut query = query_from(request.into_inner())?;
         query.max_wait = shortened_wait(deadline, query.max_wait);
-        let found = self.recall.memories(&tenant, &query).await?;
+        let found = self.recall.memories(&caller, &query).await?;
         let memory = |FoundMemory { memory, score, .. }| proto::FoundMemory {
             memory: Some(memory.into()),
             score,
@@ -201,7 +204,7 @@ impl Memories {
         &self,
         request: Request<UpdateMemoryRequest>,
     ) -> Result<UpdateMemoryResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         self.store.require_long_term_memory()?;
         let UpdateMemoryRequest {
             memory,
@@ -214,7 +217,11 @@ impl Memories {
         let change = fields.get_all(memory_change_from(memory, update_mask));
         let etag = fields.take(check::text("etag", etag, limits::ETAG_CHARS));
         let (id, change) = fields.all(id.map(MemoryId::from).zip(change))?;
-        let changed = self.store.update_memory(&tenant, id, &change, &etag).await;
+        let changed = self
+            .store
+            .memories(&caller)
+            .update_memory(id, &change, &etag)
+            .await;
         let ChangedMemory { memory, revision } =
             changed.map_err(|error| known_text("memory.text", error))?;
         self.wake();
@@ -228,7 +235,7 @@ impl Memories {
         &self,
         request: Request<SupersedeMemoryRequest>,
     ) -> Result<SupersedeMemoryResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         self.store.require_long_term_memory()?;
         let SupersedeMemoryRequest {
             memory_id,
@@ -238,7 +245,11 @@ impl Memories {
         let id = fields.get(check::uuid("memory_id", &memory_id));
         let replacement = fields.get_all(memory_from("replacement", replacement));
         let (id, replacement) = fields.all(id.map(MemoryId::from).zip(replacement))?;
-        let done = self.store.supersede_memory(&tenant, id, &replacement).await;
+        let done = self
+            .store
+            .memories(&caller)
+            .supersede_memory(id, &replacement)
+            .await;
         let SupersededMemory {
             memory,
             superseded,
@@ -256,11 +267,12 @@ impl Memories {
         &self,
         request: Request<DeleteMemoryRequest>,
     ) -> Result<DeleteMemoryResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         self.store.require_long_term_memory()?;
         let DeleteMemoryRequest { memory_id } = request.into_inner();
         let id = check::uuid("memory_id", &memory_id)?.into();
-        let DeletedMemory { deleted, revision } = self.store.delete_memory(&tenant, id).await?;
+        let DeletedMemory { deleted, revision } =
+            self.store.memories(&caller).delete_memory(id).await?;
         self.wake();
         Ok(DeleteMemoryResponse {
             deleted,
@@ -272,12 +284,13 @@ impl Memories {
         &self,
         request: Request<ImportMemoriesRequest>,
     ) -> Result<ImportMemoriesResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         self.store.require_long_term_memory()?;
         let (owner, memories) = stored_from(request.into_inner())?;
         let ImportedMemories { memories, revision } = self
             .store
-            .import_memories(&tenant, &owner, &memories)
+            .memories(&caller)
+            .import_memories(&owner, &memories)
             .await?;
         self.wake();
         let imported = |ImportedMemory {
@@ -299,14 +312,18 @@ impl Memories {
         &self,
         request: Request<ForgetMemoriesRequest>,
     ) -> Result<ForgetMemoriesResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         self.store.require_long_term_memory()?;
         let forget = forget_from(request.into_inner())?;
         let Forgotten {
             count,
             memories,
             more,
-        } = self.store.forget_memories(&tenant, &forget).await?;
+        } = self
+            .store
+            .memories(&caller)
+            .forget_memories(&forget)
+            .await?;
         self.wake();
         Ok(ForgetMemoriesResponse {
             forgotten_count: count,
@@ -325,12 +342,12 @@ impl Memories {
 /// Errors about a text that is stored already, or about its sources, name the field.
 fn known_text(field: &str, error: StoreError) -> ApiError {
     match error {
-        StoreError::MemoryKnown { id } => Invalid::new(
+        StoreError::Memory(MemoryError::Known { id }) => Invalid::new(
             field,
             format!("must be another text: the memory {id} says the same"),
         )
         .into(),
-        StoreError::MemorySourceNotFound { index: None, place } => {
+        StoreError::Memory(MemoryError::SourceNotFound { index: None, place }) => {
             let invalid = Invalid::new(
                 format!("source_message_ids[{place}]"),
                 "must be a message of the same app and user",

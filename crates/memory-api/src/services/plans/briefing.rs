@@ -8,7 +8,7 @@ use tonic::Request;
 use super::Plans;
 use super::log::task_name_from;
 use crate::error::ApiError;
-use crate::layers::tenant_of;
+use crate::layers::caller_of;
 use crate::services::request::{Fields, required_conversation_from, tokenizer_from};
 
 impl Plans {
@@ -16,7 +16,7 @@ impl Plans {
         &self,
         request: Request<BuildBriefingRequest>,
     ) -> Result<BuildBriefingResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
         let BuildBriefingRequest {
             thread_id,
@@ -45,7 +45,7 @@ impl Plans {
         };
         let tokenizer = fields.take(tokenizer_from(model));
         let request = BriefingRequest {
-            thread: fields.all(named)?.thread(&self.store, &tenant).await?,
+            thread: fields.all(named)?.thread(&self.store, &caller).await?,
             task,
             task_name,
             max_tokens,
@@ -56,7 +56,7 @@ impl Plans {
             total_tokens,
             attempt,
             truncated,
-        } = build_briefing(&self.store, &tenant, request).await?;
+        } = build_briefing(&self.store, &caller, request).await?;
         Ok(BuildBriefingResponse {
             text,
             total_tokens,

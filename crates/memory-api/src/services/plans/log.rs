@@ -9,7 +9,7 @@ use tonic::Request;
 
 use super::Plans;
 use crate::error::ApiError;
-use crate::layers::tenant_of;
+use crate::layers::caller_of;
 use crate::services::request::{
     Fields, next_token, page_limit, request_id_from, required_conversation_from,
 };
@@ -19,7 +19,7 @@ impl Plans {
         &self,
         request: Request<AppendIterationRequest>,
     ) -> Result<AppendIterationResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
         let AppendIterationRequest {
             thread_id,
@@ -32,13 +32,14 @@ impl Plans {
         let iteration = fields.get_all(iteration_from("iteration", iteration));
         let request_id = fields.take(request_id_from(&request_id));
         let (named, iteration) = fields.all(named.zip(iteration))?;
-        let thread = named.thread(&self.store, &tenant).await?;
+        let thread = named.thread(&self.store, &caller).await?;
         let LoggedIteration {
             iteration,
             replayed,
         } = self
             .store
-            .append_iteration(&tenant, thread, iteration, request_id)
+            .plans(&caller)
+            .append_iteration(thread, iteration, request_id)
             .await?;
         Ok(AppendIterationResponse {
             iteration: Some(iteration.into()),
@@ -50,7 +51,7 @@ impl Plans {
         &self,
         request: Request<ListIterationsRequest>,
     ) -> Result<ListIterationsResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
         let ListIterationsRequest {
             thread_id,
@@ -66,7 +67,7 @@ impl Plans {
         let limit = fields.take(page_limit(page_size));
         let identity = (
             "iterations",
-            tenant.as_str(),
+            caller.tenant.as_str(),
             format!("{named:?}"),
             task.clone(),
             failed,
@@ -74,14 +75,14 @@ impl Plans {
         let after = fields.take(PageToken::key(&identity, &page_token));
         let named = fields.all(named)?;
         let query = IterationQuery {
-            thread: named.thread(&self.store, &tenant).await?,
+            thread: named.thread(&self.store, &caller).await?,
             task,
             failed,
             after,
             limit,
             max_bytes: u32::try_from(limits::PAGE_BYTES).unwrap_or(u32::MAX),
         };
-        let page = self.store.list_iterations(&tenant, &query).await?;
+        let page = self.store.plans(&caller).list_iterations(&query).await?;
         Ok(ListIterationsResponse {
             iterations: page.items.into_iter().map(Into::into).collect(),
             next_page_token: next_token(&identity, page.next),

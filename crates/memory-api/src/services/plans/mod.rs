@@ -17,7 +17,7 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::request::{Fields, NamedConversation, required_conversation_from};
 use crate::error::ApiError;
-use crate::layers::tenant_of;
+use crate::layers::caller_of;
 
 /// The etag that matches every version.
 const ANY: &str = "*";
@@ -82,7 +82,7 @@ impl PlanService for Plans {
 
 impl Plans {
     async fn put(&self, request: Request<PutPlanRequest>) -> Result<PutPlanResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
         let PutPlanRequest {
             thread_id,
@@ -95,20 +95,24 @@ impl Plans {
         let plan = fields.get_all(plan_from("plan", plan));
         let etag = fields.take(etag_from(etag));
         let (named, plan) = fields.all(named.zip(plan))?;
-        let thread = named.thread(&self.store, &tenant).await?;
+        let thread = named.thread(&self.store, &caller).await?;
         let etag = (etag != ANY).then_some(etag.as_str());
-        let plan = self.store.put_plan(&tenant, thread, etag, &plan).await?;
+        let plan = self
+            .store
+            .plans(&caller)
+            .put_plan(thread, etag, &plan)
+            .await?;
         Ok(PutPlanResponse {
             plan: Some(plan.into()),
         })
     }
 
     async fn get(&self, request: Request<GetPlanRequest>) -> Result<GetPlanResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (metadata, _, GetPlanRequest { thread_id, session }) = request.into_parts();
         let named = required_conversation_from(&metadata, &thread_id, session)?;
-        let thread = named.thread(&self.store, &tenant).await?;
-        let plan = self.store.get_plan(&tenant, thread).await?;
+        let thread = named.thread(&self.store, &caller).await?;
+        let plan = self.store.plans(&caller).get_plan(thread).await?;
         Ok(GetPlanResponse {
             plan: Some(plan.into()),
         })
@@ -118,13 +122,14 @@ impl Plans {
         &self,
         request: Request<UpdatePlanStepRequest>,
     ) -> Result<UpdatePlanStepResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
         let (named, change) = change_from(&metadata, request)?;
-        let thread = named.thread(&self.store, &tenant).await?;
+        let thread = named.thread(&self.store, &caller).await?;
         let plan = self
             .store
-            .update_plan_step(&tenant, thread, &change)
+            .plans(&caller)
+            .update_plan_step(thread, &change)
             .await?;
         Ok(UpdatePlanStepResponse {
             plan: Some(plan.into()),
@@ -135,11 +140,11 @@ impl Plans {
         &self,
         request: Request<DeletePlanRequest>,
     ) -> Result<DeletePlanResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (metadata, _, DeletePlanRequest { thread_id, session }) = request.into_parts();
         let named = required_conversation_from(&metadata, &thread_id, session)?;
-        let thread = named.thread(&self.store, &tenant).await?;
-        let deleted = self.store.delete_plan(&tenant, thread).await?;
+        let thread = named.thread(&self.store, &caller).await?;
+        let deleted = self.store.plans(&caller).delete_plan(thread).await?;
         Ok(DeletePlanResponse { deleted })
     }
 }

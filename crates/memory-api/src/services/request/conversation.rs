@@ -4,9 +4,9 @@ use memory_context::Conversation;
 use memory_contract::proto::{SessionKeySource, SessionRef};
 use memory_contract::{
     Invalid, PolicyLevel, ResolvedPolicy, SESSION_METADATA, Session, SessionKey, SessionNames,
-    TenantId, Thread, ThreadId, check, limits, session_from,
+    Thread, ThreadId, check, limits, session_from,
 };
-use memory_store::Store;
+use memory_store::{Caller, Store};
 use tonic::metadata::MetadataMap;
 
 use super::thread_id_from;
@@ -64,12 +64,12 @@ impl NamedConversation {
     pub(in crate::services) async fn resolve(
         self,
         store: &Store,
-        tenant: &TenantId,
+        caller: &Caller,
     ) -> Result<Conversation, ApiError> {
         match self {
             Self::Thread(id) => Ok(Conversation::Thread(id)),
             Self::Session(names) => {
-                let (session, _) = resolve_session(store, tenant, names).await?;
+                let (session, _) = resolve_session(store, caller, names).await?;
                 Ok(Conversation::Session(session))
             }
         }
@@ -79,11 +79,11 @@ impl NamedConversation {
     pub(in crate::services) async fn thread(
         self,
         store: &Store,
-        tenant: &TenantId,
+        caller: &Caller,
     ) -> Result<ThreadId, ApiError> {
         match self {
             Self::Thread(id) => Ok(id),
-            named => Ok(named.stored_thread(store, tenant).await?.id),
+            named => Ok(named.stored_thread(store, caller).await?.id),
         }
     }
 
@@ -91,11 +91,13 @@ impl NamedConversation {
     pub(in crate::services) async fn stored_thread(
         self,
         store: &Store,
-        tenant: &TenantId,
+        caller: &Caller,
     ) -> Result<Thread, ApiError> {
-        match self.resolve(store, tenant).await? {
-            Conversation::Thread(id) => Ok(store.get_thread(tenant, id).await?),
-            Conversation::Session(session) => Ok(store.find_thread(tenant, &session).await?),
+        match self.resolve(store, caller).await? {
+            Conversation::Thread(id) => Ok(store.threads(caller).get_thread(id).await?),
+            Conversation::Session(session) => {
+                Ok(store.threads(caller).find_thread(&session).await?)
+            }
         }
     }
 }
@@ -104,11 +106,11 @@ impl NamedConversation {
 /// read if no key is named, or that of the shared default.
 pub(in crate::services) async fn resolve_session(
     store: &Store,
-    tenant: &TenantId,
+    caller: &Caller,
     names: SessionNames,
 ) -> Result<(Session, SessionKeySource), ApiError> {
     let names = if names.source().is_none() || names.wants_shared() {
-        let app = store.app_policy(tenant, names.app()).await?.policy;
+        let app = store.policies(caller).app_policy(names.app()).await?.policy;
         let policy = ResolvedPolicy::resolve(&[(PolicyLevel::App, &app)]);
         match (policy.shared_session_default, names.source()) {
             (true, Some(_)) => names,

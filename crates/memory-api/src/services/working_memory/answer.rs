@@ -5,10 +5,9 @@ use memory_context::KnownFiles;
 use memory_context::counting::counting;
 use memory_context::working::size_in;
 use memory_contract::{
-    Message, ResolvedPolicy, TenantId, limits, memory_bytes, message_bytes, proto, timestamp,
-    to_struct,
+    Message, ResolvedPolicy, limits, memory_bytes, message_bytes, proto, timestamp, to_struct,
 };
-use memory_store::{Store, WorkingMemory};
+use memory_store::{Caller, Store, WorkingMemory};
 
 use crate::error::ApiError;
 use crate::services::files::with_metadata;
@@ -33,13 +32,13 @@ pub(super) async fn counted(context: Option<String>) -> Result<Option<(String, i
 /// A working memory with as many of its newest messages as fit into an answer.
 pub(super) async fn of(
     store: &Store,
-    tenant: &TenantId,
+    caller: &Caller,
     mut memory: WorkingMemory,
 ) -> Result<proto::WorkingMemory, ApiError> {
     let (tokenizer, _) = Tokenizer::for_model(&memory.model);
     let size = size_in(tokenizer, &mut memory).await?;
     let newest_first = memory.messages.iter().rev();
-    let known = KnownFiles::of_messages(store, tenant, newest_first).await?;
+    let known = KnownFiles::of_messages(store, caller, newest_first).await?;
     let WorkingMemory {
         policies,
         context,

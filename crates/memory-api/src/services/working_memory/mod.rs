@@ -19,7 +19,7 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::request::{Fields, required_conversation_from};
 use crate::error::ApiError;
-use crate::layers::tenant_of;
+use crate::layers::caller_of;
 use request::{Model, Put, model_from, patch_from};
 
 /// Implements `WorkingMemoryService`.
@@ -65,7 +65,7 @@ impl WorkingMemories {
         &self,
         request: Request<GetWorkingMemoryRequest>,
     ) -> Result<GetWorkingMemoryResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
         let GetWorkingMemoryRequest {
             thread_id,
@@ -76,13 +76,16 @@ impl WorkingMemories {
         let named = fields.get(required_conversation_from(&metadata, &thread_id, session));
         let model = fields.take(model_from(model));
         let named = fields.all(named)?;
-        let thread = named.thread(&self.store, &tenant).await?;
-        let found =
-            self.store
-                .working_memory(&tenant, thread, model.named(), READ_MESSAGES, READ_BYTES);
+        let thread = named.thread(&self.store, &caller).await?;
+        let found = self.store.working_memories(&caller).working_memory(
+            thread,
+            model.named(),
+            READ_MESSAGES,
+            READ_BYTES,
+        );
         let (memory, rebuilt) = found.await?;
         Ok(GetWorkingMemoryResponse {
-            working_memory: Some(answer::of(&self.store, &tenant, memory).await?),
+            working_memory: Some(answer::of(&self.store, &caller, memory).await?),
             rebuilt,
         })
     }
@@ -91,7 +94,7 @@ impl WorkingMemories {
         &self,
         request: Request<PutWorkingMemoryRequest>,
     ) -> Result<PutWorkingMemoryResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
         let Put {
             named,
@@ -113,22 +116,25 @@ impl WorkingMemories {
             model: model.named(),
             etag,
         };
-        let target = match named.resolve(&self.store, &tenant).await? {
+        let target = match named.resolve(&self.store, &caller).await? {
             Conversation::Thread(thread) => WorkingTarget::Thread(thread),
             Conversation::Session(session) => WorkingTarget::Session(session),
         };
         let done = self
             .store
-            .put_working_memory(&tenant, &target, &put)
+            .working_memories(&caller)
+            .put_working_memory(&target, &put)
             .await?;
         if let Some(indexer) = &self.indexer {
             indexer.wake();
         }
         // As it was put, even if it has expired by now.
-        let stored =
-            self.store
-                .peek_working_memory(&tenant, done.thread, READ_MESSAGES, READ_BYTES);
-        let memory = answer::of(&self.store, &tenant, stored.await?).await?;
+        let stored = self.store.working_memories(&caller).peek_working_memory(
+            done.thread,
+            READ_MESSAGES,
+            READ_BYTES,
+        );
+        let memory = answer::of(&self.store, &caller, stored.await?).await?;
         Ok(PutWorkingMemoryResponse {
             working_memory: Some(memory),
             warnings: request::warnings(&done, &untimed),
@@ -140,7 +146,7 @@ impl WorkingMemories {
         &self,
         request: Request<UpdateWorkingMemoryDataRequest>,
     ) -> Result<UpdateWorkingMemoryDataResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
         let UpdateWorkingMemoryDataRequest {
             thread_id,
@@ -153,13 +159,14 @@ impl WorkingMemories {
         let patch = fields.take(patch_from(patch));
         let etag = fields.take(request::etag_from(etag));
         let named = fields.all(named)?;
-        let thread = named.thread(&self.store, &tenant).await?;
-        let patched = self
-            .store
-            .update_working_data(&tenant, thread, &etag, |mut data| {
-                merge_patch(&mut data, patch);
-                working_data_from("patch", Some(to_struct(data)))
-            });
+        let thread = named.thread(&self.store, &caller).await?;
+        let patched =
+            self.store
+                .working_memories(&caller)
+                .update_working_data(thread, &etag, |mut data| {
+                    merge_patch(&mut data, patch);
+                    working_data_from("patch", Some(to_struct(data)))
+                });
         let (data, etag) = patched.await??;
         Ok(UpdateWorkingMemoryDataResponse {
             data: Some(to_struct(data)),
@@ -171,12 +178,16 @@ impl WorkingMemories {
         &self,
         request: Request<DeleteWorkingMemoryRequest>,
     ) -> Result<DeleteWorkingMemoryResponse, ApiError> {
-        let tenant = tenant_of(&request)?;
+        let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
         let DeleteWorkingMemoryRequest { thread_id, session } = request;
         let named = required_conversation_from(&metadata, &thread_id, session)?;
-        let thread = named.thread(&self.store, &tenant).await?;
-        let deleted = self.store.delete_working_memory(&tenant, thread).await?;
+        let thread = named.thread(&self.store, &caller).await?;
+        let deleted = self
+            .store
+            .working_memories(&caller)
+            .delete_working_memory(thread)
+            .await?;
         Ok(DeleteWorkingMemoryResponse { deleted })
     }
 }

@@ -42,7 +42,10 @@ impl Known {
     ) -> Result<Self, Failure> {
         let store = &run.with.store;
         if strategy == ExtractionStrategy::Summary {
-            let before = store.summary_memories(run.tenant, run.thread.id).await?;
+            let before = store
+                .memories(run.caller)
+                .summary_memories(run.thread.id)
+                .await?;
             let shown = before.into_iter().map(|(id, text)| known_fact(id, text));
             return Ok(Self {
                 shown: shown.collect(),
@@ -50,7 +53,10 @@ impl Known {
             });
         }
         let filter = MemoryFilter::default();
-        let newest = store.list_memories(run.tenant, owner, &filter, None, NEWEST_MEMORIES);
+        let newest =
+            store
+                .memories(run.caller)
+                .list_memories(owner, &filter, None, NEWEST_MEMORIES);
         let newest = newest.await?.items;
         let mut found = Vec::new();
         if !newest.is_empty() {
@@ -185,7 +191,7 @@ async fn search(
         at_least_as_fresh: None,
         max_wait: Duration::ZERO,
     };
-    let found = run.with.recall.compare_memories(run.tenant, &query);
+    let found = run.with.recall.compare_memories(run.caller, &query);
     let found = found.await?.memories;
     Ok(found.into_iter().map(|found| found.memory).collect())
 }

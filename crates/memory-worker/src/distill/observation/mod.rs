@@ -44,12 +44,8 @@ pub(super) async fn step(run: &DistillRun<'_>) -> Result<Due, Failure> {
             Step::Activate(numbers) => {
                 let store = &run.with.store;
                 store
-                    .activate_observations(
-                        run.tenant,
-                        run.thread.id,
-                        state.generations.observations,
-                        &numbers,
-                    )
+                    .distillates(run.caller)
+                    .activate_observations(run.thread.id, state.generations.observations, &numbers)
                     .await?
             }
             Step::Reflect { .. } if reflections == REFLECTIONS => {
@@ -100,7 +96,9 @@ async fn observe(
         active: range.active,
     };
     let store = &run.with.store;
-    let committed = store.commit_observation(run.tenant, run.thread.id, &new);
+    let committed = store
+        .distillates(run.caller)
+        .commit_observation(run.thread.id, &new);
     match committed.await {
         // An observation made for a path that ends earlier covers a part of the range
         // that an erasure has freed. The rest stays in full.
@@ -175,7 +173,8 @@ async fn reflect(
     };
     let store = &run.with.store;
     let committed = store
-        .commit_reflection(run.tenant, run.thread.id, &new)
+        .distillates(run.caller)
+        .commit_reflection(run.thread.id, &new)
         .await?;
     if committed != Commit::Stale {
         run.stored("reflection", &by);

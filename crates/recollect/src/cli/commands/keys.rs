@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::config::{Config, Loaded, Sources};
 use memory_contract::{KeyScope, KeyScopes, TenantId, check, key_scopes_from, limits, proto};
-use memory_store::{NewApiKey, Store, StoreConfig, StoreError, acting};
+use memory_store::{NewApiKey, Store, StoreConfig, StoreError};
 use secrecy::{ExposeSecret as _, SecretString};
 use time::OffsetDateTime;
 
@@ -30,14 +30,11 @@ pub async fn run(file: Option<PathBuf>, args: KeysArgs) -> Result<(), Failure> {
         ..Default::default()
     })?;
     require_database(&loaded.config)?;
-    let work = async {
-        match args.command {
-            KeysCommand::Create(args) => create(&loaded, args).await,
-            KeysCommand::List(args) => list(&loaded, args).await,
-            KeysCommand::Revoke(args) => revoke(&loaded, args).await,
-        }
-    };
-    acting(ACTOR.to_owned(), work).await
+    match args.command {
+        KeysCommand::Create(args) => create(&loaded, args).await,
+        KeysCommand::List(args) => list(&loaded, args).await,
+        KeysCommand::Revoke(args) => revoke(&loaded, args).await,
+    }
 }
 
 async fn create(loaded: &Loaded, args: CreateKeyArgs) -> Result<(), Failure> {
@@ -46,13 +43,13 @@ async fn create(loaded: &Loaded, args: CreateKeyArgs) -> Result<(), Failure> {
         scopes,
         expires_in,
     } = args;
-    let tenant = tenant_from(tenant)?;
+    let caller = caller_of(tenant)?;
     let name = check::key_name("--name", name).map_err(usage)?;
     let expires = expires_in.map(end_after).transpose()?;
     let configured = &loaded.config.auth.keys;
     if configured
         .iter()
-        .any(|key| key.tenant == tenant.as_str() && key.name == name)
+        .any(|key| key.tenant == caller.tenant.as_str() && key.name == name)
     {
         return Err(failed(loaded, StoreError::ApiKeyExists));
     }
@@ -63,7 +60,8 @@ async fn create(loaded: &Loaded, args: CreateKeyArgs) -> Result<(), Failure> {
     };
     let store = connect(loaded).await?;
     let (key, secret) = store
-        .create_api_key(&tenant, &new)
+        .keys(&caller)
+        .create_api_key(&new)
         .await
         .map_err(|error| failed(loaded, error))?;
     if json {
@@ -90,14 +88,15 @@ async fn create(loaded: &Loaded, args: CreateKeyArgs) -> Result<(), Failure> {
 
 async fn list(loaded: &Loaded, args: ListKeysArgs) -> Result<(), Failure> {
     let ListKeysArgs { tenant, json } = args;
-    let tenant = tenant_from(tenant)?;
+    let caller = caller_of(tenant)?;
     let store = connect(loaded).await?;
     let mut table = table();
     let mut lines = JsonLines::stdout();
     let mut after = None;
     loop {
         let page = store
-            .list_api_keys(&tenant, after, PAGE)
+            .keys(&caller)
+            .list_api_keys(after, PAGE)
             .await
             .map_err(|error| failed(loaded, error))?;
         for key in page.items.into_iter().map(proto::ApiKey::from) {
@@ -124,11 +123,12 @@ async fn list(loaded: &Loaded, args: ListKeysArgs) -> Result<(), Failure> {
 
 async fn revoke(loaded: &Loaded, args: KeyNameArgs) -> Result<(), Failure> {
     let KeyNameArgs { tenant, name, json } = args;
-    let tenant = tenant_from(tenant)?;
+    let caller = caller_of(tenant)?;
     let name = check::required_text("--name", name, limits::API_KEY_NAME_CHARS).map_err(usage)?;
     let store = connect(loaded).await?;
     store
-        .revoke_api_key(&tenant, &name)
+        .keys(&caller)
+        .revoke_api_key(&name)
         .await
         .map_err(|error| failed(loaded, error))?;
     if json {
@@ -173,9 +173,13 @@ fn failed(loaded: &Loaded, error: StoreError) -> Failure {
     }
 }
 
-fn tenant_from(tenant: String) -> Result<TenantId, Failure> {
+fn caller_of(tenant: String) -> Result<Caller, Failure> {
     let tenant = check::required_text("--tenant", tenant, limits::TENANT_CHARS).map_err(usage)?;
-    Ok(TenantId::new(tenant))
+    Ok(Caller {
+        tenant: TenantId::new(tenant),
+        actor: ACTOR.to_owned(),
+        scopes: KeyScopes::from_iter([KeyScope::Admin]),
+    })
 }
 
 fn end_after(time: Duration) -> Result<OffsetDateTime, Failure> {
