@@ -3,7 +3,7 @@
 use memory_budget::{Budget, Cut};
 use memory_contract::{MemoryMode, Message, MessageId, ThreadId, json_line};
 use memory_store::{
-    Caller, DistillKind, DistillState, Distillate, Raw, Standing, Store, StretchQuery,
+    Caller, DistillKind, DistillState, Distillate, RangeQuery, Raw, Standing, Store,
 };
 use serde::Serialize;
 
@@ -171,7 +171,7 @@ impl DerivedHistory {
             if left < 0 || found.len() == MAX_RANGES {
                 return Ok((in_order(found), false));
             }
-            let query = StretchQuery {
+            let query = RangeQuery {
                 thread: self.thread,
                 head: self.head,
                 after_depth: raw.after_depth,
@@ -180,7 +180,7 @@ impl DerivedHistory {
                 max_tokens: i64::MAX,
                 max_bytes: RANGE_BYTES,
             };
-            let range = store.distillates(caller).read_stretch(&query).await?;
+            let range = store.distillates(caller).read_range(&query).await?;
             if range.more {
                 return Ok((in_order(found), false));
             }

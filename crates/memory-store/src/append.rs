@@ -47,7 +47,7 @@ pub struct Appended {
     pub messages: Vec<AppendedMessage>,
     /// The moment at which the index knows them.
     pub revision: Revision,
-    /// Whether the request id was known and nothing was stored anew.
+    /// Whether the request id was known, so that nothing was stored.
     pub replayed: bool,
 }
 

@@ -37,8 +37,8 @@ impl Window {
         self.version
     }
 
-    /// What the database would answer at this version, if that can be told
-    /// from the window. The bytes that bound one answer bounded the window
+    /// What the database would answer at this version, if the window is sufficient
+    /// for it. The bytes that bound one answer bounded the window
     /// already.
     pub(crate) fn answer(&self, path: &Path) -> Option<History> {
         let count = self.reach(path)?;

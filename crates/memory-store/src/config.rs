@@ -159,7 +159,7 @@ pub(crate) enum Database {
 struct OfChat(#[source] Box<dyn std::error::Error + Send + Sync>);
 
 impl Database {
-    /// An error of the database as a cause, which tells the two apart.
+    /// An error of the database as a cause that names the database.
     pub(crate) fn cause(
         self,
         error: impl Into<Box<dyn std::error::Error + Send + Sync>>,

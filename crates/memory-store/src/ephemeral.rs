@@ -80,7 +80,8 @@ impl Presence {
     /// threads, of all tenants; workers erase them as they erase expired threads.
     ///
     /// A lock that is lost with its connection is taken again in the background, and
-    /// nothing is ended then. A server that starts in between finds nobody alive.
+    /// nothing is ended then. A server that starts in between ends the threads, because it
+    /// finds no other one alive.
     ///
     /// # Errors
     /// As [`Store::connect`]; `Unavailable` also while another process takes more than

@@ -17,7 +17,7 @@ use crate::{
 pub struct LoggedIteration {
     /// The attempt as it is stored.
     pub iteration: Iteration,
-    /// Whether the request id was known and nothing was added anew.
+    /// Whether the request id was known, so that nothing was added.
     pub replayed: bool,
 }
 

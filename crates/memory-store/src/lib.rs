@@ -50,8 +50,8 @@ pub use caller::Caller;
 pub use config::{CacheConfig, CacheKind, EphemeralConfig, SecretsConfig, StoreConfig};
 pub use distill::{
     Commit, Committed, DistillClaim, DistillJob, DistillKind, DistillState, DistillStats,
-    Distillate, Generations, NewObservation, NewReflection, NewSummary, Place, Raw, Standing,
-    Stretch, StretchQuery, retry_pause,
+    Distillate, Generations, MessageRange, NewObservation, NewReflection, NewSummary, Place,
+    RangeQuery, Raw, Standing, retry_pause,
 };
 pub use ephemeral::{EphemeralStats, Presence};
 pub use error::{
@@ -63,7 +63,7 @@ pub use index::IndexRecord;
 pub use iteration::{IterationQuery, LoggedIteration, Progress};
 pub use keyring::{Keyring, new_key};
 pub use ledger::{
-    Branching, Entry, Ledger, LedgerCount, LedgerFault, LedgerRow, LedgerState, LedgerStretch,
+    Branching, Entry, Ledger, LedgerCount, LedgerFault, LedgerRange, LedgerRow, LedgerState,
     LedgerThread,
 };
 pub use memories::{

@@ -1,4 +1,4 @@
-//! The changes that the index has yet to learn, for all tenants.
+//! The queue of changes to index, and clean-up, for all tenants.
 
 use std::time::Duration;
 
@@ -61,9 +61,9 @@ pub struct Claim {
 /// One change for the index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
-    /// Its number.
+    /// The number in the queue.
     pub id: i64,
-    /// Whose it is.
+    /// The tenant of the change.
     pub tenant: TenantId,
     /// The thread; for a memory a name of its user's queue.
     pub thread: ThreadId,
@@ -80,15 +80,15 @@ pub struct Job {
 /// What to do to the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobKind {
-    /// Learn a message, or learn it anew.
+    /// Index a message, or index it again.
     Upsert(MessageId),
-    /// Forget a message; only an entry whose seq is at most the job's.
+    /// Remove a message; only an entry whose seq is at most the job's.
     Delete(MessageId),
-    /// Forget all messages of the thread whose seq is at most the job's.
+    /// Remove all messages of the thread whose seq is at most the job's.
     Purge,
-    /// Learn a memory, or learn it anew.
+    /// Index a memory, or index it again.
     UpsertMemory(MemoryId),
-    /// Forget a memory.
+    /// Remove a memory.
     DeleteMemory(MemoryId),
 }
 
@@ -249,7 +249,7 @@ impl WorkerStore {
     }
 
     /// Ends every lease, so that what a killed worker had claimed is available
-    /// at once. Only for whoever knows that no other worker lives. Returns how
+    /// at once. Only valid if no other worker is running. Returns how
     /// many changes were claimed.
     ///
     /// # Errors

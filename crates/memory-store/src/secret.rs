@@ -56,9 +56,7 @@ impl Secrets {
             key_id,
             nonce,
             ciphertext,
-        } = self
-            .keyring
-            .seal(caller.caller.tenant.as_str(), name, value)?;
+        } = self.keyring.seal(caller.tenant.as_str(), name, value)?;
         let params: Params<'_> = &[&caller.tenant.as_str(), &name, &key_id, &nonce, &ciphertext];
         let rows = self
             .store
@@ -92,9 +90,7 @@ impl Secrets {
             nonce: column(row, 4)?,
             ciphertext: column(row, 5)?,
         };
-        let value = self
-            .keyring
-            .open(caller.caller.tenant.as_str(), name, sealed)?;
+        let value = self.keyring.open(caller.tenant.as_str(), name, sealed)?;
         Ok((secret(row)?, value))
     }
 

@@ -12,8 +12,8 @@ use crate::{
     watch::Feeds,
 };
 
-/// Conversations, and what is beside them, in Postgres, for one tenant at a time. A
-/// clone shares the connections.
+/// Conversations and what belongs to them, in Postgres. Its views work for one caller.
+/// Clones share the connections.
 #[derive(Clone, Debug)]
 pub struct Store {
     /// To the conversations' database, which nearly everything needs.

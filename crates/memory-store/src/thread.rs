@@ -23,7 +23,7 @@ pub struct NewThread {
     pub title: String,
     /// The caller's own data.
     pub metadata: Map<String, Value>,
-    /// How long it lives from now; `None` for good.
+    /// How long it lives from now; `None` without end.
     pub ttl: Option<Duration>,
     /// What it sets otherwise than its app.
     pub policy: MemoryPolicy,
@@ -61,7 +61,7 @@ pub struct ThreadChange {
     pub title: Option<String>,
     /// The new metadata, as a whole.
     pub metadata: Option<Map<String, Value>>,
-    /// The new time to live from now; `Some(None)` keeps the thread for good.
+    /// The new time to live from now; `Some(None)` removes the expiry.
     pub ttl: Option<Option<Duration>>,
     /// The new policy, as a whole.
     pub policy: Option<MemoryPolicy>,

@@ -130,7 +130,7 @@ impl AuditStore<'_> {
         };
         let mut found = self.store.pool.within(self.caller, list, params).await?;
         if self.store.has_chat_database() {
-            // What was done to files, keys and secrets is beside those.
+            // Changes of files, keys and secrets are recorded in the main database.
             found.extend(self.store.main.within(self.caller, list, params).await?);
         }
         let mut transactions = found

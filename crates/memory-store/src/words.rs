@@ -9,7 +9,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use crate::recall::Scope;
 
 /// Bytes of a message that are searchable. Postgres bounds what one row can
-/// index, and a match deep within a longer text helps nobody.
+/// index, and a match deep within a longer text is of little use.
 const SEARCHABLE_BYTES: usize = 64 * 1024;
 
 /// The searchable text of a message: who speaks and what is said.

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use memory_contract::TenantId;
 use memory_distill::{Reservation, Spent, TokenLedger, TokenLedgerError, Usage};
 use memory_store::{Caller, ModelTokens, Store, error_chain};
 use metrics::{counter, describe_counter};
@@ -37,12 +38,13 @@ impl TokenBudget {
 impl TokenLedger for TokenBudget {
     async fn reserve(
         &self,
-        caller: &Caller,
+        tenant: &TenantId,
         model: &str,
         most: Usage,
     ) -> Result<Reservation, TokenLedgerError> {
+        let caller = Caller::worker(tenant.clone());
         let id = Uuid::now_v7();
-        let reserved = self.store.usage(caller).reserve_tokens(
+        let reserved = self.store.usage(&caller).reserve_tokens(
             id,
             model,
             tokens(most),
@@ -62,7 +64,7 @@ impl TokenLedger for TokenBudget {
         }
     }
 
-    async fn settle(&self, caller: &Caller, reservation: Reservation, spent: Spent) {
+    async fn settle(&self, tenant: &TenantId, reservation: Reservation, spent: Spent) {
         let Spent { usage, failed } = spent;
         let outcome = if failed { "failed" } else { "ok" };
         counter!("recollect_model_calls_total", "outcome" => outcome).increment(1);
@@ -72,9 +74,10 @@ impl TokenLedger for TokenBudget {
         ] {
             counter!("recollect_model_tokens_total", "kind" => kind).increment(tokens);
         }
+        let caller = Caller::worker(tenant.clone());
         let settled = self
             .store
-            .usage(caller)
+            .usage(&caller)
             .settle_tokens(reservation.id, tokens(usage), failed)
             .await;
         if let Err(error) = settled {

@@ -43,8 +43,6 @@ impl Import {
         requests: Streaming<ImportMessagesRequest>,
         time: Duration,
     ) -> Imported {
-        // The stream is read after this call, so the actor has to be set again.
-        let actor = actor();
         let answers = requests
             .zip(stream::iter(0..))
             .then(move |(request, position)| self.clone().answer(position, request));

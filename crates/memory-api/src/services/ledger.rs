@@ -7,7 +7,7 @@ use memory_contract::proto::{
 };
 use memory_contract::{Invalid, MessageId, check, limits, timestamp};
 use memory_store::{
-    DistillKind, DistillState, Distillate, LedgerCount, LedgerFault, LedgerState, LedgerStretch,
+    DistillKind, DistillState, Distillate, LedgerCount, LedgerFault, LedgerRange, LedgerState,
     Standing, Store,
 };
 use tonic::{Request, Response, Status, async_trait};
@@ -97,7 +97,7 @@ impl Ledgers {
             }
         };
         let (ledger, state) = tokio::try_join!(ledger, texts)?;
-        let ranges = move || ledger.stretches(kind);
+        let ranges = move || ledger.ranges(kind);
         let mut ranges = tokio::task::spawn_blocking(ranges).await?;
         let excess = ranges.len().saturating_sub(limits::LEDGER_STRETCHES);
         Ok(ListLedgerResponse {
@@ -190,8 +190,8 @@ fn fault(fault: LedgerFault) -> proto::LedgerFault {
     }
 }
 
-fn range(range: LedgerStretch) -> proto::LedgerRange {
-    let LedgerStretch {
+fn range(range: LedgerRange) -> proto::LedgerRange {
+    let LedgerRange {
         state,
         number,
         first,

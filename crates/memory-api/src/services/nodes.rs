@@ -92,7 +92,7 @@ impl Nodes {
         let request_id = fields.take(request_id_from(&request_id));
         let (named, messages) = fields.all(named.zip(messages))?;
         let (conversation, id) = named.conversation(&self.store, &caller, &metadata).await?;
-        let policies = self.policies(&caller).policies(conversation).await?;
+        let policies = self.policies(&caller, conversation).await?;
         let turn = NodeTurn {
             node: Node {
                 thread: policies.thread.id,

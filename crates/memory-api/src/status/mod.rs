@@ -19,7 +19,7 @@ use memory_contract::proto::ErrorReason;
 use memory_contract::{Invalid, InvalidFields};
 use memory_recall::RecallError;
 use memory_store::{
-    AppendError, KeyError, MemoryError, NodeError, PlanError, SecretError, StoreError, ThreadError,
+    AppendError, KeyError, MemoryError, NodeError, SecretError, StoreError, ThreadError,
     error_chain,
 };
 use tonic::{Code, Status};

@@ -226,7 +226,7 @@ impl DistillateStore<'_> {
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn want_distill(self, thread: ThreadId) -> Result<(), StoreError> {
+    pub async fn enqueue_distill(self, thread: ThreadId) -> Result<(), StoreError> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
         let want = query!("distill_jobs/enqueue");

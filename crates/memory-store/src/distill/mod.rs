@@ -1,14 +1,14 @@
-//! Derived text: summaries and observations that stand for stretches of messages.
+//! Derived text: summaries and observations that stand for ranges of messages.
 //!
-//! A stretch is the messages on the path to `(branch, to_depth)` that are deeper
+//! A range is the messages on the path to `(branch, to_depth)` that are deeper
 //! than `after_depth`. A text holds on every path that its end lies on: another
 //! branch has only what covers messages that it shares, and who comes back to a
 //! branch finds what was made there.
 
 mod commit;
 mod jobs;
+mod range;
 mod state;
-mod stretch;
 
 use memory_contract::MessageId;
 use serde::Deserialize;
@@ -16,8 +16,8 @@ use time::OffsetDateTime;
 
 pub use commit::{Commit, Committed, NewObservation, NewReflection, NewSummary};
 pub use jobs::{DistillClaim, DistillJob, DistillStats, retry_pause};
+pub use range::{MessageRange, RangeQuery};
 pub use state::{DistillState, Generations, Raw};
-pub use stretch::{Stretch, StretchQuery};
 
 /// What derived text is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]

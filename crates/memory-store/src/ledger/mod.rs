@@ -17,7 +17,7 @@ use memory_contract::MessageId;
 use crate::{DistillKind, Place};
 use runs::{Run, Runs};
 
-/// Stretches of missing messages that are remembered.
+/// Reported ranges of missing messages, at most.
 const MISSING: usize = 100;
 
 /// Where a branch leaves another one.
@@ -111,7 +111,7 @@ pub struct LedgerCount {
 
 /// A run of messages in one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LedgerStretch {
+pub struct LedgerRange {
     /// The state.
     pub state: LedgerState,
     /// The text that covers them; 0 for none.
@@ -250,17 +250,17 @@ impl Ledger {
     }
 
     /// The messages on the way to the head as runs in one state, the oldest first.
-    pub fn stretches(&self, kind: DistillKind) -> Vec<LedgerStretch> {
+    pub fn ranges(&self, kind: DistillKind) -> Vec<LedgerRange> {
         let way = self.way(self.thread.head);
-        let mut stretches: Vec<LedgerStretch> = Vec::new();
+        let mut ranges: Vec<LedgerRange> = Vec::new();
         for (run, state, number) in self.states(kind, &way) {
-            match stretches.last_mut() {
+            match ranges.last_mut() {
                 Some(last) if (last.state, last.number) == (state, number) => {
                     last.last = run.last_id;
                     last.messages += run.count;
                     last.tokens += run.tokens;
                 }
-                _ => stretches.push(LedgerStretch {
+                _ => ranges.push(LedgerRange {
                     state,
                     number,
                     first: run.first_id,
@@ -270,7 +270,7 @@ impl Ledger {
                 }),
             }
         }
-        stretches
+        ranges
     }
 
     fn count(&self, kind: DistillKind, branch: i32) -> LedgerCount {

@@ -23,7 +23,7 @@ pub struct Fact {
     pub kind: MemoryType,
     /// What it is about.
     pub topics: Vec<String>,
-    /// Whom and what it names.
+    /// The people and things that it names.
     pub entities: Vec<String>,
     /// When it happened, where that is known.
     pub event: Option<OffsetDateTime>,
@@ -34,7 +34,7 @@ pub struct Fact {
     pub supersedes: Vec<MemoryId>,
 }
 
-/// What was extracted from messages that nobody had looked at.
+/// What was extracted from messages that extraction had not read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extraction {
     /// The thread.
@@ -68,11 +68,11 @@ pub struct Extracted {
     pub revision: Revision,
 }
 
-/// What of the path to a thread's head nobody has looked at for facts, all of one
+/// The part of the path to a thread's head that extraction has not read, all of one
 /// moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unextracted {
-    /// The moment: rises whenever somebody has looked at more.
+    /// The generation of extraction; it rises with each commit.
     pub generation: i64,
     /// The head; `None`: no message can be read.
     pub head: Option<MessageId>,
@@ -89,7 +89,7 @@ pub struct Unextracted {
 }
 
 impl MemoryStore<'_> {
-    /// What of a thread nobody has looked at for facts.
+    /// Reads the part of a thread that extraction has not read.
     ///
     /// # Errors
     /// `ThreadNotFound`.

@@ -28,7 +28,7 @@ pub struct MemoryRecord {
     pub kind: MemoryType,
     /// What it is about.
     pub topics: Vec<String>,
-    /// Whom and what it names.
+    /// The people and things that it names.
     pub entities: Vec<String>,
     /// Where it comes from.
     pub origin: MemoryOrigin,

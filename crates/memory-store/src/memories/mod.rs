@@ -1,4 +1,4 @@
-//! Long-term memories, beside the conversations that they come from.
+//! Long-term memories.
 
 mod extract;
 mod forget;

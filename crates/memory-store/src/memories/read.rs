@@ -190,7 +190,7 @@ impl MemoryStore<'_> {
             bytes += memory_bytes(memory);
             bytes <= limits::ANSWER_BYTES
         });
-        // However long it is, one has to go, or nobody sees those after it.
+        // The first one is returned however long it is; otherwise paging would stop.
         let fitting = u32::try_from(fitting.count()).unwrap_or(u32::MAX).max(1);
         Ok(Page::cut(memories, limit.min(fitting)))
     }

@@ -30,7 +30,7 @@ pub struct NodeTurn {
     pub tokens: [i32; 2],
     /// Makes a retry safe.
     pub request_id: Option<RequestId>,
-    /// How long the memory stays after this turn; `None` for good.
+    /// How long the memory stays after this turn; `None` without end.
     pub ttl: Option<Duration>,
 }
 
@@ -41,7 +41,7 @@ pub struct AddedTurn {
     pub user: String,
     /// The id of the answer.
     pub assistant: String,
-    /// Whether the request id was known and nothing was added anew.
+    /// Whether the request id was known, so that nothing was added.
     pub replayed: bool,
 }
 

@@ -61,7 +61,7 @@ impl Memory {
     /// The way from the root to a message; to the one added last where none is
     /// named. `None` where there is no such message.
     ///
-    /// Where somebody else's object has a parent that is not there, or one that
+    /// Where an object written by another program has a missing parent, or one that
     /// follows itself, the way begins there.
     pub(super) fn into_path(mut self, current: Option<&str>) -> Option<Vec<NodeMessage>> {
         let mut at = match current {

@@ -15,7 +15,7 @@ pub struct ObjectsConfig {
     /// Where objects are kept: `file:///directory`, `s3://bucket/prefix`,
     /// `gs://bucket/prefix`, `az://container/prefix`, or `memory:///`, which
     /// forgets. Empty by default: then memories of nodes are not available,
-    /// unless somebody provides a place.
+    /// unless `recollect dev` provides a directory.
     pub url: String,
     /// What else the store needs, by the names of its client, such as
     /// `aws_endpoint` and `aws_region`. The usual variables of the environment,

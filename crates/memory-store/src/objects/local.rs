@@ -43,7 +43,7 @@ impl Locks {
                 .open(&path)
         };
         let file = match open() {
-            // Somebody has emptied the directory.
+            // The directory was emptied from outside.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.make()?;
                 open()

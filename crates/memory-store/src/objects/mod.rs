@@ -42,7 +42,7 @@ const ERASURES: usize = 8;
 const FOREIGN: usize = 4;
 
 tokio::task_local! {
-    /// Until when somebody waits for object storage.
+    /// The deadline until which the caller waits for object storage.
     static UNTIL: Instant;
 }
 
@@ -98,7 +98,7 @@ impl Objects {
     /// Opens the store.
     ///
     /// # Errors
-    /// `ObjectsConfig` for what somebody has to mend.
+    /// `ObjectsConfig` where an operator has to act.
     pub fn open(config: &ObjectsConfig) -> Result<Self, StoreError> {
         let Opened {
             store,
@@ -220,7 +220,7 @@ impl Objects {
     }
 
     /// Writes an object if it is still in the version that was seen, or still
-    /// missing. A write under way goes on when nobody waits for it any more.
+    /// missing. A running write goes on after the caller's deadline.
     pub(crate) async fn write(
         &self,
         key: &str,
@@ -270,7 +270,7 @@ impl fmt::Debug for Objects {
 }
 
 impl Inner {
-    /// Counts what came of it, also when nobody waits for it any more.
+    /// Counts the outcome, also after the caller's deadline.
     async fn put_counted(
         &self,
         path: Path,

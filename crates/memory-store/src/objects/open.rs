@@ -65,7 +65,7 @@ pub(super) fn open(config: &ObjectsConfig) -> Result<Opened, StoreError> {
             ));
         }
     };
-    // An error only says that somebody has chosen one already.
+    // It fails only where a provider is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let known = |key: &str| match backend {
         "s3" => AmazonS3ConfigKey::from_str(key).is_ok(),

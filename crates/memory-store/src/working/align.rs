@@ -18,7 +18,7 @@ pub(super) struct Asked<'a> {
     pub(super) name: &'a str,
     /// Of its parts.
     pub(super) digest: Vec<u8>,
-    /// When it was said, where the caller told.
+    /// When it was said, if the caller set that.
     pub(super) said: Option<OffsetDateTime>,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct WorkingSet {
     pub(super) covered: i32,
 }
 
-/// How a caller's messages lie beside the working set. Numbers are places in the
+/// How a caller's messages align with the working set. Numbers are places in the
 /// request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Alignment {
@@ -80,7 +80,7 @@ const MISSING: &str = "must be followed by the newer messages of the thread, \
     or be left out with them: one in the middle is taken out with DeleteMessage";
 const NEW_BEFORE: &str = "must not stand before messages that the thread has already, as it is new";
 
-/// Lays a caller's messages beside the working set: as many stay as can.
+/// Aligns a caller's messages with the working set, keeping as many as possible.
 pub(super) fn align(
     asked: &[Asked<'_>],
     set: &WorkingSet,
@@ -140,8 +140,8 @@ pub(super) fn align(
     })
 }
 
-/// The first message that keeps the others from lying beside the working set. The
-/// first one that the thread has tells where they should lie.
+/// The first message that prevents an alignment with the working set. The first one
+/// that the thread has determines where they should start.
 fn misfit(
     asked: &[Asked<'_>],
     rest: &[usize],

@@ -136,7 +136,7 @@ impl WorkerStore {
         for row in &found {
             let caller = Caller::worker(TenantId::new(column::<String>(row, 0)?));
             let thread = rows::id::<ThreadId>(row, 1)?;
-            // Somebody else may have been quicker. One that fails holds up no other.
+            // Another worker may have done it. A failing one does not block others.
             match store
                 .working_memories(&caller)
                 .expire_working_memory(thread)

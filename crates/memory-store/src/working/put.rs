@@ -55,7 +55,7 @@ pub struct WorkingPut<'a> {
     pub memories: Vec<NewMemory>,
     /// The session's own data.
     pub data: Map<String, Value>,
-    /// How long it lives from now; `None` for good.
+    /// How long it lives from now; `None` without end.
     pub ttl: Option<Duration>,
     /// The model that counts from now on.
     pub model: NamedModel<'a>,
@@ -98,7 +98,7 @@ impl WorkingMemoryStore<'_> {
                         Some(thread) => thread,
                         None => match self.put_new(session, put).await? {
                             Some(done) => return Ok(done),
-                            // Somebody else has just created it.
+                            // Another caller has just created it.
                             None => continue,
                         },
                     }
@@ -175,7 +175,7 @@ impl WorkingMemoryStore<'_> {
     }
 
     /// Creates the thread of a session with a working memory, in one transaction;
-    /// `None` where somebody else has created it.
+    /// `None` where another caller has created it.
     async fn put_new(
         self,
         session: &Session,
@@ -243,7 +243,7 @@ impl WorkingMemoryStore<'_> {
         }
     }
 
-    /// Lays the caller's messages beside those that are there.
+    /// Aligns the caller's messages with the stored ones.
     async fn align(
         self,
         thread: ThreadId,

@@ -61,7 +61,7 @@ pub(super) struct Seen {
     pub(super) memory: WorkingMemory,
     /// Its time has come.
     pub(super) expired: bool,
-    /// It had expired, and nobody was told.
+    /// It had expired, and no read has reported that yet.
     pub(super) rebuilt: bool,
     /// The depth down to which the context covers the path.
     pub(super) covered: i32,
@@ -70,8 +70,8 @@ pub(super) struct Seen {
 impl WorkingMemoryStore<'_> {
     /// Reads a working memory with its newest messages, at most `max_messages` and
     /// `max_bytes` of content. The model that is named counts from now on; one that
-    /// has expired is forgotten first. The second value tells whether it had
-    /// expired and was made anew, which is told once.
+    /// has expired is forgotten first. The second value is whether it had
+    /// expired and was rebuilt, which is reported once.
     ///
     /// It is one round trip; three where it changes anything.
     ///
@@ -152,7 +152,7 @@ impl WorkingMemoryStore<'_> {
         seen_of(thread, state, records, Policies::of(threads, policies)?)
     }
 
-    /// Does what reading changes; whether it had expired and was made anew.
+    /// Applies the changes of a read; whether it had expired and was rebuilt.
     pub(super) async fn touch_working(
         self,
         thread: ThreadId,

@@ -3,8 +3,8 @@ use std::time::Duration;
 use memory_contract::{MessageId, Parent, Role, ThreadId};
 use memory_store::{
     Caller, Commit, Committed, DistillKind, DistillStats, Distillate, Generations, LedgerState,
-    NewObservation, NewReflection, NewSummary, Place, Standing, StoreError, Stretch, StretchQuery,
-    TransactionQuery,
+    MessageRange, NewObservation, NewReflection, NewSummary, Place, RangeQuery, Standing,
+    StoreError, TransactionQuery,
 };
 
 use crate::world::{World, after, caller, said};
@@ -263,7 +263,7 @@ async fn a_context_of_the_callers_own_survives_the_erasure_of_what_was_before_it
         .unwrap();
     assert_eq!(ledger.faults(10), []);
     let states: Vec<_> = ledger
-        .stretches(DistillKind::Summary)
+        .ranges(DistillKind::Summary)
         .iter()
         .map(|one| (one.state, one.number, one.messages))
         .collect();
@@ -512,7 +512,7 @@ async fn a_stretch_is_read_in_order_and_within_its_bounds() {
         .await
         .unwrap();
     ids.extend(forked.messages.iter().map(|one| one.id));
-    let query = StretchQuery {
+    let query = RangeQuery {
         thread,
         head: None,
         after_depth: 0,
@@ -521,17 +521,13 @@ async fn a_stretch_is_read_in_order_and_within_its_bounds() {
         max_tokens: i64::MAX,
         max_bytes: i64::MAX,
     };
-    let read = async |query: StretchQuery| {
-        let Stretch {
+    let read = async |query: RangeQuery| {
+        let MessageRange {
             messages,
             imported,
             more,
             generations,
-        } = store
-            .distillates(caller)
-            .read_stretch(&query)
-            .await
-            .unwrap();
+        } = store.distillates(caller).read_range(&query).await.unwrap();
         assert_eq!(
             (generations, imported),
             (Generations::default(), Vec::new())
@@ -544,7 +540,7 @@ async fn a_stretch_is_read_in_order_and_within_its_bounds() {
     };
     assert_eq!(read(query).await, (vec![0, 1, 4, 5], false));
     assert_eq!(
-        read(StretchQuery {
+        read(RangeQuery {
             after_depth: 1,
             ..query
         })
@@ -552,7 +548,7 @@ async fn a_stretch_is_read_in_order_and_within_its_bounds() {
         (vec![1, 4, 5], false)
     );
     assert_eq!(
-        read(StretchQuery {
+        read(RangeQuery {
             after_depth: 2,
             ..query
         })
@@ -560,7 +556,7 @@ async fn a_stretch_is_read_in_order_and_within_its_bounds() {
         (vec![4, 5], false)
     );
     assert_eq!(
-        read(StretchQuery {
+        read(RangeQuery {
             after_depth: 4,
             ..query
         })
@@ -568,7 +564,7 @@ async fn a_stretch_is_read_in_order_and_within_its_bounds() {
         (vec![], false)
     );
     assert_eq!(
-        read(StretchQuery {
+        read(RangeQuery {
             to_depth: 3,
             ..query
         })
@@ -576,7 +572,7 @@ async fn a_stretch_is_read_in_order_and_within_its_bounds() {
         (vec![0, 1, 4], false)
     );
     assert_eq!(
-        read(StretchQuery {
+        read(RangeQuery {
             max_messages: 3,
             ..query
         })
@@ -584,7 +580,7 @@ async fn a_stretch_is_read_in_order_and_within_its_bounds() {
         (vec![0, 1, 4], true)
     );
     assert_eq!(
-        read(StretchQuery {
+        read(RangeQuery {
             max_messages: 4,
             ..query
         })
@@ -592,7 +588,7 @@ async fn a_stretch_is_read_in_order_and_within_its_bounds() {
         (vec![0, 1, 4, 5], false)
     );
     assert_eq!(
-        read(StretchQuery {
+        read(RangeQuery {
             max_tokens: 25,
             ..query
         })
@@ -600,7 +596,7 @@ async fn a_stretch_is_read_in_order_and_within_its_bounds() {
         (vec![0, 1], true)
     );
     assert_eq!(
-        read(StretchQuery {
+        read(RangeQuery {
             max_tokens: 1,
             ..query
         })
@@ -608,7 +604,7 @@ async fn a_stretch_is_read_in_order_and_within_its_bounds() {
         (vec![0], true)
     );
     assert_eq!(
-        read(StretchQuery {
+        read(RangeQuery {
             max_bytes: 1,
             ..query
         })
@@ -616,18 +612,18 @@ async fn a_stretch_is_read_in_order_and_within_its_bounds() {
         (vec![0], true)
     );
     assert_eq!(
-        read(StretchQuery {
+        read(RangeQuery {
             head: Some(ids[3]),
             ..query
         })
         .await,
         (vec![0, 1, 2, 3], false)
     );
-    let unknown = StretchQuery {
+    let unknown = RangeQuery {
         head: Some(MessageId::new()),
         ..query
     };
-    let refused = store.distillates(caller).read_stretch(&unknown).await;
+    let refused = store.distillates(caller).read_range(&unknown).await;
     assert!(matches!(refused, Err(StoreError::MessageNotFound)));
 }
 
@@ -725,12 +721,12 @@ async fn what_comes_while_a_worker_looks_is_not_lost() {
     );
     store
         .distillates(caller)
-        .want_distill(thread)
+        .enqueue_distill(thread)
         .await
         .unwrap();
     store
         .distillates(caller)
-        .want_distill(ThreadId::new())
+        .enqueue_distill(ThreadId::new())
         .await
         .unwrap();
     assert_eq!(claims().await.jobs.len(), 1);
@@ -775,7 +771,7 @@ async fn a_look_that_is_put_off_comes_when_it_is_due_or_wanted() {
     // Somebody wants it, or the path is long enough.
     store
         .distillates(caller)
-        .want_distill(thread)
+        .enqueue_distill(thread)
         .await
         .unwrap();
     put_off(30, MINUTE * 60).await;
@@ -791,7 +787,7 @@ async fn a_look_that_is_put_off_comes_when_it_is_due_or_wanted() {
     assert!(retry.await.unwrap());
     store
         .distillates(caller)
-        .want_distill(thread)
+        .enqueue_distill(thread)
         .await
         .unwrap();
     assert!(claims().await.jobs.is_empty());
@@ -969,7 +965,7 @@ async fn other_tenants_have_nothing_of_it() {
     let (thread, _) = world.conversation(4).await;
     let store = &world.store;
     world.summarize(thread, &summary(0, (0, 2), None)).await;
-    let query = |thread| StretchQuery {
+    let query = |thread| RangeQuery {
         thread,
         head: None,
         after_depth: 0,
@@ -999,7 +995,7 @@ async fn other_tenants_have_nothing_of_it() {
     refused(
         store
             .distillates(&caller)
-            .read_stretch(&query(thread))
+            .read_range(&query(thread))
             .await
             .unwrap_err(),
     );
@@ -1051,7 +1047,7 @@ async fn the_ledger_of_a_long_thread_is_read_in_pages() {
     assert_eq!((summaries.messages, summaries.erased), (11_008, 1));
     assert_eq!((summaries.summarized, summaries.raw), (8_999, 2_008));
     let states: Vec<_> = ledger
-        .stretches(DistillKind::Summary)
+        .ranges(DistillKind::Summary)
         .iter()
         .map(|one| (one.state, one.messages, one.tokens))
         .collect();

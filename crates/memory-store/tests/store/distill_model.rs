@@ -915,7 +915,7 @@ impl<'a> Model<'a> {
             }
             // Erased messages separate what is one stretch otherwise.
             let mut found = Vec::<(LedgerState, i64, MessageId, i64, i64)>::new();
-            for one in ledger.stretches(kind) {
+            for one in ledger.ranges(kind) {
                 if one.state == LedgerState::Erased {
                     continue;
                 }

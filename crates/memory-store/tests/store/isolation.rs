@@ -35,8 +35,7 @@ async fn a_query_that_forgets_the_tenant_sees_one_tenant_only() {
     world.caller = caller("b");
     let theirs = world.thread().await.id;
     world
-        .messages(theirs)
-        .append(vec![after(Parent::Root, Role::User, "theirs")])
+        .append(theirs, vec![after(Parent::Root, Role::User, "theirs")])
         .await
         .unwrap();
 

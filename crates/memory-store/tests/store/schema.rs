@@ -247,7 +247,7 @@ async fn with_rows_of(owner: &Client, tables: &[String], thread: ThreadId) -> Ve
 #[tokio::test]
 async fn a_deleted_thread_leaves_rows_only_where_its_end_is_recorded() {
     let world = World::new().await;
-    let (store, tenant) = (&world.store, &world.tenant);
+    let (store, caller) = (&world.store, &world.caller);
     let owner = world.owner().await;
     let thread = world.thread().await.id;
     let append = Append {
@@ -259,7 +259,7 @@ async fn a_deleted_thread_leaves_rows_only_where_its_end_is_recorded() {
         request_id: Some(RequestId::new()),
         expected_head: None,
     };
-    let appended = store.append(tenant, &append).await.unwrap();
+    let appended = store.messages(caller).append(&append).await.unwrap();
     let fact = Fact {
         text: "Lives in Oslo.".to_owned(),
         sources: vec![appended.messages[1].id],
@@ -274,11 +274,16 @@ async fn a_deleted_thread_leaves_rows_only_where_its_end_is_recorded() {
         strategy: ExtractionStrategy::Discrete,
         built_on: Vec::new(),
     };
-    store.store_extracted(tenant, &extraction).await.unwrap();
+    store
+        .memories(caller)
+        .store_extracted(&extraction)
+        .await
+        .unwrap();
     let target = WorkingTarget::Thread(thread);
     let put = put_of(vec![said(Role::User, "Hello again.")]);
     store
-        .put_working_memory(tenant, &target, &put)
+        .working_memories(caller)
+        .put_working_memory(&target, &put)
         .await
         .unwrap();
     let plan = NewPlan {
@@ -288,7 +293,11 @@ async fn a_deleted_thread_leaves_rows_only_where_its_end_is_recorded() {
         steps: Vec::new(),
         data: Map::new(),
     };
-    store.put_plan(tenant, thread, None, &plan).await.unwrap();
+    store
+        .plans(caller)
+        .put_plan(thread, None, &plan)
+        .await
+        .unwrap();
     let attempt = NewIteration {
         task: String::new(),
         action: "action".to_owned(),
@@ -298,7 +307,8 @@ async fn a_deleted_thread_leaves_rows_only_where_its_end_is_recorded() {
         fix: String::new(),
     };
     store
-        .append_iteration(tenant, thread, attempt, None)
+        .plans(caller)
+        .append_iteration(thread, attempt, None)
         .await
         .unwrap();
     let of_node = |id: &str| NewNodeMessage {
@@ -326,19 +336,23 @@ async fn a_deleted_thread_leaves_rows_only_where_its_end_is_recorded() {
     let with_objects = store
         .clone()
         .with_objects(Some(Objects::open(&objects).unwrap()));
-    with_objects.add_node_turn(tenant, &turn).await.unwrap();
+    with_objects
+        .nodes(caller)
+        .add_node_turn(&turn)
+        .await
+        .unwrap();
     // A copy is only made of an object that cannot be read.
     let copy = "INSERT INTO recollect.node_copies (tenant_id, thread_id, node_id, object_key)
                 VALUES ($1, $2, 'planner', 'copy')";
     owner
-        .execute(copy, &[&tenant.as_str(), &thread.uuid()])
+        .execute(copy, &[&caller.tenant.as_str(), &thread.uuid()])
         .await
         .unwrap();
 
     let mut tables = tables_with(&owner, "thread_id").await;
     tables.retain(|table| table != "object_deletions");
     assert_eq!(with_rows_of(&owner, &tables, thread).await, tables);
-    store.delete_thread(tenant, thread).await.unwrap();
+    store.threads(caller).delete_thread(thread).await.unwrap();
     tables.push("object_deletions".to_owned());
     // The queues to the index and to object storage, and the record of changes.
     assert_eq!(

@@ -215,7 +215,7 @@ async fn a_put_and_what_is_appended_meanwhile_lose_no_message() {
         .ledger(thread, None)
         .await
         .unwrap();
-    let stretches = ledger.stretches(kind);
+    let stretches = ledger.ranges(kind);
     let of = |state: LedgerState| -> i64 {
         let those = stretches.iter().filter(|one| one.state == state);
         those.map(|one| one.messages).sum()

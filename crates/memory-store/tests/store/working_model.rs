@@ -279,7 +279,7 @@ impl Run<'_> {
             .await
             .unwrap();
         assert_eq!(ledger.faults(10), []);
-        let stretches = ledger.stretches(DistillKind::Summary);
+        let stretches = ledger.ranges(DistillKind::Summary);
         let of = |state: LedgerState| -> i64 {
             let those = stretches.iter().filter(|one| one.state == state);
             those.map(|one| one.messages).sum()

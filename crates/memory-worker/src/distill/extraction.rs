@@ -9,7 +9,7 @@ use memory_distill::{
     DistillError, Distilled, DistilledBy, Extraction, Fact, FactKind, Method, ModelError,
     SourceMessage,
 };
-use memory_store::{MemoryError, StoreError, StretchQuery, Unextracted};
+use memory_store::{MemoryError, RangeQuery, StoreError, Unextracted};
 use metrics::{counter, describe_counter};
 use time::Time;
 
@@ -149,7 +149,7 @@ async fn piece(
     left: &Unextracted,
     is_quiet: bool,
 ) -> Result<Option<Piece>, Failure> {
-    let query = StretchQuery {
+    let query = RangeQuery {
         thread: run.thread.id,
         head: left.head,
         after_depth: left.after_depth,
@@ -162,7 +162,7 @@ async fn piece(
         .with
         .store
         .distillates(run.caller)
-        .read_stretch(&query)
+        .read_range(&query)
         .await?;
     let mut piece = cut(range.messages, range.more, is_quiet);
     if let Some(piece) = &mut piece {
@@ -309,10 +309,13 @@ async fn distill(
     };
     let distiller = &run.with.distiller;
     let method = if alone { Method::Model } else { run.method };
-    let made = match distiller.extract(run.caller, method, extraction).await {
+    let made = match distiller
+        .extract(&run.caller.tenant, method, extraction)
+        .await
+    {
         Err(error) if !alone && error.is_spent() => {
             distiller
-                .extract(run.caller, Method::Extractive, extraction)
+                .extract(&run.caller.tenant, Method::Extractive, extraction)
                 .await
         }
         made => made,

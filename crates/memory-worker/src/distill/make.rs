@@ -4,7 +4,7 @@ use memory_budget::Tokenizer;
 use memory_contract::Message;
 use memory_distill::{DistillError, Distilled, DistilledBy, Method, SourceMessage};
 use memory_store::{
-    DistillKind, DistillState, Generations, Place, StoreError, Stretch, StretchQuery,
+    DistillKind, DistillState, Generations, MessageRange, Place, RangeQuery, StoreError,
 };
 use metrics::{counter, describe_counter};
 
@@ -50,8 +50,8 @@ impl DistillRun<'_> {
         after_depth: i32,
         to_depth: i32,
         max_tokens: i64,
-    ) -> Result<Option<Stretch>, StoreError> {
-        let query = StretchQuery {
+    ) -> Result<Option<MessageRange>, StoreError> {
+        let query = RangeQuery {
             thread: self.thread.id,
             head: state.head,
             after_depth,
@@ -64,7 +64,7 @@ impl DistillRun<'_> {
             .with
             .store
             .distillates(self.caller)
-            .read_stretch(&query)
+            .read_range(&query)
             .await?;
         let generation = |of: Generations| match kind {
             DistillKind::Summary => of.summaries,

@@ -1,4 +1,4 @@
-//! The messages of a stretch.
+//! Reading a range of messages.
 
 use memory_contract::{Message, MessageId, ThreadId};
 
@@ -11,7 +11,7 @@ use crate::{
 
 /// Which messages of a path to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StretchQuery {
+pub struct RangeQuery {
     /// The thread.
     pub thread: ThreadId,
     /// The head of the path; `None` for the thread's head.
@@ -30,7 +30,7 @@ pub struct StretchQuery {
 
 /// Readable messages of a path, in order.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stretch {
+pub struct MessageRange {
     /// The oldest first.
     pub messages: Vec<Message>,
     /// Those of them that were imported.
@@ -47,9 +47,9 @@ impl DistillateStore<'_> {
     ///
     /// # Errors
     /// `ThreadNotFound`, `MessageNotFound`.
-    pub async fn read_stretch(self, query: &StretchQuery) -> Result<Stretch, StoreError> {
+    pub async fn read_range(self, query: &RangeQuery) -> Result<MessageRange, StoreError> {
         let tenant = &self.caller.tenant;
-        let StretchQuery {
+        let RangeQuery {
             thread,
             head,
             after_depth,
@@ -68,11 +68,11 @@ impl DistillateStore<'_> {
             max_tokens,
             max_bytes,
         ];
-        let stretch = query!("distillates/range");
-        let found = self.store.pool.within(self.caller, stretch, params).await?;
+        let read = query!("distillates/range");
+        let found = self.store.pool.within(self.caller, read, params).await?;
         let Some((last, messages)) = found.split_last() else {
             return Err(StoreError::Corrupt {
-                what: "stretch",
+                what: "range",
                 why: "it has no status".to_owned(),
             });
         };
@@ -83,7 +83,7 @@ impl DistillateStore<'_> {
             }
         }
         match column(last, "status")? {
-            "ok" => Ok(Stretch {
+            "ok" => Ok(MessageRange {
                 imported,
                 messages: messages
                     .iter()
