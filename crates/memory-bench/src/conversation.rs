@@ -33,6 +33,8 @@ pub struct Conversation {
 pub struct Question {
     /// The question.
     pub text: String,
+    /// The expected answer; empty if there is none.
+    pub answer: String,
     /// The `dia_id`s of the turns that answer it.
     pub evidence: BTreeSet<String>,
     /// 1 multi-hop, 2 temporal, 3 open domain, 4 single-hop, 5 adversarial.
@@ -81,6 +83,9 @@ struct Turn {
 #[derive(Deserialize)]
 struct Asked {
     question: String,
+    /// Text, a number, or nothing.
+    #[serde(default)]
+    answer: serde_json::Value,
     #[serde(default)]
     evidence: Vec<String>,
     category: u32,
@@ -138,6 +143,11 @@ fn parse(name: &str, text: &str) -> Result<Conversation, Failure> {
                 .collect();
             (!evidence.is_empty()).then_some(Question {
                 text: asked.question,
+                answer: match asked.answer {
+                    serde_json::Value::String(text) => text,
+                    serde_json::Value::Null => String::new(),
+                    other => other.to_string(),
+                },
                 evidence,
                 category: asked.category,
             })

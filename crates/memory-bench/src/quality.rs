@@ -231,10 +231,11 @@ fn share(question: &Question, found: &[String], depth: usize) -> f64 {
 fn print_miss(conversation: &Conversation, question: &Question, found: &[String]) {
     if share(question, found, 10) < 1.0 {
         eprintln!(
-            "{} [{}] {} — evidence {:?}, found {:?}",
+            "{} [{}] {} ({}) — evidence {:?}, found {:?}",
             conversation.name,
             question.category,
             question.text,
+            question.answer,
             question.evidence,
             &found[..found.len().min(10)]
         );

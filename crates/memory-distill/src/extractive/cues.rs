@@ -2,8 +2,8 @@
 //! Edmundson, "New Methods in Automatic Extracting", 1969: cue words and location), with
 //! words for conversations and agents.
 //!
-//! The weights were tuned on three long conversations of the LoCoMo dataset; see the
-//! example `compression`.
+//! The weights were tuned on three long conversations of the LoCoMo dataset with
+//! memory-bench's example `compression`.
 
 use super::words;
 

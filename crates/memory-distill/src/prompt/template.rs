@@ -101,10 +101,10 @@ mod tests {
         let missing = |text| Template::new(text, &SLOTS).unwrap_err();
         assert_eq!(missing("Summarize.").missing, SLOTS);
         assert_eq!(missing("{prev_summary}").missing, ["messages_joined"]);
-        let told = missing("{ messages_joined } {prev_summary").to_string();
+        let message = missing("{ messages_joined } {prev_summary").to_string();
         assert!(
-            told.contains("{prev_summary} and {messages_joined}"),
-            "{told}"
+            message.contains("{prev_summary} and {messages_joined}"),
+            "{message}"
         );
     }
 

@@ -1,0 +1,111 @@
+//! Conversations of the LoCoMo format as messages, with facts to look for.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use memory_contract::{Message, MessageId, NewMessage, Part, Role, ThreadId};
+use memory_distill::SourceMessage;
+use serde_json::{Map, Value};
+use time::OffsetDateTime;
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::locomo;
+use crate::words::{content, flat};
+
+pub struct Conversation {
+    pub sources: Vec<SourceMessage>,
+    pub facts: Vec<Fact>,
+}
+
+/// An answer and a turn that contains it.
+pub struct Fact {
+    answer: String,
+    turn: String,
+}
+
+impl Conversation {
+    /// How many of the facts are left in a text.
+    pub fn surviving(&self, text: &str) -> usize {
+        let text = flat(text);
+        self.facts
+            .iter()
+            .filter(|fact| fact.survives(&text))
+            .count()
+    }
+}
+
+impl Fact {
+    fn survives(&self, text: &str) -> bool {
+        let quoted: Vec<&str> = self
+            .turn
+            .lines()
+            .flat_map(|line| line.unicode_sentences())
+            .map(str::trim)
+            .filter(|sentence| sentence.chars().any(char::is_alphanumeric))
+            .filter(|sentence| text.contains(&flat(sentence)))
+            .collect();
+        let turn = content(&self.turn);
+        let quoted = content(&quoted.join(" "));
+        let answer: Vec<String> = content(&self.answer)
+            .into_iter()
+            .filter(|word| turn.contains(word))
+            .collect();
+        let (wanted, found, share) = if answer.is_empty() {
+            let found = turn.intersection(&quoted).count();
+            (turn.len(), found, 0.5)
+        } else {
+            let found = answer.iter().filter(|word| quoted.contains(*word)).count();
+            (answer.len(), found, 0.8)
+        };
+        found > 0 && found as f64 >= share * wanted as f64
+    }
+}
+
+/// Reads the conversations of a directory.
+pub fn read_all(dir: &Path) -> Vec<Conversation> {
+    let conversations = locomo::read_all(dir).expect("the directory has conversations");
+    conversations.into_iter().map(from_locomo).collect()
+}
+
+fn from_locomo(conversation: locomo::Conversation) -> Conversation {
+    let mut sources = Vec::new();
+    let mut turns: BTreeMap<String, String> = BTreeMap::new();
+    for input in conversation.sessions.into_values().flatten() {
+        let read = NewMessage::try_from(input).expect("the turn is within its limits");
+        if let Some(id) = read.metadata.get(locomo::DIA_ID).and_then(Value::as_str) {
+            turns.insert(id.to_owned(), memory_contract::text_of_parts(&read.parts));
+        }
+        let said = read.created.unwrap_or(OffsetDateTime::UNIX_EPOCH);
+        sources.push(message(read.role, &read.name, read.parts, said));
+    }
+    let mut facts = Vec::new();
+    for question in conversation.questions {
+        // Adversarial questions have no answer.
+        if question.category == 5 {
+            continue;
+        }
+        let answering = question.evidence.iter().filter_map(|id| turns.get(id));
+        facts.extend(answering.map(|turn| Fact {
+            answer: question.answer.clone(),
+            turn: turn.clone(),
+        }));
+    }
+    Conversation { sources, facts }
+}
+
+pub fn message(role: Role, name: &str, parts: Vec<Part>, said: OffsetDateTime) -> SourceMessage {
+    SourceMessage::new(Message {
+        id: MessageId::new(),
+        thread: ThreadId::new(),
+        parent: None,
+        seq: 1,
+        branch: 1,
+        depth: 1,
+        role,
+        name: name.to_owned(),
+        parts,
+        metadata: Map::new(),
+        tokens: 1,
+        created: said,
+    })
+}
