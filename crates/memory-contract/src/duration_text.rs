@@ -78,7 +78,6 @@ pub mod option {
     ///
     /// # Errors
     /// Only those of the serializer.
-    #[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
     pub fn serialize<S: Serializer>(
         duration: &Option<Duration>,
         serializer: S,
