@@ -5,7 +5,7 @@ use recollect_tests::{Refused as _, app, apply, memory, say, text_of, trial};
 use tonic::Code;
 
 use super::{
-    a_session, all_of, archive, get, kept, memory_of, put, put_in, put_memory, put_of, said,
+    a_session, all_of, archive, begin, get, kept, memory_of, put, put_in, put_memory, put_of, said,
     set_aside, texts,
 };
 use crate::access::done_to;
@@ -114,11 +114,7 @@ async fn r12_what_is_given_back_is_not_stored_twice() {
 async fn r12_a_working_memory_is_replaced_only_by_those_who_have_read_it() {
     let client = plain().await;
     let app = app();
-    let first = stored(
-        &client,
-        put_in(a_session(&app), vec![said(Role::User, "a")]),
-    )
-    .await;
+    let first = begin(&client, &app).await;
     let refused = |etag: &str| {
         let mut request = put_in(a_session(&app), vec![said(Role::User, "b")]);
         request.etag = etag.to_owned();
@@ -205,11 +201,7 @@ async fn r12_a_context_is_replaced_or_stays() {
 async fn of_several_puts_with_one_etag_one_wins() {
     let client = plain().await;
     let app = app();
-    let first = stored(
-        &client,
-        put_in(a_session(&app), vec![said(Role::User, "a")]),
-    )
-    .await;
+    let first = begin(&client, &app).await;
     let tasks = (0..8).map(|number| {
         let mut request = put_of(&first.thread_id, all_of(&first));
         request
@@ -317,11 +309,7 @@ async fn what_a_summary_covers_is_passed_over_with_a_warning() {
 async fn a_put_that_fails_stores_nothing_and_creates_no_thread() {
     let client = plain().await;
     let app = app();
-    let first = stored(
-        &client,
-        put_in(a_session(&app), vec![said(Role::User, "a")]),
-    )
-    .await;
+    let first = begin(&client, &app).await;
     // An unknown source, after everything else.
     let mut unproven = memory("Ada likes tea.");
     unproven.source_message_ids = vec![uuid::Uuid::new_v4().to_string()];

@@ -327,7 +327,7 @@ async fn a_long_working_memory_reports_what_is_left_out() {
 async fn another_tenant_finds_no_working_memory() {
     let client = plain().await;
     let app = app();
-    let memory = stored(
+    let memory = put_memory(
         &client,
         put_in(a_session(&app), vec![said(Role::User, "x")]),
     )
