@@ -214,7 +214,7 @@ async fn only_a_readable_message_of_the_thread_can_be_its_head() {
     let stored = client.append_turn(&thread_id, "Q", "A").await;
     let elsewhere = one(&client, &other, say(Role::User, "Elsewhere")).await;
     let deleted = &stored.messages[0].message_id;
-    client.delete_message(&thread_id, &deleted).await;
+    client.delete_message(&thread_id, deleted).await;
 
     let unknown = uuid::Uuid::new_v4().to_string();
     let refused = async |head: &str| -> Failure {

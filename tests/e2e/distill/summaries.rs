@@ -347,7 +347,7 @@ async fn a_thread_that_is_deleted_while_it_is_summarized_leaves_nothing() {
         threads.push(thread_id);
     }
     for thread_id in &threads {
-        client.delete_thread(&thread_id).await;
+        client.delete_thread(thread_id).await;
     }
     for thread_id in &threads {
         looked_at(&database, thread_id).await;

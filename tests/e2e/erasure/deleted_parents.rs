@@ -130,7 +130,7 @@ async fn nothing_follows_what_was_cleared() {
     let (client, thread_id) = (&pruned.client, &pruned.thread_id);
     // Read once, so that it is remembered in memory if anything is.
     client.call(history_request(thread_id)).await;
-    client.clear_thread(&thread_id).await;
+    client.clear_thread(thread_id).await;
     let before = pruned.state().await;
     for deleted in pruned.first.iter().chain([&pruned.head]) {
         let failure = pruned

@@ -117,7 +117,7 @@ async fn a_filter_brings_the_policy_of_its_app() {
     let client = plain().await;
     let (app, other) = (app(), app());
     for app_id in [&app, &other] {
-        client.set_policy(&app_id, MemoryPolicy::default()).await;
+        client.set_policy(app_id, MemoryPolicy::default()).await;
     }
     let user = format!("user of {app}");
     let thread = client.resolve(session(&app, &user, "thread:1")).await;
