@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![allow(
+    missing_docs,
     clippy::disallowed_methods,
     clippy::print_stderr,
     clippy::print_stdout,
