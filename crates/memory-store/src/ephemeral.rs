@@ -86,7 +86,6 @@ impl Presence {
     /// # Errors
     /// As [`Store::connect`]; `Unavailable` also while another process takes more than
     /// 30 seconds to end threads.
-    #[expect(clippy::disallowed_methods, reason = "ends with the value")]
     pub async fn announce(config: &StoreConfig) -> Result<Self, StoreError> {
         let pool = Pool::new(config, config.chat(), Role::Worker, 1, 0)?;
         let connection = pool.get().await?;
