@@ -13,7 +13,7 @@ use memory_recall::{
     Backend, DegradationReason, EdgeIndex, IndexConfig, IndexSchema, Method, OmissionReason,
     Reason, Recall, RecallError, RecallQuery, Recalled, SearchConfig, UnavailableIndex,
 };
-use memory_store::{Scope, StoreError};
+use memory_store::{Caller, Scope, StoreError};
 
 use crate::embedder::model;
 use crate::world::{
@@ -205,7 +205,7 @@ async fn scopes_keep_users_apart() {
         set(&[&own, &own_too, &bo, &alone])
     );
     assert_eq!(ask(of_user("bo", question)).await, set(&[&bo]));
-    let rival = TenantId::new("rival");
+    let rival = Caller::worker(TenantId::new("rival"));
     let query = service.of_thread(ada, MemoryScope::User, question).await;
     let foreign = service.recall.recall(&rival, &query).await;
     assert!(
@@ -506,7 +506,7 @@ async fn a_search_returns_the_best_first() {
             .matches
             .is_sorted_by(|left, right| left.score >= right.score)
     );
-    let rival = TenantId::new("rival");
+    let rival = Caller::worker(TenantId::new("rival"));
     let foreign = service.recall.search(&rival, query.clone()).await.unwrap();
     assert_eq!(foreign.matches, []);
     let dense = RecallQuery {
