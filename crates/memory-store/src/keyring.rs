@@ -13,7 +13,6 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{SecretError, SecretsConfig, StoreError};
 
-/// Bytes of a key.
 const KEY_BYTES: usize = 32;
 /// Hexadecimal digits of a key's id.
 const ID_CHARS: usize = 8;

@@ -7,7 +7,6 @@ use tokio_postgres::{Error, error::SqlState};
 
 use crate::{StoreError, config::Database};
 
-/// The error of a query.
 pub(crate) fn query_error(name: &'static str, error: Error) -> StoreError {
     if passes(&error) {
         StoreError::Unavailable {

@@ -8,7 +8,6 @@ use crate::DistillKind;
 /// A text that covers messages of a way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Covering {
-    /// Its number.
     pub(super) number: i64,
     /// What it covers is deeper than this,
     pub(super) after_depth: i32,

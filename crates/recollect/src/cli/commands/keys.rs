@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::config::{Config, Loaded, Sources};
 use memory_contract::{KeyScope, KeyScopes, TenantId, check, key_scopes_from, limits, proto};
-use memory_store::{NewApiKey, Store, StoreConfig, StoreError};
+use memory_store::{Caller, KeyError, NewApiKey, Store, StoreConfig, StoreError};
 use secrecy::{ExposeSecret as _, SecretString};
 use time::OffsetDateTime;
 
@@ -16,7 +16,7 @@ use crate::cli::args::{
 use crate::cli::failure::{Failure, chain};
 use crate::cli::output::{JsonLines, Table, clock, exact};
 
-/// Who acts, where it is told who did what.
+/// The actor in the audit log.
 const ACTOR: &str = "cli";
 const PAGE: u32 = 500;
 
@@ -51,7 +51,7 @@ async fn create(loaded: &Loaded, args: CreateKeyArgs) -> Result<(), Failure> {
         .iter()
         .any(|key| key.tenant == caller.tenant.as_str() && key.name == name)
     {
-        return Err(failed(loaded, StoreError::ApiKeyExists));
+        return Err(failed(loaded, StoreError::Key(KeyError::Exists)));
     }
     let new = NewApiKey {
         name,
@@ -157,11 +157,11 @@ async fn connect(loaded: &Loaded) -> Result<Store, Failure> {
 
 fn failed(loaded: &Loaded, error: StoreError) -> Failure {
     match error {
-        StoreError::ApiKeyExists => Failure::Refused {
+        StoreError::Key(KeyError::Exists) => Failure::Refused {
             message: "the tenant has an API key of this name".to_owned(),
             next_step: "Choose another name, or revoke that key first.".to_owned(),
         },
-        StoreError::ApiKeyNotFound => Failure::NotFound {
+        StoreError::Key(KeyError::NotFound) => Failure::NotFound {
             message: "the tenant has no such API key in the database".to_owned(),
             next_step: "`recollect keys list` lists what there is.",
         },

@@ -2,11 +2,11 @@
 
 use memory_contract::proto::{
     OmissionReason, RecallReason, RecallRequest, RecallResponse, RecallScope, RecalledMessage,
-    SearchMethod, SessionRef, UserRef,
+    SearchMethod, UserRef,
 };
 
 use super::history::thread_of;
-use crate::cli::args::{MethodArg, RecallArgs, ScopeArg};
+use crate::cli::args::{MethodArg, Named, RecallArgs, ScopeArg};
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::output::{JsonLines, Table, clock, count, one_line, role, text_of};
@@ -31,17 +31,13 @@ pub async fn run(args: RecallArgs) -> Result<(), Failure> {
     let thread_id = match (choice.thread, choice.session) {
         (Some(thread), _) => thread,
         (None, Some(session_key)) => {
-            let (app_id, user_id) = (choice.app.clone(), user_id.clone());
-            thread_of(
-                &client,
-                SessionRef {
-                    app_id,
-                    user_id,
-                    session_key,
-                    agent_session_key: String::new(),
-                },
-            )
-            .await?
+            let named = Named {
+                thread: None,
+                app: choice.app.clone(),
+                user: Some(user_id.clone()),
+                session: Some(session_key),
+            };
+            thread_of(&client, named).await?
         }
         (None, None) => String::new(),
     };
