@@ -37,12 +37,12 @@ BEGIN
     PERFORM recollect.lock_memories(p_tenant, v_thread.app_id, v_thread.user_id);
     IF v_thread.extract_generation <> p_generation
         OR EXISTS (
-            SELECT FROM jsonb_to_recordset(p_built_on) AS told (id uuid, text text)
+            SELECT FROM jsonb_to_recordset(p_built_on) AS basis (id uuid, text text)
             WHERE NOT EXISTS (
                 SELECT FROM recollect.memories m
-                WHERE m.tenant_id = p_tenant AND m.memory_id = told.id AND m.text = told.text
+                WHERE m.tenant_id = p_tenant AND m.memory_id = basis.id AND m.text = basis.text
                     AND m.valid_until IS NULL)
-                OR recollect.is_off_path(p_tenant, p_thread, told.id, p_to))
+                OR recollect.is_off_path(p_tenant, p_thread, basis.id, p_to))
         OR NOT recollect.mark_extracted(p_tenant, p_thread, p_to)
     THEN
         status := 'moved';
@@ -75,9 +75,9 @@ BEGIN
                 SELECT u.id::uuid AS id FROM unnest(v_sources) AS u (id)
                 UNION ALL
                 SELECT s.message_id
-                FROM jsonb_to_recordset(p_built_on) AS told (id uuid)
+                FROM jsonb_to_recordset(p_built_on) AS basis (id uuid)
                 JOIN recollect.memory_sources s
-                    ON s.tenant_id = p_tenant AND s.memory_id = told.id AND s.thread_id = p_thread
+                    ON s.tenant_id = p_tenant AND s.memory_id = basis.id AND s.thread_id = p_thread
             ) AS source
             JOIN recollect.messages m ON m.tenant_id = p_tenant AND m.message_id = source.id
             ORDER BY m.depth, m.seq

@@ -1,11 +1,11 @@
 -- Erases memories of an app by age, by time without use and by number, those used
 -- longest ago first, at most p_limit of 256 users; with p_dry_run it only returns them.
--- Null does not limit. After the first p_told of them comes one row without a memory,
+-- Null does not limit. After the first p_listed of them comes one row without a memory,
 -- which has the numbers.
 CREATE OR REPLACE FUNCTION recollect.forget_memories(
     p_tenant text, p_actor text, p_app text, p_user text, p_all_users boolean,
     p_max_age double precision, p_max_inactivity double precision, p_max_count integer,
-    p_dry_run boolean, p_limit integer, p_told integer
+    p_dry_run boolean, p_limit integer, p_listed integer
 )
 RETURNS TABLE (forgotten bigint, more boolean, memory recollect.memories, sources uuid[])
 LANGUAGE plpgsql AS $$
@@ -14,7 +14,7 @@ DECLARE
     v_full text[] := '{}';
     v_memories uuid[];
     v_users text[];
-    v_told recollect.memories;
+    v_memory recollect.memories;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
     IF p_max_count IS NOT NULL THEN
@@ -75,14 +75,14 @@ BEGIN
         JOIN recollect.memories m ON m.tenant_id = p_tenant AND m.memory_id = u.id AND NOT m.pinned;
     END IF;
     forgotten := cardinality(v_memories);
-    FOR v_told IN
+    FOR v_memory IN
         SELECT m.*
         FROM recollect.memories m
-        WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_memories[1:p_told])
+        WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_memories[1:p_listed])
         ORDER BY array_position(v_memories, m.memory_id)
     LOOP
-        memory := v_told;
-        sources := recollect.sources_of(p_tenant, v_told.memory_id);
+        memory := v_memory;
+        sources := recollect.sources_of(p_tenant, v_memory.memory_id);
         RETURN NEXT;
     END LOOP;
     IF NOT p_dry_run AND forgotten > 0 THEN

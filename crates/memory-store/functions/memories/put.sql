@@ -26,12 +26,12 @@ DECLARE
     v_known recollect.memories;
     v_same recollect.memories;
     -- Whether the text of a known record changes.
-    v_anew boolean := false;
+    v_changed boolean := false;
 BEGIN
     -- Again where another call erases meanwhile what was found.
     LOOP
         created := false;
-        v_anew := false;
+        v_changed := false;
         v_known := NULL;
         IF v_record <> '' THEN
             SELECT m.* INTO v_known FROM recollect.memories m
@@ -60,7 +60,7 @@ BEGIN
 
         IF v_known.memory_id IS NOT NULL THEN
             memory := v_known;
-            v_anew := v_known.content_hash <> v_hash;
+            v_changed := v_known.content_hash <> v_hash;
             IF (v_known.record_id, v_known.text, v_known.type, v_known.topics, v_known.entities, v_known.pinned)
                     IS DISTINCT FROM
                     (v_record, p_item ->> 'text', p_item ->> 'type', v_topics, v_entities,
@@ -72,8 +72,8 @@ BEGIN
                 SET text = p_item ->> 'text', words = v_words, content_hash = v_hash, type = p_item ->> 'type',
                     topics = v_topics, entities = v_entities, event_time = v_event, record_id = v_record,
                     pinned = (p_item ->> 'pinned')::boolean,
-                    thread_id = CASE WHEN v_anew THEN COALESCE(v_thread, thread_id) ELSE thread_id END,
-                    valid_from = CASE WHEN v_anew THEN recollect.first_said_at(p_tenant, v_sources) ELSE valid_from END,
+                    thread_id = CASE WHEN v_changed THEN COALESCE(v_thread, thread_id) ELSE thread_id END,
+                    valid_from = CASE WHEN v_changed THEN recollect.first_said_at(p_tenant, v_sources) ELSE valid_from END,
                     origin = CASE WHEN origin = 'extracted' THEN p_origin ELSE origin END,
                     strategy = CASE WHEN p_origin = 'extracted' THEN strategy ELSE '' END,
                     version = version + 1, persisted_at = NULL, updated_at = clock_timestamp()
@@ -107,7 +107,7 @@ BEGIN
         EXIT WHEN memory.memory_id IS NOT NULL;
     END LOOP;
 
-    IF v_anew AND cardinality(v_sources) > 0 THEN
+    IF v_changed AND cardinality(v_sources) > 0 THEN
         -- They prove the text before.
         DELETE FROM recollect.memory_sources s WHERE s.tenant_id = p_tenant AND s.memory_id = memory.memory_id;
     END IF;

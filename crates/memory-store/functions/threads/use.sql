@@ -1,6 +1,6 @@
 -- Counts as a use of an ephemeral thread: it lives for its idle_ttl from now on.
 -- At most once a minute, or once in a tenth of a shorter idle_ttl, that is written.
--- It does not wait for a lock: whoever has it uses the thread too.
+-- It does not wait for a lock, whose holder uses the thread, too.
 CREATE OR REPLACE FUNCTION recollect.use_thread(p_tenant text, p_thread uuid)
 RETURNS void
 LANGUAGE sql AS $$

@@ -2,22 +2,22 @@ WITH changed AS (
     UPDATE recollect.threads t
     SET title = COALESCE($3, t.title),
         metadata = COALESCE($4, t.metadata),
-        -- $5: whether to change the expiry; $6: seconds to live, null for good.
+        -- $5: whether to change the expiry; $6: seconds to live, null: without end.
         expires_at = CASE WHEN $5
             THEN LEAST(clock_timestamp() + make_interval(secs => $6), clock_timestamp() + t.idle_ttl)
             ELSE t.expires_at END,
         lifetime_end = CASE WHEN $5 AND t.idle_ttl IS NOT NULL
             THEN clock_timestamp() + make_interval(secs => $6) ELSE t.lifetime_end END,
-        -- $7: the new policy; null leaves it.
+        -- $7: the new policy; null: unchanged.
         policy = COALESCE($7, t.policy),
-        -- It may want derived text that the old one did not.
+        -- The new policy may require derived text that the old one did not.
         distill_at = CASE WHEN $7::jsonb IS NULL THEN t.distill_at ELSE 0 END,
         updated_at = clock_timestamp()
     WHERE t.tenant_id = $1 AND t.thread_id = $2
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
     RETURNING t.*
 ),
--- A look that is under way has seen the policy before.
+-- A run in progress has read the policy before.
 wanted AS (
     UPDATE recollect.distill_jobs j
     SET wanted = j.wanted + 1
