@@ -5,3 +5,5 @@
 -- own, so that servers of the release before go on working during a rolling upgrade. The
 -- next release deletes that file and lists the signature here:
 --     DROP FUNCTION IF EXISTS recollect.name(text, uuid);
+-- So is a function whose parameters are renamed, which CREATE OR REPLACE refuses: it is
+-- created again in the same transaction.
