@@ -76,8 +76,8 @@ const OWNERS: [(&str, &[&str]); 26] = [
     ("figment", &["recollect"]),
 ];
 
-/// Lines of a crate's `src`, unit tests included.
-const MAX_CRATE_LINES: usize = 16_000;
+/// Lines of a crate's `src`, without the files `tests.rs`.
+const MAX_CRATE_LINES: usize = 15_000;
 /// Lines of a file in `src`. The style asks for a second file from 400 on.
 const MAX_FILE_LINES: usize = 550;
 
@@ -141,7 +141,9 @@ fn crates_and_files_stay_small() {
         let mut total = 0;
         for file in rust_files(&package.directory.join("src")) {
             let lines = lines(&file);
-            total += lines;
+            if !file.ends_with("tests.rs") {
+                total += lines;
+            }
             if lines > MAX_FILE_LINES {
                 large.push(format!("{}: {lines} lines", file.display()));
             }

@@ -4,6 +4,6 @@ BEGIN;
 SET LOCAL ROLE recollect_service;
 SELECT count(recollect.open_thread(
     'pgbench', 'pgbench', ('00000000-0000-7000-8000-' || lpad(client::text, 12, '0'))::uuid, 'pgbench', 'client-' || client,
-    'global', sha256(client::text::bytea), '', '{}', NULL, ARRAY['~thread-' || client, '~user-' || client, '~app'], '{}'))
+    'global', sha256(client::text::bytea), '', '{}', NULL, ARRAY['~thread-' || client, '~user-' || client, '~app'], '{}', NULL, NULL))
 FROM generate_series(0, 255) AS client;
 COMMIT;
