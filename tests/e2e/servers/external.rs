@@ -257,6 +257,12 @@ async fn a_database_that_crashes_comes_back_without_a_restart() {
     client.append_turn(&thread_id, "Before?", "Before.").await;
     cluster.crash();
     let request = history_request(&thread_id);
+    // A process that serves a connection ends a moment after the first one.
+    eventually("the database is gone", SOON, async || {
+        let answer = client.messages().get_history(request.clone()).await;
+        answer.is_err()
+    })
+    .await;
     let failure = client.refused(request).await;
     let failure = failure.is(Code::Unavailable, "DATABASE_UNAVAILABLE");
     assert!(
