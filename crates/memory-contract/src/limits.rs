@@ -227,3 +227,7 @@ pub const WORKING_CONTEXT_BYTES: usize = 64 * 1024;
 pub const WORKING_MESSAGES: usize = 500;
 /// Warnings in one answer.
 pub const WARNINGS: usize = 20;
+/// Days in a usage report.
+pub const USAGE_DAYS: i32 = 366;
+/// Days in a usage report that names none.
+pub const USAGE_DAYS_DEFAULT: i32 = 30;

@@ -267,7 +267,10 @@ async fn a_broken_index_is_put_aside_and_rebuilt() {
     let kept = garbage_below(&dir.data());
     assert!(kept > 0, "what was there is put aside, not thrown away");
     let log = dir.log();
-    assert!(log.contains("the index directory cannot be loaded"), "{log}");
+    assert!(
+        log.contains("the index directory cannot be loaded"),
+        "{log}"
+    );
 }
 
 #[apply(trial_with_own_server)]

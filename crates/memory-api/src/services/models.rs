@@ -4,7 +4,7 @@ use memory_contract::proto::{
     self, GetDistillStatusRequest, GetDistillStatusResponse, GetModelUsageRequest,
     GetModelUsageResponse,
 };
-use memory_contract::{Invalid, duration};
+use memory_contract::{Invalid, duration, limits};
 use memory_distill::{ModelReport, Provider, RejectedCounts};
 use memory_store::{DistillStats, ModelUsage};
 use tonic::Request;
@@ -12,10 +12,6 @@ use tonic::Request;
 use super::admin::Admin;
 use crate::error::ApiError;
 use crate::layers::caller_of;
-
-/// The default and the largest number of days of a usage report.
-const DAYS: i32 = 30;
-const MOST_DAYS: i32 = 366;
 
 impl Admin {
     pub(super) async fn distill_status(
@@ -58,8 +54,8 @@ impl Admin {
         let GetModelUsageRequest { days } = request.into_inner();
         let days = match days {
             ..0 => return Err(Invalid::new("days", "must not be negative").into()),
-            0 => DAYS,
-            1.. => days.min(MOST_DAYS),
+            0 => limits::USAGE_DAYS_DEFAULT,
+            1.. => days.min(limits::USAGE_DAYS),
         };
         let usage = self.store.usage(&caller).model_usage(days).await?;
         let today = usage.iter().filter(|one| one.is_today);

@@ -76,7 +76,7 @@ async fn the_roles_own_nothing_and_the_owner_is_bound_too() {
     let owner = world.owner().await;
     // Also of each table that a later schema file adds.
     let sql = "SELECT c.relname::text, c.relrowsecurity AND c.relforcerowsecurity
-                   AND EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'caller'),
+                   AND EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'tenant'),
                    pg_get_userbyid(c.relowner)::text
                FROM pg_class c
                WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind IN ('r', 'p')";
