@@ -26,6 +26,8 @@ const SOLE_TIMEOUT: Duration = Duration::from_millis(500);
 const SHARED_TIMEOUT: Duration = Duration::from_secs(30);
 /// The pause between two attempts to take the lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
+/// Ephemeral threads that one statement ends, at most.
+const END_BATCH: i64 = 5_000;
 /// How often the connection that holds the lock is tested.
 const PING_INTERVAL: Duration = Duration::from_secs(5);
 /// How long such a test may take.
@@ -117,10 +119,18 @@ impl Drop for Presence {
 
 async fn end_all(connection: &Object) -> Result<u64, StoreError> {
     let end = query!("threads/end_ephemeral");
-    connection
-        .execute(end.sql, &[])
-        .await
-        .map_err(|error| sqlstate::query_error(end.name, error))
+    let mut ended = 0;
+    loop {
+        // Each batch is a transaction of its own, well within the statement timeout.
+        let count = connection
+            .execute(end.sql, &[&END_BATCH])
+            .await
+            .map_err(|error| sqlstate::query_error(end.name, error))?;
+        ended += count;
+        if count == 0 {
+            return Ok(ended);
+        }
+    }
 }
 
 /// Keeps the connection that has the lock, or takes the lock on a new one.

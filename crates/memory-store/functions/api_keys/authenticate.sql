@@ -14,5 +14,5 @@ $$;
 
 -- A new owner needs the right to create in the schema at this moment.
 GRANT CREATE ON SCHEMA recollect TO recollect_auth;
-ALTER FUNCTION recollect.authenticate OWNER TO recollect_auth;
+ALTER FUNCTION recollect.authenticate(bytea) OWNER TO recollect_auth;
 REVOKE CREATE ON SCHEMA recollect FROM recollect_auth;

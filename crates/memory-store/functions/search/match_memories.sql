@@ -54,5 +54,5 @@ $$;
 
 -- A new owner needs the right to create in the schema at this moment.
 GRANT CREATE ON SCHEMA recollect TO recollect_search;
-ALTER FUNCTION recollect.match_memories OWNER TO recollect_search;
+ALTER FUNCTION recollect.match_memories(text, text, text, text[], text[], uuid, text[], timestamptz, timestamptz, boolean, integer) OWNER TO recollect_search;
 REVOKE CREATE ON SCHEMA recollect FROM recollect_search;

@@ -65,5 +65,5 @@ $$;
 
 -- A new owner needs the right to create in the schema at this moment.
 GRANT CREATE ON SCHEMA recollect TO recollect_search;
-ALTER FUNCTION recollect.match_messages OWNER TO recollect_search;
+ALTER FUNCTION recollect.match_messages(text, text, text[], text[], timestamptz, timestamptz, jsonb, integer) OWNER TO recollect_search;
 REVOKE CREATE ON SCHEMA recollect FROM recollect_search;

@@ -8,4 +8,4 @@ LANGUAGE sql STABLE AS $$
     LIMIT 64
 $$;
 
-GRANT EXECUTE ON FUNCTION recollect.query_terms TO recollect_search;
+GRANT EXECUTE ON FUNCTION recollect.query_terms(text) TO recollect_search;

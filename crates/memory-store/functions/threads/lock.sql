@@ -1,5 +1,6 @@
 -- Begins a change of a thread: names tenant and actor for the transaction, and waits at
 -- the thread's row, as appends do. False where the thread does not exist or has expired.
+-- A caller's change counts as a use of an ephemeral thread; a worker's does not.
 CREATE OR REPLACE FUNCTION recollect.lock_thread(p_tenant text, p_actor text, p_thread uuid)
 RETURNS boolean
 LANGUAGE plpgsql AS $$
@@ -9,6 +10,12 @@ BEGIN
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
     FOR NO KEY UPDATE;
-    RETURN FOUND;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    IF p_actor <> 'worker' THEN
+        PERFORM recollect.use_thread(p_tenant, p_thread);
+    END IF;
+    RETURN true;
 END;
 $$;

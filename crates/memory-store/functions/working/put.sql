@@ -53,6 +53,11 @@ BEGIN
         RETURN;
     END IF;
 
+    -- Before append, which may lock the tenant's ephemeral threads: erasing a thread takes
+    -- both locks in this order.
+    IF jsonb_array_length(p_items) > 0 THEN
+        PERFORM recollect.lock_memories(p_tenant, v_thread.app_id, v_thread.user_id);
+    END IF;
     IF cardinality(p_ids) > 0 THEN
         SELECT a.* INTO v_appended
         FROM recollect.append(
@@ -70,9 +75,6 @@ BEGIN
         p_tenant, p_actor, p_thread, LEAST(p_keep_from, v_state.head_depth + 1), p_context, p_context_tokens, 'caller');
 
     DELETE FROM recollect.working_records WHERE tenant_id = p_tenant AND thread_id = p_thread;
-    IF jsonb_array_length(p_items) > 0 THEN
-        PERFORM recollect.lock_memories(p_tenant, v_thread.app_id, v_thread.user_id);
-    END IF;
     FOR v_item IN
         SELECT i.value, i.place FROM jsonb_array_elements(p_items) WITH ORDINALITY AS i (value, place) ORDER BY i.place
     LOOP

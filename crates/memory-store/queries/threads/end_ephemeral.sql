@@ -1,4 +1,10 @@
--- Ends all ephemeral threads, of all tenants; they are erased as expired ones.
-UPDATE recollect.threads
+-- Ends at most $1 ephemeral threads, of all tenants; they are erased as expired ones.
+UPDATE recollect.threads t
 SET expires_at = clock_timestamp()
-WHERE idle_ttl IS NOT NULL AND expires_at > clock_timestamp()
+FROM (
+    SELECT e.tenant_id, e.thread_id
+    FROM recollect.threads e
+    WHERE e.idle_ttl IS NOT NULL AND e.expires_at > clock_timestamp()
+    LIMIT $1
+) due
+WHERE t.tenant_id = due.tenant_id AND t.thread_id = due.thread_id

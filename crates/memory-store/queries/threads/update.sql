@@ -5,6 +5,8 @@ WITH changed AS (
         -- $5: whether to change the expiry; $6: seconds to live, null: without end.
         expires_at = CASE WHEN $5
             THEN LEAST(clock_timestamp() + make_interval(secs => $6), clock_timestamp() + t.idle_ttl)
+            -- An update counts as a use of an ephemeral thread.
+            WHEN t.idle_ttl IS NOT NULL THEN LEAST(t.lifetime_end, clock_timestamp() + t.idle_ttl)
             ELSE t.expires_at END,
         lifetime_end = CASE WHEN $5 AND t.idle_ttl IS NOT NULL
             THEN clock_timestamp() + make_interval(secs => $6) ELSE t.lifetime_end END,

@@ -86,6 +86,8 @@ impl WorkingMemoryStore<'_> {
     ) -> Result<(WorkingMemory, bool), StoreError> {
         let seen = self.see_working(thread, max_messages, max_bytes);
         let seen = seen.await?;
+        let threads = self.store.threads(self.caller);
+        threads.used(&seen.memory.policies.thread).await?;
         let named = model.name.is_empty()
             || (model.name, model.window) == (seen.memory.model.as_str(), seen.memory.window);
         if named && !seen.expired && !seen.rebuilt {
