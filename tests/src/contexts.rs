@@ -58,7 +58,7 @@ pub fn block_texts(context: &BuildContextResponse, kind: ContextBlockKind) -> Ve
 /// The quotations of what was recalled, read as JSON.
 ///
 /// # Panics
-/// If a line is none.
+/// If a line is not a JSON object.
 pub fn quotes(context: &BuildContextResponse) -> Vec<Value> {
     let texts = block_texts(context, ContextBlockKind::Recalled);
     texts
@@ -69,7 +69,7 @@ pub fn quotes(context: &BuildContextResponse) -> Vec<Value> {
 /// What was distilled, each record read as JSON.
 ///
 /// # Panics
-/// If a line is none.
+/// If a line is not a JSON object.
 pub fn records(context: &BuildContextResponse) -> Vec<Value> {
     let texts = block_texts(context, ContextBlockKind::Distilled);
     texts

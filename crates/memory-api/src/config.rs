@@ -82,8 +82,8 @@ pub struct AuthConfig {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeyConfig {
-    /// The key's name where it is told who did what: 1 to 128 characters, and
-    /// none of `anonymous`, `cli` and `worker`.
+    /// The key's name, which the audit log shows: 1 to 128 characters; not
+    /// `anonymous`, `cli` or `worker`.
     pub name: String,
     /// The tenant that it stands for: 1 to 128 characters.
     pub tenant: String,

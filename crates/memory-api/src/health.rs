@@ -26,7 +26,7 @@ use tonic_health::server::HealthReporter;
 /// How often the parts are looked at.
 const PERIOD: Duration = Duration::from_secs(2);
 /// How long the database may take to answer before it counts as away.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How a server is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -229,7 +229,7 @@ impl Watched {
             Backend::Edge => self.index.last_state(),
             Backend::Qdrant => {
                 let nobody = TenantId::default();
-                let status = timeout(PATIENCE, self.index.status(&nobody)).await;
+                let status = timeout(PROBE_TIMEOUT, self.index.status(&nobody)).await;
                 status.map_or(IndexState::Unavailable, |status| status.state)
             }
         }
@@ -253,12 +253,12 @@ async fn problem_of(
     name: &str,
     answer: impl Future<Output = Result<(), StoreError>>,
 ) -> Option<String> {
-    match timeout(PATIENCE, answer).await {
+    match timeout(PROBE_TIMEOUT, answer).await {
         Ok(Ok(())) => None,
         Ok(Err(error)) => Some(format!("{name} does not answer: {}", error_chain(&error))),
         Err(_elapsed) => Some(format!(
             "{name} did not answer within {}",
-            format_duration(PATIENCE)
+            format_duration(PROBE_TIMEOUT)
         )),
     }
 }
@@ -316,7 +316,7 @@ fn measure_pool(pool: &'static str, status: PoolStatus) {
 pub(crate) fn describe_metrics() {
     describe_gauge!(
         "recollect_ready",
-        "2: ready, 1: degraded, 0: starting or unavailable."
+        "Readiness: 2 is ready, 1 is degraded, 0 is starting or unavailable."
     );
     describe_gauge!("recollect_pool_open", "Open database connections, by pool.");
     describe_gauge!("recollect_pool_idle", "Idle database connections, by pool.");

@@ -1,5 +1,5 @@
-//! Refused changes on their way into the record of who did what. Nobody waits for
-//! them: they are counted here, and written once a second.
+//! Refused changes on their way into the audit log. Callers do not wait for them: they
+//! are counted here, and written once a second.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ const MOST: usize = 1_024;
 /// How often they are written.
 const PERIOD: Duration = Duration::from_secs(1);
 /// How long writing all of them may take; the server's end waits for it.
-const PATIENCE: Duration = Duration::from_secs(5);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Counts refusals. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -87,7 +87,7 @@ impl RefusalLog {
             let tenant = tenants.entry(refusal.tenant.clone()).or_default();
             tenant.push((refusal, tally));
         }
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WRITE_TIMEOUT;
         let mut away = false;
         for (tenant, refusals) in tenants {
             if !away {
@@ -151,7 +151,7 @@ fn row((refusal, tally): &(Refusal, Tally)) -> Refusals {
 fn report_dropped(count: u64, why: &str) {
     if count > 0 {
         counter!("recollect_refusals_dropped_total").increment(count);
-        tracing::warn!(count, why, "refusals are missing in the record");
+        tracing::warn!(count, why, "refused changes are missing from the audit log");
     }
 }
 

@@ -85,7 +85,7 @@ impl SessionNames {
         }
     }
 
-    /// The same, with a generated key if there is none.
+    /// The same session, with a generated key if no key is set.
     pub fn or_generated(self) -> Self {
         let new = || {
             let key = SessionKey::new(format!("session:{}", Uuid::now_v7()));

@@ -15,7 +15,7 @@ pub enum EmbedderKind {
     Local,
     /// Any model that fastembed knows, fetched from a hub at the first start.
     Hub,
-    /// No model: recall is by word alone.
+    /// No model: recall matches by keyword only.
     None,
 }
 

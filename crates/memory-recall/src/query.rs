@@ -231,9 +231,9 @@ pub struct Degradation {
 /// A kind of degradation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DegradationReason {
-    /// The index failed; matches come from Postgres, by word alone.
+    /// The index failed; matches come from Postgres, by keyword only.
     IndexUnavailable,
-    /// The query could not be embedded; matches are by word alone.
+    /// The query could not be embedded; matches are by keyword only.
     EmbedderUnavailable,
     /// The index did not reach the revision within the wait; Postgres was searched by
     /// word as well.

@@ -147,7 +147,7 @@ impl<'a> Columns<'a> {
             let parent = match parent {
                 Parent::Previous => None,
                 Parent::Root => Some(ROOT),
-                // Nobody's message, and not what the function takes it for.
+                // The id of no message; the SQL function would take it for the root.
                 Parent::Message(id) if id.uuid() == ROOT => {
                     return Err(StoreError::Append(AppendError::ParentNotFound { index }));
                 }

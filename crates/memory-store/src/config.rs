@@ -85,9 +85,9 @@ impl Default for StoreConfig {
 pub struct CacheConfig {
     /// What kind of cache there is. Default: `memory`.
     pub kind: CacheKind,
-    /// What all windows together may take, in bytes. Default 64 MiB.
+    /// Maximum size of all cached windows, in bytes. Default 64 MiB.
     pub max_bytes: u64,
-    /// How long a window stays that nobody asks for. Default 10m.
+    /// How long an unused window stays cached. Default 10m.
     #[serde(with = "memory_contract::duration_text")]
     pub idle: Duration,
 }
@@ -149,13 +149,13 @@ pub(crate) enum Database {
     /// That of files, keys and secrets, and of everything where it is the only
     /// one.
     Main,
-    /// That of the conversations.
+    /// The database of the conversations.
     Chat,
 }
 
 /// Of which database an error is, where it is not the main one.
 #[derive(Debug, thiserror::Error)]
-#[error("that of the conversations (chat_url)")]
+#[error("the conversations database (chat_url)")]
 struct OfChat(#[source] Box<dyn std::error::Error + Send + Sync>);
 
 impl Database {

@@ -240,8 +240,8 @@ fn digest(location: &FileLocation) -> Vec<u8> {
     words::digest(&[location.transfer_method().as_str(), location.as_str()]).to_vec()
 }
 
-/// How a noted change names the file. Of a URL only scheme, host and path are
-/// told: who it is for, and what follows its path, may be secret.
+/// The name of the file in the audit log. Of a URL it has scheme, host and path only: user
+/// info and query may be secret.
 fn subject(location: &FileLocation) -> String {
     let name = location.as_str();
     let FileLocation::Url(_) = location else {

@@ -109,7 +109,7 @@ pub struct OutboxStats {
     /// Changes that the index has yet to learn, those being worked on
     /// included, dead letters not.
     pub pending: i64,
-    /// The age of the oldest of them; zero where there is none.
+    /// The age of the oldest of them; zero if none is pending.
     pub lag: Duration,
     /// Changes given up.
     pub dead_letters: i64,
@@ -201,8 +201,8 @@ impl WorkerStore {
         self.pool.execute(query!("outbox/extend"), params).await
     }
 
-    /// Removes jobs that are done. Returns how many; those whose lease has
-    /// ended and that somebody else has taken since are left to them.
+    /// Removes jobs that are done and returns how many. Jobs whose lease has ended and
+    /// that another worker has claimed since are left to that worker.
     ///
     /// # Errors
     /// Only those of the database.

@@ -252,10 +252,9 @@ impl Transaction<'_> {
     }
 }
 
-/// A connection with work under way. Whoever goes away before the work is done
-/// leaves a connection behind on which the next caller would wait for it:
-/// dropped so, it is closed instead of going back to the pool, and Postgres is
-/// asked to stop.
+/// A connection with work under way. If it is dropped before the work is done, it is
+/// closed instead of going back to the pool, where the next caller would wait for that
+/// work, and Postgres is asked to stop.
 struct Busy(Option<Object>);
 
 impl Busy {

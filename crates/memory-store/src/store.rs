@@ -120,7 +120,7 @@ impl Store {
     /// there.
     ///
     /// # Errors
-    /// `Unavailable` or `PoolTimeout` where there is none.
+    /// `Unavailable` or `PoolTimeout` if the database does not answer.
     pub async fn ping(&self) -> Result<(), StoreError> {
         self.postgres_version().await.map(drop)
     }

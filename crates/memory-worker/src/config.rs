@@ -83,7 +83,7 @@ impl Default for DistillWorkConfig {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NodeWorkConfig {
-    /// The age at which a turn that nobody has flushed is flushed. 10ms to 24h.
+    /// The age at which a waiting turn is flushed. 10ms to 24h.
     /// Default: 30s.
     #[serde(with = "memory_contract::duration_text")]
     pub flush_after: Duration,

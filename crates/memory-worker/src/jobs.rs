@@ -255,7 +255,7 @@ pub(crate) fn describe_metrics() {
     );
     describe_gauge!(
         "recollect_outbox_depth",
-        "Changes waiting to be carried into the index."
+        "Changes waiting to be written to the index."
     );
     describe_gauge!(
         "recollect_outbox_lag_seconds",
@@ -264,7 +264,7 @@ pub(crate) fn describe_metrics() {
     );
     describe_gauge!(
         "recollect_outbox_dead_letters",
-        "Changes given up after the last try."
+        "Changes not indexed after the last attempt: dead letters."
     );
     describe_gauge!(
         "recollect_ephemeral_threads",
@@ -281,7 +281,7 @@ pub(crate) fn describe_metrics() {
     describe_gauge!(
         "recollect_distill_lag_seconds",
         Unit::Seconds,
-        "How long the oldest of these threads has been due."
+        "Time since the longest-waiting thread became due to be distilled."
     );
     describe_gauge!(
         "recollect_distill_failing",
@@ -294,7 +294,7 @@ pub(crate) fn describe_metrics() {
     describe_gauge!(
         "recollect_node_flush_lag_seconds",
         Unit::Seconds,
-        "Age of the oldest turn waiting to be flushed."
+        "Age of the oldest node turn waiting to be flushed to object storage."
     );
     describe_gauge!("recollect_nodes_failing", "Nodes whose last flush failed.");
     describe_gauge!(

@@ -47,7 +47,7 @@ pub enum TelemetryError {
     /// Another logger is there.
     #[error("logging is set up already")]
     AlreadySet(#[from] TryInitError),
-    /// The log level is none.
+    /// The log level is invalid.
     #[error("telemetry.log_level: must be a level such as `info`, or directives")]
     Level(#[from] ParseError),
     /// The trace exporter could not be made.
@@ -144,7 +144,7 @@ pub fn recorder() -> Result<PrometheusHandle, TelemetryError> {
 impl Drop for Telemetry {
     fn drop(&mut self) {
         if let Some(tracer) = self.tracer.take() {
-            // Nobody is left to be told.
+            // An error could not be reported any more.
             let _ = tracer.shutdown_with_timeout(FLUSH);
         }
     }

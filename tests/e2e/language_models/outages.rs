@@ -54,12 +54,12 @@ async fn b10_the_breaker_opens_and_the_extractive_distiller_takes_over() {
     };
     let shown = cli("status");
     assert!(
-        shown.contains("large") && shown.contains("left alone (open)"),
+        shown.contains("large") && shown.contains("paused (open)"),
         "{shown}"
     );
     let shown = cli("usage");
     assert!(
-        shown.contains("large") && shown.contains("no bound"),
+        shown.contains("large") && shown.contains("no daily budget"),
         "{shown}"
     );
 }

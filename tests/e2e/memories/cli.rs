@@ -66,7 +66,7 @@ async fn memories_are_shown_and_managed_from_the_command_line() {
     let newer = newer.memory.unwrap().memory_id;
     let shown = cli(&["show", &newer]).ok().stdout;
     assert!(
-        shown.contains("Lives in Bergen") && shown.contains("took the place of"),
+        shown.contains("Lives in Bergen") && shown.contains("It supersedes:"),
         "{shown}"
     );
     assert!(shown.contains("Lives in Oslo"), "{shown}");

@@ -230,7 +230,7 @@ async fn l12_an_interrupted_export_is_finished_by_resuming_it() {
     fs::remove_file(&of).unwrap();
     let refused = export(&["--resume"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(refused.stderr.contains("begins anew"), "{refused:?}");
+    assert!(refused.stderr.contains("starts over"), "{refused:?}");
 }
 
 #[apply(trial_with_own_server)]

@@ -82,8 +82,8 @@ impl Auth {
 pub(crate) struct Standing(Option<(Auth, [u8; 32])>);
 
 impl Standing {
-    /// Waits until the key is nobody's any more. Where it cannot be looked up it
-    /// still counts.
+    /// Waits until the key is revoked or expired. A failed lookup does not end the
+    /// wait.
     pub(crate) async fn lost(&self) {
         let Self(Some((auth, digest))) = self else {
             return std::future::pending().await;

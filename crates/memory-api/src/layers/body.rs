@@ -9,7 +9,7 @@ use tonic::body::Body;
 use tonic::{Code, Status};
 
 /// Calls `end` once: with the status when the answer has been sent, or with
-/// `Cancelled` when nobody wants the rest of it.
+/// `Cancelled` when the caller drops the stream before its end.
 pub(super) fn on_end(body: Body, end: impl FnOnce(Code) + Send + 'static) -> Body {
     Body::new(Watched {
         body,

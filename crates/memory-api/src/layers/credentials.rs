@@ -19,7 +19,7 @@ const SCHEME: &str = "bearer ";
 #[derive(Debug)]
 pub(super) struct Credentials {
     keys: Vec<Key>,
-    /// Whether nobody needs a key.
+    /// Whether calls need no key.
     open: bool,
 }
 

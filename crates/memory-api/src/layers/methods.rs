@@ -88,7 +88,7 @@ impl Methods {
     }
 
     /// The call of a path. All paths that the server does not know are one
-    /// call, so that nobody can fill the metrics with names.
+    /// call, so that callers cannot fill the metrics with names.
     pub(crate) fn of(&self, path: &str) -> &Method {
         self.0.methods.get(path).unwrap_or(&self.0.unknown)
     }

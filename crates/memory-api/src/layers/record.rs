@@ -12,8 +12,8 @@ use crate::refusals::{Refusal, RefusalLog};
 use crate::status;
 
 /// Notes the refusals of calls that would change something, as their callers see
-/// them: it stands around the layers that refuse. Calls of nobody in particular
-/// belong to no tenant and are not noted.
+/// them: it stands around the layers that refuse. Unauthenticated
+/// calls belong to no tenant and are not noted.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     methods: Methods,
@@ -25,7 +25,7 @@ pub(crate) struct Record {
 pub(super) struct Identity(Arc<OnceLock<Caller>>);
 
 impl Identity {
-    /// Tells who calls, if somebody wants to know.
+    /// Passes the caller to the [`Record`] layer, if the call went through one.
     pub(super) fn tell(request: &Request, caller: &Caller) {
         if let Some(Self(identity)) = request.extensions().get() {
             // A call has one caller.

@@ -103,7 +103,7 @@ const SCOPES: [(KeyScope, &[(&str, &str)]); 5] = [
 ];
 
 /// The scope of a method, by the short names of its service and of itself. A
-/// method that nobody has thought about is for administrators.
+/// method without an entry requires the scope `admin`.
 pub(super) fn scope_of(service: &str, method: &str) -> KeyScope {
     SCOPES
         .iter()

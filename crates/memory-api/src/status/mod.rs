@@ -114,7 +114,7 @@ impl From<ApiError> for Answer {
                 ..Self::new(
                     Code::ResourceExhausted,
                     ErrorReason::Overloaded,
-                    "too many calls are under way; come back a little later",
+                    "too many calls are under way; retry later",
                 )
             },
             ApiError::DeadlineExceeded => Self::new(
@@ -125,7 +125,7 @@ impl From<ApiError> for Answer {
             ApiError::Stopping => Self::new(
                 Code::Unavailable,
                 ErrorReason::ServerStopping,
-                "the server stops; come back a little later, with the cursor of the last event",
+                "the server stops; retry later, with the cursor of the last event",
             ),
             ApiError::Unreadable { problem } => {
                 Self::new(Code::InvalidArgument, ErrorReason::InvalidField, problem)
@@ -216,7 +216,7 @@ impl Answer {
             StoreError::Append(AppendError::RequestReused) => Self::new(
                 Code::AlreadyExists,
                 ErrorReason::RequestIdReused,
-                "the request_id was used for another content; use a new UUID for each new request",
+                "the request_id was used with other content; use a new UUID for each new request",
             ),
             StoreError::Append(AppendError::HeadMoved { head }) => Self::new(
                 Code::Aborted,
@@ -239,7 +239,7 @@ impl Answer {
             StoreError::Thread(ThreadError::Ephemeral) => Self::new(
                 Code::FailedPrecondition,
                 ErrorReason::EphemeralThread,
-                "the thread is ephemeral, and this needs one that stays",
+                "the thread is ephemeral; this call requires a persistent thread",
             ),
             StoreError::Key(KeyError::NotFound) => Self::new(
                 Code::NotFound,
@@ -288,7 +288,7 @@ impl Answer {
         Self::new(
             Code::Unavailable,
             ErrorReason::DatabaseUnavailable,
-            "the database does not answer; come back a little later",
+            "the database does not answer; retry later",
         )
     }
 
@@ -344,7 +344,7 @@ impl Answer {
         Self::new(
             Code::Unavailable,
             ErrorReason::ObjectStoreUnavailable,
-            "the object storage does not answer; what was added is safe, come back a little later",
+            "the object storage does not answer; what was added is safe, retry later",
         )
     }
 
@@ -433,7 +433,7 @@ impl Answer {
             return Self::new(
                 Code::Unavailable,
                 ErrorReason::IndexUnavailable,
-                "the index does not answer; come back a little later",
+                "the index does not answer; retry later",
             );
         }
         Self::internal(&error)

@@ -3,7 +3,7 @@
 /// A prompt that lacks a placeholder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the prompt lacks {}: without it the model would never see what it stands for",
+    "the prompt lacks {}, which every such prompt must contain",
     placeholders(missing)
 )]
 pub struct PromptError {

@@ -201,6 +201,6 @@ fn present(what: &'static str, path: &Path) -> Result<(), RecallError> {
 fn no_home(key: &'static str) -> RecallError {
     RecallError::Config {
         key,
-        problem: "must be set where there is no home directory".to_owned(),
+        problem: "must be set, because the home directory is unknown".to_owned(),
     }
 }

@@ -179,7 +179,7 @@ impl Shared {
             return match question.method {
                 Method::Hybrid | Method::Lexical => Ok(None),
                 Method::Dense => Err(unavailable(
-                    "there is no embedding model; matches are by word alone",
+                    "no embedding model is configured; matches are by keyword only",
                 )),
             };
         };
@@ -190,7 +190,7 @@ impl Shared {
         let vector = self.inferences.query(embedder, &text).await;
         vector.map(Some).map_err(|error| {
             tracing::warn!(%error, "embedding a query failed");
-            unavailable("the query could not be embedded; matches are by word alone")
+            unavailable("the query could not be embedded; matches are by keyword only")
         })
     }
 
@@ -233,12 +233,12 @@ impl Shared {
         let (reason, message) = match found {
             Err(RecallError::EmbedderStopped) => (
                 DegradationReason::EmbedderUnavailable,
-                "the embedding model is missing or cannot be loaded (`scripts/setup model` makes it on the server); matches come from the database, by word alone",
+                "the embedding model is missing or cannot be loaded (`scripts/setup model` installs it on the server); matches come from the database, by keyword only",
             ),
             Err(error) => {
                 tracing::warn!(%error, "searching the index failed");
                 let message =
-                    "the index does not answer; matches come from the database, by word alone";
+                    "the index does not answer; matches come from the database, by keyword only";
                 (DegradationReason::IndexUnavailable, message)
             }
             Ok(_) if self.index.last_state() == IndexState::Rebuilding => (

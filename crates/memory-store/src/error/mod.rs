@@ -40,14 +40,14 @@ pub enum StoreError {
     #[error(transparent)]
     Secret(#[from] SecretError),
     /// It has changed since the caller read it.
-    #[error("it has been changed since it was read")]
+    #[error("the stored value has changed since it was read")]
     EtagChanged {
         /// The etag that it has now; `None`: it is not there.
         etag: Option<String>,
     },
     /// A derived text does not fit the state of its own generation: a defect of the
     /// caller.
-    #[error("the derived text does not fit to what covers the path")]
+    #[error("the derived text does not continue the texts that cover the path")]
     Misplaced,
     /// Encrypting, or drawing a random number, failed.
     #[error("{what} failed")]

@@ -11,7 +11,7 @@ pub enum ThreadError {
     /// The tenant's ephemeral threads have reached their limit.
     #[error("the tenant's ephemeral threads have reached their limit")]
     EphemeralFull,
-    /// The thread is ephemeral, and the call needs one that stays.
+    /// The thread is ephemeral, and the call requires a persistent thread.
     #[error("the thread is ephemeral")]
     Ephemeral,
 }
@@ -25,8 +25,8 @@ pub enum AppendError {
         /// The id.
         id: MessageId,
     },
-    /// The request id was used for another content.
-    #[error("the request id was used for another content")]
+    /// The request id was used with other content.
+    #[error("the request id was used with other content")]
     RequestReused,
     /// The thread's head is not the expected one.
     #[error("the thread's head has moved")]
@@ -66,7 +66,7 @@ pub enum MemoryError {
         id: MemoryId,
     },
     /// A source is no readable message of the memory's app and user.
-    #[error("source {place} of a memory is no message of its app and user")]
+    #[error("source {place} of a memory is not a message of its app and user")]
     SourceNotFound {
         /// The place of the memory in the request, from 0, where it has several.
         index: Option<usize>,

@@ -120,21 +120,21 @@ impl Ledger {
             None => 0,
             Some(number) => {
                 let Some(base) = self.entries.get(&(DistillKind::Summary, number)) else {
-                    let why = format!("it goes on from {number}, which is not there");
+                    let why = format!("it continues {number}, which is not there");
                     return Some(Found {
                         between: (after, to),
                         why,
                     });
                 };
                 if number >= entry.number {
-                    let why = format!("it goes on from {number}, which is not older");
+                    let why = format!("it continues {number}, which is not older");
                     return Some(Found {
                         between: (after, to),
                         why,
                     });
                 }
                 if !way.has(base.end) {
-                    let why = format!("it goes on from {number}, which is on another path");
+                    let why = format!("it continues {number}, which is on another path");
                     return Some(Found {
                         between: (after, to),
                         why,
@@ -146,7 +146,7 @@ impl Ledger {
         match after {
             after if after > before => Some(Found::new(
                 (before, after),
-                "there is a gap before it: messages that nothing covers",
+                "there is a gap before it: messages that no summary covers",
             )),
             after if after < before => Some(Found::new(
                 (after, before),

@@ -115,7 +115,7 @@ impl MemoryStore<'_> {
     }
 
     /// The memories that sum up a thread and hold, the newest first, at most 32. The
-    /// summary strategy keeps one; others were imported. Pinned ones are not told.
+    /// summary strategy keeps one; others were imported. Pinned ones are omitted.
     ///
     /// # Errors
     /// Only those of the database.
@@ -168,8 +168,8 @@ impl MemoryStore<'_> {
     /// worker, it changes nothing.
     ///
     /// # Errors
-    /// `ThreadNotFound`; `ExtractionMoved` where since `generation` somebody has
-    /// looked at more or erased a message, the last message is not there, or what it
+    /// `ThreadNotFound`; `ExtractionMoved` if another extraction has committed or a
+    /// message was erased since `generation`, the last message is not there, or what it
     /// was built on is not as it was or was made on another path; `LongTermMemoryOff`.
     pub async fn store_extracted(self, extraction: &Extraction) -> Result<Extracted, StoreError> {
         let tenant = &self.caller.tenant;

@@ -54,7 +54,7 @@ impl Store {
 }
 
 /// Reads a change from the columns `queue, revision`. The queue is one user's, and
-/// stands in the thread's place; nothing has to be waited for where there is none.
+/// stands in the thread's place; null means that no change waits for the index.
 fn revision(row: &Row) -> Result<Revision, StoreError> {
     let queue: Option<Uuid> = column(row, "queue")?;
     let change: Option<i64> = column(row, "revision")?;

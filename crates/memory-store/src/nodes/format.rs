@@ -87,7 +87,7 @@ pub(super) fn write<'a>(messages: impl Iterator<Item = &'a StoredMessage>) -> Ve
 pub(super) fn read(json: &[u8]) -> Result<Vec<StoredMessage>, String> {
     let invalid = |error: serde_json::Error| {
         format!(
-            "is no JSON of a node's memory, at line {} column {}",
+            "is not the JSON of a node's memory, at line {} column {}",
             error.line(),
             error.column()
         )

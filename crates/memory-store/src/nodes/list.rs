@@ -47,7 +47,7 @@ pub struct NodeStatus {
     pub failing: i64,
     /// Objects that are still to be erased.
     pub deletions: i64,
-    /// The newest error; empty where there is none.
+    /// The newest error; empty: no error.
     pub last_error: String,
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn unpack(bytes: &[u8], limit: usize) -> Result<Vec<u8>, String> {
     let bound = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
     zstd::Decoder::with_buffer(bytes)
         .and_then(|decoder| decoder.take(bound).read_to_end(&mut json))
-        .map_err(|_| "is no valid zstd".to_owned())?;
+        .map_err(|_| "is not valid zstd".to_owned())?;
     if json.len() > limit {
         return Err(too_large());
     }
@@ -69,6 +69,6 @@ mod tests {
     fn what_is_cut_off_is_no_valid_zstd() {
         let mut packed = pack(b"x".repeat(1_000), 0).unwrap();
         packed.truncate(packed.len() - 3);
-        assert_eq!(unpack(&packed, 10_000).unwrap_err(), "is no valid zstd");
+        assert_eq!(unpack(&packed, 10_000).unwrap_err(), "is not valid zstd");
     }
 }

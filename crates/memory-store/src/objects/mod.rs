@@ -37,8 +37,7 @@ const READS: usize = 32;
 /// Memories cleared at a time in one process whose objects are erased at once:
 /// each holds a connection to the database.
 const ERASURES: usize = 8;
-/// How much larger than what is written an object may be that somebody else has
-/// written.
+/// How many times larger than our own size limit an object of another writer may be.
 const FOREIGN: usize = 4;
 
 tokio::task_local! {
@@ -195,7 +194,7 @@ impl Objects {
         self.0.erasures.try_acquire().ok()
     }
 
-    /// Reads an object; `None` where there is none.
+    /// Reads an object; `None` if it does not exist.
     pub(crate) async fn read(&self, key: &str) -> Result<Option<Object>, StoreError> {
         let path = path(key)?;
         let limit = u64::try_from(self.read_limit()).unwrap_or(u64::MAX);
@@ -358,7 +357,7 @@ pub(crate) fn too_slow(what: &'static str, limit: Duration) -> StoreError {
 fn path(key: &str) -> Result<Path, StoreError> {
     Path::parse(key).map_err(|_| StoreError::Corrupt {
         what: "object key",
-        why: "it is no path".to_owned(),
+        why: "it is not a valid path".to_owned(),
     })
 }
 

@@ -31,8 +31,7 @@ pub(super) struct Opened {
     pub(super) locks: Option<Locks>,
 }
 
-/// Opens the store. A directory is made where there is none; nothing else is
-/// asked for an answer.
+/// Opens the store. A missing directory is created; a remote store is not contacted.
 pub(super) fn open(config: &ObjectsConfig) -> Result<Opened, StoreError> {
     let url = Url::parse(&config.url).map_err(|_| {
         wrong(
@@ -79,7 +78,7 @@ pub(super) fn open(config: &ObjectsConfig) -> Result<Opened, StoreError> {
     {
         return Err(wrong(
             "options",
-            format!("`{key}` is no option of a store of the kind {backend}"),
+            format!("`{key}` is not an option of {backend} object storage"),
         ));
     }
     // One object at a time is erased, which every provider can.

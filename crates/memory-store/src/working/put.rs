@@ -3,7 +3,7 @@
 //! What is there is read without a lock, and compared with the caller's messages.
 //! What comes of it is stored by one statement, which first looks whether what was
 //! read still holds; otherwise it is read again. So all is stored or nothing, and
-//! nobody waits for the comparison.
+//! the comparison holds no lock.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -39,7 +39,7 @@ const TRIES: usize = 32;
 pub enum WorkingTarget {
     /// That of a thread.
     Thread(ThreadId),
-    /// That of a session, whose thread is created where there is none.
+    /// That of a session, whose thread is created if it does not exist.
     Session(Session),
 }
 

@@ -371,7 +371,7 @@ pub(super) fn describe_metrics() {
     );
     describe_counter!(
         "recollect_model_answers_malformed_total",
-        "Answers of models to extraction that stayed unreadable when asked again."
+        "Extraction answers of language models that were malformed twice in a row."
     );
 }
 

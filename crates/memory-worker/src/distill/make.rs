@@ -60,7 +60,7 @@ impl DistillRun<'_> {
             max_tokens,
             max_bytes: MAX_BYTES,
         };
-        let stretch = self
+        let range = self
             .with
             .store
             .distillates(self.caller)
@@ -70,8 +70,8 @@ impl DistillRun<'_> {
             DistillKind::Summary => of.summaries,
             DistillKind::Observation => of.observations,
         };
-        let same = generation(stretch.generations) == generation(state.generations);
-        Ok(same.then_some(stretch))
+        let same = generation(range.generations) == generation(state.generations);
+        Ok(same.then_some(range))
     }
 
     /// A summary of a previous one and of messages; never empty.

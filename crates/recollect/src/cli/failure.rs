@@ -62,8 +62,8 @@ pub enum Failure {
     /// The embedded default did not start, or ended (6).
     #[error("{}", chain(.0))]
     Embedded(#[from] EmbeddedError),
-    /// Whoever read the output has seen enough, as `head` does (0).
-    #[error("nobody reads the output any more")]
+    /// The reader of the output closed it, as `head` does (0).
+    #[error("the output was closed by its reader")]
     NoReader,
     /// Something on this machine (6).
     #[error("{message}")]
@@ -125,7 +125,7 @@ impl Failure {
         match status.code() {
             tonic::Code::NotFound => Self::NotFound {
                 message,
-                next_step: "`recollect threads` lists what there is.",
+                next_step: "`recollect threads` lists the threads.",
             },
             tonic::Code::Unavailable if details.error_info().is_none() => Self::Unreachable {
                 addr: addr.to_owned(),

@@ -34,8 +34,8 @@ pub struct ClusterTimes {
     pub database: Duration,
 }
 
-/// A Postgres server at work. Dropped without [`Cluster::stop`], it is told to
-/// stop, and nobody waits for it.
+/// A running Postgres server. Dropped without [`Cluster::stop`], it is signalled to stop,
+/// without waiting for its end.
 #[derive(Debug)]
 pub struct Cluster {
     url: String,
@@ -51,8 +51,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts the cluster of a data directory, and makes it first where there
-    /// is none. `tell` is called with what happens.
+    /// Starts the cluster of a data directory, and creates it first if it does
+    /// not exist. `tell` is called with what happens.
     ///
     /// # Errors
     /// [`EmbeddedError`]; then no process is left.
@@ -167,8 +167,8 @@ impl Cluster {
         }
     }
 
-    /// Waits until Postgres ends without having been told to, and says why, with
-    /// the end of its log.
+    /// Waits until Postgres exits unexpectedly, and returns why, with the end of its
+    /// log.
     pub async fn died(&self) -> EmbeddedError {
         let mut exited = self.exited.clone();
         let status = match exited.wait_for(Option::is_some).await {

@@ -22,7 +22,7 @@ pub struct DataDir {
 }
 
 impl DataDir {
-    /// Creates the directory where there is none (mode 0700), and locks it.
+    /// Creates the directory if it does not exist (mode 0700), and locks it.
     ///
     /// # Errors
     /// [`EmbeddedError::InUse`] when another process has it.
@@ -57,7 +57,7 @@ impl DataDir {
             }
             Err(errno) => return Err(EmbeddedError::path("lock", lock_path)(errno.into())),
         }
-        // For the message of whoever comes second. It decides nothing.
+        // For the error message of a second process only.
         lock.set_len(0)
             .and_then(|()| lock.seek(SeekFrom::Start(0)))
             .and_then(|_| writeln!(lock, "{}", std::process::id()))
@@ -91,7 +91,7 @@ impl DataDir {
         self.path.join("index")
     }
 
-    /// The key that secrets are encrypted with; it is made where there is none.
+    /// The key that secrets are encrypted with; it is created if it does not exist.
     ///
     /// # Errors
     /// When the file cannot be read or made.

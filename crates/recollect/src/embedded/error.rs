@@ -33,7 +33,7 @@ pub enum EmbeddedError {
         /// Where it was looked for.
         searched: String,
     },
-    /// There is nobody whom Postgres could run as.
+    /// This machine has no account that Postgres can run as.
     #[error(
         "Postgres refuses to run as root, and this machine has neither a user `postgres` nor a user `nobody`"
     )]
@@ -83,7 +83,7 @@ pub enum EmbeddedError {
         /// Its process id.
         pid: i32,
     },
-    /// This process was told to stop meanwhile.
+    /// This process received a signal to stop meanwhile.
     #[error("interrupted while the embedded Postgres was starting")]
     Interrupted,
     /// The database could not be created.

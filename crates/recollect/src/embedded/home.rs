@@ -33,7 +33,7 @@ impl Home {
         }
     }
 
-    /// A cluster's directory; it is made where there is none.
+    /// A cluster's directory; it is created if it does not exist.
     ///
     /// # Errors
     /// When it cannot be made or opened.
@@ -46,7 +46,7 @@ impl Home {
         Ok(Self { path, fd })
     }
 
-    /// What Postgres is told.
+    /// The path that Postgres gets as its argument.
     pub fn argument(&self) -> PathBuf {
         match &self.fd {
             Some(fd) => PathBuf::from(format!("/proc/self/fd/{}", fd.as_raw_fd())),
@@ -69,7 +69,7 @@ impl Home {
             Err(_) if fs::read_dir(&self.path).is_ok_and(|entries| entries.count() > 0) => {
                 Err(EmbeddedError::Unsafe {
                     path: self.path.clone(),
-                    problem: "is not empty, and no Postgres cluster either".to_owned(),
+                    problem: "is not empty and is not a Postgres cluster".to_owned(),
                 })
             }
             Err(_) => Ok(None),
@@ -138,7 +138,7 @@ fn command_as(program: &Path, account: &Account) -> Command {
 /// Two ways to start a program: guarded (see `guard`), and plain for when that
 /// cannot be done.
 pub fn guarded(program: &Path, account: &Account) -> [Command; 2] {
-    // `/proc/self/exe` is this program, wherever its file is and whoever asks.
+    // `/proc/self/exe` is this program, wherever its file is and for any user.
     let mut guarded = command_as(Path::new("/proc/self/exe"), account);
     guarded
         .arg(GUARD_COMMAND)

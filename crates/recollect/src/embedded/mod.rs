@@ -4,7 +4,7 @@
 //! - [`DataDir`] is the directory and its lock.
 //! - [`Cluster`] is Postgres: it makes the cluster once, starts it, watches it
 //!   and stops it. It listens on a Unix socket alone, in a directory that
-//!   nobody else may enter.
+//!   only its owner may enter.
 //! - [`guard`] is what a second copy of this program does so that Postgres never
 //!   outlives the process that started it.
 

@@ -13,7 +13,7 @@ const GENTLE: Duration = Duration::from_secs(20);
 const HARD: Duration = Duration::from_secs(10);
 
 /// Stops the Postgres that still runs on the cluster, and returns its process
-/// id. The caller holds the data directory's lock, so nobody else can want it.
+/// id. The caller holds the data directory's lock, so no other process uses it.
 ///
 /// # Errors
 /// [`EmbeddedError::Orphan`] when it does not end.

@@ -24,7 +24,7 @@ const SETTINGS: [&str; 17] = [
     // 50 connections of the service's pool, the workers', and some to look in.
     "max_connections=200",
     "shared_buffers=128MB",
-    // Nobody replicates from here; bulk writes need less log then.
+    // There are no replicas; bulk writes need less log then.
     "wal_level=minimal",
     "max_wal_senders=0",
     "min_wal_size=64MB",
@@ -109,7 +109,7 @@ pub async fn spawn(
             Err(error) => error.to_string(),
         };
         // Its last words arrive a moment later. Sessions may hold the pipe open
-        // for longer than that, so nobody waits for its end.
+        // for longer than that, so its end is not waited for.
         if reader.is_some_and(|reader| !reader.is_finished()) {
             #[expect(clippy::disallowed_methods, reason = "on a blocking thread")]
             std::thread::sleep(Duration::from_millis(50));

@@ -24,9 +24,9 @@ pub struct SocketDir {
 impl SocketDir {
     /// Makes the directory, or takes the one that an earlier process left.
     ///
-    /// Its name follows from the data directory. Where somebody else has taken
-    /// that name, it gets a random one: nobody can keep the server from
-    /// starting by being first in `/tmp`.
+    /// Its name follows from the data directory. If another user owns that
+    /// name, the directory gets a random one, so that no other user can keep the
+    /// server from starting by being first in `/tmp`.
     ///
     /// # Errors
     /// When no directory can be made.
@@ -59,7 +59,7 @@ impl SocketDir {
 
 impl Drop for SocketDir {
     fn drop(&mut self) {
-        // Only an empty one goes; with a socket in it, somebody still listens.
+        // Only an empty one is removed; with a socket in it, a server still listens.
         let _ = fs::remove_dir(&self.path);
     }
 }

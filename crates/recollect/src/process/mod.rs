@@ -101,7 +101,7 @@ pub enum ServerError {
         source: std::io::Error,
     },
     /// Postgres could not be reached, or lacks the schema.
-    #[error("the database cannot be used; `recollect doctor` looks into it")]
+    #[error("the database cannot be used; `recollect doctor` checks it")]
     Store(#[source] StoreError),
     /// The embedded index's directory cannot be used.
     #[error("index.path: the directory {} cannot be used", path.display())]

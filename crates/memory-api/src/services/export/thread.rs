@@ -108,8 +108,7 @@ impl Export {
     ) -> Result<(), Stop> {
         let messages = match self.store.nodes(&self.caller).node_messages(&node).await {
             Ok(messages) => Some(messages),
-            // One object that somebody else has spoilt is no reason to lose the
-            // rest.
+            // One corrupt object must not fail the export of the others.
             Err(StoreError::Node(NodeError::Corrupt {
                 object_key,
                 kept_as,

@@ -122,13 +122,13 @@ fn what_cannot_be_read_says_why_and_never_what() {
         "token_count": 1, "created_at": "2026-01-07T10:00:00Z"
     });
     for (object, why) in [
-        ("hush".to_owned(), "is no JSON"),
-        (String::new(), "is no JSON"),
-        (json!({"messages": []}).to_string(), "is no JSON"),
-        (json!({"version": 1}).to_string(), "is no JSON"),
+        ("hush".to_owned(), "is not the JSON"),
+        (String::new(), "is not the JSON"),
+        (json!({"messages": []}).to_string(), "is not the JSON"),
+        (json!({"version": 1}).to_string(), "is not the JSON"),
         (
             json!({"version": 1, "messages": ["hush"]}).to_string(),
-            "is no JSON",
+            "is not the JSON",
         ),
         (
             json!({"version": 2, "messages": []}).to_string(),

@@ -73,7 +73,7 @@ impl Finding {
 }
 
 /// How long something may take to answer.
-pub const PATIENCE: Duration = Duration::from_secs(3);
+pub const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Below this, Postgres and the index soon stop.
 const LEAST_DISK: u64 = 256 << 20;
 const GOOD_DISK: u64 = 2 << 30;
@@ -111,12 +111,15 @@ pub fn model(config: &Config) -> Vec<Finding> {
         EmbedderKind::None => {
             return vec![Finding::warn(
                 "model",
-                "none is configured: recall is by word alone",
+                "none is configured: recall matches by keyword only",
                 "Set embedding.kind = \"local\".",
             )];
         }
         EmbedderKind::Hub => {
-            let found = format!("{} comes from a hub at the first start", embedding.model);
+            let found = format!(
+                "{} is fetched from a hub at the first start",
+                embedding.model
+            );
             return vec![Finding::ok("model", found), runtime(config)];
         }
         EmbedderKind::Local => {}
@@ -146,7 +149,7 @@ pub fn model(config: &Config) -> Vec<Finding> {
         false => Finding::warn(
             "model",
             format!(
-                "{} lacks {}: recall is by word alone",
+                "{} lacks {}: recall matches by keyword only",
                 dir.display(),
                 missing.join(", ")
             ),
@@ -156,8 +159,8 @@ pub fn model(config: &Config) -> Vec<Finding> {
     vec![model, runtime(config)]
 }
 
-/// Who summarizes, observes and extracts. Nobody is called: that would cost
-/// something.
+/// The models that summarize, observe and extract. The check does not call them, because
+/// calls cost money.
 pub fn distilling(config: &Config) -> Finding {
     let generation = &config.distill.generation;
     let observer = config.distill.observer.inherit(generation);
@@ -186,7 +189,7 @@ fn runtime(config: &Config) -> Finding {
         false => Finding::warn(
             "ONNX Runtime",
             format!(
-                "{} is not there: recall is by word alone",
+                "{} does not exist: recall matches by keyword only",
                 library.display()
             ),
             "Run `scripts/setup model`, or set embedding.runtime_library.",
@@ -218,7 +221,7 @@ pub async fn index(config: &Config, data_dir: &Path) -> Finding {
     };
     let trying = tokio::net::TcpStream::connect(address);
     let mend = "Check index.url; it is Qdrant's gRPC port, usually 6334.";
-    match tokio::time::timeout(PATIENCE, trying).await {
+    match tokio::time::timeout(PROBE_TIMEOUT, trying).await {
         Ok(Ok(_)) => Finding::ok("index", format!("something listens at {url}")),
         Ok(Err(error)) => Finding::fail("index", format!("{url}: {error}"), mend),
         Err(_) => Finding::fail("index", format!("{url}: no answer within 3s"), mend),

@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use time::OffsetDateTime;
 use tokio_postgres::NoTls;
 
-use super::checks::{Finding, PATIENCE};
+use super::checks::{Finding, PROBE_TIMEOUT};
 use crate::cli::failure::chain;
 use crate::embedded::Binaries;
 
@@ -59,7 +59,7 @@ async fn check_database(url: &SecretString, checks: &Checks) -> Vec<Finding> {
             format!("Check {}, and that Postgres listens there.", checks.key),
         )]
     };
-    let client = match tokio::time::timeout(PATIENCE, connect(url)).await {
+    let client = match tokio::time::timeout(PROBE_TIMEOUT, connect(url)).await {
         Ok(Ok(client)) => client,
         Ok(Err(problem)) => return unreachable(problem),
         Err(_) => return unreachable("no answer within 3s".to_owned()),
@@ -86,8 +86,8 @@ async fn check_database(url: &SecretString, checks: &Checks) -> Vec<Finding> {
             ),
             None => Finding::fail(
                 checks.database,
-                "it does not tell its version",
-                "Is it Postgres?",
+                "its version cannot be read",
+                "Check that it is Postgres.",
             ),
         },
     );
@@ -108,7 +108,7 @@ async fn check_database(url: &SecretString, checks: &Checks) -> Vec<Finding> {
             )
         }
         Some(version) => Finding::ok(checks.schema, format!("version {version}")),
-        None => Finding::fail(checks.schema, "it is not there", "Run `recollect migrate`."),
+        None => Finding::fail(checks.schema, "it is missing", "Run `recollect migrate`."),
     });
     let roles = ask(
         "SELECT count(*)::text FROM pg_roles WHERE rolname IN ('recollect_service', 'recollect_worker') \

@@ -30,7 +30,7 @@ const QUESTIONS: &str = include_str!("../../../../../examples/questions.json");
 /// it, several turns do, it is about time, and so on.
 const CATEGORIES: [u8; 5] = [4, 1, 2, 4, 3];
 /// How long indexing may take.
-const PATIENCE: Duration = Duration::from_secs(300);
+const INDEX_TIMEOUT: Duration = Duration::from_secs(300);
 const APP: &str = "demo";
 
 /// Shows what it is all about, and leaves nothing behind.
@@ -65,15 +65,15 @@ pub async fn run(file: Option<PathBuf>, args: DemoArgs) -> Result<(), Failure> {
             .push(("demo".to_owned(), key.to_owned(), value));
     }
     let mut loaded = Config::load(&sources)?;
-    // Everything of a demo goes with it, and nobody else is bothered.
+    // All state of the demo is temporary, and no configured service is used.
     loaded.config.index.url = None;
     loaded.config.index.path = None;
     loaded.config.auth.keys.clear();
     let _telemetry = telemetry::init(&loaded.config.telemetry)
         .map_err(|error| Failure::machine(chain(&error), ""))?;
 
-    println!("A throw-away server, a long conversation, and some questions about it.");
-    println!("It takes about 20 seconds; everything is gone afterwards.\n");
+    println!("Starts a temporary server, imports a long conversation and asks questions about it.");
+    println!("This takes about 20 seconds; all data is deleted at the end.\n");
     let progress = Progress::spinner(false);
     let data_dir = dir.path().join("data");
     let start = Embedded::start(
@@ -93,7 +93,7 @@ pub async fn run(file: Option<PathBuf>, args: DemoArgs) -> Result<(), Failure> {
         duration(server.times.total)
     );
     if let Readiness::Degraded(reasons) | Readiness::Unavailable(reasons) = &server.readiness {
-        println!("Not everything works: {}", reasons.join("; "));
+        println!("Degraded: {}", reasons.join("; "));
     }
 
     let result = tokio::select! {
@@ -103,7 +103,7 @@ pub async fn run(file: Option<PathBuf>, args: DemoArgs) -> Result<(), Failure> {
     };
     server.stop(|_| {}).await;
     drop(dir);
-    println!("The server, its database and its index are gone.");
+    println!("The server has stopped; its database and index are deleted.");
     result
 }
 
@@ -178,7 +178,7 @@ async fn show(server: &Embedded, path: &Path, questions: &[Question]) -> Result<
         });
     }
     let durable = begin.elapsed();
-    wait_until_searchable(&client, PATIENCE, &progress)
+    wait_until_searchable(&client, INDEX_TIMEOUT, &progress)
         .await
         .map_err(|problem| Failure::Refused {
             message: format!("not everything can be searched: {problem}"),
@@ -249,7 +249,7 @@ async fn answer(
 
     println!("\n\"{}\"", question.question);
     if !question.answer.is_empty() {
-        println!("The answer to be found: {}", question.answer);
+        println!("Expected answer: {}", question.answer);
     }
     let evidence = &question.evidence;
     let is_evidence =

@@ -17,7 +17,7 @@ use crate::cli::output::{Progress, duration, print_json};
 use crate::config::{Config, Sources, ValueSource};
 use crate::telemetry;
 
-/// Runs a server with everything in one directory, until it is told to stop.
+/// Runs a server with everything in one directory, until it receives a signal to stop.
 ///
 /// # Errors
 /// When it does not start, or ends by itself.
@@ -43,7 +43,7 @@ pub async fn run(file: Option<PathBuf>, args: DevArgs) -> Result<(), Failure> {
     }
     let mut loaded = Config::load(&sources)?;
     let is_default = |key: &str| loaded.provenance.of(key) == ValueSource::Default;
-    // Whoever asks for any free port gets any for the metrics too.
+    // `--listen` with port 0 selects a free port for the metrics too.
     if is_default("telemetry.metrics_listen")
         && loaded.config.server.listen.port() == 0
         && let Some(listen) = &mut loaded.config.telemetry.metrics_listen
@@ -99,7 +99,7 @@ pub async fn run(file: Option<PathBuf>, args: DevArgs) -> Result<(), Failure> {
     let failed = tokio::select! {
         reason = stop.wait() => {
             if !args.json {
-                eprintln!("\nStopping on {reason}; once more stops at once.");
+                eprintln!("\nStopping on {reason}; a second signal stops at once.");
             }
             None
         }
@@ -112,10 +112,10 @@ pub async fn run(file: Option<PathBuf>, args: DevArgs) -> Result<(), Failure> {
     tokio::select! {
         () = server.stop(|what| if !quiet { eprintln!("{what}") }) => {
             if !quiet {
-                eprintln!("Stopped in {}. Everything is kept.", duration(step.elapsed()));
+                eprintln!("Stopped in {}. All data is kept.", duration(step.elapsed()));
             }
         }
-        _ = stop.wait() => eprintln!("Stopped at once. What was acknowledged is kept."),
+        _ = stop.wait() => eprintln!("Stopped at once. All acknowledged writes are kept."),
     }
     failed.map_or(Ok(()), Err)
 }
@@ -204,14 +204,14 @@ fn banner(server: &Embedded) -> Result<(), Failure> {
     }
     if let Readiness::Degraded(reasons) | Readiness::Unavailable(reasons) = &server.readiness {
         lines.push(String::new());
-        lines.push("Not everything works:".to_owned());
+        lines.push("Degraded:".to_owned());
         lines.extend(reasons.iter().map(|reason| format!("  - {reason}")));
         // A rebuild ends by itself.
         if !reasons
             .iter()
             .all(|reason| reason.contains("being rebuilt"))
         {
-            lines.push(format!("`{} doctor` says how to mend it.", program()));
+            lines.push(format!("`{} doctor` says how to fix it.", program()));
         }
     }
     lines.extend([

@@ -81,7 +81,7 @@ async fn create(loaded: &Loaded, args: CreateKeyArgs) -> Result<(), Failure> {
     println!("RECOLLECT_API_KEY, or send it as `authorization: Bearer KEY`.");
     let auth = &loaded.config.auth;
     if auth.keys.is_empty() && !auth.database {
-        println!("This configuration asks for no keys yet: set auth.database = true.");
+        println!("This configuration does not require keys yet: set auth.database = true.");
     }
     Ok(())
 }
@@ -163,7 +163,7 @@ fn failed(loaded: &Loaded, error: StoreError) -> Failure {
         },
         StoreError::Key(KeyError::NotFound) => Failure::NotFound {
             message: "the tenant has no such API key in the database".to_owned(),
-            next_step: "`recollect keys list` lists what there is.",
+            next_step: "`recollect keys list` lists the tenant's keys.",
         },
         error @ StoreError::Config { .. } => not_migrated(error, &loaded.provenance),
         error => Failure::machine(

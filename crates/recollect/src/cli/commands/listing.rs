@@ -21,7 +21,7 @@ pub(super) struct Listing<'a> {
     pub(super) item: &'a str,
     /// The table of the list, without rows.
     pub(super) table: Table,
-    /// What people are told where there is nothing.
+    /// The text to print for an empty list.
     pub(super) nothing: &'a str,
 }
 

@@ -93,7 +93,7 @@ async fn search(args: SearchMemoriesArgs) -> Result<(), Failure> {
         ]);
     }
     match table.is_empty() {
-        true => println!("Nothing that is known matches."),
+        true => println!("Nothing matches."),
         false => table.print()?,
     }
     for degradation in found.degradations {
@@ -138,13 +138,13 @@ async fn show(args: MemoryIdArgs) -> Result<(), Failure> {
     line("messages", memory.source_message_ids.join(" "));
     line("pinned", if memory.pinned { "yes" } else { "" }.to_owned());
     line("known since", clock(memory.valid_from.as_ref()));
-    line("held until", clock(memory.valid_until.as_ref()));
+    line("valid until", clock(memory.valid_until.as_ref()));
     line("superseded by", memory.superseded_by.clone());
     line("searchable since", clock(memory.persist_time.as_ref()));
     line("last used", clock(memory.last_use_time.as_ref()));
     about.print()?;
     if !found.superseded.is_empty() {
-        println!("\nIt took the place of:");
+        println!("\nIt supersedes:");
         let mut table = table();
         for memory in &found.superseded {
             row(&mut table, memory);
@@ -258,7 +258,7 @@ async fn forget(args: ForgetMemoriesArgs) -> Result<(), Failure> {
             row(&mut table, memory);
         }
         if answer.more && args.dry_run {
-            println!("There are more than these.");
+            println!("There are more.");
         }
     }
     if args.client.json {
@@ -301,7 +301,10 @@ fn row(table: &mut Table, memory: &Memory) {
         text = format!("[pinned] {text}");
     }
     if memory.valid_until.is_some() {
-        text = format!("[held until {}] {text}", clock(memory.valid_until.as_ref()));
+        text = format!(
+            "[valid until {}] {text}",
+            clock(memory.valid_until.as_ref())
+        );
     }
     table.row([
         memory.memory_id.clone(),

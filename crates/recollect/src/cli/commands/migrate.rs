@@ -12,7 +12,7 @@ use crate::cli::failure::{Failure, chain};
 /// another one.
 ///
 /// # Errors
-/// When there is none, or when one cannot be migrated.
+/// If no database is configured, or one cannot be migrated.
 pub async fn run(file: Option<PathBuf>) -> Result<(), Failure> {
     let loaded = Config::load(&Sources {
         file,

@@ -48,7 +48,10 @@ pub async fn run(args: ObservationsArgs) -> Result<(), Failure> {
         count(found.ready_message_tokens, "token"),
     );
     if !found.last_error.is_empty() {
-        println!("The last try failed: {}", one_line(&found.last_error, 400));
+        println!(
+            "The last attempt failed: {}",
+            one_line(&found.last_error, 400)
+        );
     }
     Ok(())
 }

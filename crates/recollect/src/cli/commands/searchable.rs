@@ -9,7 +9,7 @@ use crate::cli::output::{Progress, count, duration};
 
 /// The pause between two looks.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long an index may not answer before nobody waits for it any more.
+/// How long the index may not answer before waiting for it ends with an error.
 const AWAY: Duration = Duration::from_secs(5);
 
 /// Waits until everything that was stored before the call can be searched.
@@ -51,12 +51,12 @@ pub async fn wait_until_searchable(
         };
         if asked - answered > AWAY {
             return Err(format!(
-                "the index does not answer, and has yet to learn {left}{error}"
+                "the index does not answer; not indexed yet: {left}{error}"
             ));
         }
         if asked - begin > patience {
             return Err(format!(
-                "after {} the index has yet to learn {left}{error}",
+                "not indexed after {}: {left}{error}",
                 duration(patience)
             ));
         }

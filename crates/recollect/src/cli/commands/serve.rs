@@ -72,7 +72,7 @@ async fn run(sources: Sources, roles: Roles) -> Result<(), Failure> {
         reason = async {
             match running.wait_ready().await {
                 Readiness::Degraded(reasons) | Readiness::Unavailable(reasons) => {
-                    tracing::warn!(reasons = reasons.join("; "), "not everything works");
+                    tracing::warn!(reasons = reasons.join("; "), "degraded");
                 }
                 Readiness::Ready | Readiness::Starting => tracing::info!("ready"),
             }

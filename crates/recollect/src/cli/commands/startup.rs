@@ -142,8 +142,8 @@ impl Embedded {
         };
         tokio::select! {
             error = postgres => Failure::machine(
-                format!("Postgres ended while it was needed: {error}"),
-                "Start recollect again: what was acknowledged is there.",
+                format!("Postgres exited unexpectedly: {error}"),
+                "Start recollect again: all acknowledged writes are kept.",
             ),
             error = self.running.failed() => error.into(),
         }
@@ -151,12 +151,12 @@ impl Embedded {
 
     /// Stops the server, then Postgres. `tell` is called with what happens.
     pub async fn stop(self, tell: impl Fn(&str)) {
-        tell("Stopping: calls under way may end, the index is written out");
+        tell("Stopping: waiting for calls in progress, then writing the index");
         self.running.stop().await;
         if let Some(cluster) = self.cluster
             && !cluster.stop().await
         {
-            tell("Postgres did not stop in time and was ended; its next start recovers");
+            tell("Postgres was forced to stop after a timeout; it recovers at its next start");
         }
     }
 }

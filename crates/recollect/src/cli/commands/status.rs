@@ -54,7 +54,7 @@ pub async fn run(args: ClientArgs) -> Result<(), Failure> {
     row(
         "model",
         match info.embedding_model {
-            model if model.is_empty() => "none; recall is by word alone".to_owned(),
+            model if model.is_empty() => "none; recall matches by keyword only".to_owned(),
             model => model,
         },
     );
@@ -109,7 +109,7 @@ fn distilling(distill: GetDistillStatusResponse, row: &mut impl FnMut(&str, Stri
             false => format!("{model} ({provider})"),
         };
         if breaker != "closed" {
-            how.push_str(&format!(", left alone ({breaker})"));
+            how.push_str(&format!(", paused ({breaker})"));
         }
         if !last_error.is_empty() {
             how.push_str(&format!("; last: {last_error}"));

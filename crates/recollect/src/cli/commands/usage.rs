@@ -32,7 +32,7 @@ pub async fn run(args: UsageArgs) -> Result<(), Failure> {
         "Day (UTC)!",
         "Model",
         "Calls>",
-        "Of no use>",
+        "Failed>",
         "Tokens in>",
         "Tokens out>",
     ]);
@@ -50,13 +50,13 @@ pub async fn run(args: UsageArgs) -> Result<(), Failure> {
         table.row([day, model, calls, failed, input, output]);
     }
     match table.is_empty() {
-        true => println!("No model has been asked."),
+        true => println!("No language model has been called."),
         false => table.print()?,
     }
     let budget = match answer.daily_token_budget {
-        0 => "no bound".to_owned(),
-        tokens => format!("a budget of {tokens}"),
+        0 => "no daily budget".to_owned(),
+        tokens => format!("daily budget {tokens}"),
     };
-    println!("{} tokens today, of {budget}", answer.tokens_today);
+    println!("{} tokens today; {budget}", answer.tokens_today);
     Ok(())
 }

@@ -11,8 +11,8 @@ use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::output::{JsonLines, exact, second};
 
-/// Prints what is done to a thread, a line each, until it is deleted or somebody
-/// stops it.
+/// Prints the changes of a thread, one a line, until the thread is deleted or the command
+/// is interrupted.
 ///
 /// # Errors
 /// When there is no such thread, or the server cannot be reached, refuses or

@@ -33,7 +33,7 @@ pub async fn run(args: WorkingMemoryArgs) -> Result<(), Failure> {
         return lines.finish();
     }
     if found.rebuilt {
-        println!("It had expired, and was made anew from the conversation.\n");
+        println!("It had expired and was rebuilt from the conversation.\n");
     }
     show(&found.working_memory.unwrap_or_default())
 }
@@ -86,7 +86,7 @@ fn show(memory: &WorkingMemory) -> Result<(), Failure> {
         },
     );
     if let Some(expires) = &memory.expire_time {
-        println!("Forgotten at {}", clock(Some(expires)));
+        println!("Expires at {}", clock(Some(expires)));
     }
     Ok(())
 }

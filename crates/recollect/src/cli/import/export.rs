@@ -104,7 +104,7 @@ impl Export {
             Line::Message(_) | Line::Node(_) | Line::Plan(_) | Line::Iteration(_)
         );
         if of_thread && self.thread.is_none() {
-            return Err("it belongs to a thread, and there is none before it".to_owned());
+            return Err("it belongs to a thread, but no thread precedes it".to_owned());
         }
         let ended = self.checksum.see(&line);
         let mut records: Vec<Record> = ended.map(Record::ThreadEnd).into_iter().collect();
@@ -189,9 +189,9 @@ impl Export {
         };
         let parent = match thread.ids.get(&message.parent_message_id) {
             Some(parent) => Some(Parent::ParentMessageId(parent.clone())),
-            // The first message of a thread needs no parent. What follows a
-            // message that somebody took out of the file follows what was said
-            // last on its branch.
+            // The first message of a thread needs no parent. A message
+            // whose parent was removed from the file follows the last message of
+            // its branch.
             None if thread.ids.is_empty() => None,
             None if message.parent_message_id.is_empty() => Some(Parent::Root(true)),
             None => thread
@@ -223,7 +223,7 @@ impl Export {
         let node = self
             .node
             .as_mut()
-            .ok_or("it belongs to a node, and there is none before it")?;
+            .ok_or("it belongs to a node, but no node precedes it")?;
         if message.role() == Role::User {
             return match node.asked.replace(message) {
                 None => Ok(None),

@@ -99,7 +99,7 @@ pub fn role(role: i32) -> &'static str {
     }
 }
 
-/// A time to the minute, in UTC. Empty where there is none.
+/// A time to the minute, in UTC. Empty for `None`.
 pub fn clock(time: Option<&Timestamp>) -> String {
     let minute = format_description!("[year]-[month]-[day] [hour]:[minute]");
     utc(time)
@@ -107,7 +107,7 @@ pub fn clock(time: Option<&Timestamp>) -> String {
         .unwrap_or_default()
 }
 
-/// A time to the second, in UTC. Empty where there is none.
+/// A time to the second, in UTC. Empty for `None`.
 pub fn second(time: Option<&Timestamp>) -> String {
     let second = format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
     utc(time)

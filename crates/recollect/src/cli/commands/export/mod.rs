@@ -52,7 +52,7 @@ pub async fn run(args: ExportArgs) -> Result<(), Failure> {
     };
     if let (Some(part), Some(before)) = (&part, &before) {
         let there = counted(&before.counts());
-        eprintln!("{} has {there}; going on there.", part.path().display());
+        eprintln!("{} has {there}; continuing.", part.path().display());
     }
     let written = write(&client, records, writer, before).await;
     let written = written.map_err(|failure| match &part {

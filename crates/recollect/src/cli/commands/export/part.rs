@@ -15,7 +15,7 @@ use super::RECORD;
 use crate::cli::failure::Failure;
 use crate::cli::output::message_from_json;
 
-/// Conversations are nobody else's.
+/// Only the owner may read exported conversations.
 const MODE: u32 = 0o600;
 
 /// A file that has the name it is to have, and `.part`. Beside it, with `.of` in
@@ -135,7 +135,7 @@ impl Part {
     pub(super) fn hint(&self, failure: Failure) -> Failure {
         let name = self.path.display();
         let resume = format!(
-            "{name} has what was exported so far: the same command with --resume goes on there."
+            "{name} has the part exported so far; the same command with --resume continues it."
         );
         match failure {
             Failure::Refused { message, next_step } => Failure::Refused {
@@ -164,13 +164,13 @@ impl Part {
                 self.selection
             ),
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                format!("nothing tells what {name} is an export of")
+                format!("the selection that {name} was exported with is unknown")
             }
             Err(error) => return Err(self.broken(&error)),
         };
         Err(Failure::Usage(format!(
-            "{problem}; --resume goes on with the command that wrote it, and without --resume the \
-             export begins anew"
+            "{problem}; --resume continues only the command that wrote the file, and without \
+             --resume the export starts over"
         )))
     }
 
@@ -267,6 +267,6 @@ mod tests {
             assert!(other.points().is_err(), "another export");
         }
         fs::remove_file(&part.of).unwrap();
-        assert!(part.points().is_err(), "nobody knows what it is of");
+        assert!(part.points().is_err(), "its selection is unknown");
     }
 }

@@ -7,7 +7,7 @@ use memory_contract::proto::{ImportMemoriesRequest, ImportedMemory, Memory};
 use tonic::{Code, Status};
 
 use super::check::Expected;
-use super::units::told;
+use super::units::problem_of;
 use crate::cli::client::Client;
 
 /// Memories of one request; of the longest ones, these are about 2 MiB.
@@ -16,8 +16,8 @@ const TOGETHER: usize = 50;
 /// What is wrong, with its place.
 type Problem = (String, String);
 
-/// Stores memories. What is there already stays; where it is not what the file
-/// has, that is told.
+/// Stores memories. Stored memories are kept; those that differ from the file are
+/// reported.
 pub(super) struct Memories<'a> {
     client: &'a Client,
     /// The ids that threads have now, by those that they had.
@@ -114,7 +114,7 @@ impl<'a> Memories<'a> {
             }
             let id = &wanted.memory_id;
             let problem = match there.memory_id == *id {
-                true => format!("the memory {id} is not what the file has, and was kept"),
+                true => format!("the memory {id} differs from the file, and was kept"),
                 false => format!(
                     "the memory {id}: the memory {} has its text or record, and was kept",
                     there.memory_id
@@ -126,7 +126,7 @@ impl<'a> Memories<'a> {
 }
 
 fn refused(memories: &[(String, Memory)], status: Status) -> Vec<Problem> {
-    let why = told(status);
+    let why = problem_of(status);
     memories
         .iter()
         .map(|(place, memory)| {

@@ -20,8 +20,8 @@ use summary::{Summary, print};
 
 pub use store::import;
 
-/// How long indexing may take before nobody waits for it any more.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// Longest wait for the index after an import.
+const INDEX_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Imports files, shows what became of each, and waits until recall finds it.
 ///
@@ -60,8 +60,8 @@ pub async fn run(args: ImportArgs) -> Result<(), Failure> {
     refusal(&summaries).map_or(Ok(()), Err)
 }
 
-/// Waits until what was stored can be searched, and tells how that went.
-/// Nobody's import fails because of it: everything is stored.
+/// Waits until what was stored can be searched, and reports the result. A failure does
+/// not fail the import, because everything is stored.
 async fn searchable(client: &Client, summaries: &[Summary], no_wait: bool, quiet: bool) -> bool {
     let stored = |summary: &Summary| summary.messages() + summary.besides.memories;
     if summaries.iter().map(stored).sum::<u64>() == 0 {
@@ -69,13 +69,15 @@ async fn searchable(client: &Client, summaries: &[Summary], no_wait: bool, quiet
     }
     if no_wait {
         if !quiet {
-            println!("Recall finds it when the index has it: `recollect status` tells.");
+            println!(
+                "Recall finds it once the index has it: `recollect status` shows the progress."
+            );
         }
         return false;
     }
     let begin = Instant::now();
     let progress = Progress::spinner(quiet);
-    let waited = wait_until_searchable(client, PATIENCE, &progress).await;
+    let waited = wait_until_searchable(client, INDEX_TIMEOUT, &progress).await;
     progress.finish();
     match waited {
         Ok(()) => {
@@ -87,7 +89,7 @@ async fn searchable(client: &Client, summaries: &[Summary], no_wait: bool, quiet
         Err(problem) => {
             eprintln!(
                 "Everything is stored, but recall may not find all of it yet: {problem}.\n\
-                 `recollect status` tells how far the index is."
+                 `recollect status` shows the progress of the index."
             );
             false
         }
@@ -102,15 +104,15 @@ fn refusal(summaries: &[Summary]) -> Option<Failure> {
         (0, 0) => return None,
         (files, 0) => (
             count(files, "file"),
-            "`recollect import --help` tells which files can be read.",
+            "`recollect import --help` lists the supported formats.",
         ),
         (_, parts) => (
             match files {
                 0 => count(parts, "part"),
                 files => format!("{} and {}", count(files, "file"), count(parts, "part")),
             },
-            "Mend what is wrong and import the file again: what is stored already is not stored \
-             twice. With --again everything is stored as new.",
+            "Fix the problems and import the file again: messages that are already stored are \
+             skipped. With --again everything is stored as new.",
         ),
     };
     let verb = if problems == 1 { "was" } else { "were" };

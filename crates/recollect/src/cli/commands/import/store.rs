@@ -36,7 +36,7 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
     let (replace, again, check) = (job.replace, job.again, job.check && !job.again);
     let (units, incoming) = mpsc::channel(IN_FLIGHT);
     // Reading blocks, so it has a thread of its own; a full channel makes it
-    // wait, and it ends when nobody listens any more.
+    // wait, and it ends when the receiver is dropped.
     let reader = std::thread::spawn(move || produce(&job, &units));
 
     let (requests, stream) = mpsc::channel::<ImportMessagesRequest>(1);
@@ -73,7 +73,7 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
     };
     let collect = async {
         let summary = answer.await;
-        // However it ended: nobody may wait for an answer any more.
+        // However it ended: no task may still wait for an answer.
         slots.close();
         summary
     };
@@ -276,7 +276,7 @@ async fn go_back(client: &Client, head: Head) -> Result<(), tonic::Status> {
         expected_head: Some(last),
     };
     match threads.set_head(request).await {
-        // What was refused is told already.
+        // The refusal is reported already.
         Err(status) if ![Code::Aborted, Code::NotFound].contains(&status.code()) => Err(status),
         _ => Ok(()),
     }

@@ -54,7 +54,7 @@ impl<'a> Units<'a> {
         let request = GetAppPolicyRequest {
             app_id: app_id.clone(),
         };
-        let found = policies.get_app_policy(request).await.map_err(told)?;
+        let found = policies.get_app_policy(request).await.map_err(problem_of)?;
         let found = found.into_inner().app_policy.unwrap_or_default();
         if found.update_time.is_some() {
             if app_policy_digest(&found) == digest {
@@ -69,7 +69,7 @@ impl<'a> Units<'a> {
             app_id,
             policy: Some(wanted.policy.unwrap_or_default()),
         };
-        policies.set_app_policy(request).await.map_err(told)?;
+        policies.set_app_policy(request).await.map_err(problem_of)?;
         self.besides.app_policies += 1;
         Ok(())
     }
@@ -94,14 +94,14 @@ impl<'a> Units<'a> {
                 if !self.replace {
                     let name = location.as_ref().map_or("", FileLocation::as_str);
                     let name = one_line(name, 80);
-                    return Err(kept(&format!("the file {name} is registered otherwise")));
+                    return Err(kept(&format!("the file {name} has other metadata")));
                 }
             }
             Err(status) if status.code() == Code::NotFound => {}
-            Err(status) => return Err(told(status)),
+            Err(status) => return Err(problem_of(status)),
         }
         let request = RegisterFileRequest { file: Some(wanted) };
-        files.register_file(request).await.map_err(told)?;
+        files.register_file(request).await.map_err(problem_of)?;
         self.besides.files += 1;
         Ok(())
     }
@@ -128,7 +128,7 @@ impl<'a> Units<'a> {
         let request = turn.request(&self.thread_of("node's memory")?);
         self.node.clone_from(&request.node);
         match self.client.nodes().add_node_turn(request).await {
-            Err(status) if !is_known(&status) => return Err(told(status)),
+            Err(status) if !is_known(&status) => return Err(problem_of(status)),
             _ => self.besides.node_turns += 1,
         }
         Ok(())
@@ -156,7 +156,7 @@ impl<'a> Units<'a> {
                 etag = found.etag;
             }
             Err(status) if status.code() == Code::NotFound => {}
-            Err(status) => return Err(told(status)),
+            Err(status) => return Err(problem_of(status)),
         }
         let request = PutPlanRequest {
             thread_id,
@@ -164,7 +164,7 @@ impl<'a> Units<'a> {
             plan: Some(wanted),
             etag,
         };
-        plans.put_plan(request).await.map_err(told)?;
+        plans.put_plan(request).await.map_err(problem_of)?;
         self.besides.plans += 1;
         Ok(())
     }
@@ -183,7 +183,7 @@ impl<'a> Units<'a> {
             request_id: request_id.to_string(),
         };
         let appended = self.client.plans().append_iteration(request).await;
-        appended.map_err(told)?;
+        appended.map_err(problem_of)?;
         self.besides.iterations += 1;
         Ok(())
     }
@@ -217,10 +217,10 @@ fn is_known(status: &Status) -> bool {
     reason.is_some_and(|reason| known.strip_prefix("ERROR_REASON_") == Some(reason.as_str()))
 }
 
-pub(super) fn told(status: Status) -> String {
+pub(super) fn problem_of(status: Status) -> String {
     status.message().to_owned()
 }
 
 fn kept(what: &str) -> String {
-    format!("{what}, which was kept; --replace puts the export's in its place")
+    format!("{what}, which was kept; --replace overwrites it")
 }
