@@ -33,7 +33,7 @@ pub struct Conversation {
 pub struct Question {
     /// The question.
     pub text: String,
-    /// The expected answer; empty if there is none.
+    /// The expected answer; may be empty.
     pub answer: String,
     /// The `dia_id`s of the turns that answer it.
     pub evidence: BTreeSet<String>,

@@ -249,7 +249,7 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// The thread of a session, created if there is none: its id.
+    /// The id of a session's thread, which is created if it does not exist.
     pub async fn thread(&mut self, app: &str, user: &str, key: &str) -> Result<String, Failure> {
         let request = ResolveThreadRequest {
             session: Some(SessionRef {

@@ -179,7 +179,7 @@ async fn an_idle_thread_ends_and_makes_room() {
     let world = World::new().await;
     let store = &limited(&world, 1_000, 1, Duration::from_secs(2));
     let idle = ephemeral(&world, store, "idle").await.unwrap();
-    // Reading is a use; what a worker reads is none.
+    // Reads of callers count as use; those of workers do not.
     let ada = world.caller_named("ada");
     for _ in 0..3 {
         sleep(Duration::from_secs(1)).await;
