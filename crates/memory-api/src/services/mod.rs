@@ -2,24 +2,17 @@
 //! answer.
 
 mod admin;
-mod branches;
 mod context;
-mod export;
 mod files;
-mod history;
-mod import;
 mod keys;
 mod ledger;
 mod memories;
 mod messages;
-mod models;
 mod nodes;
 mod observations;
 mod plans;
 mod policies;
 mod recall;
-mod recall_convert;
-mod recall_request;
 mod request;
 mod room;
 mod secrets;

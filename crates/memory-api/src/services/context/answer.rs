@@ -8,7 +8,7 @@ use memory_contract::proto::{self, BuildContextResponse, ContextBlockKind};
 use memory_contract::{timestamp, to_struct};
 
 use crate::services::files::{add_metadata, references_in};
-use crate::services::recall_convert::{degradation, omission_reason, reason};
+use crate::services::recall::{degradation, omission_reason, reason};
 
 /// A context with the metadata of its files.
 pub(super) fn of(context: Context, files: &KnownFiles) -> BuildContextResponse {

@@ -22,7 +22,7 @@ use memory_store::{
 use prost::Message as _;
 use tonic::{Request, Response, Status, async_trait};
 
-use super::recall_convert::degradation;
+use super::recall::degradation;
 use super::request::{Fields, next_token, page_limit, shortened_wait, wait_deadline};
 use crate::error::ApiError;
 use crate::layers::caller_of;

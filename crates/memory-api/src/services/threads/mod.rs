@@ -1,5 +1,7 @@
 //! The thread service.
 
+mod branches;
+
 use std::time::Duration;
 
 use memory_contract::proto::thread_service_server::ThreadService;

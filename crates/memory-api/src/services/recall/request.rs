@@ -9,7 +9,7 @@ use memory_contract::{
 use memory_recall::RecallQuery;
 use memory_store::Scope;
 
-use super::request::{
+use crate::services::request::{
     Fields, max_wait_from, method_from, revision_from, thread_id_from, tokenizer_from,
 };
 

@@ -1,5 +1,9 @@
 //! The message service.
 
+mod export;
+mod history;
+mod import;
+
 use memory_context::KnownFiles;
 use memory_context::counting;
 use memory_context::template::MessageTemplate;
@@ -19,15 +23,15 @@ use memory_store::{Append, MessageQuery, Order, Store};
 use prost::Message as _;
 use tonic::{Request, Response, Status, Streaming, async_trait};
 
-use super::export::{Export, Exported};
 use super::files::{annotate, references, with_metadata};
-use super::import::{Import, Imported};
 use super::request::{
     Fields, expected_head_from, next_token, page_limit, request_id_from,
     required_conversation_from, thread_id_from,
 };
 use crate::error::ApiError;
 use crate::layers::{caller_of, remaining};
+use export::{Export, Exported};
+use import::{Import, Imported};
 
 /// Implements `MessageService`.
 #[derive(Clone)]

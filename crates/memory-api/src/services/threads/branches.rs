@@ -6,10 +6,12 @@ use memory_contract::proto::{
 use memory_contract::{MessageId, PageToken, check};
 use tonic::Request;
 
-use super::request::{Fields, expected_head_from, next_token, page_limit, thread_id_from};
-use super::threads::Threads;
+use super::Threads;
 use crate::error::ApiError;
 use crate::layers::caller_of;
+use crate::services::request::{
+    Fields, expected_head_from, next_token, page_limit, thread_id_from,
+};
 
 impl Threads {
     pub(super) async fn move_head(

@@ -1,5 +1,8 @@
 //! The recall service.
 
+mod answer;
+mod request;
+
 use memory_contract::proto::recall_service_server::RecallService;
 use memory_contract::proto::{
     RecallRequest, RecallResponse, RecalledMessage, SearchRequest, SearchResponse,
@@ -10,11 +13,13 @@ use memory_store::{Caller, Policies, Scope, Store};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::files::{annotate, references};
-use super::recall_convert::{degradation, recalled_message, recalled_response};
-use super::recall_request::{recall_call, search_query};
 use super::request::{shortened_wait, wait_deadline};
 use crate::error::ApiError;
 use crate::layers::caller_of;
+use answer::{recalled_message, recalled_response};
+use request::{recall_call, search_query};
+
+pub(super) use answer::{degradation, omission_reason, reason};
 
 /// Implements `RecallService`.
 #[derive(Clone)]

@@ -9,7 +9,7 @@ use memory_distill::{ModelReport, Provider, RejectedCounts};
 use memory_store::{DistillStats, ModelUsage};
 use tonic::Request;
 
-use super::admin::Admin;
+use super::Admin;
 use crate::error::ApiError;
 use crate::layers::caller_of;
 

@@ -1,5 +1,7 @@
 //! The admin service: the state of the server, its index and its jobs.
 
+mod models;
+
 use std::sync::Arc;
 
 use memory_contract::proto::admin_service_server::AdminService;

@@ -17,9 +17,9 @@ use memory_store::{Append, Caller, NewThread, Store, StoreError, ThreadError};
 use tokio::time::{Instant, timeout_at};
 use tonic::{Status, Streaming};
 
-use super::request::{Fields, request_id_from, resolve_session};
 use crate::error::ApiError;
 use crate::layers::unreadable;
+use crate::services::request::{Fields, request_id_from, resolve_session};
 use crate::status::Answer;
 
 /// The answers of an import.

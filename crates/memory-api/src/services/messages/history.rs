@@ -6,11 +6,11 @@ use memory_contract::proto::{GetHistoryRequest, GetHistoryResponse};
 use memory_contract::{MessageId, check};
 use tonic::Request;
 
-use super::files::with_metadata;
-use super::messages::Messages;
-use super::request::{Fields, budget_from, thread_id_from};
+use super::Messages;
 use crate::error::ApiError;
 use crate::layers::caller_of;
+use crate::services::files::with_metadata;
+use crate::services::request::{Fields, budget_from, thread_id_from};
 
 impl Messages {
     pub(super) async fn history(

@@ -17,9 +17,9 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 use tracing::Instrument as _;
 
-use super::policies::app_policy;
-use super::request::Fields;
 use crate::error::ApiError;
+use crate::services::policies::app_policy;
+use crate::services::request::Fields;
 use output::{Output, Stop};
 
 pub(crate) use output::Exported;

@@ -49,7 +49,7 @@ pub(super) fn recalled_message(recalled: RecalledMessage) -> proto::RecalledMess
     }
 }
 
-pub(super) fn reason(reason: Reason) -> i32 {
+pub(in crate::services) fn reason(reason: Reason) -> i32 {
     match reason {
         Reason::Recent => proto::RecallReason::Recent,
         Reason::Match => proto::RecallReason::Match,
@@ -58,7 +58,7 @@ pub(super) fn reason(reason: Reason) -> i32 {
     .into()
 }
 
-pub(super) fn degradation(degradation: Degradation) -> proto::Degradation {
+pub(in crate::services) fn degradation(degradation: Degradation) -> proto::Degradation {
     let Degradation { reason, message } = degradation;
     let reason = match reason {
         DegradationReason::IndexUnavailable => proto::DegradationReason::IndexUnavailable,
@@ -73,7 +73,7 @@ pub(super) fn degradation(degradation: Degradation) -> proto::Degradation {
     }
 }
 
-pub(super) fn omission(omission: Omission) -> proto::OmittedMessage {
+fn omission(omission: Omission) -> proto::OmittedMessage {
     let Omission {
         message,
         reason,
@@ -86,7 +86,7 @@ pub(super) fn omission(omission: Omission) -> proto::OmittedMessage {
     }
 }
 
-pub(super) fn omission_reason(reason: OmissionReason) -> proto::OmissionReason {
+pub(in crate::services) fn omission_reason(reason: OmissionReason) -> proto::OmissionReason {
     match reason {
         OmissionReason::Budget => proto::OmissionReason::Budget,
         OmissionReason::Duplicate => proto::OmissionReason::Duplicate,
