@@ -50,7 +50,7 @@ impl KeyStore<'_> {
     /// only its SHA-256 is stored.
     ///
     /// # Errors
-    /// `ApiKeyExists` where the tenant has a key of this name.
+    /// `KeyError::Exists` where the tenant has a key of this name.
     pub async fn create_api_key(
         self,
         key: &NewApiKey,
@@ -105,7 +105,7 @@ impl KeyStore<'_> {
     /// Ends a key.
     ///
     /// # Errors
-    /// `ApiKeyNotFound`, also on the second call.
+    /// `KeyError::NotFound`, also on the second call.
     pub async fn revoke_api_key(self, name: &str) -> Result<(), StoreError> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &name];

@@ -57,14 +57,16 @@ impl MessageStore<'_> {
     /// request id it is idempotent.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `RequestReused`, `HeadMoved`, `ParentNotFound`,
-    /// `MessageExists`, `EphemeralFull`: nothing was stored. After `Unavailable` it may have
+    /// `ThreadNotFound`, `AppendError::RequestReused`, `AppendError::HeadMoved`,
+    /// `AppendError::ParentNotFound`, `AppendError::MessageExists`,
+    /// `ThreadError::EphemeralFull`: nothing was stored. After `Unavailable` it may have
     /// been; a request id makes the retry safe.
     pub async fn append(self, append: &Append) -> Result<Appended, StoreError> {
         self.append_as(append, false).await
     }
 
-    /// Stores messages as [`MessageStore::append`](crate::MessageStore::append) does, and no facts are taken out of them.
+    /// Stores messages as [`MessageStore::append`](crate::MessageStore::append) does, and
+    /// no facts are taken out of them.
     ///
     /// # Errors
     /// As [`MessageStore::append`](crate::MessageStore::append).

@@ -56,7 +56,7 @@ impl PlanStore<'_> {
     /// no gaps. With a request id it is idempotent.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `RequestReused`, `IterationLogFull`:
+    /// `ThreadNotFound`, `AppendError::RequestReused`, `PlanError::LogFull`:
     /// nothing was stored. After `Unavailable` it may have been; a request id
     /// makes the retry safe.
     pub async fn append_iteration(

@@ -67,7 +67,7 @@ impl PlanStore<'_> {
     /// Reads the plan of a thread.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `PlanNotFound`.
+    /// `ThreadNotFound`, `PlanError::NotFound`.
     pub async fn get_plan(self, thread: ThreadId) -> Result<Plan, StoreError> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
@@ -93,8 +93,8 @@ impl PlanStore<'_> {
     /// other, so none is lost.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `PlanNotFound`, `EtagChanged`,
-    /// `PlanStepNotFound`.
+    /// `ThreadNotFound`, `PlanError::NotFound`, `EtagChanged`,
+    /// `PlanError::StepNotFound`.
     pub async fn update_plan_step(
         self,
         thread: ThreadId,

@@ -45,7 +45,7 @@ impl Secrets {
     /// Stores a value in place of what its name stood for.
     ///
     /// # Errors
-    /// `SecretsUnavailable` without a key.
+    /// `SecretError::Unavailable` without a key.
     pub async fn set(
         &self,
         caller: &Caller,
@@ -69,7 +69,7 @@ impl Secrets {
     /// Reads a secret in the clear.
     ///
     /// # Errors
-    /// `SecretNotFound`; `SecretsUnavailable` without the key that it was
+    /// `SecretError::NotFound`; `SecretError::Unavailable` without the key that it was
     /// encrypted with; `Corrupt` for one that was moved or changed.
     pub async fn get(
         &self,
@@ -125,7 +125,7 @@ impl Secrets {
     /// Erases a secret. It needs no key.
     ///
     /// # Errors
-    /// `SecretNotFound`, also on the second call.
+    /// `SecretError::NotFound`, also on the second call.
     pub async fn delete(&self, caller: &Caller, name: &str) -> Result<(), StoreError> {
         let params: Params<'_> = &[&caller.tenant.as_str(), &name];
         let rows = self

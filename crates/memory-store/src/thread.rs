@@ -80,7 +80,7 @@ impl ThreadStore<'_> {
     /// Creates a thread.
     ///
     /// # Errors
-    /// `ThreadExists` where the session has one; `EphemeralFull`.
+    /// `ThreadError::Exists` where the session has one; `ThreadError::EphemeralFull`.
     pub async fn create_thread(self, thread: &NewThread) -> Result<Thread, StoreError> {
         let resolved = self.resolve_thread(thread).await?;
         if resolved.created {
@@ -94,7 +94,7 @@ impl ThreadStore<'_> {
     /// the same thread. One that has expired is erased, and a new one created.
     ///
     /// # Errors
-    /// `EphemeralFull`.
+    /// `ThreadError::EphemeralFull`.
     pub async fn resolve_thread(self, thread: &NewThread) -> Result<Resolved, StoreError> {
         let opening = Opening::of(self.caller, ThreadId::new(), thread, &self.store.ephemeral);
         let params = &opening.params();
@@ -227,7 +227,7 @@ impl ThreadStore<'_> {
     /// thread is empty.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `HeadMoved`, `MessageNotFound`.
+    /// `ThreadNotFound`, `AppendError::HeadMoved`, `MessageNotFound`.
     pub async fn set_head(
         self,
         thread: ThreadId,

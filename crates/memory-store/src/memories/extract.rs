@@ -168,9 +168,10 @@ impl MemoryStore<'_> {
     /// worker, it changes nothing.
     ///
     /// # Errors
-    /// `ThreadNotFound`; `ExtractionMoved` if another extraction has committed or a
-    /// message was erased since `generation`, the last message is not there, or what it
-    /// was built on is not as it was or was made on another path; `LongTermMemoryOff`.
+    /// `ThreadNotFound`; `MemoryError::ExtractionMoved` if another extraction has
+    /// committed or a message was erased since `generation`, the last message is not
+    /// there, or what it was built on is not as it was or was made on another path;
+    /// `MemoryError::Off`.
     pub async fn store_extracted(self, extraction: &Extraction) -> Result<Extracted, StoreError> {
         let tenant = &self.caller.tenant;
         self.store.require_long_term_memory()?;

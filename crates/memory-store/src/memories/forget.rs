@@ -44,7 +44,7 @@ impl MemoryStore<'_> {
     /// ones stay.
     ///
     /// # Errors
-    /// `LongTermMemoryOff`.
+    /// `MemoryError::Off`.
     pub async fn forget_memories(self, forget: &Forget) -> Result<Forgotten, StoreError> {
         self.store.require_long_term_memory()?;
         let listed = i32::try_from(limits::FORGOTTEN_TOLD).unwrap_or(i32::MAX);

@@ -44,7 +44,7 @@ impl Store {
     /// Refuses where there is no long-term memory.
     ///
     /// # Errors
-    /// `LongTermMemoryOff`.
+    /// `MemoryError::Off`.
     pub fn require_long_term_memory(&self) -> Result<(), StoreError> {
         match self.remembers {
             true => Ok(()),

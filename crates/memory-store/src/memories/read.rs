@@ -96,7 +96,7 @@ impl MemoryStore<'_> {
     /// Reads a memory.
     ///
     /// # Errors
-    /// `MemoryNotFound`, `LongTermMemoryOff`.
+    /// `MemoryError::NotFound`, `MemoryError::Off`.
     pub(super) async fn memory(self, id: MemoryId) -> Result<Memory, StoreError> {
         let tenant = &self.caller.tenant;
         self.store.require_long_term_memory()?;
@@ -116,7 +116,7 @@ impl MemoryStore<'_> {
     /// Reads a memory, and what it took the place of, in one round trip.
     ///
     /// # Errors
-    /// `MemoryNotFound`, `LongTermMemoryOff`.
+    /// `MemoryError::NotFound`, `MemoryError::Off`.
     pub async fn get_memory(self, id: MemoryId) -> Result<MemoryWithHistory, StoreError> {
         let tenant = &self.caller.tenant;
         self.store.require_long_term_memory()?;
@@ -155,7 +155,7 @@ impl MemoryStore<'_> {
     /// `after`; fewer than `limit` where more would not fit into an answer.
     ///
     /// # Errors
-    /// `LongTermMemoryOff`.
+    /// `MemoryError::Off`.
     pub async fn list_memories(
         self,
         owner: &MemoryOwner,
@@ -230,7 +230,8 @@ impl MemoryStore<'_> {
     }
 
     /// Finds memories of one user by word, the best first: what a search falls
-    /// back to when the index is down. Words match as in [`MessageStore::search_text`](crate::MessageStore::search_text).
+    /// back to when the index is down. Words match as in
+    /// [`MessageStore::search_text`](crate::MessageStore::search_text).
     ///
     /// # Errors
     /// Only those of the database.
@@ -288,8 +289,8 @@ impl MemoryStore<'_> {
         )
     }
 
-    /// As [`PolicyStore::policies`](crate::PolicyStore::policies), and whether the thread's user has any memories, in
-    /// one round trip.
+    /// As [`PolicyStore::policies`](crate::PolicyStore::policies), and whether the
+    /// thread's user has any memories, in one round trip.
     ///
     /// # Errors
     /// `ThreadNotFound`.
@@ -329,8 +330,8 @@ impl MemoryStore<'_> {
         Ok((policies, any.unwrap_or_default()))
     }
 
-    /// As [`PolicyStore::session_policies`](crate::PolicyStore::session_policies), and whether the session's user has any
-    /// memories, in one round trip.
+    /// As [`PolicyStore::session_policies`](crate::PolicyStore::session_policies), and
+    /// whether the session's user has any memories, in one round trip.
     ///
     /// # Errors
     /// Only those of the database.

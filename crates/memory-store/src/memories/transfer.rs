@@ -42,7 +42,7 @@ impl MemoryStore<'_> {
     /// are left out.
     ///
     /// # Errors
-    /// `LongTermMemoryOff`.
+    /// `MemoryError::Off`.
     pub async fn import_memories(
         self,
         owner: &MemoryOwner,

@@ -71,7 +71,7 @@ impl MemoryStore<'_> {
     /// from, where the sources do not name one.
     ///
     /// # Errors
-    /// `MemorySourceNotFound`, `LongTermMemoryOff`.
+    /// `MemoryError::SourceNotFound`, `MemoryError::Off`.
     pub async fn add_memories(
         self,
         owner: &MemoryOwner,
@@ -122,7 +122,8 @@ impl MemoryStore<'_> {
     /// an empty one is not checked.
     ///
     /// # Errors
-    /// `MemoryNotFound`, `MemoryChanged`, `MemoryKnown`, `LongTermMemoryOff`.
+    /// `MemoryError::NotFound`, `MemoryError::Changed`, `MemoryError::Known`,
+    /// `MemoryError::Off`.
     pub async fn update_memory(
         self,
         id: MemoryId,
@@ -178,9 +179,9 @@ impl MemoryStore<'_> {
     /// validity ended. Idempotent.
     ///
     /// # Errors
-    /// `MemoryNotFound`, `MemoryChanged` where another one has its place,
-    /// `MemoryKnown` where both say the same, `MemorySourceNotFound`,
-    /// `LongTermMemoryOff`.
+    /// `MemoryError::NotFound`, `MemoryError::Changed` where another one has its place,
+    /// `MemoryError::Known` where both say the same, `MemoryError::SourceNotFound`,
+    /// `MemoryError::Off`.
     pub async fn supersede_memory(
         self,
         id: MemoryId,
@@ -227,7 +228,7 @@ impl MemoryStore<'_> {
     /// Erases a memory with its index entry. Idempotent.
     ///
     /// # Errors
-    /// `LongTermMemoryOff`.
+    /// `MemoryError::Off`.
     pub async fn delete_memory(self, id: MemoryId) -> Result<DeletedMemory, StoreError> {
         let tenant = &self.caller.tenant;
         self.store.require_long_term_memory()?;

@@ -50,8 +50,8 @@ impl NodeStore<'_> {
     /// transaction. It waits for no object.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `RequestReused`, `NodeParentNotFound`,
-    /// `NodeMessageExists`, `NodeMemoryFull`, `NoObjectStore`: nothing was
+    /// `ThreadNotFound`, `AppendError::RequestReused`, `NodeError::ParentNotFound`,
+    /// `NodeError::MessageExists`, `NodeError::Full`, `NoObjectStore`: nothing was
     /// stored. After `Unavailable` it may have been; a request id makes the
     /// retry safe.
     pub async fn add_node_turn(self, turn: &NodeTurn) -> Result<AddedTurn, StoreError> {

@@ -43,7 +43,7 @@ impl NodeStore<'_> {
     /// [`waiting_until`](crate::waiting_until) sets.
     ///
     /// # Errors
-    /// `NodeMemoryCorrupt`, `Objects`, `NoObjectStore`: the turns stay in the database.
+    /// `NodeError::Corrupt`, `Objects`, `NoObjectStore`: the turns stay in the database.
     pub async fn flush_node(self, node: &Node) -> Result<u64, StoreError> {
         let (store, caller, node) = (self.store.clone(), self.caller.clone(), node.clone());
         let flush = async move { store.nodes(&caller).flush(&node, LockMode::Wait).await };

@@ -21,7 +21,8 @@ impl NodeStore<'_> {
     /// one added last.
     ///
     /// # Errors
-    /// `ThreadNotFound`; `MessageNotFound` for a message of neither; `NodeMemoryCorrupt`, `Objects`, `NoObjectStore`.
+    /// `ThreadNotFound`; `MessageNotFound` for a message of neither;
+    /// `NodeError::Corrupt`, `Objects`, `NoObjectStore`.
     pub async fn node_dialogue(
         self,
         node: &Node,
@@ -51,7 +52,7 @@ impl NodeStore<'_> {
     /// were added.
     ///
     /// # Errors
-    /// `ThreadNotFound`, `NodeMemoryCorrupt`, `Objects`, `NoObjectStore`.
+    /// `ThreadNotFound`, `NodeError::Corrupt`, `Objects`, `NoObjectStore`.
     pub async fn node_messages(self, node: &Node) -> Result<Vec<NodeMessage>, StoreError> {
         Ok(self.node_memory(node).await?.into_messages())
     }

@@ -81,9 +81,9 @@ impl WorkingMemoryStore<'_> {
     /// Replaces a working memory: all of it or nothing.
     ///
     /// # Errors
-    /// `ThreadNotFound`; `EtagChanged`; `WorkingMessage` where a
-    /// message that is known stands where it cannot; `MessageExists`,
-    /// `MemorySourceNotFound`.
+    /// `ThreadNotFound`; `EtagChanged`; `AppendError::Misplaced` where a
+    /// message that is known stands where it cannot; `AppendError::MessageExists`,
+    /// `MemoryError::SourceNotFound`.
     pub async fn put_working_memory(
         self,
         target: &WorkingTarget,
