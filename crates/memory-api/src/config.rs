@@ -85,7 +85,7 @@ pub struct KeyConfig {
     /// The key's name, which the audit log shows: 1 to 128 characters; not
     /// `anonymous`, `cli` or `worker`.
     pub name: String,
-    /// The tenant that it stands for: 1 to 128 characters.
+    /// The tenant that the key selects: 1 to 128 characters.
     pub tenant: String,
     /// The SHA-256 of the key, 64 hexadecimal digits.
     #[serde(serialize_with = "masked")]

@@ -1,4 +1,4 @@
-//! What a call can fail with.
+//! The errors of handlers and layers.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How the server is doing: over gRPC for load balancers, over HTTP for people,
+//! Health of the server: over gRPC for load balancers, over HTTP for people,
 //! orchestrators and Prometheus.
 
 use std::collections::BTreeMap;
@@ -150,7 +150,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Looks once, and tells everybody.
+    /// Probes everything once and publishes the result.
     pub async fn look(&self) {
         let main = async {
             match self.store.has_chat_database() {
@@ -178,7 +178,7 @@ impl Watched {
         // Conversations are read and written without it.
         if let Some(problem) = main {
             less.push(format!(
-                "files, API keys and secrets are out of reach: {problem}"
+                "files, API keys and secrets are unavailable: {problem}"
             ));
         }
         let readiness = if !away.is_empty() {
@@ -228,8 +228,8 @@ impl Watched {
         match self.index.backend() {
             Backend::Edge => self.index.last_state(),
             Backend::Qdrant => {
-                let nobody = TenantId::default();
-                let status = timeout(PROBE_TIMEOUT, self.index.status(&nobody)).await;
+                let no_tenant = TenantId::default();
+                let status = timeout(PROBE_TIMEOUT, self.index.status(&no_tenant)).await;
                 status.map_or(IndexState::Unavailable, |status| status.state)
             }
         }

@@ -53,7 +53,7 @@ struct Tally {
 }
 
 impl RefusalLog {
-    /// Notes one.
+    /// Queues a refusal to be written.
     pub(crate) fn note(&self, refusal: Refusal) {
         let one = Tally {
             count: 1,
@@ -100,7 +100,7 @@ impl RefusalLog {
                         report_dropped(count, &error_chain(&error));
                         continue;
                     }
-                    // The health of the server tells it already.
+                    // The health check reports it already.
                     Ok(Err(_)) | Err(_) => away = true,
                 }
             }

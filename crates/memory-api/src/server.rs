@@ -272,7 +272,7 @@ fn routes(
             .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
     };
     // The same for all services but those of keys and secrets, whose answers are
-    // sent as they are: a compressed answer's length tells of its content.
+    // not compressed: a compressed answer's length reveals something of its content.
     macro_rules! with_limits {
         ($service:expr) => {
             $service

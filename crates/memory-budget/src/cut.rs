@@ -1,4 +1,4 @@
-//! Cutting a conversation to a budget.
+//! Cuts a conversation to a budget.
 
 use memory_contract::Message;
 

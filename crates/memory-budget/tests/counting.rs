@@ -1,4 +1,4 @@
-//! How tokens are counted.
+//! Tests of token counts.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! What is kept of a conversation.
+//! Tests of cutting a conversation to a budget.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! What is chosen from candidates.
+//! Tests of selecting items within a budget.
 
 use memory_budget::fit;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! What is kept of a newest turn that alone is larger than the budget.
+//! Tests of a newest turn that alone is larger than the budget.
 
 mod support;
 

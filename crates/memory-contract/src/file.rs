@@ -1,4 +1,4 @@
-//! Registered files that messages refer to.
+//! Domain types of registered files, which messages refer to.
 
 use time::OffsetDateTime;
 

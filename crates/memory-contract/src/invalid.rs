@@ -1,4 +1,4 @@
-//! Errors of a request, field by field.
+//! Errors that name the invalid fields of a request.
 
 use std::fmt;
 

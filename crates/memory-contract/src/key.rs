@@ -1,4 +1,4 @@
-//! API keys and their scopes.
+//! Domain types of API keys and their scopes.
 
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;

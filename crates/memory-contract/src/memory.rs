@@ -1,4 +1,4 @@
-//! Long-term memories.
+//! Domain types of long-term memories.
 
 use time::OffsetDateTime;
 use unicode_normalization::UnicodeNormalization as _;

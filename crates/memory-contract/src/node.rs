@@ -1,4 +1,4 @@
-//! Messages of a workflow node's own memory.
+//! Domain types of a node's memory: messages and turns.
 
 use time::OffsetDateTime;
 

@@ -1,4 +1,4 @@
-//! An agent's plan, and the log of its attempts.
+//! Domain types of an agent's plan and its log of attempts.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! Stored text as one line of JSON, for a prompt.
+//! Encodes stored text as one line of JSON, to be quoted in a prompt.
 
 use serde::Serialize;
 use time::OffsetDateTime;

@@ -1,4 +1,4 @@
-//! JSON merge patches of a working memory's data.
+//! Applies JSON merge patches (RFC 7396) to a working memory's data.
 
 use serde_json::{Map, Value};
 

@@ -7,10 +7,10 @@ use sha2::{Digest, Sha256};
 use time::Date;
 use unicode_normalization::UnicodeNormalization;
 
-/// The kind of a fact.
+/// What a fact states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FactKind {
-    /// A lasting fact.
+    /// Something that stays true, such as a preference.
     Semantic,
     /// An event.
     Episodic,
@@ -21,7 +21,7 @@ pub enum FactKind {
 pub struct Fact {
     /// The fact as a self-contained sentence of at most [`FACT_CHARS`] characters.
     pub text: String,
-    /// Lasting fact or event.
+    /// Whether it is something lasting or an event.
     pub kind: FactKind,
     /// The day of an event, if known.
     pub event_date: Option<Date>,

@@ -1,4 +1,4 @@
-//! The messages that are distilled.
+//! The messages that distilling reads.
 
 use memory_contract::{FileLocation, FileType, Message, Part, Role, ToolOutput, ToolResult};
 use serde_json::Value;

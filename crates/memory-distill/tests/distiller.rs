@@ -1,4 +1,4 @@
-//! The four tasks, with a model that says what it is told to.
+//! The four tasks, with a scripted model.
 #![allow(
     clippy::unwrap_used,
     reason = "a test that fails may say so by panicking"
@@ -41,7 +41,7 @@ async fn a_summary_is_made_of_the_one_before_and_the_messages() {
         .unwrap();
     assert_eq!(made.value, "Ada lives in Oslo.");
     assert_eq!(made.by, DistilledBy::Model("script".to_owned()));
-    // The model did not tell what it cost, so it was counted.
+    // The model reported no usage, so the tokens were counted.
     let [prompt] = &model.asked()[..] else {
         panic!("asked once")
     };
@@ -173,7 +173,7 @@ async fn a_spent_budget_stops_spending_and_not_the_service() {
     let summarize = |method| distiller.summarize(&tenant, method, "", &messages, 100);
     summarize(Method::Model).await.unwrap();
     assert_eq!(purse.left(), 3_250);
-    // A request that reached nobody costs nothing.
+    // A request that did not reach the provider costs nothing.
     summarize(Method::Model).await.unwrap_err();
     assert_eq!(purse.left(), 3_250);
     summarize(Method::Model).await.unwrap();
@@ -277,21 +277,21 @@ fn the_configuration_is_checked_when_it_is_opened() {
         ..one.clone()
     };
     assert_eq!(open(&no_key).err().unwrap().key, "distill.observer.api_key");
-    let nobody = DistillConfig {
+    let observer_alone = DistillConfig {
         generation: ModelConfig {
             provider: Provider::None,
             ..ollama
         },
         ..one
     };
-    let error = open(&nobody).err().unwrap();
+    let error = open(&observer_alone).err().unwrap();
     assert_eq!(error.key, "distill.generation.provider");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever a model says, what is kept is within the budget.
+    /// The kept text is within the budget for any answers of a model.
     #[test]
     fn no_answer_breaks_a_budget(
         answers in prop::collection::vec("(\\PC{0,30}[.\n ]){0,60}", 1..6),

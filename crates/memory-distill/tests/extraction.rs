@@ -1,4 +1,4 @@
-//! Facts out of messages, with a model that says what it is told to.
+//! Extraction of facts, with a scripted model.
 #![allow(
     clippy::unwrap_used,
     reason = "a test that fails may say so by panicking"

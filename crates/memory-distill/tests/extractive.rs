@@ -123,7 +123,7 @@ async fn the_work_of_tools_is_told_in_a_line() {
         messages.extend(step("execute", json!({"id": "wf-123"}), output, true));
     }
     let observations = Extractive::new().observations(&messages, 300).await;
-    for told in [
+    for expected in [
         "User: Build the report.".replace("User", "Ada").as_str(),
         "create_workflow(name=report",
         "id=wf-123",
@@ -131,7 +131,7 @@ async fn the_work_of_tools_is_told_in_a_line() {
         "401 Unauthorized",
         "(×3)",
     ] {
-        assert!(observations.contains(told), "{told}: {observations}");
+        assert!(observations.contains(expected), "{expected}: {observations}");
     }
     assert!(TOKENIZER.count(&observations) < 200, "{observations}");
 }
@@ -300,8 +300,8 @@ fn text() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever was said: never over the budget, the same bytes each time, and
-    /// facts of the given messages alone.
+    /// For any text: never over the budget, the same bytes each time, and facts of the
+    /// given messages alone.
     #[test]
     fn any_text_is_distilled(
         previous in text(),

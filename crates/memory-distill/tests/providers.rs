@@ -1,4 +1,4 @@
-//! Models of providers, over the protocols that these speak.
+//! The providers' protocols, errors and timeouts, against a local HTTP server.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -222,11 +222,11 @@ async fn each_failure_has_its_error() {
         (Reply::Drop, ModelError::Disconnected),
         (Reply::HalfThenDrop, ModelError::Disconnected),
     ] {
-        let told = format!("{reply:?}").chars().take(80).collect::<String>();
+        let sent = format!("{reply:?}").chars().take(80).collect::<String>();
         let (_, answer) = ask(Provider::OpenaiCompatible, "/v1", None, reply).await;
-        assert_eq!(answer, Err(expected), "{told}");
+        assert_eq!(answer, Err(expected), "{sent}");
     }
-    // An address where nobody listens.
+    // No server listens on this port.
     let model = open(&config(
         Provider::OpenaiCompatible,
         "http://127.0.0.1:9".to_owned(),
@@ -238,7 +238,7 @@ async fn each_failure_has_its_error() {
     );
 }
 
-/// Time stands still and jumps to the next deadline, so nobody waits.
+/// The clock is paused and jumps to the next deadline, so the test does not wait.
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_stalls_is_given_up() {
     for reply in [Reply::Hang, Reply::HalfThenHang] {
@@ -274,16 +274,16 @@ async fn no_error_repeats_what_a_provider_echoes() {
         Reply::json(json!({"choices": echo})),
     ] {
         let (_, answer) = ask(Provider::Openai, "/v1", Some("sk-very-secret"), reply).await;
-        let told = format!("{answer:?}");
+        let shown = format!("{answer:?}");
         assert!(
-            !told.contains("private") && !told.contains("secret"),
-            "{told}"
+            !shown.contains("private") && !shown.contains("secret"),
+            "{shown}"
         );
         if let Err(error) = answer {
-            let told = format!("{error} {error:?}");
+            let shown = format!("{error} {error:?}");
             assert!(
-                !told.contains("private") && !told.contains("secret"),
-                "{told}"
+                !shown.contains("private") && !shown.contains("secret"),
+                "{shown}"
             );
         }
     }

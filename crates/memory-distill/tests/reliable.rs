@@ -1,4 +1,5 @@
-//! Calls of models that end well. Time stands still but for the pauses.
+//! Retries, limits and the circuit breaker of a model's calls. The clock is paused and
+//! advances with the pauses alone.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -162,7 +163,7 @@ async fn each_attempt_is_paid_for() {
         ..said("fine")
     };
     let script = Script::new([
-        // Nobody knows what it came to.
+        // The number of tokens used is unknown.
         Err(ModelError::Timeout { after }),
         Err(ModelError::Disconnected),
         Err(ModelError::Unreadable),

@@ -1,4 +1,4 @@
-//! Queries and their answers.
+//! Requests and answers of recall and search.
 
 use std::time::Duration;
 
@@ -88,7 +88,7 @@ impl RecallQuery {
         }
     }
 
-    /// Whether the query asks for matches at all.
+    /// Whether the query asks for matches.
     pub(crate) fn searches(&self) -> bool {
         self.top_k > 0 && !self.query.trim().is_empty()
     }

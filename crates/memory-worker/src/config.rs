@@ -60,7 +60,7 @@ pub struct DistillWorkConfig {
     /// Tries with a model that fails before the extractive distiller does the
     /// work. 1 to 100. Default: 5.
     pub model_attempts: i32,
-    /// How long a thread has to be quiet before facts are taken out of its newest
+    /// How long a thread has to be quiet before facts are extracted from its newest
     /// messages, unless many wait. 10ms to 1h. Default: 5s.
     #[serde(with = "memory_contract::duration_text")]
     pub quiet: Duration,

@@ -1,4 +1,4 @@
-//! The tokens of language models that a tenant may spend in a UTC day. They are counted
+//! Limits the tokens of language models that a tenant spends in a UTC day. The count is
 //! in the database, so all workers share one budget.
 
 use std::time::Duration;

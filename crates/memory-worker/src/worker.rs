@@ -1,4 +1,4 @@
-//! Starting the background work of a process.
+//! Starts the background work of a process.
 
 use std::sync::Arc;
 

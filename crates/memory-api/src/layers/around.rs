@@ -1,4 +1,4 @@
-//! What all layers share: tower's traits, implemented once.
+//! Implements tower's traits once for all layers.
 
 use std::task::{Context, Poll};
 

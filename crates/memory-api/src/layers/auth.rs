@@ -1,4 +1,4 @@
-//! Who calls. The tenant comes from the credential and from nowhere else.
+//! Authentication. The API key alone selects the tenant.
 
 use std::mem;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use super::{Answer, Methods, Request};
 use crate::config::AuthConfig;
 use crate::error::ApiError;
 
-/// How often the key of a call that goes on for long is looked up again. The
-/// answer may be as old as the database's keys are remembered.
-const STANDING: Duration = Duration::from_secs(5);
+/// How often the key of a long stream is looked up again. The answer may come from the
+/// cache of keys.
+const RECHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Lets calls in that carry a valid API key with the scope of the call: one of the
 /// configuration, or else one of the database. Health and reflection are open.
@@ -51,14 +51,14 @@ fn require(caller: &Caller, scope: KeyScope) -> Result<(), ApiError> {
     }
 }
 
-/// What lets a call in that goes on for long.
+/// The key of a long stream, to notice when it is revoked.
 pub(crate) fn standing_of<T>(request: &tonic::Request<T>) -> Result<Standing, ApiError> {
     let standing: Option<&Standing> = request.extensions().get();
     standing.cloned().ok_or(ApiError::Unauthenticated)
 }
 
 impl Auth {
-    /// Takes keys that have been checked, and asks the database for others.
+    /// Knows the configured keys, which have been checked, and asks the database for others.
     pub(crate) fn new(methods: Methods, config: &AuthConfig, database: Authenticator) -> Self {
         Self {
             methods,
@@ -76,8 +76,7 @@ impl Auth {
     }
 }
 
-/// The key of a call, where that is one of the database: it may be revoked while
-/// the call is under way.
+/// The key of a call if it is stored in the database: it may be revoked during the call.
 #[derive(Clone, Debug)]
 pub(crate) struct Standing(Option<(Auth, [u8; 32])>);
 
@@ -89,7 +88,7 @@ impl Standing {
             return std::future::pending().await;
         };
         loop {
-            sleep(STANDING).await;
+            sleep(RECHECK_INTERVAL).await;
             if let Err(ApiError::Unauthenticated) = auth.look_up(*digest).await {
                 return;
             }
@@ -116,10 +115,10 @@ impl Around for Auth {
                     let caller = auth.look_up(digest).await;
                     (caller, Standing(Some((auth, digest))))
                 }
-                Claim::Nobody => (Err(ApiError::Unauthenticated), Standing(None)),
+                Claim::Invalid => (Err(ApiError::Unauthenticated), Standing(None)),
             };
             let caller = caller.and_then(|caller| {
-                Identity::tell(&request, &caller);
+                Identity::pass(&request, &caller);
                 match scope {
                     Some(scope) => require(&caller, scope).map(|()| caller),
                     None => Ok(caller),

@@ -1,4 +1,4 @@
-//! Knowing when an answer has been sent to its end.
+//! Detects when an answer has been sent completely.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -1,5 +1,5 @@
-//! A limit for the whole server. tonic's own limit counts each connection
-//! alone, and makes calls wait without bound.
+//! Limits concurrent calls of the whole server. tonic's own limit is per connection and
+//! queues calls without bound.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,9 @@ use crate::error::ApiError;
 const RETRY_AFTER: Duration = Duration::from_millis(500);
 
 /// Refuses calls beyond the limit at once. Imports and exports, which may last
-/// for an hour, have a limit of their own, so that they cannot keep short calls
-/// out; so have watches, which do nothing for most of their time. A call counts
-/// until its answer's body is dropped; that this happens at last is up to
-/// [`super::Deadlines`] around it.
+/// for an hour, have a separate limit, so that they cannot block short calls; so do
+/// watches, which are mostly idle. A call counts until its answer's body is dropped,
+/// at the latest by [`super::Deadlines`] around it.
 #[derive(Clone, Debug)]
 pub(crate) struct Concurrency {
     methods: Methods,

@@ -1,4 +1,4 @@
-//! What the headers of a call stand for.
+//! Reads the API key in the headers of a call.
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
@@ -9,9 +9,9 @@ use subtle::ConstantTimeEq as _;
 
 use crate::config::{AuthConfig, KeyConfig};
 
-/// Whose calls these are when no keys are asked for.
+/// The tenant of all calls when no keys are required.
 const DEFAULT_TENANT: &str = "default";
-/// Who acts then.
+/// The actor of all calls then.
 const ANONYMOUS: &str = "anonymous";
 const SCHEME: &str = "bearer ";
 
@@ -29,21 +29,21 @@ struct Key {
     caller: Caller,
 }
 
-/// What the headers say by themselves.
+/// The result of reading the headers, without the database.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Claim {
-    /// They stand for a caller.
+    /// A configured key, or no key where none is required.
     Caller(Caller),
     /// The database may know the key with this SHA-256.
     Digest([u8; 32]),
-    /// They stand for nobody.
-    Nobody,
+    /// No key, or an unknown one.
+    Invalid,
 }
 
 impl Credentials {
-    /// Takes keys that have been checked. Where neither they nor those of the
-    /// database are asked for, everybody is the tenant `default`:
-    /// `Config::check_roles` allows that on loopback only.
+    /// Takes keys that have been checked. With neither configured keys nor those of the
+    /// database, every caller is the tenant `default`: `Config::check_roles` allows that
+    /// on loopback only.
     pub(super) fn new(config: &AuthConfig) -> Self {
         let AuthConfig { keys, database } = config;
         Self {
@@ -52,7 +52,7 @@ impl Credentials {
         }
     }
 
-    /// What the headers stand for.
+    /// Reads the headers.
     pub(super) fn claim(&self, headers: &HeaderMap) -> Claim {
         if self.open {
             return Claim::Caller(Caller {
@@ -62,10 +62,10 @@ impl Credentials {
             });
         }
         let Some(key) = bearer(headers) else {
-            return Claim::Nobody;
+            return Claim::Invalid;
         };
         let digest = Sha256::digest(key.as_bytes());
-        // Every key is compared, so that the time tells nothing.
+        // Every key is compared, so that the time does not depend on the key.
         let mut found = None;
         for key in self.keys.iter() {
             if bool::from(key.digest.as_slice().ct_eq(digest.as_slice())) {
@@ -75,7 +75,7 @@ impl Credentials {
         match found {
             Some(caller) => Claim::Caller(caller.clone()),
             None if looks_like_key(key) => Claim::Digest(digest.into()),
-            None => Claim::Nobody,
+            None => Claim::Invalid,
         }
     }
 }
@@ -178,9 +178,9 @@ mod tests {
                 "Basic one",
                 "one",
             ] {
-                assert_eq!(keys.claim(&headers(value)), Claim::Nobody, "{value}");
+                assert_eq!(keys.claim(&headers(value)), Claim::Invalid, "{value}");
             }
-            assert_eq!(keys.claim(&HeaderMap::new()), Claim::Nobody);
+            assert_eq!(keys.claim(&HeaderMap::new()), Claim::Invalid);
         }
     }
 

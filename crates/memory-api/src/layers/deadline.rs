@@ -1,4 +1,4 @@
-//! How long a call may take.
+//! Deadlines of calls.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Ending an answer at the call's deadline.
+//! Ends an answer at the call's deadline.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,8 +18,8 @@ use crate::error::ApiError;
 /// with DEADLINE_EXCEEDED.
 ///
 /// The transport does not poll an answer for which the client's HTTP/2 window
-/// has no room, so a body cannot keep a deadline by itself: a client that never
-/// reads would hold it for ever. A task of its own keeps it.
+/// has no room, so a body cannot enforce a deadline: a client that never reads would
+/// hold it for ever. A separate task enforces it.
 pub(super) fn at(deadline: Instant, body: Body) -> Body {
     if body.is_end_stream() {
         return body;

@@ -1,4 +1,4 @@
-//! The calls that the server knows, from the contract's descriptors.
+//! The server's methods and what each needs, from the contract's descriptors.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! What every call goes through before a handler sees it, from the outside in:
-//! measuring and tracing, noting refused changes, mending what the transport answers,
-//! catching panics, the deadline, the concurrency limit, authentication. The deadline stands around
-//! the limit, because an answer that it ends has to give its permit back.
+//! The layers of every call, from the outside in: metrics and traces, the record of
+//! refused changes, errors of the transport, panics, the deadline, the concurrency
+//! limit, authentication. The deadline is outside the limit, because an answer that it
+//! ends has to release its permit.
 
 mod around;
 mod auth;

@@ -1,4 +1,4 @@
-//! A handler that panics costs its own call and no other.
+//! Turns a panic of a handler into an error of its call.
 
 use std::panic::AssertUnwindSafe;
 

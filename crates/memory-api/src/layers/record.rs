@@ -1,5 +1,5 @@
-//! Refused changes are noted. What was changed is noted with the change itself,
-//! where nothing can come in between.
+//! Records refused changes in the audit log. Successful changes are recorded in their own
+//! transaction.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,22 +11,22 @@ use super::{Answer, Methods, Request};
 use crate::refusals::{Refusal, RefusalLog};
 use crate::status;
 
-/// Notes the refusals of calls that would change something, as their callers see
-/// them: it stands around the layers that refuse. Unauthenticated
-/// calls belong to no tenant and are not noted.
+/// Records the refusals of calls that would change something, as their callers see
+/// them: it is outside the layers that refuse. Unauthenticated calls belong to no
+/// tenant and are not recorded.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     methods: Methods,
     log: RefusalLog,
 }
 
-/// Who calls: known to a layer within, wanted by this one.
+/// The caller, passed from the authentication layer outward to [`Record`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Identity(Arc<OnceLock<Caller>>);
 
 impl Identity {
     /// Passes the caller to the [`Record`] layer, if the call went through one.
-    pub(super) fn tell(request: &Request, caller: &Caller) {
+    pub(super) fn pass(request: &Request, caller: &Caller) {
         if let Some(Self(identity)) = request.extensions().get() {
             // A call has one caller.
             let _ = identity.set(caller.clone());

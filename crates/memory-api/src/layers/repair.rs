@@ -1,5 +1,5 @@
-//! The transport answers some calls before any handler sees them, in its own
-//! words. This layer puts them into ours.
+//! Rewrites the errors with which the transport answers calls before any handler sees
+//! them.
 
 use tonic::{Code, Status};
 
@@ -8,7 +8,7 @@ use super::{Answer, Request};
 use crate::error::ApiError;
 
 /// Rewrites refusals of the transport as INVALID_ARGUMENT: a request that is too
-/// large is OUT_OF_RANGE to tonic, and one that is no message is INTERNAL.
+/// large is OUT_OF_RANGE to tonic, and one that cannot be decoded is INTERNAL.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Repair;
 

@@ -11,7 +11,7 @@ use super::room::newest_within;
 use crate::error::ApiError;
 use crate::layers::caller_of;
 
-/// The most bytes of an observation in an answer beside its texts.
+/// The most bytes of an observation in an answer besides its texts.
 const FRAME_BYTES: usize = 256;
 
 /// Implements `ObservationService`.

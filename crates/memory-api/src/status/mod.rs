@@ -1,6 +1,6 @@
 //! The one map from errors to `tonic::Status`. No handler builds a status by
-//! hand. Every status carries a google.rpc.ErrorInfo; what a caller cannot mend
-//! is logged here, once, under an incident's id that the caller is given.
+//! hand. Every status carries a google.rpc.ErrorInfo; an error that the caller cannot fix
+//! is logged here, once, under an incident id that the caller is given.
 #![expect(
     clippy::disallowed_methods,
     reason = "the one place that makes a status"

@@ -1,4 +1,4 @@
-//! The names of codes and reasons.
+//! Names of gRPC codes and error reasons.
 
 use memory_contract::proto::ErrorReason;
 use tonic::{Code, Status};

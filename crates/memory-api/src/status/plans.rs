@@ -1,4 +1,4 @@
-//! What goes wrong with plans alone.
+//! The statuses of errors of plans.
 
 use memory_contract::limits;
 use memory_contract::proto::ErrorReason;

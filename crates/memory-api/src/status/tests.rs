@@ -1,4 +1,4 @@
-//! What callers see of errors.
+//! Tests of the map from errors to statuses.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -136,7 +136,7 @@ pub fn pairs(messages: &[Message]) -> Vec<(usize, Option<usize>)> {
         .collect()
 }
 
-/// Any conversation at all, which may end with an agent's loop.
+/// Any conversation; it may end with an agent's loop of tool calls.
 pub fn any_conversation() -> impl Strategy<Value = Vec<Message>> {
     prop_oneof![
         2 => prop::collection::vec(any_message(), 0..24),

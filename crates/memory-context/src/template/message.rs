@@ -20,7 +20,7 @@ impl MessageTemplate {
     /// Compiles a template; `None` for an empty one.
     ///
     /// # Errors
-    /// A template that could fail while rendering, whatever the message.
+    /// A template that does not compile, or fails with test values.
     pub fn compile(source: String) -> Result<Option<Self>, Invalid> {
         if source.is_empty() {
             return Ok(None);

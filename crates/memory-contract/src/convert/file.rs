@@ -1,4 +1,4 @@
-//! Files and references to them.
+//! Converts files and references to them.
 
 use uuid::Uuid;
 

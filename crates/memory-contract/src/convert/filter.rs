@@ -1,4 +1,4 @@
-//! Filters of messages.
+//! Converts filters of messages.
 
 use serde_json::Value;
 

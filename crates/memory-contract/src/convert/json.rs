@@ -1,4 +1,4 @@
-//! `google.protobuf.Struct` and `Value` to JSON and back.
+//! Converts `google.protobuf.Struct` and `Value` to JSON and back.
 
 use prost_types::{ListValue, Struct, Value as ProtoValue, value::Kind};
 use serde_json::{Map, Number, Value};

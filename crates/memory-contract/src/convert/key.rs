@@ -1,4 +1,4 @@
-//! API keys and their scopes.
+//! Converts API keys and their scopes.
 
 use crate::{ApiKey, Invalid, KeyScope, KeyScopes, proto, timestamp};
 

@@ -1,4 +1,4 @@
-//! Long-term memories.
+//! Converts long-term memories.
 
 use prost_types::FieldMask;
 use time::OffsetDateTime;

@@ -1,4 +1,4 @@
-//! Messages.
+//! Converts messages.
 
 use std::collections::HashSet;
 

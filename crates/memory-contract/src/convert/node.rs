@@ -1,4 +1,4 @@
-//! Messages of a node's memory.
+//! Converts messages of a node's memory.
 
 use uuid::Uuid;
 

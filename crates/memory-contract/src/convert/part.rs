@@ -1,4 +1,4 @@
-//! Roles and the parts of a message.
+//! Converts roles and the parts of a message.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Plans and the log of attempts.
+//! Converts plans and the log of attempts.
 
 use super::json;
 use super::timestamp;

@@ -1,4 +1,4 @@
-//! Policies.
+//! Converts policies.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Times, durations and numbers.
+//! Converts times, durations and numbers.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Memories of an export, with their history.
+//! Converts memories of an export, with their history.
 
 use time::OffsetDateTime;
 

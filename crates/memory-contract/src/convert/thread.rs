@@ -1,4 +1,4 @@
-//! Threads, branches and sessions.
+//! Converts threads, branches and sessions.
 
 use super::{json, timestamp};
 use crate::session::SESSION_METADATA;

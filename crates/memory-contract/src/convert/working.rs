@@ -1,4 +1,4 @@
-//! Working memories.
+//! Converts working memories.
 
 use super::{json, memory, new_messages_from};
 use crate::{Invalid, InvalidFields, NewMemory, NewMessage, check, limits, proto};

@@ -8,7 +8,7 @@ use crate::model::{Account, Prompt, Reliable};
 use crate::prompt::{again, extract, observe, reflect};
 use crate::{DistillError, ModelError, SourceMessage, SummaryPrompt};
 
-/// The tokenizer of budgets, whatever the model's own is.
+/// The tokenizer of budgets, for all models.
 const BUDGET: Tokenizer = Tokenizer::O200kBase;
 /// One part in so many of a window is left free, because token counts are estimates for
 /// models that are not OpenAI's.

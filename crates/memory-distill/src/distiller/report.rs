@@ -1,4 +1,4 @@
-//! The state of the models, for health and metrics.
+//! Reports the state of the models to health and metrics.
 
 use crate::Provider;
 use crate::model::Health;

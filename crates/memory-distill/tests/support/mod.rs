@@ -1,5 +1,5 @@
-//! A provider that answers as it is told, over real HTTP on the loopback
-//! interface; and models and ledgers that are no more than scripts.
+//! A scripted provider over real HTTP on the loopback interface, and scripted models and
+//! ledgers.
 
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 #![expect(clippy::disallowed_methods, reason = "a provider is a task")]
@@ -180,7 +180,7 @@ pub fn prompt() -> Prompt {
     }
 }
 
-/// A model that says what it is told to, one after the other; then nothing.
+/// A scripted model: gives these answers in order, then is unreachable.
 pub struct Script {
     info: ModelInfo,
     answers: Mutex<VecDeque<Result<Answer, ModelError>>>,

@@ -1,4 +1,4 @@
-//! Embedding texts.
+//! Embeds texts.
 
 mod model;
 mod worker;

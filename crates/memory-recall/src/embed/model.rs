@@ -1,4 +1,4 @@
-//! Loading a model.
+//! Loads an embedding model.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The threads of the embedding model.
+//! Runs the embedding model on its own threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc as std_mpsc;

@@ -78,7 +78,7 @@ pub trait Index: Send + Sync + 'static {
     /// that does not answer is [`IndexState::Unavailable`], not an error.
     async fn status(&self, tenant: &TenantId) -> IndexStatus;
 
-    /// The state as of the last answer, without asking the index.
+    /// The state at the last answer, without asking the index.
     fn last_state(&self) -> IndexState;
 
     /// A permanent problem that keeps the index from answering, with its remedy, in

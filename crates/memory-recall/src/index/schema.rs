@@ -1,4 +1,4 @@
-//! The model and text recipe of an index.
+//! Identifies the model and the text recipe of an index.
 
 use crate::embed::EmbeddingModel;
 use crate::error::RecallError;
@@ -10,7 +10,7 @@ pub(crate) const DENSE: &str = "dense";
 pub(crate) const LEXICAL: &str = "lexical";
 
 /// The model and text recipe of the points in an index. Points of different models or
-/// recipes cannot be compared, so each combination has a collection of its own.
+/// recipes cannot be compared, so each combination has its own collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexSchema {
     collection: String,

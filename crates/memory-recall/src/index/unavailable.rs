@@ -1,4 +1,4 @@
-//! A stand-in for an index that cannot be used.
+//! Replaces the index when its embedding model is missing.
 
 use async_trait::async_trait;
 use memory_contract::TenantId;

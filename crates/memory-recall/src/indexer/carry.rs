@@ -1,4 +1,4 @@
-//! From changes in the outbox to changes of the index.
+//! Converts changes in the outbox into changes of the index.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! From a query to ranked candidates.
+//! Searches the index and ranks the candidates.
 
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};

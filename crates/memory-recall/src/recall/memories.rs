@@ -1,4 +1,4 @@
-//! Searching long-term memories.
+//! Searches long-term memories.
 
 use std::collections::HashMap;
 use std::sync::Arc;

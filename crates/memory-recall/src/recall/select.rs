@@ -1,4 +1,4 @@
-//! From ranked candidates to messages that may be returned.
+//! Reads ranked candidates from the store and drops those that may not be returned.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! The collections service.
+//! Qdrant's collections service.
 
 use std::fs;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The points service.
+//! Qdrant's points service.
 
 use qdrant_client::qdrant::{
     BatchResult, CountPoints, CountResponse, CountResult, CreateFieldIndexCollection, FacetCounts,

@@ -1,6 +1,6 @@
-//! Speakers' names in a query. A question about a person contains the name; the
-//! messages that answer it are that person's, who seldom says the name. So a name
-//! identifies the speaker, and distracts the dense search.
+//! Finds speakers' names in a query. A question about a person contains the name, but the
+//! messages that answer it are that person's own and seldom contain it. So a name selects
+//! the speaker, and is removed from the text of the dense search.
 
 /// The names that occur in the text as whole words, exactly as written.
 pub(crate) fn named<'a>(text: &str, names: &'a [String]) -> Vec<&'a str> {

@@ -1,5 +1,5 @@
-//! The promises of [`Index`], for each index: the embedded one, Qdrant's client against
-//! the test server, and a real Qdrant if `QDRANT_URL` names one.
+//! Tests of the trait [`Index`], run with each index: the embedded one, Qdrant's client
+//! against the test server, and a real Qdrant if `QDRANT_URL` names one.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ async fn each<F: Future<Output = ()>>(case: impl Fn(Arc<dyn Index>) -> F) {
     case(Arc::clone(&served.index)).await;
     match std::env::var("QDRANT_URL") {
         Ok(url) => {
-            // A collection of its own for each case; a real server keeps it.
+            // A collection for each case; a real server keeps it.
             let alias = format!("recollect-test-{}", uuid::Uuid::new_v4().simple());
             case(client(url, &alias)).await;
         }

@@ -35,7 +35,7 @@ async fn the_model_gives_the_reference_vectors() {
         .map(|(left, right)| left * right)
         .sum();
     assert!(cosine > 0.97, "{cosine}");
-    // Documents come back in their order, whatever their length.
+    // Vectors come back in the order of the documents, for any lengths.
     let texts: Vec<String> = (0..20).map(|n| "word ".repeat((n * 7) % 20 + 1)).collect();
     let together = fp32.documents(texts.clone()).await.unwrap();
     for (text, vector) in texts.iter().zip(together) {

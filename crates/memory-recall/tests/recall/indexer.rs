@@ -1,4 +1,4 @@
-//! The indexer: the index has what the store has, whatever happens on the way.
+//! The indexer: the index converges to the store, also after failures.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

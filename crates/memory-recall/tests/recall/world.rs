@@ -1,4 +1,4 @@
-//! A store in a database of its own, an index, and the service over both.
+//! A store in a new database, an index, and the recall service over both.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

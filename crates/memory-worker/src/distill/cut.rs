@@ -216,7 +216,7 @@ mod tests {
         ];
         assert_eq!(split_points(&messages), [1, 3, 7, 8]);
         assert_eq!(split_points(&messages[..5]), [1, 3]);
-        // Nobody waits for a result once the user speaks again.
+        // A call without a result is complete once the user speaks again.
         let given_up = [calls("a"), said(Role::Assistant, 1), said(Role::User, 1)];
         assert_eq!(split_points(&given_up), [2, 3]);
         // An id that is used again is another call.

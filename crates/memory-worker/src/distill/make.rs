@@ -1,4 +1,4 @@
-//! What the steps of distilling share: reading, and asking the distiller.
+//! Shared by the steps of distilling: reads messages, and calls the distiller.
 
 use memory_budget::Tokenizer;
 use memory_contract::Message;
@@ -181,7 +181,7 @@ pub(super) fn place(message: &Message) -> Place {
     }
 }
 
-/// Stands for messages without text.
+/// The placeholder for messages without text.
 fn without_text(messages: &[SourceMessage]) -> String {
     match messages.len() {
         1 => "1 message without words".to_owned(),

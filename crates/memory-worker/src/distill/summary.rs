@@ -10,7 +10,7 @@ use super::make::{MAX_COMMITS, MAX_STALE_COMMITS, Made, place};
 use super::source::sources;
 use super::{DistillRun, Due, Failure};
 
-/// Tokens of messages that go into one summary, at most, beside the previous summary.
+/// The most tokens of messages that one summary adds to the previous summary.
 /// A model with a smaller window gets them in portions.
 const PIECE_TOKENS: i64 = 30_000;
 /// If the newest turn alone exceeds the limit, the next run is due when it has grown by

@@ -1,4 +1,4 @@
-//! Contexts on the wire.
+//! Converts contexts to protobuf.
 
 use memory_context::{
     AnthropicPrompt, Block, BlockKind, BlockSource, Context, ContextMessage, KnownFiles, Omission,

@@ -1,4 +1,4 @@
-//! Recall's answers on the wire.
+//! Converts the answers of recall to protobuf.
 
 use memory_budget::Tokenizer;
 use memory_contract::ResolvedPolicy;

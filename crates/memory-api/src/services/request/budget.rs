@@ -1,4 +1,4 @@
-//! Budgets of tokens and messages.
+//! Reads budgets of tokens and messages.
 
 use memory_budget::{Budget, OversizedTurn, Tokenizer};
 use memory_contract::proto::OversizedTurnPolicy;

@@ -1,4 +1,4 @@
-//! Ids.
+//! Reads ids.
 
 use memory_contract::{Invalid, MessageId, RequestId, ThreadId, check};
 

@@ -1,4 +1,5 @@
-//! Reads what requests have in common. Handlers import from here and not from each other.
+//! Reads the fields that several requests share. Handlers import from here and not from
+//! each other.
 
 mod budget;
 mod conversation;

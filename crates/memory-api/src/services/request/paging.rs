@@ -1,4 +1,4 @@
-//! Pages of lists.
+//! Reads page sizes and page tokens.
 
 use std::hash::Hash;
 

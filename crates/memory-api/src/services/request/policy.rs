@@ -1,4 +1,4 @@
-//! Policies.
+//! Reads policies.
 
 use memory_context::template::QueryTemplate;
 use memory_contract::{InvalidFields, MemoryPolicy, PolicyLevel, policy_from, proto};

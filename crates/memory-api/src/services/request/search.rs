@@ -1,4 +1,4 @@
-//! Searches: their method, and the state of the index that they need.
+//! Reads the method of a search, and the revision that the index must have reached.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How long a call may wait.
+//! Reads how long a call may wait.
 
 use std::time::{Duration, Instant};
 

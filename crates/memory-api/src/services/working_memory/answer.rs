@@ -1,4 +1,4 @@
-//! Working memories on the wire.
+//! Converts working memories to protobuf.
 
 use memory_budget::Tokenizer;
 use memory_context::KnownFiles;

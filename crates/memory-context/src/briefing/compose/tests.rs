@@ -1,4 +1,4 @@
-//! What holds of every briefing.
+//! Properties of every briefing.
 
 use memory_contract::json_line;
 use memory_contract::limits::BRIEFING_TOKENS_MIN;
@@ -252,7 +252,7 @@ fn what_stands_for_older_turns_comes_first_and_leaves_room_for_the_newest() {
     assert!(quotes[..4].iter().all(|quote| quote["role"].is_null()));
     assert_eq!(quotes.len(), 12);
 
-    // The newest of both, half and half, and nothing of it torn out of the middle.
+    // The newest of both, half and half, without gaps.
     let case = Case {
         max_tokens: 420,
         ..case

@@ -1,4 +1,4 @@
-//! Converts the engine's panics and errors.
+//! Converts the engine's panics and errors into errors of the crate.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The embedded index.
+//! The embedded index: qdrant-edge in this process.
 
 mod engine;
 mod facts;

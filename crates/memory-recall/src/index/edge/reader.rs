@@ -1,4 +1,4 @@
-//! Searching the embedded engine.
+//! Searches the embedded engine.
 
 use std::collections::HashMap;
 

@@ -13,7 +13,7 @@ use super::make::{MAX_COMMITS, MAX_STALE_COMMITS, Made, place};
 use super::source::sources;
 use super::{DistillRun, Due, Failure};
 
-/// An observation has one token for so many of what it stands for.
+/// Tokens of messages per token of the observation that covers them.
 const DENSITY: i64 = 8;
 /// Reflections made in one run: one that is activated, and one ahead of time.
 const REFLECTIONS: usize = 2;

@@ -134,8 +134,8 @@ impl Limits {
         found
     }
 
-    /// Activates whole ranges, the oldest first, once too much stands in full. At least
-    /// one range stays in full.
+    /// Activates whole ranges, the oldest first, once the messages in full exceed the
+    /// limit. At least one range stays in full.
     fn activate(self, state: &DistillState, range: i64) -> Option<Step> {
         let mut left = in_full(state);
         if left <= self.observer {
@@ -170,8 +170,8 @@ impl Limits {
         }
     }
 
-    /// When a step may be due again: when a range is full, or when too much stands in
-    /// full.
+    /// When a step may be due again: when a range is full, or when the messages in full
+    /// exceed the limit.
     fn wait(self, state: &DistillState, waiting: &[Range], range: i64) -> Due {
         let newest = waiting.iter().rfind(|one| !one.freed);
         let missing = range - newest.map_or(0, |one| one.tokens);
@@ -199,7 +199,7 @@ fn ready(state: &DistillState) -> Vec<&Distillate> {
     ready
 }
 
-/// Tokens of messages that stand in full.
+/// Tokens of the messages in full, which no active observation covers.
 fn in_full(state: &DistillState) -> i64 {
     state.unobserved.iter().map(|raw| raw.message_tokens).sum()
 }

@@ -51,7 +51,7 @@ impl Export {
     /// Reads the request.
     ///
     /// # Errors
-    /// Every wrong field at once, a thread that is not stored, or an ephemeral one.
+    /// All invalid fields at once; an unknown or ephemeral thread.
     pub(super) async fn read(
         store: Store,
         caller: Caller,

@@ -9,7 +9,7 @@ const LIMITS: Limits = Limits {
     reflector: 400,
 };
 
-/// A thread as the store would tell of it. Depths are places in `messages`, from 1.
+/// A thread as the store would report it. Depths are places in `messages`, from 1.
 #[derive(Default)]
 struct Model {
     messages: Vec<i64>,
@@ -59,7 +59,7 @@ impl Model {
             .filter(|one| one.active)
             .flat_map(|one| one.reflects.clone())
             .collect();
-        let told = self.texts.iter().map(|one| Distillate {
+        let reported = self.texts.iter().map(|one| Distillate {
             standing: match (one.active, hidden.contains(&one.number)) {
                 (_, true) => Standing::Replaced,
                 (true, false) => Standing::Holds,
@@ -80,7 +80,7 @@ impl Model {
             summarized_count: 0,
             set_aside_count: 0,
             unsummarized: Raw::default(),
-            observations: told
+            observations: reported
                 .filter(|one| one.standing != Standing::Replaced)
                 .collect(),
             unobserved,
@@ -221,7 +221,7 @@ fn a_worker_that_has_made_enough_comes_back_at_once() {
     let state = model.state();
     let wait = LIMITS.next(&state, &HashSet::new(), false);
     assert_eq!(wait, Step::Wait(Due::NOW));
-    // A range that cannot be parted yet is no reason to.
+    // A range that cannot be split yet does not make the next run due.
     let passed = HashSet::from([0]);
     let later = Step::Wait(Due::at(412));
     assert_eq!(LIMITS.next(&state, &passed, true), later);
