@@ -1,4 +1,4 @@
-//! Windows that were read before.
+//! A cache of recent windows.
 //!
 //! `history` compares the thread's version with the known one and reads messages only
 //! where it has changed. So processes need not notify each other, and deleted or expired
@@ -12,10 +12,9 @@ use moka::future::Cache;
 
 use crate::{CacheConfig, History, config::CacheKind, message::Path, size};
 
-/// What the path to a thread's head depends on. A message never changes: it
-/// comes with a new seq, and goes with one message less; so where all three are
-/// the same, the path is. Whatever changes messages in another way has to count
-/// in here.
+/// The version of the path to a thread's head. Messages never change: an append raises
+/// the last seq and an erasure lowers the count, so paths of equal versions are equal. A
+/// new way to change messages has to change one of the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Version {
     pub(crate) last_seq: i64,
@@ -38,8 +37,7 @@ impl Window {
     }
 
     /// What the database would answer at this version, if the window is sufficient
-    /// for it. The bytes that bound one answer bounded the window
-    /// already.
+    /// for it. The window is bounded by the bytes of one answer already.
     pub(crate) fn answer(&self, path: &Path) -> Option<History> {
         let count = self.reach(path)?;
         Some(History {
@@ -80,7 +78,7 @@ fn ends(path: &Path, rows: usize, count: usize, tokens: i64, last: Option<Role>)
 pub(crate) struct Windows(Option<Cache<(TenantId, ThreadId), Arc<Window>>>);
 
 impl Windows {
-    /// A cache as configured.
+    /// Makes an empty cache.
     pub(crate) fn new(config: &CacheConfig) -> Self {
         match config.kind {
             CacheKind::None => Self(None),
@@ -96,7 +94,7 @@ impl Windows {
         }
     }
 
-    /// The window that answers a query, if it is still right.
+    /// The window that answers a query, if it is still valid.
     pub(crate) async fn find(&self, tenant: &TenantId, path: &Path) -> Option<Arc<Window>> {
         let key = (tenant.clone(), path.thread);
         let window = self.0.as_ref()?.get(&key).await?;
@@ -125,8 +123,8 @@ impl Windows {
             .await;
     }
 
-    /// Lets go of a window whose messages were erased. It would not be shown
-    /// any more; this keeps them from staying in memory.
+    /// Drops a window whose messages were erased. Its version is stale, so it would not be
+    /// returned; dropping it frees the erased content.
     pub(crate) async fn forget(&self, tenant: &TenantId, thread: ThreadId) {
         if let Some(windows) = &self.0 {
             windows.invalidate(&(tenant.clone(), thread)).await;
@@ -134,7 +132,7 @@ impl Windows {
     }
 }
 
-/// Counts a window that was asked for.
+/// Counts a lookup by its outcome.
 pub(crate) fn note(outcome: &'static str) {
     counter!("recollect_window_cache_total", "outcome" => outcome).increment(1);
 }

@@ -1,4 +1,4 @@
-//! Whose data a call works with, and who makes it.
+//! The caller of the store: tenant, actor and scopes.
 
 use memory_contract::{KeyScopes, TenantId};
 

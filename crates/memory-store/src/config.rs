@@ -1,4 +1,4 @@
-//! How the store reaches Postgres, and what it keeps in memory.
+//! Configuration of the store: Postgres and the caches.
 
 use std::time::Duration;
 
@@ -180,7 +180,7 @@ impl Database {
 }
 
 impl StoreConfig {
-    /// Whether the conversations have a database of their own.
+    /// Whether the conversations have a separate database.
     pub fn has_chat_database(&self) -> bool {
         !self.chat_url.expose_secret().is_empty()
     }

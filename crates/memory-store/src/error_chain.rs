@@ -1,4 +1,4 @@
-//! Errors in log lines.
+//! Formats errors with their sources for log lines.
 
 use std::error::Error;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Reading all that a tenant has, in the order in which it came.
+//! Reads all data of a tenant for an export, in the order of creation.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What is known of files.
+//! Registered files: their metadata.
 
 use std::collections::HashMap;
 
@@ -18,27 +18,27 @@ use crate::{
 pub struct Registered {
     /// The file as it is stored.
     pub file: File,
-    /// Whether it was not known before.
+    /// Whether it was not registered before.
     pub created: bool,
 }
 
-/// What is known of the files that references name.
+/// The metadata of the files that references name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FoundFiles(HashMap<FileLocation, Option<File>>);
 
-/// What is known of the file that one reference names.
+/// The result of looking up one reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup<'a> {
-    /// The file.
+    /// A registered file.
     Known(&'a File),
-    /// There is no such file.
+    /// No file is registered at the location.
     Unknown,
     /// It was not looked up.
     Unread,
 }
 
 impl FoundFiles {
-    /// What is known of the file at a location.
+    /// Looks up the file at a location.
     pub fn get(&self, location: &FileLocation) -> Lookup<'_> {
         match self.0.get(location) {
             Some(Some(file)) => Lookup::Known(file),
@@ -49,7 +49,7 @@ impl FoundFiles {
 }
 
 impl FileStore<'_> {
-    /// Stores what is known of a file, in place of what was known before.
+    /// Registers a file, or replaces its metadata.
     ///
     /// # Errors
     /// Only those of the database.
@@ -91,7 +91,7 @@ impl FileStore<'_> {
         })
     }
 
-    /// Reads what is known of a file.
+    /// Reads the metadata of a file.
     ///
     /// # Errors
     /// `FileNotFound`.
@@ -149,7 +149,7 @@ impl FileStore<'_> {
         Ok(Page::cut(files, limit.min(fitting)))
     }
 
-    /// Forgets what is known of a file.
+    /// Deletes the metadata of a file.
     ///
     /// # Errors
     /// `FileNotFound`.
@@ -167,9 +167,9 @@ impl FileStore<'_> {
         }
     }
 
-    /// Looks up the files that references name, in one query; in none without
-    /// references. What is needed most stands first: when the files' texts fill
-    /// an answer, the rest stays unread.
+    /// Looks up the files that references name, in one query; without references, in
+    /// none. The most important reference comes first: when the files' texts fill an
+    /// answer, the rest is not read.
     ///
     /// # Errors
     /// Only those of the database.

@@ -1,4 +1,4 @@
-//! What the indexer reads and queues, for one tenant at a time.
+//! Reads messages for the indexer and queues them, for one tenant at a time.
 
 use std::collections::{HashMap, HashSet};
 

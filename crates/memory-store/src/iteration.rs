@@ -1,4 +1,4 @@
-//! What agents have tried.
+//! The log of an agent's attempts.
 
 use memory_contract::{Iteration, NewIteration, Plan, RequestId, ThreadId, limits};
 use tokio_postgres::Row;
@@ -24,11 +24,11 @@ pub struct LoggedIteration {
 /// Which attempts of a thread to list, the oldest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IterationQuery {
-    /// The thread.
+    /// The thread whose attempts are listed.
     pub thread: ThreadId,
     /// Only attempts at this task.
     pub task: Option<String>,
-    /// Only those that have an error.
+    /// Only failed attempts.
     pub failed: bool,
     /// The `next` of the page before; `None` for the first page.
     pub after: Option<i64>,
@@ -38,12 +38,12 @@ pub struct IterationQuery {
     pub max_bytes: u32,
 }
 
-/// What is needed to go on with a thread's work.
+/// The plan of a thread and its failed attempts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
     /// The plan, if there is one.
     pub plan: Option<Plan>,
-    /// What has failed, the newest first.
+    /// Failed attempts, the newest first.
     pub failures: Vec<Iteration>,
     /// Whether older failures were left out.
     pub more_failures: bool,
@@ -169,9 +169,8 @@ impl PlanStore<'_> {
         })
     }
 
-    /// Reads the plan of a thread and what has failed in it, in one round trip:
-    /// of one task, or of all of them; at most `limit` failures of `max_bytes`
-    /// together.
+    /// Reads the plan of a thread and its failed attempts, in one round trip: of one task
+    /// or of all; at most `limit` failures of `max_bytes` together.
     ///
     /// # Errors
     /// `ThreadNotFound`.

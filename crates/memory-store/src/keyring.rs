@@ -23,12 +23,12 @@ pub struct Keyring(Vec<Key>);
 
 #[derive(Debug)]
 struct Key {
-    /// The first digits of its SHA-256: which key it is, and nothing of it.
+    /// The first digits of its SHA-256: identifies the key without revealing it.
     id: String,
     cipher: LessSafeKey,
 }
 
-/// A value as it is stored.
+/// An encrypted value.
 #[derive(Debug)]
 pub(crate) struct Sealed {
     pub(crate) key_id: String,
@@ -39,7 +39,7 @@ pub(crate) struct Sealed {
 /// A new random key for `secrets.key`, as base64.
 ///
 /// # Errors
-/// When the machine has no random numbers.
+/// The machine's random number generator fails.
 pub fn new_key() -> Result<SecretString, StoreError> {
     let mut bytes = Zeroizing::new([0; KEY_BYTES]);
     random(bytes.as_mut_slice())?;
@@ -81,7 +81,7 @@ impl Keyring {
         };
         let mut nonce = [0; NONCE_LEN];
         random(&mut nonce)?;
-        // Encrypted where it is: no copy in the clear stays behind.
+        // Encrypted in place, so that no plaintext copy remains.
         let value = value.expose_secret().as_bytes();
         let mut buffer = Vec::with_capacity(value.len() + AES_256_GCM.tag_len());
         buffer.extend_from_slice(value);
@@ -140,8 +140,8 @@ impl Keyring {
     }
 }
 
-/// Where a value belongs. The length in front keeps two places from being
-/// written in the same way.
+/// The tenant and name of a value, as authenticated data. The length prefix keeps two
+/// pairs from having the same bytes.
 fn place(tenant: &str, name: &str) -> Vec<u8> {
     let mut place = (tenant.len() as u64).to_be_bytes().to_vec();
     place.extend_from_slice(tenant.as_bytes());

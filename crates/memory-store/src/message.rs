@@ -1,4 +1,4 @@
-//! Reading and erasing messages.
+//! Reads and erases messages.
 
 use memory_contract::{Message, MessageFilter, MessageId, Role, TenantId, ThreadId};
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! Bringing a database to this release's schema and functions.
+//! Migrates a database to this release's schema and functions.
 
 use std::{sync::LazyLock, time::Duration};
 

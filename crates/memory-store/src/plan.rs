@@ -1,4 +1,4 @@
-//! What agents mean to do.
+//! Stores agents' plans.
 
 use memory_contract::{NewPlan, Plan, PlanStep, PlanStepStatus, ThreadId};
 use serde_json::{Map, Value};
@@ -15,9 +15,9 @@ use crate::{
 /// What to change of a plan. `None` leaves it as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanStepChange {
-    /// The step.
+    /// The id of the step.
     pub step: String,
-    /// Its new status.
+    /// The step's new status.
     pub status: Option<PlanStepStatus>,
     /// What came of it.
     pub result: Option<String>,
@@ -29,8 +29,7 @@ pub struct PlanStepChange {
 
 impl PlanStore<'_> {
     /// Stores the plan of a thread in place of the one before. `etag` is that of
-    /// the plan to replace: empty where there is to be none, `None` for whatever
-    /// there is.
+    /// the plan to replace: empty if there must be none, `None` to skip the check.
     ///
     /// # Errors
     /// `ThreadNotFound`, `EtagChanged`.

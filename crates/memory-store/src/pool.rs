@@ -1,4 +1,4 @@
-//! Connections: a pool for each role and database.
+//! Connection pools, one for each role and database.
 
 use std::{fmt, str::FromStr as _, time::Duration};
 
@@ -32,7 +32,7 @@ pub struct PoolStatus {
     pub max: usize,
 }
 
-/// As what a connection works.
+/// The database role of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Service,
@@ -93,8 +93,8 @@ impl Pool {
         }
         let mut postgres = parse_url(config, database)?;
         postgres.connect_timeout(config.connect_timeout);
-        // The role at start-up, not by a statement: so that not even a
-        // superuser's connection ever does anything beside row-level security.
+        // The role is set at start-up, not by a statement, so that row-level security
+        // applies to every query, even of a superuser's connection.
         let options = format!(
             "{} -c role={} -c statement_timeout={} -c jit=off{}",
             postgres.get_options().unwrap_or_default(),

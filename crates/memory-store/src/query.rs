@@ -1,5 +1,5 @@
-//! Running the queries of `queries/`: each has the name of its file, and errors
-//! and logs carry that name.
+//! Runs the queries of `queries/`. The name of a query is that of its file; errors and
+//! logs contain it.
 
 use std::{ops::Deref, time::Instant};
 
@@ -38,8 +38,8 @@ pub(crate) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 const ENTER: Query = query!("tenants/enter");
 
 impl Pool {
-    /// Runs a query that is a transaction by itself: one round trip. It is for
-    /// functions that name the tenant themselves, and for workers.
+    /// Runs a query as its own transaction, in one round trip. For functions that take
+    /// the tenant as a parameter, and for workers.
     pub(crate) async fn call(
         &self,
         query: Query,
@@ -83,10 +83,9 @@ impl Pool {
     /// Runs queries in one transaction of a tenant, in one round trip: nothing
     /// waits for the answer to `BEGIN`, or to any other.
     ///
-    /// All are sent when the future is first polled, `COMMIT` included, so a
-    /// caller that goes away leaves no transaction open. After a failure
-    /// Postgres turns `COMMIT` into a rollback without an error; hence every
-    /// result is looked at.
+    /// All are sent when the future is first polled, `COMMIT` included, so a dropped
+    /// future leaves no transaction open. After a failure Postgres turns `COMMIT` into a
+    /// rollback without an error, so every result is checked.
     pub(crate) async fn within_all(
         &self,
         caller: &Caller,
@@ -129,7 +128,7 @@ impl Pool {
     }
 
     /// Opens a transaction of the caller's tenant that stays open after these queries, in
-    /// one round trip. Dropped without an end it takes its connection with it.
+    /// one round trip. Dropped without an end, it closes its connection.
     pub(crate) async fn begin(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! A moment in a thread's life that the index may or may not have reached.
+//! Revisions: tokens that name a write, so that a caller can wait until the index has it.
 
 use std::{fmt, str::FromStr};
 
@@ -9,12 +9,12 @@ use uuid::Uuid;
 const VERSION: u8 = 1;
 const LENGTH: usize = 1 + 16 + 8;
 
-/// What an append or an erasure has done to a thread, as a token for the
-/// caller. As text it is opaque: base64url of a version, the thread and the
-/// number of the change in the outbox.
+/// A change of a thread, such as an append or an erasure, as a token for the caller. As
+/// text it is opaque: base64url of a version, the thread and the number of the change in
+/// the outbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Revision {
-    /// The thread.
+    /// The thread that was changed.
     pub thread: ThreadId,
     /// The number of the thread's newest change in the outbox at that moment.
     pub change: i64,

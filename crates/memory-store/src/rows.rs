@@ -1,4 +1,4 @@
-//! Rows -> domain types. What several queries return is read by the names of the columns.
+//! Converts rows into domain types. Columns that several queries return are read by name.
 
 use std::fmt::Display;
 

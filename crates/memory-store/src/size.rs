@@ -1,14 +1,13 @@
-//! About how many bytes things take in memory: what is asked of the allocator,
-//! and the room that maps keep free.
+//! Estimates the heap bytes of values: allocations, and the free capacity of maps.
 
 use memory_contract::{FileLocation, FileRef, Message, Part, ToolCall, ToolOutput, ToolResult};
 use serde_json::{Map, Value};
 
-/// An entry of a map beside its key and its value: its control bytes, its share
-/// of free places, and what the allocator adds.
+/// The overhead of a map's entry: its control bytes, its share of the free capacity, and
+/// the allocator's.
 pub(crate) const ENTRY: usize = 64;
 
-/// A message with all that it owns.
+/// The bytes of a message, its heap included.
 pub(crate) fn of_message(message: &Message) -> usize {
     let parts: usize = message.parts.iter().map(of_part).sum();
     size_of::<Message>() + message.name.len() + of_object(&message.metadata) + parts
@@ -61,7 +60,7 @@ fn of_part(part: &Part) -> usize {
         }
 }
 
-/// What a value owns beside itself.
+/// The heap bytes of a value.
 fn of_value(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,

@@ -1,4 +1,4 @@
-//! What Postgres says -> what the store says.
+//! Converts Postgres's errors into errors of the store.
 
 use std::{error::Error as _, io};
 

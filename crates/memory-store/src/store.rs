@@ -1,4 +1,4 @@
-//! The store itself: its connections, and what its parts share.
+//! The store: its connections, and what its views share.
 
 use crate::{
     CacheConfig, EphemeralConfig, Objects, StoreConfig, StoreError,
@@ -26,7 +26,7 @@ pub struct Store {
     pub(crate) objects: Option<Objects>,
     pub(crate) feeds: Feeds,
     pub(crate) uses: Uses,
-    /// Whether there is long-term memory.
+    /// Whether long-term memory is switched on.
     pub(crate) remembers: bool,
 }
 
@@ -100,7 +100,7 @@ impl Store {
         self
     }
 
-    /// Whether the conversations have a database of their own.
+    /// Whether the conversations have a separate database.
     pub fn has_chat_database(&self) -> bool {
         self.pool.database != self.main.database
     }
@@ -116,8 +116,7 @@ impl Store {
         self.main.status()
     }
 
-    /// Asks the conversations' database for an answer, to know whether it is
-    /// there.
+    /// Checks that the conversations' database answers.
     ///
     /// # Errors
     /// `Unavailable` or `PoolTimeout` if the database does not answer.
@@ -125,7 +124,7 @@ impl Store {
         self.postgres_version().await.map(drop)
     }
 
-    /// Asks the database of files, keys and secrets for an answer.
+    /// Checks that the database of files, keys and secrets answers.
     ///
     /// # Errors
     /// As [`Store::ping`].

@@ -25,14 +25,14 @@ pub struct NewThread {
     pub metadata: Map<String, Value>,
     /// How long it lives from now; `None` without end.
     pub ttl: Option<Duration>,
-    /// What it sets otherwise than its app.
+    /// Its policy, laid over its app's.
     pub policy: MemoryPolicy,
     /// Whether it ends when it is idle, and when all servers have stopped.
     pub ephemeral: bool,
 }
 
 impl NewThread {
-    /// A thread of which only the session is known.
+    /// A thread with a session and defaults for the rest.
     pub(crate) fn of(session: Session) -> Self {
         Self {
             session,
@@ -59,11 +59,11 @@ pub struct Resolved {
 pub struct ThreadChange {
     /// The new label.
     pub title: Option<String>,
-    /// The new metadata, as a whole.
+    /// Metadata that replaces the old metadata.
     pub metadata: Option<Map<String, Value>>,
     /// The new time to live from now; `Some(None)` removes the expiry.
     pub ttl: Option<Option<Duration>>,
-    /// The new policy, as a whole.
+    /// A policy that replaces the old one.
     pub policy: Option<MemoryPolicy>,
 }
 
@@ -72,7 +72,7 @@ pub struct ThreadChange {
 pub struct Erased {
     /// Readable messages erased by this call.
     pub message_count: i64,
-    /// The moment from which the index has forgotten them.
+    /// The revision at which the index has removed them.
     pub revision: Revision,
 }
 

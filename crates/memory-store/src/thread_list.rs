@@ -1,4 +1,4 @@
-//! Lists of threads, in the order of their creation and back.
+//! Lists threads, the oldest or the newest first.
 
 use memory_contract::{AppId, Thread, ThreadId, UserId};
 

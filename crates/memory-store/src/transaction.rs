@@ -1,4 +1,4 @@
-//! The audit record: who changed what.
+//! The audit log: who changed what.
 
 use std::{cmp::Reverse, time::Duration};
 

@@ -1,4 +1,4 @@
-//! The ledger of what language models cost.
+//! The token usage of language models.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use crate::{
     rows::{column, only},
 };
 
-/// Entries of one answer: far more models than anybody has on so many days.
+/// The most entries of one answer, far above the usual number of models and days.
 const ENTRIES: i64 = 10_000;
 
-/// What one model cost on one day.
+/// The usage of one model on one day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelUsage {
     /// The day (UTC), such as `2026-05-17`.
     pub day: String,
-    /// The model.
+    /// The model's name.
     pub model: String,
     /// Requests.
     pub calls: i64,
-    /// Those of them that gave nothing to use.
+    /// Requests without a usable answer.
     pub failed: i64,
     /// Tokens of prompts.
     pub input_tokens: i64,
@@ -32,7 +32,7 @@ pub struct ModelUsage {
     pub is_today: bool,
 }
 
-/// What a request to a model costs, in tokens.
+/// The tokens of a request to a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelTokens {
     /// Those of the prompt.
@@ -42,8 +42,8 @@ pub struct ModelTokens {
 }
 
 impl UsageStore<'_> {
-    /// Sets tokens aside for one request to a model; whether the tenant's budget of
-    /// today has as many left, which one of 0 always has. What is not settled by
+    /// Reserves tokens for one request to a model. Returns whether the tenant's budget of
+    /// today has as many left; a budget of 0 is unlimited. What is not settled by
     /// [`UsageStore::settle_tokens`](crate::UsageStore::settle_tokens) within `keep` is spent.
     ///
     /// # Errors
@@ -70,9 +70,8 @@ impl UsageStore<'_> {
         column(&only(self.store.pool.call(reserve, params).await?)?, 0)
     }
 
-    /// Notes what a request to a model did cost, in the place of what was set aside
-    /// for it, and whether it gave nothing to use. Where that is settled already,
-    /// nothing is changed.
+    /// Replaces the reservation of a request to a model by its actual usage, and records
+    /// whether the answer was usable. A reservation that is settled already is not changed.
     ///
     /// # Errors
     /// Only those of the database.
@@ -94,8 +93,7 @@ impl UsageStore<'_> {
         self.store.pool.call(settle, params).await.map(drop)
     }
 
-    /// What models cost on the last `days` days, today included, the newest day
-    /// first.
+    /// Reads the usage of the last `days` days, today included, the newest day first.
     ///
     /// # Errors
     /// Only those of the database.
@@ -122,6 +120,6 @@ impl UsageStore<'_> {
 }
 
 fn count(tokens: u64) -> i64 {
-    // Far from either end, so that a sum of some of them does not overflow.
+    // Clamped far below the maximum, so that sums do not overflow.
     i64::try_from(tokens).unwrap_or(i64::MAX).min(1 << 60)
 }

@@ -1,4 +1,4 @@
-//! What text search sees, the same for messages and for queries.
+//! Converts text into words for text search, alike for messages and queries.
 
 use std::borrow::Cow;
 
@@ -21,10 +21,9 @@ pub(crate) fn of_message(name: &str, parts: &[Part]) -> String {
     prepare(&text)
 }
 
-/// Brings text to the form that Postgres splits into words: compatible forms
-/// of a character made one, lower case, and scripts without spaces between
-/// words cut into pairs of characters, which match wherever they stand
-/// together.
+/// Normalizes text before Postgres splits it into words: compatibility forms of a
+/// character become one (NFKC), letters lower case, and scripts without spaces between
+/// words are cut into characters and pairs of adjacent ones.
 pub(crate) fn prepare(text: &str) -> String {
     let text = match text.char_indices().find(|(at, _)| *at >= SEARCHABLE_BYTES) {
         Some((end, _)) => &text[..end],
@@ -42,8 +41,8 @@ pub(crate) fn prepare(text: &str) -> String {
             if before.take().is_some() {
                 prepared.push(' ');
             }
-            // Postgres text has no NUL, and other control characters are no
-            // part of a word.
+            // Postgres text cannot contain NUL; other control characters separate
+            // words.
             prepared.push(if c.is_control() { ' ' } else { c });
             continue;
         }
@@ -67,9 +66,9 @@ fn is_unspaced(c: char) -> bool {
         | '\u{20000}'..='\u{323AF}')
 }
 
-/// The lexemes that stand for a thread, its user and its app in every message:
-/// a search within one of them costs nothing for the others. They begin with a
-/// character that begins no word.
+/// Lexemes for the thread, its user and its app, stored with every message, so that a
+/// search within one of them reads no others. They begin with a character that begins
+/// no word.
 pub(crate) fn scope_lexemes(tenant: &TenantId, thread: ThreadId, session: &Session) -> Vec<String> {
     vec![
         thread_lexeme(thread),
@@ -78,7 +77,7 @@ pub(crate) fn scope_lexemes(tenant: &TenantId, thread: ThreadId, session: &Sessi
     ]
 }
 
-/// The text of the `tsquery` that keeps a scope.
+/// The text of the `tsquery` that restricts a search to a scope.
 pub(crate) fn scope_query(tenant: &TenantId, scope: &Scope) -> String {
     let lexeme = match scope {
         Scope::Thread(thread) => thread_lexeme(*thread),
@@ -88,7 +87,7 @@ pub(crate) fn scope_query(tenant: &TenantId, scope: &Scope) -> String {
     format!("'{lexeme}'")
 }
 
-/// A digest of several texts that no other texts share.
+/// A digest of several texts; other texts give another digest.
 pub(crate) fn digest(texts: &[&str]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     for text in texts {
@@ -102,7 +101,7 @@ fn thread_lexeme(thread: ThreadId) -> String {
     format!("~t{}", thread.uuid().simple())
 }
 
-/// The lexeme that stands for a user of an app.
+/// The lexeme for a user of an app.
 pub(crate) fn user_lexeme(tenant: &TenantId, app: &AppId, user: &UserId) -> String {
     format!(
         "~u{}",

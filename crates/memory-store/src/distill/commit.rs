@@ -1,9 +1,9 @@
-//! Storing derived text.
+//! Stores derived text.
 //!
-//! Each commit names the generation of its kind that its text was made of. Another
-//! one now means that something of the kind was derived, or something erased, since:
-//! the text is stale, and nothing is stored. So no message is covered twice, and
-//! nothing that was erased comes back.
+//! Each commit names the generation of its kind that its text was made of. If the thread
+//! has another generation now, text of the kind was derived or content was erased since:
+//! the text is stale, and nothing is stored. So no message is covered twice, and erased
+//! content never comes back.
 
 use memory_contract::ThreadId;
 
@@ -19,8 +19,8 @@ use crate::{
 pub enum Commit {
     /// The text is stored.
     Done(Committed),
-    /// Something of its kind was derived, or something erased, since: nothing is
-    /// stored. Read the state again.
+    /// Nothing is stored, because text of the kind was derived or content was erased
+    /// since. Read the state again.
     Stale,
 }
 
@@ -52,11 +52,11 @@ pub struct NewSummary {
     pub made_by: String,
     /// The number of the summary that holds on the path to `end`.
     pub based_on: Option<i64>,
-    /// The text does not go on from that one's: erasing what that one was made of
-    /// leaves it.
+    /// The text does not continue that one's, so erasing the messages of that one does
+    /// not erase this text.
     pub own_text: bool,
-    /// The messages are taken out of the working memory, and the text does not
-    /// come from them: erasing one of them leaves it.
+    /// The messages are set aside: they leave the working memory, and the text does not
+    /// come from them, so erasing one of them does not erase it.
     pub sets_aside: bool,
 }
 
@@ -67,8 +67,8 @@ pub struct NewObservation {
     pub generation: i64,
     /// Its last message, which can be read.
     pub end: Place,
-    /// It covers what is deeper than this and that no other observation of the
-    /// path covers.
+    /// It covers the messages deeper than this that no other observation of the path
+    /// covers.
     pub after_depth: i32,
     /// The text; never empty.
     pub text: String,
@@ -76,7 +76,7 @@ pub struct NewObservation {
     pub tokens: i32,
     /// `extractive` or a model.
     pub made_by: String,
-    /// Whether it stands in the place of its messages at once.
+    /// Whether it replaces its messages at once.
     pub active: bool,
 }
 
@@ -94,16 +94,15 @@ pub struct NewReflection {
     pub tokens: i32,
     /// `extractive` or a model.
     pub made_by: String,
-    /// Whether it stands in their place at once.
+    /// Whether it replaces them at once.
     pub active: bool,
 }
 
 impl DistillateStore<'_> {
-    /// Stores a summary that goes on where the one that holds ends.
+    /// Stores a summary that begins where the one that holds ends.
     ///
     /// # Errors
-    /// `ThreadNotFound`; `Misplaced` where it does not fit to
-    /// what its own generation has.
+    /// `ThreadNotFound`; `Misplaced` if it does not fit the state of its generation.
     pub async fn commit_summary(
         self,
         thread: ThreadId,
@@ -178,9 +177,9 @@ impl DistillateStore<'_> {
         self.commit(commit, params).await
     }
 
-    /// Puts observations or reflections that are ready in the place of what they
-    /// stand for, all of them or none. Reflections that were ready for the same
-    /// are dropped.
+    /// Activates observations or reflections that are ready, all of them or none: they
+    /// replace what they cover. Reflections that were ready for the same observations are
+    /// dropped.
     ///
     /// # Errors
     /// As [`DistillateStore::commit_summary`](crate::DistillateStore::commit_summary).

@@ -32,7 +32,7 @@ pub struct DistillClaim {
 pub struct DistillJob {
     /// The worker as a caller of the thread's tenant.
     pub caller: Caller,
-    /// The thread.
+    /// The thread to distill.
     pub thread: ThreadId,
     /// Compared when the run ends, to see whether it was enqueued again meanwhile.
     pub wanted: i64,
@@ -80,8 +80,7 @@ impl WorkerStore {
         Ok(DistillClaim { lease: id, jobs })
     }
 
-    /// Prolongs the lease of a thread to `lease` from now; whether it still
-    /// held.
+    /// Prolongs the lease of a thread to `lease` from now. Returns whether it still held.
     ///
     /// # Errors
     /// Only those of the database.
@@ -192,7 +191,7 @@ impl Store {
         column(&row, 0)
     }
 
-    /// Ends the run for a thread as [`Store::distill_done`] does; the next one is also
+    /// Ends the run for a thread as [`WorkerStore::distill_done`] does; the next one is also
     /// due after a time. It does not count as a failure.
     ///
     /// # Errors
@@ -222,7 +221,7 @@ impl Store {
 }
 
 impl DistillateStore<'_> {
-    /// Enqueues a thread, whatever its size. Unknown threads are ignored.
+    /// Enqueues a thread of any size. Unknown threads are ignored.
     ///
     /// # Errors
     /// Only those of the database.

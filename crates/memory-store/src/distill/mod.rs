@@ -1,9 +1,9 @@
-//! Derived text: summaries and observations that stand for ranges of messages.
+//! Derived text: summaries and observations that cover ranges of messages.
 //!
 //! A range is the messages on the path to `(branch, to_depth)` that are deeper
-//! than `after_depth`. A text holds on every path that its end lies on: another
-//! branch has only what covers messages that it shares, and who comes back to a
-//! branch finds what was made there.
+//! than `after_depth`. A text holds on every path that contains its last message, so
+//! branches share the texts of the messages that they share, and a branch keeps its
+//! texts while the head is on another one.
 
 mod commit;
 mod jobs;
@@ -53,20 +53,20 @@ pub struct Place {
     pub depth: i32,
 }
 
-/// A text that stands for messages.
+/// A text that covers messages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distillate {
     /// What it is for.
     pub kind: DistillKind,
     /// The order of making, from 1 for each thread and kind.
     pub number: i64,
-    /// What it is worth on the path that was asked for.
+    /// Whether it holds on the path that was read.
     pub standing: Standing,
-    /// Its last message.
+    /// The last message that it covers.
     pub end: Place,
-    /// It covers what is deeper than this.
+    /// It covers messages deeper than this.
     pub after_depth: i32,
-    /// The text.
+    /// The text; empty if a summary covers nothing or sets messages aside.
     pub text: String,
     /// Its size in tokens of `o200k_base`.
     pub tokens: i32,
@@ -74,18 +74,18 @@ pub struct Distillate {
     pub made_by: String,
     /// Of a summary: the one that it follows.
     pub based_on: Option<i64>,
-    /// Of a summary: its text does not go on from that one's.
+    /// Of a summary: its text does not continue that one's.
     pub own_text: bool,
-    /// Of a summary: the messages were taken out of the working memory, and the
+    /// Of a summary: the messages were set aside (they left the working memory), and the
     /// text does not come from them.
     pub sets_aside: bool,
-    /// Of an observation: whether it was put in the place of what it covers.
+    /// Of an observation: whether it has replaced what it covers.
     pub active: bool,
-    /// Of a reflection: all that it stands for; empty for others.
+    /// Of a reflection: the numbers of all that it condenses; empty for others.
     pub reflects: Vec<i64>,
-    /// The readable messages that it stands for.
+    /// How many readable messages it covers.
     pub message_count: i64,
-    /// Their tokens.
+    /// Their tokens of `o200k_base`.
     pub message_tokens: i64,
     /// The oldest of them.
     pub first: Option<MessageId>,
@@ -96,7 +96,7 @@ pub struct Distillate {
 }
 
 impl Distillate {
-    /// Whether it stands for observations, and not for messages itself.
+    /// Whether it condenses observations instead of messages.
     pub fn is_reflection(&self) -> bool {
         !self.reflects.is_empty()
     }

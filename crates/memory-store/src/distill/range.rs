@@ -1,4 +1,4 @@
-//! Reading a range of messages.
+//! Reads a range of messages.
 
 use memory_contract::{Message, MessageId, ThreadId};
 
@@ -12,7 +12,7 @@ use crate::{
 /// Which messages of a path to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeQuery {
-    /// The thread.
+    /// The thread of the path.
     pub thread: ThreadId,
     /// The head of the path; `None` for the thread's head.
     pub head: Option<MessageId>,
@@ -35,15 +35,15 @@ pub struct MessageRange {
     pub messages: Vec<Message>,
     /// Those of them that were imported.
     pub imported: Vec<MessageId>,
-    /// Whether what was asked for goes on after them.
+    /// Whether the range has more messages.
     pub more: bool,
-    /// The moment, as in `DistillState::generations`.
+    /// The generations at the read, as in `DistillState::generations`.
     pub generations: Generations,
 }
 
 impl DistillateStore<'_> {
-    /// Reads messages of a path, the oldest first, in one round trip and at the
-    /// cost of what is returned. Where a turn ends is the caller's business.
+    /// Reads messages of a path, the oldest first, in one round trip, at a cost
+    /// proportional to the result. It may end within a turn.
     ///
     /// # Errors
     /// `ThreadNotFound`, `MessageNotFound`.
@@ -98,7 +98,7 @@ impl DistillateStore<'_> {
         }
     }
 
-    /// Whether the user says anything on the path to a place deeper than this.
+    /// Whether the path to a place has a user's message deeper than this.
     ///
     /// # Errors
     /// Only those of the database.

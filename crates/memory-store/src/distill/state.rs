@@ -1,4 +1,4 @@
-//! What was derived from the messages on a path.
+//! Reads the derived text of a path, and what it does not cover.
 
 use memory_contract::{MessageId, ThreadId};
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use crate::{
     rows::{self, column, only, optional_id},
 };
 
-/// Messages that stand in full.
+/// A range of messages in full, which no derived text replaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Raw {
     /// They are deeper than this,
@@ -22,17 +22,17 @@ pub struct Raw {
     pub to_depth: i32,
     /// How many can be read.
     pub message_count: i64,
-    /// Their tokens.
+    /// Their tokens of `o200k_base`.
     pub message_tokens: i64,
 }
 
-/// Names a moment of a thread, for each kind of derived text: a commit that names
-/// it is refused when anything of its kind was derived, or anything erased, since.
+/// The generation of a thread for each kind of derived text. A commit that names an older
+/// one is refused, because text of the kind was derived or content was erased since.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Generations {
-    /// For summaries.
+    /// Raised by each commit of a summary and by erasures.
     pub summaries: i64,
-    /// For observations and reflections.
+    /// Raised by each commit of an observation or reflection and by erasures.
     pub observations: i64,
 }
 
@@ -45,32 +45,33 @@ impl Generations {
     }
 }
 
-/// What was derived from the messages on the path to a head, all of one moment.
+/// The derived text of the path to a head, and what it does not cover: one snapshot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DistillState {
-    /// The moment.
+    /// The generations at the read.
     pub generations: Generations,
     /// The head; `None` in an empty thread.
     pub head: Option<MessageId>,
     /// The branches of the path, the newest first, each with the depth down to
     /// which it belongs to the path.
     pub path: Vec<Place>,
-    /// Tokens from the root to the head, erased messages not taken off: what
-    /// `distill_at` is compared with.
+    /// Tokens from the root to the head, those of erased messages included: compared with
+    /// `distill_at`.
     pub path_tokens: i64,
-    /// The summary that holds, and in order of number those that do not any more,
-    /// if they were asked for.
+    /// The summary that holds and, if requested, those that were replaced, in order of
+    /// number.
     pub summaries: Vec<Distillate>,
-    /// Readable messages of the path that the context stands for.
+    /// Readable messages of the path that a summary covers.
     pub summarized_count: i64,
-    /// Readable messages of the path that were taken out of the working memory.
+    /// Readable messages of the path that were set aside.
     pub set_aside_count: i64,
-    /// What no summary covers: the working set.
+    /// The messages that no summary covers: the working set.
     pub unsummarized: Raw,
-    /// The observations and reflections that hold or are ready, likewise.
+    /// The observations and reflections that hold or are ready and, if requested, those
+    /// that were replaced.
     pub observations: Vec<Distillate>,
-    /// What no active observation covers, in order of depth: the newest
-    /// messages, and those before them that an erasure has freed.
+    /// The messages that no active observation covers, in order of depth: the newest
+    /// ones, and older ones whose observation was erased.
     pub unobserved: Vec<Raw>,
     /// The path's tokens at which the next run is due.
     pub distill_at: i64,
@@ -102,9 +103,8 @@ impl DistillState {
 }
 
 impl DistillateStore<'_> {
-    /// Reads what was derived from the messages on the path to a head, in one
-    /// round trip; `None` for the thread's head. With `replaced` those texts come
-    /// along that do not hold any more.
+    /// Reads the derived text of the path to a head, in one round trip; `None` for the
+    /// thread's head. `replaced` includes the texts that do not hold any more.
     ///
     /// # Errors
     /// `ThreadNotFound`, `MessageNotFound`.

@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of the store.
 
 mod nouns;
 
@@ -6,7 +6,7 @@ pub use nouns::{
     AppendError, KeyError, MemoryError, NodeError, PlanError, SecretError, ThreadError,
 };
 
-/// An error of the store.
+/// Why a call of the store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The tenant has no such thread, or it has expired.
@@ -18,31 +18,31 @@ pub enum StoreError {
     /// The tenant has registered no such file.
     #[error("no such file is registered")]
     FileNotFound,
-    /// What goes wrong with threads.
+    /// Errors of threads.
     #[error(transparent)]
     Thread(#[from] ThreadError),
     /// Why messages were not stored, or a head was not set.
     #[error(transparent)]
     Append(#[from] AppendError),
-    /// What goes wrong with long-term memories.
+    /// Errors of long-term memories.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// What goes wrong with plans and logs of iterations.
+    /// Errors of plans and logs of attempts.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// What goes wrong with memories of nodes.
+    /// Errors of nodes' memories.
     #[error(transparent)]
     Node(#[from] NodeError),
-    /// What goes wrong with API keys.
+    /// Errors of API keys.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// What goes wrong with secrets.
+    /// Errors of secrets.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// It has changed since the caller read it.
+    /// The stored value has changed since the caller read it.
     #[error("the stored value has changed since it was read")]
     EtagChanged {
-        /// The etag that it has now; `None`: it is not there.
+        /// Its etag now; `None` if it does not exist.
         etag: Option<String>,
     },
     /// A derived text does not fit the state of its own generation: a defect of the
@@ -55,7 +55,7 @@ pub enum StoreError {
         /// What was tried.
         what: &'static str,
     },
-    /// No place for objects is configured.
+    /// No object storage is configured.
     #[error("no object storage is configured")]
     NoObjectStore,
     /// The object storage does not answer, or refuses.
@@ -77,7 +77,7 @@ pub enum StoreError {
     /// All connections stayed busy.
     #[error("no database connection became free in time")]
     PoolTimeout,
-    /// A query failed for a reason of its own: a defect.
+    /// A query failed although the database is available: a defect.
     #[error("the query {name} failed")]
     Query {
         /// The query's name, such as `messages/append`.
@@ -86,7 +86,7 @@ pub enum StoreError {
         #[source]
         source: tokio_postgres::Error,
     },
-    /// A row is not what this release stores.
+    /// A stored row has a form that this release does not know.
     #[error("the stored {what} cannot be read: {why}")]
     Corrupt {
         /// What was being read.

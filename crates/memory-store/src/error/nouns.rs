@@ -1,8 +1,8 @@
-//! What can go wrong with one noun.
+//! Errors of one noun each, which `StoreError` wraps.
 
 use memory_contract::{MemoryId, MessageId};
 
-/// What goes wrong with threads.
+/// Errors of threads.
 #[derive(Debug, thiserror::Error)]
 pub enum ThreadError {
     /// The app and user have a thread with this session key.
@@ -22,7 +22,7 @@ pub enum AppendError {
     /// The tenant has used this message id.
     #[error("the message id {id} is used already")]
     MessageExists {
-        /// The id.
+        /// The id that is used already.
         id: MessageId,
     },
     /// The request id was used with other content.
@@ -40,7 +40,7 @@ pub enum AppendError {
         /// The place of the message in the append, from 0.
         index: usize,
     },
-    /// A message of a working memory cannot stand where it stands.
+    /// A message of a working memory is at an invalid position.
     #[error("message {index} of the working memory {problem}")]
     Misplaced {
         /// The place of the message in the request, from 0.
@@ -50,22 +50,22 @@ pub enum AppendError {
     },
 }
 
-/// What goes wrong with long-term memories.
+/// Errors of long-term memories.
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryError {
-    /// The tenant has no such memory, or not any more.
+    /// The tenant has no such memory, or it was erased.
     #[error("there is no such memory")]
     NotFound,
     /// The memory was changed meanwhile.
     #[error("the memory was changed meanwhile")]
     Changed,
-    /// Another memory of the user says the same, or this one itself.
+    /// A memory of the user has the same text, perhaps this one itself.
     #[error("the memory {id} says the same")]
     Known {
-        /// The memory.
+        /// The memory with the same text.
         id: MemoryId,
     },
-    /// A source is no readable message of the memory's app and user.
+    /// A source is not a readable message of the memory's app and user.
     #[error("source {place} of a memory is not a message of its app and user")]
     SourceNotFound {
         /// The place of the memory in the request, from 0, where it has several.
@@ -81,7 +81,7 @@ pub enum MemoryError {
     Off,
 }
 
-/// What goes wrong with plans and logs of iterations.
+/// Errors of plans and logs of attempts.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// The thread has no plan.
@@ -95,7 +95,7 @@ pub enum PlanError {
     LogFull,
 }
 
-/// What goes wrong with memories of nodes.
+/// Errors of nodes' memories.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
     /// The node's memory has no such parent message.
@@ -104,7 +104,7 @@ pub enum NodeError {
     /// The node's memory has a message with this id.
     #[error("the node's memory has a message {id} already")]
     MessageExists {
-        /// The id.
+        /// The id that is used already.
         id: String,
     },
     /// The node's memory has its largest size.
@@ -116,16 +116,16 @@ pub enum NodeError {
     /// The object of a node's memory cannot be read.
     #[error("the object of a node's memory {why}")]
     Corrupt {
-        /// The object.
+        /// The key of the object.
         object_key: String,
-        /// A copy of it; empty where none could be made.
+        /// The key of a copy of it; empty if none could be made.
         kept_as: String,
         /// What is wrong with it. It never has stored content.
         why: String,
     },
 }
 
-/// What goes wrong with API keys.
+/// Errors of API keys.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// The tenant has no such API key.
@@ -136,13 +136,13 @@ pub enum KeyError {
     Exists,
 }
 
-/// What goes wrong with secrets.
+/// Errors of secrets.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The tenant has no such secret.
     #[error("there is no such secret")]
     NotFound,
-    /// There is no key for secrets, or not the one of this secret.
+    /// No key for secrets is configured, or not the one of this secret.
     #[error("secrets cannot be used: {why}")]
     Unavailable {
         /// What is missing, and what to do.

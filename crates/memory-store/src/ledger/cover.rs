@@ -1,4 +1,4 @@
-//! Which texts cover a way.
+//! Finds the texts that cover a path.
 
 use std::cmp::Reverse;
 

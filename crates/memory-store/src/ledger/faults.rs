@@ -42,7 +42,7 @@ impl Ledger {
             .map(|seqs| fault(0, *seqs, gone.to_owned()))
             .collect();
         let (last, thread) = (self.seen.last_seq, self.thread);
-        // A thread that was cleared has none at all.
+        // A thread that was cleared has no rows.
         if last > 0 && last < thread.last_seq {
             faults.insert(fault(0, (last + 1, thread.last_seq), gone.to_owned()));
         }
@@ -173,7 +173,7 @@ impl Ledger {
             .collect()
     }
 
-    /// Checks that what a reflection stands for exists and is in use.
+    /// Checks that what a reflection condenses exists and is in use.
     fn unfounded(&self, entry: &Entry, way: &Way) -> Vec<Found> {
         let between = (entry.after_depth, entry.end.depth);
         let problem = |number: i64| {

@@ -1,7 +1,7 @@
-//! The ledger of a thread: what became of each message, recomputed from the rows
-//! themselves. Everything but [`Store::ledger`](crate::Store::ledger) is pure.
+//! The ledger of a thread: the state of each message, recomputed from the rows. Pure,
+//! except [`DistillateStore::ledger`](crate::DistillateStore::ledger).
 //!
-//! For each kind of derived text, every message on the way to a head is in one
+//! For each kind of derived text, every message on the path to a head is in one
 //! state. Which text covers it follows the rules of `recollect.distill_state`, but is
 //! computed independently: a check that used the function would prove nothing.
 
@@ -20,14 +20,14 @@ use runs::{Run, Runs};
 /// Reported ranges of missing messages, at most.
 const MISSING: usize = 100;
 
-/// Where a branch leaves another one.
+/// The place at which a branch forks from another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Branching {
-    /// The branch.
+    /// The forked branch, from 1.
     pub branch: i32,
-    /// The one that it leaves; 0 for a branch that starts with a root.
+    /// The branch that it forks from; 0 for a branch that starts with a root.
     pub parent: i32,
-    /// The depth of the message that it leaves at; 0 for a root.
+    /// The depth of the message that it forks at; 0 for a root.
     pub fork_depth: i32,
 }
 
@@ -36,11 +36,11 @@ pub struct Branching {
 pub struct Entry {
     /// What it is for.
     pub kind: DistillKind,
-    /// Its number.
+    /// The order of making, from 1 for each thread and kind.
     pub number: i64,
-    /// Its last message.
+    /// The last message that it covers.
     pub end: Place,
-    /// It covers what is deeper than this.
+    /// It covers messages deeper than this.
     pub after_depth: i32,
     /// Whether the text is empty.
     pub empty: bool,
@@ -50,20 +50,20 @@ pub struct Entry {
     pub sets_aside: bool,
     /// Of an observation: it is in use.
     pub active: bool,
-    /// Of a reflection: what it stands for; empty for others.
+    /// Of a reflection: the numbers of what it condenses; empty for others.
     pub reflects: Vec<i64>,
 }
 
 /// A message, without its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LedgerRow {
-    /// Its seq.
+    /// Its position in the thread, from 1.
     pub seq: i64,
-    /// Its id.
+    /// The message's id.
     pub id: MessageId,
-    /// Where it stands.
+    /// Its branch and depth.
     pub place: Place,
-    /// Its size; 0 where it was erased.
+    /// Its size in tokens; 0 if it was erased.
     pub tokens: i32,
     /// Whether it was erased.
     pub erased: bool,
@@ -72,15 +72,15 @@ pub struct LedgerRow {
 /// The state of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LedgerState {
-    /// It stands in full.
+    /// No text covers it: it is in the working memory in full.
     Raw,
     /// A summary covers it.
     Summarized,
     /// An observation covers it.
     Observed,
-    /// It was erased.
+    /// Its content was erased.
     Erased,
-    /// It was taken out of the working memory.
+    /// It was set aside: taken out of the working memory without being summarized.
     SetAside,
 }
 
@@ -89,15 +89,15 @@ pub enum LedgerState {
 pub struct LedgerCount {
     /// The kind of derived text.
     pub kind: DistillKind,
-    /// The branch.
+    /// The branch, from 1.
     pub branch: i32,
     /// The newest message of the branch that can be read.
     pub head: Option<MessageId>,
     /// Whether the thread's head is on the branch.
     pub active: bool,
-    /// All of them.
+    /// Messages in all states.
     pub messages: i64,
-    /// Those that stand in full.
+    /// Those in full.
     pub raw: i64,
     /// Those that a summary covers.
     pub summarized: i64,
@@ -112,7 +112,7 @@ pub struct LedgerCount {
 /// A run of messages in one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LedgerRange {
-    /// The state.
+    /// The state of all messages of the run.
     pub state: LedgerState,
     /// The text that covers them; 0 for none.
     pub number: i64,
@@ -122,20 +122,20 @@ pub struct LedgerRange {
     pub last: MessageId,
     /// How many.
     pub messages: i64,
-    /// Their tokens.
+    /// Their tokens of `o200k_base`.
     pub tokens: i64,
 }
 
 /// An inconsistency.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LedgerFault {
-    /// The kind of derived text; `None` where it is about the messages themselves.
+    /// The kind of derived text; `None` for a fault of the messages themselves.
     pub kind: Option<DistillKind>,
     /// The branch; 0 where none is known.
     pub branch: i32,
     /// The text concerned; 0 for none.
     pub number: i64,
-    /// The seq of the first message concerned; 0: none is there.
+    /// The seq of the first message concerned; 0 if no such message exists.
     pub first_seq: i64,
     /// The seq of the last message concerned.
     pub last_seq: i64,
@@ -143,8 +143,8 @@ pub struct LedgerFault {
     pub why: String,
 }
 
-/// The ledger of a thread. Its size is that of the derived texts and of the turnings
-/// of the conversation, not of its messages.
+/// The ledger of a thread. Its size grows with the derived texts and branches, not with
+/// the messages.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     branches: BTreeMap<i32, Branching>,
@@ -175,8 +175,7 @@ struct Seen {
     missing: Vec<(i64, i64)>,
 }
 
-/// A part of a branch that belongs to a way: the depths over `above`, up to
-/// `depth`.
+/// A part of a branch that belongs to a path: `above < depth ≤ depth`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Piece {
     branch: i32,
@@ -200,7 +199,7 @@ impl Way {
 
 impl Seen {
     fn add(&mut self, row: &LedgerRow) {
-        // A thread that was cleared goes on with its seqs.
+        // A thread that was cleared continues its seqs.
         let goes_on = self.last_seq == 0 || self.last_seq + 1 == row.seq;
         if !goes_on && self.missing.len() < MISSING {
             self.missing.push((self.last_seq + 1, row.seq - 1));

@@ -14,9 +14,8 @@ use crate::{
 const PAGE: i64 = 5_000;
 
 impl DistillateStore<'_> {
-    /// Reads the ledger of a thread, all of one moment; `head` stands for the
-    /// head of the thread. No content is read, and no more than a page of rows is
-    /// held.
+    /// Reads the ledger of a thread in one snapshot, as if `head` were its head. Reads no
+    /// content, and holds at most one page of rows.
     ///
     /// # Errors
     /// `ThreadNotFound`, `MessageNotFound`.

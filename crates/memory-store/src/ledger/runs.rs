@@ -22,8 +22,8 @@ pub(super) struct Run {
     pub(super) erased: bool,
 }
 
-/// The runs of a thread, by branch. No run goes on over a bound, so that all its
-/// messages are in one state on every way.
+/// The runs of a thread, by branch. No run crosses a bound, so all messages of a run are in
+/// one state on every path.
 #[derive(Clone, Debug)]
 pub(super) struct Runs {
     /// Depths after which a text begins or ends.
@@ -104,7 +104,7 @@ impl Runs {
         readable.max_by_key(|run| run.last).map(|run| run.last_id)
     }
 
-    /// Whether a message that can be read stands at a place.
+    /// Whether the message at a place exists and can be read.
     pub(super) fn reads(&self, branch: i32, depth: i32) -> bool {
         let runs = self.runs.get(&branch).into_iter().flatten();
         runs.filter(|run| !run.erased)

@@ -1,4 +1,4 @@
-//! Storing what was extracted from messages, once.
+//! Stores facts that were extracted from messages, exactly once.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Forgetting memories.
+//! Forgets memories by age, disuse and number.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use crate::{
     rows::column,
 };
 
-/// What is to be forgotten; a memory that any of the bounds names goes.
+/// What to forget: the memories to which any of the bounds applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forget {
-    /// The app.
+    /// The app of the memories.
     pub app: AppId,
     /// One user; `None` for all of them.
     pub user: Option<UserId>,
-    /// Those stored longer ago.
+    /// Memories stored longer ago than this.
     pub max_age: Option<Duration>,
-    /// Those that nothing returned for longer.
+    /// Memories that no call has returned for longer than this.
     pub max_inactivity: Option<Duration>,
-    /// All but so many of each user, those used longest ago first.
+    /// All but this many of each user, those used longest ago first.
     pub max_count: Option<u32>,
     /// Only report what would be forgotten.
     pub dry_run: bool,
@@ -98,7 +98,7 @@ impl MemoryStore<'_> {
         })
     }
 
-    /// Forgets what an app's policy does not keep, at most `limit`. Whether there
+    /// Forgets what an app's policy does not keep, at most `limit`. Returns whether there
     /// are more.
     async fn forget_by_policy(self, app: &AppId, limit: i32) -> Result<bool, StoreError> {
         let policy = self
@@ -124,7 +124,7 @@ impl MemoryStore<'_> {
 impl WorkerStore {
     /// Forgets through `store` what the policies of the next apps do not keep: at
     /// most `apps` of them after the key `after`, and at most `limit` memories of
-    /// each. Returns the key to go on after; `None` at the end.
+    /// each. Returns the key to continue after; `None` at the end.
     ///
     /// # Errors
     /// Only those of the database; a part may have been erased.

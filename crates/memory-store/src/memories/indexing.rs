@@ -1,4 +1,4 @@
-//! What the indexer reads and writes of memories.
+//! Reads memories for the indexer, and records what is indexed.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ const ENQUEUE_PAGE: i64 = 5_000;
 /// A memory with what its index entry is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryRecord {
-    /// The memory.
+    /// The memory's id.
     pub id: MemoryId,
     /// Whose it is.
     pub owner: MemoryOwner,
@@ -45,8 +45,8 @@ pub struct MemoryRecord {
 }
 
 impl MemoryStore<'_> {
-    /// Reads memories for indexing. What is not there any more is left out; where
-    /// there is no long-term memory, nothing is there.
+    /// Reads memories for indexing. Those that no longer exist are left out; with
+    /// long-term memory switched off, all are.
     ///
     /// # Errors
     /// Only those of the database.
@@ -91,7 +91,7 @@ impl MemoryStore<'_> {
             .collect()
     }
 
-    /// Which of these memories are there: the recheck after an upsert.
+    /// Returns those of these memories that exist: the recheck after an upsert.
     ///
     /// # Errors
     /// Only those of the database.
@@ -109,9 +109,9 @@ impl MemoryStore<'_> {
         found.iter().map(|row| id(row, 0)).collect()
     }
 
-    /// Notes that the index has learnt memories, each in the state of a version.
-    /// Idempotent; one that was changed since is passed over, because it waits in
-    /// the queue again.
+    /// Records that the index has applied memories, each in the state of a version.
+    /// Idempotent; a memory that was changed since is skipped, because it waits in the
+    /// queue again.
     ///
     /// # Errors
     /// Only those of the database.

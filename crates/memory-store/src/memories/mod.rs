@@ -36,12 +36,12 @@ impl Store {
         self
     }
 
-    /// Whether there is long-term memory.
+    /// Whether long-term memory is switched on.
     pub fn has_long_term_memory(&self) -> bool {
         self.remembers
     }
 
-    /// Refuses where there is no long-term memory.
+    /// Fails if long-term memory is switched off.
     ///
     /// # Errors
     /// `MemoryError::Off`.
@@ -53,8 +53,8 @@ impl Store {
     }
 }
 
-/// Reads a change from the columns `queue, revision`. The queue is one user's, and
-/// stands in the thread's place; null means that no change waits for the index.
+/// Reads a change from the columns `queue, revision`. The queue is one user's, and takes
+/// the place of the thread; null means that no change waits for the index.
 fn revision(row: &Row) -> Result<Revision, StoreError> {
     let queue: Option<Uuid> = column(row, "queue")?;
     let change: Option<i64> = column(row, "revision")?;

@@ -1,4 +1,4 @@
-//! Reading memories.
+//! Reads and searches memories.
 
 use memory_contract::{
     Memory, MemoryFilter, MemoryId, MemoryOrigin, MemoryOwner, MemoryPolicy, Session, Thread,

@@ -1,4 +1,4 @@
-//! Rows -> memories.
+//! Converts rows into memories.
 
 use memory_contract::{
     AppId, ExtractionStrategy, Memory, MemoryOrigin, MemoryOwner, MemoryType, MessageId, UserId,

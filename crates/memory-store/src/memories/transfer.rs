@@ -1,4 +1,4 @@
-//! Memories on their way to another server, and back.
+//! Exports memories, and imports those of another server.
 
 use memory_contract::{AppId, ExtractionStrategy, Memory, MemoryId, MemoryOwner, UserId};
 use serde_json::{Value, json};
@@ -12,14 +12,14 @@ use crate::{
     thread::one_more,
 };
 
-/// A memory that was to be stored as it was elsewhere.
+/// The result of importing a memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportedMemory {
-    /// The memory that is there now.
+    /// The memory as it is stored now.
     pub memory: Memory,
-    /// Whether it was stored now.
+    /// Whether this call stored it.
     pub created: bool,
-    /// Sources that are not there.
+    /// Sources that do not exist here.
     pub missing_sources: i32,
 }
 
@@ -28,11 +28,11 @@ pub struct ImportedMemory {
 pub struct ImportedMemories {
     /// The memories, in the order in which they were given.
     pub memories: Vec<ImportedMemory>,
-    /// When the index knows them all.
+    /// The revision at which the index has them all.
     pub revision: Revision,
 }
 
-/// Where an export of memories goes on: behind one of a user.
+/// The position of an export of memories: after a memory of a user.
 pub type MemoryPlace = (MemoryOwner, i64);
 
 impl MemoryStore<'_> {
@@ -82,7 +82,7 @@ impl MemoryStore<'_> {
 
     /// Lists the memories of an app, of a user, or all of the tenant, app by app and
     /// user by user, the one stored first first, after the place `after`: also
-    /// those that hold no more, and where there is no long-term memory now.
+    /// superseded ones, and also when long-term memory is switched off.
     ///
     /// # Errors
     /// Only those of the database.

@@ -1,4 +1,4 @@
-//! Storing, changing and erasing memories.
+//! Stores, changes and erases memories.
 
 use memory_contract::{
     Memory, MemoryChange, MemoryId, MemoryOrigin, MemoryOwner, NewMemory, TenantId, ThreadId,

@@ -37,9 +37,9 @@ impl NodeStore<'_> {
         }
         let (store, caller, erased) = (self.store.clone(), self.caller.clone(), node.clone());
         let erase = async move { store.nodes(&caller).erase_objects_of(&erased).await };
-        // Spawned, so that it goes on after the timeout: interrupted, it would free its
+        // Spawned, so that it continues after the timeout: interrupted, it would free its
         // lock while the object store may still erase, possibly the next flush's object.
-        #[expect(clippy::disallowed_methods, reason = "goes on when the caller is gone")]
+        #[expect(clippy::disallowed_methods, reason = "outlives the caller")]
         match timeout(ERASE_TIMEOUT, tokio::spawn(erase)).await {
             Ok(Ok(Ok(()))) => {}
             Ok(Ok(Err(error))) => tracing::debug!(%error, "a worker has to erase an object"),
@@ -69,7 +69,7 @@ impl NodeStore<'_> {
         Ok(())
     }
 
-    /// Erases an expired memory; whether it had expired.
+    /// Erases an expired memory. Returns whether it had expired.
     pub(super) async fn expire_node(self, node: &Node) -> Result<bool, StoreError> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[

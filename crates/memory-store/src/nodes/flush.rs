@@ -1,4 +1,4 @@
-//! Folding turns into an object.
+//! Flushes a node's memory: folds its turns into its object.
 //!
 //! A flush reads, merges and writes the object under a database lock; flushes of one
 //! process first wait at a gate. Two things keep turns safe: the write is conditional on
@@ -23,7 +23,7 @@ use crate::{
 const WRITES: u32 = 8;
 /// The pause after the first conflicting write; it doubles each time.
 const RETRY_PAUSE: Duration = Duration::from_millis(10);
-/// Stored characters of an error, at most.
+/// The most characters of an error that are stored.
 const ERROR_CHARS: usize = 500;
 /// The timeout of a flush, in timeouts of one read or write.
 const TIMEOUT_FACTOR: u32 = 3;
@@ -31,7 +31,7 @@ const TIMEOUT_FACTOR: u32 = 3;
 /// What a flush does where another one of the node is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LockMode {
-    /// Waits for it.
+    /// Waits for the other flush.
     Wait,
     /// Skips the node: the other flush does the work.
     Skip,
@@ -39,7 +39,7 @@ pub(super) enum LockMode {
 
 impl NodeStore<'_> {
     /// Folds the waiting turns of a node into its object and returns their number.
-    /// Idempotent. It goes on after the caller's deadline, which
+    /// Idempotent. It continues after the caller's deadline, which
     /// [`waiting_until`](crate::waiting_until) sets.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl NodeStore<'_> {
     pub async fn flush_node(self, node: &Node) -> Result<u64, StoreError> {
         let (store, caller, node) = (self.store.clone(), self.caller.clone(), node.clone());
         let flush = async move { store.nodes(&caller).flush(&node, LockMode::Wait).await };
-        #[expect(clippy::disallowed_methods, reason = "goes on when the caller is gone")]
+        #[expect(clippy::disallowed_methods, reason = "outlives the caller")]
         let flush = tokio::spawn(flush);
         self.store
             .require_objects()?
@@ -126,7 +126,7 @@ impl NodeStore<'_> {
         })
     }
 
-    /// Writes the copy; whether it exists now.
+    /// Writes the copy. Returns whether it exists now.
     async fn keep(
         self,
         node: &Node,

@@ -1,5 +1,5 @@
-//! The JSON of a node's memory: version 1, as `node_memory_service.proto` and
-//! the files of others have it. A change here is a change of what is stored.
+//! The stored JSON of a node's memory, version 1, which `node_memory_service.proto`
+//! documents for other programs. A change here changes the stored format.
 
 use memory_contract::{FileLocation, FileRef, FileType, NodeMessage, Role};
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! Serializes flushes of one node within the process before they take a connection. One
-//! that waited does not repeat what another did meanwhile.
+//! Serializes flushes of one node within the process before they take a connection. A
+//! flush that waited does not repeat the work of the one before it.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! Listing memories of nodes and their state.
+//! Lists memories of nodes and their state.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use crate::{
     thread::{one_more, one_thread},
 };
 
-/// The memory of one node.
+/// The memory of one node, without its messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeMemory {
     /// The node's name.
     pub node: String,
-    /// Where it is in object storage.
+    /// The key of its object.
     pub object_key: String,
     /// Messages, those that wait included.
     pub message_count: i64,

@@ -1,4 +1,5 @@
-//! A node's memory in memory: what is in its object, and what waits.
+//! A node's memory, read into this process: the messages of its object, and turns that
+//! wait for a flush.
 
 use std::collections::{HashMap, HashSet};
 
@@ -43,8 +44,8 @@ impl Memory {
         format::write(self.messages.iter())
     }
 
-    /// Adds what waits and is not there yet, in its order; whether that was
-    /// anything.
+    /// Adds waiting turns that it does not have yet, in order. Returns whether it added
+    /// any.
     pub(super) fn fold(&mut self, turns: impl IntoIterator<Item = Waiting>) -> bool {
         let before = self.messages.len();
         for turn in turns {
@@ -58,11 +59,11 @@ impl Memory {
         self.messages.len() > before
     }
 
-    /// The way from the root to a message; to the one added last where none is
-    /// named. `None` where there is no such message.
+    /// The path from the root to a message, by default to the one added last. `None` if
+    /// the message does not exist.
     ///
-    /// Where an object written by another program has a missing parent, or one that
-    /// follows itself, the way begins there.
+    /// If an object written by another program has a missing parent or a cycle, the path
+    /// begins there.
     pub(super) fn into_path(mut self, current: Option<&str>) -> Option<Vec<NodeMessage>> {
         let mut at = match current {
             Some(id) => Some(*self.places.get(id)?),
@@ -81,7 +82,7 @@ impl Memory {
                 .and_then(|parent| self.places.get(parent).copied());
         }
         way.reverse();
-        // Each is taken once.
+        // Each message is visited once.
         let mut messages: HashMap<usize, StoredMessage> = self
             .messages
             .drain(..)

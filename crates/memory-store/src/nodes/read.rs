@@ -1,4 +1,4 @@
-//! Reading a node's dialogue back.
+//! Reads a node's dialogue.
 
 use memory_contract::NodeMessage;
 
@@ -17,7 +17,7 @@ const READS: u32 = 4;
 impl NodeStore<'_> {
     /// Reads the dialogue of a node that leads to a message, from its root on.
     /// `current` is a message of the node's memory, or one of the thread, which
-    /// stands for the nearest one before it that the memory has; empty for the
+    /// selects the nearest one before it that the memory has; empty for the
     /// one added last.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl NodeStore<'_> {
         Ok(self.node_memory(node).await?.into_messages())
     }
 
-    /// The message of the node's memory that a message of the thread stands for.
+    /// The message of the node's memory that a message of the thread selects.
     async fn nearest(self, node: &Node, message: &str) -> Result<Option<String>, StoreError> {
         let tenant = &self.caller.tenant;
         let message = thread_message(message).ok_or(StoreError::MessageNotFound)?;

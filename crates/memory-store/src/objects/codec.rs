@@ -1,4 +1,4 @@
-//! Large objects are compressed.
+//! Compresses large objects, and decompresses them within a size limit.
 
 use std::io::{self, Read as _};
 

@@ -1,4 +1,4 @@
-//! Where objects are kept.
+//! Configuration of object storage.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,10 @@
-//! How objects are named.
+//! The keys of objects.
 
 use memory_contract::{AppId, TenantId, ThreadId};
 use object_store::path::PathPart;
 use sha2::{Digest as _, Sha256};
 
-/// The longest part of a key. File systems take names of 255 bytes, and files
+/// The longest part of a key, in bytes. File systems take names of 255 bytes, and files
 /// are written under a longer name first.
 const PART_BYTES: usize = 200;
 /// What is left of a longer one, before its digest.
@@ -24,7 +24,7 @@ pub(crate) fn memory_key(tenant: &TenantId, app: &AppId, thread: ThreadId, node:
 }
 
 /// The key of a copy of an object that cannot be read, by the object's own key:
-/// beside it under `node_memory_corrupt`, with the first 16 digits of the
+/// the same place under `node_memory_corrupt`, with the first 16 digits of the
 /// content's SHA-256 in its name.
 pub(crate) fn copy_key(key: &str, content: &[u8]) -> String {
     let mut digest = hex(&Sha256::digest(content));

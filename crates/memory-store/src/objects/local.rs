@@ -1,6 +1,5 @@
-//! Conditional writes to files. File systems have none, so the writers of one
-//! machine take turns: a lock on one of a few files, which the kernel frees when
-//! its holder ends in any way.
+//! Conditional writes to files. File systems have none, so the writers of one machine
+//! lock one of a few files; the kernel frees the lock when its holder ends.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

@@ -1,4 +1,4 @@
-//! Objects: read, written on a condition, erased.
+//! Object storage: reads, conditional writes and deletions.
 
 mod codec;
 mod config;
@@ -45,8 +45,7 @@ tokio::task_local! {
     static UNTIL: Instant;
 }
 
-/// Does work that waits for object storage no longer than until then, however
-/// long the storage itself may take.
+/// Runs work that waits for object storage at most until the deadline.
 pub async fn waiting_until<T>(until: Instant, work: impl Future<Output = T>) -> T {
     UNTIL.scope(until, work).await
 }
@@ -66,14 +65,14 @@ struct Inner {
     erasures: Semaphore,
 }
 
-/// An object as it was read.
+/// An object and its version.
 pub(crate) struct Object {
     /// `None` where it is too large to be read.
     pub(crate) bytes: Option<Vec<u8>>,
     pub(crate) version: Version,
 }
 
-/// Which of an object's contents one has seen.
+/// The version of an object's content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Version(UpdateVersion);
 
@@ -89,7 +88,7 @@ impl Version {
 pub(crate) enum Written {
     /// It is stored.
     Done(Version),
-    /// The object is not what it was taken for: nothing was written.
+    /// The object has another version: nothing was written.
     Conflict,
 }
 
@@ -175,7 +174,7 @@ impl Objects {
         Ok(self.bounded("read", self.0.reads.acquire()).await?.ok())
     }
 
-    /// Waits for work that goes on by itself, but only while the caller does.
+    /// Waits for spawned work until the caller's deadline; the work continues after it.
     pub(crate) async fn while_waited_for<T>(
         &self,
         what: &'static str,
@@ -219,7 +218,7 @@ impl Objects {
     }
 
     /// Writes an object if it is still in the version that was seen, or still
-    /// missing. A running write goes on after the caller's deadline.
+    /// missing. A running write continues after the caller's deadline.
     pub(crate) async fn write(
         &self,
         key: &str,
@@ -228,7 +227,7 @@ impl Objects {
     ) -> Result<Written, StoreError> {
         let path = path(key)?;
         let inner = Arc::clone(&self.0);
-        #[expect(clippy::disallowed_methods, reason = "goes on when the caller is gone")]
+        #[expect(clippy::disallowed_methods, reason = "outlives the caller")]
         let write = tokio::spawn(async move { inner.put_counted(path, bytes.into(), seen).await });
         match self.bounded("write", write).await? {
             Ok(Ok(written)) => Ok(written),
@@ -278,7 +277,7 @@ impl Inner {
     ) -> Result<Written, Error> {
         let written = match self.put(path, bytes, seen).await {
             Ok(version) => Ok(Written::Done(version)),
-            // A directory that a deletion has just left empty goes away.
+            // A deletion may remove the directory that it leaves empty.
             Err(
                 Error::Precondition { .. } | Error::AlreadyExists { .. } | Error::NotFound { .. },
             ) => Ok(Written::Conflict),
@@ -340,7 +339,7 @@ impl Inner {
     }
 }
 
-/// How long the caller still waits, if it said.
+/// The caller's remaining time, if it has a deadline.
 fn left() -> Option<Duration> {
     let until = UNTIL.try_with(|until| *until).ok()?;
     Some(until.saturating_duration_since(Instant::now()))

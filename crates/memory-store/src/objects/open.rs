@@ -1,4 +1,4 @@
-//! Opening a store by its URL.
+//! Opens an object store by its URL.
 
 use std::env;
 use std::fs;

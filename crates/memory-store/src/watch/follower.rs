@@ -1,4 +1,4 @@
-//! One reader of one thread's changes in one database.
+//! Reads one thread's changes in one database.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! Watching what is done to a thread.
+//! Watches the changes of a thread.
 //!
-//! Each change writes a row of the audit record in its own transaction. Watching polls
+//! Each change writes a row of the audit log in its own transaction. Watching polls
 //! those rows, so writers pay nothing and changes of all processes are seen.
 
 mod feed;

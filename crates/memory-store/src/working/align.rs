@@ -1,8 +1,8 @@
-//! Which of a caller's messages are there already. Pure.
+//! Aligns a caller's messages with the working set. Pure.
 //!
-//! A working set is the newest messages on the way to the head. What a caller puts
-//! in its place begins with a run of these, up to the newest one, and goes on with
-//! what is new.
+//! A working set is the newest messages on the path to the head. The messages that a
+//! caller puts in its place begin with a run of these, up to the newest one, followed by
+//! new messages.
 
 use std::collections::HashMap;
 
@@ -57,16 +57,16 @@ pub(super) struct WorkingSet {
 pub(super) struct Alignment {
     /// Those that a summary covers.
     pub(super) covered: Vec<usize>,
-    /// The depth of the first one that stays; `None`: none does.
+    /// The depth of the first one that stays; `None` if none does.
     pub(super) keep_from: Option<i32>,
     /// Those that are new.
     pub(super) new: Vec<usize>,
 }
 
-/// A message that cannot stand where it stands.
+/// A message of the request at an invalid position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Misfit {
-    /// Its place in the request.
+    /// Its position in the request, from 0.
     pub(super) index: usize,
     /// What is wrong.
     pub(super) problem: &'static str,
@@ -181,7 +181,7 @@ fn misfit(
                 (Some(_), _) if place_of(*index).is_some_and(|at| at > from + place) => GAP,
                 (Some(_), _) => ORDER,
                 (None, 0) => NEW_BEFORE,
-                // What is new stands where the thread goes on otherwise.
+                // A new message is where the thread has another one.
                 (None, _) => {
                     let (index, problem) = (last, MISSING);
                     return Misfit { index, problem };
@@ -196,8 +196,8 @@ fn misfit(
     Misfit { index, problem }
 }
 
-/// Whether a message is the one that stands there. What a caller names by its id
-/// is kept as it is.
+/// Whether a message of the request is the stored one. A stored message that is named by
+/// its id keeps its content.
 fn matches(asked: &Asked<'_>, standing: &Standing) -> bool {
     match asked.id {
         Some(id) => id == standing.id,

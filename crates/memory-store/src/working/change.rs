@@ -1,4 +1,4 @@
-//! Changing and forgetting working memories.
+//! Changes and forgets working memories.
 
 use memory_contract::{TenantId, ThreadId};
 use serde_json::{Map, Value};
@@ -33,8 +33,8 @@ impl WorkingMemoryStore<'_> {
 
     /// Changes the data of a working memory, if it has `etag`; an empty one is not
     /// checked. Changes of one thread happen one after the other, so none is lost.
-    /// Returns what `change` makes of the data, and the etag from then on. What
-    /// `change` refuses changes nothing.
+    /// Returns the data that `change` makes, and its new etag. If `change` fails, nothing
+    /// is changed.
     ///
     /// # Errors
     /// `ThreadNotFound`, `EtagChanged`.
@@ -60,7 +60,7 @@ impl WorkingMemoryStore<'_> {
             false => Err(StoreError::EtagChanged { etag: Some(now) }),
         });
         if let Err(error) = found {
-            // What has expired stays forgotten.
+            // Expired data is not restored.
             transaction.commit(&[]).await?;
             return Err(error);
         }
@@ -79,7 +79,7 @@ impl WorkingMemoryStore<'_> {
         Ok(Ok((data, etag)))
     }
 
-    /// Forgets a working memory; whether anything was in it. The messages stay in
+    /// Forgets a working memory. Returns whether it had any content. The messages stay in
     /// the thread. Idempotent.
     ///
     /// # Errors
@@ -102,7 +102,7 @@ impl WorkingMemoryStore<'_> {
 }
 
 impl WorkingMemoryStore<'_> {
-    /// Forgets the working memory of a thread if its time has come; whether it had.
+    /// Forgets the working memory of a thread if it has expired. Returns whether it had.
     ///
     /// # Errors
     /// Only those of the database.

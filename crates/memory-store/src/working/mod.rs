@@ -1,8 +1,8 @@
-//! Working memory: what a model needs of one session right now.
+//! Working memory: what a model currently needs of one session.
 //!
-//! Its messages are those on the way to the thread's head that no summary covers,
-//! so appending adds to it. Only its data, its records and the model's name are
-//! rows of its own.
+//! Its messages are those on the path to the thread's head that no summary covers,
+//! so appending adds to it. Only its data, its records and the model's name have
+//! separate rows.
 
 mod align;
 mod call;

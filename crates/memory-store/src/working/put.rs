@@ -1,9 +1,8 @@
-//! Replacing a working memory.
+//! Replaces a working memory.
 //!
-//! What is there is read without a lock, and compared with the caller's messages.
-//! What comes of it is stored by one statement, which first looks whether what was
-//! read still holds; otherwise it is read again. So all is stored or nothing, and
-//! the comparison holds no lock.
+//! The stored state is read without a lock and compared with the caller's messages. One
+//! statement stores the result if the state is still the same; otherwise the state is
+//! read again. So all is stored or nothing, and the comparison holds no lock.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -27,19 +26,19 @@ use crate::{
     rows::{self, column, only},
 };
 
-/// The messages of a working set that are compared with a caller's, who sends no
-/// more.
+/// The most messages of a working set that are compared with the caller's, who sends at
+/// most as many.
 const COMPARED: usize = memory_contract::limits::BATCH_MESSAGES;
-/// Tries to replace what others change meanwhile. Each time one of them gets
-/// through.
+/// Attempts to replace a working memory that others change meanwhile. Each failed attempt
+/// means that another one succeeded.
 const TRIES: usize = 32;
 
 /// Whose working memory is replaced.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WorkingTarget {
-    /// That of a thread.
+    /// The working memory of a thread.
     Thread(ThreadId),
-    /// That of a session, whose thread is created if it does not exist.
+    /// The working memory of a session, whose thread is created if it does not exist.
     Session(Session),
 }
 
@@ -49,7 +48,7 @@ pub struct WorkingPut<'a> {
     /// The whole working set, in order. One whose id the caller chose may be there
     /// already.
     pub messages: Vec<CountedMessage>,
-    /// The summary with its size in tokens; `None`: it stays.
+    /// The summary with its size in tokens; `None` keeps the stored one.
     pub context: Option<(String, i32)>,
     /// The memories of the session.
     pub memories: Vec<NewMemory>,
@@ -59,21 +58,21 @@ pub struct WorkingPut<'a> {
     pub ttl: Option<Duration>,
     /// The model that counts from now on.
     pub model: NamedModel<'a>,
-    /// The etag of what the caller has seen; empty: nothing, `None`: whatever is
-    /// there is replaced.
+    /// The etag that the stored working memory must have: empty if there must be none,
+    /// `None` to skip the check.
     pub etag: Option<String>,
 }
 
 /// What was stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PutDone {
-    /// The thread.
+    /// The thread that has the working memory.
     pub thread: ThreadId,
     /// The places in the request of the messages that were appended.
     pub appended: Vec<usize>,
-    /// The places of those that a summary covers, and that were passed over.
+    /// The places of those that a summary covers; they were skipped.
     pub covered: Vec<usize>,
-    /// When the index knows the messages; `None`: none was appended.
+    /// The revision of the appended messages; `None` if none was appended.
     pub revision: Option<Revision>,
 }
 
@@ -81,9 +80,8 @@ impl WorkingMemoryStore<'_> {
     /// Replaces a working memory: all of it or nothing.
     ///
     /// # Errors
-    /// `ThreadNotFound`; `EtagChanged`; `AppendError::Misplaced` where a
-    /// message that is known stands where it cannot; `AppendError::MessageExists`,
-    /// `MemoryError::SourceNotFound`.
+    /// `ThreadNotFound`; `EtagChanged`; `AppendError::Misplaced` for a known message at an
+    /// invalid position; `AppendError::MessageExists`, `MemoryError::SourceNotFound`.
     pub async fn put_working_memory(
         self,
         target: &WorkingTarget,
@@ -111,7 +109,7 @@ impl WorkingMemoryStore<'_> {
         Err(StoreError::EtagChanged { etag: None })
     }
 
-    /// Replaces what a thread has; `None` where it changed meanwhile.
+    /// Replaces the working memory of a thread; `None` if it changed meanwhile.
     async fn put_over(
         self,
         thread: ThreadId,
@@ -310,7 +308,7 @@ impl WorkingMemoryStore<'_> {
     }
 }
 
-/// What came of it; `None`: it changed meanwhile.
+/// The outcome; `None` if the working memory changed meanwhile.
 fn done(
     thread: ThreadId,
     row: &Row,

@@ -1,4 +1,4 @@
-//! Reading a working memory.
+//! Reads a working memory.
 
 use memory_contract::{Memory, Message, Session, ThreadId};
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use crate::{
     rows::{self, column, only},
 };
 
-/// What a session has in mind.
+/// The working memory of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkingMemory {
     /// The thread, and the policy of its app.
@@ -21,11 +21,11 @@ pub struct WorkingMemory {
     pub context: String,
     /// Its size in tokens of `o200k_base`.
     pub context_tokens: i32,
-    /// Readable messages that it stands for.
+    /// Readable messages that the summary covers.
     pub summarized_count: i64,
-    /// The newest messages that stand in full, the oldest first.
+    /// The newest messages that it does not cover, the oldest first.
     pub messages: Vec<Message>,
-    /// How many stand in full.
+    /// How many messages it does not cover.
     pub message_count: i64,
     /// Their tokens of `o200k_base`.
     pub message_tokens: i64,
@@ -35,7 +35,7 @@ pub struct WorkingMemory {
     pub data: Map<String, Value>,
     /// When it is forgotten.
     pub expires: Option<OffsetDateTime>,
-    /// The model that was named last; empty: none was.
+    /// The model that was named last; empty if none was.
     pub model: String,
     /// The window of that model, where it is known.
     pub window: Option<i32>,
@@ -50,16 +50,16 @@ pub struct WorkingMemory {
 /// A model and its window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NamedModel<'a> {
-    /// Its name; empty: none is named.
+    /// Its name; empty if none is named.
     pub name: &'a str,
     /// Its window in tokens, where that is known.
     pub window: Option<i32>,
 }
 
-/// What one look finds, before anything is changed by it.
+/// The stored state, before a read changes it.
 pub(super) struct Seen {
     pub(super) memory: WorkingMemory,
-    /// Its time has come.
+    /// It expires now and has to be forgotten.
     pub(super) expired: bool,
     /// It had expired, and no read has reported that yet.
     pub(super) rebuilt: bool,
@@ -98,8 +98,9 @@ impl WorkingMemoryStore<'_> {
         Ok((seen.await?.memory, rebuilt))
     }
 
-    /// Reads a working memory as [`WorkingMemoryStore::working_memory`](crate::WorkingMemoryStore::working_memory) does, and changes nothing:
-    /// also not where its time has come.
+    /// Reads a working memory as
+    /// [`WorkingMemoryStore::working_memory`](crate::WorkingMemoryStore::working_memory)
+    /// does, but changes nothing, even if it has expired.
     ///
     /// # Errors
     /// As [`WorkingMemoryStore::working_memory`](crate::WorkingMemoryStore::working_memory).
@@ -154,7 +155,7 @@ impl WorkingMemoryStore<'_> {
         seen_of(thread, state, records, Policies::of(threads, policies)?)
     }
 
-    /// Applies the changes of a read; whether it had expired and was rebuilt.
+    /// Applies the changes of a read. Returns whether it had expired and was rebuilt.
     pub(super) async fn touch_working(
         self,
         thread: ThreadId,
