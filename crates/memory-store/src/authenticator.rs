@@ -30,7 +30,7 @@ const MAX_LOOKUPS: usize = 8;
 pub struct Authenticator {
     store: Store,
     known: Cache<KeyDigest, Known>,
-    /// A cache of its own, so that unknown keys do not evict known ones.
+    /// A separate cache, so that unknown keys do not evict known ones.
     unknown: Cache<KeyDigest, ()>,
     lookups: Arc<Semaphore>,
 }

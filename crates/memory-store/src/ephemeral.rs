@@ -72,8 +72,8 @@ impl WorkerStore {
     }
 }
 
-/// A server process that is alive: a shared advisory lock on a connection of its own to
-/// the conversations' database. Dropped, it gives up the lock.
+/// Marks this server process as alive: a shared advisory lock on a separate connection to
+/// the conversations' database. Dropped, it releases the lock.
 #[derive(Debug)]
 pub struct Presence(JoinHandle<()>);
 
@@ -121,7 +121,7 @@ async fn end_all(connection: &Object) -> Result<u64, StoreError> {
     let end = query!("threads/end_ephemeral");
     let mut ended = 0;
     loop {
-        // Each batch is a transaction of its own, well within the statement timeout.
+        // Each batch is a separate transaction, well within the statement timeout.
         let count = connection
             .execute(end.sql, &[&END_BATCH])
             .await

@@ -16,7 +16,7 @@ use crate::{
 /// The policy of one app.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AppPolicy {
-    /// The app.
+    /// The app that the policy applies to.
     pub app: AppId,
     /// What it says of memory.
     pub policy: MemoryPolicy,
@@ -27,9 +27,9 @@ pub struct AppPolicy {
 /// A thread with the policy of its app.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policies {
-    /// The thread, which may have a policy of its own.
+    /// The thread, with its policy if it has one.
     pub thread: Thread,
-    /// The policy of its app.
+    /// The policy of the thread's app; empty if the app has none.
     pub app: MemoryPolicy,
 }
 

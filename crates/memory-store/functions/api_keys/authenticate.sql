@@ -1,5 +1,5 @@
 -- Finds the tenant, name and scopes of a key by its digest. The tenant is not known before,
--- so no policy could let the service see the row: this function runs as a role of its own,
+-- so no policy could let the service see the row: this function runs as a separate role,
 -- which may read keys and nothing else, and returns only the key with this digest.
 CREATE OR REPLACE FUNCTION recollect.authenticate(p_digest bytea)
 RETURNS TABLE (tenant_id text, name text, scopes text[])

@@ -1,5 +1,5 @@
 -- Stores a reflection on observations that are active and that no other reflection
--- stands for on their path.
+-- condenses on their path.
 CREATE OR REPLACE FUNCTION recollect.commit_reflection(
     p_tenant text, p_actor text, p_thread uuid, p_generation bigint,
     p_reflects bigint[], p_text text, p_tokens integer, p_made_by text, p_active boolean,

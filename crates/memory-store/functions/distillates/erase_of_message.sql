@@ -68,7 +68,7 @@ BEGIN
     SET text = '', tokens = 0
     WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'summary' AND d.number = ANY (v_copies);
     IF v_gone IS NOT NULL THEN
-        -- A summary with a text of its own stays, and covers what the erased ones before it
+        -- A summary with its own text stays, and covers what the erased ones before it
         -- covered: those messages do not return to the working memory.
         FOR v_item IN
             SELECT d.number, d.based_on

@@ -1,4 +1,4 @@
--- Whether an active reflection on the path to a place stands for some of p_reflects, and
+-- Whether an active reflection on the path to a place condenses some of p_reflects, and
 -- is not one of them.
 CREATE OR REPLACE FUNCTION recollect.is_reflected(
     p_tenant text, p_thread uuid, p_branch integer, p_to integer, p_reflects bigint[]

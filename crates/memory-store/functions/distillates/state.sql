@@ -14,8 +14,7 @@ CREATE OR REPLACE FUNCTION recollect.distill_state(
     -- Texts with the standing holds or ready, and with p_replaced also replaced or
     -- shadowed.
     OUT distillates json,
-    -- Readable messages that the context stands for, and readable messages set
-    -- aside.
+    -- Readable messages that a summary covers, and readable messages set aside.
     OUT summarized_count bigint, OUT set_aside_count bigint,
     -- The ranges that no summary, and no active observation, covers: after_depth,
     -- to_depth, message_count, message_tokens.
@@ -124,7 +123,7 @@ BEGIN
         ORDER BY d.active DESC, d.to_depth DESC, d.number DESC
     LOOP
         CONTINUE WHEN v_item.number = ANY (v_hidden) OR v_item.reflects && v_hidden
-            -- What it stands for has to hold itself.
+            -- What it condenses has to hold itself.
             OR EXISTS (
                 SELECT FROM recollect.distillates d
                 WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'observation'

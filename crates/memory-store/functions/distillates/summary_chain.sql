@@ -12,7 +12,7 @@ BEGIN
         WHERE d.tenant_id = p_tenant AND d.thread_id = p_thread AND d.kind = 'summary' AND d.number = v_next;
         EXIT WHEN NOT FOUND;
         RETURN NEXT v_summary;
-        -- Ends whatever the rows say.
+        -- Numbers decrease, so the loop ends even if rows are damaged.
         v_next := CASE WHEN v_summary.based_on < v_next THEN v_summary.based_on END;
     END LOOP;
 END;

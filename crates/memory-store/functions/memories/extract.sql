@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION recollect.extract_memories(
     p_tenant text, p_actor text, p_thread uuid, p_generation bigint, p_to bigint, p_facts jsonb, p_made_by text,
     p_strategy text, p_built_on jsonb,
     -- ok, thread_not_found, or moved (facts were extracted or a message was erased
-    -- since, there is no such message, or a memory has changed).
+    -- since, the message does not exist, or a memory has changed).
     OUT status text, OUT stored bigint, OUT known bigint, OUT dropped bigint, OUT superseded bigint,
     OUT queue uuid, OUT revision bigint
 )

@@ -1,6 +1,6 @@
 -- Makes the summary that was extracted of a thread follow its head. A summary of messages
 -- on another path ends. The newest of its predecessors that was made of messages on this
--- path holds again, and extraction goes on from where that one ends; without one, from
+-- path holds again, and extraction continues from where that one ends; without one, from
 -- where the ended summaries began. Returns whether anything was changed.
 CREATE OR REPLACE FUNCTION recollect.realign_summary(p_tenant text, p_actor text, p_thread uuid)
 RETURNS boolean

@@ -1,6 +1,6 @@
 -- The number and the tokens of the readable messages of a range: those on a path with
--- p_after < depth ≤ p_to. Where no message of the thread was ever erased (p_whole), two
--- messages tell it by their tokens from the root; otherwise the range is read.
+-- p_after < depth ≤ p_to. If no message of the thread was ever erased (p_whole), it is the
+-- difference between two messages' tokens from the root; otherwise the range is read.
 CREATE OR REPLACE FUNCTION recollect.range_size(
     p_tenant text, p_thread uuid, p_whole boolean, p_branches integer[], p_above integer[], p_depths integer[],
     p_after integer, p_to integer,

@@ -2,7 +2,7 @@
 --
 -- Under row-level security Postgres does not use the index over words: `@@` is not
 -- leakproof, so the policy is tested on every row first. Therefore this function runs as a
--- role of its own, which may read no content, and filters by the tenant that the
+-- separate role, which may read no content, and filters by the tenant that the
 -- transaction names. It returns ids and scores; content is read under the policy.
 --
 -- p_scope is the lexeme of a thread, a user or an app, a condition of the index: the size

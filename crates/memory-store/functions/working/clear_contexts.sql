@@ -1,5 +1,5 @@
 -- Empties the contexts of a thread's working memory, also those of other paths. The
--- messages that they stand for stay out of the working memory. The caller has the
+-- messages that they cover stay out of the working memory. The caller has the
 -- thread's lock.
 CREATE OR REPLACE FUNCTION recollect.clear_contexts(p_tenant text, p_thread uuid)
 RETURNS void

@@ -1,5 +1,5 @@
--- Reads the newest messages of a working memory, the newest first, to tell a caller's
--- messages from those that are there. `whole`: there are no more.
+-- Reads the newest messages of a working memory, the newest first, to compare a caller's
+-- messages with them. `whole`: there are no more.
 CREATE OR REPLACE FUNCTION recollect.working_tail(p_tenant text, p_thread uuid, p_limit integer)
 RETURNS TABLE (
     message_id uuid, depth integer, role text, name text, digest bytea, said_at timestamptz, whole boolean

@@ -15,6 +15,6 @@ FROM (
         LIMIT $6
     ) AS found
 ) AS page
--- The first entry is returned whatever its size.
+-- The first entry is returned even if it is too large.
 WHERE page.running_bytes <= $7 OR page.running_bytes = page.bytes
 ORDER BY page.number ASC

@@ -1,5 +1,5 @@
 -- For pgbench: one append of one message, as the service makes it, without the
--- service. Each client has a thread of its own; append.pgbench.setup.sql makes
+-- service. Each client has a separate thread; append.pgbench.setup.sql makes
 -- them. Under row-level security, as in the service, with
 --   PGOPTIONS='-c role=recollect_service' pgbench -n -M prepared -c 8 -j 2 -T 10 \
 --     -f append.pgbench.sql DATABASE

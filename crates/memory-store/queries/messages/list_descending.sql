@@ -20,6 +20,6 @@ FROM (
         LIMIT $9
     ) AS found
 ) AS page
--- The first message is returned whatever its size.
+-- The first message is returned even if it is too large.
 WHERE page.running_bytes <= $10 OR page.running_bytes = page.bytes
 ORDER BY page.seq DESC

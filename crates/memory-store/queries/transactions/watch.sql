@@ -1,4 +1,4 @@
--- The oldest changes of several threads, of each after a place of its own.
+-- Reads the oldest changes of several threads, each after its own position.
 SELECT t.actor, t.action, t.thread_id, t.subject, t.item_count, t.result, t.created_at, t.id
 FROM unnest($2::uuid[], $3::bigint[]) AS watched (thread_id, place)
 CROSS JOIN LATERAL (

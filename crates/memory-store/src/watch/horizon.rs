@@ -93,8 +93,8 @@ mod tests {
 
     const OVERLAP: Duration = Duration::from_secs(60);
 
-    /// A moment at a second, with the numbers of the oldest transaction under
-    /// way and of its own.
+    /// A moment at a second, with the numbers of the oldest open transaction and of the
+    /// moment's own.
     fn at(second: i64, oldest: i64, own: i64) -> Moment {
         Moment {
             now: (1_000_000 + second) * SECOND,

@@ -78,7 +78,7 @@ const GAP: &str = "must follow the message that it follows in the thread: \
     one in the middle is taken out with DeleteMessage";
 const MISSING: &str = "must be followed by the newer messages of the thread, \
     or be left out with them: one in the middle is taken out with DeleteMessage";
-const NEW_BEFORE: &str = "must not stand before messages that the thread has already, as it is new";
+const NEW_BEFORE: &str = "is new and must not come before messages that the thread has already";
 
 /// Aligns a caller's messages with the working set, keeping as many as possible.
 pub(super) fn align(

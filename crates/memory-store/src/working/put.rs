@@ -122,12 +122,12 @@ impl WorkingMemoryStore<'_> {
             self.touch_working(thread, none).await?;
             seen = self.see_working(thread, 0, 0).await?;
         }
-        let stands = match put.etag.as_deref() {
+        let unchanged = match put.etag.as_deref() {
             None => true,
             Some("") => !seen.memory.anything,
             Some(etag) => etag == seen.memory.etag,
         };
-        if !stands {
+        if !unchanged {
             let etag = Some(seen.memory.etag);
             return Err(StoreError::EtagChanged { etag });
         }

@@ -82,7 +82,7 @@ async fn one_function_alone_sees_keys_of_all_tenants() {
 }
 
 #[tokio::test]
-async fn an_expired_key_stands_for_nobody_and_a_fresh_answer_is_remembered() {
+async fn an_expired_key_is_refused_and_lookups_are_cached() {
     let world = World::new().await;
     let soon = OffsetDateTime::now_utc() - time::Duration::seconds(1);
     let make = async |name: &str, expires| {
@@ -102,7 +102,8 @@ async fn an_expired_key_stands_for_nobody_and_a_fresh_answer_is_remembered() {
     let scopes: Vec<KeyScope> = holder.scopes.into();
     assert_eq!(scopes, [KeyScope::Read, KeyScope::Erase]);
 
-    // Remembered: the row is gone, and whoever has not asked before knows it.
+    // Cached: the row is gone, which only an authenticator without the key in its cache
+    // notices.
     world
         .store
         .keys(&world.caller)
@@ -244,7 +245,7 @@ async fn queueing_for_the_index_is_noted_once() {
 }
 
 #[tokio::test]
-async fn nobody_but_the_service_may_call_a_function() {
+async fn only_the_service_may_call_functions() {
     let world = World::new().await;
     let owner = world.owner().await;
     let found = async |which: &str| {
@@ -258,7 +259,7 @@ async fn nobody_but_the_service_may_call_a_function() {
             .map(|row| row.get::<_, String>(0))
             .collect::<Vec<_>>()
     };
-    // `public` stands for every role that there is.
+    // `public` means every role.
     for role in ["public", "recollect_worker"] {
         let callable = found(&format!(
             "has_function_privilege('{role}', p.oid, 'EXECUTE')"

@@ -44,7 +44,7 @@ async fn concurrent_appends_are_numbered_without_gaps() {
         .await
         .unwrap();
     assert_eq!((thread.last_seq, thread.message_count), (240, 240));
-    // One behind the other: nobody forked.
+    // All messages are on one branch.
     let branches = world
         .store
         .threads(&world.caller)

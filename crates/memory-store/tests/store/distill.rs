@@ -114,7 +114,7 @@ async fn what_was_read_before_a_change_cannot_be_stored_after_it() {
     let late = summary(0, (0, 2), None);
     let late = store.distillates(caller).commit_summary(thread, &late);
     assert_eq!(late.await.unwrap(), Commit::Stale);
-    // One that does not go on where the first ends is nobody's result.
+    // A summary that does not begin where the first ends is refused.
     for wrong in [
         summary(1, (0, 2), None),
         summary(1, (0, 4), Some(1)),
@@ -132,10 +132,10 @@ async fn what_was_read_before_a_change_cannot_be_stored_after_it() {
             .await;
         assert!(matches!(refused, Err(StoreError::Misplaced)), "{wrong:?}");
     }
-    // What is under way of the other kind is as good as before.
-    let beside = world.observe(thread, &observation(0, (0, 2), true)).await;
-    assert_eq!((beside.number, beside.generation), (1, 1));
-    // An erasure of any message ends what is under way, an append does not.
+    // Work in progress of the other kind can still be committed.
+    let other = world.observe(thread, &observation(0, (0, 2), true)).await;
+    assert_eq!((other.number, other.generation), (1, 1));
+    // An erasure of any message makes work in progress stale, an append does not.
     world.say(thread, Role::User, "more").await;
     let generations = Generations {
         summaries: 1,
@@ -230,7 +230,7 @@ async fn a_context_of_the_callers_own_survives_the_erasure_of_what_was_before_it
     let after_it = world
         .summarize(thread, &summary(own.generation, (4, 6), Some(3)))
         .await;
-    // A message before it, and then the one that it stands at.
+    // A message before its end, and then the message at its end.
     for (erased, end) in [(ids[0], 4), (ids[3], 3)] {
         world.erase(thread, erased).await;
         let state = world
@@ -451,7 +451,7 @@ async fn a_reflection_stands_for_observations_until_one_of_them_is_erased() {
         .await;
     assert!(matches!(again, Err(StoreError::Misplaced)));
 
-    // A reflection may stand for reflections, and for what they stand for.
+    // A reflection may condense reflections and what these condense.
     let new = reflection(generation, &[5, 3], true);
     let top = done(
         store
@@ -791,7 +791,7 @@ async fn a_look_that_is_put_off_comes_when_it_is_due_or_wanted() {
         .await
         .unwrap();
     assert!(claims().await.jobs.is_empty());
-    // Nobody looks at a thread that is gone.
+    // A deleted thread leaves the queue.
     let other = world.conversation(1).await.0;
     let claim = claims().await;
     store.threads(caller).delete_thread(other).await.unwrap();

@@ -1,6 +1,6 @@
-//! Derived text against a model in memory: the same steps, the same state, and a
-//! ledger without a fault after each of them. The model knows sets of messages
-//! and parents, and nothing of depths that a text begins after.
+//! Compares derived text with a model in memory: after each step both have the same
+//! state, and the ledger has no fault. The model has sets of messages and parents
+//! instead of ranges of depths.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,11 +17,11 @@ use crate::world::{World, after};
 /// One step. Numbers choose among what there is.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Goes on from the head with messages of these tokens.
+    /// Appends messages of these tokens to the head.
     Append(Vec<i32>),
     /// Answers an old message once more.
     Reply(usize, i32),
-    /// Begins anew beside the first message.
+    /// Appends another root.
     Root(i32),
     SetHead(usize),
     Delete(usize),
@@ -29,7 +29,7 @@ enum Step {
     Clear,
     /// Summarizes some of the working set; the text may be the caller's own.
     Summarize(usize, bool),
-    /// Takes some of the working set out of it; likewise.
+    /// Sets a part of the working set aside; likewise.
     SetAside(usize, bool),
     /// Replaces the context and covers nothing.
     Context,
@@ -855,8 +855,8 @@ impl<'a> Model<'a> {
                 .iter()
                 .map(|one| one.number)
                 .collect();
-            let told = replaced || matches!(standing, Standing::Holds | Standing::Ready);
-            match told {
+            let returned = replaced || matches!(standing, Standing::Holds | Standing::Ready);
+            match returned {
                 true => assert_eq!(&found, numbers, "{standing:?}"),
                 false => assert!(found.is_empty()),
             }
@@ -933,7 +933,7 @@ impl<'a> Model<'a> {
     }
 }
 
-/// The messages that stand in full. Of a path the later one has the higher number.
+/// The messages in full. On a path, numbers increase.
 fn raw(states: &BTreeMap<usize, (LedgerState, i64)>) -> Vec<usize> {
     let raw = states
         .iter()

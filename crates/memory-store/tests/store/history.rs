@@ -1,4 +1,4 @@
-//! History against a naive model of the tree.
+//! Compares history with a naive model of the tree.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,7 +17,7 @@ enum Step {
     Regenerate(usize, usize),
     /// In one append: answer its own first message twice.
     ForkWithin,
-    /// Start anew beside the first message.
+    /// Append another root.
     Root,
     /// Erase a message.
     Delete(usize),
@@ -420,8 +420,8 @@ async fn the_content_of_a_deleted_message_is_gone_from_its_row() {
     let text: String = row.get(0);
     assert!(!text.contains("secret") && !text.contains("Ada"), "{text}");
 
-    // The index is told to forget it. Its answer, whose entry includes what it
-    // answers, waits to be learnt already.
+    // Its removal from the index is queued. Its answer, whose index entry includes it, is
+    // queued already.
     let claim = world
         .outbox
         .claim(10, std::time::Duration::from_secs(60))

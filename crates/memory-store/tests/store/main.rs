@@ -1,5 +1,5 @@
-//! The store against a Postgres cluster of its own, one for all of these tests
-//! and a database for each.
+//! Tests of the store against a private Postgres cluster: one for all tests, with a
+//! database for each.
 
 #![allow(
     clippy::disallowed_methods,

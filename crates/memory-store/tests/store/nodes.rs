@@ -165,7 +165,7 @@ async fn a_turn_is_read_also_while_a_flush_takes_it_away() {
     let expected = ["user-first", "assistant-first"];
     assert_eq!(nodes.dialogue().await, expected);
 
-    // The end of a flush, while a reading stands between the memory and its turns.
+    // A flush ends while a read has seen the memory and not yet its turns.
     let flush = owner.transaction().await.unwrap();
     let lock = "LOCK TABLE recollect.node_turns IN ACCESS EXCLUSIVE MODE";
     flush.batch_execute(lock).await.unwrap();

@@ -16,7 +16,7 @@ const FRESH: Freshness = Freshness {
 };
 
 #[tokio::test]
-async fn a_revision_is_fresh_when_the_index_has_learnt_all_up_to_it() {
+async fn a_revision_is_fresh_when_the_index_has_applied_all_changes_up_to_it() {
     let world = World::new().await;
     let (thread, other) = (world.thread().await.id, world.thread().await.id);
     let first = world

@@ -1,4 +1,4 @@
-//! Ways to look at the path to a head, for tests that compare two.
+//! Reads of the path to a head, for tests that compare two.
 
 use memory_contract::{Message, MessageId, ThreadId};
 use memory_store::{Caller, HistoryQuery, Store};

@@ -142,7 +142,7 @@ async fn a_full_log_takes_no_more() {
         .append_iteration(thread, attempt(), Some(RequestId::new()))
         .await;
     assert!(matches!(full, Err(StoreError::Plan(PlanError::LogFull))));
-    // A retry of what is there is none more.
+    // A retry of a stored attempt adds none.
     let again = store
         .plans(caller)
         .append_iteration(thread, attempt(), last)

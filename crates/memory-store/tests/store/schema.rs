@@ -1,4 +1,4 @@
-//! What `migrate` leaves in a database, compared by its catalog.
+//! Compares the databases that `migrate` makes, by their catalogs.
 
 use std::{collections::BTreeSet, fs, path::Path};
 

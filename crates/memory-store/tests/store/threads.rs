@@ -148,7 +148,7 @@ async fn an_expired_session_starts_afresh_and_the_old_one_is_swept() {
         .await
         .unwrap();
     assert_eq!(row.get::<_, i64>(0), 1);
-    // The index is told to forget the one that had messages.
+    // The removal of the thread that had messages is queued for the index.
     let jobs = world
         .outbox
         .claim(10, Duration::from_secs(60))

@@ -1,4 +1,4 @@
-//! What models cost, and what of a thread nobody has looked at for facts.
+//! Token usage of models, and the messages of a thread that extraction has not covered.
 
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ async fn calls_at_the_same_time_do_not_spend_the_same_tokens() {
             .await
             .is_some()
     );
-    // Another tenant has a budget of its own.
+    // Another tenant has a separate budget.
     let mut world = world;
     world.caller = caller("b");
     assert!(world.reserve(1_000, HOUR).await.is_some());
@@ -89,7 +89,7 @@ async fn what_a_dead_process_has_set_aside_is_spent_once() {
     let world = World::new().await;
     let most = tokens(600, 100);
     let lost = world.reserve_of("m", most, 1_000, Duration::ZERO).await;
-    let told = async || {
+    let usage_of_m = async || {
         let usage = world
             .store
             .usage(&world.caller)
@@ -103,16 +103,16 @@ async fn what_a_dead_process_has_set_aside_is_spent_once() {
         let tokens = (usage.input_tokens, usage.output_tokens);
         (usage.calls, usage.failed, tokens)
     };
-    assert_eq!(told().await, (1, 1, (600, 100)));
+    assert_eq!(usage_of_m().await, (1, 1, (600, 100)));
     assert_eq!(world.reserve(301, HOUR).await, None);
     let next = world.reserve(300, HOUR).await.unwrap();
-    assert_eq!(told().await, (1, 1, (600, 100)));
-    // It may tell later than it should have, and tell twice.
+    assert_eq!(usage_of_m().await, (1, 1, (600, 100)));
+    // Usage may be settled after the reservation has expired, and twice.
     world.settle(lost.unwrap(), tokens(7, 0), false).await;
-    assert_eq!(told().await, (1, 1, (600, 100)));
+    assert_eq!(usage_of_m().await, (1, 1, (600, 100)));
     for _ in 0..2 {
         world.settle(next, tokens(7, 1), false).await;
-        assert_eq!(told().await, (2, 1, (607, 101)));
+        assert_eq!(usage_of_m().await, (2, 1, (607, 101)));
     }
 }
 
@@ -140,17 +140,17 @@ async fn usage_is_listed_by_day_and_model_for_its_tenant_alone() {
             .model_usage(days)
             .await
             .unwrap();
-        let told = usage
+        usage
             .into_iter()
-            .map(|one| (one.model, one.calls, one.is_today));
-        told.collect::<Vec<_>>()
+            .map(|one| (one.model, one.calls, one.is_today))
+            .collect::<Vec<_>>()
     };
     let today = [("a".to_owned(), 1, true), ("b".to_owned(), 2, true)];
     assert_eq!(list(1).await, today);
     let old = ("old".to_owned(), 9, false);
     assert_eq!(list(2).await[2], old);
     assert_eq!(list(366).await[2..], [old.clone(), old]);
-    // What nobody can ask for goes with the first call of a day.
+    // Days that are too old to be listed are deleted with the first call of a day.
     world.spend("new", tokens(1, 2)).await;
     let rows = owner
         .query("SELECT FROM recollect.model_usage WHERE model = 'old'", &[])
@@ -160,7 +160,7 @@ async fn usage_is_listed_by_day_and_model_for_its_tenant_alone() {
 }
 
 #[tokio::test]
-async fn what_nobody_has_looked_at_is_the_end_of_the_path() {
+async fn extraction_has_not_covered_the_end_of_the_path() {
     let world = World::new().await;
     let thread = world.thread().await.id;
     let empty = world.left(thread).await;
@@ -199,7 +199,7 @@ async fn what_nobody_has_looked_at_is_the_end_of_the_path() {
     assert_eq!(depths(left), (1, 2));
     look(4).await;
     assert_eq!(depths(world.left(thread).await), (2, 2));
-    // Back on the path before, what nobody had looked at is still left.
+    // Back on the former path, the messages not yet covered are still left.
     let set_head = async |head| {
         let set = world
             .store
@@ -324,8 +324,8 @@ async fn a_summary_of_many_messages_is_made_anew_from_where_it_began() {
     };
     sum_up("All of it", 40, &said, Vec::new()).await.unwrap();
     assert!(!turn().await);
-    let told = summaries().await;
-    // Another end: what was summed up before it is to be summed up again.
+    let before = summaries().await;
+    // Another end: what was summarized before it is to be summarized again.
     let other = after(Parent::Message(said[37]), Role::User, "Step 38 anew.");
     world.append(thread, vec![other]).await.unwrap();
     assert!(turn().await);
@@ -333,8 +333,8 @@ async fn a_summary_of_many_messages_is_made_anew_from_where_it_began() {
     assert_eq!(summaries().await, []);
     let left = world.left(thread).await;
     assert_eq!((left.after_depth, left.head_depth), (0, 39));
-    // Nothing that goes on from the old one can be stored.
-    let late = sum_up("And on", 41, &said[..5], told).await;
+    // Nothing that continues the old one can be stored.
+    let late = sum_up("And on", 41, &said[..5], before).await;
     assert!(
         matches!(late, Err(StoreError::Memory(MemoryError::ExtractionMoved))),
         "{late:?}"
@@ -342,10 +342,10 @@ async fn a_summary_of_many_messages_is_made_anew_from_where_it_began() {
     sum_up("The beginning", 20, &said[..20], Vec::new())
         .await
         .unwrap();
-    let told = summaries().await;
-    assert_eq!(told[0].1, "The beginning");
-    sum_up("The rest", 41, &said[20..38], told).await.unwrap();
-    // On the way that both have in common neither is wrong; the first one is right.
+    let known = summaries().await;
+    assert_eq!(known[0].1, "The beginning");
+    sum_up("The rest", 41, &said[20..38], known).await.unwrap();
+    // With the head on the part that both paths share, the first one holds.
     let head = world
         .store
         .threads(&world.caller)

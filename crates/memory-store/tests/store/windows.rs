@@ -1,4 +1,4 @@
-//! Cached windows against what the database answers.
+//! Compares cached windows with the database's answers.
 
 use std::time::Duration;
 
@@ -192,8 +192,7 @@ async fn a_window_that_is_right_is_not_read_again() {
     assert!(read[0] < 50 && read[1] >= 500, "{read:?} rows read");
 }
 
-/// [`reads`] once it stands still: connections that ended report a moment
-/// later.
+/// [`reads`] once it no longer changes: connections report a moment after they end.
 async fn settled(world: &World) -> i64 {
     let mut last = -1;
     let mut still = 0;
@@ -239,8 +238,8 @@ async fn a_cached_window_does_not_outlive_its_thread_or_reach_another_tenant() {
     assert!(matches!(expired, Err(StoreError::ThreadNotFound)));
 
     let thread = world.thread().await.id;
-    let told = said(Role::User, "words");
-    world.append(thread, vec![told]).await.unwrap();
+    let message = said(Role::User, "words");
+    world.append(thread, vec![message]).await.unwrap();
     cache
         .messages(&world.caller)
         .recent(thread, 10)

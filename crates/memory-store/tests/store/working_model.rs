@@ -1,5 +1,5 @@
-//! Working memory under whatever happens to its thread: nothing is in it twice,
-//! nothing is lost from the thread, and the ledger has no fault.
+//! Working memory after any sequence of changes of its thread: it has no duplicates, the
+//! thread loses no message, and the ledger has no fault.
 
 use memory_contract::{MessageId, NewMessage, Parent, Role, ThreadId};
 use memory_store::{
@@ -257,7 +257,7 @@ impl Run<'_> {
         );
     }
 
-    /// What holds whatever has happened.
+    /// Checks the invariants.
     async fn check(&self) {
         let (store, caller) = (&self.world.store, &self.world.caller);
         let memory = self.read().await;

@@ -1,4 +1,4 @@
-//! What most tests begin with.
+//! The fixture of most tests: a store in a new database.
 
 use memory_contract::{
     AppId, MemoryPolicy, MessageId, NewMessage, Parent, Part, Role, Session, SessionKey, TenantId,
@@ -49,7 +49,7 @@ impl World {
         }
     }
 
-    /// A connection of the owner, beside the store.
+    /// A connection of the owner, separate from the store's.
     pub async fn owner(&self) -> Client {
         connect(&self.url).await
     }

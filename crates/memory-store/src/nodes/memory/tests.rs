@@ -168,8 +168,8 @@ fn a_path_ends_where_parents_go_in_a_circle() {
 }
 
 proptest! {
-    /// Whatever of the turns a flush has folded in before it was cut off, and
-    /// however often it is done again: each turn is there once, in its order.
+    /// Each turn is in the memory once and in order, for flushes interrupted after any
+    /// number of turns and repeated any number of times.
     #[test]
     fn any_folding_keeps_each_turn_once_and_in_order(
         count in 1_usize..20,

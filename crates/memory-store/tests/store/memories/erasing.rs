@@ -1,4 +1,4 @@
-//! Erasing several memories, and beside others.
+//! Erasing several memories, also concurrently with changes.
 
 use memory_contract::{AppId, MemoryId, NewMemory, Role, UserId};
 use memory_store::{Forget, Forgotten, MemoryError};
@@ -94,7 +94,7 @@ async fn what_holds_no_more_is_forgotten_before_what_holds() {
 }
 
 #[tokio::test]
-async fn forgetting_beside_changes_leaves_no_link_behind_and_stops_nobody() {
+async fn forgetting_during_changes_leaves_no_dangling_link_and_blocks_no_call() {
     let world = World::new().await;
     let users = ["ada", "bob", "eve"];
     for user in users {
@@ -106,7 +106,7 @@ async fn forgetting_beside_changes_leaves_no_link_behind_and_stops_nobody() {
             let Some(newest) = world.known(user).await.into_iter().find(|m| m.holds()) else {
                 continue;
             };
-            // It may be forgotten meanwhile, which is no reason to wait in a circle.
+            // It may be forgotten meanwhile; that must not deadlock.
             let replacement = memory(&format!("round {round}"));
             let superseded = world
                 .store

@@ -153,9 +153,9 @@ async fn a_text_is_stored_once_for_each_user_however_many_store_it_at_once() {
     assert_eq!((ids.len(), created), (2, 2));
     // Another user's is another memory; so is that of no user.
     let bobs = world.remember("bob", &[memory("Likes tea")]).await;
-    let nobodys = world.remember("", &[memory("Likes tea")]).await;
-    assert!(bobs.memories[0].created && nobodys.memories[0].created);
-    assert!(!ids.contains(&id(&bobs, 0)) && id(&bobs, 0) != id(&nobodys, 0));
+    let userless = world.remember("", &[memory("Likes tea")]).await;
+    assert!(bobs.memories[0].created && userless.memories[0].created);
+    assert!(!ids.contains(&id(&bobs, 0)) && id(&bobs, 0) != id(&userless, 0));
     assert_eq!(world.known("ada").await.len(), 2);
     // Within one request as well.
     let twice = world
@@ -573,13 +573,13 @@ async fn forgetting_keeps_what_is_pinned_and_what_was_used_last() {
         7,
         "a dry run erases nothing"
     );
-    let told = run(&few).await;
+    let reported = run(&few).await;
     let done = run(&Forget {
         dry_run: false,
         ..few.clone()
     })
     .await;
-    assert_eq!(done, told);
+    assert_eq!(done, reported);
     assert_eq!(
         world.texts("ada").await,
         ["fact 6", "fact 5", "fact 4", "fact 3"]

@@ -1,4 +1,4 @@
-//! Waiting until the index knows of memories.
+//! Waiting until memories are indexed.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_the_memories_of_another_user() {
+async fn a_user_does_not_wait_for_the_memories_of_another() {
     let world = World::new().await;
     let adas = world.remember("ada", &[memory("Likes tea")]).await;
     let bobs = world.remember("bob", &[memory("Likes tea")]).await;

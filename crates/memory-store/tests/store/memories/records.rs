@@ -1,4 +1,4 @@
-//! What a record of the caller's says, and what proves it.
+//! Memories with a caller's record, and their sources.
 
 use memory_contract::{Memory, MemoryType, MessageId, NewMemory, Role};
 

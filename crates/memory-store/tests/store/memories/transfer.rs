@@ -1,4 +1,4 @@
-//! Memories that come from another server.
+//! Importing memories of another server.
 
 use memory_contract::{ExtractionStrategy, Memory, MemoryId, MemoryOrigin, MessageId, Role};
 use memory_store::ImportedMemories;
@@ -124,7 +124,7 @@ async fn what_is_known_is_not_stored_twice() {
             (id(&known, place), false)
         );
     }
-    // It held once, so it does not stand in the way of what holds.
+    // A memory that held once does not conflict with one that holds now.
     let mut past = tea;
     past.valid_until = Some(OffsetDateTime::now_utc());
     let imported = world.import("ada", &[past]).await;
