@@ -131,7 +131,10 @@ async fn the_work_of_tools_is_told_in_a_line() {
         "401 Unauthorized",
         "(×3)",
     ] {
-        assert!(observations.contains(expected), "{expected}: {observations}");
+        assert!(
+            observations.contains(expected),
+            "{expected}: {observations}"
+        );
     }
     assert!(TOKENIZER.count(&observations) < 200, "{observations}");
 }
