@@ -6,7 +6,7 @@ from recollect.v1 import context_service_pb2, context_service_pb2_grpc
 from recollect.v1 import memory_pb2, memory_service_pb2, memory_service_pb2_grpc
 from recollect.v1 import message_pb2, message_service_pb2, message_service_pb2_grpc
 from recollect.v1 import node_memory_service_pb2, node_memory_service_pb2_grpc
-from recollect.v1 import plan_service_pb2, plan_service_pb2_grpc
+from recollect.v1 import plan_pb2, plan_service_pb2, plan_service_pb2_grpc
 from recollect.v1 import policy_pb2
 from recollect.v1 import thread_pb2, thread_service_pb2, thread_service_pb2_grpc
 from recollect.v1 import working_memory_service_pb2, working_memory_service_pb2_grpc
@@ -112,15 +112,15 @@ context = contexts.BuildContext(
 print([MessageToDict(message) for message in context.openai_messages])
 
 # Plans and briefings
-plan = plan_service_pb2.Plan(
+plan = plan_pb2.Plan(
     goal="Teach Pixel to sit",
-    steps=[plan_service_pb2.PlanStep(step_id="1", title="Find a treat that he likes")],
+    steps=[plan_pb2.PlanStep(step_id="1", title="Find a treat that he likes")],
 )
 plans.PutPlan(plan_service_pb2.PutPlanRequest(thread_id=thread.thread_id, plan=plan, etag="*"))
 plans.AppendIteration(
     plan_service_pb2.AppendIterationRequest(
         thread_id=thread.thread_id,
-        iteration=plan_service_pb2.Iteration(
+        iteration=plan_pb2.Iteration(
             task="treats", action="Offered him cheese.", error="He left it.", fix="Try fish."
         ),
     )

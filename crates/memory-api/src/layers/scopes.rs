@@ -125,6 +125,7 @@ mod tests {
     use memory_contract::proto::DESCRIPTORS;
     use prost::Message as _;
     use prost_types::FileDescriptorSet;
+    use prost_types::method_options::IdempotencyLevel;
 
     use super::*;
 
@@ -157,6 +158,19 @@ mod tests {
             ];
             let reads = reads.iter().any(|verb| method.starts_with(verb));
             assert_eq!(changes(service, method), !reads, "{method}");
+        }
+    }
+
+    #[test]
+    fn the_contract_marks_the_methods_that_change_nothing() {
+        let set = FileDescriptorSet::decode(DESCRIPTORS).unwrap();
+        for service in set.file.iter().flat_map(|file| &file.service) {
+            for method in &service.method {
+                let options = method.options.clone().unwrap_or_default();
+                let reads = options.idempotency_level() == IdempotencyLevel::NoSideEffects;
+                let (service, method) = (service.name(), method.name());
+                assert_eq!(reads, !changes(service, method), "{service}/{method}");
+            }
         }
     }
 }
