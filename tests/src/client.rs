@@ -274,7 +274,6 @@ impl Client {
         self.append(thread_id, turn(question, answer)).await
     }
 
-    /// Deletes a message.
     pub async fn delete_message(&self, thread_id: &str, message_id: &str) -> DeleteMessageResponse {
         let request = DeleteMessageRequest {
             thread_id: thread_id.to_owned(),
@@ -288,7 +287,6 @@ impl Client {
         self.call(ClearThreadRequest { thread_id }).await
     }
 
-    /// Deletes a thread.
     pub async fn delete_thread(&self, thread_id: &str) -> DeleteThreadResponse {
         let thread_id = thread_id.to_owned();
         self.call(DeleteThreadRequest { thread_id }).await
@@ -302,13 +300,11 @@ impl Client {
         self.call(request).await.app_policy.unwrap()
     }
 
-    /// Revokes an API key by its name.
     pub async fn revoke_key(&self, name: &str) -> RevokeApiKeyResponse {
         let name = name.to_owned();
         self.call(RevokeApiKeyRequest { name }).await
     }
 
-    /// Deletes the policy of an app.
     pub async fn delete_policy(&self, app: &str) -> DeleteAppPolicyResponse {
         let app_id = app.to_owned();
         self.call(DeleteAppPolicyRequest { app_id }).await

@@ -14,7 +14,6 @@ pub fn fresh_wait() -> Duration {
     seconds(10)
 }
 
-/// A duration of whole seconds.
 pub fn seconds(seconds: i64) -> Duration {
     Duration { seconds, nanos: 0 }
 }
@@ -43,7 +42,6 @@ pub fn say(role: Role, text: &str) -> MessageInput {
     with_parts(role, vec![text_part(text)])
 }
 
-/// A message of some parts.
 pub fn with_parts(role: Role, parts: Vec<Part>) -> MessageInput {
     MessageInput {
         role: role.into(),

@@ -81,7 +81,6 @@ impl Client {
         self.call(request).await.deleted_message_count
     }
 
-    /// The memories of a thread's nodes.
     pub async fn node_memories(&self, thread_id: &str) -> Vec<NodeMemory> {
         let request = ListNodeMemoriesRequest {
             thread_id: thread_id.to_owned(),

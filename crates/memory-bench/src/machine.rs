@@ -11,7 +11,6 @@ pub struct Machine {
     pub cpu: String,
     /// Cores that this process may use.
     pub cores: usize,
-    /// Memory, in GiB.
     pub memory_gib: u64,
     /// Operating system and processor kind.
     pub os: String,

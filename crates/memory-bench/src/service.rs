@@ -230,19 +230,14 @@ impl Service {
 /// One client of each service, over one connection.
 #[derive(Clone)]
 pub struct Clients {
-    /// Threads.
     pub threads: ThreadServiceClient<Authorized>,
-    /// Messages.
     pub messages: MessageServiceClient<Authorized>,
-    /// Recall.
     pub recall: RecallServiceClient<Authorized>,
-    /// Contexts.
     pub contexts: ContextServiceClient<Authorized>,
     /// Observations of threads.
     pub observations: ObservationServiceClient<Authorized>,
     /// Long-term memories.
     pub memories: MemoryServiceClient<Authorized>,
-    /// Memories of nodes.
     pub nodes: NodeMemoryServiceClient<Authorized>,
     /// Administration.
     pub admin: AdminServiceClient<Authorized>,

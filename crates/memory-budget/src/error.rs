@@ -16,9 +16,9 @@ pub enum BudgetError {
         needed_tokens: i32,
         /// Messages of the newest turn; a lower bound unless `whole`.
         needed_messages: usize,
-        /// The token budget.
+        /// The most tokens of the cut.
         max_tokens: i32,
-        /// The message limit.
+        /// The most messages of the cut.
         message_limit: usize,
         /// Whether the messages included the beginning of the turn. If not, cut again with
         /// older messages to learn its full size.

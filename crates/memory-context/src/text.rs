@@ -12,7 +12,7 @@ pub fn of_parts(parts: &[Part]) -> String {
     lines.join("\n")
 }
 
-/// One part.
+/// Renders one part.
 pub fn of_part(part: &Part) -> String {
     match part {
         Part::Text(text) => text.clone(),

@@ -44,11 +44,11 @@ impl Role {
 /// The caller's names for a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Session {
-    /// The app.
+    /// The bot, flow or workflow.
     pub app: AppId,
-    /// The user; empty if unknown.
+    /// The person who talks to it; empty if unknown.
     pub user: UserId,
-    /// The session key.
+    /// Unique within app and user.
     pub key: SessionKey,
 }
 
@@ -186,7 +186,7 @@ pub enum Part {
     Json(Value),
     /// A model's request to call a tool.
     ToolCall(ToolCall),
-    /// A tool's result.
+    /// The answer to a call.
     ToolResult(ToolResult),
     /// A reference to a file.
     File(FileRef),
@@ -203,7 +203,7 @@ pub struct ToolCall {
     pub arguments: Map<String, Value>,
 }
 
-/// A tool's result.
+/// The answer of a tool to a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
     /// The id of the call that it answers.
@@ -219,25 +219,25 @@ pub struct ToolResult {
     pub is_error: bool,
 }
 
-/// A tool's output.
+/// What a tool returned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolOutput {
-    /// Text.
+    /// Plain text.
     Text(String),
-    /// Data.
+    /// A JSON value.
     Json(Value),
 }
 
-/// The kind of a file.
+/// What a file contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileType {
-    /// An image.
+    /// A still image.
     Image,
-    /// Audio.
+    /// Speech, music or other sound.
     Audio,
-    /// Video.
+    /// Moving images, with or without sound.
     Video,
     /// A document, such as text, a spreadsheet or slides.
     Document,
@@ -248,7 +248,7 @@ pub enum FileType {
 /// A reference to a file, whose bytes are stored outside Recollect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRef {
-    /// The kind of the file.
+    /// What the file contains.
     #[serde(rename = "type")]
     pub kind: FileType,
     /// The location of the bytes.
@@ -267,7 +267,7 @@ pub struct FileRef {
     pub caption: String,
 }
 
-/// The location of a file.
+/// The place of a file's bytes. Recollect does not read them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileLocation {
@@ -275,7 +275,7 @@ pub enum FileLocation {
     UploadFileId(String),
     /// The id of a file that a tool created.
     ToolFileId(String),
-    /// A URL.
+    /// A URL at which the file can be downloaded.
     Url(String),
 }
 

@@ -94,7 +94,7 @@ impl FileLocation {
 pub struct NewFile {
     /// The location, as references name it.
     pub location: FileLocation,
-    /// The kind of the file.
+    /// What the file contains.
     pub kind: FileType,
     /// The key in the caller's own storage; may be empty for a URL.
     pub storage_key: String,

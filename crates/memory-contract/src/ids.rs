@@ -56,7 +56,7 @@ macro_rules! uuid_ids {
                 Self(Uuid::now_v7())
             }
 
-            /// The UUID itself.
+            /// The UUID without its type.
             pub fn uuid(self) -> Uuid {
                 self.0
             }
@@ -90,7 +90,7 @@ text_ids! {
 uuid_ids! {
     /// A conversation.
     ThreadId
-    /// A message.
+    /// A message; unique within the tenant.
     MessageId
     /// A long-term memory.
     MemoryId

@@ -8,7 +8,7 @@ use crate::{AppId, ExtractionStrategy, MemoryId, MessageId, Session, ThreadId, U
 /// The owner of memories: one user of one app, or the app itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MemoryOwner {
-    /// The app.
+    /// The app that remembers.
     pub app: AppId,
     /// The user; empty for memories of the app itself.
     pub user: UserId,
@@ -66,7 +66,7 @@ pub struct Memory {
     pub valid_from: OffsetDateTime,
     /// Time at which a newer memory superseded it; `None` while it holds.
     pub valid_until: Option<OffsetDateTime>,
-    /// The memory that superseded it.
+    /// The newer memory that superseded it, if that still exists.
     pub superseded_by: Option<MemoryId>,
     /// The model that extracted it, or the extractive distiller; empty if not extracted.
     pub made_by: String,

@@ -9,7 +9,7 @@ use crate::{Invalid, check, limits};
 
 const VERSION: u8 = 1;
 const FINGERPRINT_BYTES: usize = 8;
-/// The field of a page's token.
+/// The request field that invalid tokens are reported for.
 const FIELD: &str = "page_token";
 
 /// The number of entries that a page may have, from a request's `page_size`:

@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
-/// The status of a step.
+/// How far the work on a step is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStepStatus {
     /// Not started.
     #[default]
     Pending,
-    /// In progress.
+    /// Started and not completed.
     InProgress,
     /// Completed.
     Done,
@@ -50,7 +50,7 @@ pub struct PlanStep {
     pub id: String,
     /// The task of the step.
     pub title: String,
-    /// The status.
+    /// How far the work is.
     pub status: PlanStepStatus,
     /// The outcome; may be empty.
     pub result: String,

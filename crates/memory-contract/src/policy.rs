@@ -42,7 +42,7 @@ pub enum MemoryScope {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExtractionStrategy {
-    /// None.
+    /// No extraction.
     #[default]
     None,
     /// Separate facts.
@@ -90,7 +90,7 @@ pub enum PolicyLevel {
     App,
     /// The thread's policy.
     Thread,
-    /// The request.
+    /// The policy in the request itself.
     Request,
 }
 

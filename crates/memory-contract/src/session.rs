@@ -59,7 +59,7 @@ impl SessionNames {
         Ok(names)
     }
 
-    /// The app.
+    /// The app of the conversation.
     pub fn app(&self) -> &AppId {
         &self.app
     }

@@ -58,7 +58,7 @@ impl Provider {
     }
 }
 
-/// One model.
+/// A language model and how it is called.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelConfig {

@@ -131,7 +131,7 @@ pub enum DistillError {
     Model {
         /// The model's name.
         model: String,
-        /// The model's error.
+        /// Why the call failed.
         #[source]
         source: ModelError,
     },

@@ -40,7 +40,7 @@ pub struct Fact {
 pub struct KnownFact {
     /// The caller's id.
     pub id: String,
-    /// The text.
+    /// The fact as a sentence.
     pub text: String,
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// A message to distill.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceMessage {
-    /// The message.
+    /// The message, with its content.
     pub message: Message,
     /// Whether it contains injected memory: recalled text, or derived text that a caller sent
     /// back. It is summarized like any other message, but no facts are extracted from it,

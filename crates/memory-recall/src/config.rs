@@ -99,7 +99,7 @@ pub enum BackendChoice {
     Qdrant,
 }
 
-/// The index.
+/// The vector index: where it is, and how it is reached.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct IndexConfig {
@@ -149,7 +149,7 @@ impl Default for IndexConfig {
     }
 }
 
-/// The indexer.
+/// The job that applies changes in the outbox to the index.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct IndexerConfig {

@@ -39,7 +39,7 @@ pub enum RecallError {
     IndexLost {
         /// The index.
         backend: Backend,
-        /// The collection.
+        /// The name of the missing collection.
         collection: String,
     },
     /// The index refused an operation, because of a defect or an incompatible index.
@@ -81,7 +81,7 @@ pub enum RecallError {
     /// The model cannot be loaded.
     #[error("the embedding model {model} cannot be loaded")]
     ModelBroken {
-        /// The model.
+        /// The model's name.
         model: String,
         /// The cause.
         #[source]
@@ -90,7 +90,7 @@ pub enum RecallError {
     /// An inference failed.
     #[error("the embedding model {model} failed")]
     EmbeddingFailed {
-        /// The model.
+        /// The model's name.
         model: String,
         /// The cause.
         #[source]

@@ -108,7 +108,7 @@ impl Indexer {
         }
     }
 
-    /// A handle to this indexer.
+    /// A handle that reports this indexer's status and wakes it.
     pub fn handle(&self) -> IndexerHandle {
         IndexerHandle {
             wake: Arc::clone(&self.wake),

@@ -119,7 +119,7 @@ pub struct MemoryQuery {
 /// A memory that matches a query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FoundMemory {
-    /// The memory.
+    /// The memory, as stored in Postgres.
     pub memory: Memory,
     /// Combined score of both searches. Range 0.0 to 1.0.
     pub score: f32,

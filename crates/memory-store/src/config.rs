@@ -92,7 +92,7 @@ pub struct CacheConfig {
     pub idle: Duration,
 }
 
-/// A kind of cache.
+/// Where recent windows are cached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheKind {
@@ -143,17 +143,16 @@ impl Default for EphemeralConfig {
     }
 }
 
-/// One of the databases.
+/// A database of the store. Both are the same one unless `chat_url` is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Database {
-    /// That of files, keys and secrets, and of everything where it is the only
-    /// one.
+    /// The database of files, keys and secrets (`url`).
     Main,
-    /// The database of the conversations.
+    /// The database of the conversations (`chat_url`).
     Chat,
 }
 
-/// Of which database an error is, where it is not the main one.
+/// Adds to an error that it is one of the conversations' database.
 #[derive(Debug, thiserror::Error)]
 #[error("the conversations database (chat_url)")]
 struct OfChat(#[source] Box<dyn std::error::Error + Send + Sync>);

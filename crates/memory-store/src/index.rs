@@ -24,7 +24,7 @@ const CONTEXT: i32 = 3;
 /// A message with what its index entry is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexRecord {
-    /// The message.
+    /// The message to index.
     pub message: Message,
     /// The messages before it along its parents, the nearest first, at most
     /// three steps away. Deleted ones are left out.

@@ -30,9 +30,9 @@ pub enum Order {
 /// Which messages of a thread to list, on all its branches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MessageQuery {
-    /// The thread.
+    /// The thread whose messages are listed.
     pub thread: ThreadId,
-    /// Keeps some of them.
+    /// Conditions that the listed messages meet.
     pub filter: MessageFilter,
     /// The order by seq.
     pub order: Order,
@@ -48,7 +48,7 @@ pub struct MessageQuery {
 /// Which history to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistoryQuery {
-    /// The thread.
+    /// The thread whose path is read.
     pub thread: ThreadId,
     /// The message to read back from; `None` for the thread's head.
     pub head: Option<MessageId>,
@@ -60,8 +60,8 @@ pub struct HistoryQuery {
     pub limit: u32,
 }
 
-/// Content that one history reads at most, in bytes: many times what an answer
-/// may hold, so that it only bounds memory.
+/// The most bytes of content that one history reads: many times the size of an answer, so
+/// that it only bounds memory.
 pub(crate) const HISTORY_BYTES: i64 = 32 * 1024 * 1024;
 
 /// The messages that lead to a head.

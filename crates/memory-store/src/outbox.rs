@@ -30,7 +30,7 @@ pub struct WorkerStore {
     transaction_retention: Duration,
 }
 
-/// The name of a claim.
+/// Identifies a claim of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LeaseId(Uuid);
 
@@ -103,11 +103,11 @@ pub struct Failure {
     pub delay: Duration,
 }
 
-/// How long the queue is.
+/// The size of the outbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutboxStats {
-    /// Changes that the index has yet to learn, those being worked on
-    /// included, dead letters not.
+    /// Changes that the index has not applied yet, including those in progress, without
+    /// dead letters.
     pub pending: i64,
     /// The age of the oldest of them; zero if none is pending.
     pub lag: Duration,
@@ -118,24 +118,24 @@ pub struct OutboxStats {
 /// A change that was given up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeadLetter {
-    /// What it is about.
+    /// What the change was to be applied to.
     pub subject: DeadSubject,
-    /// Tries.
+    /// How often it was attempted.
     pub attempts: i32,
-    /// The error of the last one.
+    /// The error of the last attempt.
     pub error: String,
     /// When it was given up.
     pub failed: OffsetDateTime,
 }
 
-/// What a change that was given up is about.
+/// What a dead letter was to be applied to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeadSubject {
-    /// A message.
+    /// A message of a thread.
     Message(ThreadId, MessageId),
     /// All messages of a thread.
     Thread(ThreadId),
-    /// A memory.
+    /// A long-term memory.
     Memory(MemoryId),
 }
 

@@ -13,7 +13,7 @@ use crate::{
     thread::{one_more, one_thread, session_digest},
 };
 
-/// The policy of one app.
+/// The stored policy of one app.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AppPolicy {
     /// The app that the policy applies to.

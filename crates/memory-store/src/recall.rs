@@ -21,7 +21,7 @@ pub enum Scope {
     Thread(ThreadId),
     /// Messages in all threads of one user of an app.
     User {
-        /// The app.
+        /// The app of the threads.
         app: AppId,
         /// The user; never empty.
         user: UserId,
@@ -33,7 +33,7 @@ pub enum Scope {
 /// A thread and its recent window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recent {
-    /// The thread.
+    /// The thread that the window belongs to.
     pub thread: Thread,
     /// Place of the thread in the order of creation of all threads.
     pub thread_ordinal: i64,
@@ -44,7 +44,7 @@ pub struct Recent {
 /// A message that was read within a scope.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hydrated {
-    /// The message.
+    /// The message as it is stored now.
     pub message: Message,
     /// Place of its thread in the order of creation of all threads.
     pub thread_ordinal: i64,
@@ -56,11 +56,11 @@ pub struct Hydrated {
 /// A message near an anchor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbor {
-    /// The anchor.
+    /// The message that it is near.
     pub anchor: MessageId,
     /// Distance in messages: -1 is the message before the anchor, 1 the one after it.
     pub offset: i32,
-    /// The message.
+    /// The neighbor itself.
     pub message: Message,
     /// Place of its thread in the order of creation of all threads.
     pub thread_ordinal: i64,
@@ -69,7 +69,7 @@ pub struct Neighbor {
 /// A message that contains words of a query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TextMatch {
-    /// The message.
+    /// The matching message.
     pub id: MessageId,
     /// Score above 0, comparable within one search.
     pub score: f32,

@@ -64,7 +64,6 @@ async fn backdate(database: &tokio_postgres::Client, id: &str, stored: i32, used
     assert_eq!(database.execute(&sql, &[]).await.unwrap(), 1);
 }
 
-/// A duration of whole days.
 fn days(days: i64) -> Option<prost_types::Duration> {
     Some(seconds(days * 86_400))
 }

@@ -63,7 +63,7 @@ struct Run {
     object_conflicts: u64,
     /// Bytes of the stored object.
     object_bytes: usize,
-    /// Bytes of its JSON.
+
     json_bytes: usize,
     /// Writes and syncs of a file of as many bytes.
     floor: Quantiles,

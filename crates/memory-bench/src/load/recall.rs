@@ -211,7 +211,6 @@ pub async fn measure(
     })
 }
 
-/// A context for the question in this mode.
 fn context_request(thread_id: &str, question: &str, mode: MemoryMode) -> BuildContextRequest {
     BuildContextRequest {
         thread_id: thread_id.to_owned(),

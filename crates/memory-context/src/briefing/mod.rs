@@ -30,7 +30,7 @@ pub struct BriefingRequest {
     pub tokenizer: Tokenizer,
 }
 
-/// A briefing.
+/// What a sub-agent is given to work on a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Briefing {
     /// The text: the task, then sections of quotations.

@@ -57,7 +57,7 @@ pub struct ContextMessage {
 /// The identity of a stored message, of a thread or of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredMessage {
-    /// Its id.
+    /// A UUID in a thread; in a node's memory any string.
     pub id: String,
     /// When it was said.
     pub created: OffsetDateTime,

@@ -40,7 +40,7 @@ use crate::counting::{counting, size_of};
 use crate::error::ContextError;
 use crate::files::{KnownFiles, location};
 
-/// A context.
+/// A compiled context, also rendered into the requested chat formats.
 #[derive(Clone, Debug)]
 pub struct Context {
     /// The blocks, in the order in which a model is given them.

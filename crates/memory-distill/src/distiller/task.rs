@@ -22,19 +22,19 @@ pub enum DistilledBy {
     Extractive,
 }
 
-/// A distilled value and its author.
+/// A result of distilling, with its author.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Distilled<T> {
-    /// The value.
+    /// The text or the facts.
     pub value: T,
-    /// Its author.
+    /// The model, or the extractive distiller.
     pub by: DistilledBy,
 }
 
 /// Facts extracted from messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extracted {
-    /// The facts.
+    /// The accepted facts, each with its evidence.
     pub facts: Vec<Fact>,
     /// Counts of the rejected facts.
     pub dropped: Dropped,

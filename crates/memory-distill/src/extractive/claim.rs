@@ -14,7 +14,7 @@ pub(super) struct Claim {
     pub(super) value: String,
     /// Whether the attribute has one value at a time.
     pub(super) single: bool,
-    /// The topic.
+
     pub(super) topic: &'static str,
 }
 

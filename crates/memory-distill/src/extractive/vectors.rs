@@ -90,7 +90,7 @@ pub(super) enum Space {
         vectors: Vec<Sparse>,
         holders: HashMap<u32, Vec<(usize, f32)>>,
     },
-    /// By meaning.
+    /// Embeddings: cosine similarity.
     Meaning(Vec<Vec<f32>>),
 }
 

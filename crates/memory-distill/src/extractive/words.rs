@@ -7,7 +7,6 @@ use qdrant_rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Stop words.
 static STOP_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     "a about after again all also am an and any are as at be because been before being both \
      but by can could did do does doing done down during each even ever every few for from \

@@ -90,9 +90,9 @@ impl TokenLedger for UnlimitedTokens {
 /// The tenant that a request is charged to.
 #[derive(Clone, Copy)]
 pub struct Account<'a> {
-    /// The ledger.
+    /// Counts the tokens and holds the budget.
     pub ledger: &'a dyn TokenLedger,
-    /// The tenant.
+    /// Pays for the request.
     pub tenant: &'a TenantId,
 }
 

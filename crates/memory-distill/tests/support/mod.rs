@@ -291,7 +291,6 @@ pub fn usage(input_tokens: u64, output_tokens: u64) -> Option<Usage> {
     })
 }
 
-/// A message.
 pub fn message(role: Role, name: &str, parts: Vec<Part>) -> SourceMessage {
     SourceMessage::new(Message {
         id: MessageId::new(),
@@ -376,7 +375,6 @@ pub fn distiller(model: &Arc<Script>) -> Distiller {
     )
 }
 
-/// One without a model.
 pub fn without_model() -> Distiller {
     Distiller::new(None, None, Arc::new(UnlimitedTokens), None)
 }

@@ -85,7 +85,7 @@ impl Embedder {
         }))
     }
 
-    /// The model.
+    /// The name and the dimensions of the model.
     pub fn model(&self) -> &EmbeddingModel {
         &self.shared.model
     }

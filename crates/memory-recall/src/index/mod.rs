@@ -155,17 +155,17 @@ pub enum Prepared {
 pub struct Point {
     /// The message. With the tenant it determines the point's id.
     pub message: MessageId,
-    /// The tenant.
+    /// The owner of the message. Every search is filtered by it.
     pub tenant: TenantId,
     /// The app of its thread.
     pub app: AppId,
     /// The user of its thread; may be empty.
     pub user: UserId,
-    /// Its thread.
+    /// The thread that it belongs to.
     pub thread: ThreadId,
     /// Its place in the thread, from 1.
     pub seq: i64,
-    /// Its branch.
+    /// The branch of the thread, from 1.
     pub branch: i32,
     /// Messages on the path from the root to it, itself included.
     pub depth: i32,
@@ -192,7 +192,7 @@ pub struct Point {
 pub struct MemoryPoint {
     /// The tenant. With the memory's id it determines the point's id.
     pub tenant: TenantId,
-    /// The memory.
+    /// The memory's text and the fields to filter by.
     pub memory: MemoryRecord,
     /// Dense vector of length 1; `None` in an index without a model.
     pub dense: Option<Vec<f32>>,
@@ -203,9 +203,9 @@ pub struct MemoryPoint {
 /// The message or memory of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
-    /// A message.
+    /// A message of a thread.
     Message(MessageId),
-    /// A memory.
+    /// A long-term memory.
     Memory(MemoryId),
 }
 
@@ -218,16 +218,16 @@ pub enum Change {
     UpsertMemory(Box<MemoryPoint>),
     /// Deletes a message or a memory.
     Delete {
-        /// The tenant.
+        /// The owner of the point.
         tenant: TenantId,
         /// What to delete.
         subject: Subject,
     },
     /// Deletes the messages of a thread up to a seq.
     Purge {
-        /// The tenant.
+        /// The owner of the thread.
         tenant: TenantId,
-        /// The thread.
+        /// The thread whose messages are deleted.
         thread: ThreadId,
         /// The last seq to delete, inclusive.
         up_to_seq: i64,
@@ -262,11 +262,11 @@ pub struct Candidates {
 pub struct Candidate {
     /// The id of the message or the memory.
     pub id: Uuid,
-    /// Its thread.
+    /// The thread that it belongs to.
     pub thread: ThreadId,
     /// Its place in the thread, from 1.
     pub seq: i64,
-    /// Its branch.
+    /// The branch of the thread, from 1.
     pub branch: i32,
     /// Messages on the path from the root to it, itself included.
     pub depth: i32,
@@ -296,7 +296,7 @@ impl LexicalVector {
     }
 }
 
-/// The state of an index.
+/// Whether an index answers, and completely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexState {
     /// It answers, and its points are complete.
@@ -307,10 +307,10 @@ pub enum IndexState {
     Unavailable,
 }
 
-/// The status of an index.
+/// The state and size of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexStatus {
-    /// Its state.
+    /// Whether it answers, and completely.
     pub state: IndexState,
     /// The name of the versioned collection.
     pub collection: String,

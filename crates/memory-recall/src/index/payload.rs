@@ -26,7 +26,6 @@ pub(crate) const CANDIDATE: [&str; 9] = [
 pub(crate) enum FieldIndex {
     /// A keyword that groups the points of one tenant in storage.
     Tenant,
-    /// A keyword.
     Keyword,
     /// An integer with range conditions.
     Integer,

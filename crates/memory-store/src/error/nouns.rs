@@ -2,7 +2,7 @@
 
 use memory_contract::{MemoryId, MessageId};
 
-/// Errors of threads.
+/// Why a call on a thread failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ThreadError {
     /// The app and user have a thread with this session key.
@@ -136,7 +136,7 @@ pub enum KeyError {
     Exists,
 }
 
-/// Errors of secrets.
+/// Why a call on a secret failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The tenant has no such secret.

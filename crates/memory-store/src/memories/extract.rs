@@ -17,29 +17,28 @@ use crate::{
 /// Something that was extracted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fact {
-    /// What is to be remembered; at most 4,096 characters.
+    /// The text to remember; at most 4,096 characters.
     pub text: String,
-    /// What kind of thing it is.
+    /// A fact or an event.
     pub kind: MemoryType,
-    /// What it is about.
+    /// Topics; at most 16.
     pub topics: Vec<String>,
-    /// The people and things that it names.
+    /// People, places and things that it names; at most 16.
     pub entities: Vec<String>,
     /// When it happened, where that is known.
     pub event: Option<OffsetDateTime>,
     /// The messages that prove it.
     pub sources: Vec<MessageId>,
-    /// The memories that it takes the place of. Pinned ones, and those of others,
-    /// stay.
+    /// The memories that it supersedes. Pinned ones, and those of other users, are kept.
     pub supersedes: Vec<MemoryId>,
 }
 
 /// What was extracted from messages that extraction had not read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extraction {
-    /// The thread.
+    /// The thread of the messages.
     pub thread: ThreadId,
-    /// The moment that the messages were read at.
+    /// The generation of facts at which the messages were read.
     pub generation: i64,
     /// The seq of the last of them.
     pub to_seq: i64,
@@ -47,7 +46,7 @@ pub struct Extraction {
     pub facts: Vec<Fact>,
     /// The model, or `extractive`.
     pub made_by: String,
-    /// The strategy.
+    /// How the facts were extracted.
     pub strategy: ExtractionStrategy,
     /// The memories that it was built on, with their texts.
     pub built_on: Vec<(MemoryId, String)>,

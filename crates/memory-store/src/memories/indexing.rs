@@ -20,27 +20,27 @@ const ENQUEUE_PAGE: i64 = 5_000;
 pub struct MemoryRecord {
     /// The memory's id.
     pub id: MemoryId,
-    /// Whose it is.
+    /// The user or app that it belongs to.
     pub owner: MemoryOwner,
-    /// What is remembered.
+    /// The remembered text.
     pub text: String,
-    /// What kind of thing it is.
+    /// A fact or an event.
     pub kind: MemoryType,
-    /// What it is about.
+    /// Topics; at most 16.
     pub topics: Vec<String>,
-    /// The people and things that it names.
+    /// People, places and things that it names; at most 16.
     pub entities: Vec<String>,
-    /// Where it comes from.
+    /// How it was created.
     pub origin: MemoryOrigin,
     /// The thread that it came from.
     pub thread: Option<ThreadId>,
-    /// Whether nothing has taken its place.
+    /// Whether it is not superseded.
     pub holds: bool,
     /// When it happened, where that is known.
     pub event: Option<OffsetDateTime>,
     /// When it was stored.
     pub created: OffsetDateTime,
-    /// The number of its state.
+    /// Its version; each change increases it.
     pub version: i64,
 }
 

@@ -18,10 +18,10 @@ use crate::{
     words,
 };
 
-/// A memory, and what it took the place of.
+/// A memory, and those that it superseded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryWithHistory {
-    /// The memory.
+    /// The memory that was asked for.
     pub memory: Memory,
     /// Those before it, the one that ended last first; at most 50.
     pub superseded: Vec<Memory>,
@@ -30,7 +30,7 @@ pub struct MemoryWithHistory {
 /// A memory that has words of a query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MemoryMatch {
-    /// The memory.
+    /// The matching memory.
     pub id: MemoryId,
     /// How well it matches, above 0; comparable within one search.
     pub score: f32,

@@ -4,7 +4,6 @@ use memory_contract::{Message, MessageId, ThreadId};
 use memory_store::{Caller, HistoryQuery, Store};
 use proptest::prelude::*;
 
-/// One look.
 #[derive(Clone, Debug)]
 pub enum Look {
     /// The recent window.

@@ -81,7 +81,6 @@ impl DataDir {
         self.path.join("postgres.initializing")
     }
 
-    /// Postgres's log.
     pub fn postgres_log(&self) -> PathBuf {
         self.path.join("postgres.log")
     }

@@ -120,7 +120,6 @@ pub enum ServerError {
     /// A part ended that should have gone on.
     #[error("{part} ended: {reason}")]
     Ended {
-        /// Which part.
         part: &'static str,
         reason: String,
     },

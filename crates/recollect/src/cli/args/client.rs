@@ -69,7 +69,6 @@ pub struct ImportArgs {
     /// `checked`, `checksum`, `searchable`, `errors`, `ms`.
     #[arg(long)]
     pub json: bool,
-    /// The server.
     #[command(flatten)]
     pub server: ServerArgs,
 }
@@ -119,7 +118,6 @@ pub struct ExportArgs {
     /// Continue FILE.part, which the same command left when it was interrupted.
     #[arg(long, requires = "output")]
     pub resume: bool,
-    /// The server.
     #[command(flatten)]
     pub server: ServerArgs,
 }
@@ -130,10 +128,10 @@ pub struct ThreadChoice {
     /// The thread's id.
     #[arg(long, value_name = "ID", conflicts_with_all = ["user", "session"])]
     pub thread: Option<String>,
-    /// The app.
+    /// The app of the conversation or the user.
     #[arg(long, default_value = "default")]
     pub app: String,
-    /// The user.
+    /// The user, of whom all conversations are meant without --session.
     #[arg(long)]
     pub user: Option<String>,
     /// The session key of the conversation.
@@ -155,7 +153,6 @@ pub struct RecallArgs {
     /// The text to search for.
     #[arg(value_name = "QUERY")]
     pub query: String,
-    /// The current conversation.
     #[command(flatten)]
     pub choice: ThreadChoice,
     /// The conversations to search. [default: thread with --thread or --session, else
@@ -189,7 +186,6 @@ pub struct RecallArgs {
     /// Also show which candidates were omitted, and why.
     #[arg(long)]
     pub explain: bool,
-    /// The server.
     #[command(flatten)]
     pub client: ClientArgs,
 }
@@ -197,7 +193,7 @@ pub struct RecallArgs {
 /// The conversations to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ScopeArg {
-    /// This thread.
+    /// The current conversation.
     Thread,
     /// All threads of the user in the app.
     User,
@@ -229,7 +225,6 @@ pub struct ThreadsArgs {
     /// List at most N threads, the newest first.
     #[arg(long, default_value_t = 50, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32).range(1..))]
     pub limit: u32,
-    /// The server.
     #[command(flatten)]
     pub client: ClientArgs,
 }
@@ -241,7 +236,6 @@ Examples:
   recollect history 0197b6a0-5f0e-7c3e-9a39-5d6c2e1f0a11
   recollect history --user conversation --session session:conversation/1 --max-tokens 500")]
 pub struct HistoryArgs {
-    /// The conversation.
     #[command(flatten)]
     pub named: Named,
     /// Read back from this message instead of the head.
@@ -253,7 +247,6 @@ pub struct HistoryArgs {
     /// Show at most N messages.
     #[arg(long, default_value_t = 100, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(1..))]
     pub limit: i32,
-    /// The server.
     #[command(flatten)]
     pub client: ClientArgs,
 }
@@ -268,13 +261,11 @@ Examples:
 Each line has the time, the action, the number of items, the actor and the subject. It
 ends when the conversation is deleted, or with Ctrl-C.")]
 pub struct WatchArgs {
-    /// The conversation.
     #[command(flatten)]
     pub named: Named,
     /// Start after this cursor, which --json prints.
     #[arg(long)]
     pub cursor: Option<String>,
-    /// The server.
     #[command(flatten)]
     pub client: ClientArgs,
 }

@@ -19,7 +19,6 @@ pub struct ContextArgs {
     /// The user's new message. [default: none; the newest message is stored already]
     #[arg(value_name = "INPUT", default_value = "", hide_default_value = true)]
     pub input: String,
-    /// The conversation.
     #[command(flatten)]
     pub choice: ThreadChoice,
     /// The memory mode. [default: that of the policy]
@@ -47,7 +46,6 @@ pub struct ContextArgs {
     /// Print the context as plain text, for a completion model.
     #[arg(long, conflicts_with = "json")]
     pub text: bool,
-    /// The server.
     #[command(flatten)]
     pub client: ClientArgs,
 }

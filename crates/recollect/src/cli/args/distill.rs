@@ -11,7 +11,6 @@ Examples:
   recollect observations 0197b6a0-5f0e-7c3e-9a39-5d6c2e1f0a11
   recollect observations --app agent --session run:7 --replaced")]
 pub struct ObservationsArgs {
-    /// The conversation.
     #[command(flatten)]
     pub named: Named,
     /// Read back from this message instead of the head.
@@ -20,7 +19,6 @@ pub struct ObservationsArgs {
     /// Also show the observations that a reflection replaced.
     #[arg(long)]
     pub replaced: bool,
-    /// The server.
     #[command(flatten)]
     pub client: ClientArgs,
 }
@@ -29,13 +27,11 @@ pub struct ObservationsArgs {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  recollect summary 0197b6a0-5f0e-7c3e-9a39-5d6c2e1f0a11")]
 pub struct SummaryArgs {
-    /// The conversation.
     #[command(flatten)]
     pub named: Named,
     /// Read back from this message instead of the head.
     #[arg(long, value_name = "MESSAGE_ID")]
     pub head: Option<String>,
-    /// The server.
     #[command(flatten)]
     pub client: ClientArgs,
 }
@@ -47,13 +43,11 @@ Examples:
   recollect working-memory 0197b6a0-5f0e-7c3e-9a39-5d6c2e1f0a11
   recollect working-memory --app support --user ada --session thread:42 --model gpt-4o")]
 pub struct WorkingMemoryArgs {
-    /// The conversation.
     #[command(flatten)]
     pub named: Named,
     /// The model that reads it; its window counts from now on.
     #[arg(long)]
     pub model: Option<String>,
-    /// The server.
     #[command(flatten)]
     pub client: ClientArgs,
 }
@@ -66,10 +60,8 @@ Example:
 
 Exit code 1: the ledger has a fault.")]
 pub struct VerifyArgs {
-    /// The conversation.
     #[command(flatten)]
     pub named: Named,
-    /// The server.
     #[command(flatten)]
     pub client: ClientArgs,
 }
@@ -84,7 +76,6 @@ pub struct UsageArgs {
     /// Days up to today (UTC).
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(i32).range(1..=366))]
     pub days: i32,
-    /// The server.
     #[command(flatten)]
     pub client: ClientArgs,
 }

@@ -35,7 +35,6 @@ pub enum KeysCommand {
 /// `recollect keys create`.
 #[derive(Debug, Clone, Args)]
 pub struct CreateKeyArgs {
-    /// The key.
     #[command(flatten)]
     pub key: KeyNameArgs,
     /// A scope; may be repeated. [default: read, write, erase]
@@ -49,11 +48,11 @@ pub struct CreateKeyArgs {
 /// Scopes of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum KeyScopeArg {
-    /// Read.
+    /// Read data.
     Read,
-    /// Add and change.
+    /// Add and change data.
     Write,
-    /// Erase.
+    /// Erase data.
     Erase,
     /// All of these, and manage keys and secrets and read the audit log.
     Admin,

@@ -42,10 +42,10 @@ pub enum MemoryCommand {
 /// The owner of memories.
 #[derive(Debug, Clone, Args)]
 pub struct OwnerArgs {
-    /// The app.
+    /// The app of the memories.
     #[arg(long, default_value = "default")]
     pub app: String,
-    /// The user. [default: none; memories of the app]
+    /// The user of the memories. [default: none; memories of the app]
     #[arg(long, default_value = "", hide_default_value = true)]
     pub user: String,
 }
@@ -53,7 +53,6 @@ pub struct OwnerArgs {
 /// `recollect memory list`.
 #[derive(Debug, Clone, Args)]
 pub struct ListMemoriesArgs {
-    /// The owner.
     #[command(flatten)]
     pub owner: OwnerArgs,
     /// Only memories with this topic; repeated, with any of them.
@@ -65,7 +64,6 @@ pub struct ListMemoriesArgs {
     /// List at most N memories.
     #[arg(long, default_value_t = 50, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32).range(1..))]
     pub limit: u32,
-    /// The server.
     #[command(flatten)]
     pub client: ClientArgs,
 }
@@ -76,7 +74,6 @@ pub struct SearchMemoriesArgs {
     /// The text to search for.
     #[arg(value_name = "QUERY")]
     pub query: String,
-    /// The owner.
     #[command(flatten)]
     pub owner: OwnerArgs,
     /// The number of best matches.
@@ -85,7 +82,6 @@ pub struct SearchMemoriesArgs {
     /// Include superseded memories.
     #[arg(long)]
     pub superseded: bool,
-    /// The server.
     #[command(flatten)]
     pub client: ClientArgs,
 }
@@ -96,7 +92,6 @@ pub struct MemoryIdArgs {
     /// The memory's id.
     #[arg(value_name = "MEMORY_ID")]
     pub memory: String,
-    /// The server.
     #[command(flatten)]
     pub client: ClientArgs,
 }
@@ -107,7 +102,6 @@ pub struct AddMemoryArgs {
     /// The text of the memory.
     #[arg(value_name = "TEXT")]
     pub text: String,
-    /// The owner.
     #[command(flatten)]
     pub owner: OwnerArgs,
     /// An id of your own; adding it again updates the memory.
@@ -122,7 +116,6 @@ pub struct AddMemoryArgs {
     /// Protect it from forgetting.
     #[arg(long)]
     pub pin: bool,
-    /// The server.
     #[command(flatten)]
     pub client: ClientArgs,
 }
@@ -136,7 +129,6 @@ pub struct PinMemoryArgs {
     /// Remove the protection.
     #[arg(long)]
     pub off: bool,
-    /// The server.
     #[command(flatten)]
     pub client: ClientArgs,
 }
@@ -145,7 +137,6 @@ pub struct PinMemoryArgs {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "A memory that exceeds any of the bounds is erased; pinned memories stay.")]
 pub struct ForgetMemoriesArgs {
-    /// The owner.
     #[command(flatten)]
     pub owner: OwnerArgs,
     /// Apply to every user of the app.
@@ -164,7 +155,6 @@ pub struct ForgetMemoriesArgs {
     /// Only print what would be forgotten.
     #[arg(long)]
     pub dry_run: bool,
-    /// The server.
     #[command(flatten)]
     pub client: ClientArgs,
 }

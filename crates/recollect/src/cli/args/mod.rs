@@ -57,7 +57,6 @@ Exit codes:
   5  the configuration is invalid
   6  something on this machine is missing or in the way";
 
-/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Start a server with everything it needs, for development.
@@ -112,7 +111,7 @@ pub enum Command {
         after_help = "Example:\n  recollect completions bash > ~/.local/share/bash-completion/completions/recollect"
     )]
     Completions {
-        /// The shell.
+        /// The shell to complete for.
         shell: clap_complete::Shell,
     },
 }
@@ -120,7 +119,7 @@ pub enum Command {
 /// The server.
 #[derive(Debug, Clone, Args)]
 pub struct ServerArgs {
-    /// The server's address.
+    /// The server's gRPC address.
     #[arg(
         long,
         env = "RECOLLECT_ADDR",
@@ -129,7 +128,7 @@ pub struct ServerArgs {
         help_heading = "Server"
     )]
     pub addr: String,
-    /// The API key.
+    /// The API key; not needed if the server requires none.
     #[arg(
         long,
         env = "RECOLLECT_API_KEY",
@@ -143,7 +142,6 @@ pub struct ServerArgs {
 /// The server, and the format of the output.
 #[derive(Debug, Clone, Args)]
 pub struct ClientArgs {
-    /// The server.
     #[command(flatten)]
     pub server: ServerArgs,
     /// Print JSON instead of a table: the messages of the API, one a line.
@@ -157,13 +155,13 @@ pub struct Named {
     /// The thread's id; or name the conversation with --app, --user, --session.
     #[arg(value_name = "THREAD_ID", conflicts_with_all = ["user", "session"])]
     pub thread: Option<String>,
-    /// The app.
+    /// The app of the conversation.
     #[arg(long, default_value = "default")]
     pub app: String,
-    /// The user.
+    /// The user of the conversation. [default: none]
     #[arg(long, requires = "session")]
     pub user: Option<String>,
-    /// The session key.
+    /// The session key of the conversation.
     #[arg(long, value_name = "KEY", required_unless_present = "thread")]
     pub session: Option<String>,
 }

@@ -14,7 +14,6 @@ Examples:
 
 With --json the plan is one object, and the attempts are another.")]
 pub struct PlanArgs {
-    /// The conversation.
     #[command(flatten)]
     pub named: Named,
     /// Show at most N attempts, the oldest first.
@@ -23,7 +22,6 @@ pub struct PlanArgs {
     /// Show only failed attempts.
     #[arg(long)]
     pub failed: bool,
-    /// The server.
     #[command(flatten)]
     pub client: ClientArgs,
 }

@@ -22,7 +22,6 @@ impl JsonLines<io::StdoutLock<'static>> {
 }
 
 impl<W: Write> JsonLines<W> {
-    /// To `writer`.
     pub fn new(writer: W) -> Self {
         Self(writer)
     }

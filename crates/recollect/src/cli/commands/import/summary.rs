@@ -47,7 +47,6 @@ pub struct Summary {
 pub struct Besides {
     pub app_policies: u64,
     pub files: u64,
-    /// Turns of nodes.
     pub node_turns: u64,
     /// Plans of threads.
     pub plans: u64,
