@@ -5,7 +5,7 @@
 SHELL := bash
 .DEFAULT_GOAL := help
 
-# What scripts/setup put beside the code comes first.
+# Programs that scripts/setup installed come first.
 export PATH := $(CURDIR)/.setup/bin:$(CURDIR)/.setup/node/node_modules/.bin:$(PATH)
 
 # Conversations to measure recall on: make bench DATA=path/to/dir
@@ -16,7 +16,7 @@ help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: ## Start Recollect on this machine, with a database and an index of its own
+run: ## Start Recollect on this machine, with a private database and index
 	@echo "Starting Recollect: set-up, build, then the server; Ctrl-C stops it."
 	@echo "The first time takes long: set-up a minute, the build about 10 minutes on 2 cores."
 	@scripts/setup model

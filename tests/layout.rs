@@ -24,7 +24,7 @@ const LEVELS: [&[&str]; 10] = [
     &["memory-worker"],
     &["memory-api"],
     &["recollect"],
-    // Beside: for tests, and to measure.
+    // For tests and measurements.
     &["memory-testing"],
     &["memory-bench", "recollect-tests"],
 ];

@@ -2,7 +2,7 @@
 //! reflection serves and the CLI prints JSON with.
 #![expect(
     clippy::disallowed_methods,
-    reason = "Cargo tells a build script by its environment"
+    reason = "Cargo configures build scripts through the environment"
 )]
 
 use std::{env, error::Error, fs, path::PathBuf};

@@ -1,7 +1,7 @@
 //! Embeds the SQL of `schema/` and `functions/`, in the order in which `migrate` applies it.
 #![expect(
     clippy::disallowed_methods,
-    reason = "Cargo tells a build script by its environment"
+    reason = "Cargo configures build scripts through the environment"
 )]
 
 use std::{

@@ -203,7 +203,7 @@ impl Service {
         Ok(value.unwrap_or_default())
     }
 
-    /// Opens a connection of its own.
+    /// Opens a separate connection.
     pub async fn connect(&self) -> Result<Clients, Failure> {
         let channel = Endpoint::from_shared(self.addr.clone())?
             .connect_timeout(Duration::from_secs(5))
@@ -259,7 +259,7 @@ impl Clients {
         Ok(resolved.thread.ok_or("no thread")?.thread_id)
     }
 
-    /// The same, with a policy of its own.
+    /// The same, with a policy.
     pub async fn thread_with_policy(
         &mut self,
         app: &str,

@@ -2,7 +2,7 @@
 
 /// Windows in tokens by prefix of a model's name; the longest matching prefix counts.
 ///
-/// Source: the makers' model pages, as of November 2026. A name without a version counts
+/// Source: the makers' model pages in November 2026. A name without a version counts
 /// as the smallest of its family.
 const WINDOWS: &[(&str, i32)] = &[
     ("gpt-3.5-turbo", 16_385),

@@ -134,7 +134,7 @@ pub fn size(field: &str, value: i32, default: i32, max: i32) -> Result<usize, In
     }
 }
 
-/// Finds the first id that stands twice.
+/// Finds the first duplicate id.
 pub fn repeated<T: Copy + Eq + std::hash::Hash>(ids: impl Iterator<Item = T>) -> Option<usize> {
     let mut seen = HashSet::new();
     ids.enumerate()

@@ -92,7 +92,7 @@ pub fn init(config: &TelemetryConfig) -> Result<Telemetry, TelemetryError> {
     Ok(Telemetry { tracer })
 }
 
-/// What is logged: what is configured, as far as it is discreet.
+/// The filter of logs: the configured levels, without events that may contain message text.
 fn logged<S: 'static>(
     log_level: &str,
 ) -> Result<impl Filter<S> + Send + Sync + 'static, ParseError> {
@@ -103,19 +103,19 @@ fn logged<S: 'static>(
     Ok(level.and(discreet))
 }
 
-/// What is traced, whatever is logged.
+/// The filter of traces, independent of the log level.
 fn exported(meta: &Metadata<'_>) -> bool {
-    // The exporter's own calls must not make traces of their own.
+    // The exporter's own calls must not be traced.
     let exporting = ["h2", "hyper", "tonic", "tower", "opentelemetry"]
         .iter()
         .any(|other| meta.target().starts_with(other));
     discreet(meta) && !exporting
 }
 
-/// Whether it is sure to have no message's text in it. Below `info`, libraries
-/// tell whatever they work on: tokio-postgres the parameters of each statement,
-/// tokenizers each character. No configuration can ask for that; only our own
-/// crates, which never log text, have more to say.
+/// Whether an event certainly contains no message text. Below `info`, libraries log their
+/// data: tokio-postgres the parameters of each statement, tokenizers each character. No
+/// configuration can enable that; only our own crates, which never log text, may log
+/// below `info`.
 fn discreet(meta: &Metadata<'_>) -> bool {
     let name = meta.target().split("::").next().unwrap_or_default();
     let ours = name == SERVICE || name.starts_with("memory_");

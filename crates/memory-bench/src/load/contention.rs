@@ -20,7 +20,7 @@ use crate::{
     stats::{Latencies, Quantiles, rounded},
 };
 
-/// Concurrent callers, each with a thread of its own.
+/// Concurrent callers, each with a separate thread.
 const CALLERS: usize = 4;
 /// Rounds of each side, alternating, so that both run under the same conditions.
 const ROUNDS: u32 = 3;

@@ -45,7 +45,7 @@ pub struct Measured {
     many_writers: Run,
 }
 
-/// One run, on a node of its own.
+/// One run, on a new node.
 #[derive(Serialize)]
 struct Run {
     writers: usize,
@@ -63,7 +63,6 @@ struct Run {
     object_conflicts: u64,
     /// Bytes of the stored object.
     object_bytes: usize,
-
     json_bytes: usize,
     /// Writes and syncs of a file of as many bytes.
     floor: Quantiles,

@@ -185,7 +185,7 @@ async fn settled(
         }
         if begin.elapsed() > SETTLE {
             return Err(format!(
-                "{} tokens still stand in full; {}",
+                "{} tokens are still in full; {}",
                 found.raw_message_tokens, found.last_error
             )
             .into());

@@ -14,7 +14,6 @@ pub(super) struct Claim {
     pub(super) value: String,
     /// Whether the attribute has one value at a time.
     pub(super) single: bool,
-
     pub(super) topic: &'static str,
 }
 

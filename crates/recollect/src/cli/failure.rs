@@ -1,4 +1,4 @@
-//! What went wrong, what to do next, and the exit code.
+//! Errors of commands: the problem, the next step, and the exit code.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -186,7 +186,7 @@ impl From<ServerError> for Failure {
     }
 }
 
-/// Tells a person what went wrong and what to do next.
+/// Prints for people what went wrong and what to do next.
 pub fn report(failure: &Failure) -> ExitCode {
     if matches!(failure, Failure::NoReader) {
         return ExitCode::SUCCESS;

@@ -1,4 +1,4 @@
-//! The command line: what can be asked, and how answers are shown.
+//! The command line: arguments, commands and output.
 
 mod args;
 mod client;

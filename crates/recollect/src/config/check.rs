@@ -1,4 +1,4 @@
-//! What the types alone cannot refuse.
+//! Checks values that the types accept, such as ranges and combinations.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -63,7 +63,7 @@ impl Config {
                 return Err(wrong(
                     "auth.keys",
                     format!(
-                        "item {index}: an item before it has this sha256; a key stands for one caller"
+                        "item {index}: an earlier item has this sha256; a key has one caller"
                     ),
                 ));
             }
@@ -165,7 +165,7 @@ impl Config {
             return Err(wrong(
                 "database.url",
                 "is required, such as postgres://user:password@host/recollect; \
-                 `recollect dev` brings a Postgres of its own",
+                 `recollect dev` starts a private Postgres",
             ));
         }
         let open = self.auth.keys.is_empty() && !self.auth.database;

@@ -1,4 +1,4 @@
-//! What of the configuration of language models the types alone cannot refuse.
+//! Checks the configuration of language models.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,10 +77,10 @@ impl Config {
         )?;
         span("distill.calls.breaker_pause", calls.breaker_pause, pause)?;
         let budget = distill.daily_token_budget;
-        let beside = observer.inherit(generation);
+        let observing = observer.inherit(generation);
         for (key, model) in [
             ("generation", Some(generation)),
-            ("observer", beside.as_ref()),
+            ("observer", observing.as_ref()),
         ] {
             let Some(model) = model.filter(|model| model.provider != Provider::None) else {
                 continue;

@@ -1,4 +1,4 @@
-//! Which keys there are.
+//! The known keys of the configuration.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub(super) fn secret(key: &str) -> bool {
             .any(|end| key.ends_with(end))
 }
 
-/// The known name that is most like a wrong one, if any is like it at all.
+/// The known name that is most similar to a wrong one; `None` if none is similar.
 pub(super) fn nearest<'a>(
     wrong: &str,
     known: impl IntoIterator<Item = &'a str>,

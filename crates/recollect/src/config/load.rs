@@ -1,4 +1,4 @@
-//! Reading the configuration, and remembering where each value came from.
+//! Reads the configuration, and records the source of each value.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -55,7 +55,7 @@ pub enum ConfigError {
     UnknownKey {
         /// The key as it was written.
         key: String,
-        /// Where it stands, in words.
+        /// The source that contains it, in words.
         origin: String,
         /// The key that was probably meant.
         suggestion: Option<String>,

@@ -1,4 +1,4 @@
-//! The configuration: what it consists of, and how it is read.
+//! The configuration of the process: its sections, reading and checks.
 
 mod check;
 mod check_models;

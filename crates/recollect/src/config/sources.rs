@@ -1,4 +1,4 @@
-//! Where a configuration is read from.
+//! The sources of a configuration: defaults, file, environment, flags.
 
 use std::collections::BTreeMap;
 use std::fmt;

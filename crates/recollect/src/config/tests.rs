@@ -1,4 +1,4 @@
-//! The configuration, read the way that the binary reads it.
+//! Tests that read the configuration as the binary does.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Whom Postgres runs as.
+//! The operating system's account that Postgres runs as.
 
 use std::fs;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Finding the system's Postgres.
+//! Finds the system's Postgres programs.
 
 use std::env;
 use std::fs;
@@ -32,7 +32,7 @@ pub struct Binaries {
     pub dir: PathBuf,
     /// The major version, such as 15.
     pub major: u32,
-    /// The version as the programs tell it, such as `15.18`.
+    /// The version that the programs report, such as `15.18`.
     pub version: String,
 }
 

@@ -52,14 +52,14 @@ pub struct Cluster {
 
 impl Cluster {
     /// Starts the cluster of a data directory, and creates it first if it does
-    /// not exist. `tell` is called with what happens.
+    /// not exist. `report` is called with each step.
     ///
     /// # Errors
     /// [`EmbeddedError`]; then no process is left.
     pub async fn start(
         data: &DataDir,
         postgres_bin: Option<PathBuf>,
-        tell: impl Fn(&str),
+        report: impl Fn(&str),
     ) -> Result<Self, EmbeddedError> {
         let mut times = ClusterTimes::default();
         let account = Account::choose()?;
@@ -68,7 +68,7 @@ impl Cluster {
         let orphaned = home.path.clone();
         let stopped_orphan = blocking(move || orphan::stop(&orphaned)).await?;
         if let Some(pid) = stopped_orphan {
-            tell(&format!(
+            report(&format!(
                 "Stopped the Postgres that an earlier process left behind ({pid})"
             ));
         }
@@ -77,7 +77,7 @@ impl Cluster {
         let binaries = blocking(move || Binaries::find(postgres_bin.as_deref(), made)).await?;
         let mut settling = None;
         if made.is_none() {
-            tell("Making a new Postgres cluster (about a second, once)");
+            report("Making a new Postgres cluster (about a second, once)");
             let begin = Instant::now();
             let (programs, owner) = (binaries.clone(), account.clone());
             let (marker, cluster) = (data.initializing(), home.path.clone());
@@ -86,7 +86,7 @@ impl Cluster {
             settling = Some(settle(home.path.clone(), data.initializing()));
         }
 
-        tell("Starting Postgres");
+        report("Starting Postgres");
         let begin = Instant::now();
         let socket_dir = SocketDir::create(data.path(), &account)?;
         let tail = LogTail::default();
@@ -184,10 +184,10 @@ impl Cluster {
     /// Stops Postgres: sessions end, everything is written out. Returns whether
     /// it ended in time by itself.
     pub async fn stop(self) -> bool {
-        for (signal, patience) in [(Signal::INT, STOP), (Signal::QUIT, STOP_HARD)] {
+        for (signal, timeout) in [(Signal::INT, STOP), (Signal::QUIT, STOP_HARD)] {
             let _ = self.signal(signal);
             let mut exited = self.exited.clone();
-            if tokio::time::timeout(patience, exited.wait_for(Option::is_some))
+            if tokio::time::timeout(timeout, exited.wait_for(Option::is_some))
                 .await
                 .is_ok()
             {
@@ -301,7 +301,7 @@ mod tests {
         client.query_one(sql, &[]).await.unwrap().get(0)
     }
 
-    /// A data directory as `mktemp -d` makes it: nobody else may enter it.
+    /// A data directory as `mktemp -d` makes it: only its owner may enter it.
     fn private_dir() -> tempfile::TempDir {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();

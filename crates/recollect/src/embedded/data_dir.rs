@@ -75,8 +75,8 @@ impl DataDir {
         self.path.join("postgres")
     }
 
-    /// There while a new cluster is not safely on the disk yet: a cluster
-    /// beside this file was never used, and may be made anew.
+    /// Exists until a new cluster is safely on the disk: while this file exists, the
+    /// cluster was never used and may be recreated.
     pub fn initializing(&self) -> PathBuf {
         self.path.join("postgres.initializing")
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with the embedded default, each with its next step.
+//! Errors of the embedded default, each with its next step.
 
 use std::io;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub enum EmbeddedError {
         "Postgres refuses to run as root, and this machine has neither a user `postgres` nor a user `nobody`"
     )]
     NoAccount,
-    /// A directory that is in the way.
+    /// An existing file or directory prevents the start.
     #[error("{} {problem}", path.display())]
     Unsafe {
         /// The directory.

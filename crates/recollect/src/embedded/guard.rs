@@ -1,10 +1,9 @@
-//! Ending Postgres with the process that started it.
+//! Ends Postgres with the process that started it.
 //!
-//! When this process is killed outright it cannot stop Postgres any more. So
-//! Postgres is started by way of a second copy of this program, which asks the
-//! kernel for a SIGINT at the death of its parent, and then becomes Postgres.
-//! Where the kernel has no such thing, the next start stops what was left
-//! behind (see `orphan`).
+//! A process that is killed cannot stop Postgres. So Postgres is started through a
+//! second copy of this program, which asks the kernel for a SIGINT when its parent
+//! dies, and then executes Postgres. If the kernel does not support that, the next start
+//! stops the Postgres that was left behind (see `orphan`).
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;

@@ -1,4 +1,4 @@
-//! Where the cluster lives, and how programs of another account get there.
+//! The directory of the cluster, and access to it for another account.
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -138,7 +138,7 @@ fn command_as(program: &Path, account: &Account) -> Command {
 /// Two ways to start a program: guarded (see `guard`), and plain for when that
 /// cannot be done.
 pub fn guarded(program: &Path, account: &Account) -> [Command; 2] {
-    // `/proc/self/exe` is this program, wherever its file is and for any user.
+    // `/proc/self/exe` is this program at any path and for any user.
     let mut guarded = command_as(Path::new("/proc/self/exe"), account);
     guarded
         .arg(GUARD_COMMAND)

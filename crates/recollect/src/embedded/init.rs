@@ -1,4 +1,4 @@
-//! Making a new cluster.
+//! Creates a new cluster.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub fn init(
     marker: &Path,
     cluster: &Path,
 ) -> Result<(), EmbeddedError> {
-    // A cluster beside the marker was never used by anybody.
+    // A cluster with the marker was never used.
     if marker.exists() && cluster.exists() {
         fs::remove_dir_all(cluster).map_err(EmbeddedError::path("remove", cluster))?;
     }

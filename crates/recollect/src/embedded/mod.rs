@@ -1,5 +1,5 @@
-//! The embedded default: a data directory that one process has to itself, and
-//! in it a private Postgres cluster that is started and stopped with it.
+//! The embedded default: a data directory for the exclusive use of one process, with a
+//! private Postgres cluster that is started and stopped with it.
 //!
 //! - [`DataDir`] is the directory and its lock.
 //! - [`Cluster`] is Postgres: it makes the cluster once, starts it, watches it

@@ -1,4 +1,4 @@
-//! A Postgres that an earlier process left behind.
+//! Stops a Postgres that an earlier process left behind.
 
 use std::fs;
 use std::path::Path;
@@ -29,9 +29,9 @@ pub fn stop(cluster: &Path) -> Result<Option<i32>, EmbeddedError> {
     } else {
         Signal::INT
     };
-    for (signal, patience) in [(gentle, GENTLE), (Signal::QUIT, HARD)] {
+    for (signal, timeout) in [(gentle, GENTLE), (Signal::QUIT, HARD)] {
         let _ = kill_process(pid, signal);
-        if ended(pid, cluster, patience) {
+        if ended(pid, cluster, timeout) {
             return Ok(Some(pid.as_raw_nonzero().get()));
         }
     }
@@ -40,8 +40,8 @@ pub fn stop(cluster: &Path) -> Result<Option<i32>, EmbeddedError> {
     })
 }
 
-fn ended(pid: Pid, cluster: &Path, patience: Duration) -> bool {
-    let deadline = Instant::now() + patience;
+fn ended(pid: Pid, cluster: &Path, timeout: Duration) -> bool {
+    let deadline = Instant::now() + timeout;
     while Instant::now() < deadline {
         if running(cluster).is_none_or(|(now, _)| now != pid) {
             return true;

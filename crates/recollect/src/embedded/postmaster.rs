@@ -75,7 +75,7 @@ pub fn commands(
     })
 }
 
-/// Starts Postgres in a thread of its own, which lives as long as Postgres
+/// Starts Postgres in a separate thread, which lives as long as Postgres
 /// does: the kernel takes the end of the thread that started a guarded process
 /// for the death of its parent.
 ///

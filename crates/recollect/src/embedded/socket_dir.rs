@@ -89,8 +89,7 @@ fn take(path: &Path, account: &Account) -> Result<(), EmbeddedError> {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(EmbeddedError::path("create", path)(error)),
     }
-    // Everything from here on is about the directory that was opened, whatever
-    // becomes of its name.
+    // From here on everything uses the opened directory, even if the path is replaced.
     let dir: File = OpenOptions::new()
         .read(true)
         .custom_flags((OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed())

@@ -1,4 +1,4 @@
-//! Opening what a server works with.
+//! Opens the parts of a server: store, index, models, objects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use tokio::time::sleep;
 use super::{Roles, ServerError};
 use crate::config::{Config, ConfigError};
 
-/// How long the start waits for an index before it goes on without.
+/// How long the start waits for an index before it continues without one.
 const INDEX_START_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What a server works with.
@@ -155,8 +155,7 @@ fn assemble(
     })
 }
 
-/// Models are opened and not called: one that does not answer is no reason not to
-/// start.
+/// Opens the models without calling them: the server starts even if one does not answer.
 fn distiller(config: &Config, store: &Store) -> Result<Arc<Distiller>, ServerError> {
     let distill = &config.distill;
     let longest = distill.calls.total_timeout;
@@ -182,7 +181,7 @@ fn keyring(config: &Config) -> Result<Keyring, ServerError> {
     })
 }
 
-/// The place for objects. Without one, memories of nodes alone are missing.
+/// Opens the object storage. Without it, only memories of nodes are unavailable.
 fn objects(config: &ObjectsConfig) -> Result<Option<Objects>, ServerError> {
     if config.url.is_empty() {
         return Ok(None);
@@ -213,8 +212,7 @@ fn index_error(error: RecallError) -> ServerError {
     }
 }
 
-/// What is missing, in words; a wrong value in the configuration is no such
-/// case.
+/// Describes what is missing. An invalid configuration is an error instead.
 fn missing_model(error: RecallError) -> Result<String, ServerError> {
     match error {
         RecallError::Config { key, problem } => Err(config_error(key, problem)),

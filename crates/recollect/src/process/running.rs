@@ -1,4 +1,4 @@
-//! A server at work, and how it ends.
+//! A running server: its tasks, and how they stop.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -63,7 +63,7 @@ impl Running {
         self.metrics_addr
     }
 
-    /// Waits until it is no longer starting, and tells how it is doing then.
+    /// Waits until the start is over, and returns the readiness then.
     pub async fn wait_ready(&self) -> Readiness {
         let mut state = self.health.follow();
         match state.wait_for(|state| *state != Readiness::Starting).await {
@@ -72,8 +72,8 @@ impl Running {
         }
     }
 
-    /// Waits until a part of it ends by itself, which only an error makes it
-    /// do. Await it beside the signal to stop.
+    /// Waits until one of its parts ends by itself, which is always an error. Await it
+    /// together with the signal to stop.
     pub async fn failed(&self) -> ServerError {
         let mut failure = self.failure.subscribe();
         let ended = failure
@@ -255,7 +255,7 @@ impl Running {
     }
 }
 
-/// Tells tasks to stop, at the latest when it is dropped.
+/// Signals tasks to stop, at the latest when it is dropped.
 #[derive(Default)]
 struct Stopper(CancellationToken);
 

@@ -78,7 +78,7 @@ pub const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 const LEAST_DISK: u64 = 256 << 20;
 const GOOD_DISK: u64 = 2 << 30;
 
-/// The clock alone, where there is no database to compare it with.
+/// Checks the clock alone, when there is no database to compare it with.
 pub fn own_clock() -> Finding {
     let now = OffsetDateTime::now_utc();
     match now.year() {
@@ -303,7 +303,7 @@ pub fn disk(path: &Path) -> Finding {
     }
 }
 
-/// Whether the address that people usually call resolves at all.
+/// Checks that the usual address, `localhost`, resolves.
 pub fn loopback() -> Option<Finding> {
     match ("localhost", 0).to_socket_addrs() {
         Ok(_) => None,

@@ -268,7 +268,7 @@ async fn answer(
         let message = found.message.clone().unwrap_or_default();
         let [score, dense, lexical] = scores(found);
         let why = match found.rank {
-            0 => "beside a match".to_owned(),
+            0 => "next to a match".to_owned(),
             rank => format!("match {rank}"),
         };
         table.row([
@@ -293,7 +293,7 @@ async fn answer(
         .filter(|found| is_evidence(found))
         .count();
     println!(
-        "{} and {} beside them, {}, in {}.{}",
+        "{} and {} next to them, {}, in {}.{}",
         match matches.len() {
             1 => "1 match".to_owned(),
             matches => format!("{matches} matches"),

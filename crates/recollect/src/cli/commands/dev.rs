@@ -64,7 +64,7 @@ pub async fn run(file: Option<PathBuf>, args: DevArgs) -> Result<(), Failure> {
         );
         let dir = args.data_dir.display();
         match loaded.config.database.url.expose_secret().is_empty() {
-            true => println!("This starts a Postgres and an index of its own in {dir}."),
+            true => println!("This starts a private Postgres and index in {dir}."),
             false => println!("This uses the Postgres that database.url names, and {dir}."),
         }
         println!("It takes about 3 seconds the first time, and 1 second after that.\n");
@@ -231,7 +231,7 @@ fn banner(server: &Embedded) -> Result<(), Failure> {
     out.flush().map_err(Failure::output)
 }
 
-/// Three commands that work as they stand.
+/// Three commands to copy and run.
 fn commands(addr: std::net::SocketAddr) -> [String; 3] {
     let program = program();
     let option = match addr.port() {

@@ -1,4 +1,4 @@
-//! Lists that come in pages.
+//! Reads all pages of a list.
 
 use prost::Message;
 use tonic::Status;

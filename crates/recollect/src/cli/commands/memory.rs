@@ -248,7 +248,7 @@ async fn forget(args: ForgetMemoriesArgs) -> Result<(), Failure> {
             .map_err(|status| client.failure(&status))?
             .into_inner();
         forgotten += answer.forgotten_count;
-        // A dry run would tell the same again.
+        // A dry run would report the same again.
         more = answer.more && answer.forgotten_count > 0 && !args.dry_run;
         if args.client.json {
             lines.write("ForgetMemoriesResponse", &answer)?;

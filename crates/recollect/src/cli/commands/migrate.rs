@@ -23,7 +23,7 @@ pub async fn run(file: Option<PathBuf>) -> Result<(), Failure> {
         .await
         .map_err(|error| not_migrated(error, &loaded.provenance))?;
     for report in &reports {
-        // With one database there is nothing to tell apart.
+        // With one database the report needs no prefix.
         let whose = match reports.len() {
             1 => String::new(),
             _ => format!("database.{}: ", report.key),

@@ -7,7 +7,7 @@ use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::output::{JsonLines, clock, count, one_line};
 
-/// Shows what a conversation was condensed to, and from which messages.
+/// Shows the observations of a conversation, and the messages that they cover.
 ///
 /// # Errors
 /// When there is no such thread, or the server cannot be reached or refuses.
@@ -56,7 +56,7 @@ pub async fn run(args: ObservationsArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Texts are long: what they are stands in a line of its own.
+/// Prints a heading line, then the text, which may be long.
 fn show(one: &Observation, standing: &str) {
     let kind = match one.reflection {
         true => "reflection: ",

@@ -10,7 +10,7 @@ use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::output::{JsonLines, Table, clock, count, exact, one_line};
 
-/// Shows what an agent means to do in a thread, and what it has tried.
+/// Shows the plan of a thread and its attempts.
 ///
 /// # Errors
 /// When there is no such thread, or no plan, or the server cannot be reached or

@@ -11,7 +11,7 @@ use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::output::{JsonLines, Table, clock, count, one_line, role, text_of};
 
-/// Asks what was said before.
+/// Searches messages.
 ///
 /// # Errors
 /// When there is no such thread, or the server cannot be reached or refuses.

@@ -1,4 +1,4 @@
-//! Waiting until the index has what was stored.
+//! Waits until stored messages and memories are searchable.
 
 use std::time::{Duration, Instant};
 
@@ -15,10 +15,10 @@ const AWAY: Duration = Duration::from_secs(5);
 /// Waits until everything that was stored before the call can be searched.
 ///
 /// # Errors
-/// In words, why it cannot be searched yet, or why that is not known.
+/// Why it cannot be searched yet, or why that is unknown, for people.
 pub async fn wait_until_searchable(
     client: &Client,
-    patience: Duration,
+    timeout: Duration,
     progress: &Progress,
 ) -> Result<(), String> {
     let begin = Instant::now();
@@ -54,10 +54,10 @@ pub async fn wait_until_searchable(
                 "the index does not answer; not indexed yet: {left}{error}"
             ));
         }
-        if asked - begin > patience {
+        if asked - begin > timeout {
             return Err(format!(
                 "not indexed after {}: {left}{error}",
-                duration(patience)
+                duration(timeout)
             ));
         }
         progress.detail(&format!(

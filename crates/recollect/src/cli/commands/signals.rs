@@ -1,4 +1,4 @@
-//! When to stop.
+//! Signals that stop a command.
 
 use std::io::Read;
 
@@ -56,8 +56,8 @@ impl Stop {
     }
 }
 
-/// Tells when standard input ends. A thread of its own: a read of a terminal
-/// cannot be called off, and must not keep the runtime from ending.
+/// Signals the end of standard input. Reads on a separate thread: a read of a terminal
+/// cannot be canceled, and must not keep the runtime from ending.
 fn stdin_end() -> mpsc::Receiver<()> {
     let (end, ended) = mpsc::channel(1);
     std::thread::spawn(move || {

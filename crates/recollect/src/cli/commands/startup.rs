@@ -149,14 +149,14 @@ impl Embedded {
         }
     }
 
-    /// Stops the server, then Postgres. `tell` is called with what happens.
-    pub async fn stop(self, tell: impl Fn(&str)) {
-        tell("Stopping: waiting for calls in progress, then writing the index");
+    /// Stops the server, then Postgres. `report` is called with each step.
+    pub async fn stop(self, report: impl Fn(&str)) {
+        report("Stopping: waiting for calls in progress, then writing the index");
         self.running.stop().await;
         if let Some(cluster) = self.cluster
             && !cluster.stop().await
         {
-            tell("Postgres was forced to stop after a timeout; it recovers at its next start");
+            report("Postgres was forced to stop after a timeout; it recovers at its next start");
         }
     }
 }

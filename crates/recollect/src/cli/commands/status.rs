@@ -10,7 +10,7 @@ use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::output::{JsonLines, Table, clock};
 
-/// Tells how the server and its index are doing.
+/// Prints the state of the server and its index.
 ///
 /// # Errors
 /// When the server cannot be reached or refuses.

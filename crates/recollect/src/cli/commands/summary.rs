@@ -7,8 +7,8 @@ use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::output::{JsonLines, Table, clock, count, lines, one_line};
 
-/// Shows the summary of a conversation, which messages it stands for, and which
-/// still stand in full.
+/// Shows the summary of a conversation, the messages that it covers, and those that it
+/// does not.
 ///
 /// # Errors
 /// When there is no such thread, or the server cannot be reached or refuses.
@@ -80,7 +80,7 @@ pub async fn run(args: SummaryArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The text is long: what it is stands in a line of its own.
+/// Prints a heading line, then the text, which may be long.
 fn show(one: &LedgerText) {
     println!(
         "#{} by {}, {}: {}",

@@ -7,7 +7,7 @@ use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::output::{JsonLines, Table};
 
-/// Tells what models have cost.
+/// Prints the tokens that models have used.
 ///
 /// # Errors
 /// When the server cannot be reached or refuses.

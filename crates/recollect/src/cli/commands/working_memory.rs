@@ -9,7 +9,7 @@ use crate::cli::failure::Failure;
 use crate::cli::import::json_of;
 use crate::cli::output::{JsonLines, Table, clock, count, one_line, role, text_of};
 
-/// Shows what a session has in mind: context, messages, memories and data.
+/// Shows the working memory of a session: context, messages, memories and data.
 ///
 /// # Errors
 /// When there is no such thread, or the server cannot be reached or refuses.

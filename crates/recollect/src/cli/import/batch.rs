@@ -1,4 +1,4 @@
-//! Messages become requests.
+//! Collects messages into requests.
 
 use std::collections::HashMap;
 

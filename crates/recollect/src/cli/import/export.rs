@@ -1,4 +1,4 @@
-//! What `recollect export` writes.
+//! Reads the files that `recollect export` writes.
 
 use std::collections::HashMap;
 
@@ -475,10 +475,10 @@ mod tests {
         let (said, same) = read(&[thread(), message("x"), summary.clone()]);
         assert_eq!(agrees(&said, &same), Ok(()));
         let (said, changed) = read(&[thread(), message("y"), summary.clone()]);
-        let told = agrees(&said, &changed).unwrap_err();
-        assert!(told.starts_with("something was changed"), "{told}");
+        let error = agrees(&said, &changed).unwrap_err();
+        assert!(error.starts_with("something was changed"), "{error}");
         let (said, cut) = read(&[thread(), summary]);
-        let told = agrees(&said, &cut).unwrap_err();
-        assert_eq!(told, "the file has 0 of 1 message records");
+        let error = agrees(&said, &cut).unwrap_err();
+        assert_eq!(error, "the file has 0 of 1 message records");
     }
 }

@@ -1,4 +1,4 @@
-//! Which threads go on from another message than the one that came last.
+//! Collects the threads whose head is not their last message.
 
 use memory_contract::proto::SessionRef;
 

@@ -1,4 +1,4 @@
-//! One JSON object a line: an export, or simple messages.
+//! Reads JSON Lines: an export, or simple messages.
 
 use memory_contract::proto::SessionRef;
 use serde_json::Value;

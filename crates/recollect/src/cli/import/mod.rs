@@ -1,4 +1,4 @@
-//! Reading conversations from files.
+//! Reads conversations from files.
 //!
 //! A reader turns a file into [`Record`]s, one at a time; [`Batcher`] makes
 //! requests of them. Both work without a server, and hold no more than one
@@ -36,8 +36,8 @@ pub struct Defaults {
 }
 
 impl Defaults {
-    /// The session of a conversation in the file `stem`; `part` tells apart
-    /// several in one file.
+    /// The session of a conversation in the file `stem`; `part` distinguishes several
+    /// conversations of one file.
     fn session(&self, stem: &str, part: Option<usize>) -> SessionRef {
         let key = self
             .session
@@ -98,7 +98,7 @@ pub enum Record {
 /// A record with its place, or what is wrong there.
 #[derive(Debug)]
 pub struct Placed<T> {
-    /// Where it stands, such as `chat.jsonl, line 17`.
+    /// Its place, such as `chat.jsonl, line 17`.
     pub place: String,
     /// The record.
     pub value: T,

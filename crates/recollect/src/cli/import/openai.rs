@@ -1,4 +1,4 @@
-//! OpenAI's chat format.
+//! Reads OpenAI's chat format.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Opening a file and finding out what it is.
+//! Opens a file and detects its format.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind};
@@ -66,7 +66,7 @@ impl Source<'_> {
         mut input: impl BufRead,
         each: &mut dyn FnMut(Read) -> bool,
     ) -> Result<(), String> {
-        // The first line tells whether each line is a document of its own.
+        // The first line shows whether each line is a separate document.
         let mut first = String::new();
         let mut blank_lines = 0;
         while first.trim().is_empty() {

@@ -1,4 +1,4 @@
-//! JSON and the protobuf types that stand for it.
+//! Converts between JSON and `google.protobuf.Struct` and `Value`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The API's messages as canonical protobuf JSON.
+//! Prints the API's messages as canonical protobuf JSON.
 
 use std::io::{self, Write};
 use std::sync::OnceLock;
@@ -46,7 +46,7 @@ impl<W: Write> JsonLines<W> {
     }
 }
 
-/// Prints a value that is no message of the contract, in a line.
+/// Prints a value that is not a message of the contract as one line of JSON.
 ///
 /// # Errors
 /// When the output cannot be written.

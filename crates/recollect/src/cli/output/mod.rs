@@ -1,4 +1,4 @@
-//! Answers for people and for programs.
+//! Output for people (tables, progress) and for programs (JSON).
 
 mod json;
 mod progress;

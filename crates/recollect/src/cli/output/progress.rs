@@ -1,4 +1,4 @@
-//! Progress on standard error: a moving line on a terminal, quiet lines
+//! Shows progress on standard error: a moving line on a terminal, plain lines
 //! elsewhere.
 
 use std::io::IsTerminal;
@@ -14,7 +14,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Work of unknown length. `quiet` shows nothing at all.
+    /// Progress of work of unknown length. `quiet` shows nothing.
     pub fn spinner(quiet: bool) -> Self {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::new_spinner();

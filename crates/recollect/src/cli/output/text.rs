@@ -1,4 +1,4 @@
-//! Messages as short texts.
+//! Formats messages as short texts.
 
 use std::fmt::Display;
 use std::time::Duration;

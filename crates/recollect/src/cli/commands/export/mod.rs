@@ -70,8 +70,8 @@ pub async fn run(args: ExportArgs) -> Result<(), Failure> {
     missing(&written)
 }
 
-/// Asks for what is not in the file yet: goes on behind the last thread that the
-/// server still has.
+/// Requests what is not in the file yet: continues after the last thread that the server
+/// still has.
 async fn call(
     client: &Client,
     request: ExportMessagesRequest,
@@ -107,7 +107,7 @@ async fn write(
 ) -> Result<Written, Failure> {
     let mut lines = JsonLines::new(BufWriter::new(writer));
     let progress = Progress::spinner(false);
-    // What is sent now has a summary of its own.
+    // The records sent by this call have their own summary.
     let (mut now, mut whole) = (ExportChecksum::default(), before);
     let (mut thread, mut unreadable) = (String::new(), Vec::new());
     let mut said = None;

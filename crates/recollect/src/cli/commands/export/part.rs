@@ -1,4 +1,4 @@
-//! The file until it is complete.
+//! The file of an export until it is complete.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write as _};
@@ -18,15 +18,15 @@ use crate::cli::output::message_from_json;
 /// Only the owner may read exported conversations.
 const MODE: u32 = 0o600;
 
-/// A file that has the name it is to have, and `.part`. Beside it, with `.of` in
-/// addition, lies what it is an export of.
+/// An incomplete export: the file's final name with `.part`. A second file, with `.of`
+/// appended, has the selection that is exported.
 pub(super) struct Part {
     path: PathBuf,
     of: PathBuf,
     selection: String,
 }
 
-/// Where an export can go on.
+/// The point at which an export can be resumed.
 #[derive(Debug, PartialEq)]
 pub(super) struct Point {
     /// The last thread that the file has as a whole.

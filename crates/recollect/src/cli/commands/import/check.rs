@@ -1,4 +1,4 @@
-//! Comparing what is stored with what a file holds.
+//! Compares what is stored with the file.
 
 use memory_contract::proto::ExportMessagesRequest;
 use memory_contract::{ExportChecksum, ExportedThread};

@@ -1,4 +1,4 @@
-//! Storing long-term memories, those of one user together.
+//! Stores long-term memories, those of one user together.
 
 use std::collections::HashMap;
 

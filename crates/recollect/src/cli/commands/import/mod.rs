@@ -48,7 +48,7 @@ pub async fn run(args: ImportArgs) -> Result<(), Failure> {
     }
     progress.finish();
     if !args.json {
-        // Before the wait: whoever interrupts it has seen what was stored.
+        // Printed before the wait, so that it is shown even if the wait is interrupted.
         print(&summaries)?;
     }
     let searchable = searchable(&client, &summaries, args.no_wait, args.json).await;

@@ -1,4 +1,4 @@
-//! Reading a file on a thread of its own.
+//! Reads a file on a separate thread.
 
 use memory_contract::ExportedThread;
 use memory_contract::proto::{AppPolicy, File, Iteration, Memory, Plan, ResolveThreadRequest};

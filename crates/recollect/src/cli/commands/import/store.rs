@@ -1,4 +1,4 @@
-//! Storing what a file holds.
+//! Stores the content of a file on the server.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,7 +25,7 @@ use crate::cli::output::Progress;
 /// Requests that may be under way; each has at most 2 MiB.
 const IN_FLIGHT: usize = 8;
 
-/// Imports one file. Whatever is wrong with a part of it is in the summary.
+/// Imports one file. Errors of its parts are in the summary.
 ///
 /// # Errors
 /// When the stream as a whole breaks.
@@ -35,7 +35,7 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
     progress.detail(&format!("Importing {file}"));
     let (replace, again, check) = (job.replace, job.again, job.check && !job.again);
     let (units, incoming) = mpsc::channel(IN_FLIGHT);
-    // Reading blocks, so it has a thread of its own; a full channel makes it
+    // Reading blocks, so it has a separate thread; a full channel makes it
     // wait, and it ends when the receiver is dropped.
     let reader = std::thread::spawn(move || produce(&job, &units));
 
@@ -113,7 +113,7 @@ struct Feed<'a> {
     sent: mpsc::UnboundedSender<(String, u64)>,
 }
 
-/// What came of that, beside the answers to the requests.
+/// The result of sending, besides the answers to the requests.
 #[derive(Default)]
 struct Fed {
     problems: Vec<(String, String)>,

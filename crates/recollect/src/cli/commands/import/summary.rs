@@ -1,4 +1,4 @@
-//! What became of a file.
+//! The summary of a file's import.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -42,7 +42,7 @@ pub struct Summary {
     pub took: Duration,
 }
 
-/// What an export has beside messages: what was stored, or was there already.
+/// What an export has besides messages: counts of what was stored or existed already.
 #[derive(Debug, Default)]
 pub struct Besides {
     pub app_policies: u64,

@@ -1,4 +1,4 @@
-//! Storing what an export has beside messages, one after the other.
+//! Stores what an export has besides messages, one after the other.
 
 use std::collections::HashSet;
 
