@@ -16,8 +16,8 @@ pools (mean over the attention mask) and normalizes (L2).
 The int8 model is quantized *statically*: the size of every activation step is
 fixed here, from calibration.txt. The usual dynamic quantization looks at the
 batch at hand, so that a text's vector depends on what happens to be embedded
-beside it. Ours does not: the same text gives the same vector, alone or in any
-batch. To keep the outliers of single channels from eating the resolution, each
+with it. Ours does not: the same text gives the same vector, alone or in any
+batch. To keep the outliers of single channels from using up the resolution, each
 channel is scaled before it is rounded and its weights are scaled back
 (SmoothQuant, Xiao et al. 2022, arXiv:2211.10438).
 """

@@ -1,4 +1,4 @@
-//! Finding what the tests run.
+//! Finds the binaries that the tests run.
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -23,7 +23,7 @@ pub struct Finished {
     pub code: Option<i32>,
     /// What it printed.
     pub stdout: String,
-    /// What it said besides.
+    /// What it printed on standard error.
     pub stderr: String,
 }
 
@@ -94,7 +94,7 @@ impl Spawned {
     /// The next line that it prints.
     ///
     /// # Panics
-    /// If there is none within some time.
+    /// If it prints none within the time limit.
     pub fn line(&self) -> String {
         self.lines.recv_timeout(LIMIT).unwrap()
     }

@@ -54,7 +54,7 @@ impl Key {
         }
     }
 
-    /// The tenant that it stands for.
+    /// The tenant that the key selects.
     pub fn tenant(self) -> &'static str {
         match self {
             Self::Acme | Self::AcmeToo => "acme",

@@ -1,4 +1,4 @@
-//! Contexts, and what holds of every one of them.
+//! Builds contexts, and checks the invariants of each.
 
 use std::collections::HashSet;
 
@@ -111,16 +111,16 @@ pub fn domain(message: &ContextMessage) -> NewMessage {
 /// An object as JSON.
 ///
 /// # Panics
-/// If it is none.
+/// If it is not an object.
 pub fn object_json(object: &Struct) -> Value {
     Value::Object(object_from("object", Some(object.clone()), usize::MAX, 64).unwrap())
 }
 
-/// Checks what holds of every context: the order of the blocks, the sizes, the
-/// budget, and that nothing stands twice.
+/// Checks the invariants of every context: the order of the blocks, the sizes, the
+/// budget, and that there are no duplicates.
 ///
 /// # Panics
-/// If anything of it does not hold.
+/// If one of them does not hold.
 #[track_caller]
 pub fn check_context(context: &BuildContextResponse, max_tokens: i32) {
     let tokenizer = Tokenizer::ALL
@@ -129,7 +129,7 @@ pub fn check_context(context: &BuildContextResponse, max_tokens: i32) {
         .unwrap();
     let kinds = kinds(context);
     let place = |kind: &ContextBlockKind| match kind {
-        ContextBlockKind::Memories if memories_stand_last(context) => {
+        ContextBlockKind::Memories if memories_come_last(context) => {
             2 * i32::from(ContextBlockKind::Input) - 1
         }
         other => 2 * i32::from(*other),
@@ -154,7 +154,7 @@ pub fn check_context(context: &BuildContextResponse, max_tokens: i32) {
             let distilled = block.kind() == ContextBlockKind::Distilled;
             assert_eq!(source.reasons.is_empty(), distilled, "{source:?}");
             let id = id_of(&source.message_id, &source.memory_id, source.number);
-            assert!(stored.insert(id.clone()), "{id} stands twice");
+            assert!(stored.insert(id.clone()), "{id} is there twice");
         }
         match block.kind() {
             ContextBlockKind::Recent | ContextBlockKind::Node => {
@@ -176,8 +176,8 @@ pub fn check_context(context: &BuildContextResponse, max_tokens: i32) {
     assert!(context.effective_policy.is_some());
 }
 
-/// Whether memories stand right before the input.
-fn memories_stand_last(context: &BuildContextResponse) -> bool {
+/// Whether memories come right before the input.
+fn memories_come_last(context: &BuildContextResponse) -> bool {
     let effective = context.effective_policy.as_ref();
     let mode = effective
         .and_then(|effective| effective.policy.as_ref())

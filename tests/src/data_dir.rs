@@ -1,4 +1,4 @@
-//! Directories for servers.
+//! Temporary data directories for servers.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Calling any method of the contract by its name, with JSON.
+//! Calls any method of the contract by its name, with JSON.
 
 use std::sync::LazyLock;
 
@@ -38,7 +38,7 @@ impl Dynamic {
     /// A method by `Service/Method`.
     ///
     /// # Panics
-    /// If there is none.
+    /// If the contract has no such method.
     pub fn method(name: &str) -> MethodDescriptor {
         Self::methods()
             .into_iter()
@@ -52,7 +52,7 @@ impl Dynamic {
     }
 
     /// Reads a table: each line has a method, its request as JSON, and further words.
-    /// The names of `values` stand for those.
+    /// The names of `values` are replaced by the values.
     ///
     /// # Panics
     /// If a line has no request.

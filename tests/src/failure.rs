@@ -1,4 +1,4 @@
-//! Errors as a caller sees them.
+//! Errors that a call returned, and checks of them.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A language model that does as messages say: a small HTTP server that speaks the
+//! A scripted language model, controlled by messages: a small HTTP server that speaks the
 //! protocols of OpenAI, Anthropic and Bedrock. It takes `FACT(…)` in a message for
 //! a fact, `FACT(…) REPLACES(…)` for one that makes a known one untrue, and
 //! `UNPROVEN(…)` for one that it has no proof of.
@@ -31,13 +31,13 @@ pub enum Answering {
     /// As messages say.
     #[default]
     Well,
-    /// With these words, whatever it is asked.
+    /// Always with these words.
     Words(String),
     /// With an HTTP status.
     Status(u16),
     /// With these words, once the setting changes.
     Late(String),
-    /// Not at all, and with an error once the setting changes.
+    /// With an error, but only once the setting changes.
     Never,
 }
 
@@ -70,7 +70,7 @@ impl LanguageModel {
         let routes = Router::new()
             .fallback(answer)
             .with_state(Arc::clone(&state));
-        // In a thread of its own: a test that waits for a process must not keep
+        // On a separate thread: a test that waits for a process must not keep
         // it from answering.
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()

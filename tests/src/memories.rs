@@ -1,4 +1,4 @@
-//! Short ways to talk about long-term memories.
+//! Helpers for tests of long-term memories.
 
 use memory_contract::proto::{
     AddMemoriesRequest, AddMemoriesResponse, BuildContextResponse, ContextBlockKind,
@@ -39,10 +39,10 @@ pub fn memory_texts(found: &SearchMemoriesResponse) -> Vec<String> {
         .collect()
 }
 
-/// What a context quotes of what is known.
+/// The texts of the memories that a context quotes.
 ///
 /// # Panics
-/// If a line is no JSON.
+/// If a line is not JSON.
 pub fn known_texts(context: &BuildContextResponse) -> Vec<String> {
     let texts = block_texts(context, ContextBlockKind::Memories);
     let Some(text) = texts.first() else {

@@ -1,4 +1,4 @@
-//! Short ways to say what a test sends, and to look at what comes back.
+//! Helpers to make requests with messages, and to read answers.
 
 use memory_contract::proto::{
     FileRef, FileType, GetHistoryRequest, Message, MessageInput, Part, RecallReason, RecallRequest,

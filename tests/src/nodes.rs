@@ -1,4 +1,4 @@
-//! Short ways to talk about the memories of nodes.
+//! Helpers for tests of nodes' memories.
 
 use memory_contract::proto::{
     AddNodeTurnRequest, AddNodeTurnResponse, ClearNodeMemoryRequest, FlushNodeMemoryRequest,

@@ -1,4 +1,4 @@
-//! Short ways to talk about plans, attempts and briefings.
+//! Helpers for tests of plans, attempts and briefings.
 
 use memory_contract::proto::{
     AppendIterationRequest, AppendIterationResponse, BuildBriefingRequest, GetPlanRequest,

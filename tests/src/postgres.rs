@@ -1,5 +1,5 @@
-//! A Postgres cluster that belongs to the tests, as an external database
-//! would: reached by URL, with a password, by an owner who is no superuser.
+//! A Postgres cluster for tests with an external database: used by URL and password, with
+//! an owner who is not a superuser.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -96,7 +96,7 @@ impl Cluster {
         .await;
     }
 
-    /// The database's URL for its owner, who is no superuser.
+    /// The database's URL for its owner, who is not a superuser.
     pub fn url(&self) -> String {
         self.url_of(OWNER, DATABASE)
     }

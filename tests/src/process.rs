@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// Whether a process is there and has not ended.
 pub fn runs(pid: i32) -> bool {
-    // The state stands behind the name, which is in brackets.
+    // The state follows the name, which is in parentheses.
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(") ")
         .next()

@@ -1,5 +1,5 @@
-//! The small Qdrant server of `memory-recall`, in a thread of its own: a test
-//! that waits for a process must not keep it from answering.
+//! Runs the Qdrant test server of `memory-recall` on a separate thread: a test that waits
+//! for a process must not keep it from answering.
 
 use std::sync::mpsc;
 use std::thread::JoinHandle;

@@ -1,5 +1,5 @@
-//! A gRPC call without a gRPC library: what the server does with a deadline
-//! cannot be seen through a client that keeps the deadline itself.
+//! Calls gRPC without a gRPC library, whose client would enforce the deadline before the
+//! server does.
 
 use http::{HeaderMap, Request};
 use prost::bytes::Bytes;

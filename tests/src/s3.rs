@@ -152,7 +152,7 @@ impl Running {
             .fallback(answer)
             .with_state(Arc::clone(bucket));
         let addr = addr.to_owned();
-        // In a thread of its own: a test that waits for a process must not keep
+        // On a separate thread: a test that waits for a process must not keep
         // it from answering.
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -208,7 +208,7 @@ async fn answer(
         S3Fault::Forbidden => return StatusCode::FORBIDDEN.into_response(),
         S3Fault::Failing => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
         S3Fault::Hanging => {
-            // In a task of its own, which outlives the client's connection.
+            // In a separate task, which outlives the client's connection.
             let late = tokio::spawn(async move {
                 fault
                     .wait_for(|fault| *fault != S3Fault::Hanging)

@@ -1,5 +1,5 @@
-//! Running the service as its users do: the real binary, its own data directory,
-//! its own Postgres.
+//! Runs the service as users do: the real binary with its own data directory and
+//! Postgres.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -93,7 +93,7 @@ impl Options {
         self.line(format!("objects.url = \"file://{}\"", path.display()))
     }
 
-    /// Without workers. An embedded index needs one, so the index is out of reach.
+    /// Without workers. An embedded index needs one, so the index is unavailable.
     pub fn without_worker(mut self) -> Self {
         self.args.push("--no-worker".to_owned());
         self.line("index.url = \"http://127.0.0.1:1\"".to_owned())
@@ -144,7 +144,7 @@ impl Server {
         Self::try_start(dir, options).unwrap_or_else(|problem| panic!("{problem}"))
     }
 
-    /// Starts a server in a directory of its own; the directory, the server, and its
+    /// Starts a server in a new directory. Returns the directory, the server, and its
     /// administrator's client.
     pub async fn start_own(options: &Options) -> (DataDir, Self, Client) {
         let dir = DataDir::new();
@@ -351,7 +351,7 @@ fn first_line(child: &mut Child) -> Result<Value, String> {
     loop {
         if let Ok(line) = receiver.recv_timeout(Duration::from_millis(50)) {
             return serde_json::from_str(&line)
-                .map_err(|error| format!("said {line:?}, which is no JSON: {error}"));
+                .map_err(|error| format!("said {line:?}, which is not JSON: {error}"));
         }
         if let Some(status) = child.try_wait().unwrap() {
             return Err(format!("ended with {status}"));

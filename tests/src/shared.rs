@@ -1,4 +1,4 @@
-//! The servers that most tests share. Each test keeps to app ids of its own.
+//! The servers that most tests share. Each test uses its own app ids.
 
 use std::fs;
 use std::path::PathBuf;

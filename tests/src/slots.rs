@@ -1,4 +1,4 @@
-//! Few tests at a time run servers of their own, and only tests that are marked.
+//! Limits how many tests run their own servers at a time, and checks that they are marked.
 
 use std::cell::Cell;
 use std::sync::{Condvar, Mutex};
@@ -10,7 +10,7 @@ const SLOTS: usize = 3;
 static TAKEN: Mutex<usize> = Mutex::new(0);
 static FREED: Condvar = Condvar::new();
 
-// Each test has a thread of its own.
+// Each test has its own thread.
 thread_local! {
     static ALLOWED: Cell<bool> = const { Cell::new(false) };
     static TOOK: Cell<bool> = const { Cell::new(false) };

@@ -1,5 +1,4 @@
-//! Registering tests and running them: each in a thread that bears its name, with a
-//! runtime and a time limit.
+//! Registers tests and runs each on a thread with its name, a runtime and a time limit.
 
 use std::collections::HashSet;
 use std::env;
@@ -59,7 +58,7 @@ pub struct Registered {
     pub module: &'static str,
     /// The function's name.
     pub name: &'static str,
-    /// Whether the test starts servers of its own.
+    /// Whether the test starts its own servers.
     pub own_server: bool,
     /// The function.
     pub test: fn() -> BoxedTest,
@@ -74,7 +73,7 @@ macro_rules! trial {
     ($($test:tt)*) => { $crate::register_trial!(false, $($test)*); };
 }
 
-/// Registers an async function as a test that starts servers of its own, which takes
+/// Registers an async function as a test that starts its own servers, which takes
 /// longer: `#[apply(trial_with_own_server)]`. The runner starts these tests first.
 #[macro_export]
 macro_rules! trial_with_own_server {
@@ -142,7 +141,7 @@ impl Registered {
         });
         assert!(
             !self.own_server || slots::taken() || matches!(completion, Completion::Ignored { .. }),
-            "the test starts no server of its own: mark it with #[apply(trial)]"
+            "the test starts no server: mark it with #[apply(trial)]"
         );
         completion
     }

@@ -1,4 +1,4 @@
-//! Waiting for a condition instead of for a time.
+//! Waits for conditions, with a time limit.
 
 use std::time::{Duration, Instant};
 

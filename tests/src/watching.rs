@@ -1,4 +1,4 @@
-//! Short ways to watch threads.
+//! Helpers for tests that watch threads.
 
 use std::time::Duration;
 
@@ -42,10 +42,10 @@ impl Events {
     /// The next event.
     ///
     /// # Panics
-    /// If there is none within some time.
+    /// If none arrives within the time limit.
     pub async fn next(&mut self) -> WatchThreadResponse {
         let event = self.try_next().await.unwrap();
-        event.expect("the stream goes on")
+        event.expect("the stream continues")
     }
 
     /// What is done next, so many times.

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_written_is_counted_from_its_first_time() {
+    fn unwritten_refusals_keep_the_time_of_the_first() {
         let mut waiting = Waiting::default();
         let first = Instant::now();
         let later = first + PERIOD;

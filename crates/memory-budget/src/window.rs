@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_has_no_window() {
+    fn an_unknown_model_has_no_window() {
         for model in ["", "gpt-42", "o1x", "my-model", "cl100k_base", "/", "ft:"] {
             assert_eq!(context_window(model), None, "{model}");
         }

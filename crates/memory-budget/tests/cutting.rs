@@ -52,7 +52,7 @@ fn a_turn_is_a_user_message_and_everything_answered_to_it() {
 }
 
 #[test]
-fn what_stands_before_the_first_user_message_is_one_turn_that_is_whole_only_at_the_root() {
+fn messages_before_the_first_user_message_are_one_turn_that_is_whole_only_at_the_root() {
     let messages = conversation(vec![
         system("be kind"),
         assistant("welcome"),

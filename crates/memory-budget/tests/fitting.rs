@@ -4,7 +4,7 @@ use memory_budget::fit;
 use proptest::prelude::*;
 
 #[test]
-fn an_item_that_does_not_fit_keeps_no_smaller_one_away() {
+fn an_item_that_does_not_fit_does_not_exclude_smaller_ones() {
     let fit = fit([10, 100, 5, 6], Some(20));
     assert_eq!(fit.chosen, [0, 2]);
     assert_eq!(fit.omitted, [1, 3]);

@@ -216,7 +216,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_kept_of_an_oversized_turn_loses_nothing_but_the_ends_of_texts(
+    fn an_oversized_turn_loses_only_the_ends_of_texts(
         messages in any_conversation(),
         max_tokens in 0..200_i32,
     ) {

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn null_removes_a_member_and_nothing_where_there_is_none() {
+    fn null_removes_a_member_or_does_nothing() {
         let mut target = Map::from_iter([("a".to_owned(), json!("foo"))]);
         merge_patch(&mut target, Map::from_iter([("b".to_owned(), Value::Null)]));
         assert_eq!(target.len(), 1);

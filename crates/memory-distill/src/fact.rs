@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_names_and_negations_tell_texts_apart() {
+    fn numbers_names_and_negations_distinguish_texts() {
         let check = |left: &str, right: &str, same: bool| {
             assert_eq!(same_figures(left, right), same, "{left} | {right}");
         };

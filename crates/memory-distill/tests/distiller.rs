@@ -51,7 +51,7 @@ async fn a_summary_is_made_of_the_one_before_and_the_messages() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_into_the_window_is_summarized_in_portions() {
+async fn messages_over_the_window_are_summarized_in_portions() {
     let model = Arc::new(
         Script::new((1..=40).map(|n| Ok(said(&format!("Summary {n}."))))).with_window(5_000),
     );

@@ -57,7 +57,7 @@ async fn facts_are_read_with_their_sources() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_json_is_asked_for_once_more_and_then_given_up() {
+async fn an_answer_that_is_not_json_is_requested_once_more_and_then_given_up() {
     let messages = [user("I live in Oslo.")];
     let model = Script::saying(&["not json at all", r#"{"facts": []}"#]);
     let made = distiller(&model)
@@ -78,7 +78,7 @@ async fn an_answer_that_is_no_json_is_asked_for_once_more_and_then_given_up() {
 }
 
 #[tokio::test]
-async fn what_was_recalled_is_never_extracted_again() {
+async fn recalled_text_is_never_extracted_again() {
     let recalled = SourceMessage {
         injected: true,
         ..user("I live in Oslo.")
@@ -107,7 +107,7 @@ async fn what_was_recalled_is_never_extracted_again() {
 }
 
 #[tokio::test]
-async fn what_the_model_was_not_shown_it_cannot_end() {
+async fn a_model_cannot_supersede_memories_that_it_was_not_shown() {
     let answer = r#"{"facts": [
         {"text": "Ada lives in Bergen", "evidence": ["m1"], "supersedes": ["f1", "f900"]}
     ]}"#;

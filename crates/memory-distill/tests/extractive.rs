@@ -25,7 +25,7 @@ fn facts(text: &str) -> Vec<Fact> {
 }
 
 #[tokio::test]
-async fn what_fits_is_kept_as_it_was_said() {
+async fn messages_that_fit_are_kept_unchanged() {
     let messages = [
         user("I live in Oslo.\nMy cat is ill."),
         assistant("Which vet?"),
@@ -38,7 +38,7 @@ async fn what_fits_is_kept_as_it_was_said() {
 }
 
 #[tokio::test]
-async fn what_matters_outlives_small_talk() {
+async fn important_statements_outlive_small_talk() {
     let mut messages = Vec::new();
     for n in 0..40 {
         messages.push(user(&format!(
@@ -96,7 +96,7 @@ async fn an_old_summary_fades_and_does_not_vanish() {
 }
 
 #[tokio::test]
-async fn days_stand_over_what_was_said_on_them() {
+async fn days_are_headings_over_their_messages() {
     let mut later = user("I moved to Bergen.");
     later.message.created += time::Duration::days(3);
     let messages = [user("I live in Oslo."), user("I am a nurse."), later];
@@ -109,7 +109,7 @@ async fn days_stand_over_what_was_said_on_them() {
 }
 
 #[tokio::test]
-async fn the_work_of_tools_is_told_in_a_line() {
+async fn the_work_of_tools_is_digested_to_a_line() {
     let mut messages = vec![user("Build the report.")];
     messages.extend(step(
         "create_workflow",
@@ -140,7 +140,7 @@ async fn the_work_of_tools_is_told_in_a_line() {
 }
 
 #[tokio::test]
-async fn observations_are_condensed_to_what_is_worth_most() {
+async fn observations_are_condensed_to_the_most_valuable_parts() {
     let mut observations = String::from("[2023-05-08]\n");
     for n in 0..100 {
         observations.push_str(&format!("list_items(page={n}) → items: 20 items\n"));
@@ -183,7 +183,7 @@ async fn vectors_that_cannot_be_used_are_done_without() {
 }
 
 #[test]
-fn facts_are_what_users_state_in_so_many_words() {
+fn facts_are_explicit_statements_of_users() {
     for (text, kind) in [
         ("My name is Ada Lovelace.", FactKind::Semantic),
         ("Well, I live in Oslo now.", FactKind::Semantic),

@@ -140,7 +140,7 @@ async fn bedrock_is_asked_in_its_own_words() {
 }
 
 #[tokio::test]
-async fn refusals_are_told_from_answers() {
+async fn refusals_are_distinguished_from_answers() {
     let openai = json!({"choices": [{"finish_reason": "stop",
         "message": {"content": null, "refusal": "I will not."}}]});
     let filtered =
@@ -264,7 +264,7 @@ async fn a_redirect_is_not_followed_with_the_key() {
 }
 
 #[tokio::test]
-async fn no_error_repeats_what_a_provider_echoes() {
+async fn no_error_repeats_text_that_a_provider_echoes() {
     let echo = "the-private-words sk-very-secret";
     for reply in [
         Reply::status(400, echo),
@@ -332,7 +332,7 @@ async fn nothing_that_is_said_is_logged() {
 }
 
 #[test]
-fn what_a_model_needs_is_asked_for_by_its_key() {
+fn missing_settings_of_a_model_are_named_by_key() {
     let good = |provider| config(provider, "http://localhost:1/v1".to_owned(), Some("k"));
     let no_key = |provider| ModelConfig {
         api_key: None,

@@ -39,7 +39,7 @@ fn failing(count: usize, error: ModelError) -> impl Iterator<Item = Result<Answe
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_pass_is_tried_again() {
+async fn transient_failures_are_retried() {
     for error in [
         ModelError::Unreachable,
         ModelError::Disconnected,
@@ -56,7 +56,7 @@ async fn what_may_pass_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_will_not_pass_is_not_tried_again() {
+async fn permanent_failures_are_not_retried() {
     for error in [
         ModelError::Unauthorized,
         ModelError::Refused,

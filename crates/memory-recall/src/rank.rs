@@ -357,7 +357,7 @@ mod tests {
         }
 
         #[test]
-        fn what_the_store_found_is_added_once(found in candidates(), more in list()) {
+        fn matches_of_the_store_are_added_once(found in candidates(), more in list()) {
             let more: Vec<(MessageId, f32)> = more.iter().map(|one| (one.id.into(), one.score)).collect();
             let mut ranked = rank(found, Method::Hybrid, None);
             add_text_matches(&mut ranked, &more);

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn no_configuration_makes_a_library_tell_what_it_works_on() {
+    fn no_configuration_makes_a_library_log_its_data() {
         let all = [
             "INFO fastembed",
             "DEBUG memory_store::pool",

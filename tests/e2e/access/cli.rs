@@ -103,7 +103,7 @@ async fn l06_keys_are_made_listed_and_ended_from_the_command_line() {
 }
 
 #[apply(trial)]
-async fn the_command_line_says_what_is_wrong_with_a_key() {
+async fn the_command_line_explains_an_invalid_key() {
     let (_cluster, url) = Cluster::migrated().await;
     create(&url, &["--name", "twice"]).ok();
     let check = |finished: Finished, code: i32, part: &str| {

@@ -36,7 +36,7 @@ async fn l06_keys_are_stored_hashed_and_secrets_encrypted() {
     for table in admin.query(tables, &[]).await.unwrap() {
         let rows = dump(&admin, table.get(0)).await;
         seen += rows.len();
-        // Neither as it is sent, nor what its base64 stands for, nor as bytes.
+        // Not as text, not as the hex of its text, and not as the hex of the decoded bytes.
         let random = &made.secret["rck_".len()..];
         let decoded = "SELECT encode(decode(translate($1, '-_', '+/') || '=', 'base64'), 'hex')";
         let decoded: String = admin.query_one(decoded, &[&random]).await.unwrap().get(0);

@@ -61,7 +61,7 @@ async fn l06_each_change_is_listed_with_who_did_it() {
 }
 
 #[apply(trial)]
-async fn l06_what_was_not_done_is_not_listed_as_done_to_the_thread() {
+async fn l06_refused_changes_are_not_listed_as_changes_of_the_thread() {
     let client = plain().await;
     let app = app();
     let session = session(&app, "ada", "thread:1");
@@ -198,7 +198,7 @@ async fn l06_without_keys_it_was_anonymous() {
 }
 
 #[apply(trial_with_own_server)]
-async fn l06_transactions_survive_a_kill_with_what_they_tell_of() {
+async fn l06_transactions_survive_a_kill_together_with_their_changes() {
     let options = Options::with(&["embedding.kind = \"none\""]);
     let (dir, server, client) = Server::start_own(&options).await;
     let thread_id = client.thread("app").await;
@@ -291,7 +291,7 @@ async fn transactions_are_filtered_and_paged() {
     let page = one.call(everything).await;
     assert!(page.transactions.contains(&all[0]));
 
-    // A token goes on with its own query only.
+    // A page token is valid for its own query only.
     let token = one.call(select("", 1)).await.next_page_token;
     let other_query = ListTransactionsRequest {
         page_token: token,

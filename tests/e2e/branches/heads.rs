@@ -98,7 +98,7 @@ async fn d04_a_conversation_can_be_switched_back_to_an_older_branch() {
 }
 
 #[apply(trial)]
-async fn d04_an_append_goes_on_from_the_chosen_head() {
+async fn d04_an_append_continues_from_the_chosen_head() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let question = one(&client, &thread_id, say(Role::User, "Q")).await;

@@ -335,7 +335,7 @@ async fn a_parent_that_was_deleted_is_refused() {
 }
 
 #[apply(trial)]
-async fn history_goes_on_below_a_deleted_message() {
+async fn history_continues_below_a_deleted_message() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let stored = client

@@ -244,7 +244,7 @@ async fn l12_an_export_is_imported_as_it_was() {
     let history = globex.call(history_request(&copy.thread_id)).await;
     assert_eq!(texts(&history.messages), ["Question?", "First answer."]);
 
-    // What goes on there is not taken back by the next import.
+    // The next import does not undo later messages there.
     globex.append_text(&copy.thread_id, "And then?").await;
     let again = recollect_tests::recollect(&args, &[]);
     assert_eq!(again.code, Some(1), "{again:?}");
@@ -301,7 +301,7 @@ async fn a_plan_is_printed_for_people_and_programs() {
     let app = app();
     let named = session(&app, "ada", "thread:42");
     let thread_id = client.resolve(named).await.thread_id;
-    // There is none yet.
+    // The thread has no plan yet.
     assert_eq!(cli(&["plan", &thread_id]).code, Some(4));
     let mut intended = plan(
         "Build the workflow",
@@ -341,7 +341,7 @@ async fn a_plan_is_printed_for_people_and_programs() {
 }
 
 #[apply(trial)]
-async fn exit_codes_tell_what_went_wrong() {
+async fn exit_codes_name_the_kind_of_error() {
     let never = uuid::Uuid::new_v4().to_string();
     let unused = format!("http://{}", recollect_tests::free_addr());
     let wrong_key = ["threads", "--api-key", "wrong"];
@@ -370,7 +370,7 @@ async fn exit_codes_tell_what_went_wrong() {
             assert_eq!(finished.stdout, "", "{args:?}");
         }
     }
-    // A file that is not there is a part that was refused.
+    // A missing file counts as a part that failed.
     let missing = cli(&["import", "/no/such/file"]);
     assert_eq!(missing.code, Some(1), "{missing:?}");
     assert!(missing.stderr.contains("/no/such/file"), "{missing:?}");
@@ -398,7 +398,7 @@ async fn the_doctor_says_how_things_are() {
         &["doctor", "--data-dir", &data],
         &[("RECOLLECT_EMBEDDING__MODEL_DIR", "/no/such/directory")],
     );
-    // Recall goes on by word, so it is a warning; it says how to mend it.
+    // Recall still works by word, so it is a warning; it says how to fix it.
     assert!(broken.stdout.contains("warn"), "{broken:?}");
     assert!(broken.stdout.contains("/no/such/directory"), "{broken:?}");
     assert!(broken.stdout.contains("scripts/setup"), "{broken:?}");
@@ -417,7 +417,7 @@ async fn the_doctor_tries_the_object_storage() {
         let check = checks.iter().find(|line| line["check"] == "object storage");
         check.unwrap_or_else(|| panic!("{checks:?}")).clone()
     };
-    // The default, and a directory that is not there: neither is made.
+    // The default directory, and a missing one: neither is created.
     assert_eq!(look(&[])["verdict"], "ok");
     let path = dir.path().join("objects");
     let in_directory = [format!("objects.url = \"file://{}\"", path.display())];

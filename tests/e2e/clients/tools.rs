@@ -171,7 +171,7 @@ async fn a_python_client_drives_the_service() -> Result<(), Skipped> {
 }
 
 #[apply(trial)]
-async fn the_readme_shows_what_the_examples_run() {
+async fn the_readme_shows_the_examples() {
     let read = |path: &Path| fs::read_to_string(path).unwrap();
     let root = project_dir();
     let examples =

@@ -248,7 +248,7 @@ async fn a_newest_turn_that_does_not_fit_follows_the_request() {
 }
 
 #[apply(trial)]
-async fn what_does_not_fit_is_reported() {
+async fn omitted_items_are_reported() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let mut said: Vec<MessageInput> = (0..8)
@@ -294,7 +294,7 @@ async fn what_does_not_fit_is_reported() {
 }
 
 #[apply(trial)]
-async fn a_recent_window_of_none_is_no_block() {
+async fn a_recent_window_of_zero_makes_no_block() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let stored = client.append_turn(&thread_id, "An owl!", "Where?").await;

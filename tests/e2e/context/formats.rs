@@ -89,7 +89,7 @@ fn conversation() -> Vec<MessageInput> {
 }
 
 #[apply(trial)]
-async fn openai_messages_hold_what_the_blocks_hold() {
+async fn openai_messages_have_the_content_of_the_blocks() {
     let client = plain().await;
     let context = window(&client, conversation(), "Thanks!").await;
     let call = |id: &str, city: &str| {
@@ -117,7 +117,7 @@ async fn openai_messages_hold_what_the_blocks_hold() {
 }
 
 #[apply(trial)]
-async fn anthropic_messages_alternate_and_hold_what_the_blocks_hold() {
+async fn anthropic_messages_alternate_and_have_the_content_of_the_blocks() {
     let client = plain().await;
     let context = window(&client, conversation(), "Thanks!").await;
     let prompt = context.anthropic.unwrap();

@@ -153,7 +153,7 @@ async fn t05_system_prompt_comes_first_then_memory_then_the_input() {
     assert_eq!(prompt, ["  You are helpful.\n"], "exactly as it is");
     let input = &block(&context, Kind::Input).unwrap().messages[0];
     assert_eq!(input.name, "Ada");
-    // Quotations stand in the order in which they were said.
+    // Quotations are in chronological order.
     let quoted = quoted_texts(&context);
     let places: Vec<usize> = quoted
         .iter()
@@ -166,7 +166,7 @@ async fn t05_system_prompt_comes_first_then_memory_then_the_input() {
 }
 
 #[apply(trial)]
-async fn t06_four_recent_messages_and_five_matches_are_merged_and_nothing_stands_twice() {
+async fn t06_four_recent_messages_and_five_matches_are_merged_without_duplicates() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let same = "The heron stands in the pond.";
@@ -299,7 +299,7 @@ async fn d17_history_is_read_back_from_the_message_that_is_named() {
 }
 
 #[apply(trial)]
-async fn d17_what_was_said_after_the_named_message_is_not_found() {
+async fn d17_messages_after_the_named_one_are_not_found() {
     let client = plain().await;
     let app = app();
     for ephemeral in [false, true] {
@@ -361,7 +361,7 @@ async fn d17_what_was_said_after_the_named_message_is_not_found() {
 }
 
 #[apply(trial)]
-async fn d19_what_was_said_comes_before_the_current_message() {
+async fn d19_history_comes_before_the_current_message() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     client.append(&thread_id, turns(2)).await;

@@ -91,7 +91,7 @@ async fn d18_a_query_stays_a_value_of_the_template() {
 }
 
 #[apply(trial)]
-async fn a_prompt_that_does_not_fit_is_refused_with_what_it_needs() {
+async fn a_prompt_that_does_not_fit_is_refused_with_its_size() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     client.append_turn(&thread_id, "Hello!", "Hi.").await;

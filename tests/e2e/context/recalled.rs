@@ -51,7 +51,7 @@ async fn the_first_message_of_a_session_finds_the_users_other_conversations() {
 
 #[apply(trial_with_own_server)]
 async fn the_same_request_gives_the_same_bytes() {
-    // A server of its own: what others store changes how rare a word is.
+    // A separate server: other tests' messages would change how rare a word is.
     let (_dir, _server, client) = Server::start_own(&Options::default()).await;
     let app = app();
     let thread_id = client.thread(&app).await;
@@ -166,7 +166,7 @@ async fn recalled_words_cannot_pose_as_anything_else() {
 }
 
 #[apply(trial)]
-async fn what_was_appended_already_is_the_question_and_no_match_of_its_own() {
+async fn an_input_that_is_stored_already_does_not_match_itself() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     diary::store(&client, &thread_id).await;
@@ -196,7 +196,7 @@ async fn what_was_appended_already_is_the_question_and_no_match_of_its_own() {
 }
 
 #[apply(trial)]
-async fn what_a_short_window_cuts_off_is_still_found() {
+async fn messages_before_a_short_window_are_still_found() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let mut said = turns(4);

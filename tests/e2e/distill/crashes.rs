@@ -1,4 +1,4 @@
-//! Several workers, and workers that are killed.
+//! Distilling with several workers, and with workers that are killed.
 
 use memory_contract::proto::LedgerState;
 use recollect_tests::{
@@ -42,7 +42,7 @@ async fn all_done(client: &Client, threads: &[String]) {
 }
 
 #[apply(trial_with_own_server)]
-async fn b05_a_server_killed_while_it_distills_goes_on_after_a_restart() {
+async fn b05_a_server_killed_while_it_distills_continues_after_a_restart() {
     let options = Options::with(&[PLAIN, "worker.distill.lanes = 1"]);
     let (dir, server, client) = Server::start_own(&options).await;
     let threads = threads(&client).await;

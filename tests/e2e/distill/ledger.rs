@@ -1,5 +1,5 @@
-//! The ledger of a thread, and what derived text stands for. The texts are put
-//! where the workers put them, in a database that the test can reach.
+//! The ledger of a thread, and the messages that derived text covers. The tests insert
+//! derived text into the database as the workers do.
 
 use memory_contract::proto::{
     GetObservationsRequest, GetObservationsResponse, LedgerCount, LedgerKind, LedgerState,
@@ -156,7 +156,7 @@ async fn b05_every_message_is_in_one_state_also_after_an_erasure() {
     assert_eq!(found.ready_message_tokens, tokens(4..6));
     assert_eq!(first.message_tokens, tokens(0..2));
 
-    // A reflection stands for both.
+    // A reflection condenses both.
     let reflect = "ARRAY[1, 2]::bigint[], 'both turns', 2, 'extractive', true";
     let status = world.derive("commit_reflection", &thread_id, reflect).await;
     assert_eq!(status, "ok");
@@ -244,7 +244,7 @@ async fn b05_a_thread_without_derived_text_verifies() {
 }
 
 #[apply(trial_with_own_server)]
-async fn b06_a_regenerated_branch_does_not_inherit_what_covers_the_old_one() {
+async fn b06_a_regenerated_branch_does_not_inherit_the_texts_that_cover_the_old_one() {
     let world = World::new().await;
     let client = &world.client;
     let thread_id = client.thread("app").await;

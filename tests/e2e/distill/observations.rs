@@ -194,7 +194,7 @@ async fn n05_observations_are_condensed() {
     })
     .await;
     let reflection = &found.observations[0];
-    assert!(reflection.reflection, "it stands for what is oldest");
+    assert!(reflection.reflection, "the oldest are condensed");
     assert!(reflection.token_count <= 250, "{reflection:?}");
     assert!(found.observation_tokens < 1_000, "{found:?}");
     let all = observations(&client, &thread_id, true).await;
@@ -234,7 +234,7 @@ async fn b06_a_regenerated_branch_does_not_inherit_observations() {
 }
 
 #[apply(trial)]
-async fn what_an_erasure_frees_is_observed_again() {
+async fn messages_freed_by_an_erasure_are_observed_again() {
     let client = plain().await;
     let database = plain_database().await;
     let thread_id = thread(&client, observed()).await;

@@ -72,7 +72,7 @@ async fn r03_older_turns_are_summarized_and_stay_in_the_archive() {
     assert!(text.contains("aunt") && *tokens <= 64, "{made:?}");
     assert_eq!(by, "extractive");
 
-    // The next summary goes on from this one; below the limit there is none.
+    // The next summary continues this one; below the limit none is made.
     looked_at(&database, &thread_id).await;
     client.append(&thread_id, talk("uncle", 0..1)).await;
     looked_at(&database, &thread_id).await;
@@ -155,7 +155,7 @@ async fn r03_a_turn_too_large_to_be_read_at_once_is_summarized_in_parts() {
     let client = bulk().await;
     let thread_id = thread(&client, small()).await;
     count_aloud(&client, &thread_id).await;
-    // As long as it is the newest turn, it stands in full.
+    // As long as it is the newest turn, it stays in full.
     let database = bulk_database().await;
     looked_at(&database, &thread_id).await;
     let all = states(&client, &thread_id, SUMMARY).await;
@@ -198,7 +198,7 @@ async fn r03_two_turns_too_large_to_be_read_at_once_do_not_hide_each_other() {
 }
 
 #[apply(trial)]
-async fn r03_without_summarize_all_messages_stand_in_full() {
+async fn r03_without_summarize_all_messages_stay_in_full() {
     let client = plain().await;
     let policy = MemoryPolicy {
         summarize: Some(false),
@@ -306,7 +306,7 @@ async fn b06_a_regenerated_branch_does_not_inherit_a_summary() {
 }
 
 #[apply(trial)]
-async fn what_is_erased_while_it_is_summarized_stays_erased() {
+async fn messages_erased_during_a_summary_stay_erased() {
     let client = plain().await;
     let database = plain_database().await;
     let mut threads = Vec::new();

@@ -1,4 +1,4 @@
-//! What a watch reports of the workers.
+//! Changes by workers that a watch reports.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::{small, talk, thread};
 use crate::plain;
 
 #[apply(trial)]
-async fn a_watch_reports_what_workers_derive() {
+async fn a_watch_reports_derived_text() {
     let client = plain().await;
     let policy = MemoryPolicy {
         mode: MemoryMode::Observational.into(),

@@ -1,5 +1,4 @@
-//! Derived text that is put where the workers put it, in a database that the test
-//! can reach.
+//! Inserts derived text into a database as the workers do.
 
 use recollect_tests::{Client, Cluster, DataDir, Key, Options, Server, recollect_at};
 use tokio_postgres::Client as Database;
@@ -39,7 +38,7 @@ impl World {
             .await;
     }
 
-    /// One with a text of its own.
+    /// A summary with this text.
     pub async fn summarize_as(
         &self,
         thread_id: &str,

@@ -1,5 +1,4 @@
-//! A deleted message can be neither a parent nor a head, wherever in
-//! the tree it stood.
+//! A deleted message can be neither a parent nor a head, at any place in the tree.
 
 use memory_contract::proto::{
     AppendMessagesRequest, BuildContextRequest, GetHistoryRequest, GetNodeHistoryRequest,
@@ -79,7 +78,7 @@ fn missing(failure: Failure, field: &str) {
 }
 
 #[apply(trial)]
-async fn nothing_follows_what_was_deleted_from_another_branch() {
+async fn nothing_can_follow_a_deleted_message_of_another_branch() {
     let pruned = Pruned::new().await;
     let before = pruned.state().await;
     let request_id = Uuid::new_v4().to_string();
@@ -125,7 +124,7 @@ async fn a_deleted_message_in_the_middle_of_a_batch_stops_all_of_it() {
 }
 
 #[apply(trial)]
-async fn nothing_follows_what_was_cleared() {
+async fn nothing_can_follow_cleared_messages() {
     let pruned = Pruned::new().await;
     let (client, thread_id) = (&pruned.client, &pruned.thread_id);
     // Read once, so that it is remembered in memory if anything is.
@@ -167,7 +166,7 @@ async fn history(client: &Client, thread_id: &str, head: &str) -> Failure {
 }
 
 #[apply(trial)]
-async fn nothing_is_read_back_from_what_was_deleted() {
+async fn a_deleted_message_cannot_be_a_head() {
     let pruned = Pruned::new().await;
     let (client, thread_id) = (&pruned.client, &pruned.thread_id);
     let before = pruned.state().await;
@@ -212,7 +211,7 @@ async fn nothing_is_read_back_from_what_was_deleted() {
 }
 
 #[apply(trial)]
-async fn a_node_is_not_asked_about_what_was_deleted() {
+async fn a_node_is_not_asked_about_deleted_messages() {
     let pruned = Pruned::new().await;
     let (client, thread_id) = (&pruned.client, &pruned.thread_id);
     let planner = node(thread_id, "planner");

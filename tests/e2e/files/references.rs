@@ -1,4 +1,4 @@
-//! References in messages, as each way of reading resolves them.
+//! References in messages, and how each read method resolves them.
 
 use memory_contract::proto::{
     DeleteFileRequest, ExportMessagesRequest, File, FileRef, FileType, GetHistoryRequest,
@@ -49,7 +49,7 @@ fn references(message: &Message) -> Vec<FileRef> {
     files.collect()
 }
 
-/// One message in a thread of its own.
+/// A message in a new thread.
 struct Said {
     thread_id: String,
     message_id: String,
@@ -134,7 +134,7 @@ async fn d07_attachments_of_each_kind_come_back_as_parts() {
 async fn d10_a_file_is_a_reference_and_nothing_more() {
     let client = plain().await;
     let place = upload();
-    // What only answers have is ignored, whatever a caller makes of it.
+    // Fields that only answers have are ignored in requests.
     let boasting = FileRef {
         file: Some(picture(&place)),
         dangling: true,
@@ -171,7 +171,7 @@ async fn d10_a_file_is_a_reference_and_nothing_more() {
 }
 
 #[apply(trial)]
-async fn d11_a_registered_file_is_answered_with_all_that_is_known_of_it() {
+async fn d11_a_registered_file_is_returned_with_its_metadata() {
     let client = plain().await;
     for (place, method) in [
         (upload(), TransferMethod::LocalFile),
@@ -288,7 +288,7 @@ async fn d11_a_file_of_another_tenant_is_not_there() {
 }
 
 #[apply(trial)]
-async fn d11_an_answer_has_room_for_what_is_known_of_its_files() {
+async fn d11_an_answer_has_room_for_the_metadata_of_its_files() {
     const MESSAGES: usize = 12;
     const REFERENCES: usize = 64;
     let client = plain().await;

@@ -12,7 +12,7 @@ use super::{database, delete, get_request, picture, register, tool, upload, url}
 use crate::plain;
 
 #[apply(trial)]
-async fn d21_what_is_known_of_a_file_is_in_the_database() {
+async fn d21_the_metadata_of_a_file_is_in_the_database() {
     let client = plain().await;
     let place = upload();
     let file::Location::UploadFileId(id) = &place else {

@@ -98,7 +98,7 @@ async fn d06_an_oversized_turn_is_dropped_on_request() {
     let dropped = read(100).await;
     assert!(
         dropped.messages.is_empty(),
-        "an older turn must not stand for the newest"
+        "an older turn must not replace the newest"
     );
     assert!(dropped.truncated && !dropped.content_truncated);
     assert_eq!(dropped.total_tokens, 0);

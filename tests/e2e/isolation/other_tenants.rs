@@ -65,7 +65,7 @@ async fn n15_ids_of_another_tenant_fail_like_unknown_ids() {
         Dynamic::call(&acme, method, request).await.unwrap();
     }
 
-    // In a conversation of its own it names what is another tenant's.
+    // In its own conversation the tenant names data of another tenant.
     let own = globex.thread(&app).await;
     let own_node = node(&own, "planner");
     globex.add_node_turn(&own_node, "q", "a").await;
@@ -97,7 +97,7 @@ async fn n15_ids_of_another_tenant_fail_like_unknown_ids() {
         others.is(code, reason);
     }
 
-    // Where there is no error, there is nothing either.
+    // Methods that do not fail return nothing.
     for (method, request) in [
         ("PolicyService/GetAppPolicy", json!({"app_id": app})),
         ("PolicyService/GetEffectivePolicy", json!({"app_id": app})),

@@ -77,7 +77,7 @@ async fn n15_no_tenant_sees_another() {
     for method in Dynamic::methods() {
         let name = Dynamic::name(&method);
         let takes_thread = method.input().get_field_by_name("thread_id").is_some();
-        // What was done to a thread outlives it, so an unknown one is no error
+        // The audit log outlives a thread, so an unknown one is not an error
         // there; `access` tests that another tenant's list is empty.
         let listed = tried.iter().any(|(tried, _)| *tried == name)
             || name == "AdminService/ListTransactions";
@@ -312,7 +312,7 @@ async fn metadata_named_like_an_index_field_opens_nothing() {
         let found = texts(&acme.search(search).await.matches);
         assert_eq!(found, ["The vault opens with xyzzy."], "{scope:?}");
     }
-    // A path instead of a key is no key.
+    // A path does not match as a key.
     for path in ["meta.tenant", "a[]", "a.b", "", "ключ", "a b", "\"tenant\""] {
         let mut search = search_request(&thread, "vault", "");
         search.filter = Some(memory_contract::proto::MessageFilter {

@@ -1,4 +1,4 @@
-//! Choosing models, and the mistakes that one can make.
+//! Choosing models, and invalid configurations of them.
 
 use std::fs;
 

@@ -46,7 +46,7 @@ async fn b10_facts_never_reach_another_user() {
 }
 
 #[apply(trial_with_own_server)]
-async fn b10_what_was_remembered_before_is_never_extracted_again() {
+async fn b10_known_facts_are_never_extracted_again() {
     let (_dir, model, _server, client) = start(&[]).await;
     let app = app();
     client
@@ -124,7 +124,7 @@ async fn b10_instructions_in_messages_and_memories_stay_data() {
 }
 
 #[apply(trial_with_own_server)]
-async fn b09_what_proves_an_extracted_fact_takes_it_along() {
+async fn b09_deleting_its_sources_erases_an_extracted_fact() {
     let (_dir, _model, _server, client, app) = extracting(ExtractionStrategy::Discrete, &[]).await;
     let thread_id = client.thread(&app).await;
     let said = client
@@ -141,7 +141,7 @@ async fn b09_what_proves_an_extracted_fact_takes_it_along() {
 }
 
 #[apply(trial_with_own_server)]
-async fn b09_what_says_the_same_in_other_words_is_a_further_source() {
+async fn b09_a_paraphrase_of_a_fact_is_another_source_of_it() {
     // With an embedding model, which knows how alike texts are.
     let (_dir, _model, _server, client, app) = extracting(
         ExtractionStrategy::Discrete,

@@ -1,5 +1,4 @@
-//! Language models: which ones are asked, what is taken out of messages, and what
-//! happens when they do not answer.
+//! Language models: their configuration, extraction from messages, and outages.
 
 mod configured;
 mod facts;
@@ -30,7 +29,7 @@ fn server(dir: &DataDir, model: &LanguageModel, lines: &[&str]) -> Server {
     Server::start(dir, &Options::with(&lines))
 }
 
-/// A server of its own that asks a test model, and its caller.
+/// A new server that uses a test model, and its client.
 async fn start(lines: &[&str]) -> (DataDir, LanguageModel, Server, Client) {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     let server = server(&dir, &model, lines);

@@ -187,7 +187,7 @@ async fn b10_an_answer_that_cannot_be_read_changes_nothing_and_is_counted() {
 }
 
 #[apply(trial_with_own_server)]
-async fn b10_what_only_a_model_can_do_waits_for_it() {
+async fn b10_work_that_needs_a_model_waits_for_it() {
     let (_dir, model, _server, client) = start(&["worker.distill.model_attempts = 5"]).await;
     let app = app();
     set(
@@ -211,7 +211,7 @@ async fn b10_what_only_a_model_can_do_waits_for_it() {
 }
 
 #[apply(trial_with_own_server)]
-async fn b10_a_worker_that_ends_while_a_model_works_loses_and_doubles_nothing() {
+async fn b10_a_worker_that_ends_during_a_model_call_loses_and_doubles_nothing() {
     let (dir, model) = (DataDir::new(), LanguageModel::new());
     let lines = ["worker.distill.lease = \"3s\""];
     let mut running = server(&dir, &model, &lines);

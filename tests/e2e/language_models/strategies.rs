@@ -198,7 +198,7 @@ async fn b06_the_summary_of_a_thread_follows_its_head() {
     let last = &blue.messages.last().unwrap().message_id;
     set_head(&client, &thread_id, last).await;
     holds("The boat is blue.", "red").await;
-    // What is said next goes on from there.
+    // New messages continue that summary.
     client
         .append_turn(&thread_id, "Its sails are white.", "Good.")
         .await;
@@ -343,7 +343,7 @@ async fn r11_facts_are_extracted_without_a_model() {
 }
 
 #[apply(trial)]
-async fn r10_what_is_extracted_is_indexed_and_stamped() {
+async fn r10_extracted_memories_are_indexed_and_stamped() {
     let client = acme().await;
     let app = app();
     extract(&client, &app, ExtractionStrategy::Discrete).await;

@@ -38,7 +38,7 @@ async fn working_memory(client: &Client, thread_id: &str) -> WorkingMemory {
 }
 
 #[apply(trial_with_own_server)]
-async fn r05_a_summary_goes_on_from_the_one_before() {
+async fn r05_a_summary_continues_the_one_before() {
     let prompt =
         "distill.summary_prompt = \"After {prev_summary} came {messages_joined}, in short?\"";
     let (_dir, model, _server, client) = start(&[prompt]).await;
@@ -72,7 +72,7 @@ async fn r05_a_summary_goes_on_from_the_one_before() {
 }
 
 #[apply(trial_with_own_server)]
-async fn b10_an_answer_that_is_no_summary_changes_nothing() {
+async fn b10_an_unusable_summary_changes_nothing() {
     let (dir, model, _server, client) = start(&["worker.distill.model_attempts = 100"]).await;
     let refusal = "I'm sorry, but I can't help with that.";
     for answer in [

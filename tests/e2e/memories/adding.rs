@@ -10,7 +10,7 @@ use super::{delete, supersede, update};
 use crate::plain;
 
 #[apply(trial)]
-async fn r09_a_memory_comes_back_with_all_that_was_said_of_it() {
+async fn r09_a_memory_comes_back_with_all_its_fields() {
     let client = plain().await;
     let app = app();
     let thread_id = client.thread(&app).await;
@@ -127,7 +127,7 @@ async fn b09_a_newer_fact_supersedes_and_does_not_erase() {
     let (rome, old) = (done.memory.unwrap(), done.superseded.unwrap());
     assert_eq!(old.superseded_by, rome.memory_id);
     assert!(old.valid_until.is_some() && rome.valid_until.is_none());
-    // Again is the same; what says the same is no newer fact.
+    // A retry, also with other case, returns the same memory.
     let again = supersede(&client, &paris.memory_id, memory("lives in ROME")).await;
     assert_eq!(again.memory.unwrap().memory_id, rome.memory_id);
 
@@ -191,7 +191,7 @@ async fn a_change_needs_the_etag_that_was_seen() {
 }
 
 #[apply(trial)]
-async fn what_is_changed_is_found_by_its_new_words() {
+async fn a_changed_memory_is_found_by_its_new_words() {
     let client = plain().await;
     let app = app();
     let tea = client.remember_one(&app, "ada", "Likes tea.").await;

@@ -25,7 +25,7 @@ fn fresh(request: BuildContextRequest, revision: &str) -> BuildContextRequest {
 }
 
 #[apply(trial)]
-async fn r09_a_context_of_another_session_has_what_is_known() {
+async fn r09_a_context_of_another_session_has_the_known_facts() {
     let client = plain().await;
     let app = app();
     let facts = [
@@ -124,7 +124,7 @@ async fn r09_words_in_a_memory_stay_a_quotation() {
 }
 
 #[apply(trial)]
-async fn modes_without_long_term_memory_have_none() {
+async fn modes_without_long_term_memory_include_no_memories() {
     let client = plain().await;
     let app = app();
     let revision = known(&client, &app, "ada", &["Pixel eats fish."]).await;

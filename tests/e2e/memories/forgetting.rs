@@ -83,7 +83,7 @@ async fn b09_a_pinned_memory_is_never_forgotten() {
 }
 
 #[apply(trial)]
-async fn b09_a_dry_run_reports_what_would_be_forgotten() {
+async fn b09_a_dry_run_reports_the_memories_to_be_forgotten() {
     let client = plain().await;
     let app = app();
     let facts = |user: &str| {
@@ -280,7 +280,7 @@ async fn b09_an_extracted_memory_goes_with_its_last_source() {
 }
 
 #[apply(trial)]
-async fn what_was_returned_counts_as_used() {
+async fn returned_memories_count_as_used() {
     let client = plain().await;
     let app = app();
     let added = client

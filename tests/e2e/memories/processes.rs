@@ -1,4 +1,4 @@
-//! Memories in servers of their own: promotion, forgetting, no index, switched off.
+//! Memories on separate servers: promotion, forgetting, without an index, switched off.
 
 use std::time::Duration;
 

@@ -111,7 +111,7 @@ async fn r09_no_user_finds_the_memories_of_another() {
         let listed = client.all_memories(app, user).await.len();
         assert_eq!(listed, usize::from(expected.is_some()), "{app} {user:?}");
     }
-    // Another tenant's memory and none at all are the same.
+    // Another tenant's memory is reported like a missing one.
     for id in [&ids[0], &uuid::Uuid::new_v4().to_string()] {
         let request = GetMemoryRequest {
             memory_id: id.clone(),

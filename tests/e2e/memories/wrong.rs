@@ -249,7 +249,7 @@ async fn wrong_requests_are_refused_with_their_fields() {
         let answer = Dynamic::call(&client, &format!("MemoryService/{method}"), request).await;
         answer.refused().is(Code::NotFound, "MEMORY_NOT_FOUND");
     }
-    // Nothing has changed but that the index may have learnt it.
+    // Nothing has changed, except that it may be indexed now.
     let found = client.get_memory(&tea.memory_id).await.0;
     let found = Memory {
         persist_time: tea.persist_time,

@@ -104,7 +104,7 @@ async fn t16_a_nodes_dialogue_never_exceeds_the_budget() {
 }
 
 #[apply(trial)]
-async fn what_is_known_of_files_fits_into_the_answer() {
+async fn the_metadata_of_files_fits_into_the_answer() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let id = format!("upload-{}", Uuid::new_v4());

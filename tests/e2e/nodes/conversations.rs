@@ -1,5 +1,4 @@
-//! Memories of nodes beside what else there is: conversations, files, policies,
-//! contexts.
+//! Memories of nodes together with conversations, files, policies and contexts.
 
 use memory_contract::proto::{
     AddNodeTurnRequest, BuildContextRequest, ContextBlockKind as Kind, File, FileRef, FileType,
@@ -18,7 +17,7 @@ use super::dialogue::ask;
 use crate::plain;
 use crate::threads::ephemeral::ephemeral;
 
-/// The most that an answer has of messages.
+/// The most bytes of messages in one answer.
 const ANSWER_BYTES: usize = 3_670_016;
 
 #[apply(trial)]
@@ -102,7 +101,7 @@ fn pictured(node: &NodeRef, asked: &[FileRef], answered: &[FileRef]) -> AddNodeT
 }
 
 #[apply(trial)]
-async fn d11_the_files_of_a_node_come_back_with_what_is_known_of_them() {
+async fn d11_the_files_of_a_node_come_back_with_their_metadata() {
     let client = plain().await;
     let node = node(&client.thread(&app()).await, "planner");
     let (picture, known) = registered(&client).await;

@@ -1,4 +1,4 @@
-//! Memories of nodes: what callers see.
+//! Memories of nodes: reading a dialogue.
 
 use memory_contract::proto::{
     AddNodeTurnRequest, FileRef, FileType, FlushNodeMemoryRequest, GetNodeHistoryRequest,
@@ -195,7 +195,7 @@ async fn d16_a_nodes_history_follows_the_regenerated_branch() {
     let first = client.add_node_turn(&node, "1", "2").await;
     let second = client.add_node_turn(&node, "3", "4").await;
     client.flush_node(&node).await;
-    // Another second turn, and one that goes on from there.
+    // Another second turn, and one that continues it.
     let again = node_turn(&node, "3 again", "4 again");
     let again = client.call(after(&first.assistant_message_id, again)).await;
     client.add_node_turn(&node, "5", "6").await;
@@ -236,10 +236,10 @@ async fn d17_a_budget_cuts_the_thread_that_was_extracted() {
     for number in 0..5 {
         let turn = after(&last, node_turn(&node, &format!("u{number}"), "ok"));
         last = client.call(turn).await.assistant_message_id;
-        // Beside the way: no message of it may take up the budget.
-        let beside = node_turn(&node, &"noise ".repeat(500), "noise");
+        // Off the path: its messages must not use the budget.
+        let off_path = node_turn(&node, &"noise ".repeat(500), "noise");
         client
-            .call(after(&first.assistant_message_id, beside))
+            .call(after(&first.assistant_message_id, off_path))
             .await;
     }
     let all = client.call(ask(&node, &last)).await;
@@ -311,7 +311,7 @@ async fn d20_a_node_in_a_loop_builds_on_its_earlier_iterations() {
 }
 
 #[apply(trial)]
-async fn a_message_of_the_thread_stands_for_the_nearest_that_the_node_has() {
+async fn a_message_of_the_thread_selects_the_nearest_one_of_the_node() {
     let client = plain().await;
     let node = planner(&client).await;
     let thread_id = node.thread_id.clone();

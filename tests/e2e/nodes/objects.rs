@@ -222,7 +222,7 @@ async fn an_object_that_cannot_be_read_is_kept_and_never_overwritten() {
     }
     assert_eq!(copies.len(), 2);
 
-    // With a good object in its place everything goes on.
+    // With a valid object in its place everything works again.
     fs::write(object(&key), &good).unwrap();
     let expected = ["1", "2", "3", "4", "3", "4"];
     assert_eq!(client.node_dialogue(&node, "").await, expected);
@@ -280,6 +280,6 @@ async fn d22_a_large_object_is_compressed_and_both_forms_are_read() {
     client.flush_node(&node).await;
     let memory = &client.node_memories(&node.thread_id).await[0];
     assert_eq!(memory.message_count, 4, "counted anew");
-    // What followed the lost turn begins a way of its own.
+    // The turn after the lost one begins a new path.
     assert_eq!(client.node_dialogue(&node, "").await, ["5", "6"]);
 }

@@ -1,4 +1,4 @@
-//! Memories of nodes while object storage is out of reach: every turn that was
+//! Memories of nodes while object storage is unavailable: every turn that was
 //! acknowledged is in the object afterwards, once and in order.
 
 use std::fs;
@@ -62,7 +62,7 @@ macro_rules! refused_within {
     }};
 }
 
-/// Adds turns while the store is out of reach, and checks what is reported.
+/// Adds turns while the store is unavailable, and checks what is reported.
 async fn outage(client: &Client, node: &NodeRef) {
     for number in 1..=3 {
         let turn = node_turn(node, &format!("q{number}"), &format!("a{number}"));

@@ -1,5 +1,5 @@
-//! Memories of nodes in servers of their own: crashes, several processes, stores
-//! that are out of reach.
+//! Memories of nodes on separate servers: crashes, several processes, unavailable object
+//! storage.
 
 use std::collections::HashSet;
 use std::fs;
@@ -42,7 +42,7 @@ async fn d14_an_acknowledged_turn_survives_a_crash_before_its_flush() {
 }
 
 #[apply(trial_with_own_server)]
-async fn d14_a_forgotten_turn_is_flushed_and_what_is_deleted_leaves_no_object() {
+async fn d14_a_waiting_turn_is_flushed_and_a_deleted_memory_leaves_no_object() {
     let (dir, _server, client) = Server::start_own(&quick()).await;
     let (node, other) = (planner(&client, "app").await, planner(&client, "app").await);
     for node in [&node, &other] {

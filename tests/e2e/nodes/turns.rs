@@ -1,4 +1,4 @@
-//! Memories of nodes: what turns have to be like, and what is reported of memories.
+//! Memories of nodes: validation of turns, and the reported state of memories.
 
 use memory_contract::proto::{
     AddNodeTurnRequest, ClearNodeMemoryRequest, FlushNodeMemoryRequest, GetNodeMemoryStatusRequest,

@@ -70,7 +70,7 @@ async fn n14_attempts_are_numbered_and_listed() {
         assert!(numbers(Some("none"), false, page_size).await.is_empty());
     }
 
-    // A token goes on with its own query only.
+    // A page token is valid for its own query only.
     let first = ListIterationsRequest {
         page_size: 1,
         ..all_of(&thread_id)

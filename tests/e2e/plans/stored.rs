@@ -245,7 +245,7 @@ async fn concurrent_puts_are_settled_by_etag() {
         session: None,
     };
     client.call(delete).await;
-    assert_eq!(refused(&any.etag).await, "", "there is none");
+    assert_eq!(refused(&any.etag).await, "", "the thread has no plan");
     let anew = client
         .put_plan(put(&thread_id, "*", plan("any", &[])))
         .await;
@@ -321,7 +321,7 @@ async fn n12_plans_are_isolated_per_thread() {
     assert_eq!(briefing.text, "## Task\n\nGo on.\n");
     assert_eq!((briefing.attempt, briefing.truncated), (1, false));
 
-    // An etag of one is none of the other, and neither are its numbers.
+    // Etags and numbers of one thread's plan are not valid for another's.
     let request = put(&other, &stored.etag, plan("Of other", &[]));
     let answer = client.refused(request).await;
     answer.is(Code::Aborted, "ETAG_CHANGED");

@@ -45,8 +45,7 @@ async fn refused(client: &Client, method: &str, request: Value) -> Failure {
     Dynamic::call(client, method, request).await.refused()
 }
 
-/// Each field with values that it cannot have, and the last level that may set
-/// it at all.
+/// Each field with invalid values, and the most specific level that may set it.
 fn impossible() -> Vec<(&'static str, Whose, Vec<Value>)> {
     let number = |min: i64, max: i64| {
         let values = [min - 1, max + 1, -1, i32::MIN.into(), i32::MAX.into()];
@@ -239,7 +238,7 @@ async fn a_refused_policy_leaves_the_old_one() {
     let before = state().await;
     assert_eq!(before[0][0]["app_policy"]["policy"], old);
     for (method, level) in METHODS {
-        // Good values beside a wrong one are not taken either.
+        // Valid values of the same request are not stored either.
         for (field, value) in all_wrong(level) {
             let policy = json!({"recent_window": 9, "mode": 2, field: value});
             let request = request(method, &app, &thread_id, policy);

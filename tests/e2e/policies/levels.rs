@@ -285,7 +285,7 @@ async fn the_scope_of_a_policy_bounds_recall() {
     set_scope(RecallScope::App).await;
     assert_eq!(found(RecallScope::Unspecified).await, 3);
     assert_eq!(found(RecallScope::User).await, 2);
-    // A user without a conversation stands for the user's threads.
+    // A user without a conversation selects all of the user's threads.
     let request = RecallRequest {
         user: Some(UserRef {
             app_id: app.clone(),

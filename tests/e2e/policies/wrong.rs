@@ -71,7 +71,7 @@ async fn a_policy_has_an_app_and_is_there() {
 }
 
 #[apply(trial)]
-async fn what_a_level_may_not_say_is_refused() {
+async fn a_value_that_a_level_may_not_set_is_refused() {
     let client = plain().await;
     let app = app();
     let shared = MemoryPolicy {

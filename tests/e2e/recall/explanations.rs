@@ -106,7 +106,7 @@ async fn b07_each_message_says_why_it_is_there() {
     let neighbors = of(&recalled, RecallReason::Neighbor);
     assert!(!neighbors.is_empty());
     for anchor in neighbors.iter().flat_map(|message| &message.neighbor_of) {
-        assert!(matched.contains(anchor), "a neighbor stands beside a match");
+        assert!(matched.contains(anchor), "a neighbor belongs to a match");
     }
 }
 
@@ -193,7 +193,7 @@ async fn min_score_drops_weak_matches() {
     };
     let all = read(None).await;
     let scores: HashSet<String> = all.iter().map(|hit| format!("{:.4}", hit.score)).collect();
-    assert!(scores.len() > 5, "scores tell matches apart");
+    assert!(scores.len() > 5, "scores differ between matches");
     let mut sorted: Vec<f32> = all.iter().map(|hit| hit.score).collect();
     sorted.sort_by(f32::total_cmp);
     let limit = sorted[sorted.len() / 2];

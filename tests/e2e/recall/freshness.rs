@@ -12,7 +12,7 @@ use super::diary;
 use crate::acme;
 
 #[apply(trial)]
-async fn b02_recall_sees_what_was_appended_just_before() {
+async fn b02_recall_sees_messages_appended_just_before() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
     diary::store(&client, &thread_id).await;
@@ -85,7 +85,7 @@ async fn b02_a_revision_of_another_tenant_means_nothing() {
     refused.names_field("at_least_as_fresh");
 }
 
-/// Every way to look for something, at once and with whatever the index holds.
+/// Searches in every scope and with every method, without waiting for the index.
 async fn look_everywhere(client: &Client, thread_id: &str, query: &str) -> Vec<String> {
     let mut found = Vec::new();
     for scope in [RecallScope::Thread, RecallScope::User, RecallScope::App] {
@@ -137,7 +137,7 @@ async fn with_secret() -> (Client, String, String, String) {
 }
 
 #[apply(trial)]
-async fn b03_what_is_deleted_is_not_found_at_once() {
+async fn b03_deleted_messages_are_not_found_any_more_at_once() {
     let (client, thread_id, other, message_id) = with_secret().await;
     client.delete_message(&thread_id, &message_id).await;
     for place in [&thread_id, &other] {
@@ -150,7 +150,7 @@ async fn b03_what_is_deleted_is_not_found_at_once() {
 }
 
 #[apply(trial)]
-async fn b03_what_is_cleared_is_not_found_at_once() {
+async fn b03_cleared_messages_are_not_found_any_more_at_once() {
     let (client, thread_id, other, _) = with_secret().await;
     client.clear_thread(&thread_id).await;
     for place in [&thread_id, &other] {
@@ -160,7 +160,7 @@ async fn b03_what_is_cleared_is_not_found_at_once() {
 }
 
 #[apply(trial)]
-async fn b03_what_is_expired_is_not_found_while_its_vector_lives() {
+async fn b03_expired_messages_are_not_found_while_their_vectors_exist() {
     let client = acme().await;
     let app = app();
     let other = client.thread(&app).await;
@@ -187,7 +187,7 @@ async fn b03_what_is_expired_is_not_found_while_its_vector_lives() {
 }
 
 #[apply(trial_with_own_server)]
-async fn the_index_forgets_what_was_erased() {
+async fn the_index_drops_erased_messages() {
     // A tenant's point count is of all its tests, so this needs its own server.
     let (_dir, _server, client) = Server::start_own(&recollect_tests::Options::with(&[
         "embedding.kind = \"none\"",

@@ -1,6 +1,5 @@
-//! A Qdrant by URL: the same service with the index elsewhere, and what becomes
-//! of it when that fails. It is the small server of `memory-recall`, which
-//! speaks the real protocol.
+//! Recall with a Qdrant by URL, and during its outages. The Qdrant is the test server of
+//! `memory-recall`, which speaks the real protocol.
 
 use std::time::{Duration, Instant};
 
@@ -154,7 +153,7 @@ async fn b02_recall_that_cannot_be_fresh_in_time_says_so() {
 }
 
 #[apply(trial_with_own_server)]
-async fn b03_what_is_deleted_is_not_found_while_its_vector_is_in_qdrant() {
+async fn b03_deleted_messages_are_not_found_while_their_vectors_are_in_qdrant() {
     let qdrant = Qdrant::new();
     let (_cluster, url) = Cluster::migrated().await;
     let dir = DataDir::new();
@@ -214,7 +213,7 @@ async fn b03_what_is_deleted_is_not_found_while_its_vector_is_in_qdrant() {
 }
 
 #[apply(trial_with_own_server)]
-async fn what_cannot_be_indexed_is_a_dead_letter_with_its_reason() {
+async fn a_change_that_cannot_be_indexed_is_a_dead_letter_with_its_reason() {
     let qdrant = Qdrant::new();
     let (_dir, server, client) = Server::start_own(&dev(&qdrant)).await;
     index_ready(&client).await;

@@ -153,7 +153,7 @@ async fn text_without_spaces_is_found_by_word() {
 }
 
 #[apply(trial)]
-async fn words_are_found_whatever_their_case_and_form() {
+async fn words_are_found_in_any_case_and_form() {
     let said = [
         "Die STRASSE ist gesperrt.",
         "We were climbing mountains in the Café Müller.",
@@ -169,7 +169,8 @@ async fn words_are_found_whatever_their_case_and_form() {
     each_is_first_by_word(&said, &queries).await;
 }
 
-/// Says it all in a new thread; then each query finds the text beside it first.
+/// Stores the messages in a new thread; then each query's best match is the text paired
+/// with it.
 async fn each_is_first_by_word(said: &[&str], queries: &[(&str, &str)]) {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;

@@ -1,6 +1,5 @@
-//! Every field of every request with a value that it cannot have. The fields are
-//! those of the contract itself, so that a new one is tested as soon as it is
-//! there.
+//! Every field of every request with an invalid value. The fields come from the contract's
+//! descriptors, so a new one is tested at once.
 
 use std::collections::HashMap;
 
@@ -230,7 +229,7 @@ async fn refused(
         Err(status) => Failure::from(status),
     };
     let bare = path.trim_end_matches("[0]");
-    // Of these a context takes none at all.
+    // A context accepts no fields of these.
     let part = ["input[0].tool_call", "input[0].tool_result"];
     let part = part.into_iter().find(|part| path.starts_with(part));
     let names = |field: &String| {

@@ -1,6 +1,5 @@
-//! Every method of the contract without a key, and with a wrong
-//! value. A method that is added to the contract is tested here at once, or
-//! fails until it is in the table.
+//! Every method of the contract without a key, and with an invalid value. A new method
+//! fails here until it is in the table.
 
 use std::collections::HashMap;
 
@@ -137,7 +136,7 @@ async fn every_method_refuses_a_wrong_value() {
     for method in Dynamic::methods() {
         let name = Dynamic::name(&method);
         if method.input().fields().count() == 0 {
-            // There is no value that could be wrong.
+            // The request has no fields.
             Dynamic::call_empty(&client, &method).await.unwrap();
             continue;
         }

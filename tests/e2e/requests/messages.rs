@@ -140,7 +140,7 @@ async fn metadata_and_json_have_limits() {
         let of_part = [(field.as_str(), good.clone(), bad.clone())];
         fields(client, APPEND, &request, &of_part).await;
     }
-    // What is far too deep is not even decoded, so there is no field to name.
+    // JSON that is nested far too deeply is not decoded, so the error names no field.
     let deep = Part {
         content: Some(Content::Json(recollect_tests::json(nested(60)))),
     };

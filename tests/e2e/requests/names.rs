@@ -13,7 +13,7 @@ async fn fields_of_sessions_and_threads_have_limits() {
     let name = app();
     let unique = || format!("thread:{}", Uuid::new_v4());
     let session = || json!({"session": {"app_id": name, "session_key": unique()}});
-    // Each request has a session key of its own.
+    // Each request has a new session key.
     let long_key = |count: usize| letters(count - 36) + &Uuid::new_v4().to_string();
     for method in ["ThreadService/CreateThread", "ThreadService/ResolveThread"] {
         let keys = [

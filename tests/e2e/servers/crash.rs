@@ -1,5 +1,4 @@
-//! Crashes: what was acknowledged is there afterwards, once, in order, and in
-//! the index.
+//! Crashes: acknowledged messages are stored afterward, once, in order, and indexed.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -82,7 +81,7 @@ async fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
     let acks = Arc::new(AtomicUsize::new(0));
     let mut writers = Vec::new();
     for writer in 0..WRITERS {
-        // Each has a connection of its own.
+        // Each has a separate connection.
         let client = server.client(Key::Acme).await;
         let thread_id = threads[writer % threads.len()].clone();
         writers.push(tokio::spawn(write(client, writer, thread_id, acks.clone())));
@@ -152,7 +151,7 @@ async fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
     }
 }
 
-/// Every message is found by a word of its own.
+/// Checks that a search for its unique word finds every message.
 async fn all_in_the_index(client: &Client, thread_id: &str, messages: &[Message]) {
     let last = client.append_text(thread_id, "the end").await;
     for message in messages {

@@ -1,5 +1,5 @@
-//! With a part missing: no index, no worker, no model. History never depends on
-//! any of them, and an answer that is less than was asked for says so.
+//! Servers without index, worker or model. History depends on none of them, and degraded
+//! answers say so.
 
 use std::time::{Duration, Instant};
 

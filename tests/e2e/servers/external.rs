@@ -142,8 +142,8 @@ async fn l03_the_pool_has_a_limit_and_a_timeout() {
             "embedding.kind = \"none\"",
         ],
     );
-    // The worker has connections of its own, so it stays out of the count; an
-    // index beside it has to be a Qdrant, and none is needed here.
+    // No worker, because its connections would be counted too. Without a worker the
+    // index has to be a Qdrant, which this test does not need.
     options.args.push("--no-worker".to_owned());
     options
         .config

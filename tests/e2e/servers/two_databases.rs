@@ -1,4 +1,4 @@
-//! Conversations in another database than the rest.
+//! Conversations in a separate database (`database.chat_url`).
 
 use memory_contract::proto::{
     CreateApiKeyRequest, DeleteSecretRequest, File, FileRef, FileType, GetFileRequest,
@@ -170,7 +170,7 @@ async fn l07_messages_live_in_another_database_than_the_rest() {
 }
 
 #[apply(trial_with_own_server)]
-async fn l07_keys_and_secrets_are_beside_the_conversations_and_both_tell_who_did_what() {
+async fn l07_keys_and_secrets_are_in_their_own_database_and_both_have_an_audit_log() {
     let (main, mut chat) = (Cluster::start().await, Cluster::start().await);
     let (main_url, chat_url) = (main.url(), chat.url());
     let env = [
@@ -268,7 +268,7 @@ async fn l07_keys_and_secrets_are_beside_the_conversations_and_both_tell_who_did
     };
     assert_eq!(transactions(&client, by_actor).await.len(), 1);
 
-    // A key can be ended while the conversations are out of reach.
+    // A key can be revoked while the conversations' database is down.
     chat.crash();
     keys(&["revoke", "--name", "reports"]);
     let info = async |client: &Client| {

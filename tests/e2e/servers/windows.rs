@@ -1,4 +1,4 @@
-//! Recent windows that are kept in memory: fast, and never stale.
+//! Cached recent windows are fast and never stale.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
@@ -124,7 +124,7 @@ async fn l05_a_window_is_right_at_once_in_every_server_process() {
         let missing = client.refused(request).await;
         missing.is(Code::NotFound, "THREAD_NOT_FOUND");
     }
-    // The window of a tenant is no other tenant's.
+    // No tenant sees another tenant's window.
     let thread_id = write.thread("app").await;
     write.append_turn(&thread_id, "F", "G").await;
     assert_eq!(history(&read, &thread_id).await, ["F", "G"]);

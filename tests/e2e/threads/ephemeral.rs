@@ -128,7 +128,7 @@ async fn tables_of(database: &tokio_postgres::Client, thread_id: &str) -> Vec<St
     found
 }
 
-/// A server on an external database, with an index of its own.
+/// A server on an external database, with a separate index.
 fn serve(dir: &DataDir, url: &str, index: &str) -> Options {
     let lines = [
         "embedding.kind = \"none\"",
@@ -421,7 +421,7 @@ async fn an_ephemeral_thread_is_recalled() {
         let best = best.expect("a match");
         assert_eq!(texts([best]), ["Our greyhound is called Biscuit."]);
         assert!(has_reason(best, RecallReason::Match));
-        // Its answer stands beside it, and the window comes last.
+        // Its answer comes next, and the window comes last.
         assert_eq!(texts(&found.messages)[1], "What a nice name!");
         assert_eq!(texts(&found.messages).last().unwrap(), "Any time.");
     }

@@ -170,7 +170,7 @@ async fn a_thread_is_found_by_its_session() {
 }
 
 #[apply(trial)]
-async fn updating_changes_what_the_mask_names_and_nothing_else() {
+async fn updating_changes_only_the_fields_in_the_mask() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let update = async |paths: &[&str], title: &str, level: i32| {

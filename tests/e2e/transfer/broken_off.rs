@@ -47,7 +47,7 @@ fn thread_ids(records: &[Record]) -> Vec<String> {
 }
 
 #[apply(trial)]
-async fn l12_an_export_goes_on_after_a_thread() {
+async fn l12_an_export_resumes_after_a_thread() {
     let client = plain().await;
     let app = app();
     let threads = threads(&client, &app, 5).await;
@@ -185,7 +185,7 @@ async fn l12_an_interrupted_export_is_finished_by_resuming_it() {
         fs::write(&of, &selection).unwrap();
     };
 
-    // Wherever it broke off, in the middle of a line too.
+    // After any number of bytes, also in the middle of a line.
     for bytes in [
         0,
         40,
@@ -234,7 +234,7 @@ async fn l12_an_interrupted_export_is_finished_by_resuming_it() {
 }
 
 #[apply(trial_with_own_server)]
-async fn an_export_that_the_object_store_ended_goes_on_when_it_is_back() {
+async fn an_export_that_the_object_store_ended_resumes_when_it_is_back() {
     let s3 = S3::new();
     let mut options = Options::with(&["embedding.kind = \"none\""]);
     options.config.extend(s3.config());

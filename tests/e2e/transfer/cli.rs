@@ -208,7 +208,7 @@ async fn the_commands_report_a_missing_memory() {
 }
 
 #[apply(trial)]
-async fn what_is_known_stays_where_it_differs_and_lost_sources_are_counted() {
+async fn existing_memories_are_kept_and_missing_sources_are_counted() {
     let client = plain().await;
     let globex = PLAIN.client(Key::Globex).await;
     let app = app();
@@ -222,7 +222,7 @@ async fn what_is_known_stays_where_it_differs_and_lost_sources_are_counted() {
     client.remember_one(&app, "bob", "Is Bob.").await;
     let export = Export::of(&app);
 
-    // Without the conversation there is no proof.
+    // Without the conversation the memory has no sources.
     let memories: Vec<String> = export
         .lines
         .iter()

@@ -19,7 +19,7 @@ async fn known(client: &Client, app: &str, words: &str) -> Memory {
 }
 
 #[apply(trial)]
-async fn l12_one_summary_of_a_thread_goes_on_elsewhere() {
+async fn l12_the_summary_of_a_thread_continues_on_another_server() {
     let client = plain().await;
     let globex = PLAIN.client(Key::Globex).await;
     let app = app();

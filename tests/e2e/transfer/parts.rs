@@ -178,7 +178,7 @@ async fn an_unreadable_memory_is_reported_and_does_not_stop_an_export() {
 }
 
 #[apply(trial)]
-async fn what_was_said_after_a_thread_was_read_is_not_half_exported() {
+async fn messages_appended_during_an_export_are_not_half_exported() {
     let client = plain().await;
     let app = app();
     let thread_id = client.thread(&app).await;

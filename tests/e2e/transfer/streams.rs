@@ -169,7 +169,7 @@ async fn a_repeated_import_stores_nothing_twice() {
 }
 
 #[apply(trial)]
-async fn an_import_makes_threads_and_goes_on_in_them() {
+async fn an_import_creates_threads_and_continues_in_them() {
     let client = plain().await;
     let app = app();
     let before = client.resolve(session(&app, "ada", "thread:old")).await;

@@ -81,7 +81,7 @@ async fn a_watch_reports_changes_in_order_and_ends_with_the_thread() {
     let event = events.next().await;
     assert_eq!(event.action, "add_node_turn");
     assert_eq!(event.subject, "planner");
-    // What is refused is no change.
+    // A refused call is not a change.
     let head = SetHeadRequest {
         thread_id: thread_id.clone(),
         head_message_id: uuid::Uuid::new_v4().to_string(),
@@ -100,7 +100,7 @@ async fn a_watch_reports_changes_in_order_and_ends_with_the_thread() {
 }
 
 #[apply(trial)]
-async fn a_watch_goes_on_after_its_cursor() {
+async fn a_watch_continues_after_its_cursor() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let events = client.watch(&thread_id, "").await;

@@ -16,7 +16,7 @@ use tonic::Code;
 use super::events::{change, delete};
 use crate::access::transactions;
 
-/// A server on an external database, with an index of its own.
+/// A server on an external database, with a separate index.
 fn serve(dir: &DataDir, url: &str, index: &str) -> Options {
     Options::serve(url, &["embedding.kind = \"none\""]).index(dir, index)
 }
@@ -44,7 +44,7 @@ async fn a_watch_reports_changes_of_another_process() {
         assert_eq!(event.actor, Key::AcmeToo.name());
         cursor = event.cursor;
     }
-    // The other process goes on where this one was.
+    // The other process continues at this one's position.
     let mut again = there.watch(&thread_id, &cursor).await;
     delete(&there, &thread_id).await;
     delete(&here, &beside).await;
@@ -55,7 +55,7 @@ async fn a_watch_reports_changes_of_another_process() {
 }
 
 #[apply(trial_with_own_server)]
-async fn a_watch_that_goes_on_misses_nothing_across_a_kill() {
+async fn a_resumed_watch_misses_nothing_across_a_kill() {
     const WRITERS: usize = 4;
 
     let options = Options::with(&["embedding.kind = \"none\""]);
@@ -210,7 +210,7 @@ async fn eventually_quiet(client: &Client, thread_id: &str) -> String {
 }
 
 #[apply(trial_with_own_server)]
-async fn a_watch_reads_both_databases_and_goes_on_without_the_main_one() {
+async fn a_watch_reads_both_databases_and_continues_without_the_main_one() {
     let (mut main, chat) = (Cluster::start().await, Cluster::start().await);
     let (main_url, chat_url) = (main.url(), chat.url());
     let env = [

@@ -178,7 +178,7 @@ async fn outlive(memory: &WorkingMemory) {
 }
 
 #[apply(trial)]
-async fn what_is_said_after_its_time_stands_in_full() {
+async fn messages_after_an_expiry_are_in_full() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     outlive(&put_memory(&client, full(&thread_id, 1)).await).await;

@@ -34,7 +34,7 @@ fn kept(message_id: &str) -> WorkingMessage {
     }
 }
 
-/// Everything that stands in full, as a caller gives it back.
+/// All messages in full, as a caller sends them back.
 fn all_of(memory: &WorkingMemory) -> Vec<WorkingMessage> {
     let ids = memory.messages.iter().map(|one| kept(&one.message_id));
     ids.collect()
@@ -107,7 +107,7 @@ async fn archive(client: &Client, thread_id: &str) -> Vec<String> {
     messages.iter().map(text_of).collect()
 }
 
-/// A thread with a policy of its own.
+/// A thread with this policy.
 async fn thread_with(client: &Client, app: &str, policy: MemoryPolicy) -> String {
     let request = ResolveThreadRequest {
         session: Some(a_session(app)),

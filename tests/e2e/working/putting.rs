@@ -73,7 +73,7 @@ async fn r12_put_replaces_the_working_set_and_keeps_the_history() {
 }
 
 #[apply(trial)]
-async fn r12_what_is_given_back_is_not_stored_twice() {
+async fn r12_returned_messages_are_not_stored_twice() {
     let client = plain().await;
     let app = app();
     let said_so = || vec![said(Role::User, "one"), said(Role::Assistant, "two")];
@@ -85,7 +85,7 @@ async fn r12_what_is_given_back_is_not_stored_twice() {
     let second = put_memory(&client, request).await;
     assert_eq!(texts(&second), ["one", "two", "three"]);
     assert_eq!(second.messages[..2], first.messages[..]);
-    // Known by their ids; what is said of them beside does not count.
+    // Messages are identified by their ids; other fields are ignored.
     let mut request = put_of(&second.thread_id, all_of(&second));
     request.etag = second.etag.clone();
     let answer = put(&client, request).await;
@@ -155,7 +155,7 @@ async fn r12_a_context_is_replaced_or_stays() {
     let thread_id = client.thread(&app()).await;
     client.append_turn(&thread_id, "one", "two").await;
     client.append_turn(&thread_id, "three", "four").await;
-    // With messages that it stands for.
+    // With messages that the context covers.
     let mut request = put_of(
         &thread_id,
         all_of(&get(&client, &thread_id).await).split_off(2),
@@ -173,7 +173,7 @@ async fn r12_a_context_is_replaced_or_stays() {
     let memory = put_memory(&client, request).await;
     assert_eq!(memory.context, "They counted.");
     assert_eq!(texts(&memory), ["three", "four"]);
-    // It is the caller's: erasing what it stands for leaves it.
+    // The caller wrote it, so erasing a covered message does not erase it.
     let first = client.all_messages(&thread_id).await[0].message_id.clone();
     client.delete_message(&thread_id, &first).await;
     let memory = get(&client, &thread_id).await;
@@ -233,7 +233,7 @@ async fn of_several_puts_with_one_etag_one_wins() {
 }
 
 #[apply(trial)]
-async fn a_message_that_cannot_stand_there_is_named() {
+async fn a_message_at_an_invalid_position_is_named() {
     let client = plain().await;
     let app = app();
     let thread_id = client.thread(&app).await;
@@ -257,15 +257,15 @@ async fn a_message_that_cannot_stand_there_is_named() {
     refused(vec![kept(ids[0]), kept(ids[1])], "messages[1]").await;
     // One in the middle is.
     refused(vec![kept(ids[0]), kept(ids[2])], "messages[1]").await;
-    // They stand in another order.
+    // They are in another order.
     refused(
         vec![kept(ids[1]), kept(ids[0]), kept(ids[2])],
         "messages[1]",
     )
     .await;
-    // A new one stands before those that are there.
+    // A new one comes before stored ones.
     refused(vec![said(Role::User, "zero"), kept(ids[2])], "messages[0]").await;
-    // One stands there twice.
+    // One is there twice.
     refused(vec![kept(ids[2]), kept(ids[2])], "messages[1].message_id").await;
     // What was said otherwise in the middle.
     let middle = vec![kept(ids[0]), said(Role::Assistant, "TWO"), kept(ids[2])];
@@ -283,7 +283,7 @@ async fn a_message_that_cannot_stand_there_is_named() {
 }
 
 #[apply(trial)]
-async fn what_a_summary_covers_is_passed_over_with_a_warning() {
+async fn messages_that_a_summary_covers_are_skipped_with_a_warning() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     client.append_turn(&thread_id, "one", "two").await;

@@ -35,7 +35,7 @@ async fn r01_a_working_memory_has_all_that_a_session_has_in_mind() {
     assert!(!answer.revision.is_empty());
     let stored = memory_of(answer);
     let mut memory = get(&client, &stored.thread_id).await;
-    // Nothing has changed but that the index may have learnt the memories.
+    // Nothing has changed, except that the memories may be indexed now.
     for (found, put) in memory.memories.iter_mut().zip(&stored.memories) {
         found.persist_time = put.persist_time;
     }
@@ -75,7 +75,7 @@ async fn r01_a_working_memory_has_all_that_a_session_has_in_mind() {
 }
 
 #[apply(trial)]
-async fn r01_what_is_appended_to_the_thread_is_in_its_working_memory() {
+async fn r01_messages_appended_to_the_thread_are_in_its_working_memory() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let empty = get(&client, &thread_id).await;
@@ -203,7 +203,7 @@ async fn r06_a_model_counts_with_its_own_tokenizer() {
 }
 
 #[apply(trial)]
-async fn r06_what_fills_the_window_of_a_model_that_counts_more_is_summarized() {
+async fn r06_messages_that_fill_the_window_of_a_model_that_counts_more_are_summarized() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     get_for(&client, &thread_id, "gpt-4").await;

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_that_nobody_let_in_has_no_tenant() {
+    fn an_unauthenticated_request_has_no_tenant() {
         let request = tonic::Request::new(());
         let error = caller_of(&request).unwrap_err();
         assert!(matches!(error, ApiError::Unauthenticated));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn administrators_are_told_from_others() {
+    fn administrators_are_distinguished_from_others() {
         let of = |scope| {
             let mut request = tonic::Request::new(());
             request.extensions_mut().insert(Caller {

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_stands_for_nobody() {
+    fn anything_else_is_an_invalid_credential() {
         for keys in [
             credentials(&[("one", "a")], false),
             credentials(&[("one", "a")], true),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_database_is_asked_for_what_looks_like_its_keys() {
+    fn the_database_is_asked_only_for_text_that_looks_like_its_keys() {
         let key = format!("rck_{}", "a".repeat(43));
         let digest: [u8; 32] = Sha256::digest(&key).into();
         for keys in [credentials(&[("one", "a")], false), credentials(&[], true)] {

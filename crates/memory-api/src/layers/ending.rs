@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_nobody_reads_gives_its_permit_back() {
+    async fn an_unread_answer_releases_its_permit() {
         let methods = Methods::new();
         let layers = Wrap(Deadlines::new(methods.clone(), TIMEOUT, TIMEOUT));
         let mut server = layers.layer(Wrap(Concurrency::new(methods, 1, 1, 1)).layer(service_fn(

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_method_that_nobody_thought_about_is_for_administrators() {
+    fn a_method_without_a_scope_is_for_administrators() {
         assert_eq!(scope_of("ThreadService", "GetThread"), KeyScope::Read);
         assert_eq!(scope_of("ThreadService", "Forget"), KeyScope::Admin);
         assert_eq!(scope_of("SecretService", "GetThread"), KeyScope::Admin);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lists_or_gets_changes_nothing() {
+    fn list_and_get_methods_change_nothing() {
         for (service, method) in SCOPES.iter().flat_map(|(_, methods)| methods.iter()) {
             let reads = [
                 "Get", "List", "Export", "Build", "Recall", "Search", "Verify", "Watch",

@@ -233,7 +233,7 @@ fn all_wrong_fields_are_named() {
 }
 
 #[test]
-fn an_internal_error_tells_the_caller_an_incident_and_nothing_else() {
+fn an_internal_error_shows_the_caller_an_incident_and_nothing_else() {
     let corrupt = StoreError::Corrupt {
         what: "role",
         why: "SELECT secret".to_owned(),

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn problems_are_reported_with_their_line() {
         let invalid = QueryTemplate::compile("{{ query }}\n\n{% if %}").unwrap_err();
         assert!(invalid.problem.contains("line 3"), "{invalid}");
     }

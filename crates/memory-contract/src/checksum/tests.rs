@@ -62,7 +62,7 @@ fn a_head_that_is_not_there_is_the_last_message() {
 }
 
 #[test]
-fn what_moving_changes_does_not_count() {
+fn fields_that_an_import_changes_are_not_in_the_checksum() {
     let Record::Message(said) = message("a", "A") else {
         panic!()
     };
@@ -81,7 +81,7 @@ fn what_moving_changes_does_not_count() {
 }
 
 #[test]
-fn what_is_known_counts_with_its_sources_and_not_with_its_use() {
+fn the_checksum_of_a_memory_covers_its_sources_and_not_its_use() {
     let memory = Memory {
         text: "Likes tea".to_owned(),
         ..Default::default()

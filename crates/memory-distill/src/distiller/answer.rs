@@ -210,7 +210,7 @@ mod tests {
     use crate::distiller::tests::source;
 
     #[test]
-    fn what_models_get_wrong_is_repaired() {
+    fn common_mistakes_of_models_are_repaired() {
         let sources = [source("a"), source("b")];
         let sources: Vec<&SourceMessage> = sources.iter().collect();
         let good =
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_the_form_is_told_without_a_word_of_it() {
+    fn malformed_answers_are_reported_without_their_content() {
         for text in [
             "secret",
             "{\"secret\": 1}",

@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_is_told_by_its_errors_identifiers_and_counts() {
+    fn data_is_digested_to_errors_identifiers_and_counts() {
         let value = json!({
             "data": {"execution_id": "ex-77", "items": [{"id": 1}, {"id": 2}, {"id": 3}, {"id": 4}]},
             "padding": "x".repeat(4_000),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_told_by_its_errors_and_its_ends() {
+    fn text_is_digested_to_its_errors_and_its_ends() {
         let noise = "compiling something\n".repeat(500);
         let text = format!(
             "building\n{noise}error[E0412]: cannot find type `Foo`\n{noise}finished: 1 error"
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_unlike_all_others_is_told() {
+    fn a_line_unlike_all_others_is_kept_in_the_digest() {
         let mut lines: Vec<String> = (0..60)
             .map(|n| {
                 format!(

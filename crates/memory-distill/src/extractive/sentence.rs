@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn code_and_data_are_told_in_short() {
+    fn code_and_data_are_shortened() {
         let text = "Try this:\n```rust\nfn main() {\n}\n```\nDone.";
         assert_eq!(
             texts(text),

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_said_is_never_shown_by_debug() {
+    fn debug_output_has_no_message_text() {
         let prompt = observe("a secret", 100);
         assert!(!format!("{prompt:?}").contains("secret"));
     }

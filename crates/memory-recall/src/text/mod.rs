@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn captions_are_words_and_stand_in_for_missing_text() {
+    fn captions_are_words_and_replace_missing_text() {
         let shown = message(vec![
             Part::Text("Look!".to_owned()),
             picture("a red bicycle"),

@@ -165,7 +165,7 @@ async fn found(index: &dyn Index, selection: Selection) -> Vec<u128> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn preparing_tells_what_there_is() {
+async fn preparing_reports_the_existing_collection() {
     each(|index| async move {
         assert_eq!(index.prepare().await.unwrap(), Prepared::New);
         // A worker that dies between preparing and queuing leaves a new index.
@@ -188,7 +188,7 @@ async fn preparing_tells_what_there_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_search_finds_by_meaning_and_by_word_with_what_the_ranking_needs() {
+async fn a_search_finds_by_meaning_and_by_word_and_returns_the_fields_for_ranking() {
     each(|index| async move {
         index.prepare().await.unwrap();
         let points = [
@@ -715,7 +715,7 @@ async fn vectors_of_another_model_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn searches_and_changes_go_on_beside_each_other() {
+async fn searches_and_changes_run_concurrently() {
     each(|index| async move {
         index.prepare().await.unwrap();
         let writer = {
@@ -744,7 +744,7 @@ async fn searches_and_changes_go_on_beside_each_other() {
 // The embedded engine.
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_embedded_engine_has_taken_survives_it() {
+async fn acknowledged_changes_survive_the_embedded_engine() {
     let directory = tempfile::tempdir().unwrap();
     let config = IndexConfig {
         path: Some(directory.path().to_owned()),
@@ -779,7 +779,7 @@ async fn what_the_embedded_engine_has_taken_survives_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broken_directory_is_set_aside_and_the_index_starts_anew() {
+async fn a_broken_directory_is_set_aside_and_the_index_is_rebuilt() {
     let directory = tempfile::tempdir().unwrap();
     let config = IndexConfig {
         path: Some(directory.path().to_owned()),
@@ -898,7 +898,7 @@ async fn a_server_that_does_not_answer_is_unavailable_and_comes_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refused_write_is_told_from_an_outage() {
+async fn a_refused_write_differs_from_an_outage() {
     let server = TestQdrant::start().await.unwrap();
     let index = client(server.url(), "recollect");
     index.prepare().await.unwrap();
@@ -918,7 +918,7 @@ async fn a_refused_write_is_told_from_an_outage() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_collection_is_noticed_and_made_anew() {
+async fn a_lost_collection_is_noticed_and_recreated() {
     let server = TestQdrant::start().await.unwrap();
     let index = client(server.url(), "recollect");
     index.prepare().await.unwrap();

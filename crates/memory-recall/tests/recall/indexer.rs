@@ -276,7 +276,7 @@ async fn a_lost_index_is_rebuilt_from_the_store() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_index_that_is_lost_while_nobody_writes_is_rebuilt() {
+async fn an_index_that_is_lost_without_writes_is_rebuilt() {
     let world = World::new().await;
     let server = TestQdrant::start().await.unwrap();
     let index = client(&server);
@@ -319,7 +319,7 @@ async fn a_change_that_kills_its_worker_is_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_index_that_begins_late_learns_what_was_acknowledged_elsewhere() {
+async fn a_new_index_gets_changes_that_another_one_has_acknowledged() {
     let world = World::new().await;
     let thread = world.thread("ada").await;
     world.say_each(thread, 10).await;
@@ -348,7 +348,7 @@ async fn two_workers_share_the_work() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_that_is_told_to_stop_finishes_its_batch() {
+async fn a_stopping_worker_finishes_its_batch() {
     let world = World::new().await;
     let (_directory, inner) = edge();
     let hooked = Hooked::new(inner, |_| {

@@ -218,7 +218,7 @@ async fn scopes_keep_users_apart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_erased_is_not_returned_while_its_point_is_still_there() {
+async fn erased_messages_are_not_returned_while_their_points_exist() {
     let mut service = Service::start().await;
     let (thread, said) = service.conversation("ada", &TRIP).await;
     let query = RecallQuery {
@@ -657,7 +657,7 @@ async fn an_index_that_is_being_rebuilt_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_that_could_not_be_indexed_is_told_of() {
+async fn a_message_that_could_not_be_indexed_is_reported() {
     let server = TestQdrant::start().await.unwrap();
     let service = Service::over(client(&server), None).await;
     let (thread, _) = service.conversation("ada", &["Hello."]).await;

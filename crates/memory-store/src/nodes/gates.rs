@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waited_for_a_later_flush_needs_none() {
+    async fn a_flush_that_waited_for_a_later_one_is_skipped() {
         let gates = Gates::default();
         let (tenant, one) = node("one");
         let gate = gates.enter(&tenant, &one).await.unwrap();

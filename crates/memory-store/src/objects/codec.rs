@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_no_valid_zstd() {
+    fn truncated_data_is_not_valid_zstd() {
         let mut packed = pack(b"x".repeat(1_000), 0).unwrap();
         packed.truncate(packed.len() - 3);
         assert_eq!(unpack(&packed, 10_000).unwrap_err(), "is not valid zstd");

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_lies_beside_and_is_named_by_its_content() {
+    fn a_copy_of_a_broken_object_is_named_by_its_content() {
         let key = key("bot", "planner");
         let copy = copy_key(&key, b"broken");
         assert!(copy.starts_with("acme/node_memory_corrupt/bot/"), "{copy}");

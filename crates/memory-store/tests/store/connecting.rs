@@ -36,7 +36,7 @@ async fn a_database_is_migrated_once_however_many_try() {
 }
 
 #[tokio::test]
-async fn a_schema_of_another_build_is_left_alone_with_a_word_on_what_to_do() {
+async fn a_schema_of_another_build_is_refused_with_instructions() {
     let world = World::new().await;
     let owner = world.owner().await;
     let change = "UPDATE recollect.schema_files SET sha256 = '1' WHERE number = 2";
@@ -54,7 +54,7 @@ async fn a_schema_of_another_build_is_left_alone_with_a_word_on_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_user_who_is_no_superuser_can_own_the_schema_once_the_roles_are_granted() {
+async fn a_user_without_superuser_can_own_the_schema_once_the_roles_are_granted() {
     let url = cluster::empty_database();
     let admin = connect(&url).await;
     let database: String = admin
@@ -103,7 +103,7 @@ async fn a_migration_does_not_wait_for_another_one_forever() {
 }
 
 #[tokio::test]
-async fn a_migration_does_not_wait_forever_for_a_server_that_says_nothing() {
+async fn a_migration_does_not_wait_forever_for_a_silent_server() {
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = silent.local_addr().unwrap().port();
     let mut config = config(&format!("host=127.0.0.1 port={port} user=postgres"));
@@ -113,7 +113,7 @@ async fn a_migration_does_not_wait_forever_for_a_server_that_says_nothing() {
 }
 
 #[tokio::test]
-async fn what_an_administrator_has_to_mend_names_the_setting() {
+async fn errors_for_administrators_name_the_setting() {
     let url = cluster::database();
     let wrong = [
         String::new(),

@@ -104,7 +104,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn what_was_read_before_a_change_cannot_be_stored_after_it() {
+async fn text_made_of_an_older_state_cannot_be_stored() {
     let world = World::new().await;
     let World { store, caller, .. } = &world;
     let (thread, ids) = world.conversation(6).await;
@@ -173,7 +173,7 @@ async fn what_was_read_before_a_change_cannot_be_stored_after_it() {
 }
 
 #[tokio::test]
-async fn the_text_of_what_is_erased_is_gone_and_so_is_what_goes_on_from_it() {
+async fn erasing_a_message_erases_its_texts_and_those_that_continue_them() {
     let world = World::new().await;
     let (thread, ids) = world.conversation(8).await;
     let mut generation = 0;
@@ -213,7 +213,7 @@ async fn the_text_of_what_is_erased_is_gone_and_so_is_what_goes_on_from_it() {
 }
 
 #[tokio::test]
-async fn a_context_of_the_callers_own_survives_the_erasure_of_what_was_before_it() {
+async fn a_context_written_by_the_caller_survives_the_erasure_of_older_messages() {
     let world = World::new().await;
     let (thread, ids) = world.conversation(8).await;
     let first = world.summarize(thread, &summary(0, (0, 2), None)).await;
@@ -280,7 +280,7 @@ async fn a_context_of_the_callers_own_survives_the_erasure_of_what_was_before_it
 }
 
 #[tokio::test]
-async fn what_was_set_aside_stays_so_and_covers_no_message_that_comes_later() {
+async fn messages_set_aside_stay_so_and_later_ones_are_not_covered() {
     let world = World::new().await;
     let (thread, ids) = world.conversation(4).await;
     let aside = NewSummary {
@@ -312,7 +312,7 @@ async fn what_was_set_aside_stays_so_and_covers_no_message_that_comes_later() {
 }
 
 #[tokio::test]
-async fn whoever_comes_back_to_a_path_finds_it_as_it_was() {
+async fn a_path_keeps_its_texts_while_the_head_is_elsewhere() {
     let world = World::new().await;
     let World { store, caller, .. } = &world;
     let (thread, ids) = world.conversation(10).await;
@@ -368,7 +368,7 @@ async fn whoever_comes_back_to_a_path_finds_it_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_reflection_stands_for_observations_until_one_of_them_is_erased() {
+async fn a_reflection_replaces_observations_until_one_of_them_is_erased() {
     let world = World::new().await;
     let World { store, caller, .. } = &world;
     let (thread, ids) = world.conversation(10).await;
@@ -628,7 +628,7 @@ async fn a_stretch_is_read_in_order_and_within_its_bounds() {
 }
 
 #[tokio::test]
-async fn what_comes_while_a_worker_looks_is_not_lost() {
+async fn messages_that_arrive_during_a_run_are_not_lost() {
     let world = World::new().await;
     let World {
         store,
@@ -960,7 +960,7 @@ async fn each_commit_is_noted_with_its_number() {
 }
 
 #[tokio::test]
-async fn other_tenants_have_nothing_of_it() {
+async fn other_tenants_do_not_see_it() {
     let world = World::new().await;
     let (thread, _) = world.conversation(4).await;
     let store = &world.store;

@@ -947,7 +947,7 @@ fn in_order(messages: &[Message], mut some: Vec<usize>) -> Vec<usize> {
 }
 
 #[test]
-fn no_message_is_lost_or_covered_twice_whatever_happens() {
+fn no_sequence_of_steps_loses_a_message_or_covers_one_twice() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let world = runtime.block_on(World::new());
     let config = ProptestConfig {

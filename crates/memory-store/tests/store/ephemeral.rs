@@ -98,7 +98,7 @@ async fn a_lost_lock_is_taken_again_and_ends_nothing() {
 }
 
 #[tokio::test]
-async fn bytes_follow_what_is_appended_and_erased() {
+async fn bytes_follow_appends_and_erasures() {
     let world = World::new().await;
     let (store, caller) = (&world.store, &world.caller);
     let thread = ephemeral(&world, store, "brief").await.unwrap().id;

@@ -346,7 +346,7 @@ async fn history_stops_at_the_turn_that_exceeds_the_budget() {
 }
 
 #[tokio::test]
-async fn history_reads_what_it_returns_and_no_more() {
+async fn history_reads_only_what_it_returns() {
     let world = World::new().await;
     let thread = world.thread().await.id;
     for _ in 0..20 {
@@ -434,7 +434,7 @@ async fn the_content_of_a_deleted_message_is_gone_from_its_row() {
 }
 
 #[tokio::test]
-async fn what_is_said_again_after_a_deletion_stays_on_its_branch() {
+async fn a_message_repeated_after_a_deletion_stays_on_its_branch() {
     let world = World::new().await;
     let thread = world.thread().await.id;
     let question = world.say(thread, Role::User, "A").await;

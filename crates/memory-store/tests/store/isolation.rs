@@ -7,7 +7,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_connection_that_names_no_tenant_sees_nothing() {
+async fn a_connection_without_a_tenant_sees_nothing() {
     let world = World::new().await;
     let thread = world.thread().await.id;
     world.say(thread, Role::User, "hello").await;

@@ -185,7 +185,7 @@ async fn a_turn_is_read_also_while_a_flush_takes_it_away() {
 }
 
 #[tokio::test]
-async fn what_has_expired_keeps_no_forgotten_turn_waiting() {
+async fn an_expired_memory_leaves_no_turn_waiting() {
     let nodes = Nodes::new().await;
     let owner = nodes.world.owner().await;
     nodes.add("gone").await;

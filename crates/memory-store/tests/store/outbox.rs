@@ -277,7 +277,7 @@ async fn a_failed_job_waits_before_its_next_try() {
 }
 
 #[tokio::test]
-async fn clearing_replaces_what_waits_by_one_purge() {
+async fn clearing_replaces_queued_changes_by_one_purge() {
     let world = World::new().await;
     let thread = world.thread().await.id;
     world

@@ -111,7 +111,7 @@ async fn a_failed_migration_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_database_from_before_the_first_release_is_refused_with_what_to_do() {
+async fn a_database_from_before_the_first_release_is_refused_with_instructions() {
     let url = cluster::empty_database();
     let owner = connect(&url).await;
     owner

@@ -85,7 +85,7 @@ async fn calls_at_the_same_time_do_not_spend_the_same_tokens() {
 }
 
 #[tokio::test]
-async fn what_a_dead_process_has_set_aside_is_spent_once() {
+async fn reservations_of_a_dead_process_are_spent_once() {
     let world = World::new().await;
     let most = tokens(600, 100);
     let lost = world.reserve_of("m", most, 1_000, Duration::ZERO).await;

@@ -119,7 +119,7 @@ async fn play(world: &World, caches: &[Store], thread: ThreadId, steps: &[Step])
 }
 
 #[test]
-fn a_cached_window_is_what_the_database_would_answer() {
+fn a_cached_window_equals_the_answer_of_the_database() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let world = runtime.block_on(World::new());
     // As two processes would have them, and one whose cache holds nearly nothing.

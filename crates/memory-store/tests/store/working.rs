@@ -175,7 +175,7 @@ async fn a_put_that_fails_leaves_no_thread_behind() {
 }
 
 #[tokio::test]
-async fn a_put_and_what_is_appended_meanwhile_lose_no_message() {
+async fn a_put_and_concurrent_appends_lose_no_message() {
     let world = World::new().await;
     let thread = world.thread().await.id;
     world.say(thread, Role::User, "first").await;

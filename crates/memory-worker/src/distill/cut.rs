@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_read_counts_as_kept_but_its_turns_are_unknown() {
+    fn messages_that_were_not_read_count_as_kept_with_unknown_turns() {
         let messages = conversation(2);
         let keep = Keep { limit: 70 };
         assert_eq!(keep.cut(&messages, true, 100), Cut::Take(2));

@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exit_codes_tell_a_missing_server_from_a_missing_thread() {
+    fn exit_codes_distinguish_a_missing_server_from_a_missing_thread() {
         let check = |status: Status, code: u8| {
             assert_eq!(
                 Failure::call("http://x", &status).code(),

@@ -62,9 +62,7 @@ impl Config {
             if self.auth.keys[..index].iter().any(same) {
                 return Err(wrong(
                     "auth.keys",
-                    format!(
-                        "item {index}: an earlier item has this sha256; a key has one caller"
-                    ),
+                    format!("item {index}: an earlier item has this sha256; a key has one caller"),
                 ));
             }
         }

@@ -46,7 +46,7 @@ fn error(file: &str, env: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn the_default_file_says_what_the_code_does() {
+fn the_default_file_equals_the_defaults_of_the_code() {
     let loaded = load(DEFAULT_TOML, &[]).unwrap();
     assert_eq!(keys::values(&loaded.config), keys::known());
 }
@@ -226,7 +226,7 @@ fn a_wrong_value_names_its_key_and_its_source() {
 }
 
 #[test]
-fn an_unsupported_cache_is_told_which_ones_there_are() {
+fn an_unsupported_cache_is_refused_with_the_supported_ones() {
     let message = error("[cache]\nkind = 'redis'", &[]);
     for part in ["cache.kind", "redis", "memory", "none"] {
         assert!(message.contains(part), "{message:?} lacks {part:?}");

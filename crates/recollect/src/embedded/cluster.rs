@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_cluster_is_made_below_a_private_directory_and_keeps_what_it_was_given() {
+    async fn a_cluster_is_made_below_a_private_directory_and_keeps_its_data() {
         let dir = private_dir();
         let data = DataDir::lock(&dir.path().join("data")).unwrap();
         let mut cluster = Cluster::start(&data, None, |_| {}).await.unwrap();
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_cluster_that_never_reached_the_disk_is_made_anew() {
+    async fn a_cluster_that_never_reached_the_disk_is_recreated() {
         let dir = private_dir();
         let data = DataDir::lock(dir.path()).unwrap();
         std::fs::write(data.initializing(), "").unwrap();

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_key_of_secrets_is_made_once_and_is_nobody_elses() {
+    fn the_key_of_secrets_is_made_once_and_is_private() {
         use std::os::unix::fs::PermissionsExt as _;
 
         let dir = tempfile::tempdir().unwrap();

@@ -119,8 +119,5 @@ pub enum ServerError {
     Telemetry(#[from] TelemetryError),
     /// A part ended that should have gone on.
     #[error("{part} ended: {reason}")]
-    Ended {
-        part: &'static str,
-        reason: String,
-    },
+    Ended { part: &'static str, reason: String },
 }

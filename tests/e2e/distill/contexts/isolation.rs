@@ -1,4 +1,4 @@
-//! Which thread and which database derived text belongs to.
+//! Isolation of derived text between threads and between databases.
 
 use memory_contract::proto::{
     LedgerKind, ListIterationsRequest, ListLedgerRequest, MemoryMode, UpdateThreadRequest,
@@ -63,7 +63,7 @@ async fn everything(client: &Client, thread_id: &str) -> String {
 }
 
 #[apply(trial_with_own_server)]
-async fn n12_what_is_distilled_planned_and_logged_in_a_thread_is_in_no_other() {
+async fn n12_derived_text_plans_and_logs_of_a_thread_are_in_no_other() {
     let world = World::new().await;
     let client = &world.client;
     let (herons, _) = all_about(&world, "herons").await;
@@ -85,7 +85,7 @@ async fn n12_what_is_distilled_planned_and_logged_in_a_thread_is_in_no_other() {
         (0, plain)
     );
 
-    // A message of one thread is no head of another.
+    // A message of another thread is refused as a head.
     let mut request = asked(&herons, MemoryMode::Observational);
     request.head_message_id = ids[7].clone();
     let refused = client.refused(request).await;
@@ -160,7 +160,7 @@ async fn n02_the_database_of_the_url_holds_all_of_it_and_none_is_chosen_without(
     holds(&admin, &thread_id, &tables).await;
     let context = build(&world.client, asked(&thread_id, MemoryMode::Observational)).await;
     assert_eq!(record_texts(&context), ["They speak of herons."]);
-    // Nothing of a database of its own.
+    // The server has not made a private database.
     assert!(!world.dir.data().join("postgres").exists());
 
     // Without a URL there is one in the data directory, which has the same.

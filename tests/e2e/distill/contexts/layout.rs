@@ -110,8 +110,7 @@ async fn r03_a_context_has_the_summary_and_the_messages_after_it() {
     ]);
     assert!(shown.ok().stdout.contains("distilled"));
 
-    // Messages that were only set aside are not there, and nothing stands for
-    // them.
+    // Messages that were only set aside are left out, without a summary.
     let emptied = client.thread("app").await;
     let ids = four_turns(client, &emptied).await;
     let aside = "1, 0, 6, '', 0, 'caller', NULL, false, true";
@@ -166,7 +165,7 @@ async fn n06_observations_come_first_and_only_grow_at_their_end() {
     let ahead = client.context(request.clone()).await;
     assert_eq!(ahead.encode_to_vec(), first.encode_to_vec());
 
-    // What is said stands at the end, and all before it stays as it was.
+    // New messages come last, and everything before them is unchanged.
     let mut before = before_the_input(&first);
     for number in 0..5 {
         let said = turn(&format!("Step {number}?"), "Done.");
@@ -178,8 +177,8 @@ async fn n06_observations_come_first_and_only_grow_at_their_end() {
         before = now;
     }
 
-    // What is activated stands at the end of the observations; before it all
-    // stays as it was.
+    // Activated observations come after the others, and everything before them is
+    // unchanged.
     let text = block_texts(&first, Kind::Distilled).remove(0);
     let activate = "ARRAY[2, 3]::bigint[]";
     let status = world.derive("activate_observations", &thread_id, activate);
@@ -195,7 +194,7 @@ async fn n06_observations_come_first_and_only_grow_at_their_end() {
     let hash = |context: &BuildContextResponse, kind| block(context, kind).unwrap().hash.clone();
     assert_eq!(hash(&activated, Kind::System), hash(&first, Kind::System));
 
-    // A reflection takes the place of what it stands for.
+    // A reflection replaces the observations that it condenses.
     let reflect = "ARRAY[1, 2]::bigint[], 'both turns', 2, 'extractive', true";
     let status = world.derive("commit_reflection", &thread_id, reflect).await;
     assert_eq!(status, "ok");
@@ -223,7 +222,7 @@ async fn n06_observations_come_first_and_only_grow_at_their_end() {
 }
 
 #[apply(trial)]
-async fn n06_memories_that_change_with_the_question_stand_before_the_input() {
+async fn n06_memories_that_change_with_the_question_come_before_the_input() {
     let client = plain().await;
     let app = app();
     let thread_id = client.thread(&app).await;
@@ -253,7 +252,7 @@ async fn n06_memories_that_change_with_the_question_stand_before_the_input() {
         }
         assert_ne!(known_texts(&fish), known_texts(&runs));
         assert_eq!(before_the_input(&fish)[..2], before_the_input(&runs)[..2]);
-        // The last message is the question, where there is no input.
+        // Without input, the last message is the question.
         client
             .append(&thread_id, vec![turn("Is Biscuit fast?", "").remove(0)])
             .await;
@@ -326,7 +325,7 @@ async fn n01_a_long_loop_and_a_conversation_are_served_each_in_its_thread() {
 }
 
 #[apply(trial)]
-async fn where_nothing_is_distilled_all_messages_stand_in_full() {
+async fn without_distilling_all_messages_are_in_full() {
     let client = plain().await;
     let app = app();
     let empty = client.thread(&app).await;

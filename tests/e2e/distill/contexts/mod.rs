@@ -34,7 +34,7 @@ fn record_texts(context: &BuildContextResponse) -> Vec<String> {
     texts.iter().map(text).collect()
 }
 
-/// The ids of the messages that stand in full.
+/// The ids of the messages in full.
 fn in_full(context: &BuildContextResponse) -> Vec<String> {
     let messages = block(context, Kind::Recent).map_or(&[][..], |block| &block.messages);
     messages.iter().map(|one| one.message_id.clone()).collect()

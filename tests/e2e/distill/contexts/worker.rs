@@ -44,7 +44,7 @@ fn openai(context: &BuildContextResponse) -> Vec<Value> {
     context.openai_messages.iter().map(object_json).collect()
 }
 
-/// The newest messages stand in full, and nothing but them.
+/// Checks that the messages in full are the newest ones, without gaps.
 async fn suffix(client: &Client, thread_id: &str, context: &BuildContextResponse) -> usize {
     let all = client.all_messages(thread_id).await;
     let ids: Vec<String> = all.into_iter().map(|one| one.message_id).collect();
@@ -54,7 +54,7 @@ async fn suffix(client: &Client, thread_id: &str, context: &BuildContextResponse
 }
 
 #[apply(trial)]
-async fn r03_a_long_conversation_goes_on_fitting_a_small_window() {
+async fn r03_a_long_conversation_keeps_fitting_a_small_window() {
     let client = plain().await;
     let policy = MemoryPolicy {
         mode: MemoryMode::Working.into(),
@@ -145,7 +145,7 @@ async fn n06_the_loop_of_an_agent_keeps_its_prefix_but_where_observations_are_sw
         } else {
             swapped += 1;
         }
-        // No result without its call, whatever stands in full.
+        // Each result has its call, wherever the messages in full begin.
         for message in &says {
             if message["role"] == "tool" {
                 let id = &message["tool_call_id"];

@@ -229,7 +229,7 @@ fn plain(max_tokens: i32) -> Case {
 }
 
 #[test]
-fn what_stands_for_older_turns_comes_first_and_leaves_room_for_the_newest() {
+fn derived_text_comes_first_and_leaves_room_for_the_newest_turns() {
     let records = (1..=4).map(|number| DerivedText {
         number,
         line: json_line(&serde_json::json!({"record": number, "text": "word ".repeat(50)})),

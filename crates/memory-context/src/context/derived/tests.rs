@@ -51,7 +51,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
     #[test]
-    fn records_fit_and_what_does_not_is_told(
+    fn records_that_do_not_fit_are_reported(
         texts in texts(),
         raw_tokens in 0_i64..2_000,
         max_tokens in 0..2_000_i32,
@@ -87,7 +87,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_added_stands_at_the_end() {
+fn added_entries_come_last() {
     let mut texts: Vec<String> = Vec::new();
     let mut before = String::new();
     for number in 0..20 {

@@ -96,7 +96,7 @@ fn the_json_is_that_of_the_contract() {
 }
 
 #[test]
-fn keys_that_are_not_known_are_no_matter() {
+fn unknown_keys_are_ignored() {
     let object = json!({
         "version": 1, "by": "somebody else",
         "messages": [{
@@ -109,7 +109,7 @@ fn keys_that_are_not_known_are_no_matter() {
 }
 
 #[test]
-fn what_cannot_be_read_says_why_and_never_what() {
+fn unreadable_values_are_reported_without_their_content() {
     let one = |id: &str| {
         json!({
             "message_id": id, "parent_message_id": null, "role": "user", "content": "hush",

@@ -71,7 +71,7 @@ fn refuse(said: &str, text: &str, index: usize, problem: &'static str) {
 }
 
 #[test]
-fn what_is_there_stays_and_what_is_new_follows() {
+fn stored_messages_stay_and_new_ones_follow() {
     check("", "", None, &[]);
     check("", "ab", None, &[0, 1]);
     check("abc", "abc", Some(1), &[]);
@@ -94,7 +94,7 @@ fn of_equal_messages_as_many_stay_as_can() {
 }
 
 #[test]
-fn what_a_summary_covers_is_passed_over() {
+fn messages_that_a_summary_covers_are_skipped() {
     let mut set = set("abcd");
     set.messages.drain(..2);
     set.covered = 2;

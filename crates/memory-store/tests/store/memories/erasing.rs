@@ -81,7 +81,7 @@ async fn a_chain_closes_over_all_that_go_at_once() {
 }
 
 #[tokio::test]
-async fn what_holds_no_more_is_forgotten_before_what_holds() {
+async fn superseded_memories_are_forgotten_first() {
     let world = World::new().await;
     let first = world
         .remember("ada", &[memory("Likes tea"), memory("Lives in Paris")])
@@ -166,7 +166,7 @@ async fn one_call_forgets_of_so_many_users_and_says_that_there_are_more() {
 }
 
 #[tokio::test]
-async fn whoever_watches_a_thread_learns_of_what_became_of_its_memories() {
+async fn a_watch_reports_changes_of_memories() {
     let world = World::new().await;
     let (one, other) = (world.thread().await.id, world.thread().await.id);
     let mut memories = Vec::new();

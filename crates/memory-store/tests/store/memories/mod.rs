@@ -166,7 +166,7 @@ async fn a_text_is_stored_once_for_each_user_however_many_store_it_at_once() {
 }
 
 #[tokio::test]
-async fn a_record_is_updated_and_gives_way_to_what_says_the_same() {
+async fn a_record_is_updated_and_yields_to_a_memory_with_the_same_text() {
     let world = World::new().await;
     let first = world
         .remember("ada", &[recorded("home", "Lives in Paris")])
@@ -205,7 +205,7 @@ async fn a_record_is_updated_and_gives_way_to_what_says_the_same() {
 }
 
 #[tokio::test]
-async fn a_chain_of_memories_stays_readable_and_closes_over_what_is_erased() {
+async fn a_chain_of_memories_stays_linked_when_one_is_erased() {
     let world = World::new().await;
     let store = &world.store;
     let paris = world
@@ -513,7 +513,7 @@ async fn sources_are_messages_of_the_same_app_and_user() {
 }
 
 #[tokio::test]
-async fn forgetting_keeps_what_is_pinned_and_what_was_used_last() {
+async fn forgetting_keeps_pinned_and_recently_used_memories() {
     let world = World::new().await;
     let texts: Vec<NewMemory> = (0..6).map(|n| memory(&format!("fact {n}"))).collect();
     let added = world.remember("ada", &texts).await;

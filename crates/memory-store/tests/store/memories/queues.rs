@@ -56,7 +56,7 @@ async fn a_user_does_not_wait_for_the_memories_of_another() {
 }
 
 #[tokio::test]
-async fn a_retry_waits_for_what_the_first_try_has_queued() {
+async fn a_retry_waits_for_the_changes_that_the_first_try_queued() {
     let world = World::new().await;
     let first = world.remember("ada", &[memory("Lives in Paris")]).await;
     let again = world.remember("ada", &[memory("lives in Paris")]).await;

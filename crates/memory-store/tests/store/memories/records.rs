@@ -64,7 +64,7 @@ async fn a_memory_keeps_the_32_sources_that_were_named_last() {
 }
 
 #[tokio::test]
-async fn a_record_takes_over_what_is_known_without_one_at_once() {
+async fn a_record_takes_over_a_memory_without_one_with_the_same_text() {
     let world = World::new().await;
     let known = world.remember("ada", &[memory("Likes tea")]).await;
     let wanted = NewMemory {

@@ -78,7 +78,7 @@ async fn a_memory_comes_with_its_times_and_links_and_only_once() {
 }
 
 #[tokio::test]
-async fn what_sums_a_thread_up_does_so_until_a_caller_puts_it() {
+async fn an_imported_summary_stays_the_threads_own_until_a_caller_puts_it() {
     let world = World::new().await;
     let thread = world.thread().await.id;
     let mut boats = elsewhere("About boats", "").await;
@@ -111,7 +111,7 @@ async fn what_sums_a_thread_up_does_so_until_a_caller_puts_it() {
 }
 
 #[tokio::test]
-async fn what_is_known_is_not_stored_twice() {
+async fn known_memories_are_not_stored_twice() {
     let world = World::new().await;
     let known = [memory("Likes tea"), recorded("home", "Lives in Oslo")];
     let known = world.remember("ada", &known).await;

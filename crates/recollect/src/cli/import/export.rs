@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_message_that_is_no_part_of_a_turn_is_refused() {
+    fn a_node_message_outside_of_a_turn_is_refused() {
         let mut reader = Export::new(false);
         let message = |role: &str| json!({"nodeMessage": {"messageId": role, "parentMessageId": "x", "role": role}});
         assert!(reader.line(&message("ROLE_USER")).is_err(), "no node yet");
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_tells_what_is_missing_or_changed() {
+    fn a_summary_reports_missing_and_changed_records() {
         let read = |lines: &[Value]| {
             let mut reader = Export::new(false);
             let mut last = Vec::new();

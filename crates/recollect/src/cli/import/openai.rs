@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_in_words() {
+    fn problems_are_reported_in_words() {
         let check = |json: Value, words: &str| {
             let error = Chat::default().message(&json).unwrap_err();
             assert!(error.contains(words), "{json}: {error}");

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_are_told_apart_by_their_content() {
+    fn formats_are_detected_from_the_content() {
         let check = |text: &str, expected: &[&str]| {
             assert_eq!(records(text, Format::Auto).unwrap(), expected, "{text}");
         };

@@ -170,7 +170,7 @@ impl Model {
 }
 
 #[test]
-fn a_stretch_is_observed_ahead_and_swapped_when_too_much_stands_in_full() {
+fn a_range_is_observed_ahead_and_activated_when_too_much_is_in_full() {
     let mut model = Model::saying(&[100, 99]);
     assert_eq!(model.settle(), Due::at(200));
     model.messages.push(1);
@@ -188,7 +188,7 @@ fn a_stretch_is_observed_ahead_and_swapped_when_too_much_stands_in_full() {
 }
 
 #[test]
-fn what_an_erasure_frees_is_observed_first_and_in_its_place() {
+fn messages_freed_by_an_erasure_are_observed_first_and_in_place() {
     let mut model = Model::saying(&[100; 11]);
     model.settle();
     assert_eq!(model.block(), [1, 2, 3, 4]);
@@ -231,7 +231,7 @@ fn a_worker_that_has_made_enough_comes_back_at_once() {
 
 proptest! {
     #[test]
-    fn the_limits_hold_whatever_is_said(said in prop::collection::vec(1..250_i64, 1..150)) {
+    fn the_limits_hold_for_any_conversation(said in prop::collection::vec(1..250_i64, 1..150)) {
         let mut model = Model::default();
         let mut before: Vec<i64> = Vec::new();
         for tokens in said {

@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_export_goes_on_behind_the_last_whole_thread() {
+    fn an_export_resumes_after_the_last_complete_thread() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out.jsonl");
         let of = |app: &str, server: &str| {
