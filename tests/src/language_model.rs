@@ -41,14 +41,14 @@ pub enum Answering {
     Never,
 }
 
-/// What it was asked.
+/// A request to the model.
 #[derive(Clone, Debug)]
 pub struct AskedModel {
     /// The name of the model that was asked for.
     pub model: String,
-    /// What it was to do.
+    /// The system prompt.
     pub system: String,
-    /// What it was to do it with.
+    /// The user message.
     pub user: String,
     pub path: String,
     pub key: String,
@@ -116,12 +116,12 @@ impl LanguageModel {
         self.state.lock().unwrap().answering.send_replace(answering);
     }
 
-    /// What it was asked so far.
+    /// The requests so far.
     pub fn asked(&self) -> Vec<AskedModel> {
         self.state.lock().unwrap().asked.clone()
     }
 
-    /// What it was asked so far about what has these words.
+    /// The requests so far that contain these words.
     pub fn asked_about(&self, words: &str) -> Vec<AskedModel> {
         let mut asked = self.asked();
         asked.retain(|asked| asked.user.contains(words));

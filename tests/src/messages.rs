@@ -204,7 +204,7 @@ pub fn has_reason(message: &RecalledMessage, reason: RecallReason) -> bool {
     message.reasons.contains(&i32::from(reason))
 }
 
-/// What is or holds a message.
+/// A message, or an answer that contains one.
 pub trait AsMessage {
     fn as_message(&self) -> &Message;
 }

@@ -29,7 +29,7 @@ struct Running {
     thread: JoinHandle<()>,
 }
 
-/// What becomes of requests.
+/// How requests are answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum S3Fault {
     /// They are answered.
@@ -53,7 +53,7 @@ struct Bucket {
     meddling: Option<Vec<u8>>,
     /// Conditional writes that were refused.
     refused: usize,
-    /// What becomes of requests.
+    /// How requests are answered.
     fault: watch::Sender<S3Fault>,
     /// Requests received.
     requests: usize,
@@ -120,7 +120,7 @@ impl S3 {
         self.bucket.lock().unwrap().refused
     }
 
-    /// What becomes of requests from now on.
+    /// Sets how requests are answered from now on.
     pub fn set_fault(&self, fault: S3Fault) {
         self.bucket.lock().unwrap().fault.send_replace(fault);
     }

@@ -48,7 +48,7 @@ impl Events {
         event.expect("the stream continues")
     }
 
-    /// What is done next, so many times.
+    /// The actions of the next `count` events.
     pub async fn actions(&mut self, count: usize) -> Vec<String> {
         let mut actions = Vec::new();
         while actions.len() < count {

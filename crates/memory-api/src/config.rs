@@ -35,7 +35,7 @@ pub struct ServerConfig {
     #[serde(with = "memory_contract::duration_text")]
     pub grace_period: Duration,
     /// The age at which a connection is asked to reconnect, so that load
-    /// balancers can spread it anew. 1s to 24h. Default: 30m.
+    /// balancers can rebalance. 1s to 24h. Default: 30m.
     #[serde(with = "memory_contract::duration_text")]
     pub max_connection_age: Duration,
     /// The pause between two HTTP/2 pings on a connection. 1s to 1h. Default:
@@ -65,7 +65,7 @@ impl Default for ServerConfig {
     }
 }
 
-/// Who may call.
+/// Authentication of calls by API keys.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AuthConfig {

@@ -19,7 +19,7 @@ pub(crate) enum ApiError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Recall(#[from] RecallError),
-    /// A message that the request names is not there.
+    /// A message that the request names does not exist.
     #[error("{field}: the thread has no such message")]
     MessageNotFound { field: &'static str },
     #[error("node memory needs a conversation")]
@@ -53,7 +53,7 @@ impl From<Invalid> for ApiError {
 }
 
 impl ApiError {
-    /// Adds which field of the request names the message, where one is not there.
+    /// Adds the field of the request that names a missing message.
     pub(crate) fn naming(self, field: &'static str) -> Self {
         match self {
             Self::Store(StoreError::MessageNotFound) => Self::MessageNotFound { field },

@@ -23,9 +23,9 @@ use tokio_util::sync::CancellationToken;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
-/// How often the parts are looked at.
+/// How often the parts are probed.
 const PERIOD: Duration = Duration::from_secs(2);
-/// How long the database may take to answer before it counts as away.
+/// How long the database may take to answer before it counts as unavailable.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How a server is doing.
@@ -69,11 +69,11 @@ impl Readiness {
     }
 }
 
-/// Holds how the server is doing. Clones share it.
+/// The health of the server. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Health {
     state: Arc<watch::Sender<Readiness>>,
-    /// What will not mend by itself, by the part's name.
+    /// Permanent problems, by the part's name.
     flaws: Arc<Mutex<BTreeMap<&'static str, String>>>,
 }
 
@@ -88,17 +88,17 @@ impl Default for Health {
 }
 
 impl Health {
-    /// How the server is doing now.
+    /// The current readiness.
     pub fn now(&self) -> Readiness {
         self.state.borrow().clone()
     }
 
-    /// Follows how it is doing.
+    /// Subscribes to changes of the readiness.
     pub fn follow(&self) -> watch::Receiver<Readiness> {
         self.state.subscribe()
     }
 
-    /// Remembers what will not mend by itself.
+    /// Records a permanent problem of a part.
     pub fn flaw(&self, part: &'static str, reason: impl Into<String>) {
         let mut flaws = self.flaws.lock().unwrap_or_else(PoisonError::into_inner);
         flaws.insert(part, reason.into());
@@ -215,15 +215,15 @@ impl Watched {
         self.health
             .state
             .send_replace(Readiness::Unavailable(stopping));
-        // Callers that watch would keep their connections open for good.
+        // Ends health watches, which would keep their connections open.
         let mut reporter = self.reporter.clone();
         for service in self.services.iter().map(String::as_str).chain([""]) {
             reporter.clear_service_status(service).await;
         }
     }
 
-    /// A cluster is asked, so that its absence is known before a caller meets
-    /// it. The embedded engine knows by itself.
+    /// The state of the index. A cluster is probed, so that an outage is known before a
+    /// call meets it; the embedded engine knows its own state.
     async fn index_state(&self) -> IndexState {
         match self.index.backend() {
             Backend::Edge => self.index.last_state(),

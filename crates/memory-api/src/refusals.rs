@@ -25,10 +25,10 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RefusalLog(Arc<Mutex<Waiting>>);
 
-/// What makes refusals equal.
+/// The identity of a refusal: equal ones are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Refusal {
-    /// Whose data it was about.
+    /// The caller's tenant.
     pub(crate) tenant: TenantId,
     /// The name of the API key.
     pub(crate) actor: String,

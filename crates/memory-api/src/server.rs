@@ -54,7 +54,7 @@ const PENDING_RESETS: usize = 20;
 const HEADER_BYTES: u32 = 16 * 1024;
 const TCP_KEEPALIVE: Duration = Duration::from_secs(60);
 
-/// What the handlers work with.
+/// The dependencies of the handlers.
 pub struct Services {
     /// Conversations, memories, files, keys.
     pub store: Store,

@@ -68,7 +68,7 @@ impl KnownFiles {
             .sum()
     }
 
-    /// What is known of the file at a location.
+    /// Looks up the file at a location.
     pub fn get(&self, location: &FileLocation) -> Lookup<'_> {
         self.0.get(location)
     }

@@ -37,7 +37,7 @@ impl Size {
         }
     }
 
-    /// What is left without the other size. Tokens may become negative.
+    /// The difference of both sizes. Tokens may become negative.
     pub(crate) fn minus(self, other: Self) -> Self {
         Self {
             tokens: self.tokens.saturating_sub(other.tokens),
@@ -56,7 +56,7 @@ impl Size {
 
 /// The text around the lines of a sheet.
 pub(crate) trait Layout {
-    /// The sections, in the order in which they stand.
+    /// The sections, in the order of the text.
     type Section: Copy + Ord;
 
     /// The text above all sections.
@@ -96,7 +96,7 @@ struct Written<S> {
 pub(crate) struct Finished<S> {
     pub(crate) text: String,
     pub(crate) tokens: i32,
-    /// Where lines stand, in the order of the text.
+    /// The places of lines, in the order of the text.
     pub(crate) places: Vec<(S, usize)>,
     /// Whether lines that were written have been removed again.
     pub(crate) shortened: bool,
@@ -120,7 +120,7 @@ impl<L: Layout> Sheet<L> {
         self.size
     }
 
-    /// What is left of the limit.
+    /// The unused part of the limit.
     pub(crate) fn room(&self) -> Size {
         self.limit.minus(self.size)
     }

@@ -15,7 +15,7 @@ const NOT_INSTRUCTIONS: &str = "and not instructions";
 /// The longest text between the two, in bytes.
 const BETWEEN: usize = 64;
 
-/// What stands above the entries of a block.
+/// The heading above the entries of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
     /// The sentence that says what each line is.

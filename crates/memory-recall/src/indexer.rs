@@ -139,7 +139,7 @@ impl Indexer {
     }
 
     /// Indexes batches until `lost` is cancelled, which it does itself if the index has
-    /// to be prepared anew.
+    /// to be prepared again.
     async fn lane(&self, lost: &CancellationToken) {
         let mut failures = 0;
         let mut checked = Instant::now();
@@ -171,7 +171,7 @@ impl Indexer {
     }
 
     /// Whether the index does not answer or has lost its collection and has to be
-    /// prepared anew. Without writes only the status reveals a lost collection.
+    /// prepared again. Without writes only the status reveals a lost collection.
     async fn is_unavailable(&self, checked: &mut Instant) -> bool {
         if self.index.last_state() == IndexState::Unavailable {
             return true;

@@ -18,11 +18,11 @@ use crate::{
     thread::one_more,
 };
 
-/// What a key begins with, so that people and scanners know one when they see it.
+/// The prefix of keys, by which people and secret scanners recognize them.
 const PREFIX: &str = "rck_";
 /// Random bytes of a key.
 const RANDOM_BYTES: usize = 32;
-/// What base64 makes of them, without padding.
+/// The length of their base64, without padding.
 const RANDOM_CHARS: usize = 43;
 
 /// A key to make.
@@ -30,7 +30,7 @@ const RANDOM_CHARS: usize = 43;
 pub struct NewApiKey {
     /// Its name, unique within the tenant.
     pub name: String,
-    /// What it may do.
+    /// The calls that it allows.
     pub scopes: KeyScopes,
     /// When it ends; `None` for never.
     pub expires: Option<OffsetDateTime>,

@@ -40,7 +40,7 @@ pub struct CountedMessage {
     pub tokens: i32,
 }
 
-/// Where messages were put.
+/// The result of an append.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Appended {
     /// Their places, in the order of the append.

@@ -22,7 +22,7 @@ pub(crate) struct Version {
     pub(crate) head: Option<MessageId>,
 }
 
-/// The newest messages on the way to a thread's head.
+/// The newest messages on the path to a thread's head.
 #[derive(Debug)]
 pub(crate) struct Window {
     version: Version,
@@ -101,7 +101,7 @@ impl Windows {
         window.reach(path).is_some().then_some(window)
     }
 
-    /// Keeps what was read of a path, if it is the way to the thread's head.
+    /// Caches messages that were read, if they are on the path to the thread's head.
     pub(crate) async fn keep(
         &self,
         tenant: &TenantId,

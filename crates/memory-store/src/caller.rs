@@ -5,7 +5,7 @@ use memory_contract::{KeyScopes, TenantId};
 /// The name under which background work is recorded.
 const WORKER: &str = "worker";
 
-/// Who makes a call. Each view of the store is opened for a caller, and what it changes
+/// The caller of the store. Each view is opened for a caller, and what it changes
 /// is recorded under the caller's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
@@ -13,7 +13,7 @@ pub struct Caller {
     pub tenant: TenantId,
     /// The name of the API key, `anonymous`, `cli` or `worker`.
     pub actor: String,
-    /// What the caller may do.
+    /// The calls that the caller may make.
     pub scopes: KeyScopes,
 }
 

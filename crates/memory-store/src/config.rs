@@ -78,12 +78,11 @@ impl Default for StoreConfig {
     }
 }
 
-/// What the store keeps of recent windows, so that reading one again costs one
-/// look at its thread.
+/// The cache of recent windows. A cached window costs one read of its thread's version.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CacheConfig {
-    /// What kind of cache there is. Default: `memory`.
+    /// Where windows are cached. Default: `memory`.
     pub kind: CacheKind,
     /// Maximum size of all cached windows, in bytes. Default 64 MiB.
     pub max_bytes: u64,

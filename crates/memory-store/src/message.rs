@@ -215,7 +215,7 @@ impl MessageStore<'_> {
         }
     }
 
-    /// Erases a message: its content is gone, its place stays. The head of the
+    /// Erases a message: its content is deleted, its place stays. The head of the
     /// thread falls back to the nearest readable message before it.
     ///
     /// # Errors

@@ -34,7 +34,7 @@ pub(crate) fn pool_error(database: Database, error: PoolError) -> StoreError {
     }
 }
 
-/// The error of connecting: what only an administrator can mend names the
+/// The error of connecting: what only an administrator can fix names the
 /// setting, everything else may pass.
 pub(crate) fn connect_error(database: Database, error: Error) -> StoreError {
     let why = match error.code() {

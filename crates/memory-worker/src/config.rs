@@ -48,7 +48,7 @@ pub struct DistillWorkConfig {
     /// Whether this process makes summaries, observations and facts. Default:
     /// true.
     pub enabled: bool,
-    /// Threads looked at at a time. 1 to 64. Default: 2.
+    /// Threads distilled concurrently. 1 to 64. Default: 2.
     pub lanes: u32,
     /// The pause of an idle worker. 10ms to 1m. Default: 500ms.
     #[serde(with = "memory_contract::duration_text")]
@@ -79,7 +79,7 @@ impl Default for DistillWorkConfig {
     }
 }
 
-/// What the memories of nodes need in the background.
+/// Background work on memories of nodes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NodeWorkConfig {

@@ -12,7 +12,7 @@ use crate::config::WorkerConfig;
 use crate::distill::{DistillQueue, Distilling};
 use crate::jobs;
 
-/// What the background work needs.
+/// The dependencies of the background work.
 pub struct Worker {
     /// Its intervals, leases and limits.
     pub config: WorkerConfig,

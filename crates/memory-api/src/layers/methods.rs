@@ -29,7 +29,7 @@ pub(crate) struct Method {
     /// The scope that a key needs for it. `None` where there is nothing to
     /// protect: health, reflection, and paths that lead nowhere.
     pub(crate) scope: Option<KeyScope>,
-    /// What the record of who did what calls it, such as `append_messages`. `None`
+    /// Its action in the audit log, such as `append_messages`. `None`
     /// where it changes nothing.
     pub(crate) change: Option<Arc<str>>,
 }

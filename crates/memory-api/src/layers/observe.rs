@@ -136,7 +136,7 @@ impl Extractor for Headers<'_> {
     }
 }
 
-/// What OpenTelemetry counts as an error of the server.
+/// Whether OpenTelemetry counts a code as an error of the server.
 fn is_server_error(code: Code) -> bool {
     matches!(
         code,

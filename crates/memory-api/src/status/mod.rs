@@ -359,7 +359,7 @@ impl Answer {
             MemoryError::Changed => Self::new(
                 Code::Aborted,
                 ErrorReason::EtagChanged,
-                "the memory was changed meanwhile; read it again, and decide anew",
+                "the memory was changed meanwhile; read it and try again",
             ),
             MemoryError::Known { id } => Self::invalid(vec![Invalid::new(
                 "text",

@@ -62,7 +62,7 @@ fn has_memories(mode: MemoryMode) -> bool {
     }
 }
 
-/// Quotes as many memories as fit, the best match first. They stand in the order in which
+/// Quotes as many memories as fit, the best match first. They are in the order in which
 /// they were stored, so that the same memories found by another query give the same bytes.
 pub(super) fn quote_memories(found: &[FoundMemory], tokenizer: Tokenizer, room: Size) -> Quoted {
     let mut by_age: Vec<usize> = (0..found.len()).collect();

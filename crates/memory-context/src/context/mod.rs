@@ -53,7 +53,7 @@ pub struct Context {
     pub policy: ResolvedPolicy,
     /// What was left out, at most [`limits::OMITTED`] entries.
     pub omitted: Vec<Omission>,
-    /// What was done with less than the usual means, each reason once.
+    /// The parts of the context that were degraded, each reason once.
     pub degradations: Vec<Degradation>,
     /// The messages of [`Format::OpenaiChat`]; empty where it was not asked for.
     pub openai: Vec<Map<String, Value>>,

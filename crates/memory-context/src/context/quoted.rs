@@ -51,7 +51,7 @@ impl Quotation {
         }
     }
 
-    /// Adds an entry at a place if it fits. Entries stand in the order of their places.
+    /// Adds an entry at a place if it fits. Entries are in the order of their places.
     pub(super) fn add(&mut self, place: usize, line: impl FnOnce() -> String) -> bool {
         !self.sheet.is_full() && self.sheet.write((), vec![(place, line())])
     }

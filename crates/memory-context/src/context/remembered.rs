@@ -34,7 +34,7 @@ pub(super) struct Remembered {
     pub(super) memories: Vec<FoundMemory>,
     /// The dialogue of a node.
     pub(super) dialogue: Dialogue,
-    /// What was done with less than the usual means, each reason once.
+    /// The parts that were degraded, each reason once.
     pub(super) degradations: Vec<Degradation>,
     /// Messages that the search left out.
     pub(super) omitted: Vec<Omission>,

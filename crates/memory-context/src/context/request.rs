@@ -42,7 +42,7 @@ pub struct ContextRequest {
     pub input: Vec<Part>,
     /// The name of the user; empty for none.
     pub input_name: String,
-    /// What memory is searched for; empty for the newest message of the user.
+    /// The query of the search; empty for the newest message of the user.
     pub query: String,
     /// The budget of the whole context in tokens of `tokenizer`.
     pub max_tokens: i32,
@@ -54,7 +54,7 @@ pub struct ContextRequest {
     pub node_id: String,
     /// The node's message to read back from; empty for the newest.
     pub current_message_id: String,
-    /// What becomes of a newest turn that is larger than the budget.
+    /// How a newest turn that is larger than the budget is handled.
     pub oversized_turn: OversizedTurn,
     /// Restricts which messages a search finds.
     pub filter: MessageFilter,

@@ -10,7 +10,7 @@ use crate::{DistillError, ModelError, SourceMessage, SummaryPrompt};
 
 /// The tokenizer of budgets, for all models.
 const BUDGET: Tokenizer = Tokenizer::O200kBase;
-/// One part in so many of a window is left free, because token counts are estimates for
+/// The fraction 1/SPARE of a window is left free, because token counts are estimates for
 /// models that are not OpenAI's.
 const SPARE: i32 = 10;
 /// The smallest portion, in tokens. Models with smaller windows are refused when they are

@@ -29,7 +29,7 @@ pub(super) const EMBEDDED: usize = 2_000;
 /// The share of the budget that is reserved for lines of the previous text.
 const FLOOR: f32 = 0.4;
 
-/// At most so many units, those with the highest weights, in their order.
+/// The `most` units with the highest weights, in their order.
 pub(super) fn promising(mut units: Vec<Unit>, most: usize) -> Vec<Unit> {
     if units.len() > most {
         let mut order: Vec<usize> = (0..units.len()).collect();

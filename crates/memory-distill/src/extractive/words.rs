@@ -66,7 +66,7 @@ pub(super) fn one_line(text: &str) -> String {
     words.join(" ")
 }
 
-/// The beginning of a text, at most so many characters, cut between words if possible.
+/// The beginning of a text up to a number of characters, cut between words if possible.
 pub(super) fn clip(text: &str, characters: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(characters) else {
         return text.to_owned();

@@ -55,7 +55,7 @@ pub struct DistillStats {
     pub last_error: String,
 }
 
-/// The pause after so many attempts: 5 seconds, doubled each time, at most an hour.
+/// The pause after a number of attempts: 5 seconds, doubled each time, at most an hour.
 pub fn retry_pause(attempts: i32) -> Duration {
     let doublings = attempts.saturating_sub(1).clamp(0, 16).unsigned_abs();
     (RETRY_PAUSE * (1 << doublings)).min(MAX_RETRY_PAUSE)

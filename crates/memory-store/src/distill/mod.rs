@@ -19,7 +19,7 @@ pub use jobs::{DistillClaim, DistillJob, DistillStats, retry_pause};
 pub use range::{MessageRange, RangeQuery};
 pub use state::{DistillState, Generations, Raw};
 
-/// What derived text is for.
+/// The memory that derived text belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DistillKind {
@@ -56,7 +56,7 @@ pub struct Place {
 /// A text that covers messages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distillate {
-    /// What it is for.
+    /// The memory that it belongs to.
     pub kind: DistillKind,
     /// The order of making, from 1 for each thread and kind.
     pub number: i64,

@@ -33,7 +33,7 @@ pub struct RangeQuery {
 pub struct MessageRange {
     /// The oldest first.
     pub messages: Vec<Message>,
-    /// Those of them that were imported.
+    /// The messages that were imported.
     pub imported: Vec<MessageId>,
     /// Whether the range has more messages.
     pub more: bool,

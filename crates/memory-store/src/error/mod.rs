@@ -52,7 +52,7 @@ pub enum StoreError {
     /// Encrypting, or drawing a random number, failed.
     #[error("{what} failed")]
     Crypto {
-        /// What was tried.
+        /// The failed operation, such as `encrypting`.
         what: &'static str,
     },
     /// No object storage is configured.
@@ -61,7 +61,7 @@ pub enum StoreError {
     /// The object storage does not answer, or refuses.
     #[error("the object storage does not {what}")]
     Objects {
-        /// What it was to do: `read`, `write` or `delete`.
+        /// The failed operation: `read`, `write` or `delete`.
         what: &'static str,
         /// Why it did not.
         #[source]

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::{Entry, Ledger, LedgerState, Way};
 use crate::DistillKind;
 
-/// A text that covers messages of a way.
+/// A text that covers messages of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Covering {
     pub(super) number: i64,
@@ -24,7 +24,7 @@ impl Covering {
 }
 
 impl Ledger {
-    /// The texts that cover a way, the deepest first.
+    /// The texts that cover a path, the deepest first.
     pub(super) fn coverings(&self, kind: DistillKind, way: &Way) -> Vec<Covering> {
         match kind {
             DistillKind::Summary => self.chain(way),
@@ -58,8 +58,8 @@ impl Ledger {
         chain
     }
 
-    /// The observations that count on a way, the deepest first, those that are
-    /// only ready included.
+    /// The observations that count on a path, including those that are only ready, the
+    /// deepest first.
     fn observations<'a>(&'a self, way: &Way) -> Vec<&'a Entry> {
         let mut all: Vec<&Entry> = self
             .of_kind(DistillKind::Observation)

@@ -34,7 +34,7 @@ pub struct Branching {
 /// A derived text, without the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What it is for.
+    /// The memory that it belongs to.
     pub kind: DistillKind,
     /// The order of making, from 1 for each thread and kind.
     pub number: i64,
@@ -248,7 +248,7 @@ impl Ledger {
             .collect()
     }
 
-    /// The messages on the way to the head as runs in one state, the oldest first.
+    /// The messages on the path to the head as runs in one state, the oldest first.
     pub fn ranges(&self, kind: DistillKind) -> Vec<LedgerRange> {
         let way = self.way(self.thread.head);
         let mut ranges: Vec<LedgerRange> = Vec::new();
@@ -298,7 +298,7 @@ impl Ledger {
         count
     }
 
-    /// The runs on a way with their state and what covers them, the oldest first.
+    /// The runs on a path with their state and the text that covers them, the oldest first.
     fn states(&self, kind: DistillKind, way: &Way) -> Vec<(&Run, LedgerState, i64)> {
         let coverings = self.coverings(kind, way);
         way.0

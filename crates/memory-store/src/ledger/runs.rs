@@ -77,7 +77,7 @@ impl Runs {
         });
     }
 
-    /// The runs of a piece of a way, in order of depth.
+    /// The runs of a part of a path, in order of depth.
     pub(super) fn of(&self, piece: &Piece) -> Vec<&Run> {
         let runs = self.runs.get(&piece.branch).into_iter().flatten();
         let mut found: Vec<&Run> = runs

@@ -61,27 +61,26 @@ pub struct Extracted {
     pub known: i64,
     /// Facts without a source that can be read.
     pub dropped: i64,
-    /// Memories whose validity has ended.
+    /// Memories that were superseded.
     pub superseded: i64,
-    /// When the index knows.
+    /// The revision at which the index has the changes.
     pub revision: Revision,
 }
 
-/// The part of the path to a thread's head that extraction has not read, all of one
-/// moment.
+/// The part of the path to a thread's head that extraction has not read: one snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unextracted {
     /// The generation of extraction; it rises with each commit.
     pub generation: i64,
-    /// The head; `None`: no message can be read.
+    /// The head; `None` if no message can be read.
     pub head: Option<MessageId>,
     /// Its depth; 0 without one.
     pub head_depth: i32,
     /// Tokens from the root to the head.
     pub path_tokens: i64,
-    /// What is left is deeper than this: nothing, where it is the head's.
+    /// The part begins below this depth; it is empty if this is the head's depth.
     pub after_depth: i32,
-    /// Its tokens, with those of messages that were erased.
+    /// Its tokens, including those of erased messages.
     pub tokens: i64,
     /// How long ago the head was appended.
     pub quiet: Duration,
@@ -148,10 +147,9 @@ impl MemoryStore<'_> {
         )
     }
 
-    /// Lets the summary of a thread follow its head: one that was made on another
-    /// path ends, and of those that it took the place of the newest one that was not
-    /// holds again. The path is looked at from where that one ends. Whether anything
-    /// was changed.
+    /// Aligns the summary of a thread with its head: a summary of another path ends, and
+    /// the newest of its predecessors on this path holds again; extraction continues from
+    /// where that one ends. Returns whether anything was changed.
     ///
     /// # Errors
     /// Only those of the database.
@@ -162,9 +160,9 @@ impl MemoryStore<'_> {
         column(&only(self.store.pool.call(turn, params).await?)?, 0)
     }
 
-    /// Stores what was extracted from messages for the thread's app and user, and
-    /// that they were looked at, in one transaction: done again, or by another
-    /// worker, it changes nothing.
+    /// Stores what was extracted from messages for the thread's app and user, and marks
+    /// the messages as read, in one transaction. Repeated, also by another worker, it
+    /// changes nothing.
     ///
     /// # Errors
     /// `ThreadNotFound`; `MemoryError::ExtractionMoved` if another extraction has

@@ -37,9 +37,9 @@ pub type MemoryPlace = (MemoryOwner, i64);
 
 impl MemoryStore<'_> {
     /// Stores memories of one user as they were elsewhere: all or none, in one
-    /// round trip. What is there already, by its id, or by its text or record where
-    /// it holds, stays as it is. Sources and threads that are not the user's here
-    /// are left out.
+    /// round trip. Existing memories, with the same id, or holding with the same text or
+    /// record, stay as they are. Sources and threads that are not the user's here are
+    /// left out.
     ///
     /// # Errors
     /// `MemoryError::Off`.

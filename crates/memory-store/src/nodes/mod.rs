@@ -121,7 +121,7 @@ async fn parse(
     .await
 }
 
-/// Runs work over so many bytes, on a blocking thread where they are many.
+/// Runs work over `size` bytes, on a blocking thread if they are many.
 async fn blocking<T: Send + 'static>(
     size: usize,
     work: impl FnOnce() -> T + Send + 'static,

@@ -16,7 +16,7 @@ pub(super) struct Asked<'a> {
     pub(super) id: Option<MessageId>,
     pub(super) role: Role,
     pub(super) name: &'a str,
-    /// Of its parts.
+    /// The SHA-256 of its parts.
     pub(super) digest: Vec<u8>,
     /// When it was said, if the caller set that.
     pub(super) said: Option<OffsetDateTime>,
@@ -37,7 +37,7 @@ pub(super) struct Standing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Known {
     pub(super) depth: i32,
-    /// Whether it is on the way to the head.
+    /// Whether it is on the path to the head.
     pub(super) on_path: bool,
 }
 
@@ -55,11 +55,11 @@ pub(super) struct WorkingSet {
 /// request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Alignment {
-    /// Those that a summary covers.
+    /// The messages that a summary covers.
     pub(super) covered: Vec<usize>,
     /// The depth of the first one that stays; `None` if none does.
     pub(super) keep_from: Option<i32>,
-    /// Those that are new.
+    /// The messages to append.
     pub(super) new: Vec<usize>,
 }
 

@@ -179,7 +179,7 @@ struct Piece {
     to_seq: i64,
 }
 
-/// What was found in a piece.
+/// The facts found in one portion.
 struct Found {
     facts: Vec<Fact>,
     made_by: DistilledBy,

@@ -21,13 +21,13 @@ use crate::config::DistillWorkConfig;
 
 pub(crate) use queue::DistillQueue;
 
-/// A thread is distilled again at the latest after it has grown by so many tokens: its
-/// policy may have changed since the next run was scheduled.
+/// The most tokens by which a thread grows before it is distilled again: its policy may
+/// have changed since the next run was scheduled.
 const MAX_GROWTH: i64 = 20_000;
-/// The pause before a thread is retried that others keep changing.
+/// The pause before a retry of a thread that changes during each run.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What distilling needs.
+/// The dependencies of distilling.
 #[derive(Clone)]
 pub(crate) struct Distilling {
     pub(crate) store: Store,

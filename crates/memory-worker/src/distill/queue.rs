@@ -17,7 +17,7 @@ use memory_store::error_chain;
 const NAME: &str = "distill";
 /// The pause after the database did not answer.
 const ERROR_PAUSE: Duration = Duration::from_secs(5);
-/// A lease is extended so many times before it would end.
+/// How often a lease is extended before it would end.
 const EXTENSIONS: u32 = 3;
 
 /// Distills the threads that are due, several at a time.

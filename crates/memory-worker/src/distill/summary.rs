@@ -14,7 +14,7 @@ use super::{DistillRun, Due, Failure};
 /// A model with a smaller window gets them in portions.
 const PIECE_TOKENS: i64 = 30_000;
 /// If the newest turn alone exceeds the limit, the next run is due when it has grown by
-/// one part in so many, because each run costs as much as the turn is long.
+/// 1/GROWTH_DIVISOR, because each run costs as much as the turn is long.
 const GROWTH_DIVISOR: i64 = 64;
 
 /// The most tokens that another tokenizer counts where `o200k_base` counts one:
@@ -115,7 +115,7 @@ struct Limits {
     limit: i64,
     /// The most tokens of a summary.
     summary: i32,
-    /// A stored token of future messages counts as at most so many of the model's.
+    /// The most tokens of the model for one stored token of future messages.
     density: i64,
 }
 

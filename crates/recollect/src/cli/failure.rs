@@ -43,9 +43,9 @@ pub enum Failure {
     /// What was asked for does not exist (4).
     #[error("{message}")]
     NotFound {
-        /// What is not there.
+        /// What does not exist.
         message: String,
-        /// What lists what there is.
+        /// The command that lists what exists.
         next_step: &'static str,
     },
     /// The configuration cannot be used (5).

@@ -27,7 +27,7 @@ pub use sources::{Sources, ValueSource};
 pub struct Config {
     /// The gRPC listener and its limits.
     pub server: ServerConfig,
-    /// Who may call.
+    /// Authentication of calls.
     pub auth: AuthConfig,
     /// The keys of encrypted secrets.
     pub secrets: SecretsConfig,

@@ -12,7 +12,7 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use super::account::Account;
 use super::{DataDir, EmbeddedError, GUARD_COMMAND};
 
-/// Where the cluster lives, and how Postgres gets there.
+/// The directory of the cluster, and how Postgres reaches it.
 pub struct Home {
     /// The directory.
     pub path: PathBuf,

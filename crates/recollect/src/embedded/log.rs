@@ -47,7 +47,7 @@ impl LogTail {
     }
 }
 
-/// A log file that starts anew at a certain size.
+/// A log file that is rotated at a certain size.
 #[derive(Debug)]
 pub struct LogFile {
     path: PathBuf,

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 use super::EmbeddedError;
 
-/// How long it may take to end by itself, and then after a harder signal.
+/// How long it may take to end after a gentle signal, and then after SIGQUIT.
 const GENTLE: Duration = Duration::from_secs(20);
 const HARD: Duration = Duration::from_secs(10);
 

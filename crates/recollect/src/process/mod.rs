@@ -117,7 +117,7 @@ pub enum ServerError {
     /// Metrics could not be set up.
     #[error(transparent)]
     Telemetry(#[from] TelemetryError),
-    /// A part ended that should have gone on.
+    /// A part ended that should run until the process stops.
     #[error("{part} ended: {reason}")]
     Ended { part: &'static str, reason: String },
 }

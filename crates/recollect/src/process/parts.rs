@@ -23,7 +23,7 @@ use crate::config::{Config, ConfigError};
 /// How long the start waits for an index before it continues without one.
 const INDEX_START_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What a server works with.
+/// The opened parts of a server.
 pub(super) struct Parts {
     pub(super) store: Store,
     pub(super) outbox: Option<WorkerStore>,
@@ -33,7 +33,7 @@ pub(super) struct Parts {
     /// The worker that has yet to run.
     pub(super) indexer: Option<Indexer>,
     pub(super) indexer_handle: Option<IndexerHandle>,
-    /// What summarizes, observes and extracts.
+    /// Summarizes, observes and extracts.
     pub(super) distiller: Arc<Distiller>,
     pub(super) secrets: Secrets,
 }
@@ -220,7 +220,7 @@ fn missing_model(error: RecallError) -> Result<String, ServerError> {
             "{error}; `scripts/setup model` makes it, embedding.kind = \"none\" does without"
         )),
         other => Ok(format!(
-            "the embedding model cannot be used: {}; `scripts/setup model` makes the local one anew",
+            "the embedding model cannot be used: {}; `scripts/setup model` makes the local one again",
             error_chain(&other)
         )),
     }

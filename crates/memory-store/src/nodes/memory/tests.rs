@@ -201,7 +201,7 @@ proptest! {
             .collect();
         prop_assert_eq!(ids(&memory), expected);
 
-        // The way to each answer is the way to its parent and the turn.
+        // The path to each answer is the path to its parent and the turn.
         let mut ways: Vec<Vec<String>> = Vec::new();
         for (number, turn) in turns.iter().enumerate() {
             let parent = turn.parent.as_deref().and_then(|id| id[1..].parse::<usize>().ok());

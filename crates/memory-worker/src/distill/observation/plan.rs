@@ -7,12 +7,12 @@ use memory_store::{DistillState, Distillate, Standing};
 
 use super::super::Due;
 
-/// Messages in full make up so many ranges.
+/// The number of ranges that the messages in full are divided into.
 const RANGES: i64 = 5;
-/// A reflection may have one part in so many of the tokens that observations may have.
+/// A reflection may have 1/REFLECTION of the tokens that observations may have.
 const REFLECTION: i64 = 4;
 /// If a range cannot be split yet, because a tool has not answered, the next run is due
-/// when the path has grown by one part in so many of a range.
+/// when the path has grown by 1/GROWTH_DIVISOR of a range.
 const GROWTH_DIVISOR: i64 = 16;
 
 /// How large messages in full and observations may be.
@@ -51,7 +51,7 @@ pub(super) struct Range {
     pub(super) tokens: i64,
     /// Observed messages follow them: an erasure has freed them.
     pub(super) freed: bool,
-    /// The observation is activated at once, because those behind it are active.
+    /// The observation is activated at once, because those after it are active.
     pub(super) active: bool,
 }
 

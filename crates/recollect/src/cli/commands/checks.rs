@@ -15,15 +15,15 @@ use time::OffsetDateTime;
 use crate::cli::failure::chain;
 use crate::embedded::{DataDir, EmbeddedError};
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It is as it should be.
+    /// A check without a problem.
     Ok,
     /// It works, with less than it could.
     Warn,
-    /// It keeps something from working.
+    /// A check that found a failure.
     Fail,
 }
 
@@ -32,16 +32,16 @@ pub enum Verdict {
 pub struct Finding {
     /// What was checked.
     pub check: &'static str,
-    /// What it came to.
+    /// The result of the check.
     pub verdict: Verdict,
     /// What was found.
     pub found: String,
-    /// How to mend it; empty where there is nothing to mend.
+    /// How to fix it; empty if nothing is wrong.
     pub mend: String,
 }
 
 impl Finding {
-    /// It is as it should be.
+    /// A check without a problem.
     pub fn ok(check: &'static str, found: impl Into<String>) -> Self {
         Self {
             check,
@@ -61,7 +61,7 @@ impl Finding {
         }
     }
 
-    /// It keeps something from working.
+    /// A check that found a failure.
     pub fn fail(check: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Self {
         Self {
             check,
@@ -228,8 +228,8 @@ pub async fn index(config: &Config, data_dir: &Path) -> Finding {
     }
 }
 
-/// Object storage, where memories of nodes are: an object is written, read and
-/// erased. A directory that is not there yet is not made.
+/// Checks the object storage of memories of nodes: writes, reads and deletes an object. A
+/// missing directory is not created.
 pub async fn objects(config: &Config, data_dir: &Path) -> Finding {
     let (check, config) = ("object storage", &config.objects);
     let directory = match config.url.is_empty() {

@@ -10,7 +10,7 @@ use crate::cli::args::DoctorArgs;
 use crate::cli::failure::Failure;
 use crate::cli::output::{Table, print_json};
 
-/// Checks the set-up, and says how to mend what is wrong.
+/// Checks the setup, and says how to fix what is wrong.
 ///
 /// # Errors
 /// When a check failed.
@@ -74,7 +74,7 @@ pub async fn run(file: Option<PathBuf>, args: DoctorArgs) -> Result<(), Failure>
 }
 
 fn print(findings: &[Finding]) -> Result<(), Failure> {
-    let mut table = Table::new(&["!", "Check!", "Found", "How to mend it"]);
+    let mut table = Table::new(&["!", "Check!", "Found", "How to fix it"]);
     for finding in findings {
         let mark = match finding.verdict {
             Verdict::Ok => "ok",

@@ -118,7 +118,7 @@ fn print_attempts(log: &ListIterationsResponse) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What came of an attempt, the worst first.
+/// The outcome of an attempt: its error, result, diagnosis and fix.
 fn outcome(iteration: &Iteration) -> String {
     let error = match iteration.error.as_str() {
         "" => String::new(),

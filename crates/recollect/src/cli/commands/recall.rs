@@ -23,7 +23,7 @@ pub async fn run(args: RecallArgs) -> Result<(), Failure> {
         && args.scope != Some(ScopeArg::App)
     {
         return Err(Failure::Usage(
-            "say whose memory to ask: --user, --thread, --session, or --scope app".to_owned(),
+            "choose what to search: --user, --thread, --session, or --scope app".to_owned(),
         ));
     }
     let client = Client::connect(&args.client.server).await?;
@@ -130,7 +130,7 @@ fn print(recalled: &RecallResponse) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Who said it.
+/// The speaker.
 pub fn who(found: &RecalledMessage) -> String {
     match &found.message {
         Some(message) if message.name.is_empty() => role(message.role).to_owned(),
@@ -139,7 +139,7 @@ pub fn who(found: &RecalledMessage) -> String {
     }
 }
 
-/// Why it was returned, in two words.
+/// The reason for which it was returned, in two words.
 pub fn why(found: &RecalledMessage) -> String {
     let mut reasons: Vec<String> = found
         .reasons()

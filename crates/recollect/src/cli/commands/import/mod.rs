@@ -23,7 +23,7 @@ pub use store::import;
 /// Longest wait for the index after an import.
 const INDEX_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Imports files, shows what became of each, and waits until recall finds it.
+/// Imports files, prints a summary of each, and waits until the messages are searchable.
 ///
 /// # Errors
 /// When the server cannot be reached, or a part was refused.
@@ -126,11 +126,11 @@ fn refusal(summaries: &[Summary]) -> Option<Failure> {
 #[derive(Debug)]
 pub struct Job {
     pub file: PathBuf,
-    /// What it looks like.
+    /// The format of the file.
     pub format: Format,
     /// Whether everything in it is to be stored as new.
     pub again: bool,
-    /// Whether policies and files of the file take the place of others.
+    /// Whether policies, files and plans of the file replace existing ones.
     pub replace: bool,
     /// Whether what is stored is to be compared with an export's file.
     pub check: bool,

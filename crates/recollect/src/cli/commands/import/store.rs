@@ -176,9 +176,9 @@ impl Feed<'_> {
                     continue;
                 }
                 Unit::Batch(Placed { place, value }) => {
-                    // The server stores requests side by side. Threads are
-                    // created here, one after the other, because what is
-                    // recalled comes in the order of their creation.
+                    // The server stores requests concurrently. Threads are created
+                    // here, in order, because recall returns messages in the order
+                    // of their threads' creation.
                     if session != value.session {
                         session.clone_from(&value.session);
                         let request = ResolveThreadRequest {
@@ -218,7 +218,7 @@ impl Feed<'_> {
     }
 }
 
-/// Notes what became of a request.
+/// Adds the outcome of a request to the summary.
 fn note(summary: &mut Summary, answer: ImportMessagesResponse, place: String, count: u64) {
     match answer.outcome {
         Some(Outcome::Imported(imported)) => {
@@ -244,7 +244,7 @@ fn note(summary: &mut Summary, answer: ImportMessagesResponse, place: String, co
     }
 }
 
-/// Sets heads; what could not be set, with its place.
+/// Sets heads. Returns those that could not be set, with their places.
 async fn go_back_all(client: &Client, heads: Vec<Head>) -> Vec<(String, String)> {
     let mut problems = Vec::new();
     for head in heads {
@@ -256,8 +256,8 @@ async fn go_back_all(client: &Client, heads: Vec<Head>) -> Vec<(String, String)>
     problems
 }
 
-/// Makes the message the head that was it before the export. A thread that has
-/// gone on since an earlier import is left as it is.
+/// Restores the head of the export. A thread with newer messages since an earlier import
+/// keeps its head.
 async fn go_back(client: &Client, head: Head) -> Result<(), tonic::Status> {
     let Head {
         session,

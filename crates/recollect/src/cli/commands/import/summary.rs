@@ -13,7 +13,7 @@ const LISTED: usize = 20;
 /// The place of what is wrong with a file as a whole.
 pub(super) const WHOLE_FILE: &str = "the file";
 
-/// What became of a file.
+/// The result of importing one file.
 #[derive(Debug, Default)]
 pub struct Summary {
     pub file: String,
@@ -23,20 +23,18 @@ pub struct Summary {
     pub stored: u64,
     /// Messages that were stored by an earlier import.
     pub known: u64,
-    /// What an export has besides.
+    /// The other records of an export.
     pub besides: Besides,
     /// Records and requests that were refused; the file itself counts as one
     /// where it cannot be read.
     pub problems: usize,
-    /// Whether the file as a whole cannot be read, to its end.
+    /// Whether the file could not be read to its end.
     pub unread: bool,
-    /// The first of them: the place, and what is wrong.
+    /// The first problems: the place, and what is wrong.
     pub errors: Vec<(String, String)>,
-    /// The checksum of the export that the file is, where it is complete and as
-    /// it was.
+    /// The checksum of the export, if the file is complete and unchanged.
     pub checksum: Option<String>,
-    /// Whether what is stored is what the file holds; `None` where that was not
-    /// looked at.
+    /// Whether the stored data equals the file; `None` if that was not checked.
     pub checked: Option<bool>,
     /// How long it took.
     pub took: Duration,
@@ -54,7 +52,7 @@ pub struct Besides {
     pub iterations: u64,
     /// Long-term memories.
     pub memories: u64,
-    /// Messages that prove memories and are not there.
+    /// Sources of memories that do not exist.
     pub missing_sources: u64,
 }
 
@@ -149,7 +147,7 @@ impl Summary {
     }
 }
 
-/// Shows what became of files to a person.
+/// Prints the summaries for people.
 pub(super) fn print(summaries: &[Summary]) -> Result<(), Failure> {
     let mut table = Table::new(&[
         "File",
