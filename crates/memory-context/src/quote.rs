@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_no_quotation() {
+    fn other_text_is_not_a_quotation() {
         for text in [
             "",
             "These are quotations of Goethe.",

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_may_name_the_user_or_nobody() {
+    fn a_key_may_name_the_user_or_none() {
         let check = |user: &str, key: &str, expected: &str| {
             let (session, source) = names(user, Some(key)).complete().unwrap();
             assert_eq!(

@@ -208,7 +208,7 @@ fn facts_are_explicit_statements_of_users() {
 }
 
 #[test]
-fn junk_is_no_fact() {
+fn junk_is_not_extracted() {
     for text in [
         "I love it!",
         "I like that idea.",

@@ -41,7 +41,7 @@ struct Known {
     asked: Instant,
 }
 
-/// Why a lookup found no caller.
+/// A lookup without a caller, and its cause.
 enum Missing {
     Unknown,
     Failed(Arc<StoreError>),

@@ -36,7 +36,7 @@ impl Window {
         self.version
     }
 
-    /// What the database would answer at this version, if the window is sufficient
+    /// The answer of the database at this version, if the window is sufficient
     /// for it. The window is bounded by the bytes of one answer already.
     pub(crate) fn answer(&self, path: &Path) -> Option<History> {
         let count = self.reach(path)?;

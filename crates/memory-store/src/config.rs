@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize, Serializer};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StoreConfig {
-    /// Where Postgres is, as a URL or as `key=value` pairs. `sslmode=require`
+    /// The address of Postgres, as a URL or as `key=value` pairs. `sslmode=require`
     /// encrypts the connection and checks the server's certificate against the
     /// machine's trusted roots; any other mode, and none, connects in the
     /// clear. Its user must be a member of the roles `recollect_service` and
     /// `recollect_worker`. Empty by default: `recollect dev` provides one.
     #[serde(serialize_with = "masked")]
     pub url: SecretString,
-    /// Where the Postgres of the conversations is, if it is another one: it
+    /// The address of the conversations' Postgres, if it is another one: it
     /// then has threads, messages and what belongs to them, while `url` has
     /// files, API keys and secrets. Both have the same schema. Empty by
     /// default: `url` has everything.
@@ -183,7 +183,7 @@ impl StoreConfig {
         !self.chat_url.expose_secret().is_empty()
     }
 
-    /// Where the conversations are.
+    /// The database of the conversations.
     pub(crate) fn chat(&self) -> Database {
         match self.has_chat_database() {
             true => Database::Chat,

@@ -13,7 +13,7 @@ use crate::{
     words,
 };
 
-/// What [`FileStore::register_file`](crate::FileStore::register_file) did.
+/// The result of [`FileStore::register_file`](crate::FileStore::register_file).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registered {
     /// The file as it is stored.

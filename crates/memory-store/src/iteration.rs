@@ -12,7 +12,7 @@ use crate::{
     words,
 };
 
-/// What [`PlanStore::append_iteration`](crate::PlanStore::append_iteration) did.
+/// The result of [`PlanStore::append_iteration`](crate::PlanStore::append_iteration).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoggedIteration {
     /// The attempt as it is stored.
@@ -21,7 +21,7 @@ pub struct LoggedIteration {
     pub replayed: bool,
 }
 
-/// Which attempts of a thread to list, the oldest first.
+/// The attempts of a thread to list, the oldest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IterationQuery {
     /// The thread whose attempts are listed.

@@ -27,7 +27,7 @@ pub enum Order {
     Descending,
 }
 
-/// Which messages of a thread to list, on all its branches.
+/// The messages of a thread to list, on all its branches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MessageQuery {
     /// The thread whose messages are listed.
@@ -45,7 +45,7 @@ pub struct MessageQuery {
     pub max_bytes: u32,
 }
 
-/// Which history to read.
+/// The history to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistoryQuery {
     /// The thread whose path is read.
@@ -273,8 +273,7 @@ impl Path {
         }
     }
 
-    /// What the database is asked; a known window is not read again while it
-    /// is right.
+    /// The parameters of the query; a known window is not read again while it is valid.
     pub(crate) fn request<'a>(
         &self,
         tenant: &'a TenantId,
@@ -322,7 +321,7 @@ impl PathRequest<'_> {
     }
 }
 
-/// What the function `history` returned.
+/// The result of the function `history`.
 enum PathRead {
     /// Nothing: what the caller knows is right.
     Unchanged,

@@ -33,7 +33,7 @@ const LOCK: i64 = i64::from_be_bytes(*b"recollec");
 /// the tables it changes. `options=-c lock_timeout=…` in the URL is stronger.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// What a migration did to one database.
+/// The result of migrating one database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MigrationReport {
     /// The key of the database's URL: `url` or `chat_url`.
@@ -106,7 +106,7 @@ async fn migrate_one(
     Ok(report)
 }
 
-/// What was applied to a database.
+/// The files applied to a database.
 #[derive(Default)]
 struct Found {
     /// The SHA-256 of each schema file, by number from 1.

@@ -27,7 +27,7 @@ pub(crate) struct Opening<'a> {
 }
 
 impl<'a> Opening<'a> {
-    /// Of a thread that gets this id, if it is created.
+    /// The parameters for a thread that gets this id if it is created.
     pub(crate) fn of(
         caller: &'a Caller,
         id: ThreadId,

@@ -69,7 +69,7 @@ pub struct Job {
     pub thread: ThreadId,
     /// The seq of the message, or the last one to purge.
     pub seq: i64,
-    /// What to do.
+    /// The change to apply.
     pub kind: JobKind,
     /// Tries, this one included; from 1.
     pub attempts: i32,
@@ -77,7 +77,7 @@ pub struct Job {
     pub created: OffsetDateTime,
 }
 
-/// What to do to the index.
+/// A change to apply to the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobKind {
     /// Index a message, or index it again.

@@ -12,14 +12,14 @@ use crate::{
     thread::one_thread,
 };
 
-/// What to change of a plan. `None` leaves it as it is.
+/// A change of a plan. `None` leaves a value unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanStepChange {
     /// The id of the step.
     pub step: String,
     /// The step's new status.
     pub status: Option<PlanStepStatus>,
-    /// What came of it.
+    /// The step's new result.
     pub result: Option<String>,
     /// The plan's phase from now on.
     pub current_phase: Option<String>,

@@ -18,7 +18,7 @@ use crate::{
 pub struct AppPolicy {
     /// The app that the policy applies to.
     pub app: AppId,
-    /// What it says of memory.
+    /// The values that it sets.
     pub policy: MemoryPolicy,
     /// When that was set; `None`: never.
     pub updated: Option<OffsetDateTime>,

@@ -14,7 +14,7 @@ use crate::{
     thread::one_more,
 };
 
-/// What is known of a secret; never its value.
+/// The metadata of a secret, without its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secret {
     /// Its name, unique within the tenant.

@@ -45,7 +45,7 @@ impl NewThread {
     }
 }
 
-/// What [`ThreadStore::resolve_thread`](crate::ThreadStore::resolve_thread) found or made.
+/// The result of [`ThreadStore::resolve_thread`](crate::ThreadStore::resolve_thread).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolved {
     /// The thread of the session.
@@ -54,7 +54,7 @@ pub struct Resolved {
     pub created: bool,
 }
 
-/// What to change of a thread. `None` leaves a field as it is.
+/// A change of a thread. `None` leaves a field unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThreadChange {
     /// The new label.
@@ -67,7 +67,7 @@ pub struct ThreadChange {
     pub policy: Option<MemoryPolicy>,
 }
 
-/// What was erased.
+/// The result of an erasure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Erased {
     /// Readable messages erased by this call.

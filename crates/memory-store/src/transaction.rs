@@ -18,15 +18,15 @@ use crate::{
 pub struct Transaction {
     /// The name of the API key that did it, `anonymous`, `cli` or `worker`.
     pub actor: String,
-    /// What was done, such as `append_messages`.
+    /// The action, such as `append_messages`.
     pub action: String,
     /// The thread that it was done to.
     pub thread: Option<ThreadId>,
-    /// What else it was done to: a name or an id; empty for nothing.
+    /// The changed object besides the thread: a name or an id; may be empty.
     pub subject: String,
     /// How many things it changed, or how often it was refused.
     pub item_count: i64,
-    /// What came of it: `ok`, or why it was refused, such as `head_moved`.
+    /// The result: `ok`, or the reason of a refusal, such as `head_moved`.
     pub result: String,
     /// When it was done, or refused first.
     pub created: OffsetDateTime,
@@ -37,9 +37,9 @@ pub struct Transaction {
 pub struct Refusals {
     /// The name of the API key that tried.
     pub actor: String,
-    /// What it tried, such as `append_messages`.
+    /// The refused action, such as `append_messages`.
     pub action: String,
-    /// Why it was refused, such as `head_moved`.
+    /// The reason of the refusal, such as `head_moved`.
     pub result: String,
     /// How many there were.
     pub count: i64,

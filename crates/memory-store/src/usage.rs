@@ -35,9 +35,9 @@ pub struct ModelUsage {
 /// The tokens of a request to a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelTokens {
-    /// Those of the prompt.
+    /// Tokens of the prompt.
     pub input: u64,
-    /// Those of the answer.
+    /// Tokens of the answer.
     pub output: u64,
 }
 

@@ -135,7 +135,7 @@ async fn l06_keys_of_another_tenant_are_out_of_reach() {
 }
 
 #[apply(trial)]
-async fn l06_only_administrators_manage_keys_and_secrets_and_see_who_did_what() {
+async fn l06_only_administrators_manage_keys_and_secrets_and_read_the_audit_log() {
     let admin = plain().await;
     let made = create_key(&admin, &name(), &[]).await;
     let promoted = create_key(&admin, &name(), &[KeyScope::Admin]).await;

@@ -280,7 +280,7 @@ async fn l06_refusals_are_noted_when_the_server_stops() {
 }
 
 #[apply(trial_with_own_server)]
-async fn l06_refusals_wait_for_a_database_that_is_away() {
+async fn l06_refusals_wait_for_an_unavailable_database() {
     let (mut cluster, url) = Cluster::migrated().await;
     let dir = DataDir::new();
     let server = Server::start(&dir, &serve(&dir, &url, &[]));

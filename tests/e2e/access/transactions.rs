@@ -25,7 +25,7 @@ fn done(actor: &str, action: &str, subject: &str, count: i64) -> (String, String
 }
 
 #[apply(trial)]
-async fn l06_each_change_is_listed_with_who_did_it() {
+async fn l06_each_change_is_listed_with_its_actor() {
     let (one, other) = (plain().await, PLAIN.client(Key::AcmeToo).await);
     let thread_id = one.thread(&app()).await;
     let stored = one
@@ -116,7 +116,7 @@ async fn l06_refused_changes_are_not_listed_as_changes_of_the_thread() {
 }
 
 #[apply(trial)]
-async fn l06_an_import_is_listed_with_who_did_it() {
+async fn l06_an_import_is_listed_with_its_actor() {
     let client = PLAIN.client(Key::AcmeToo).await;
     let app = app();
     let requests: Vec<_> = ["thread:1", "thread:2"]

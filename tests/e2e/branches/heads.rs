@@ -287,7 +287,7 @@ impl Model {
 }
 
 #[apply(trial)]
-async fn random_trees_with_chosen_heads_read_as_the_model_says() {
+async fn random_trees_with_chosen_heads_read_as_in_the_model() {
     let client = plain().await;
     for seed in 1..=4_u64 {
         let thread_id = client.thread(&app()).await;

@@ -388,7 +388,7 @@ async fn completions_are_printed_for_each_shell() {
 }
 
 #[apply(trial)]
-async fn the_doctor_says_how_things_are() {
+async fn the_doctor_reports_the_state_of_everything() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data").display().to_string();
     let checks = cli(&["doctor", "--data-dir", &data, "--json"]);
@@ -433,7 +433,7 @@ async fn the_doctor_tries_the_object_storage() {
     fs::write(&path, "no directory").unwrap();
     let found = look(&in_directory);
     assert_eq!(found["verdict"], "fail", "{found}");
-    assert!(found["mend"].as_str().unwrap().contains("objects.url"));
+    assert!(found["fix"].as_str().unwrap().contains("objects.url"));
 
     let s3 = S3::new();
     let mut lines = s3.config();

@@ -150,7 +150,7 @@ async fn anthropic_messages_alternate_and_have_the_content_of_the_blocks() {
 }
 
 #[apply(trial)]
-async fn a_text_ends_where_the_model_goes_on() {
+async fn a_text_ends_where_the_model_continues() {
     let client = plain().await;
     let context = window(&client, conversation(), "Thanks!").await;
     let expected = [

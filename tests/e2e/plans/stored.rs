@@ -410,7 +410,7 @@ async fn an_ephemeral_thread_has_a_plan_and_a_log() {
 }
 
 #[apply(trial)]
-async fn changes_of_plans_are_listed_with_who_did_them() {
+async fn changes_of_plans_are_listed_with_their_actor() {
     let (one, other) = (plain().await, PLAIN.client(Key::AcmeToo).await);
     let thread_id = one.thread(&app()).await;
     one.put_plan(put(&thread_id, "", full())).await;

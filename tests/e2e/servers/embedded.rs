@@ -252,7 +252,7 @@ async fn a_wrong_configuration_names_its_key_and_its_source() {
 }
 
 #[apply(trial_with_own_server)]
-async fn a_port_that_is_taken_is_said_to_be() {
+async fn an_occupied_port_is_reported() {
     let dir = DataDir::new();
     let data = dir.data().display().to_string();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -265,7 +265,7 @@ async fn a_request_that_is_too_large_is_refused() {
 }
 
 #[apply(trial)]
-async fn the_server_says_what_it_is() {
+async fn the_server_describes_itself() {
     for key in recollect_tests::Key::ALL {
         let client = SHARED.client(key).await;
         let info = client.call(GetServerInfoRequest {}).await;

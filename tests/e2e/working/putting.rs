@@ -438,7 +438,7 @@ async fn every_limit_of_a_put_names_its_field() {
 }
 
 #[apply(trial)]
-async fn changes_of_working_memory_are_listed_with_who_did_them() {
+async fn changes_of_working_memory_are_listed_with_their_actor() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     client.append_turn(&thread_id, "one", "two").await;

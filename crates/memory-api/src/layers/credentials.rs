@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_stands_for_its_tenant() {
+    fn a_key_selects_its_tenant() {
         let keys = credentials(&[("one", "a"), ("two", "b")], false);
         for (value, tenant) in [
             ("Bearer one", "a"),

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_template_is_none() {
+    fn an_empty_template_counts_as_missing() {
         assert!(MessageTemplate::compile(String::new()).is_ok_and(|template| template.is_none()));
     }
 }

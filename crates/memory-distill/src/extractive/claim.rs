@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn moods_are_no_claims() {
+    fn moods_are_not_claims() {
         for text in [
             "I'm a bit tired",
             "I have a question",

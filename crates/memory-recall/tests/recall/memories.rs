@@ -107,7 +107,7 @@ async fn a_memory_is_found_by_its_own_user_until_it_is_erased_or_superseded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_an_index_memories_are_found_by_word_and_it_is_said() {
+async fn without_an_index_memories_are_found_by_word_and_the_degradation_is_reported() {
     let server = TestQdrant::start().await.unwrap();
     let service = Service::over(client(&server), None).await;
     let tea = service.world.remember("ada", "Prefers oolong").await;

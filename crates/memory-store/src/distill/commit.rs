@@ -24,7 +24,7 @@ pub enum Commit {
     Stale,
 }
 
-/// What was stored.
+/// The result of a successful commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Committed {
     /// The number of the text; of several the highest.
@@ -41,7 +41,7 @@ pub struct NewSummary {
     /// Its last message, which can be read; branch and depth 0 where it covers
     /// nothing and there is nothing before it.
     pub end: Place,
-    /// Where the summary that holds on the path to `end` ends; 0 without one.
+    /// The depth at which the summary that holds on the path to `end` ends; 0 without one.
     /// `end.depth` where it covers no message.
     pub after_depth: i32,
     /// The text. It is empty only where it covers nothing, or sets aside.

@@ -9,7 +9,7 @@ use crate::{
     rows::{self, column, only},
 };
 
-/// Which messages of a path to read.
+/// A range of messages of a path to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeQuery {
     /// The thread of the path.

@@ -9,11 +9,11 @@ use crate::DistillKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Covering {
     pub(super) number: i64,
-    /// What it covers is deeper than this,
+    /// The covered messages are deeper than this,
     pub(super) after_depth: i32,
     /// and not deeper than this.
     pub(super) to_depth: i32,
-    /// What it makes of it.
+    /// The state of the messages that it covers.
     pub(super) state: LedgerState,
 }
 

@@ -97,15 +97,15 @@ pub struct LedgerCount {
     pub active: bool,
     /// Messages in all states.
     pub messages: i64,
-    /// Those in full.
+    /// Messages in full.
     pub raw: i64,
-    /// Those that a summary covers.
+    /// Messages that a summary covers.
     pub summarized: i64,
-    /// Those that an observation covers.
+    /// Messages that an observation covers.
     pub observed: i64,
-    /// Those that were erased.
+    /// Erased messages.
     pub erased: i64,
-    /// Those that were set aside.
+    /// Messages that were set aside.
     pub set_aside: i64,
 }
 
@@ -154,7 +154,7 @@ pub struct Ledger {
     seen: Seen,
 }
 
-/// What the thread's row says.
+/// Values of the thread's row, to compare with its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LedgerThread {
     /// The seq given out last; 0 before the first.
@@ -165,7 +165,7 @@ pub struct LedgerThread {
     pub head: Place,
 }
 
-/// What the messages' rows say.
+/// Values of the messages' rows.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     /// The seq that was added last; 0 before the first.

@@ -33,7 +33,7 @@ pub struct Fact {
     pub supersedes: Vec<MemoryId>,
 }
 
-/// What was extracted from messages that extraction had not read.
+/// The result of extraction from messages that it had not read before.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extraction {
     /// The thread of the messages.
@@ -42,7 +42,7 @@ pub struct Extraction {
     pub generation: i64,
     /// The seq of the last of them.
     pub to_seq: i64,
-    /// What was found; may be empty.
+    /// The extracted facts; may be empty.
     pub facts: Vec<Fact>,
     /// The model, or `extractive`.
     pub made_by: String,
@@ -52,7 +52,7 @@ pub struct Extraction {
     pub built_on: Vec<(MemoryId, String)>,
 }
 
-/// What [`MemoryStore::store_extracted`](crate::MemoryStore::store_extracted) did.
+/// The result of [`MemoryStore::store_extracted`](crate::MemoryStore::store_extracted).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extracted {
     /// Memories that are new.

@@ -28,7 +28,7 @@ pub struct Forget {
     pub dry_run: bool,
 }
 
-/// What [`MemoryStore::forget_memories`](crate::MemoryStore::forget_memories) did.
+/// The result of [`MemoryStore::forget_memories`](crate::MemoryStore::forget_memories).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Forgotten {
     /// Memories that were, or would be, erased.

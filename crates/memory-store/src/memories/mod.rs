@@ -109,7 +109,7 @@ impl Item<'_> {
         })
     }
 
-    /// What text search sees.
+    /// The words that text search finds it by.
     fn words(&self) -> String {
         let labels = self.topics.iter().chain(self.entities);
         let mut text = self.text.to_owned();
@@ -132,7 +132,7 @@ fn uuids(ids: &[MemoryId]) -> Vec<Uuid> {
     ids.iter().map(|id| id.uuid()).collect()
 }
 
-/// What is stored as it is, but for the ids.
+/// A stored memory as an item of `put_memory`; the caller sets source ids.
 fn item_of(memory: &Memory) -> Item<'_> {
     Item {
         id: memory.id,

@@ -23,7 +23,7 @@ use crate::{
 pub struct MemoryWithHistory {
     /// The memory that was asked for.
     pub memory: Memory,
-    /// Those before it, the one that ended last first; at most 50.
+    /// The superseded memories, the one that ended last first; at most 50.
     pub superseded: Vec<Memory>,
 }
 

@@ -23,7 +23,7 @@ pub struct ImportedMemory {
     pub missing_sources: i32,
 }
 
-/// What [`MemoryStore::import_memories`](crate::MemoryStore::import_memories) did.
+/// The result of [`MemoryStore::import_memories`](crate::MemoryStore::import_memories).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportedMemories {
     /// The memories, in the order in which they were given.

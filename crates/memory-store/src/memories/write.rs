@@ -23,7 +23,7 @@ pub struct AddedMemory {
     pub created: bool,
 }
 
-/// What [`MemoryStore::add_memories`](crate::MemoryStore::add_memories) did.
+/// The result of [`MemoryStore::add_memories`](crate::MemoryStore::add_memories).
 #[derive(Clone, Debug, PartialEq)]
 pub struct AddedMemories {
     /// The memories, in the order in which they were given.
@@ -32,7 +32,7 @@ pub struct AddedMemories {
     pub revision: Revision,
 }
 
-/// What [`MemoryStore::update_memory`](crate::MemoryStore::update_memory) did.
+/// The result of [`MemoryStore::update_memory`](crate::MemoryStore::update_memory).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangedMemory {
     /// The memory as it is now.
@@ -41,7 +41,7 @@ pub struct ChangedMemory {
     pub revision: Revision,
 }
 
-/// What [`MemoryStore::supersede_memory`](crate::MemoryStore::supersede_memory) did.
+/// The result of [`MemoryStore::supersede_memory`](crate::MemoryStore::supersede_memory).
 #[derive(Clone, Debug, PartialEq)]
 pub struct SupersededMemory {
     /// The newer memory.
@@ -52,7 +52,7 @@ pub struct SupersededMemory {
     pub revision: Revision,
 }
 
-/// What [`MemoryStore::delete_memory`](crate::MemoryStore::delete_memory) did.
+/// The result of [`MemoryStore::delete_memory`](crate::MemoryStore::delete_memory).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeletedMemory {
     /// Whether it was there.

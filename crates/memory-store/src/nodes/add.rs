@@ -22,9 +22,9 @@ pub struct NodeTurn {
     pub node: Node,
     /// The app of its conversation.
     pub app: AppId,
-    /// What the turn follows.
+    /// The message that the turn follows.
     pub parent: NodeParent,
-    /// What the node was asked, and what it answered.
+    /// The user's message and the node's answer.
     pub messages: [NewNodeMessage; 2],
     /// Their sizes in `o200k_base` tokens, frame included.
     pub tokens: [i32; 2],

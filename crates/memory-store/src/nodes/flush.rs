@@ -28,7 +28,7 @@ const ERROR_CHARS: usize = 500;
 /// The timeout of a flush, in timeouts of one read or write.
 const TIMEOUT_FACTOR: u32 = 3;
 
-/// What a flush does where another one of the node is running.
+/// How a flush handles another running flush of the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LockMode {
     /// Waits for the other flush.

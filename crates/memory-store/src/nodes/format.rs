@@ -205,7 +205,7 @@ impl StoredFile {
         }
     }
 
-    /// What the way of transfer asks for.
+    /// The location in the field that the transfer method requires.
     fn location(&self) -> Option<FileLocation> {
         match self.transfer_method {
             TransferMethod::LocalFile => {

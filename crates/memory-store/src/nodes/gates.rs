@@ -12,7 +12,7 @@ use super::Node;
 /// Gates. Two busy nodes rarely share one.
 const GATES: usize = 256;
 
-/// Where flushes wait for each other.
+/// Gates at which flushes of one node wait for each other.
 pub(crate) struct Gates {
     gates: [Mutex<Option<Flushed>>; GATES],
     hasher: RandomState,
@@ -26,7 +26,7 @@ struct Flushed {
     begin: Instant,
 }
 
-/// The right to flush.
+/// The exclusive right to flush a node in this process.
 pub(super) struct Gate<'a> {
     flushed: MutexGuard<'a, Option<Flushed>>,
 }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waited_for_an_earlier_or_a_failed_flush_makes_its_own() {
+    async fn a_flush_that_waited_for_an_earlier_or_failed_one_runs() {
         let gates = Gates::default();
         let (tenant, one) = node("one");
         for fails in [false, true] {

@@ -39,7 +39,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Where its memory is in object storage.
+    /// The key of its object.
     pub fn object_key(&self, tenant: &TenantId, app: &AppId) -> String {
         memory_key(tenant, app, self.thread, &self.id)
     }

@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize, Serializer};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ObjectsConfig {
-    /// Where objects are kept: `file:///directory`, `s3://bucket/prefix`,
+    /// The object storage: `file:///directory`, `s3://bucket/prefix`,
     /// `gs://bucket/prefix`, `az://container/prefix`, or `memory:///`, which
     /// forgets. Empty by default: then memories of nodes are not available,
     /// unless `recollect dev` provides a directory.
     pub url: String,
-    /// What else the store needs, by the names of its client, such as
+    /// Options of the storage client, by its names, such as
     /// `aws_endpoint` and `aws_region`. The usual variables of the environment,
     /// such as `AWS_ACCESS_KEY_ID`, are read too. Default: nothing.
     #[serde(serialize_with = "masked")]

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 /// The longest part of a key, in bytes. File systems take names of 255 bytes, and files
 /// are written under a longer name first.
 const PART_BYTES: usize = 200;
-/// What is left of a longer one, before its digest.
+/// The bytes that are kept of a longer part, before its digest.
 const KEPT_BYTES: usize = 100;
 
 /// The key of a node's memory: `TENANT/node_memory/APP/THREAD/NODE.json`. Each

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Where the locks are, in the root of all objects.
+/// The directory of the locks, in the root of all objects.
 const DIRECTORY: &str = ".locks";
 /// Few files, and yet two objects rarely share one.
 const STRIPES: u64 = 64;

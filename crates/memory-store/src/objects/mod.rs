@@ -84,7 +84,7 @@ impl Version {
     }
 }
 
-/// What became of a write.
+/// The outcome of a conditional write.
 pub(crate) enum Written {
     /// It is stored.
     Done(Version),
@@ -159,7 +159,7 @@ impl Objects {
         self.0.config.max_object_bytes.saturating_mul(FOREIGN)
     }
 
-    /// Where flushes of one node wait for each other.
+    /// The gates at which flushes of one node wait for each other.
     pub(crate) fn gates(&self) -> &Gates {
         &self.0.gates
     }

@@ -27,7 +27,7 @@ pub(super) struct Opened {
     pub(super) store: Arc<dyn ObjectStore>,
     /// Its kind: `file`, `s3`, `gs`, `az` or `memory`.
     pub(super) backend: &'static str,
-    /// Who takes turns where the store itself has no conditional writes.
+    /// Locks that replace conditional writes if the store has none.
     pub(super) locks: Option<Locks>,
 }
 

@@ -193,7 +193,7 @@ async fn poll_while_watched(shared: Arc<Shared>) {
 type Places = Vec<(ThreadId, i64)>;
 
 impl Shared {
-    /// What to read; `None` ends the polling because no thread is watched.
+    /// The threads to read; `None` ends the polling because no thread is watched.
     fn asked(&self) -> Option<Vec<(TenantId, Places)>> {
         let mut watched = self.watched();
         watched.tenants.retain(|_, threads| {

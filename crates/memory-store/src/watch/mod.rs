@@ -23,7 +23,7 @@ const MAIN_PAUSE: Duration = Duration::from_secs(5);
 /// Statements that a transaction may still run after it has noted a change, its
 /// commit included.
 const LAST_STATEMENTS: u32 = 2;
-/// What a transaction takes besides its statements.
+/// The time of a transaction besides its statements.
 const TRANSACTION_OVERHEAD: Duration = Duration::from_secs(5);
 
 /// The feeds of both databases. Clones share them.
@@ -47,7 +47,7 @@ pub struct WatchPlace {
 /// A change of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// What was done.
+    /// The change.
     pub transaction: Transaction,
     /// The position after it.
     pub place: WatchPlace,

@@ -12,7 +12,7 @@ use crate::{
     memories::{new_item, scope_of},
 };
 
-/// Where a working memory is stored.
+/// The thread that a working memory is stored in.
 pub(super) struct Place<'a> {
     pub(super) thread: ThreadId,
     /// The state that it was made for.

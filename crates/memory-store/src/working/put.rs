@@ -33,7 +33,7 @@ const COMPARED: usize = memory_contract::limits::BATCH_MESSAGES;
 /// means that another one succeeded.
 const TRIES: usize = 32;
 
-/// Whose working memory is replaced.
+/// The thread or session whose working memory is replaced.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WorkingTarget {
     /// The working memory of a thread.
@@ -63,7 +63,7 @@ pub struct WorkingPut<'a> {
     pub etag: Option<String>,
 }
 
-/// What was stored.
+/// The result of replacing a working memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PutDone {
     /// The thread that has the working memory.

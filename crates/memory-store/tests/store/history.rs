@@ -391,7 +391,7 @@ async fn history_reads_only_what_it_returns() {
 }
 
 #[tokio::test]
-async fn the_content_of_a_deleted_message_is_gone_from_its_row() {
+async fn the_content_of_a_deleted_message_is_erased_from_its_row() {
     let world = World::new().await;
     let thread = world.thread().await.id;
     let mut secret = said(Role::User, "a secret");

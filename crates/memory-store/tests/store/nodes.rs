@@ -255,7 +255,7 @@ async fn turns_that_are_added_during_flushes_are_all_kept() {
 }
 
 #[tokio::test]
-async fn a_memory_that_was_over_when_a_turn_came_is_noted_and_gone_with_its_copies() {
+async fn a_memory_that_had_expired_when_a_turn_came_is_recorded_and_erased_with_its_copies() {
     let mut nodes = Nodes::new().await;
     nodes.add("one").await;
     let owner = nodes.world.owner().await;

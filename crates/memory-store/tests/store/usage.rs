@@ -287,7 +287,7 @@ async fn a_new_policy_of_an_app_has_its_threads_looked_at_again() {
 }
 
 #[tokio::test]
-async fn a_summary_of_many_messages_is_made_anew_from_where_it_began() {
+async fn a_summary_of_many_messages_is_made_again_from_its_beginning() {
     let world = World::new().await;
     let thread = world.thread().await.id;
     let said = world.say_each(thread, 40, "Step").await;

@@ -442,7 +442,7 @@ fn the_keys_of_secrets_are_masked_and_checked() {
 }
 
 #[test]
-fn a_key_may_not_be_called_like_those_who_act_without_one() {
+fn a_key_may_not_have_the_name_of_a_built_in_actor() {
     for name in ["anonymous", "cli", "worker"] {
         let file = format!("[[auth.keys]]\nname = '{name}'\ntenant = 'acme'\nsha256 = '{KEY}'\n");
         let message = error(&file, &[]);
@@ -451,7 +451,7 @@ fn a_key_may_not_be_called_like_those_who_act_without_one() {
 }
 
 #[test]
-fn a_key_stands_for_one_caller() {
+fn a_key_has_one_caller() {
     let key = |tenant: &str, sha256: &str| {
         format!("[[auth.keys]]\nname = 'a'\ntenant = '{tenant}'\nsha256 = '{sha256}'\n")
     };

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_starts_anew_when_it_is_full_and_the_tail_is_short() {
+    fn the_file_is_rotated_when_it_is_full_and_the_tail_is_short() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("postgres.log");
         let line = "x".repeat(1023);

@@ -120,13 +120,13 @@ fn all_of_it_fits_or_half_of_the_budget_is_for_messages() {
 }
 
 #[test]
-fn nothing_is_no_block() {
+fn no_records_make_no_block() {
     let records = fit(&[], 0, Tokenizer::O200kBase, 1_000);
     assert!(records.quote(usize::MAX).block.is_none() && records.tokens() == 0);
 }
 
 #[test]
-fn who_stores_a_record_anew_has_a_quotation() {
+fn quoted_records_are_recognized() {
     let records = fit(&["Noted.".to_owned()], 0, Tokenizer::O200kBase, 1_000);
     assert!(quote::is_quotation(text_of(&records.quote(usize::MAX))));
 }

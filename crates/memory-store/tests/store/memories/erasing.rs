@@ -153,7 +153,7 @@ async fn forgetting_during_changes_leaves_no_dangling_link_and_blocks_no_call() 
 }
 
 #[tokio::test]
-async fn one_call_forgets_of_so_many_users_and_says_that_there_are_more() {
+async fn one_call_forgets_memories_of_limited_users_and_reports_that_there_are_more() {
     let world = World::new().await;
     let texts = [memory("Likes tea"), memory("Likes cake")];
     for number in 0..260 {

@@ -685,7 +685,7 @@ async fn the_index_learns_of_memories_and_a_stamp_is_for_one_state() {
     assert_eq!(read(tea).await, None);
     assert!(read(cake).await.is_some());
 
-    // Dead letters, and queueing everything anew.
+    // Dead letters, and queueing everything again.
     let claim = world
         .outbox
         .claim(1, Duration::from_secs(60))

@@ -45,7 +45,7 @@ async fn a_user_does_not_wait_for_the_memories_of_another() {
     let gone = gone.await.unwrap();
     assert_eq!(gone.revision.thread, bobs.revision.thread);
     assert!(world.waits(&gone.revision).await);
-    // What is queued anew waits in the same queue; what waits is not queued twice.
+    // A memory that is queued again waits in the same queue; waiting ones are not queued twice.
     let queued = world
         .store
         .index(&world.caller)

@@ -37,7 +37,7 @@ pub struct Finding {
     /// What was found.
     pub found: String,
     /// How to fix it; empty if nothing is wrong.
-    pub mend: String,
+    pub fix: String,
 }
 
 impl Finding {
@@ -47,27 +47,27 @@ impl Finding {
             check,
             verdict: Verdict::Ok,
             found: found.into(),
-            mend: String::new(),
+            fix: String::new(),
         }
     }
 
     /// It works, with less than it could.
-    pub fn warn(check: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Self {
+    pub fn warn(check: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
             check,
             verdict: Verdict::Warn,
             found: found.into(),
-            mend: mend.into(),
+            fix: fix.into(),
         }
     }
 
     /// A check that found a failure.
-    pub fn fail(check: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Self {
+    pub fn fail(check: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
             check,
             verdict: Verdict::Fail,
             found: found.into(),
-            mend: mend.into(),
+            fix: fix.into(),
         }
     }
 }
@@ -220,11 +220,11 @@ pub async fn index(config: &Config, data_dir: &Path) -> Finding {
         false => format!("{address}:6334"),
     };
     let trying = tokio::net::TcpStream::connect(address);
-    let mend = "Check index.url; it is Qdrant's gRPC port, usually 6334.";
+    let fix = "Check index.url; it is Qdrant's gRPC port, usually 6334.";
     match tokio::time::timeout(PROBE_TIMEOUT, trying).await {
         Ok(Ok(_)) => Finding::ok("index", format!("something listens at {url}")),
-        Ok(Err(error)) => Finding::fail("index", format!("{url}: {error}"), mend),
-        Err(_) => Finding::fail("index", format!("{url}: no answer within 3s"), mend),
+        Ok(Err(error)) => Finding::fail("index", format!("{url}: {error}"), fix),
+        Err(_) => Finding::fail("index", format!("{url}: no answer within 3s"), fix),
     }
 }
 
@@ -239,9 +239,9 @@ pub async fn objects(config: &Config, data_dir: &Path) -> Finding {
     if let Some(path) = directory {
         return writable(check, "objects.url", &path);
     }
-    let mend = "Check objects.url, objects.options and the rights of their account: \
+    let fix = "Check objects.url, objects.options and the rights of their account: \
                 memories of nodes are there.";
-    let failed = |found: String| Finding::fail(check, format!("{}: {found}", config.url), mend);
+    let failed = |found: String| Finding::fail(check, format!("{}: {found}", config.url), fix);
     let objects = match Objects::open(config) {
         Ok(objects) => objects,
         Err(error) => return failed(chain(&error)),

@@ -25,10 +25,10 @@ pub async fn run(file: Option<PathBuf>, args: DoctorArgs) -> Result<(), Failure>
             vec![Finding::ok("configuration", "it can be used")],
         ),
         Err(error) => {
-            let mend = "Correct it; the other checks use the built-in defaults.";
+            let fix = "Correct it; the other checks use the built-in defaults.";
             (
                 Config::default(),
-                vec![Finding::fail("configuration", error.to_string(), mend)],
+                vec![Finding::fail("configuration", error.to_string(), fix)],
             )
         }
     };
@@ -85,7 +85,7 @@ fn print(findings: &[Finding]) -> Result<(), Failure> {
             mark.to_owned(),
             finding.check.to_owned(),
             finding.found.clone(),
-            finding.mend.clone(),
+            finding.fix.clone(),
         ]);
     }
     table.print()

@@ -52,11 +52,11 @@ impl Export {
             let mut messages = page.items;
             // The head does not include messages that came after the thread was read.
             messages.retain(|message| message.seq <= last_seq);
-            let mend = self
-                .store
-                .messages(&self.caller)
-                .mend_parents(id, before, &mut messages);
-            mend.await?;
+            let repaired =
+                self.store
+                    .messages(&self.caller)
+                    .mend_parents(id, before, &mut messages);
+            repaired.await?;
             before = messages.last().map(|message| message.id).or(before);
             if let Some(record) = record.take() {
                 output.send(record).await?;
