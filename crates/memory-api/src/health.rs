@@ -141,7 +141,7 @@ pub struct Watched {
     pub store: Store,
     /// The worker's connections; `None` in a process that runs no worker.
     pub outbox: Option<WorkerStore>,
-    /// The vector index.
+    /// Probed; without it recall is degraded.
     pub index: Arc<dyn Index>,
     /// The gRPC health service.
     pub reporter: HealthReporter,

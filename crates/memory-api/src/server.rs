@@ -58,7 +58,7 @@ const TCP_KEEPALIVE: Duration = Duration::from_secs(60);
 pub struct Services {
     /// Conversations, memories, files, keys.
     pub store: Store,
-    /// Hybrid search.
+    /// Recall and search, over the index and the store.
     pub recall: Recall,
     /// The vector index, for its status and for rebuilding it.
     pub index: Arc<dyn Index>,
@@ -66,7 +66,7 @@ pub struct Services {
     pub indexer: Option<IndexerHandle>,
     /// The language models, for their status.
     pub distiller: Arc<Distiller>,
-    /// Encrypted secrets.
+    /// Encrypts and stores tenants' secrets.
     pub secrets: Secrets,
     /// The name of the embedding model; empty without one.
     pub embedding_model: String,

@@ -135,7 +135,7 @@ pub enum Parent {
     /// After the previous message of the same append, or after the thread's head.
     #[default]
     Previous,
-    /// After this message.
+    /// The new message answers or follows this one.
     Message(MessageId),
     /// At the root: the message starts a new conversation in the thread.
     Root,

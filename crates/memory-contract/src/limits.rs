@@ -60,7 +60,7 @@ pub const API_KEY_NAME_CHARS: usize = 128;
 pub const RESERVED_KEY_NAMES: [&str; 3] = ["anonymous", "cli", "worker"];
 /// Characters in the name of a secret.
 pub const SECRET_NAME_CHARS: usize = 128;
-/// Bytes of a secret.
+/// Most bytes of a secret's value.
 pub const SECRET_BYTES: usize = 16 * 1024;
 /// Characters in a label of a policy.
 pub const LABEL_CHARS: usize = 64;
@@ -70,13 +70,13 @@ pub const NODE_ID_CHARS: usize = 128;
 pub const NODE_MESSAGE_ID_CHARS: usize = 128;
 /// References to files in a message of a node's memory.
 pub const NODE_FILES: usize = 64;
-/// Names in a filter.
+/// Most names in a filter of messages.
 pub const FILTER_NAMES: usize = 32;
 /// Metadata keys in a filter.
 pub const FILTER_KEYS: usize = 16;
 /// Characters in a filter's metadata key.
 pub const FILTER_KEY_CHARS: usize = 64;
-/// Tokens in a budget.
+/// Most tokens of a budget.
 pub const BUDGET_TOKENS: i32 = 10_000_000;
 /// Default budget of a history, in tokens.
 pub const HISTORY_TOKENS: i32 = 2_000;
@@ -163,7 +163,7 @@ pub const ETAG_CHARS: usize = 128;
 pub const PLAN_TEXT_CHARS: usize = 4_096;
 /// Characters in the name of a plan's phase.
 pub const PHASE_CHARS: usize = 128;
-/// Steps of a plan.
+/// Most steps of a plan.
 pub const PLAN_STEPS: usize = 200;
 /// Characters in a step's id.
 pub const STEP_ID_CHARS: usize = 64;

@@ -17,10 +17,10 @@ pub struct MemoryOwner {
 /// The kind of a memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MemoryType {
-    /// A lasting fact.
+    /// Something that stays true, such as a preference.
     #[default]
     Semantic,
-    /// An event.
+    /// Something that happened at a time.
     Episodic,
 }
 
@@ -44,7 +44,7 @@ pub struct Memory {
     pub owner: MemoryOwner,
     /// The remembered text.
     pub text: String,
-    /// Fact or event.
+    /// Whether it is a lasting fact or an event.
     pub kind: MemoryType,
     /// Topics; at most 16.
     pub topics: Vec<String>,
@@ -93,7 +93,7 @@ pub struct NewMemory {
     pub record: String,
     /// The text to remember.
     pub text: String,
-    /// Fact or event.
+    /// Whether it is a lasting fact or an event.
     pub kind: MemoryType,
     /// Topics; at most 16.
     pub topics: Vec<String>,
@@ -113,7 +113,7 @@ pub struct NewMemory {
 pub struct MemoryChange {
     /// The remembered text.
     pub text: Option<String>,
-    /// Fact or event.
+    /// Whether it is a lasting fact or an event.
     pub kind: Option<MemoryType>,
     /// Topics; at most 16.
     pub topics: Option<Vec<String>>,

@@ -74,7 +74,7 @@ pub struct NewPlan {
 /// A stored plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The content.
+    /// The steps and the other content.
     pub plan: NewPlan,
     /// The version; each change replaces it.
     pub etag: String,

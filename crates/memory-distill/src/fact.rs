@@ -12,7 +12,7 @@ use unicode_normalization::UnicodeNormalization;
 pub enum FactKind {
     /// Something that stays true, such as a preference.
     Semantic,
-    /// An event.
+    /// Something that happened at a time.
     Episodic,
 }
 

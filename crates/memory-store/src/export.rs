@@ -37,13 +37,12 @@ impl FileStore<'_> {
 }
 
 impl MessageStore<'_> {
-    /// Lets each of the messages, a page in order of seq, follow a message that
-    /// can be read: where its parent was erased, the nearest one before that is
-    /// left. `known` is a message before the page that can be read.
+    /// Replaces erased parents of messages, which are a page in order of seq, by the
+    /// nearest readable message before. `known` is a readable message before the page.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn mend_parents(
+    pub async fn repair_parents(
         self,
         thread: ThreadId,
         known: Option<MessageId>,

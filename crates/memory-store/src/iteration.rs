@@ -28,7 +28,7 @@ pub struct IterationQuery {
     pub thread: ThreadId,
     /// Only attempts at this task.
     pub task: Option<String>,
-    /// Only failed attempts.
+    /// Whether only failed attempts are listed.
     pub failed: bool,
     /// The `next` of the page before; `None` for the first page.
     pub after: Option<i64>,

@@ -52,7 +52,7 @@ impl LeaseId {
 /// Jobs that belong to the claimer until the lease ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
-    /// Proves the claim.
+    /// Identifies the claim when jobs are acknowledged or given back.
     pub lease: LeaseId,
     /// The oldest first; may be empty.
     pub jobs: Vec<Job>,
@@ -111,7 +111,7 @@ pub struct OutboxStats {
     pub pending: i64,
     /// The age of the oldest of them; zero if none is pending.
     pub lag: Duration,
-    /// Changes given up.
+    /// Changes that were given up after the last attempt.
     pub dead_letters: i64,
 }
 

@@ -20,7 +20,7 @@ pub struct ModelUsage {
     pub day: String,
     /// The model's name.
     pub model: String,
-    /// Requests.
+    /// Requests to the model, retries included.
     pub calls: i64,
     /// Requests without a usable answer.
     pub failed: i64,

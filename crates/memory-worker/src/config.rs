@@ -20,9 +20,9 @@ pub struct WorkerConfig {
     /// 24h. Default: 1h.
     #[serde(with = "memory_contract::duration_text")]
     pub forget_interval: Duration,
-    /// Indexing.
+    /// Applying changes in the outbox to the index.
     pub indexer: IndexerConfig,
-    /// Memories of nodes.
+    /// Flushing, expiring and erasing memories of nodes.
     pub nodes: NodeWorkConfig,
     /// Summaries, observations and facts.
     pub distill: DistillWorkConfig,

@@ -18,7 +18,7 @@ const FAILURES: u32 = 1_000;
 /// What to brief on.
 #[derive(Clone, Debug)]
 pub struct BriefingRequest {
-    /// The conversation.
+    /// The conversation whose plan, attempts and messages are used.
     pub thread: ThreadId,
     /// The task, in the caller's own words; a briefing always contains all of it.
     pub task: String,

@@ -42,11 +42,11 @@ pub struct Block {
 /// A message as a model is given it.
 #[derive(Clone, Debug)]
 pub struct ContextMessage {
-    /// Who speaks.
+    /// The speaker's role.
     pub role: Role,
     /// The speaker's name; empty for none.
     pub name: String,
-    /// What is said.
+    /// The content.
     pub parts: Vec<Part>,
     /// The stored message that it is; `None` for one that is made for the context.
     pub stored: Option<StoredMessage>,
@@ -77,7 +77,7 @@ pub enum SourceId {
 /// What a block was made of.
 #[derive(Clone, Debug)]
 pub struct BlockSource {
-    /// Its identity.
+    /// The message, memory or derived text.
     pub id: SourceId,
     /// The thread it belongs to.
     pub thread: Option<ThreadId>,
@@ -94,7 +94,7 @@ pub struct BlockSource {
 pub struct Omission {
     /// The block that it would be in.
     pub kind: BlockKind,
-    /// Its identity.
+    /// The message, memory or derived text.
     pub id: SourceId,
     /// Why it was left out.
     pub reason: OmissionReason,

@@ -21,7 +21,7 @@ const MAX_RETRY_PAUSE: Duration = Duration::from_secs(3_600);
 /// Claimed threads; they belong to the claimer until the lease ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DistillClaim {
-    /// Proves the claim.
+    /// Identifies the claim when threads are finished or given back.
     pub lease: LeaseId,
     /// The longest waiting first; may be empty.
     pub jobs: Vec<DistillJob>,

@@ -25,7 +25,7 @@ pub use state::{DistillState, Generations, Raw};
 pub enum DistillKind {
     /// The summary of working memory.
     Summary,
-    /// Observational memory.
+    /// Observational memory: observations and reflections.
     Observation,
 }
 

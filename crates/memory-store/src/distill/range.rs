@@ -20,7 +20,7 @@ pub struct RangeQuery {
     pub after_depth: i32,
     /// Only messages not deeper than this; `i32::MAX` for all.
     pub to_depth: i32,
-    /// The most messages.
+    /// The most messages to read.
     pub max_messages: i32,
     /// The most tokens; the first message is read, however large it is.
     pub max_tokens: i64,

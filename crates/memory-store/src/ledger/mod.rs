@@ -59,7 +59,7 @@ pub struct Entry {
 pub struct LedgerRow {
     /// Its position in the thread, from 1.
     pub seq: i64,
-    /// The message's id.
+    /// Unique within the tenant.
     pub id: MessageId,
     /// Its branch and depth.
     pub place: Place,
@@ -116,11 +116,11 @@ pub struct LedgerRange {
     pub state: LedgerState,
     /// The text that covers them; 0 for none.
     pub number: i64,
-    /// The oldest message.
+    /// The oldest message of the run.
     pub first: MessageId,
-    /// The newest message.
+    /// The newest message of the run.
     pub last: MessageId,
-    /// How many.
+    /// The number of messages, from 1.
     pub messages: i64,
     /// Their tokens of `o200k_base`.
     pub tokens: i64,

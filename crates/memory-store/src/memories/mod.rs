@@ -132,7 +132,7 @@ fn uuids(ids: &[MemoryId]) -> Vec<Uuid> {
     ids.iter().map(|id| id.uuid()).collect()
 }
 
-/// A stored memory as an item of `put_memory`; the caller sets source ids.
+/// A memory as an item of `put_memory`, without the ids of other rows.
 fn item_of(memory: &Memory) -> Item<'_> {
     Item {
         id: memory.id,

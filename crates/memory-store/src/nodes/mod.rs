@@ -32,7 +32,7 @@ const INLINE_BYTES: usize = 64 * 1024;
 /// A node of a workflow within a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
-    /// The conversation.
+    /// The conversation that the node's memory belongs to.
     pub thread: ThreadId,
     /// The node's name: 1 to 128 characters.
     pub id: String,

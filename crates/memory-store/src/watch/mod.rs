@@ -47,7 +47,7 @@ pub struct WatchPlace {
 /// A change of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The change.
+    /// The audit row of the change.
     pub transaction: Transaction,
     /// The position after it.
     pub place: WatchPlace,

@@ -87,7 +87,7 @@ impl NamedConversation {
         }
     }
 
-    /// The thread.
+    /// Reads the thread.
     pub(in crate::services) async fn stored_thread(
         self,
         store: &Store,

@@ -55,7 +55,7 @@ impl Export {
             let repaired =
                 self.store
                     .messages(&self.caller)
-                    .mend_parents(id, before, &mut messages);
+                    .repair_parents(id, before, &mut messages);
             repaired.await?;
             before = messages.last().map(|message| message.id).or(before);
             if let Some(record) = record.take() {
