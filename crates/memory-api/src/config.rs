@@ -90,9 +90,9 @@ pub struct KeyConfig {
     /// The SHA-256 of the key, 64 hexadecimal digits.
     #[serde(serialize_with = "masked")]
     pub sha256: String,
-    /// What it may do: `read`, `write`, `erase`, and `admin`, which includes
-    /// them and is for keys, secrets and who did what. Default: all but
-    /// `admin`.
+    /// The calls that it allows: `read`, `write`, `erase`, and `admin`, which includes
+    /// them and also allows managing keys and secrets and reading the audit log. Default:
+    /// all but `admin`.
     #[serde(default)]
     pub scopes: KeyScopes,
 }

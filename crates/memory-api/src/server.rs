@@ -72,7 +72,7 @@ pub struct Services {
     pub embedding_model: String,
     /// Tokens that a tenant may spend on language models a day; 0: no bound.
     pub daily_token_budget: u64,
-    /// How long the record of who did what is kept.
+    /// How long entries of the audit log are kept.
     pub transaction_retention: Duration,
 }
 
@@ -124,7 +124,7 @@ impl Server {
         self.methods.services()
     }
 
-    /// Writes refused changes into the record of who did what, until `stop`.
+    /// Writes refused changes into the audit log, until `stop`.
     pub fn write_refusals(&self, stop: CancellationToken) -> impl Future<Output = ()> + use<> {
         self.refusals.clone().write_to(self.store.clone(), stop)
     }

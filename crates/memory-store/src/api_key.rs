@@ -157,7 +157,7 @@ fn scopes(row: &Row, place: usize) -> Result<KeyScopes, StoreError> {
         .collect::<Option<_>>()
         .ok_or_else(|| StoreError::Corrupt {
             what: "API key",
-            why: "it has a scope that there is not".to_owned(),
+            why: "it has an unknown scope".to_owned(),
         })
 }
 

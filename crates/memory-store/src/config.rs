@@ -53,7 +53,7 @@ pub struct StoreConfig {
     /// 48h.
     #[serde(with = "memory_contract::duration_text")]
     pub request_retention: Duration,
-    /// How long it is known who did what. Default 90 days.
+    /// How long entries of the audit log are kept. Default 90 days.
     #[serde(with = "memory_contract::duration_text")]
     pub transaction_retention: Duration,
 }

@@ -16,7 +16,7 @@ use crate::{
 /// The result of [`FileStore::register_file`](crate::FileStore::register_file).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registered {
-    /// The file as it is stored.
+    /// The stored file.
     pub file: File,
     /// Whether it was not registered before.
     pub created: bool,

@@ -15,7 +15,7 @@ use crate::{
 /// The result of [`PlanStore::append_iteration`](crate::PlanStore::append_iteration).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoggedIteration {
-    /// The attempt as it is stored.
+    /// The stored attempt.
     pub iteration: Iteration,
     /// Whether the request id was known, so that nothing was added.
     pub replayed: bool,

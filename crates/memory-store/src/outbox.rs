@@ -320,8 +320,8 @@ impl WorkerStore {
         self.pool.execute(query!("requests/sweep"), params).await
     }
 
-    /// Forgets who did what longer ago than the configured time, at most
-    /// `limit` changes. Returns how many.
+    /// Deletes entries of the audit log older than the configured time, at most `limit`.
+    /// Returns how many.
     ///
     /// # Errors
     /// Only those of the database.
@@ -336,7 +336,7 @@ impl WorkerStore {
     }
 }
 
-/// An error as far as it is kept.
+/// An error text without NUL, cut to the stored length.
 pub(crate) fn error_text(error: &str) -> String {
     let readable = error.chars().filter(|c| *c != '\0');
     readable.take(ERROR_CHARS).collect()

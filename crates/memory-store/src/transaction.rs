@@ -94,7 +94,7 @@ impl AuditStore<'_> {
             .map(drop)
     }
 
-    /// Lists who did what, the newest first.
+    /// Lists the entries of the audit log, the newest first.
     ///
     /// # Errors
     /// Only those of the database.

@@ -12,7 +12,7 @@ pub struct WorkerConfig {
     /// How often expired threads are erased. 1s to 24h. Default: 1m.
     #[serde(with = "memory_contract::duration_text")]
     pub expiry_interval: Duration,
-    /// How often old request ids, and old notes of who did what, are forgotten.
+    /// How often old request ids and old entries of the audit log are deleted.
     /// 1s to 24h. Default: 1h.
     #[serde(with = "memory_contract::duration_text")]
     pub request_sweep_interval: Duration,

@@ -1,4 +1,4 @@
-//! Refused changes in the record of who did what.
+//! Refused changes in the audit log.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The record of who did what.
+//! The audit log: who did what.
 
 use memory_contract::proto::{
     AppendMessagesRequest, CreateThreadRequest, DeleteMessageRequest, ImportMessagesRequest,

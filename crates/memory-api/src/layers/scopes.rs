@@ -86,7 +86,7 @@ const ADMIN: &[(&str, &str)] = &[
     ("SecretService", "SetSecret"),
 ];
 
-/// Calls that read keys, secrets and who did what.
+/// Calls that read keys, secrets and the audit log.
 const ADMIN_READ: &[(&str, &str)] = &[
     ("AdminService", "ListTransactions"),
     ("KeyService", "ListApiKeys"),

@@ -1,9 +1,9 @@
--- Reads what was derived from the messages on the path to a head, which of it holds, and
--- which messages are not covered, all of one moment.
+-- Reads the derived text of the path to a head, which of it holds, and which messages are
+-- not covered, in one snapshot.
 --
 -- Two texts may overlap on a path where one was made for another path that forks in
--- between. The one that reaches deeper holds, and the other is `shadowed`: a caller
--- who returns to a path finds it as it was.
+-- between. The one that reaches deeper holds, and the other is `shadowed`, so a path has
+-- the same texts when the head returns to it.
 CREATE OR REPLACE FUNCTION recollect.distill_state(
     p_tenant text, p_thread uuid, p_head uuid,
     -- Whether to return texts that no longer hold, too.

@@ -191,7 +191,7 @@ impl Store {
         column(&row, 0)
     }
 
-    /// Ends the run for a thread as [`WorkerStore::distill_done`] does; the next one is also
+    /// Ends the run for a thread as [`Store::distill_done`] does; the next one is also
     /// due after a time. It does not count as a failure.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ pub enum AppendError {
     /// The thread's head is not the expected one.
     #[error("the thread's head has moved")]
     HeadMoved {
-        /// The head as it is; `None` in an empty thread.
+        /// The current head; `None` in an empty thread.
         head: Option<MessageId>,
     },
     /// The thread has no such parent message.

@@ -167,7 +167,7 @@ impl MemoryStore<'_> {
     /// # Errors
     /// `ThreadNotFound`; `MemoryError::ExtractionMoved` if another extraction has
     /// committed or a message was erased since `generation`, the last message is not
-    /// there, or what it was built on is not as it was or was made on another path;
+    /// there, or a memory that it was built on has changed or belongs to another path;
     /// `MemoryError::Off`.
     pub async fn store_extracted(self, extraction: &Extraction) -> Result<Extracted, StoreError> {
         let tenant = &self.caller.tenant;

@@ -17,7 +17,7 @@ use crate::{
 /// A memory that was to be stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AddedMemory {
-    /// The memory as it is stored.
+    /// The stored memory.
     pub memory: Memory,
     /// Whether it is new. Otherwise it was known by its text or its record.
     pub created: bool,
@@ -35,7 +35,7 @@ pub struct AddedMemories {
 /// The result of [`MemoryStore::update_memory`](crate::MemoryStore::update_memory).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangedMemory {
-    /// The memory as it is now.
+    /// The changed memory.
     pub memory: Memory,
     /// The revision that the index has to reach.
     pub revision: Revision,

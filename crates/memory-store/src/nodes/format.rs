@@ -8,7 +8,7 @@ use time::OffsetDateTime;
 /// The only version so far.
 const VERSION: u64 = 1;
 
-/// A message as it is stored.
+/// The stored form of a message.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct StoredMessage {
     pub(super) message_id: String,
@@ -23,7 +23,7 @@ pub(super) struct StoredMessage {
     created_at: OffsetDateTime,
 }
 
-/// A reference to a file as it is stored.
+/// The stored form of a reference to a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct StoredFile {
     #[serde(rename = "type")]

@@ -37,7 +37,7 @@ pub enum Failure {
     Unreachable {
         /// Its address.
         addr: String,
-        /// Why, as far as it is known.
+        /// The cause, if known.
         problem: String,
     },
     /// What was asked for does not exist (4).

@@ -74,7 +74,7 @@ fn flatten(path: &str, value: Value, keys: &mut BTreeMap<String, Value>) {
     }
 }
 
-/// A URL with its user and password masked; any other text as it is.
+/// A URL with its user and password masked; any other text unchanged.
 fn without_user(text: String) -> String {
     let Some((scheme, rest)) = text.split_once("://") else {
         return text;

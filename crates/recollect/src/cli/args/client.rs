@@ -131,7 +131,7 @@ pub struct ThreadChoice {
     /// The app of the conversation or the user.
     #[arg(long, default_value = "default")]
     pub app: String,
-    /// The user, of whom all conversations are meant without --session.
+    /// The user; without --session, all of the user's conversations.
     #[arg(long)]
     pub user: Option<String>,
     /// The session key of the conversation.

@@ -42,7 +42,7 @@ pub fn lines(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// A key or an id as it is, so that it can be copied. Only control characters,
+/// A key or an id unchanged, so that it can be copied. Only control characters,
 /// which could move a terminal's cursor, are replaced.
 pub fn exact(text: &str) -> String {
     text.replace(char::is_control, "\u{fffd}")
