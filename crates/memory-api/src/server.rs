@@ -35,7 +35,7 @@ use tower::ServiceBuilder;
 
 use crate::config::{AuthConfig, ServerConfig};
 use crate::layers::{
-    Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, Record, Repair, Wrap,
+    Auth, CatchPanic, Concurrency, Deadlines, Methods, Observe, RecordRefusals, Repair, Wrap,
 };
 use crate::refusals::RefusalLog;
 use crate::services::{
@@ -147,7 +147,7 @@ impl Server {
         } = self;
         let layers = ServiceBuilder::new()
             .layer(Wrap(Observe::new(methods.clone())))
-            .layer(Wrap(Record::new(methods.clone(), refusals)))
+            .layer(Wrap(RecordRefusals::new(methods.clone(), refusals)))
             .layer(Wrap(Repair))
             .layer(Wrap(CatchPanic))
             .layer(Wrap(Deadlines::new(

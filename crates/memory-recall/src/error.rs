@@ -8,7 +8,7 @@ use memory_store::StoreError;
 
 use crate::index::Backend;
 
-type Source = Box<dyn std::error::Error + Send + Sync>;
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// An error of recall or of indexing.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +24,7 @@ pub enum RecallError {
         backend: Backend,
         /// The cause.
         #[source]
-        source: Source,
+        source: BoxError,
     },
     /// The index did not answer in time.
     #[error("the index ({backend}) did not answer within {}", format_duration(*after))]
@@ -51,7 +51,7 @@ pub enum RecallError {
         operation: &'static str,
         /// The cause.
         #[source]
-        source: Source,
+        source: BoxError,
     },
     /// The index's directory cannot be used.
     #[error("the index directory {} cannot be used", path.display())]
@@ -60,7 +60,7 @@ pub enum RecallError {
         path: PathBuf,
         /// The cause.
         #[source]
-        source: Source,
+        source: BoxError,
     },
     /// A vector has other dimensions than the index.
     #[error("the index holds vectors of {expected} numbers, not of {found}")]
@@ -85,7 +85,7 @@ pub enum RecallError {
         model: String,
         /// The cause.
         #[source]
-        source: Source,
+        source: BoxError,
     },
     /// An inference failed.
     #[error("the embedding model {model} failed")]
@@ -94,7 +94,7 @@ pub enum RecallError {
         model: String,
         /// The cause.
         #[source]
-        source: Source,
+        source: BoxError,
     },
     /// The queue of the embedding model is full.
     #[error("too many queries wait for the embedding model")]

@@ -18,7 +18,7 @@ pub(crate) struct Match {
 
 /// The parts of an answer.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pieces {
+pub(crate) struct MergeInput {
     /// The recent window, in order of seq.
     pub(crate) window: Vec<Message>,
     /// Place of the window's thread in the order of creation of threads.
@@ -63,7 +63,7 @@ impl Content {
 /// by thread and seq. The budget is spent in this order: the window, newest first; the
 /// matches, best first; the neighbors, those of better matches and then nearer ones
 /// first.
-pub(crate) fn merge(pieces: Pieces, max_tokens: Option<usize>, tokenizer: Tokenizer) -> Merged {
+pub(crate) fn merge(pieces: MergeInput, max_tokens: Option<usize>, tokenizer: Tokenizer) -> Merged {
     let mut entries = Entries::default();
     for message in pieces.window.into_iter().rev() {
         entries.add(message, pieces.window_ordinal, Reason::Recent);
@@ -286,14 +286,14 @@ mod tests {
         }
     }
 
-    fn pieces() -> impl Strategy<Value = Pieces> {
+    fn pieces() -> impl Strategy<Value = MergeInput> {
         let window = (100_u8..120, 0_u8..8);
         let matches = prop::collection::btree_set(1_u8..99, 0..8);
         (window, matches, 0_u8..4, 0_u8..4).prop_map(|((from, count), seqs, before, after)| {
-            let mut pieces = Pieces {
+            let mut pieces = MergeInput {
                 window: (from..from + count).map(message).collect(),
                 window_ordinal: 1,
-                ..Pieces::default()
+                ..MergeInput::default()
             };
             let mut said = HashSet::new();
             for seq in seqs {
@@ -336,9 +336,9 @@ mod tests {
             parts: vec![Part::Text("x".repeat(1 << 20))],
             ..message(seq)
         };
-        let pieces = Pieces {
+        let pieces = MergeInput {
             window: (1..=5).map(long).collect(),
-            ..Pieces::default()
+            ..MergeInput::default()
         };
         let merged = merge(pieces, None, Tokenizer::O200kBase);
         let kept: Vec<i64> = merged.messages.iter().map(|one| one.message.seq).collect();

@@ -11,7 +11,7 @@ use tonic::Status;
 
 use super::around::{Around, Inner};
 use super::credentials::{Claim, Credentials};
-use super::record::Identity;
+use super::record_refusals::Identity;
 use super::{Answer, Methods, Request};
 use crate::config::AuthConfig;
 use crate::error::ApiError;

@@ -13,7 +13,7 @@ mod ending;
 mod methods;
 mod observe;
 mod panic;
-mod record;
+mod record_refusals;
 mod repair;
 mod scopes;
 
@@ -24,7 +24,7 @@ pub(crate) use deadline::{Deadlines, remaining};
 pub(crate) use methods::Methods;
 pub(crate) use observe::{Observe, describe_metrics};
 pub(crate) use panic::CatchPanic;
-pub(crate) use record::Record;
+pub(crate) use record_refusals::RecordRefusals;
 pub(crate) use repair::{Repair, unreadable};
 
 use futures::future::BoxFuture;

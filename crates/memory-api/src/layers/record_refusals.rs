@@ -15,17 +15,17 @@ use crate::status;
 /// them: it is outside the layers that refuse. Unauthenticated calls belong to no
 /// tenant and are not recorded.
 #[derive(Clone, Debug)]
-pub(crate) struct Record {
+pub(crate) struct RecordRefusals {
     methods: Methods,
     log: RefusalLog,
 }
 
-/// The caller, passed from the authentication layer outward to [`Record`].
+/// The caller, passed from the authentication layer outward to [`RecordRefusals`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Identity(Arc<OnceLock<Caller>>);
 
 impl Identity {
-    /// Passes the caller to the [`Record`] layer, if the call went through one.
+    /// Passes the caller to the [`RecordRefusals`] layer, if the call went through one.
     pub(super) fn pass(request: &Request, caller: &Caller) {
         if let Some(Self(identity)) = request.extensions().get() {
             // A call has one caller.
@@ -34,13 +34,13 @@ impl Identity {
     }
 }
 
-impl Record {
+impl RecordRefusals {
     pub(crate) fn new(methods: Methods, log: RefusalLog) -> Self {
         Self { methods, log }
     }
 }
 
-impl Around for Record {
+impl Around for RecordRefusals {
     fn call<S: Inner>(&self, inner: &mut S, mut request: Request) -> Answer<S::Error> {
         let method = self.methods.of(request.uri().path());
         let Some(action) = method.change.clone() else {

@@ -2,9 +2,9 @@
 
 mod breaker;
 mod failure;
-mod ledger;
 mod provider;
 mod reliable;
+mod token_ledger;
 
 use async_trait::async_trait;
 use memory_budget::Tokenizer;
@@ -12,9 +12,11 @@ use memory_budget::Tokenizer;
 use crate::ModelError;
 
 pub use breaker::BreakerState;
-pub use ledger::{Account, Reservation, Spent, TokenLedger, TokenLedgerError, UnlimitedTokens};
 pub use provider::open_model;
 pub use reliable::Reliable;
+pub use token_ledger::{
+    Account, Reservation, Spent, TokenLedger, TokenLedgerError, UnlimitedTokens,
+};
 
 /// A language model. An implementation answers or fails within its own deadline.
 #[async_trait]

@@ -19,7 +19,7 @@ use crate::embed::Embedder;
 use crate::error::RecallError;
 use crate::index::Index;
 use crate::indexer::IndexerHandle;
-use crate::merge::{Pieces, Room, merge};
+use crate::merge::{MergeInput, Room, merge};
 use crate::query::{Found, FoundMemories, MemoryQuery, RecallQuery, Recalled, RecalledMessage};
 pub use find::Ranking;
 pub(crate) use find::describe_metrics;
@@ -109,9 +109,9 @@ impl Recall {
         ranking: Ranking,
         shown: Vec<Message>,
     ) -> Result<Recalled, RecallError> {
-        let pieces = Pieces {
+        let pieces = MergeInput {
             window: shown,
-            ..Pieces::default()
+            ..MergeInput::default()
         };
         self.shared.assemble(caller, query, ranking, pieces).await
     }
@@ -175,9 +175,13 @@ impl Shared {
     }
 
     /// Reads the recent window.
-    async fn window(&self, caller: &Caller, query: &RecallQuery) -> Result<Pieces, RecallError> {
+    async fn window(
+        &self,
+        caller: &Caller,
+        query: &RecallQuery,
+    ) -> Result<MergeInput, RecallError> {
         let Some(thread) = query.thread.filter(|_| query.recent_window > 0) else {
-            return Ok(Pieces::default());
+            return Ok(MergeInput::default());
         };
         let size = u32::try_from(query.recent_window).unwrap_or(u32::MAX);
         let Recent {
@@ -185,10 +189,10 @@ impl Shared {
             thread_ordinal,
             messages,
         } = self.store.messages(caller).recent(thread, size).await?;
-        Ok(Pieces {
+        Ok(MergeInput {
             window: messages,
             window_ordinal: thread_ordinal,
-            ..Pieces::default()
+            ..MergeInput::default()
         })
     }
 
@@ -198,7 +202,7 @@ impl Shared {
         caller: &Caller,
         query: &RecallQuery,
         ranking: Ranking,
-        mut pieces: Pieces,
+        mut pieces: MergeInput,
     ) -> Result<Recalled, RecallError> {
         let selected = self
             .select(caller, query, ranking.ranked, &pieces.window)

@@ -177,7 +177,7 @@ struct Seen {
 
 /// A part of a branch that belongs to a path: `above < depth ≤ depth`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Piece {
+struct BranchSpan {
     branch: i32,
     above: i32,
     depth: i32,
@@ -185,7 +185,7 @@ struct Piece {
 
 /// From a root to a place, the oldest piece first.
 #[derive(Clone, Debug)]
-struct Way(Vec<Piece>);
+struct Way(Vec<BranchSpan>);
 
 impl Way {
     fn has(&self, place: Place) -> bool {
@@ -334,7 +334,7 @@ impl Ledger {
             mut depth,
         } = place;
         while let Some(one) = self.branches.get(&branch) {
-            pieces.push(Piece {
+            pieces.push(BranchSpan {
                 branch,
                 above: one.fork_depth,
                 depth,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memory_contract::MessageId;
 
-use super::{LedgerRow, Piece};
+use super::{BranchSpan, LedgerRow};
 
 /// Messages of a branch, one below the other, all readable or all erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl Runs {
     }
 
     /// The runs of a part of a path, in order of depth.
-    pub(super) fn of(&self, piece: &Piece) -> Vec<&Run> {
+    pub(super) fn of(&self, piece: &BranchSpan) -> Vec<&Run> {
         let runs = self.runs.get(&piece.branch).into_iter().flatten();
         let mut found: Vec<&Run> = runs
             .filter(|run| run.first > piece.above && run.last <= piece.depth)

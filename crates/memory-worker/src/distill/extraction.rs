@@ -17,20 +17,20 @@ use super::{DistillRun, Due, Failure};
 use known::{Known, parse_memory_id};
 
 /// The limits of one request to a model: tokens, messages, bytes.
-const PIECE_TOKENS: i64 = 8_000;
-const PIECE_MESSAGES: i32 = 200;
-const PIECE_BYTES: i64 = 2 * 1024 * 1024;
+const BATCH_TOKENS: i64 = 8_000;
+const BATCH_MESSAGES: i32 = 200;
+const BATCH_BYTES: i64 = 2 * 1024 * 1024;
 /// So many waiting tokens are extracted before the thread is quiet.
 const WAITING_TOKENS: i64 = 1_000;
-/// Pieces of one run, at most; the next run follows at once.
-const MAX_PIECES: usize = 8;
+/// Batches of one run, at most; the next run follows at once.
+const MAX_BATCHES: usize = 8;
 /// Commits that may be rejected as stale before the thread is left alone for a moment:
 /// another worker was faster, or what was read has been erased.
 const MAX_STALE_COMMITS: usize = 3;
 /// The pause before a model is asked again when only a model can do the work.
 const MODEL_PAUSE: Duration = Duration::from_secs(600);
 
-/// Extracts facts from the waiting whole turns, piece by piece. They belong to the
+/// Extracts facts from the waiting whole turns, batch by batch. They belong to the
 /// thread's app and user. A thread without a user yields none, or all visitors would see
 /// what one of them said.
 pub(super) async fn step(run: &DistillRun<'_>) -> Result<Due, Failure> {
@@ -44,8 +44,8 @@ pub(super) async fn step(run: &DistillRun<'_>) -> Result<Due, Failure> {
         return Ok(Due::NEVER);
     }
     let mut moved = 0;
-    for _ in 0..MAX_PIECES {
-        // The head may have moved since the last piece.
+    for _ in 0..MAX_BATCHES {
+        // The head may have moved since the last batch.
         if strategy == ExtractionStrategy::Summary {
             with.store
                 .memories(run.caller)
@@ -61,22 +61,22 @@ pub(super) async fn step(run: &DistillRun<'_>) -> Result<Due, Failure> {
             return Ok(Due::at(left.path_tokens + 1));
         }
         let is_quiet = left.quiet >= with.config.quiet;
-        let piece = if is_quiet || left.tokens >= WAITING_TOKENS {
-            piece(run, &left, is_quiet).await?
+        let batch = if is_quiet || left.tokens >= WAITING_TOKENS {
+            batch(run, &left, is_quiet).await?
         } else {
             None
         };
-        let Some(piece) = piece else {
+        let Some(batch) = batch else {
             return Ok(Due {
                 path_tokens: left.path_tokens + (WAITING_TOKENS - left.tokens).max(1),
                 after: Some(with.config.quiet.saturating_sub(left.quiet)),
             });
         };
-        let to_seq = piece.to_seq;
-        let extracted = match extract(run, strategy, piece).await {
+        let to_seq = batch.to_seq;
+        let extracted = match extract(run, strategy, batch).await {
             Ok(extracted) => extracted,
             // The model answers, but never in the required form. Later messages must not
-            // wait for this piece.
+            // wait for this batch.
             Err(Failure::Distill(error))
                 if run.method == Method::Extractive && is_answered(&error) =>
             {
@@ -143,20 +143,20 @@ fn is_answered(error: &DistillError) -> bool {
 
 /// The next messages to extract from, in whole turns. A turn begins with a user message;
 /// the newest turn is complete when the thread is quiet. `None`: no turn is complete. A
-/// turn larger than a piece is read in parts.
-async fn piece(
+/// turn larger than a batch is read in parts.
+async fn batch(
     run: &DistillRun<'_>,
     left: &Unextracted,
     is_quiet: bool,
-) -> Result<Option<Piece>, Failure> {
+) -> Result<Option<ExtractionBatch>, Failure> {
     let query = RangeQuery {
         thread: run.thread.id,
         head: left.head,
         after_depth: left.after_depth,
         to_depth: i32::MAX,
-        max_messages: PIECE_MESSAGES,
-        max_tokens: PIECE_TOKENS,
-        max_bytes: PIECE_BYTES,
+        max_messages: BATCH_MESSAGES,
+        max_tokens: BATCH_TOKENS,
+        max_bytes: BATCH_BYTES,
     };
     let range = run
         .with
@@ -164,22 +164,22 @@ async fn piece(
         .distillates(run.caller)
         .read_range(&query)
         .await?;
-    let mut piece = cut(range.messages, range.more, is_quiet);
-    if let Some(piece) = &mut piece {
+    let mut batch = cut(range.messages, range.more, is_quiet);
+    if let Some(batch) = &mut batch {
         let imported = range.imported;
-        piece.messages.retain(|one| !imported.contains(&one.id));
+        batch.messages.retain(|one| !imported.contains(&one.id));
     }
-    Ok(piece)
+    Ok(batch)
 }
 
 /// Messages to extract from, and the seq up to which extraction has then covered the
 /// thread.
-struct Piece {
+struct ExtractionBatch {
     messages: Vec<Message>,
     to_seq: i64,
 }
 
-/// The facts found in one portion.
+/// The facts found in one batch.
 struct Found {
     facts: Vec<Fact>,
     made_by: DistilledBy,
@@ -197,7 +197,7 @@ impl Default for Found {
     }
 }
 
-fn cut(mut messages: Vec<Message>, more: bool, is_quiet: bool) -> Option<Piece> {
+fn cut(mut messages: Vec<Message>, more: bool, is_quiet: bool) -> Option<ExtractionBatch> {
     let newest = messages
         .iter()
         .rposition(|message| message.role == Role::User)
@@ -208,16 +208,16 @@ fn cut(mut messages: Vec<Message>, more: bool, is_quiet: bool) -> Option<Piece> 
         return None;
     }
     let to_seq = messages.last()?.seq;
-    Some(Piece { messages, to_seq })
+    Some(ExtractionBatch { messages, to_seq })
 }
 
-/// Extracts facts from a piece.
+/// Extracts facts from a batch.
 async fn extract(
     run: &DistillRun<'_>,
     strategy: ExtractionStrategy,
-    piece: Piece,
+    batch: ExtractionBatch,
 ) -> Result<Found, Failure> {
-    let said = piece
+    let said = batch
         .messages
         .into_iter()
         .filter(|message| matches!(message.role, Role::User | Role::Assistant))
@@ -411,10 +411,10 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_whole_turns() {
+    fn batches_are_whole_turns() {
         let check = |roles: &str, more: bool, is_quiet: bool, expected: Option<(usize, i64)>| {
-            let piece = cut(said(roles), more, is_quiet);
-            let found = piece.map(|piece| (piece.messages.len(), piece.to_seq));
+            let batch = cut(said(roles), more, is_quiet);
+            let found = batch.map(|batch| (batch.messages.len(), batch.to_seq));
             assert_eq!(found, expected, "{roles} {more} {is_quiet}");
         };
         // A quiet thread has no turn under way.

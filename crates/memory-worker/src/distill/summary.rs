@@ -39,13 +39,13 @@ pub(super) async fn step(run: &DistillRun<'_>, mut state: DistillState) -> Resul
             return Ok(Due::NOW);
         }
         let committed = match oldest(run, &state, &limits).await? {
-            Piece::Some(messages) => summarize(run, &state, messages, &limits).await?,
-            Piece::None => {
+            SummaryInput::Messages(messages) => summarize(run, &state, messages, &limits).await?,
+            SummaryInput::Nothing => {
                 let size = limits.limit.max(state.unsummarized.message_tokens);
                 let growth = (size / GROWTH_DIVISOR).max(1);
                 return Ok(Due::at(state.path_tokens.saturating_add(growth)));
             }
-            Piece::Stale => Commit::Stale,
+            SummaryInput::Stale => Commit::Stale,
         };
         match committed {
             Commit::Done(_) => pieces += 1,
@@ -155,10 +155,10 @@ impl Limits {
 }
 
 /// The oldest uncovered messages, to be summarized together.
-enum Piece {
-    Some(Vec<Message>),
+enum SummaryInput {
+    Messages(Vec<Message>),
     /// All of them stay in full.
-    None,
+    Nothing,
     /// The state that was read is outdated.
     Stale,
 }
@@ -167,7 +167,7 @@ async fn oldest(
     run: &DistillRun<'_>,
     state: &DistillState,
     limits: &Limits,
-) -> Result<Piece, Failure> {
+) -> Result<SummaryInput, Failure> {
     let keep = Keep {
         limit: limits.limit,
     };
@@ -177,20 +177,20 @@ async fn oldest(
         let read = run.read(state, DistillKind::Summary, raw.after_depth, i32::MAX, most);
         let read = read.await?;
         let Some(mut range) = read else {
-            return Ok(Piece::Stale);
+            return Ok(SummaryInput::Stale);
         };
         let (mut messages, more) = (std::mem::take(&mut range.messages), range.more);
         match keep.cut(&messages, more, raw.message_tokens) {
             Cut::Take(count) => {
                 messages.truncate(count);
-                return Ok(Piece::Some(messages));
+                return Ok(SummaryInput::Messages(messages));
             }
-            Cut::Nothing => return Ok(Piece::None),
+            Cut::Nothing => return Ok(SummaryInput::Nothing),
             Cut::Unknown if most == PIECE_TOKENS => {}
             Cut::Unknown => return part_of_a_turn(run, state, messages).await,
         }
     }
-    Ok(Piece::None)
+    Ok(SummaryInput::Nothing)
 }
 
 /// The beginning of a turn that is too large to be read whole, unless it is the newest
@@ -199,21 +199,21 @@ async fn part_of_a_turn(
     run: &DistillRun<'_>,
     state: &DistillState,
     mut messages: Vec<Message>,
-) -> Result<Piece, Failure> {
+) -> Result<SummaryInput, Failure> {
     let read = messages.last().map_or(0, |last| last.depth);
     let Some(&head) = state.path.first() else {
-        return Ok(Piece::None);
+        return Ok(SummaryInput::Nothing);
     };
     let store = &run.with.store;
     let ended = store
         .distillates(run.caller)
         .user_speaks_after(run.thread.id, head, read);
     if !ended.await? {
-        return Ok(Piece::None);
+        return Ok(SummaryInput::Nothing);
     }
     let count = split_points(&messages).last().copied();
     messages.truncate(count.unwrap_or(messages.len()));
-    Ok(Piece::Some(messages))
+    Ok(SummaryInput::Messages(messages))
 }
 
 async fn summarize(

@@ -14,7 +14,7 @@ use serde_json::Value;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::Record;
+use super::ImportRecord;
 use super::batch::hashed;
 use crate::cli::output::message_from_json;
 
@@ -94,7 +94,7 @@ impl Export {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn line(&mut self, json: &Value) -> Result<Vec<Record>, String> {
+    pub fn line(&mut self, json: &Value) -> Result<Vec<ImportRecord>, String> {
         use export_messages_response::Record as Line;
 
         let response: ExportMessagesResponse = message_from_json("ExportMessagesResponse", json)?;
@@ -107,18 +107,19 @@ impl Export {
             return Err("it belongs to a thread, but no thread precedes it".to_owned());
         }
         let ended = self.checksum.see(&line);
-        let mut records: Vec<Record> = ended.map(Record::ThreadEnd).into_iter().collect();
+        let mut records: Vec<ImportRecord> =
+            ended.map(ImportRecord::ThreadEnd).into_iter().collect();
         if !matches!(line, Line::NodeMessage(_)) && self.node.take().is_some() {
-            records.push(Record::NodeEnd);
+            records.push(ImportRecord::NodeEnd);
         }
         self.open = !matches!(line, Line::Summary(_));
         match line {
-            Line::AppPolicy(policy) => records.push(Record::AppPolicy(Box::new(policy))),
-            Line::File(file) => records.push(Record::File(Box::new(file))),
+            Line::AppPolicy(policy) => records.push(ImportRecord::AppPolicy(Box::new(policy))),
+            Line::File(file) => records.push(ImportRecord::File(Box::new(file))),
             Line::Thread(thread) => records.push(self.thread(thread)),
             Line::Message(message) => records.extend(self.message(message)),
             Line::Node(node) if node.unreadable => {
-                records.push(Record::UnreadableNode(node.node_id));
+                records.push(ImportRecord::UnreadableNode(node.node_id));
             }
             Line::Node(node) => {
                 self.node = Some(NodeSoFar {
@@ -128,16 +129,18 @@ impl Export {
                 });
             }
             Line::NodeMessage(message) => records.extend(self.node_message(message)?),
-            Line::Plan(plan) => records.push(Record::Plan(Box::new(plan))),
-            Line::Iteration(iteration) => records.push(Record::Iteration(Box::new(iteration))),
+            Line::Plan(plan) => records.push(ImportRecord::Plan(Box::new(plan))),
+            Line::Iteration(iteration) => {
+                records.push(ImportRecord::Iteration(Box::new(iteration)))
+            }
             Line::Memory(memory) => {
                 self.thread = None;
-                records.push(Record::Memory(Box::new(memory)));
+                records.push(ImportRecord::Memory(Box::new(memory)));
             }
             Line::Summary(said) => {
                 let seen = std::mem::take(&mut self.checksum).summary();
                 self.thread = None;
-                records.push(Record::Summary {
+                records.push(ImportRecord::Summary {
                     said: Box::new(said),
                     seen: Box::new(seen),
                 });
@@ -147,14 +150,14 @@ impl Export {
     }
 
     /// Ends the reading.
-    pub fn end(mut self) -> Vec<Record> {
-        let node = self.node.take().map(|_| Record::NodeEnd);
-        let thread = self.checksum.end_thread().map(Record::ThreadEnd);
-        let cut = self.open.then_some(Record::Incomplete);
+    pub fn end(mut self) -> Vec<ImportRecord> {
+        let node = self.node.take().map(|_| ImportRecord::NodeEnd);
+        let thread = self.checksum.end_thread().map(ImportRecord::ThreadEnd);
+        let cut = self.open.then_some(ImportRecord::Incomplete);
         node.into_iter().chain(thread).chain(cut).collect()
     }
 
-    fn thread(&mut self, thread: Thread) -> Record {
+    fn thread(&mut self, thread: Thread) -> ImportRecord {
         let session = SessionRef {
             app_id: thread.app_id,
             user_id: thread.user_id,
@@ -168,7 +171,7 @@ impl Export {
             tips: HashMap::new(),
         });
         let now = OffsetDateTime::now_utc().unix_timestamp();
-        Record::Thread(Box::new(ResolveThreadRequest {
+        ImportRecord::Thread(Box::new(ResolveThreadRequest {
             session: Some(session),
             title: thread.title,
             metadata: thread.metadata,
@@ -181,7 +184,7 @@ impl Export {
         }))
     }
 
-    fn message(&mut self, message: Message) -> Option<Record> {
+    fn message(&mut self, message: Message) -> Option<ImportRecord> {
         let thread = self.thread.as_mut()?;
         let id = match self.again {
             true => Uuid::now_v7().to_string(),
@@ -203,7 +206,7 @@ impl Export {
         let head = !thread.head.is_empty() && message.message_id == thread.head;
         thread.ids.insert(message.message_id, id.clone());
         thread.tips.insert(message.branch, id.clone());
-        Some(Record::Message {
+        Some(ImportRecord::Message {
             session: thread.session.clone(),
             message: Box::new(MessageInput {
                 message_id: id,
@@ -219,7 +222,7 @@ impl Export {
     }
 
     /// A turn, when both sides of it are there.
-    fn node_message(&mut self, message: NodeMessage) -> Result<Option<Record>, String> {
+    fn node_message(&mut self, message: NodeMessage) -> Result<Option<ImportRecord>, String> {
         let node = self
             .node
             .as_mut()
@@ -270,7 +273,7 @@ impl Export {
             assistant: Some(side(message)),
             request_id: String::new(),
         };
-        Ok(Some(Record::NodeTurn(Box::new(NodeTurn {
+        Ok(Some(ImportRecord::NodeTurn(Box::new(NodeTurn {
             node_id: node.node_id.clone(),
             turn,
             again,
@@ -371,7 +374,7 @@ mod tests {
                 let line = json!({"message": {"messageId": id, "parentMessageId": parent,
                     "branch": branch, "role": "ROLE_USER", "parts": [{"text": id}]}});
                 let records = reader.line(&line).unwrap();
-                let [Record::Message { message, .. }] = records.as_slice() else {
+                let [ImportRecord::Message { message, .. }] = records.as_slice() else {
                     panic!()
                 };
                 (message.message_id.clone(), message.parent.clone())
@@ -412,7 +415,7 @@ mod tests {
                 let line = json!({"nodeMessage": {"messageId": id, "parentMessageId": parent,
                     "role": role, "content": id}});
                 for record in reader.line(&line).unwrap() {
-                    let Record::NodeTurn(turn) = record else {
+                    let ImportRecord::NodeTurn(turn) = record else {
                         panic!("{record:?}")
                     };
                     turns.push(turn.request("t"));
@@ -422,7 +425,11 @@ mod tests {
             assert!(
                 matches!(
                     ends[..],
-                    [Record::NodeEnd, Record::ThreadEnd(_), Record::Incomplete]
+                    [
+                        ImportRecord::NodeEnd,
+                        ImportRecord::ThreadEnd(_),
+                        ImportRecord::Incomplete
+                    ]
                 ),
                 "{ends:?}"
             );
@@ -459,7 +466,7 @@ mod tests {
             for line in lines {
                 last = reader.line(line).unwrap();
             }
-            let Some(Record::Summary { said, seen }) = last.pop() else {
+            let Some(ImportRecord::Summary { said, seen }) = last.pop() else {
                 panic!()
             };
             assert_eq!(reader.end(), [], "nothing is missing after a summary");

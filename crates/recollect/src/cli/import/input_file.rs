@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::jsonl::Jsonl;
 use super::openai::Chat;
-use super::{Defaults, Placed, Read, Record};
+use super::{Defaults, ImportRecord, Placed, Read};
 use crate::cli::args::Format;
 
 /// Reads a file (`-` is standard input) record by record, in order. `each`
@@ -41,7 +41,7 @@ pub fn read(
             .into_owned();
         (stem, Box::new(BufReader::with_capacity(1 << 16, file)))
     };
-    Source {
+    InputFile {
         stem,
         format,
         defaults,
@@ -50,7 +50,7 @@ pub fn read(
     .read(input, each)
 }
 
-struct Source<'a> {
+struct InputFile<'a> {
     stem: String,
     format: Format,
     defaults: &'a Defaults,
@@ -60,7 +60,7 @@ struct Source<'a> {
 /// Lines with their numbers, empty ones left out.
 type Lines<'a> = dyn Iterator<Item = (usize, Result<String, String>)> + 'a;
 
-impl Source<'_> {
+impl InputFile<'_> {
     fn read(
         &self,
         mut input: impl BufRead,
@@ -116,7 +116,7 @@ impl Source<'_> {
             let records = line
                 .and_then(|line| parse(&line))
                 .and_then(|json| reader.line(&json));
-            let read: Vec<Result<Record, String>> = match records {
+            let read: Vec<Result<ImportRecord, String>> = match records {
                 Ok(records) => records.into_iter().map(Ok).collect(),
                 Err(error) => vec![Err(error)],
             };
@@ -179,7 +179,7 @@ impl Source<'_> {
         let session = self.defaults.session(&self.stem, part);
         let mut chat = Chat::default();
         messages.iter().enumerate().all(|(index, json)| {
-            let value = chat.message(json).map(|message| Record::Message {
+            let value = chat.message(json).map(|message| ImportRecord::Message {
                 session: session.clone(),
                 message: Box::new(message),
                 head: false,
@@ -228,7 +228,7 @@ mod tests {
             user: None,
             session: None,
         };
-        let source = Source {
+        let source = InputFile {
             stem: "f".to_owned(),
             format,
             defaults: &defaults,
@@ -237,14 +237,14 @@ mod tests {
         let mut records = Vec::new();
         source.read(text.as_bytes(), &mut |read| {
             records.push(match read.value {
-                Ok(Record::Message {
+                Ok(ImportRecord::Message {
                     session, message, ..
                 }) => match &message.parts[0].content {
                     Some(Content::Text(text)) => format!("{}|{text}", session.session_key),
                     other => format!("{other:?}"),
                 },
-                Ok(Record::Thread(thread)) => format!("thread {}", thread.title),
-                Ok(Record::ThreadEnd(_)) => "end of thread".to_owned(),
+                Ok(ImportRecord::Thread(thread)) => format!("thread {}", thread.title),
+                Ok(ImportRecord::ThreadEnd(_)) => "end of thread".to_owned(),
                 Ok(other) => format!("{other:?}"),
                 Err(error) => format!("! {}: {error}", read.place),
             });

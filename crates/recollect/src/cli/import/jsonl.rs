@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::export::Export;
 use super::openai::Chat;
-use super::{Defaults, Record};
+use super::{Defaults, ImportRecord};
 
 /// Reads the lines of one file, in order.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl<'a> Jsonl<'a> {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn line(&mut self, json: &Value) -> Result<Vec<Record>, String> {
+    pub fn line(&mut self, json: &Value) -> Result<Vec<ImportRecord>, String> {
         match Export::is(json) {
             true => self.export.line(json),
             false => self.simple(json).map(|record| vec![record]),
@@ -41,11 +41,11 @@ impl<'a> Jsonl<'a> {
     }
 
     /// Ends the reading.
-    pub fn end(self) -> Vec<Record> {
+    pub fn end(self) -> Vec<ImportRecord> {
         self.export.end()
     }
 
-    fn simple(&mut self, json: &Value) -> Result<Record, String> {
+    fn simple(&mut self, json: &Value) -> Result<ImportRecord, String> {
         let mut message = self.chat.message(json)?;
         let field = |names: &[&str]| {
             names
@@ -75,7 +75,7 @@ impl<'a> Jsonl<'a> {
                 *place = value;
             }
         }
-        Ok(Record::Message {
+        Ok(ImportRecord::Message {
             session,
             message: Box::new(message),
             head: false,
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn one(reader: &mut Jsonl<'_>, json: &Value) -> Record {
+    fn one(reader: &mut Jsonl<'_>, json: &Value) -> ImportRecord {
         let mut records = reader.line(json).unwrap();
         assert_eq!(records.len(), 1, "{records:?}");
         records.remove(0)
@@ -106,7 +106,7 @@ mod tests {
     fn simple_lines_name_their_session_or_take_the_files() {
         let defaults = defaults();
         let mut reader = Jsonl::new(&defaults, "chat", false);
-        let Record::Message {
+        let ImportRecord::Message {
             session, message, ..
         } = one(
             &mut reader,
@@ -120,7 +120,7 @@ mod tests {
             ("chat", "session:chat")
         );
         assert_eq!(message.name, "Ada");
-        let Record::Message { session, .. } = one(
+        let ImportRecord::Message { session, .. } = one(
             &mut reader,
             &json!({"role": "ai", "content": "Hi", "session_key": "thread:1", "user_id": "u"}),
         ) else {

@@ -1,15 +1,15 @@
 //! Reads conversations from files.
 //!
-//! A reader turns a file into [`Record`]s, one at a time; [`Batcher`] makes
+//! A reader turns a file into [`ImportRecord`]s, one at a time; [`Batcher`] makes
 //! requests of them. Both work without a server, and hold no more than one
 //! request, except where a format is one JSON document.
 
 mod batch;
 mod export;
 mod heads;
+mod input_file;
 mod jsonl;
 mod openai;
-mod source;
 mod values;
 
 use memory_contract::ExportedThread;
@@ -21,7 +21,7 @@ use memory_contract::proto::{
 pub use batch::{Batch, Batcher, hashed};
 pub use export::{NodeTurn, agrees};
 pub use heads::{Head, Heads};
-pub use source::read;
+pub use input_file::read;
 pub use values::json_of;
 
 /// What conversations belong to that do not say so themselves.
@@ -57,7 +57,7 @@ impl Defaults {
 
 /// One thing that a file holds.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Record {
+pub enum ImportRecord {
     /// A thread; its messages follow.
     Thread(Box<ResolveThreadRequest>),
     /// A message of a session.
@@ -105,4 +105,4 @@ pub struct Placed<T> {
 }
 
 /// A record, or what is wrong with it, and where.
-pub type Read = Placed<Result<Record, String>>;
+pub type Read = Placed<Result<ImportRecord, String>>;

@@ -5,7 +5,9 @@ use memory_contract::proto::{AppPolicy, File, Iteration, Memory, Plan, ResolveTh
 use tokio::sync::mpsc;
 
 use super::Job;
-use crate::cli::import::{Batch, Batcher, Head, Heads, NodeTurn, Placed, Record, agrees, read};
+use crate::cli::import::{
+    Batch, Batcher, Head, Heads, ImportRecord, NodeTurn, Placed, agrees, read,
+};
 
 /// What the reading thread hands over, with its place in the file.
 pub(super) enum Unit {
@@ -45,7 +47,7 @@ pub(super) fn produce(job: &Job, units: &mpsc::Sender<Placed<Unit>>) -> Result<(
         &mut |record| {
             let Placed { place, value } = record;
             let unit = match value {
-                Ok(Record::Message {
+                Ok(ImportRecord::Message {
                     session,
                     message,
                     head,
@@ -53,33 +55,33 @@ pub(super) fn produce(job: &Job, units: &mpsc::Sender<Placed<Unit>>) -> Result<(
                     heads.see(&session, &message.message_id, head);
                     return send_batch(batcher.push(place, session, *message));
                 }
-                Ok(Record::Thread(thread)) => {
+                Ok(ImportRecord::Thread(thread)) => {
                     return send_batch(batcher.take()) && send(place, Unit::Thread(thread));
                 }
-                Ok(Record::AppPolicy(policy)) => Unit::AppPolicy(policy),
-                Ok(Record::File(file)) => Unit::File(file),
-                Ok(Record::NodeTurn(turn)) => Unit::NodeTurn(turn),
-                Ok(Record::NodeEnd) => Unit::NodeEnd,
-                Ok(Record::Plan(plan)) => Unit::Plan(plan),
-                Ok(Record::Iteration(iteration)) => Unit::Iteration(iteration),
-                Ok(Record::Memory(memory)) => {
+                Ok(ImportRecord::AppPolicy(policy)) => Unit::AppPolicy(policy),
+                Ok(ImportRecord::File(file)) => Unit::File(file),
+                Ok(ImportRecord::NodeTurn(turn)) => Unit::NodeTurn(turn),
+                Ok(ImportRecord::NodeEnd) => Unit::NodeEnd,
+                Ok(ImportRecord::Plan(plan)) => Unit::Plan(plan),
+                Ok(ImportRecord::Iteration(iteration)) => Unit::Iteration(iteration),
+                Ok(ImportRecord::Memory(memory)) => {
                     // Its sources have to be there before it, and heads in place: a
                     // thread's summary is of the path to its head.
                     return send_batch(batcher.take())
                         && send_heads(std::mem::take(&mut heads))
                         && send(place, Unit::Memory(memory));
                 }
-                Ok(Record::ThreadEnd(thread)) => Unit::ThreadEnd(thread),
-                Ok(Record::UnreadableNode(node)) => Unit::Problem(format!(
+                Ok(ImportRecord::ThreadEnd(thread)) => Unit::ThreadEnd(thread),
+                Ok(ImportRecord::UnreadableNode(node)) => Unit::Problem(format!(
                     "the memory of the node {node} could not be read when it was exported"
                 )),
-                Ok(Record::Summary { said, seen }) => match agrees(&said, &seen) {
+                Ok(ImportRecord::Summary { said, seen }) => match agrees(&said, &seen) {
                     Ok(()) => Unit::Checksum(said.checksum),
                     Err(problem) => Unit::Problem(format!(
                         "this is not what was exported: {problem}; what can be read was imported"
                     )),
                 },
-                Ok(Record::Incomplete) => Unit::Problem(
+                Ok(ImportRecord::Incomplete) => Unit::Problem(
                     "the export broke off here, it has no summary; what there is was imported"
                         .to_owned(),
                 ),
