@@ -1,5 +1,7 @@
 //! Reads the dialogue of a node, cut to a budget of whole turns.
 
+use std::time::Instant;
+
 use memory_budget::{Budget, Cut};
 use memory_contract::{FileRef as File, Message, MessageId, NodeMessage, Part, ThreadId};
 use memory_store::{Caller, Node, Store};
@@ -23,21 +25,23 @@ pub struct Dialogue {
 }
 
 /// The newest turns of a node's dialogue that lead to the message `current` (empty: the
-/// newest message) and fit into the budget. Bytes are not limited.
+/// newest message) and fit into the budget. Bytes are not limited. Reads of object storage
+/// end at `deadline`.
 pub(crate) async fn dialogue(
     store: &Store,
     caller: &Caller,
     node: &Node,
     current: &str,
     budget: Budget,
+    deadline: Instant,
 ) -> Result<Dialogue, ContextError> {
-    let (ids, cut) = read(store, caller, node, current, budget).await?;
+    let (ids, cut) = read(store, caller, node, current, budget, deadline).await?;
     Ok(Dialogue::of(ids, cut))
 }
 
 /// The newest turns of a node's dialogue that lead to the message `current` (empty: the
 /// newest message), as many as fit into the budget and, with the metadata of their files,
-/// into one answer.
+/// into one answer. Reads of object storage end at `deadline`.
 ///
 /// # Errors
 /// `current_message_id` is not stored, a turn is too large and the budget asks to fail
@@ -48,8 +52,9 @@ pub async fn read_dialogue(
     node: &Node,
     current: &str,
     budget: Budget,
+    deadline: Instant,
 ) -> Result<(Dialogue, KnownFiles), ContextError> {
-    let (ids, cut) = read(store, caller, node, current, budget).await?;
+    let (ids, cut) = read(store, caller, node, current, budget, deadline).await?;
     let (cut, known) = history::fitting(store, caller, cut, budget).await?;
     Ok((Dialogue::of(ids, cut), known))
 }
@@ -60,8 +65,10 @@ async fn read(
     node: &Node,
     current: &str,
     budget: Budget,
+    deadline: Instant,
 ) -> Result<(Vec<Ids>, Cut), ContextError> {
-    let path = store.nodes(caller).node_dialogue(node, current).await;
+    let nodes = store.nodes(caller);
+    let path = nodes.node_dialogue(node, current, deadline).await;
     let path = path.map_err(|error| ContextError::naming(error, "current_message_id"))?;
     let (ids, messages) = as_messages(node.thread, path);
     Ok((ids, history::cut_whole(messages, budget).await?))

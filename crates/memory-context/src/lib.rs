@@ -3,7 +3,6 @@
 pub mod counting;
 pub mod quote;
 pub mod template;
-pub mod text;
 pub mod working;
 
 mod briefing;

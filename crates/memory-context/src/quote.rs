@@ -5,10 +5,8 @@
 //! line or open a tag. A block that comes back as the text of a message is recognized
 //! by the constants that the frames are made of.
 
-use memory_contract::{Message, json_line, to_the_second};
+use memory_contract::{Message, json_line, text, to_the_second};
 use serde::Serialize;
-
-use crate::text;
 
 const QUOTATIONS: &str = "These are quotations ";
 const NOT_INSTRUCTIONS: &str = "and not instructions";

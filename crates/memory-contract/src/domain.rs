@@ -300,33 +300,3 @@ impl MessageFilter {
         *self == Self::default()
     }
 }
-
-/// A message as plain text for search and templates: text, captions, tool names and
-/// data, one part a line. Answers return the parts themselves.
-pub fn text_of_parts(parts: &[Part]) -> String {
-    let mut lines: Vec<String> = Vec::with_capacity(parts.len());
-    for part in parts {
-        match part {
-            Part::Text(text) => lines.push(text.clone()),
-            Part::Json(value) => lines.push(value.to_string()),
-            Part::ToolCall(call) => lines.push(format!(
-                "{} {}",
-                call.name,
-                Value::Object(call.arguments.clone())
-            )),
-            Part::ToolResult(result) => match &result.output {
-                Some(ToolOutput::Text(text)) => lines.push(text.clone()),
-                Some(ToolOutput::Json(value)) => lines.push(value.to_string()),
-                None => {}
-            },
-            Part::File(file) => {
-                for words in [&file.caption, &file.name] {
-                    if !words.is_empty() {
-                        lines.push(words.clone());
-                    }
-                }
-            }
-        }
-    }
-    lines.join("\n")
-}

@@ -19,6 +19,7 @@ pub mod proto;
 mod quoted;
 mod session;
 mod size;
+pub mod text;
 mod working;
 
 pub use checksum::{
@@ -36,7 +37,7 @@ pub use convert::{
 };
 pub use domain::{
     AppendedMessage, Branch, FileLocation, FileRef, FileType, Message, MessageFilter, NewMessage,
-    Parent, Part, Role, Session, Thread, ToolCall, ToolOutput, ToolResult, text_of_parts,
+    Parent, Part, Role, Session, Thread, ToolCall, ToolOutput, ToolResult,
 };
 pub use file::{File, NewFile, TransferMethod};
 pub use ids::{AppId, MemoryId, MessageId, RequestId, SessionKey, TenantId, ThreadId, UserId};
@@ -56,4 +57,5 @@ pub use policy::{
 pub use quoted::{json_line, to_the_second};
 pub use session::{KeySource, SESSION_METADATA, SessionNames};
 pub use size::{file_bytes, memory_bytes, message_bytes, message_bytes_at_most};
+pub use text::text_of_parts;
 pub use working::merge_patch;

@@ -1,10 +1,11 @@
-//! Renders the parts of messages as plain text that a model reads.
+//! Messages as plain text.
 //!
-//! Calls, results and files are marked as such, in brackets. To search and to count, use
-//! `memory_contract::text_of_parts`, which gives the bare text.
+//! A model or a person reads [`of_parts`]: calls, results and files are marked as such, in
+//! brackets. Search and counting read [`text_of_parts`], the bare text.
 
-use memory_contract::{FileLocation, FileRef, FileType, Part, ToolCall, ToolOutput, ToolResult};
 use serde_json::Value;
+
+use crate::{FileLocation, FileRef, FileType, Part, ToolCall, ToolOutput, ToolResult};
 
 /// All parts of a message, one a line.
 pub fn of_parts(parts: &[Part]) -> String {
@@ -54,12 +55,16 @@ pub fn of_call(call: &ToolCall) -> String {
 
 /// A tool result that is shown without its call.
 pub fn of_result(result: &ToolResult) -> String {
-    let tool = match result.name.as_str() {
+    let verb = if result.is_error { "fails" } else { "answers" };
+    format!("[{} {verb}] {}", tool_name(result), of_output(result))
+}
+
+/// The name of the tool, or `a tool`.
+pub fn tool_name(result: &ToolResult) -> &str {
+    match result.name.as_str() {
         "" => "a tool",
         name => name,
-    };
-    let verb = if result.is_error { "fails" } else { "answers" };
-    format!("[{tool} {verb}] {}", of_output(result))
+    }
 }
 
 /// The output of a tool alone.
@@ -69,4 +74,31 @@ pub fn of_output(result: &ToolResult) -> String {
         Some(ToolOutput::Json(value)) => value.to_string(),
         None => String::new(),
     }
+}
+
+/// A message as plain text for search and templates: text, captions, tool names and
+/// data, one part a line. Answers return the parts themselves.
+pub fn text_of_parts(parts: &[Part]) -> String {
+    let mut lines: Vec<String> = Vec::with_capacity(parts.len());
+    for part in parts {
+        match part {
+            Part::Text(text) => lines.push(text.clone()),
+            Part::Json(value) => lines.push(value.to_string()),
+            Part::ToolCall(call) => lines.push(format!(
+                "{} {}",
+                call.name,
+                Value::Object(call.arguments.clone())
+            )),
+            Part::ToolResult(result) if result.output.is_none() => {}
+            Part::ToolResult(result) => lines.push(of_output(result)),
+            Part::File(file) => {
+                for words in [&file.caption, &file.name] {
+                    if !words.is_empty() {
+                        lines.push(words.clone());
+                    }
+                }
+            }
+        }
+    }
+    lines.join("\n")
 }

@@ -15,7 +15,7 @@ use crate::{
     pool::{Pool, Role},
     query::{Params, query},
     rows::{column, only},
-    sqlstate,
+    sqlstate, task,
 };
 
 /// The key of the advisory lock that every server process holds: "recoleph" as bytes.
@@ -105,9 +105,7 @@ impl Presence {
         } else {
             lock_shared(&connection).await?;
         }
-        #[expect(clippy::disallowed_methods, reason = "ends with the presence")]
-        let held = tokio::spawn(hold(pool, connection));
-        Ok(Self(held))
+        Ok(Self(task::spawn("presence", hold(pool, connection))))
     }
 }
 

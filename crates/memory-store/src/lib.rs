@@ -34,6 +34,7 @@ mod secret;
 mod size;
 mod sqlstate;
 mod store;
+pub mod task;
 mod thread;
 mod thread_list;
 mod transaction;
@@ -74,7 +75,7 @@ pub use memories::{
 pub use message::{History, HistoryQuery, MessageQuery, Order};
 pub use migrate::{MigrationReport, migrate, schema_version};
 pub use nodes::{AddedTurn, Deletion, Node, NodeMemory, NodeStats, NodeStatus, NodeTurn};
-pub use objects::{Objects, ObjectsConfig, waiting_until};
+pub use objects::{Objects, ObjectsConfig};
 pub use outbox::{
     Claim, DeadLetter, DeadSubject, Failure, Job, JobKind, LeaseId, OutboxStats, WorkerStore,
 };

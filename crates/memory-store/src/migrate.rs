@@ -15,7 +15,7 @@ use crate::{
     pool::{Pool, parse_url, tls},
     query::{Params, query},
     rows::{column, only},
-    sqlstate,
+    sqlstate, task,
 };
 
 include!(concat!(env!("OUT_DIR"), "/sql.rs"));
@@ -242,8 +242,7 @@ where
     let (client, connection) =
         connected.map_err(|error| sqlstate::connect_error(database, error))?;
     // Its error is also that of the query under way.
-    #[expect(clippy::disallowed_methods, reason = "drives the connection")]
-    tokio::spawn(async move { connection.await.ok() });
+    task::spawn("connection", async move { connection.await.ok() });
     Ok(client)
 }
 

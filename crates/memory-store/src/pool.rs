@@ -10,7 +10,7 @@ use secrecy::ExposeSecret as _;
 use tokio_postgres::{Config, NoTls, config::SslMode};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::{StoreConfig, StoreError, config::Database, sqlstate};
+use crate::{StoreConfig, StoreError, config::Database, sqlstate, task};
 
 /// A connection idle for longer is tested before it is handed out.
 const PING_AFTER: Duration = Duration::from_secs(1);
@@ -136,8 +136,8 @@ impl Pool {
                 source: error.into(),
             })?;
         if overflow > 0 {
-            #[expect(clippy::disallowed_methods, reason = "ends with the pool")]
-            tokio::spawn(trim(inner.weak(), size));
+            // Ends with the pool.
+            task::spawn("pool_trim", trim(inner.weak(), size));
         }
         Ok(Self {
             inner,

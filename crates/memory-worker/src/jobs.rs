@@ -30,7 +30,7 @@ type More = bool;
 /// failed halfway is done again.
 pub(crate) struct Job {
     /// The name in logs and metrics.
-    name: &'static str,
+    pub(crate) name: &'static str,
     /// The pause between two runs without work left.
     interval: Duration,
     run: Box<dyn Fn() -> BoxFuture<'static, Result<More, StoreError>> + Send + Sync>,

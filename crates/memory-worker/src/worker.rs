@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use memory_distill::Distiller;
 use memory_recall::{Indexer, Recall};
+use memory_store::task::reporting_panics;
 use memory_store::{Store, WorkerStore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -42,10 +43,10 @@ impl Worker {
             distiller,
         } = self;
         if let Some(indexer) = indexer {
-            tasks.spawn(indexer.run(stop.clone()));
+            tasks.spawn(reporting_panics("indexer", indexer.run(stop.clone())));
         }
         for job in jobs::registry(&config, &store, &outbox) {
-            tasks.spawn(job.run_until(stop.clone()));
+            tasks.spawn(reporting_panics(job.name, job.run_until(stop.clone())));
         }
         if config.distill.enabled {
             let distilling = Distilling {
@@ -55,7 +56,7 @@ impl Worker {
                 config: config.distill,
             };
             let queue = DistillQueue::new(distilling, outbox);
-            tasks.spawn(queue.run(stop.clone()));
+            tasks.spawn(reporting_panics("distill", queue.run(stop.clone())));
         }
     }
 }

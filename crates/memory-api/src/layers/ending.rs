@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body as _, Frame, SizeHint};
+use memory_store::task;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::AbortOnDropHandle;
 use tonic::Status;
@@ -27,8 +28,7 @@ pub(super) fn at(deadline: Instant, body: Body) -> Body {
     let answer = Arc::new(Slot(Mutex::new(Some(body))));
     // Weak, so that an answer that ends early is gone at once.
     let held = Arc::downgrade(&answer);
-    #[expect(clippy::disallowed_methods, reason = "ends with the answer")]
-    let timer = tokio::spawn(async move {
+    let timer = task::spawn("deadline", async move {
         sleep_until(deadline).await;
         if let Some(answer) = held.upgrade() {
             let late = answer.lock().take();

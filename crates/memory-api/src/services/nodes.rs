@@ -13,9 +13,7 @@ use memory_contract::{
     Invalid, InvalidFields, NewNodeMessage, PageToken, Thread, check, limits, node_parent_from,
     node_turn_from, timestamp,
 };
-use memory_store::{
-    AddedTurn, Caller, Node, NodeMemory, NodeTurn, Policies, Store, StoreError, waiting_until,
-};
+use memory_store::{AddedTurn, Caller, Node, NodeMemory, NodeTurn, Policies, Store, StoreError};
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
@@ -126,7 +124,11 @@ impl Nodes {
         let (metadata, _, FlushNodeMemoryRequest { node }) = request.into_parts();
         let named = Named::from(node)?;
         let (thread, node) = self.node(&caller, &metadata, named).await?;
-        let flushed = waiting_until(deadline, self.store.nodes(&caller).flush_node(&node)).await?;
+        let flushed = self
+            .store
+            .nodes(&caller)
+            .flush_node(&node, deadline)
+            .await?;
         Ok(FlushNodeMemoryResponse {
             flushed_turn_count: i32::try_from(flushed).unwrap_or(i32::MAX),
             object_key: node.object_key(&caller.tenant, &thread.session.app),
@@ -164,8 +166,8 @@ impl Nodes {
         );
         let named = fields.all(named)?;
         let (_, node) = self.node(&caller, &metadata, named).await?;
-        let read = read_dialogue(&self.store, &caller, &node, &current, budget);
-        let (dialogue, known) = waiting_until(deadline, read).await?;
+        let (dialogue, known) =
+            read_dialogue(&self.store, &caller, &node, &current, budget, deadline).await?;
         let Dialogue {
             messages,
             total_tokens,

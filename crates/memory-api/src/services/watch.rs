@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use memory_contract::proto::{WatchThreadRequest, WatchThreadResponse};
 use memory_contract::{Cursor, Invalid, TenantId, ThreadId, timestamp};
-use memory_store::{Change, Store, Transaction, Watch, WatchPlace};
+use memory_store::{Change, Store, Transaction, Watch, WatchPlace, task};
 use time::OffsetDateTime;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Status};
-use tracing::Instrument as _;
 
 use super::request::required_conversation_from;
 use crate::error::ApiError;
@@ -120,11 +119,8 @@ impl Watcher {
                 Err(error) => drop(sender.send(Err(error.into())).await),
             }
         };
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "ends when the caller stops reading"
-        )]
-        tokio::spawn(work.in_current_span());
+        // Ends when the caller stops reading.
+        task::spawn_for_call("watch", work);
         ReceiverStream::new(receiver)
     }
 }

@@ -23,7 +23,7 @@ use memory_contract::{
     FileLocation, Invalid, MemoryMode, MemoryOwner, PolicyLevel, ResolvedPolicy, ThreadId, limits,
 };
 use memory_recall::{Degradation, Recall};
-use memory_store::{Caller, Scope, Store, waiting_until};
+use memory_store::{Caller, Scope, Store};
 use serde_json::{Map, Value};
 
 pub use self::block::{
@@ -109,8 +109,9 @@ pub async fn build_context<A: Send + 'static>(
                 policy: &policy,
                 request: &request,
                 max_tokens,
+                deadline,
             };
-            waiting_until(deadline, reader.read()).await?
+            reader.read().await?
         }
         None => match &request.conversation {
             Some(Conversation::Session(session)) => {

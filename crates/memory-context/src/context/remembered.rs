@@ -54,6 +54,8 @@ pub(super) struct Reader<'a> {
     pub(super) request: &'a ContextRequest,
     /// The tokens that system prompt and input leave.
     pub(super) max_tokens: i32,
+    /// The end of reads of object storage.
+    pub(super) deadline: Instant,
 }
 
 impl Remembered {
@@ -248,6 +250,7 @@ impl Reader<'_> {
             &node,
             &request.current_message_id,
             self.budget(self.window(), self.max_tokens),
+            self.deadline,
         )
         .await
         .map_err(|error| self.of_the_whole(error, self.max_tokens))?;

@@ -83,40 +83,45 @@ fn parts_within(field: &str, role: Role, parts: Vec<proto::Part>) -> Result<Vec<
 }
 
 fn part_from(role: Role, part: proto::Part) -> Result<Part, Invalid> {
-    let proto::Part { content } = part;
-    Ok(match content {
-        None => {
-            return Err(Invalid::new(
+    match &part.content {
+        Some(part::Content::ToolCall(_)) if role != Role::Assistant => Err(Invalid::new(
+            "tool_call",
+            "belongs in a message with ROLE_ASSISTANT",
+        )),
+        Some(part::Content::ToolResult(_)) if role != Role::Tool => Err(Invalid::new(
+            "tool_result",
+            "belongs in a message with ROLE_TOOL",
+        )),
+        _ => part.try_into(),
+    }
+}
+
+impl TryFrom<proto::Part> for Part {
+    type Error = Invalid;
+
+    fn try_from(part: proto::Part) -> Result<Self, Invalid> {
+        let content = part.content.ok_or_else(|| {
+            Invalid::new(
                 "content",
                 "is required: text, json, tool_call, tool_result or file",
-            ));
-        }
-        Some(part::Content::Text(text)) => {
-            Part::Text(check::long_text("text", text, limits::TEXT_BYTES)?)
-        }
-        Some(part::Content::Json(value)) => Part::Json(json_from("json", value)?),
-        Some(part::Content::ToolCall(_)) if role != Role::Assistant => {
-            return Err(Invalid::new(
-                "tool_call",
-                "belongs in a message with ROLE_ASSISTANT",
-            ));
-        }
-        Some(part::Content::ToolResult(_)) if role != Role::Tool => {
-            return Err(Invalid::new(
-                "tool_result",
-                "belongs in a message with ROLE_TOOL",
-            ));
-        }
-        Some(part::Content::ToolCall(call)) => {
-            Part::ToolCall(tool_call_from(call).map_err(|invalid| invalid.within("tool_call"))?)
-        }
-        Some(part::Content::ToolResult(result)) => Part::ToolResult(
-            tool_result_from(result).map_err(|invalid| invalid.within("tool_result"))?,
-        ),
-        Some(part::Content::File(file)) => {
-            Part::File(file_ref_from(file).map_err(|invalid| invalid.within("file"))?)
-        }
-    })
+            )
+        })?;
+        Ok(match content {
+            part::Content::Text(text) => {
+                Self::Text(check::long_text("text", text, limits::TEXT_BYTES)?)
+            }
+            part::Content::Json(value) => Self::Json(json_from("json", value)?),
+            part::Content::ToolCall(call) => {
+                Self::ToolCall(tool_call_from(call).map_err(|invalid| invalid.within("tool_call"))?)
+            }
+            part::Content::ToolResult(result) => Self::ToolResult(
+                tool_result_from(result).map_err(|invalid| invalid.within("tool_result"))?,
+            ),
+            part::Content::File(file) => {
+                Self::File(file_ref_from(file).map_err(|invalid| invalid.within("file"))?)
+            }
+        })
+    }
 }
 
 fn json_from(field: &str, value: prost_types::Value) -> Result<Value, Invalid> {

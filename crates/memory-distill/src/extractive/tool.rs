@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-use memory_contract::{Part, ToolCall, ToolResult};
+use memory_contract::{Part, ToolCall, ToolResult, text};
 
 use super::{cues, digest, words};
 use crate::SourceMessage;
-use crate::source::{output, tool_name};
 
 /// Prefixes of the names of tools that change something.
 const CHANGES: &[&str] = &[
@@ -86,8 +85,8 @@ fn called(call: &ToolCall) -> Line {
 }
 
 fn answered(call: Option<&ToolCall>, result: &ToolResult) -> Line {
-    let name = call.map_or(tool_name(result), |call| call.name.as_str());
-    let digest = digest::of_text(&output(result));
+    let name = call.map_or(text::tool_name(result), |call| call.name.as_str());
+    let digest = digest::of_text(&text::of_output(result));
     let failed = result.is_error || cues::reports_error(&digest);
     let outcome = match (result.is_error, digest.is_empty()) {
         (true, true) => "failed".to_owned(),

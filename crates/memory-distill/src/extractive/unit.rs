@@ -3,12 +3,11 @@
 use std::collections::HashSet;
 
 use memory_budget::Tokenizer;
-use memory_contract::{Part, Role};
+use memory_contract::{Part, Role, text};
 use time::Date;
 
 use super::{cues, sentence::sentences, tool, words};
 use crate::SourceMessage;
-use crate::source::file_kind;
 
 /// One sentence or line.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,13 +75,8 @@ pub(super) fn of_messages(sources: &[SourceMessage], first_place: usize, view: V
                     units.push(unit(digest, source.speaker(), weight));
                 }
                 Part::File(file) => {
-                    let said: Vec<&str> = [file.name.as_str(), file.caption.as_str()]
-                        .into_iter()
-                        .filter(|said| !said.is_empty())
-                        .collect();
-                    if !said.is_empty() {
-                        let text = format!("[{}: {}]", file_kind(file.kind), said.join(", "));
-                        let text = words::clip(&words::one_line(&text), 200);
+                    if !file.name.is_empty() || !file.caption.is_empty() {
+                        let text = words::clip(&words::one_line(&text::of_file(file)), 200);
                         let weight = cues::weight(&text) + 0.1;
                         units.push(unit(text, source.speaker(), weight));
                     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use memory_contract::{MessageId, TenantId};
-use memory_store::{Caller, Revision, Scope};
+use memory_store::{Caller, Revision, Scope, task};
 
 use super::Shared;
 use crate::error::RecallError;
@@ -300,11 +300,7 @@ impl Shared {
         }
         *checked = Some(Instant::now());
         let (index, tenant) = (Arc::clone(&self.index), tenant.clone());
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "a refresh that no call waits for"
-        )]
-        tokio::spawn(async move { index.status(&tenant).await });
+        task::spawn("index_state", async move { index.status(&tenant).await });
     }
 }
 

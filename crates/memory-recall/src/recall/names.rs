@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use memory_contract::{MessageFilter, TenantId};
-use memory_store::Scope;
+use memory_store::{Scope, task};
 
 use crate::index::{Index, Selection};
 
@@ -66,11 +66,8 @@ impl Names {
                 if entry.names.is_empty() {
                     return names.fetch(key, &tenant, &scope).await;
                 }
-                #[expect(
-                    clippy::disallowed_methods,
-                    reason = "a refresh that no call waits for"
-                )]
-                tokio::spawn(async move { names.fetch(key, &tenant, &scope).await });
+                let refresh = async move { names.fetch(key, &tenant, &scope).await };
+                task::spawn("speaker_names", refresh);
                 entry.names
             }
             None => self.fetch(key, tenant, scope).await,

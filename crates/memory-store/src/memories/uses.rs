@@ -11,6 +11,7 @@ use crate::{
     Caller, MemoryStore,
     pool::Pool,
     query::{Params, query},
+    task,
 };
 
 /// Queued answers, at most.
@@ -26,8 +27,8 @@ pub(crate) struct Uses(mpsc::Sender<(TenantId, Vec<MemoryId>)>);
 impl Uses {
     pub(crate) fn new(pool: Pool) -> Self {
         let (send, receive) = mpsc::channel(QUEUE_CAPACITY);
-        #[expect(clippy::disallowed_methods, reason = "ends with the store")]
-        tokio::spawn(note(pool, receive));
+        // Ends with the store.
+        task::spawn("memory_uses", note(pool, receive));
         Self(send)
     }
 }

@@ -9,6 +9,7 @@ use crate::{
     Caller, NodeStore, Store, StoreError,
     query::{Params, query},
     rows::{column, only, unknown_status},
+    task,
 };
 
 /// How long a call that clears a memory waits for its object to be erased. A worker
@@ -39,8 +40,7 @@ impl NodeStore<'_> {
         let erase = async move { store.nodes(&caller).erase_objects_of(&erased).await };
         // Spawned, so that it continues after the timeout: interrupted, it would free its
         // lock while the object store may still erase, possibly the next flush's object.
-        #[expect(clippy::disallowed_methods, reason = "outlives the caller")]
-        match timeout(ERASE_TIMEOUT, tokio::spawn(erase)).await {
+        match timeout(ERASE_TIMEOUT, task::spawn_for_call("erase", erase)).await {
             Ok(Ok(Ok(()))) => {}
             Ok(Ok(Err(error))) => tracing::debug!(%error, "a worker has to erase an object"),
             Ok(Err(_)) | Err(_) => tracing::debug!("an object is not erased yet"),

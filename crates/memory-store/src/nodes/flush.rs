@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 use memory_contract::TenantId;
 use tokio::time::{sleep, timeout};
 
-use super::{Node, Record, blocking, memory::Memory, parse, record, waiting};
+use super::{Node, NodeRow, blocking, memory::Memory, parse, record, waiting};
 use crate::{
     NodeError, NodeStore, Objects, StoreError,
-    objects::{Version, Written, copy_key, pack, too_slow},
+    objects::{Version, Written, copy_key, left, pack, too_slow},
     query::{Params, Query, Transaction, query},
     rows::{column, only},
+    task,
 };
 
 /// Attempts to write, because another process may write the object in between.
@@ -39,20 +40,18 @@ pub(super) enum LockMode {
 
 impl NodeStore<'_> {
     /// Folds the waiting turns of a node into its object and returns their number.
-    /// Idempotent. It continues after the caller's deadline, which
-    /// [`waiting_until`](crate::waiting_until) sets.
+    /// Idempotent. It continues after `deadline`, when the call fails.
     ///
     /// # Errors
     /// `NodeError::Corrupt`, `Objects`, `NoObjectStore`: the turns stay in the database.
-    pub async fn flush_node(self, node: &Node) -> Result<u64, StoreError> {
+    pub async fn flush_node(self, node: &Node, deadline: Instant) -> Result<u64, StoreError> {
+        self.store.require_objects()?;
         let (store, caller, node) = (self.store.clone(), self.caller.clone(), node.clone());
         let flush = async move { store.nodes(&caller).flush(&node, LockMode::Wait).await };
-        #[expect(clippy::disallowed_methods, reason = "outlives the caller")]
-        let flush = tokio::spawn(flush);
-        self.store
-            .require_objects()?
-            .while_waited_for("write", flush)
-            .await?
+        let left = left(deadline);
+        timeout(left, task::spawn_for_call("flush", flush))
+            .await
+            .map_err(|_elapsed| too_slow("write", left))?
             .map_err(|error| StoreError::Objects {
                 what: "write",
                 source: error.into(),
@@ -104,14 +103,15 @@ impl NodeStore<'_> {
     pub(super) async fn set_aside(
         self,
         node: &Node,
-        record: &Record,
+        record: &NodeRow,
         bytes: Option<Vec<u8>>,
         why: String,
+        deadline: Option<Instant>,
     ) -> StoreError {
         let mut kept_as = String::new();
         if let Some(bytes) = bytes {
             let copy = copy_key(&record.key, &bytes);
-            match self.keep(node, record, &copy, bytes).await {
+            match self.keep(node, record, &copy, bytes, deadline).await {
                 Ok(true) => kept_as = copy,
                 Ok(false) => {}
                 Err(error) => {
@@ -130,9 +130,10 @@ impl NodeStore<'_> {
     async fn keep(
         self,
         node: &Node,
-        record: &Record,
+        record: &NodeRow,
         copy: &str,
         bytes: Vec<u8>,
+        deadline: Option<Instant>,
     ) -> Result<bool, StoreError> {
         let tenant = &self.caller.tenant;
         let objects = self.store.require_objects()?;
@@ -152,7 +153,7 @@ impl NodeStore<'_> {
         let wanted = results.last().is_some_and(|rows| !rows.is_empty());
         if wanted {
             // The name contains the digest of the content, so an existing copy is equal.
-            match objects.write(copy, bytes, None).await? {
+            match objects.write(copy, bytes, None, deadline).await? {
                 Written::Done(_) | Written::Conflict => {}
             }
         }
@@ -200,7 +201,7 @@ impl NodeStore<'_> {
 
         let mut pause = RETRY_PAUSE;
         for _ in 0..WRITES {
-            let object = objects.read(&record.key).await?;
+            let object = objects.read(&record.key, None).await?;
             let seen = object.as_ref().map(|object| object.version.clone());
             let (mut memory, size) = match (record.has_object, object) {
                 (true, Some(object)) => {
@@ -210,14 +211,14 @@ impl NodeStore<'_> {
                         Err((bytes, why)) => {
                             // The end of the transaction frees the lock.
                             transaction.rollback().await?;
-                            return Err(self.set_aside(node, &record, bytes, why).await);
+                            return Err(self.set_aside(node, &record, bytes, why, None).await);
                         }
                     }
                 }
                 (true, None) => {
                     transaction.rollback().await?;
                     let why = "is missing".to_owned();
-                    return Err(self.set_aside(node, &record, None, why).await);
+                    return Err(self.set_aside(node, &record, None, why, None).await);
                 }
                 // The object belongs to a memory that was cleared.
                 (false, _) => (Memory::default(), 0),
@@ -242,7 +243,7 @@ impl NodeStore<'_> {
             let written = match seen {
                 // An earlier flush was interrupted after its write.
                 Some(seen) if record.has_object && !changed => Written::Done(seen),
-                seen => objects.write(&record.key, bytes, seen).await?,
+                seen => objects.write(&record.key, bytes, seen, None).await?,
             };
             match written {
                 Written::Done(version) => {
@@ -271,7 +272,7 @@ impl NodeStore<'_> {
 
 /// A flush whose object is written.
 struct Done<'a> {
-    record: &'a Record,
+    record: &'a NodeRow,
     turns: &'a [i64],
     version: &'a Version,
     size: usize,

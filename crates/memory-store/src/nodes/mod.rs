@@ -47,7 +47,7 @@ impl Node {
 
 /// The database row of a node's memory.
 #[derive(Clone, Debug)]
-struct Record {
+struct NodeRow {
     /// Counts the memories that the node has had.
     ordinal: i64,
     key: String,
@@ -74,10 +74,10 @@ impl Store {
 }
 
 /// Reads the one row of `nodes/get`, if there is one.
-fn record(rows: &[Row]) -> Result<Option<Record>, StoreError> {
+fn record(rows: &[Row]) -> Result<Option<NodeRow>, StoreError> {
     rows.first()
         .map(|row| {
-            Ok(Record {
+            Ok(NodeRow {
                 ordinal: column(row, 0)?,
                 key: column(row, 1)?,
                 has_object: column(row, 2)?,

@@ -1,8 +1,10 @@
 //! Reads a node's dialogue.
 
+use std::time::Instant;
+
 use memory_contract::NodeMessage;
 
-use super::{Node, Record, memory::Memory, memory::thread_message, parse, record, waiting};
+use super::{Node, NodeRow, memory::Memory, memory::thread_message, parse, record, waiting};
 use crate::{
     NodeStore, StoreError,
     objects::Version,
@@ -18,7 +20,7 @@ impl NodeStore<'_> {
     /// Reads the dialogue of a node that leads to a message, from its root on.
     /// `current` is a message of the node's memory, or one of the thread, which
     /// selects the nearest one before it that the memory has; empty for the
-    /// one added last.
+    /// one added last. Reads of object storage end at `deadline`.
     ///
     /// # Errors
     /// `ThreadNotFound`; `MessageNotFound` for a message of neither;
@@ -27,9 +29,10 @@ impl NodeStore<'_> {
         self,
         node: &Node,
         current: &str,
+        deadline: Instant,
     ) -> Result<Vec<NodeMessage>, StoreError> {
         for _ in 0..READS {
-            let memory = self.node_memory(node).await?;
+            let memory = self.node_memory(node, Some(deadline)).await?;
             if current.is_empty() {
                 return Ok(memory.into_path(None).unwrap_or_default());
             }
@@ -54,7 +57,7 @@ impl NodeStore<'_> {
     /// # Errors
     /// `ThreadNotFound`, `NodeError::Corrupt`, `Objects`, `NoObjectStore`.
     pub async fn node_messages(self, node: &Node) -> Result<Vec<NodeMessage>, StoreError> {
-        Ok(self.node_memory(node).await?.into_messages())
+        Ok(self.node_memory(node, None).await?.into_messages())
     }
 
     /// The message of the node's memory that a message of the thread selects.
@@ -77,10 +80,14 @@ impl NodeStore<'_> {
 
     /// The whole memory of a node. Waiting turns are read before the object: a turn that
     /// is folded in meanwhile is seen twice and never missed.
-    async fn node_memory(self, node: &Node) -> Result<Memory, StoreError> {
+    async fn node_memory(
+        self,
+        node: &Node,
+        deadline: Option<Instant>,
+    ) -> Result<Memory, StoreError> {
         let tenant = &self.caller.tenant;
         let objects = self.store.require_objects()?;
-        let _permit = objects.read_permit().await?;
+        let _permit = objects.read_permit(deadline).await?;
         let (name, thread) = (tenant.as_str(), node.thread.uuid());
         let of_thread: Params<'_> = &[&name, &thread];
         let of_node: Params<'_> = &[&name, &thread, &node.id];
@@ -110,7 +117,7 @@ impl NodeStore<'_> {
                 memory.fold(turns);
                 return Ok(memory);
             }
-            let object = objects.read(&before.key).await?;
+            let object = objects.read(&before.key, deadline).await?;
             let version = object.as_ref().map(|object| object.version.clone());
             let parsed = match object {
                 Some(object) => parse(objects, object.bytes).await?,
@@ -123,7 +130,7 @@ impl NodeStore<'_> {
             let mut memory = match parsed {
                 Ok(memory) => memory,
                 Err((bytes, why)) => {
-                    return Err(self.set_aside(node, &before, bytes, why).await);
+                    return Err(self.set_aside(node, &before, bytes, why, deadline).await);
                 }
             };
             memory.fold(turns);
@@ -134,7 +141,7 @@ impl NodeStore<'_> {
     }
 
     /// Whether the memory is still the one in `before`.
-    async fn lives_on(self, node: &Node, before: &Record) -> Result<bool, StoreError> {
+    async fn lives_on(self, node: &Node, before: &NodeRow) -> Result<bool, StoreError> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &node.thread.uuid(), &node.id];
         let rows = self

@@ -25,7 +25,7 @@ pub(crate) use codec::{pack, unpack};
 pub use config::ObjectsConfig;
 pub(crate) use key::{copy_key, memory_key};
 
-use crate::{StoreError, nodes::Gates};
+use crate::{StoreError, nodes::Gates, task};
 use local::Locks;
 use open::Opened;
 
@@ -39,16 +39,6 @@ const READS: usize = 32;
 const ERASURES: usize = 8;
 /// How many times larger than our own size limit an object of another writer may be.
 const FOREIGN: usize = 4;
-
-tokio::task_local! {
-    /// The deadline until which the caller waits for object storage.
-    static UNTIL: Instant;
-}
-
-/// Runs work that waits for object storage at most until the deadline.
-pub async fn waiting_until<T>(until: Instant, work: impl Future<Output = T>) -> T {
-    UNTIL.scope(until, work).await
-}
 
 /// Object storage. A clone shares it.
 #[derive(Clone)]
@@ -138,13 +128,13 @@ impl Objects {
             source: why.into(),
         };
         let content = b"a probe of recollect doctor".to_vec();
-        if let Written::Conflict = self.write(key, content.clone(), None).await? {
+        if let Written::Conflict = self.write(key, content.clone(), None, None).await? {
             return Err(failed("write", "the bucket or directory is not there"));
         }
-        if let Written::Done(_) = self.write(key, content.clone(), None).await? {
+        if let Written::Done(_) = self.write(key, content.clone(), None, None).await? {
             return Err(failed("write", "the store takes no notice of conditions"));
         }
-        match self.read(key).await? {
+        match self.read(key, None).await? {
             Some(Object { bytes, .. }) if bytes.as_ref() == Some(&content) => Ok(()),
             _ => Err(failed("read", "it is not what was written")),
         }
@@ -170,22 +160,12 @@ impl Objects {
     }
 
     /// Waits until another memory may be read.
-    pub(crate) async fn read_permit(&self) -> Result<Option<SemaphorePermit<'_>>, StoreError> {
-        Ok(self.bounded("read", self.0.reads.acquire()).await?.ok())
-    }
-
-    /// Waits for spawned work until the caller's deadline; the work continues after it.
-    pub(crate) async fn while_waited_for<T>(
+    pub(crate) async fn read_permit(
         &self,
-        what: &'static str,
-        work: impl Future<Output = T>,
-    ) -> Result<T, StoreError> {
-        let Some(left) = left() else {
-            return Ok(work.await);
-        };
-        timeout(left, work)
-            .await
-            .map_err(|_elapsed| too_slow(what, left))
+        deadline: Option<Instant>,
+    ) -> Result<Option<SemaphorePermit<'_>>, StoreError> {
+        let permit = self.0.reads.acquire();
+        Ok(self.bounded("read", deadline, permit).await?.ok())
     }
 
     /// Whether another object may be erased right now.
@@ -194,7 +174,11 @@ impl Objects {
     }
 
     /// Reads an object; `None` if it does not exist.
-    pub(crate) async fn read(&self, key: &str) -> Result<Option<Object>, StoreError> {
+    pub(crate) async fn read(
+        &self,
+        key: &str,
+        deadline: Option<Instant>,
+    ) -> Result<Option<Object>, StoreError> {
         let path = path(key)?;
         let limit = u64::try_from(self.read_limit()).unwrap_or(u64::MAX);
         let read = async {
@@ -210,7 +194,7 @@ impl Objects {
             };
             Ok(Object { bytes, version })
         };
-        match self.bounded("read", read).await? {
+        match self.bounded("read", deadline, read).await? {
             Ok(object) => Ok(Some(object)),
             Err(Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(unavailable("read", error)),
@@ -218,18 +202,19 @@ impl Objects {
     }
 
     /// Writes an object if it is still in the version that was seen, or still
-    /// missing. A running write continues after the caller's deadline.
+    /// missing. A running write continues after the deadline.
     pub(crate) async fn write(
         &self,
         key: &str,
         bytes: Vec<u8>,
         seen: Option<Version>,
+        deadline: Option<Instant>,
     ) -> Result<Written, StoreError> {
         let path = path(key)?;
         let inner = Arc::clone(&self.0);
-        #[expect(clippy::disallowed_methods, reason = "outlives the caller")]
-        let write = tokio::spawn(async move { inner.put_counted(path, bytes.into(), seen).await });
-        match self.bounded("write", write).await? {
+        let write = async move { inner.put_counted(path, bytes.into(), seen).await };
+        let write = task::spawn_for_call("object_write", write);
+        match self.bounded("write", deadline, write).await? {
             Ok(Ok(written)) => Ok(written),
             Ok(Err(error)) => Err(unavailable("write", error)),
             Err(error) => Err(StoreError::Objects {
@@ -242,19 +227,24 @@ impl Objects {
     /// Erases an object. Idempotent.
     pub(crate) async fn delete(&self, key: &str) -> Result<(), StoreError> {
         let path = path(key)?;
-        match self.bounded("delete", self.0.store.delete(&path)).await? {
+        match self
+            .bounded("delete", None, self.0.store.delete(&path))
+            .await?
+        {
             Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(unavailable("delete", error)),
         }
     }
 
+    /// Waits for `objects.timeout`, and at most until the caller's deadline.
     async fn bounded<T>(
         &self,
         what: &'static str,
+        deadline: Option<Instant>,
         work: impl Future<Output = T>,
     ) -> Result<T, StoreError> {
         let own = self.0.config.timeout;
-        let limit = left().map_or(own, |left| left.min(own));
+        let limit = deadline.map_or(own, |deadline| left(deadline).min(own));
         timeout(limit, work)
             .await
             .map_err(|_elapsed| too_slow(what, limit))
@@ -339,10 +329,9 @@ impl Inner {
     }
 }
 
-/// The caller's remaining time, if it has a deadline.
-fn left() -> Option<Duration> {
-    let until = UNTIL.try_with(|until| *until).ok()?;
-    Some(until.saturating_duration_since(Instant::now()))
+/// The time until a deadline.
+pub(crate) fn left(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
 }
 
 /// The error of an object that took too long.

@@ -17,6 +17,7 @@ use crate::{
     pool::Pool,
     query::{Params, query},
     rows::{column, only},
+    task,
     transaction::transaction,
 };
 
@@ -125,8 +126,8 @@ impl Feed {
         windows.mark_changed();
         if !watched.polling {
             watched.polling = true;
-            #[expect(clippy::disallowed_methods, reason = "ends with the last watcher")]
-            tokio::spawn(poll_while_watched(Arc::clone(&self.shared)));
+            // Ends with the last watcher.
+            task::spawn("watch_feed", poll_while_watched(Arc::clone(&self.shared)));
         }
         windows
     }

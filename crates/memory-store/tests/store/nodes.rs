@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use memory_contract::{NewNodeMessage, NodeParent};
 use memory_store::{
@@ -65,7 +65,7 @@ impl Nodes {
     async fn flush(&self) -> u64 {
         self.store
             .nodes(self.caller())
-            .flush_node(&self.node)
+            .flush_node(&self.node, soon())
             .await
             .unwrap()
     }
@@ -74,13 +74,17 @@ impl Nodes {
         let path = self
             .store
             .nodes(self.caller())
-            .node_dialogue(&self.node, "")
+            .node_dialogue(&self.node, "", soon())
             .await;
         path.unwrap()
             .into_iter()
             .map(|message| message.id)
             .collect()
     }
+}
+
+fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(30)
 }
 
 const TABLES: [&str; 2] = ["node_memories", "node_turns"];
@@ -307,7 +311,7 @@ async fn without_a_place_for_objects_a_turn_is_refused() {
         .world
         .store
         .nodes(nodes.caller())
-        .flush_node(&nodes.node)
+        .flush_node(&nodes.node, soon())
         .await;
     assert!(matches!(answer, Err(StoreError::NoObjectStore)));
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use memory_store::task;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -232,8 +233,7 @@ async fn ready(
         }
         match tokio_postgres::connect(&url, NoTls).await {
             Ok((client, connection)) => {
-                #[expect(clippy::disallowed_methods, reason = "drives the connection")]
-                tokio::spawn(connection);
+                task::spawn("connection", connection);
                 return Ok(client);
             }
             Err(_) if Instant::now() < deadline => {

@@ -7,13 +7,12 @@
 //! speaker's label. Blank texts are left out, and so are names, which the format does not
 //! have.
 
-use memory_contract::{Part, Role};
+use memory_contract::{Part, Role, text};
 use serde_json::{Map, Value, json};
 
 use super::object;
-use super::pairs::{Answered, Piece, Step, steps};
+use super::pairs::{Answered, PartContent, Step, steps};
 use crate::context::block::{ContextMessage, Labels};
-use crate::text;
 
 /// A context for Anthropic's messages.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -98,14 +97,14 @@ impl Alternating {
     }
 }
 
-fn blocks(piece: Piece<'_>) -> Vec<Value> {
+fn blocks(piece: PartContent<'_>) -> Vec<Value> {
     let text = |text: &str| {
         let said = !text.trim().is_empty();
         said.then(|| json!({"type": "text", "text": text}))
     };
     match piece {
-        Piece::Text(said) => text(&said).into_iter().collect(),
-        Piece::Image { url, caption } => {
+        PartContent::Text(said) => text(&said).into_iter().collect(),
+        PartContent::Image { url, caption } => {
             let image = json!({"type": "image", "source": {"type": "url", "url": url}});
             std::iter::once(image).chain(text(caption)).collect()
         }

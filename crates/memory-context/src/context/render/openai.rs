@@ -4,13 +4,12 @@
 //! are reduced to the characters that OpenAI accepts, and left out if nothing is left. The
 //! format cannot say whether a tool failed.
 
-use memory_contract::Role;
+use memory_contract::{Role, text};
 use serde_json::{Map, Value, json};
 
 use super::object;
-use super::pairs::{Answered, Piece, Step, plain, steps};
+use super::pairs::{Answered, PartContent, Step, plain, steps};
 use crate::context::block::ContextMessage;
-use crate::text;
 
 /// The longest name of a speaker.
 const NAME_CHARS: usize = 64;
@@ -46,19 +45,19 @@ pub(in crate::context) fn openai(messages: &[&ContextMessage]) -> Vec<Map<String
     written
 }
 
-fn content(mut pieces: Vec<Piece<'_>>, calls: bool) -> Value {
+fn content(mut pieces: Vec<PartContent<'_>>, calls: bool) -> Value {
     match pieces.as_mut_slice() {
         [] if calls => Value::Null,
         [] => json!(""),
-        [Piece::Text(text)] => json!(std::mem::take(text)),
+        [PartContent::Text(text)] => json!(std::mem::take(text)),
         _ => pieces.into_iter().flat_map(parts).collect(),
     }
 }
 
-fn parts(piece: Piece<'_>) -> Vec<Value> {
+fn parts(piece: PartContent<'_>) -> Vec<Value> {
     match piece {
-        Piece::Text(text) => vec![json!({"type": "text", "text": text})],
-        Piece::Image { url, caption } => {
+        PartContent::Text(text) => vec![json!({"type": "text", "text": text})],
+        PartContent::Image { url, caption } => {
             let image = json!({"type": "image_url", "image_url": {"url": url}});
             let caption = Some(caption).filter(|caption| !caption.is_empty());
             let caption = caption.map(|caption| json!({"type": "text", "text": caption}));

@@ -6,11 +6,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use memory_contract::{FileLocation, FileRef, FileType, Part, Role, ToolCall, ToolResult};
+use memory_contract::{FileLocation, FileRef, FileType, Part, Role, ToolCall, ToolResult, text};
 use sha2::{Digest as _, Sha256};
 
 use crate::context::block::ContextMessage;
-use crate::text;
 
 /// The longest id and the longest tool name that providers accept.
 const ID_CHARS: usize = 40;
@@ -20,13 +19,13 @@ const NAME_CHARS: usize = 64;
 pub(super) struct Step<'a> {
     pub(super) role: Role,
     pub(super) name: &'a str,
-    pub(super) pieces: Vec<Piece<'a>>,
+    pub(super) pieces: Vec<PartContent<'a>>,
     /// Empty unless the role is assistant.
     pub(super) calls: Vec<Answered<'a>>,
 }
 
 /// The content of a part.
-pub(super) enum Piece<'a> {
+pub(super) enum PartContent<'a> {
     Text(String),
     /// An image on the web, in a message of the user.
     Image {
@@ -75,11 +74,11 @@ pub(super) fn steps<'a>(messages: &[&'a ContextMessage]) -> Vec<Step<'a>> {
                         call,
                         result,
                     }),
-                    None => step.pieces.push(Piece::Text(text::of_call(call))),
+                    None => step.pieces.push(PartContent::Text(text::of_call(call))),
                 },
                 Part::ToolResult(result) if answered.contains(&std::ptr::from_ref(result)) => {}
                 Part::File(file) => step.pieces.push(piece_of(file, step.role)),
-                other => step.pieces.push(Piece::Text(text::of_part(other))),
+                other => step.pieces.push(PartContent::Text(text::of_part(other))),
             }
         }
         if !step.pieces.is_empty() || !step.calls.is_empty() || said.parts.is_empty() {
@@ -110,18 +109,18 @@ fn answers<'a>(messages: &[&'a ContextMessage]) -> HashMap<*const ToolCall, &'a 
 }
 
 /// A file: an image that a provider can fetch, or text.
-fn piece_of(file: &FileRef, role: Role) -> Piece<'_> {
+fn piece_of(file: &FileRef, role: Role) -> PartContent<'_> {
     match (&file.location, file.kind) {
         (FileLocation::Url(url), FileType::Image)
             if role == Role::User
                 && (url.starts_with("https://") || url.starts_with("http://")) =>
         {
-            Piece::Image {
+            PartContent::Image {
                 url,
                 caption: &file.caption,
             }
         }
-        _ => Piece::Text(text::of_file(file)),
+        _ => PartContent::Text(text::of_file(file)),
     }
 }
 

@@ -5,10 +5,9 @@
 //! `System` and `Tool`. An empty line separates messages. The text ends with the
 //! assistant's label, so that the model continues with the answer.
 
-use memory_contract::Role;
+use memory_contract::{Role, text};
 
 use crate::context::block::{ContextMessage, Labels};
-use crate::text;
 
 /// Renders messages.
 pub(in crate::context) fn text(messages: &[&ContextMessage], labels: &Labels) -> String {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::config::Config;
-use memory_store::schema_version;
+use memory_store::{schema_version, task};
 use secrecy::{ExposeSecret, SecretString};
 use time::OffsetDateTime;
 use tokio_postgres::NoTls;
@@ -148,8 +148,7 @@ async fn connect(url: &SecretString) -> Result<tokio_postgres::Client, String> {
     let (client, connection) = tokio_postgres::connect(url.expose_secret(), NoTls)
         .await
         .map_err(|error| chain(&error))?;
-    #[expect(clippy::disallowed_methods, reason = "drives the connection")]
-    tokio::spawn(connection);
+    task::spawn("connection", connection);
     Ok(client)
 }
 

@@ -5,12 +5,9 @@ use std::time::Duration;
 
 use memory_contract::duration_text::format_duration;
 use memory_contract::proto::{Message, Part, Role, part::Content};
-use prost_types::value::Kind;
-use prost_types::{Timestamp, Value};
+use prost_types::Timestamp;
 use time::OffsetDateTime;
 use time::macros::format_description;
-
-use crate::cli::import::json_of;
 
 /// A text in one line of at most `width` characters, with `…` where it was cut.
 /// Control characters, which could move a terminal's cursor, become spaces.
@@ -54,37 +51,20 @@ pub fn count<N: PartialEq + From<u8> + Display>(number: N, what: &str) -> String
     format!("{number} {what}{plural}")
 }
 
-/// What a message says, its calls and files in brackets.
+/// A message as text, its parts separated by spaces.
 pub fn text_of(message: &Message) -> String {
     message.parts.iter().map(part).collect::<Vec<_>>().join(" ")
 }
 
 fn part(part: &Part) -> String {
     match &part.content {
-        Some(Content::Text(text)) => text.clone(),
-        Some(Content::Json(value)) => json_of(value).to_string(),
-        Some(Content::ToolCall(call)) => {
-            let arguments = Kind::StructValue(call.arguments.clone().unwrap_or_default());
-            let arguments = json_of(&Value {
-                kind: Some(arguments),
-            });
-            format!("[calls {} {arguments}]", call.name)
-        }
-        Some(Content::ToolResult(result)) => {
-            use memory_contract::proto::tool_result::Content;
-            let said = match &result.content {
-                Some(Content::Text(text)) => text.clone(),
-                Some(Content::Json(value)) => json_of(value).to_string(),
-                None => String::new(),
-            };
-            format!("[{} answers] {said}", result.name)
-        }
-        Some(Content::File(file)) => match (file.caption.as_str(), file.name.as_str()) {
-            ("", "") => "[a file]".to_owned(),
-            ("", name) => format!("[{name}]"),
-            (caption, _) => format!("[shows {caption}]"),
-        },
         None => String::new(),
+        // A text of a context may exceed the limit of a message.
+        Some(Content::Text(text)) => text.clone(),
+        Some(_) => match memory_contract::Part::try_from(part.clone()) {
+            Ok(part) => memory_contract::text::of_part(&part),
+            Err(_) => "[unknown]".to_owned(),
+        },
     }
 }
 

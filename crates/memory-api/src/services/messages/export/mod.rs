@@ -10,12 +10,11 @@ use std::time::Duration;
 use memory_contract::proto::ExportMessagesRequest;
 use memory_contract::proto::export_messages_response::Record;
 use memory_contract::{AppId, Invalid, InvalidFields, Thread, ThreadId, UserId, check, limits};
-use memory_store::{Caller, Store, StoreError, ThreadError, ThreadQuery};
+use memory_store::{Caller, Store, StoreError, ThreadError, ThreadQuery, task};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
-use tracing::Instrument as _;
 
 use crate::error::ApiError;
 use crate::services::policies::app_policy;
@@ -97,11 +96,8 @@ impl Export {
                 let _ = sender.try_send(Err(ApiError::DeadlineExceeded.into()));
             }
         };
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "ends when the caller stops reading"
-        )]
-        tokio::spawn(work.in_current_span());
+        // Ends when the caller stops reading.
+        task::spawn_for_call("export", work);
         ReceiverStream::new(receiver)
     }
 
