@@ -75,10 +75,15 @@ lint: ## Check format, Rust lints, dependencies, the contract, manifests and scr
 	  echo "$$render $$dir" && $$render $$dir >/dev/null || exit 1; \
 	done
 	@if command -v shellcheck >/dev/null; then \
-	  echo "shellcheck scripts" && shellcheck scripts/setup scripts/proto-breaking .ci/run; \
+	  echo "shellcheck scripts" && shellcheck -x scripts/setup scripts/proto-breaking scripts/generate .ci/run; \
 	else \
 	  echo "Skipped: the scripts (no shellcheck)"; \
 	fi
+
+.PHONY: generate
+generate: ## Write client code for Go, Python, TypeScript and Java to gen/
+	@scripts/setup clients
+	@scripts/generate
 
 .PHONY: fmt
 fmt: ## Format the Rust code

@@ -1,9 +1,9 @@
 //! Clients that know nothing of this repository but the contract: grpcurl, and a
 //! program in Python.
 
-use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::{env, fs};
 
 use prost_reflect::DynamicMessage;
 use recollect_tests::{
@@ -97,12 +97,13 @@ async fn grpcurl_drives_the_service() -> Result<(), Skipped> {
 
 #[apply(trial_with_own_server)]
 async fn a_python_client_drives_the_service() -> Result<(), Skipped> {
-    let own = project_dir().join(".setup/venv/bin/python");
+    let packages = project_dir().join(".setup/python");
+    let own = packages.join("bin/python3");
     let python = if own.is_file() { own } else { "python3".into() };
     let run = |args: &[&str], path: &Path| {
         Command::new(&python)
             .args(args)
-            .env("PYTHONPATH", path)
+            .env("PYTHONPATH", env::join_paths([path, packages.as_path()]).unwrap())
             .output()
             .unwrap()
     };
@@ -112,7 +113,8 @@ async fn a_python_client_drives_the_service() -> Result<(), Skipped> {
         .success()
     {
         return Err(Skipped(
-            "Python has no grpcio and grpcio-tools; `pip install grpcio grpcio-tools` brings them"
+            "Python has no grpcio and grpcio-tools; scripts/setup clients installs them or says \
+             why not"
                 .to_owned(),
         ));
     }
