@@ -103,7 +103,10 @@ async fn a_python_client_drives_the_service() -> Result<(), Skipped> {
     let run = |args: &[&str], path: &Path| {
         Command::new(&python)
             .args(args)
-            .env("PYTHONPATH", env::join_paths([path, packages.as_path()]).unwrap())
+            .env(
+                "PYTHONPATH",
+                env::join_paths([path, packages.as_path()]).unwrap(),
+            )
             .output()
             .unwrap()
     };
