@@ -188,7 +188,7 @@ async fn each_attempt_is_paid_for() {
     let most = u64::try_from(prompt().tokens(model.info().tokenizer)).unwrap() + 300;
     let spent = purse.settled.lock().unwrap().clone();
     assert_eq!(spent, [most, most, most, 0, 0, 0, 42]);
-    // What is left pays for one more that fails so, and for no second one.
+    // A budget below two such failures suffices for one.
     let script = Script::new(failing(9, ModelError::Disconnected));
     let (script, model) = reliable(script, &calls);
     let purse = Purse::with(i64::try_from(most).unwrap() * 2 - 1);

@@ -29,7 +29,7 @@ pub async fn transactions(
     }
 }
 
-/// What was done to a thread, the newest first: actor, action, subject, count.
+/// The audit log of a thread, the newest first: actor, action, subject, count.
 pub async fn done_to(client: &Client, thread_id: &str) -> Vec<(String, String, String, i64)> {
     let request = ListTransactionsRequest {
         thread_id: thread_id.to_owned(),

@@ -26,7 +26,7 @@ async fn own_key(scopes: &[KeyScope]) -> (String, Client) {
     (name, caller(&PLAIN.ready().addr, &made.secret).await)
 }
 
-/// What one key did or was refused, the newest first.
+/// The audit log of one key, refusals included, the newest first.
 async fn of(admin: &Client, actor: &str) -> Vec<Transaction> {
     let request = ListTransactionsRequest {
         actor: actor.to_owned(),
@@ -111,7 +111,7 @@ async fn l06_a_refused_change_is_in_the_record() {
             refusal("delete_thread", "permission_denied"),
         ]
     );
-    // What it did change is noted as before.
+    // Its successful changes are recorded as before.
     let mut done = of(&admin, &actor).await;
     done.retain(|done| done.result == "ok");
     let done: Vec<&str> = done.iter().map(|done| done.action.as_str()).collect();
@@ -161,7 +161,7 @@ async fn l06_refused_reads_are_not_in_the_record() {
     client.refused(search).await;
     let list = ListTransactionsRequest::default();
     client.refused(list).await;
-    // What came later is noted.
+    // Later refusals are recorded.
     append(&client, &nowhere, "Denied").await;
     assert_eq!(
         refusals(&admin, &actor, 1).await,
@@ -218,7 +218,7 @@ async fn l06_a_refusal_is_in_the_record_of_its_tenant_alone() {
     let (acme, globex) = (plain().await, PLAIN.client(Key::Globex).await);
     let (actor, client) = own_key(&[KeyScope::Write]).await;
     let theirs = globex.thread(&app()).await;
-    // Whose thread it is, does not matter: who calls does.
+    // The entry belongs to the caller's tenant, not to the thread's.
     append(&client, &theirs, "Not yours").await;
     assert_eq!(
         refusals(&acme, &actor, 1).await,

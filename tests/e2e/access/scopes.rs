@@ -1,4 +1,4 @@
-//! What keys may do.
+//! The calls that each scope of a key allows.
 
 use memory_contract::proto::{CreateApiKeyRequest, KeyScope};
 use recollect_tests::{Dynamic, PLAIN, Refused as _, app, apply, trial};

@@ -136,7 +136,7 @@ async fn a_head_can_be_chosen_in_the_middle_of_a_branch() {
     set_head(&client, &thread_id, id(1)).await;
     assert_eq!(history(&client, &thread_id).await, ["1", "2"]);
     assert_eq!(active(&client, &thread_id).await, [1]);
-    // What hangs there already stays.
+    // Existing children of the message stay.
     let new = client.append_text(&thread_id, "3 reworded").await;
     assert_eq!((new.messages[0].branch, new.messages[0].seq), (2, 5));
     assert_eq!(history(&client, &thread_id).await, ["1", "2", "3 reworded"]);
@@ -226,7 +226,7 @@ async fn only_a_readable_message_of_the_thread_can_be_its_head() {
     assert_eq!(refused(deleted).await, expected);
     assert_eq!(history(&client, &thread_id).await, ["A"]);
 
-    // Of another tenant not even the thread is there.
+    // For another tenant not even the thread exists.
     let globex = PLAIN.client(Key::Globex).await;
     let head = &stored.messages[1].message_id;
     let others = try_head(&globex, &thread_id, head, None).await.refused();
@@ -254,7 +254,7 @@ async fn deleting_a_chosen_head_falls_back_along_its_path() {
 /// A thread as it should be.
 #[derive(Default)]
 struct Model {
-    /// Of each message: its id, its parent, its branch.
+    /// The id, the parent and the branch of each message.
     messages: Vec<(String, Option<usize>, i32)>,
     head: Option<usize>,
     branches: i32,

@@ -1,4 +1,4 @@
-//! What providers ask of the messages that they are sent, by their references.
+//! The rules of providers for messages, from their API references.
 
 use std::collections::HashSet;
 

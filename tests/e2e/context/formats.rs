@@ -299,7 +299,7 @@ async fn no_format_breaks_a_pair_for_any_budget() {
             assert!(context.text.ends_with("Human: word?\n\nAssistant:"));
         }
     }
-    // Where every call has its result, no cut tears the two apart.
+    // A cut never separates a call from its result.
     let thread_id = client.thread(&app()).await;
     let mut said = Vec::new();
     for number in 0..10 {

@@ -97,7 +97,7 @@ async fn hashes_of_older_blocks_do_not_change_with_the_input() {
             query: "violin lessons".to_owned(),
             at_least_as_fresh: stored.revision.clone(),
             max_wait: Some(fresh_wait()),
-            // What others store changes scores, and so which matches are best.
+            // Messages of other tests change scores, and so the best matches.
             policy: Some(MemoryPolicy {
                 top_k: Some(100),
                 ..Default::default()

@@ -98,7 +98,7 @@ async fn b05_a_missing_message_is_reported() {
     let world = World::new().await;
     let client = &world.client;
     let admin = world.cluster.superuser().await;
-    // Nothing was derived from any of them.
+    // None of them has derived text.
     for (missing, seqs) in [(1, (2, 2)), (3, (3, 3)), (4, (4, 4)), (8, (8, 8))] {
         let thread_id = client.thread("app").await;
         four_turns(client, &thread_id).await;

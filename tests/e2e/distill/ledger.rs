@@ -108,7 +108,7 @@ async fn b05_every_message_is_in_one_state_also_after_an_erasure() {
         .observe(&thread_id, 2, 4, "the second turn", true)
         .await;
     world.observe(&thread_id, 4, 6, "made ahead", false).await;
-    // What is covered is not covered again.
+    // Covered messages are not covered again.
     let again = "1, 3, 5, 'twice', 3, 'extractive', true";
     let refused = world.derive("commit_observation", &thread_id, again).await;
     assert_eq!(refused, "misplaced");

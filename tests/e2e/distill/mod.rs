@@ -51,7 +51,7 @@ fn talk(word: &str, turns: std::ops::Range<usize>) -> Vec<MessageInput> {
     said.collect()
 }
 
-/// What became of the messages of a thread's path, and how many.
+/// The number of messages of a thread's path in each state.
 async fn states(client: &Client, thread_id: &str, kind: LedgerKind) -> Vec<(LedgerState, i64)> {
     let states = list(client, thread_id, kind, "").await.into_iter();
     states.map(|(state, _, count)| (state, count)).collect()

@@ -83,7 +83,7 @@ async fn n07_a_log_of_tools_is_at_least_five_times_smaller() {
         "{covered} to {}",
         found.observation_tokens
     );
-    // What matters is still there.
+    // The important facts are still there.
     let text: String = found
         .observations
         .iter()

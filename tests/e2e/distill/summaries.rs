@@ -31,7 +31,7 @@ fn kept(messages: &[Message]) -> usize {
     messages.len() - starts.clone().find(fits).or(starts.next_back()).unwrap()
 }
 
-/// What became of the messages, and the newest summary's number.
+/// The states of the messages, and the newest summary's number.
 async fn first_raw(client: &Client, thread_id: &str) -> String {
     let request = ListLedgerRequest {
         thread_id: thread_id.to_owned(),

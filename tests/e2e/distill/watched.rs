@@ -25,7 +25,7 @@ async fn a_watch_reports_derived_text() {
     client.append(&thread_id, said).await;
     client.append(&thread_id, talk("aunt", 0..20)).await;
 
-    // Who did what first to how many, until all of it is done.
+    // The first events by actor, action and count, until all work is done.
     let mut reported: BTreeMap<String, (String, String, i64)> = BTreeMap::new();
     let made = [
         "summarize",
@@ -76,7 +76,7 @@ async fn a_watch_reports_derived_text() {
             assert_eq!(event.actor, "worker", "{event:?}");
         }
     }
-    // What is put is appended, and what it leaves out is set aside.
+    // A put appends its messages and sets the missing ones aside.
     let expected = [
         "put_plan",
         "append_messages",

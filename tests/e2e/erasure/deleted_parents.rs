@@ -43,7 +43,7 @@ impl Pruned {
         }
     }
 
-    /// What of the thread could have changed.
+    /// The state of the thread that a call could change.
     async fn state(&self) -> impl PartialEq + std::fmt::Debug + use<> {
         let (client, thread_id) = (&self.client, &self.thread_id);
         (
@@ -201,7 +201,7 @@ async fn a_deleted_message_cannot_be_a_head() {
         }
     }
     assert_eq!(pruned.state().await, before);
-    // What is left of the branch is there.
+    // The rest of the branch can be read.
     let request = GetHistoryRequest {
         head_message_id: pruned.first[3].clone(),
         ..history_request(thread_id)

@@ -1,4 +1,4 @@
-//! What is cleared or deleted can be neither read nor continued.
+//! Cleared and deleted messages can be neither read nor continued.
 
 mod clearing;
 mod deleted_parents;

@@ -42,7 +42,7 @@ async fn d21_the_metadata_of_a_file_is_in_the_database() {
     );
     assert_eq!(row.get::<_, i64>(6), 52_100);
 
-    // Who did it is noted, without what follows a URL's path.
+    // The audit log has the actor, and the URL without its query.
     let net = url();
     let file::Location::Url(address) = &net else {
         unreachable!()

@@ -134,7 +134,7 @@ async fn d06_whole_turns_are_dropped_oldest_first_for_every_budget() {
     );
 }
 
-/// Whole turns, as many as fit, nothing torn.
+/// Checks that the history has as many whole turns as fit.
 fn check(all: &[Message], history: &GetHistoryResponse, max_tokens: i32) {
     let kept = &history.messages;
     let at = format!("at {max_tokens} tokens: {:?}", texts(kept));
@@ -157,7 +157,7 @@ fn check(all: &[Message], history: &GetHistoryResponse, max_tokens: i32) {
     pairs(kept);
 }
 
-/// Where turns begin: at the conversation's beginning, and at user messages.
+/// The places where turns begin: the conversation's beginning, and user messages.
 fn starts(all: &[Message]) -> Vec<usize> {
     (0..all.len())
         .filter(|&index| index == 0 || all[index].role() == Role::User)

@@ -79,7 +79,7 @@ async fn d06_an_oversized_turn_is_shortened() {
             }
         }
     }
-    // What is stored stays as it was.
+    // The stored messages are unchanged.
     assert_eq!(client.all_messages(&thread_id).await, all);
 }
 

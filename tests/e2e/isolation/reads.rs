@@ -305,7 +305,7 @@ async fn metadata_named_like_an_index_field_opens_nothing() {
             "{key}"
         );
     }
-    // And what mallory claims puts nothing into another's memory.
+    // Mallory's claims add nothing to another user's memory.
     for scope in [RecallScope::Thread, RecallScope::User, RecallScope::App] {
         let mut search = search_request(&victim, "vault opens with", &said.revision);
         search.scope = scope.into();

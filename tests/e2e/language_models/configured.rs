@@ -274,7 +274,7 @@ async fn n04_a_working_memory_that_is_put_meanwhile_does_not_spoil_an_observatio
         found.iter().any(|one| one.text == "Sails are mended.")
     })
     .await;
-    // What was paid for is what is stored.
+    // The model was asked once for it.
     assert_eq!(model.asked_about("sail number 0?").len(), 1);
 }
 

@@ -28,7 +28,7 @@ async fn b10_facts_never_reach_another_user() {
     assert_eq!(adas.len(), 1);
     assert!(adas[0].superseded_by.is_empty());
 
-    // Nor another tenant, with the same names.
+    // Another tenant with the same names does not find it.
     let other = server.client(Key::Globex).await;
     assert_eq!(other.all_memories(&app, "bob").await, []);
     // A thread without a user gives no facts.
@@ -72,7 +72,7 @@ async fn b10_known_facts_are_never_extracted_again() {
         metadata: Some(metadata(json!({"recollect_injected": false}))),
         ..say(Role::User, "FACT(Ada is here.)")
     });
-    // Nor what tools and the system say.
+    // Messages of tools and the system give no facts.
     messages.push(say(Role::System, "FACT(Ada is configured.)"));
     client.append(&thread_id, messages).await;
     client
@@ -162,7 +162,7 @@ async fn b09_a_paraphrase_of_a_fact_is_another_source_of_it() {
         cats.source_message_ids.contains(&again)
     })
     .await;
-    // As alike, but not the same.
+    // Similar, but not the same.
     say("Ada has 3 cats at home in Oslo.").await;
     known(&client, &app, "ada", "3 cats").await;
     say("Ada has 2 cats at home in Rome.").await;

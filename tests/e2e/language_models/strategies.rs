@@ -43,7 +43,7 @@ async fn r11_single_facts_are_extracted_with_their_sources() {
         ("large", thread_id.as_str())
     );
     assert!(oslo.valid_from.is_some());
-    // What nothing proves is dropped, and counted.
+    // A fact without evidence is dropped and counted.
     eventually("it is counted", SOON, async || {
         status(&client).await.dropped_fact_count == 1
     })
@@ -64,7 +64,7 @@ async fn r11_single_facts_are_extracted_with_their_sources() {
             .contains(&again.messages[0].message_id)
     })
     .await;
-    // What makes it untrue takes its place.
+    // A fact that makes it untrue supersedes it.
     client
         .append_turn(
             &thread_id,
@@ -259,7 +259,7 @@ async fn r11_unread_messages_are_extracted_when_their_branch_has_the_head() {
     assert!(model.asked_about("bees").is_empty());
     set_head(&client, &thread_id, &both.messages[0].message_id).await;
     known(&client, &app, "ada", "bees").await;
-    // Nothing is asked about twice.
+    // The model is not asked about a message twice.
     set_head(&client, &thread_id, &both.messages[1].message_id).await;
     client
         .append_turn(&thread_id, "FACT(Ada keeps goats.)", "Oh.")
@@ -360,7 +360,7 @@ async fn r10_extracted_memories_are_indexed_and_stamped() {
         .search_memories(memory_search(&app, "ada", "Where does Ada live?", ""))
         .await;
     assert_eq!(memory_texts(&found), [fact.text.as_str()]);
-    // What is said again changes neither.
+    // A repeated statement changes neither.
     client.append_turn(&thread_id, said, "You said so.").await;
     eventually("a further source", SOON, async || {
         let (memory, _) = client.get_memory(&fact.memory_id).await;

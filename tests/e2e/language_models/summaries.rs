@@ -64,7 +64,7 @@ async fn r05_a_summary_continues_the_one_before() {
         let [asked] = &after.collect::<Vec<_>>()[..] else {
             panic!("asked once after {previous:?}")
         };
-        // What the previous summary covers is not sent again.
+        // Messages that the previous summary covers are not sent again.
         let newest = format!("sail number {}?", round * 12);
         assert!(asked.user.contains(&newest), "{}", asked.user);
         assert_eq!(asked.user.contains("sail number 0?"), round == 0);
@@ -102,7 +102,7 @@ async fn b10_an_unusable_summary_changes_nothing() {
         );
         assert_eq!(memory.context, "", "{answer:?}");
 
-        // Nothing is in its way once there is an answer.
+        // It succeeds once the model answers.
         model.answers(Answering::Well);
         let made = summary(&client, &thread_id, |_| true).await;
         assert_eq!(made.made_by, "large", "{answer:?}");

@@ -89,7 +89,7 @@ async fn r09_the_same_text_is_stored_once_however_many_store_it_at_once() {
     assert_eq!(ids.len(), 1);
     assert_eq!(all.iter().filter(|added| added.created).count(), 1);
     assert_eq!(client.all_memories(&app, "ada").await.len(), 1);
-    // What another user knows is another memory.
+    // The same text for another user is another memory.
     let bobs = client
         .remember(&app, "bob", vec![memory("Likes tea")])
         .await;
@@ -146,7 +146,7 @@ async fn b09_a_newer_fact_supersedes_and_does_not_erase() {
     let (_, history) = client.get_memory(&oslo.memory_id).await;
     let texts: Vec<&str> = history.iter().map(|memory| memory.text.as_str()).collect();
     assert_eq!(texts, ["Lives in Rome.", "Lives in Paris."]);
-    // Too late for another one.
+    // A superseded memory cannot be superseded by another one.
     let request = memory_contract::proto::SupersedeMemoryRequest {
         memory_id: paris.memory_id.clone(),
         replacement: Some(memory("Lives in Bonn.")),
@@ -226,7 +226,7 @@ async fn a_deleted_memory_is_not_found_any_more() {
     assert_eq!(client.search_memories(search).await.memories.len(), 1);
     let (deleted, revision) = delete(&client, &id).await;
     assert!(deleted);
-    // Not even while the index has yet to learn of it.
+    // It is not found even before the index has applied the change.
     let search = memory_search(&app, "ada", "code of the safe", "");
     assert_eq!(client.search_memories(search).await.memories, []);
     let search = memory_search(&app, "ada", "code of the safe", &revision);

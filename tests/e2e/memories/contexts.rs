@@ -66,7 +66,7 @@ async fn r09_a_context_of_another_session_has_the_known_facts() {
         assert!(source.rank > 0 && source.score > 0.0);
     }
     let again = client.context(request).await;
-    // What others say meanwhile changes the scores, and nothing of the content.
+    // Concurrent messages of others change the scores, but not the content.
     assert_eq!(again.hash, context.hash);
     assert_eq!(again.omitted, context.omitted);
 

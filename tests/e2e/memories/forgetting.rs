@@ -179,7 +179,7 @@ async fn b09_unused_and_old_memories_are_forgotten() {
         dry_run: true,
         ..request.clone()
     };
-    // Those used longest ago first.
+    // Memories used longest ago are forgotten first.
     let old = ["Was asked for in spring.", "Was asked for last week."];
     let useless = ["Was never asked for.", "Was asked for in spring."];
     assert_eq!(reported(dry(&aged)).await, old);
@@ -266,7 +266,7 @@ async fn b09_an_extracted_memory_goes_with_its_last_source() {
     let answer = client.refused(request).await;
     answer.is(Code::NotFound, "MEMORY_NOT_FOUND");
     assert_eq!(client.all_memories(&app, "ada").await.len(), 0);
-    // What a caller has put stays.
+    // Memories that a caller stored stay.
     let more = client.append_text(&thread_id, "I like tea.").await;
     let input = MemoryInput {
         source_message_ids: vec![more.messages[0].message_id.clone()],

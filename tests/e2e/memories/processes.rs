@@ -116,7 +116,7 @@ async fn r15_long_term_memory_can_be_switched_off() {
     assert_eq!(queued.queued_count, 0, "nothing is indexed");
     assert!(server.stop().await.success());
 
-    // What was stored before is there again.
+    // Memories stored before are available again.
     let server = Server::start(&dir, &Options::with(&[PLAIN]));
     let client = server.client(Key::Acme).await;
     let found = client.search_memories(search).await;

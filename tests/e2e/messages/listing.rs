@@ -418,7 +418,7 @@ async fn a_template_can_do_no_harm() {
         let refused = render(&client, &thread_id, template).await.refused();
         refused.names_field("text_template");
     }
-    // Neither endless work nor an endless answer.
+    // The template's work and its output are bounded.
     for template in [
         "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
         "{% for a in range(99999) %}{{ text * 1000 }}{% endfor %}",

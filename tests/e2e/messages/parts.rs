@@ -1,4 +1,4 @@
-//! What goes in comes out: parts of every kind, any text, any JSON.
+//! Messages are returned unchanged: parts of every kind, any text, any JSON.
 
 use memory_contract::proto::{
     FileRef, FileType, GetMessageRequest, Message, MessageInput, Part, Role, ToolCall, ToolResult,

@@ -30,7 +30,7 @@ async fn d19_a_nodes_dialogue_comes_before_the_current_message() {
     let empty = client.context(request.clone()).await;
     assert_eq!(kinds(&empty), [Kind::System, Kind::Input]);
 
-    // What a model answered is there for the next request, flushed or not.
+    // A model's answer is in the next request's context, flushed or not.
     let first = client.add_node_turn(&planner, "q0", "a0").await;
     client.flush_node(&planner).await;
     let second = client.add_node_turn(&planner, "q1", "a1").await;

@@ -131,7 +131,7 @@ async fn d11_the_files_of_a_node_come_back_with_their_metadata() {
         let remote = &assistant.files[0];
         assert!(!remote.dangling && remote.file.is_none(), "{remote:?}");
     }
-    // What is known is looked up by each reading.
+    // Each read looks up the metadata.
     let late = File {
         location: Some(file::Location::ToolFileId(unknown)),
         ..picture
@@ -169,7 +169,7 @@ async fn d11_a_node_with_many_files_keeps_its_older_turns() {
         max_tokens: 10_000_000,
         ..context_request(&thread_id, "And now?")
     };
-    // Nothing is known of the files, so they take little of an answer.
+    // The files are not registered, so they take little of an answer.
     let history = client.call(ask_all.clone()).await;
     assert_eq!(history.messages.len(), 2 * TURNS);
     assert!(!history.truncated);

@@ -248,7 +248,7 @@ async fn d17_a_budget_cuts_the_thread_that_was_extracted() {
         "1", "2", "u0", "ok", "u1", "ok", "u2", "ok", "u3", "ok", "u4", "ok",
     ];
     assert_eq!(node_texts(&all.messages), expected);
-    // Whole turns, the newest of the way.
+    // Whole turns, the newest of the path.
     let newest: i32 = all.messages[8..].iter().map(|m| m.token_count).sum();
     for (max_tokens, kept) in [(newest, 4), (newest + 1, 4), (newest - 1, 2)] {
         let request = GetNodeHistoryRequest {

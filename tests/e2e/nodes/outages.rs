@@ -17,7 +17,7 @@ use tonic::{Code, Request};
 
 use super::objects::{ask, flush, planner};
 
-/// What an answer may take where object storage may take a second for each step.
+/// The longest time of an answer if each step of object storage may take a second.
 const IN_TIME: Duration = Duration::from_secs(25);
 
 /// A server whose worker flushes at once.
@@ -96,7 +96,7 @@ async fn outage(client: &Client, node: &NodeRef) {
 
 const SAID: [&str; 10] = ["q0", "a0", "q1", "a1", "q2", "a2", "q3", "a3", "q4", "a4"];
 
-/// Nothing waits any more, and the object has every turn once and in order.
+/// Waits until no turn waits, and checks that the object has every turn once and in order.
 async fn made_up(client: &Client, node: &NodeRef, object: impl Fn() -> Option<Vec<u8>>) {
     eventually("every turn is flushed", SOON, async || {
         memory(client, node).await.waiting_turn_count == 0
@@ -155,7 +155,7 @@ async fn d14_no_turn_is_lost_while_the_store_fails() {
 
 #[apply(trial_with_own_server)]
 async fn d14_no_turn_is_lost_while_the_store_hangs() {
-    // What hung is carried out after all, late.
+    // The write that hung is executed late.
     through(
         |s3| s3.set_fault(S3Fault::Hanging),
         |s3| s3.set_fault(S3Fault::None),
@@ -174,7 +174,7 @@ async fn d14_no_turn_is_lost_while_the_directory_is_missing() {
     let node = planner(&client, "app").await;
     client.add_node_turn(&node, "q0", "a0").await;
     let key = client.flush_node(&node).await.object_key;
-    // Who is root may write anywhere, but not into a file as into a directory.
+    // Root may write anywhere, so a file takes the place of the directory.
     let (objects, away) = (dir.data().join("objects"), dir.path().join("away"));
     fs::rename(&objects, &away).unwrap();
     fs::write(&objects, "").unwrap();

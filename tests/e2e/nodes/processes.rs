@@ -202,7 +202,7 @@ async fn d21_a_flushed_message_is_in_no_table() {
         ["xyzzy asked", "xyzzy answered"]
     );
 
-    // Who did it is noted, once for each change.
+    // The audit log has one entry for each change.
     let actions = "SELECT action, actor, subject FROM recollect.transactions \
                    WHERE action LIKE '%node%' ORDER BY id";
     let actions = admin.query(actions, &[]).await.unwrap();

@@ -22,7 +22,7 @@ async fn n14_attempts_are_numbered_and_listed() {
         error: "401 at the HTTP node".to_owned(),
         diagnosis: "The key is missing \u{1F511}".to_owned(),
         fix: "Add the key".to_owned(),
-        // What only answers have is ignored.
+        // Fields that only answers have are ignored.
         number: 77,
         attempt: -5,
         create_time: Some(prost_types::Timestamp::default()),

@@ -45,7 +45,7 @@ fn full() -> Plan {
     }
 }
 
-/// What the caller chose of a plan.
+/// The parts of a plan that the caller chose.
 fn chosen(plan: &Plan) -> Plan {
     Plan {
         etag: String::new(),
@@ -118,7 +118,7 @@ async fn n11_a_plan_comes_back_as_it_was_stored() {
     assert_eq!(first.create_time, first.update_time);
     assert_eq!(client.get_plan(&thread_id).await, first);
 
-    // What is not said is the default, and what only answers have is ignored.
+    // Missing fields get defaults, and fields that only answers have are ignored.
     let mut small = plan("Less", &["Only this"]);
     small.etag = "x".to_owned();
     small.create_time = Some(prost_types::Timestamp::default());

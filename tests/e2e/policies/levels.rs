@@ -230,7 +230,7 @@ async fn t13_a_policy_can_switch_the_memory_off() {
         assert!(recalled.messages.is_empty());
         let reported = recalled.effective_policy.unwrap();
         assert_eq!(reported.policy.unwrap().mode(), mode);
-        // What a request asks for, it gets.
+        // The policy of a request applies.
         let request = RecallRequest {
             thread_id: thread_id.clone(),
             mode: RecallMode::Window.into(),

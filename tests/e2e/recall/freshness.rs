@@ -276,7 +276,7 @@ async fn reindexing_changes_nothing_that_is_found() {
     };
     let queued = client.call(reindex).await;
     assert_eq!(queued.queued_count, 44);
-    // What is appended after it comes after it in the queue as well.
+    // Later appends come later in the queue as well.
     let after = client.append_text(&thread_id, "Done?").await;
     let request = SearchRequest {
         at_least_as_fresh: after.revision,

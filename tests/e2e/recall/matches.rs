@@ -80,7 +80,7 @@ async fn l08_memory_is_on_by_default() {
             &stored.revision,
         ))
         .await;
-    // Nothing but the thread and the new message is said.
+    // The request has only the thread and the new message.
     let recalled = client
         .recall(RecallRequest {
             thread_id: thread_id.clone(),

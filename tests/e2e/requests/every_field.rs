@@ -14,7 +14,7 @@ use tonic::Code;
 
 use crate::plain;
 
-/// What only answers have: in a request it is ignored, as the contract says.
+/// Fields that only answers have: in a request they are ignored, as the contract says.
 const IGNORED: [&str; 16] = [
     "file.file.",
     "files[0].file.",

@@ -1,4 +1,4 @@
-//! What operators and tools rely on: reflection, health, readiness, metrics,
+//! Interfaces for operators and tools: reflection, health, readiness, metrics,
 //! deadlines, sizes.
 
 use std::collections::HashSet;

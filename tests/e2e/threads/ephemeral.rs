@@ -101,7 +101,7 @@ async fn t04_nothing_is_left_of_an_ephemeral_thread_that_ended() {
 
     let server = Server::start(&dir, &options);
     eventually("all of it is erased", SOON, async || {
-        // What was done to it stays on record, without content.
+        // Its audit log stays, without content.
         tables_of(&database, &thread_id).await == ["transactions"]
     })
     .await;
@@ -240,7 +240,7 @@ async fn t04_ephemeral_threads_have_limits() {
     };
     let refused = client.refused(third.clone()).await;
     refused.is(Code::ResourceExhausted, "EPHEMERAL_MEMORY_FULL");
-    // Those that are kept need no room.
+    // Persistent threads do not count toward the limit.
     let thread_id = client.thread("app").await;
     let long = "word ".repeat(8_000);
     client.append_turn(&thread_id, &long, "A").await;

@@ -182,7 +182,7 @@ async fn t09_a_key_in_the_metadata_has_to_be_one_text() {
         twice.metadata_mut().append(HEADER, key.parse().unwrap());
     }
     client.refused(twice).await.names_field(HEADER);
-    // Where it is not needed, it is not looked at.
+    // If it is not needed, it is not validated.
     let found = resolve(&client, keys(&app, "ada", "own", ""), Some(&long)).await;
     assert_eq!(found.session_key_source(), SessionKeySource::Session);
 }
@@ -214,7 +214,7 @@ async fn t10_the_most_specific_key_wins() {
 async fn t11_without_a_key_and_without_a_policy_there_is_an_error() {
     let client = plain().await;
     let (app, other) = (app(), app());
-    // Neither another app's policy nor another tenant's helps.
+    // Policies of other apps and tenants do not apply.
     share(&client, &other, true).await;
     share(&PLAIN.client(Key::Globex).await, &app, true).await;
     let none = keys(&app, "ada", "", "");

@@ -214,7 +214,7 @@ async fn l12_an_interrupted_export_is_finished_by_resuming_it() {
     let reported = summary(&client, of_app(&app)).await;
     assert!(lines.contains(&reported.checksum));
 
-    // What belongs to another export is not touched.
+    // The file of another export is not changed.
     broken_off(whole.as_bytes());
     let resume = ["export", "--output", &file, "--resume"];
     // A wider one would leave out what this one has passed over.

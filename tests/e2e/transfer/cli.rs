@@ -118,7 +118,7 @@ async fn a_thread_that_went_on_is_reported() {
     refused(&again, "it has 5 messages, the file 4: it went on there");
     assert_eq!(again.json()["checked"], false);
     export.import(&export.lines, &["--no-check"]).ok();
-    // What is stored as new is not what the file has.
+    // Messages stored as new ones differ from the file.
     let new = export.import(&export.lines, &["--again"]).ok().json();
     assert_eq!(new["checked"], json!(null));
 }
@@ -241,7 +241,7 @@ async fn existing_memories_are_kept_and_missing_sources_are_counted() {
     assert_eq!(kept[0].source_message_ids, [""; 0]);
     // It stays as it is, which is reported.
     refused(&export.import(&export.lines, &[]), "was kept");
-    // What another caller stored is not stored twice.
+    // A memory that another caller stored with the same text is kept and reported.
     let request = DeleteMemoryRequest {
         memory_id: kept[0].memory_id.clone(),
     };

@@ -55,7 +55,7 @@ async fn l12_the_summary_of_a_thread_continues_on_another_server() {
         (&copy, strategy)
     );
 
-    // What is said there goes into the same summary.
+    // New messages there extend the same summary.
     let said = turn("My sister plays the violin.", "Since when?");
     let said = globex.append(&copy, said).await;
     let second = known(&globex, &app, "violin").await;

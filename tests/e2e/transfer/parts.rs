@@ -33,7 +33,7 @@ fn of_thread(thread_id: &str) -> ExportMessagesRequest {
     }
 }
 
-/// What an export has, in a word for each record.
+/// The kinds of the records of an export, one word each.
 fn words(records: &[Record]) -> Vec<String> {
     records
         .iter()

@@ -42,7 +42,7 @@ fn imported(answer: &ImportMessagesResponse) -> &ImportedMessages {
     }
 }
 
-/// What the export of an app has before its summary.
+/// The records of an app's export, without its summary.
 async fn export(client: &Client, app: &str) -> Vec<Record> {
     split(records(client, of_app(app)).await).0
 }

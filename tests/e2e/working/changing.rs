@@ -125,7 +125,7 @@ async fn r08_data_is_bounded_before_and_after_a_patch() {
     for (change, what) in [
         (nested(33), "levels"),
         (json!({"b": "x".repeat(256 * 1024)}), "bytes"),
-        // What comes of it is too large.
+        // The result would be too large.
         (json!({"b": half}), "bytes"),
     ] {
         let failure = patch(&client, &thread_id, change, "").await.unwrap_err();
@@ -195,7 +195,7 @@ async fn r09_memories_are_replaced_as_a_list_and_stay_in_long_term_memory() {
     let list = |memory: &memory_contract::proto::WorkingMemory| -> Vec<String> {
         memory.memories.iter().map(|one| one.text.clone()).collect()
     };
-    // What says the same is one memory.
+    // Memories with the same text are one.
     assert_eq!(list(&stored), ["Likes tea.", "Likes jazz."]);
     let mut request = put_of(&stored.thread_id, all_of(&stored));
     request.memories = vec![memory("Likes jazz."), memory("Lives in Bonn.")];

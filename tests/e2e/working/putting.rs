@@ -61,7 +61,7 @@ async fn r12_put_replaces_the_working_set_and_keeps_the_history() {
     let all = ["one", "two", "three", "four", "five"];
     assert_eq!(archive(&client, &thread_id).await, all);
     assert_eq!(set_aside(&client, &thread_id).await, 2);
-    // What is said next is in it too.
+    // Later messages are in it too.
     client
         .append(&thread_id, vec![say(Role::Assistant, "six")])
         .await;
@@ -135,11 +135,11 @@ async fn r12_a_working_memory_is_replaced_only_by_those_who_have_read_it() {
     request.etag = now.etag;
     let last = put_memory(&client, request).await;
     assert_eq!(texts(&last), ["a", "new"]);
-    // Where nothing is, there is nothing to have read.
+    // Without a working memory, an empty etag is valid.
     let mut request = put_of(&client.thread(&app).await, vec![said(Role::User, "x")]);
     request.etag = String::new();
     put(&client, request).await;
-    // Nor is there anything that the caller could have seen.
+    // Any other etag is refused then.
     let mut request = put_in(
         a_session(&recollect_tests::app()),
         vec![said(Role::User, "x")],
@@ -164,7 +164,7 @@ async fn r12_a_context_is_replaced_or_stays() {
     let memory = put_memory(&client, request).await;
     assert_eq!(memory.context, "They counted to two.");
     assert_eq!(texts(&memory), ["three", "four"]);
-    // Not given, it stays.
+    // Without a context in the request, it stays.
     let memory = put_memory(&client, put_of(&thread_id, all_of(&memory))).await;
     assert_eq!(memory.context, "They counted to two.");
     // Given alone, it is replaced.
@@ -267,7 +267,7 @@ async fn a_message_at_an_invalid_position_is_named() {
     refused(vec![said(Role::User, "zero"), kept(ids[2])], "messages[0]").await;
     // One is there twice.
     refused(vec![kept(ids[2]), kept(ids[2])], "messages[1].message_id").await;
-    // What was said otherwise in the middle.
+    // A message in the middle has other text.
     let middle = vec![kept(ids[0]), said(Role::Assistant, "TWO"), kept(ids[2])];
     refused(middle, "messages[0]").await;
     // One of an answer that was replaced.
@@ -321,7 +321,7 @@ async fn a_put_that_fails_stores_nothing_and_creates_no_thread() {
     assert_eq!(get(&client, &first.thread_id).await, first);
     assert_eq!(client.all_memories(&app, "ada").await.len(), 0);
     assert_eq!(archive(&client, &first.thread_id).await, ["a"]);
-    // Nor is a thread left behind.
+    // The failed put leaves no thread.
     let other = recollect_tests::session(&app, "ada", "other");
     let mut request = put_in(other.clone(), vec![said(Role::User, "b")]);
     request.memories = vec![unproven];

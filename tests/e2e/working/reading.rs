@@ -1,4 +1,4 @@
-//! What a working memory reports.
+//! Fields that a read of a working memory returns.
 
 use memory_contract::proto::{GetWorkingMemoryRequest, MemoryPolicy, Role, UpdateThreadRequest};
 use recollect_tests::{

@@ -24,7 +24,7 @@ use time::macros::datetime;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What the provider does with a request.
+/// How the provider answers a request.
 #[derive(Clone, Debug)]
 pub enum Reply {
     /// Status, further headers, body.
@@ -51,7 +51,7 @@ impl Reply {
     }
 }
 
-/// What the provider was asked.
+/// A request to the provider.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub line: String,
@@ -347,7 +347,7 @@ pub fn tenant() -> TenantId {
     TenantId::new("acme")
 }
 
-/// Who pays without end.
+/// An account without a token limit.
 pub fn account(tenant: &TenantId) -> Account<'_> {
     Account {
         ledger: &UnlimitedTokens,

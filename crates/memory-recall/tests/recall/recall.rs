@@ -580,7 +580,7 @@ async fn an_index_that_is_down_degrades_and_never_fails_the_window() {
         .await;
     assert_eq!(degradations(&window), []);
 
-    // What is said meanwhile is not indexed in time, and says so.
+    // Messages appended meanwhile are not indexed in time, which is reported.
     server.set_fault(Fault::RefuseWrites);
     let late = message(Role::User, "Rufus has a sister, Bella.");
     let (late, revision) = service.world.append(thread, late).await;

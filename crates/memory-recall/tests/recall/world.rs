@@ -40,7 +40,7 @@ pub async fn eventually(what: &str, met: impl AsyncFn() -> bool) {
     }
 }
 
-/// Who stores and recalls in the tests.
+/// The caller that stores and recalls in the tests.
 pub fn caller() -> Caller {
     Caller::worker(tenant())
 }

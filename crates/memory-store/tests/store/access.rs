@@ -67,7 +67,7 @@ async fn one_function_alone_sees_keys_of_all_tenants() {
     .await;
     denied("recollect_auth", "SELECT name FROM recollect.secrets").await;
     denied("recollect_auth", "DELETE FROM recollect.api_keys").await;
-    // What was done stays done.
+    // No role can change or delete the entries of the audit log.
     denied("recollect_service", "DELETE FROM recollect.transactions").await;
     denied(
         "recollect_service",

@@ -486,7 +486,7 @@ async fn a_reflection_replaces_observations_until_one_of_them_is_erased() {
         .map(|raw| (raw.after_depth, raw.to_depth, raw.message_tokens))
         .collect();
     assert_eq!(gaps, [(0, 2, 10), (6, 10, 40)]);
-    // What was freed is observed again.
+    // Freed messages are observed again.
     world
         .observe(
             thread,
@@ -776,7 +776,7 @@ async fn a_look_that_is_put_off_comes_when_it_is_due_or_wanted() {
         .unwrap();
     put_off(30, MINUTE * 60).await;
     world.say(thread, Role::User, "more").await;
-    // What came while somebody looked is not put off.
+    // Messages that arrived during a run are due at once.
     let claim = claims().await;
     world.say(thread, Role::User, "more").await;
     let postponed = store.distill_postpone(claim.lease, &claim.jobs[0], 1_000, MINUTE);

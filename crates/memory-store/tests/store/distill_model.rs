@@ -107,7 +107,7 @@ struct Model<'a> {
     generations: Generations,
 }
 
-/// What counts on a path.
+/// The texts that count on a path.
 #[derive(Debug, Default, PartialEq)]
 struct View {
     tip: Option<i64>,
@@ -400,7 +400,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// What anybody has read of derived text is of no use any more.
+    /// Makes every state that was read before stale.
     fn erased(&mut self) {
         self.generations.summaries += 1;
         self.generations.observations += 1;
@@ -539,7 +539,7 @@ impl<'a> Model<'a> {
     async fn observe(&mut self, view: &View, covered: BTreeSet<usize>, active: bool) {
         let World { store, caller, .. } = self.world;
         let (first, last, new) = self.new_observation(&covered, active);
-        // What somebody else covers is not covered again.
+        // Messages that another text covers are not covered again.
         let above = self.path(Some(first));
         if above.iter().any(|at| view.taken.contains(at)) {
             let greedy = NewObservation {

@@ -111,7 +111,7 @@ async fn workers_cannot_read_content() {
             .unwrap_err();
         assert_eq!(error.code().unwrap().code(), "42501", "{what}");
     }
-    // Nor can the role that searches words.
+    // The role that searches words cannot either.
     let search = world.role("recollect_search").await;
     let error = search
         .query("SELECT parts FROM recollect.messages", &[])

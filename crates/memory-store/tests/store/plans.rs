@@ -62,7 +62,7 @@ async fn nothing_of_a_plan_outlives_its_thread() {
         )
         .await
         .unwrap();
-    // What has expired is gone, also before it is swept.
+    // Expired threads are not found, even before they are swept.
     let change = PlanStepChange::default();
     let query = IterationQuery {
         thread: expired,

@@ -124,7 +124,7 @@ async fn a_database_from_before_the_first_release_is_refused_with_instructions()
     assert!(error.contains("export with that build"), "{error}");
 }
 
-/// What a server calls: each function named in `queries/`, with its parameters and the
+/// The functions that a server calls: those named in `queries/`, with their parameters and the
 /// columns of its result.
 async fn signatures(owner: &Client) -> Vec<String> {
     let queries: String = sql_files(&Path::new(ROOT).join("queries"))

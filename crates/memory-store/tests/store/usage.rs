@@ -210,7 +210,7 @@ async fn extraction_has_not_covered_the_end_of_the_path() {
     set_head(third).await;
     let left = world.left(thread).await;
     assert_eq!((depths(left), left.tokens), ((2, 3), 10));
-    // What was looked at may be erased.
+    // Messages that extraction has read may be erased.
     let erase = async |message| {
         let erased = world
             .store
@@ -222,12 +222,12 @@ async fn extraction_has_not_covered_the_end_of_the_path() {
     assert_eq!(depths(world.left(thread).await), (2, 3));
     look(3).await;
     assert_eq!(depths(world.left(thread).await), (3, 3));
-    // What takes the place of an erased message is another one.
+    // A message in the place of an erased one is a new message.
     erase(third).await;
     assert_eq!(world.left(thread).await.head, Some(second));
     world.say(thread, Role::User, "three again").await;
     assert_eq!(depths(world.left(thread).await), (2, 3));
-    // Not even where the erased one is looked at only now.
+    // Also if extraction covers the erased one only now.
     look(3).await;
     assert_eq!(depths(world.left(thread).await), (2, 3));
     let mut world = world;

@@ -242,7 +242,7 @@ impl Run<'_> {
             Some((text, _)) => assert_eq!(&after.context, text),
             None => assert_eq!(after.context, before.context),
         }
-        // Who has read only what was there before replaces nothing.
+        // A put with an older etag replaces nothing.
         put.etag = Some(before.etag);
         let target = WorkingTarget::Thread(self.thread);
         let stale = self

@@ -131,7 +131,7 @@ async fn messages_freed_by_an_erasure_are_in_full_again() {
         (0, left.clone())
     );
 
-    // Where not all fits, the newest messages come first.
+    // If not all fit, the newest messages have priority.
     let newest = build(
         client,
         BuildContextRequest {

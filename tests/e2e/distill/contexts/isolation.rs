@@ -91,7 +91,7 @@ async fn n12_derived_text_plans_and_logs_of_a_thread_are_in_no_other() {
     let refused = client.refused(request).await;
     refused.is(Code::NotFound, "MESSAGE_NOT_FOUND");
 
-    // What goes with one thread leaves the other as it was.
+    // Deleting one thread does not change the other.
     client.delete_thread(&herons).await;
     assert_eq!(everything(client, &kettles).await, of_kettles);
     let request = asked(&herons, MemoryMode::Working);

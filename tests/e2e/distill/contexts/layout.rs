@@ -94,7 +94,7 @@ async fn r03_a_context_has_the_summary_and_the_messages_after_it() {
     assert_eq!(record_texts(&context), [first]);
     assert_eq!(in_full(&context), [&ids[2], &anew].map(Clone::clone));
 
-    // What people see of it.
+    // The command line shows it.
     let shown = world.cli(&["summary", &thread_id, "--head", &ids[7]]).ok();
     for text in [
         "#2 by extractive",
@@ -155,7 +155,7 @@ async fn n06_observations_come_first_and_only_grow_at_their_end() {
     );
     assert_eq!(in_full(&first), ids[2..]);
 
-    // What is made ahead changes nothing.
+    // Observations made ahead of time do not change the context.
     world
         .observe(&thread_id, 2, 4, "the second turn", false)
         .await;

@@ -27,7 +27,7 @@ async fn build(client: &Client, request: BuildContextRequest) -> BuildContextRes
     context
 }
 
-/// What each record says.
+/// The text of each record.
 fn record_texts(context: &BuildContextResponse) -> Vec<String> {
     let texts = records(context);
     let text = |record: &serde_json::Value| record["text"].as_str().unwrap().to_owned();

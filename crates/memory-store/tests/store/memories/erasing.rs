@@ -69,7 +69,7 @@ async fn a_chain_closes_over_all_that_go_at_once() {
         .await
         .unwrap();
     assert_eq!(found.superseded, left[1..]);
-    // Nothing is left to point to.
+    // No memory is left to link to.
     world
         .store
         .memories(&world.caller)

@@ -96,7 +96,7 @@ impl World {
             .await
     }
 
-    /// What the index has to learn of memories, in order.
+    /// The queued changes of memories, in order.
     async fn queued(&self) -> Vec<JobKind> {
         let claim = self
             .outbox
@@ -253,7 +253,7 @@ async fn a_chain_of_memories_stays_linked_when_one_is_erased() {
         .await
         .unwrap();
     assert_eq!(history().await, ["Lives in Paris"]);
-    // What held once may hold again.
+    // A superseded text may hold again.
     let back = supersede(oslo.memory.id, "Lives in Paris").await.unwrap();
     assert_ne!(back.memory.id, id(&paris, 0));
 }
@@ -756,7 +756,7 @@ async fn words_find_the_memories_of_one_user_alone() {
         ..MemoryFilter::default()
     };
     assert!(search("ada", "oolong", &other).await.is_empty());
-    // Nor does reading by id cross users.
+    // Reading by id does not cross users either.
     let store = &world.store;
     let foreign = store
         .memories(&world.caller)
