@@ -60,11 +60,12 @@ pub async fn delete(client: &Client, thread_id: &str) {
 async fn a_watch_reports_changes_in_order_and_ends_with_the_thread() {
     let (one, other) = (plain().await, PLAIN.client(Key::AcmeToo).await);
     let app = app();
-    let (thread_id, beside) = (one.thread(&app).await, one.thread(&app).await);
+    let (thread_id, other_thread) = (one.thread(&app).await, one.thread(&app).await);
     one.append_turn(&thread_id, "Before?", "Before.").await;
     let mut events = one.watch(&thread_id, "").await;
     assert_eq!(events.first.actor, Key::Acme.name());
-    one.append_turn(&beside, "Beside?", "Beside.").await;
+    one.append_turn(&other_thread, "Elsewhere?", "Elsewhere.")
+        .await;
 
     for action in change(&other, &thread_id).await {
         let event = events.next().await;

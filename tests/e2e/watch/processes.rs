@@ -33,9 +33,9 @@ async fn a_watch_reports_changes_of_another_process() {
         servers[0].client(Key::Acme).await,
         servers[1].client(Key::AcmeToo).await,
     );
-    let (thread_id, beside) = (here.thread("app").await, here.thread("app").await);
+    let (thread_id, other_thread) = (here.thread("app").await, here.thread("app").await);
     let mut events = here.watch(&thread_id, "").await;
-    let mut others = here.watch(&beside, "").await;
+    let mut others = here.watch(&other_thread, "").await;
     let expected = change(&there, &thread_id).await;
     let mut cursor = String::new();
     for action in &expected {
@@ -47,7 +47,7 @@ async fn a_watch_reports_changes_of_another_process() {
     // The other process continues at this one's position.
     let mut again = there.watch(&thread_id, &cursor).await;
     delete(&there, &thread_id).await;
-    delete(&here, &beside).await;
+    delete(&here, &other_thread).await;
     assert_eq!(events.actions(1).await, ["delete_thread"]);
     assert_eq!(others.actions(1).await, ["delete_thread"]);
     while again.next().await.action != "delete_thread" {}
@@ -228,11 +228,11 @@ async fn a_watch_reads_both_databases_and_continues_without_the_main_one() {
     let mut events = client.watch(&thread_id, "").await;
     client.append_turn(&thread_id, "Q", "A").await;
     assert_eq!(events.actions(1).await, ["append_messages"]);
-    let beside = main.superuser().await;
-    note(&beside, &thread_id, "beside").await;
-    beside.batch_execute("COMMIT").await.unwrap();
+    let writer = main.superuser().await;
+    note(&writer, &thread_id, "noted").await;
+    writer.batch_execute("COMMIT").await.unwrap();
     let event = events.next().await;
-    assert_eq!(event.action, "beside");
+    assert_eq!(event.action, "noted");
 
     main.crash();
     client.append_turn(&thread_id, "Q", "A").await;
@@ -245,9 +245,9 @@ async fn a_watch_reads_both_databases_and_continues_without_the_main_one() {
     }
 
     main.restart().await;
-    let beside = main.superuser().await;
-    note(&beside, &thread_id, "back").await;
-    beside.batch_execute("COMMIT").await.unwrap();
+    let writer = main.superuser().await;
+    note(&writer, &thread_id, "back").await;
+    writer.batch_execute("COMMIT").await.unwrap();
     for events in [&mut events, &mut again, &mut anew] {
         while events.next().await.action != "back" {}
     }
