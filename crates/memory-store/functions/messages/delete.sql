@@ -37,19 +37,9 @@ BEGIN
     RETURNING id INTO revision;
     -- The index entries of the messages below it, three levels deep, contain its words:
     -- index them again.
-    WITH RECURSIVE below AS (
-        SELECT v_message.branch AS branch, v_message.depth AS depth, 0 AS steps
-        UNION ALL
-        SELECT child.branch, below.depth + 1, below.steps + 1
-        FROM below
-        CROSS JOIN LATERAL (
-            SELECT below.branch
-            UNION ALL
-            SELECT b.branch FROM recollect.branches b
-            WHERE b.tenant_id = p_tenant AND b.thread_id = p_thread
-                AND b.parent_branch = below.branch AND b.fork_depth = below.depth
-        ) AS child (branch)
-        WHERE below.steps < 3
+    WITH below AS MATERIALIZED (
+        SELECT p.branch, p.depth
+        FROM recollect.places_below(p_tenant, p_thread, v_message.branch, v_message.depth, 3) AS p
     ),
     queued AS (
         INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op)
@@ -58,12 +48,11 @@ BEGIN
         JOIN recollect.messages m
             ON m.tenant_id = p_tenant AND m.thread_id = p_thread
             AND m.branch = below.branch AND m.depth = below.depth AND m.deleted_at IS NULL
-        WHERE below.steps > 0
-            -- Those queued and unclaimed will be indexed without the words anyway.
-            AND NOT EXISTS (
-                SELECT FROM recollect.outbox o
-                WHERE o.tenant_id = p_tenant AND o.thread_id = p_thread AND o.message_id = m.message_id
-                    AND o.op = 'upsert' AND o.lease_id IS NULL AND o.dead_at IS NULL)
+        -- Those queued and unclaimed will be indexed without the words anyway.
+        WHERE NOT EXISTS (
+            SELECT FROM recollect.outbox o
+            WHERE o.tenant_id = p_tenant AND o.thread_id = p_thread AND o.message_id = m.message_id
+                AND o.op = 'upsert' AND o.lease_id IS NULL AND o.dead_at IS NULL)
         ORDER BY m.seq
         RETURNING id
     )

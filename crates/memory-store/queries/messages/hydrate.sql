@@ -1,4 +1,4 @@
-WITH RECURSIVE hits AS MATERIALIZED (
+WITH hits AS MATERIALIZED (
     SELECT m.thread_id, t.ordinal,
         COALESCE(head.branch, t.head_branch) AS head_branch,
         COALESCE(head.depth, t.head_depth) AS head_depth,
@@ -17,24 +17,16 @@ WITH RECURSIVE hits AS MATERIALIZED (
         AND ($4::text IS NULL OR t.user_id = $4)
         AND ($5::uuid IS NULL OR t.thread_id = $5)
 ),
--- The path from each thread's head to its root: its branches, each with the depth down to
--- which it belongs to the path. A branch has a higher number than the one that it forks
--- from, so the walk ends at the lowest branch of the hits.
-path (thread_id, lowest, branch, depth) AS (
-    SELECT h.thread_id, min(h.branch), h.head_branch, h.head_depth
-    FROM hits h
-    GROUP BY h.thread_id, h.head_branch, h.head_depth
-    UNION ALL
-    SELECT p.thread_id, p.lowest, up.parent_branch, up.fork_depth
-    FROM path p
-    CROSS JOIN LATERAL (
-        SELECT b.parent_branch, b.fork_depth
-        FROM recollect.branches b
-        WHERE b.tenant_id = $1 AND b.thread_id = p.thread_id AND b.branch = p.branch
-            AND b.parent_branch IS NOT NULL
-        OFFSET 0
-    ) AS up
-    WHERE p.branch > p.lowest
+-- The path of each thread's head, as far back as the hits.
+path AS MATERIALIZED (
+    SELECT head.thread_id, part.branch, part.depth
+    FROM (
+        SELECT h.thread_id, h.head_branch, h.head_depth, min(h.branch) AS lowest
+        FROM hits h
+        GROUP BY h.thread_id, h.head_branch, h.head_depth
+    ) AS head
+    CROSS JOIN LATERAL recollect.path_back_to(
+        $1, head.thread_id, head.head_branch, head.head_depth, head.lowest) AS part
 )
 SELECT m.thread_id, m.ordinal,
     EXISTS (SELECT FROM path p WHERE p.thread_id = m.thread_id AND p.branch = m.branch AND m.depth <= p.depth) AS on_path,
