@@ -97,7 +97,7 @@ impl KeyStore<'_> {
             .await?;
         let keys = rows
             .iter()
-            .map(|row| Ok((column(row, 4)?, api_key(row)?)))
+            .map(|row| Ok((column(row, "ordinal")?, api_key(row)?)))
             .collect::<Result<_, StoreError>>()?;
         Ok(Page::cut(keys, limit))
     }
@@ -130,9 +130,9 @@ impl Store {
         rows.first()
             .map(|row| {
                 Ok(Caller {
-                    tenant: TenantId::new(column::<String>(row, 0)?),
-                    actor: column(row, 1)?,
-                    scopes: scopes(row, 2)?,
+                    tenant: TenantId::new(column::<String>(row, "tenant_id")?),
+                    actor: column(row, "name")?,
+                    scopes: scopes(row)?,
                 })
             })
             .transpose()
@@ -141,17 +141,17 @@ impl Store {
 
 fn api_key(row: &Row) -> Result<ApiKey, StoreError> {
     Ok(ApiKey {
-        name: column(row, 0)?,
-        scopes: scopes(row, 1)?,
-        created: column(row, 2)?,
-        expires: column(row, 3)?,
+        name: column(row, "name")?,
+        scopes: scopes(row)?,
+        created: column(row, "created_at")?,
+        expires: column(row, "expires_at")?,
     })
 }
 
 /// A name that this build does not know is an error, so that it neither gives
 /// nor takes a right.
-fn scopes(row: &Row, place: usize) -> Result<KeyScopes, StoreError> {
-    column::<Vec<&str>>(row, place)?
+fn scopes(row: &Row) -> Result<KeyScopes, StoreError> {
+    column::<Vec<&str>>(row, "scopes")?
         .into_iter()
         .map(KeyScope::named)
         .collect::<Option<_>>()

@@ -172,13 +172,13 @@ impl<'a> Columns<'a> {
 }
 
 fn outcome(thread: ThreadId, row: &Row) -> Result<Appended, StoreError> {
-    let status: &str = column(row, 0)?;
+    let status: &str = column(row, "status")?;
     match status {
         "ok" | "replayed" => {
-            let ids: Vec<Uuid> = column(row, 3)?;
-            let first_seq: i64 = column(row, 4)?;
-            let branches: Vec<i32> = column(row, 5)?;
-            let tokens: Vec<i32> = column(row, 6)?;
+            let ids: Vec<Uuid> = column(row, "message_ids")?;
+            let first_seq: i64 = column(row, "first_seq")?;
+            let branches: Vec<i32> = column(row, "branches")?;
+            let tokens: Vec<i32> = column(row, "tokens")?;
             let messages = ids
                 .into_iter()
                 .zip(first_seq..)
@@ -194,7 +194,7 @@ fn outcome(thread: ThreadId, row: &Row) -> Result<Appended, StoreError> {
                 messages,
                 revision: Revision {
                     thread,
-                    change: column(row, 7)?,
+                    change: column(row, "revision")?,
                 },
                 replayed: status == "replayed",
             })
@@ -202,14 +202,14 @@ fn outcome(thread: ThreadId, row: &Row) -> Result<Appended, StoreError> {
         "thread_not_found" => Err(StoreError::ThreadNotFound),
         "request_reused" => Err(StoreError::Append(AppendError::RequestReused)),
         "head_moved" => Err(StoreError::Append(AppendError::HeadMoved {
-            head: optional_id(row, 2)?,
+            head: optional_id(row, "fault_id")?,
         })),
         "parent_not_found" => Err(StoreError::Append(AppendError::ParentNotFound {
-            index: usize::try_from(column::<i32>(row, 1)?).unwrap_or_default(),
+            index: usize::try_from(column::<i32>(row, "fault_index")?).unwrap_or_default(),
         })),
         "ephemeral_full" => Err(StoreError::Thread(ThreadError::EphemeralFull)),
         "message_exists" => Err(StoreError::Append(AppendError::MessageExists {
-            id: rows::id(row, 2)?,
+            id: rows::id(row, "fault_id")?,
         })),
         other => Err(rows::unknown_status(other)),
     }

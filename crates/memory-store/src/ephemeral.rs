@@ -14,7 +14,7 @@ use crate::{
     StoreConfig, StoreError, ThreadStore, WorkerStore,
     pool::{Pool, Role},
     query::{Params, query},
-    rows::{column, only},
+    rows::{column, only, scalar},
     sqlstate, task,
 };
 
@@ -66,8 +66,8 @@ impl WorkerStore {
         let found = self.pool.call(query!("threads/ephemeral_stats"), &[]);
         let row = only(found.await?)?;
         Ok(EphemeralStats {
-            threads: column(&row, 0)?,
-            bytes: column(&row, 1)?,
+            threads: column(&row, "thread_count")?,
+            bytes: column(&row, "content_bytes")?,
         })
     }
 }
@@ -180,7 +180,7 @@ async fn lock(
             .query_one(&sql, &[&LOCK])
             .await
             .map_err(|error| sqlstate::query_error(function, error))?;
-        if column(&row, 0)? {
+        if scalar(&row)? {
             return Ok(true);
         }
         if Instant::now() >= end {

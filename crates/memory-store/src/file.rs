@@ -82,10 +82,10 @@ impl FileStore<'_> {
                 .await?,
         )?;
         Ok(Registered {
-            created: column(&row, 2)?,
+            created: column(&row, "created")?,
             file: File {
-                created: column(&row, 0)?,
-                updated: column(&row, 1)?,
+                created: column(&row, "created_at")?,
+                updated: column(&row, "updated_at")?,
                 file,
             },
         })

@@ -78,7 +78,8 @@ impl MessageStore<'_> {
             .pool
             .within(self.caller, query!("messages/readable"), params)
             .await?;
-        found.iter().map(|row| rows::id(row, 0)).collect()
+        let id = |row| rows::id(row, "message_id");
+        found.iter().map(id).collect()
     }
 }
 
@@ -116,9 +117,9 @@ impl IndexStore<'_> {
             let Some(row) = rows.first() else {
                 return Ok(queued);
             };
-            queued += column::<i64>(row, 0)?;
-            after_thread = column(row, 1)?;
-            after_seq = column(row, 2)?;
+            queued += column::<i64>(row, "queued_count")?;
+            after_thread = column(row, "thread_id")?;
+            after_seq = column(row, "seq")?;
         }
     }
 
@@ -136,7 +137,7 @@ impl IndexStore<'_> {
                 .within(self.caller, query!("outbox/requeue_dead"), params)
                 .await?,
         )?;
-        column(&row, 0)
+        column(&row, "requeued_count")
     }
 
     /// How far the index is behind the tenant's messages.
@@ -178,19 +179,20 @@ impl IndexStore<'_> {
         let letters = found
             .iter()
             .map(|row| {
-                let thread = rows::id(row, 1)?;
-                let subject = match (column(row, 6)?, column::<Option<Uuid>>(row, 2)?) {
+                let thread = rows::id(row, "thread_id")?;
+                let id: Option<Uuid> = column(row, "message_id")?;
+                let subject = match (column(row, "kind")?, id) {
                     ("memory", Some(id)) => DeadSubject::Memory(id.into()),
                     (_, Some(id)) => DeadSubject::Message(thread, id.into()),
                     (_, None) => DeadSubject::Thread(thread),
                 };
                 let letter = DeadLetter {
                     subject,
-                    attempts: column(row, 3)?,
-                    error: column(row, 4)?,
-                    failed: column(row, 5)?,
+                    attempts: column(row, "attempts")?,
+                    error: column(row, "last_error")?,
+                    failed: column(row, "dead_at")?,
                 };
-                Ok((column(row, 0)?, letter))
+                Ok((column(row, "dead_order")?, letter))
             })
             .collect::<Result<_, StoreError>>()?;
         Ok(Page::cut(letters, limit))

@@ -7,7 +7,7 @@ use crate::{
     AppendError, Page, PlanError, PlanStore, StoreError,
     plan::plan,
     query::{Params, query},
-    rows::{column, only, unknown_status},
+    rows::{column, only, scalar, unknown_status},
     thread::{one_more, one_thread},
     words,
 };
@@ -99,12 +99,12 @@ impl PlanStore<'_> {
                 .call(query!("iterations/append"), params)
                 .await?,
         )?;
-        match column(&row, 0)? {
+        match column(&row, "status")? {
             status @ ("ok" | "replayed") => Ok(LoggedIteration {
                 iteration: Iteration {
-                    number: column(&row, 1)?,
-                    attempt: column(&row, 2)?,
-                    created: column(&row, 3)?,
+                    number: column(&row, "number")?,
+                    attempt: column(&row, "attempt")?,
+                    created: column(&row, "created_at")?,
                     iteration,
                 },
                 replayed: status == "replayed",
@@ -209,31 +209,32 @@ impl PlanStore<'_> {
             plan: plans.first().map(plan).transpose()?,
             more_failures: found(failed)? > failures.len(),
             failures,
-            attempts: counts.first().map_or(Ok(0), |row| column(row, 0))?,
+            attempts: counts.first().map_or(Ok(0), scalar)?,
         })
     }
 }
 
 /// How many rows there were before the bytes bounded the page.
 fn found(rows: &[Row]) -> Result<usize, StoreError> {
-    let found: i64 = rows.first().map_or(Ok(0), |row| column(row, 9))?;
+    let count = |row| column(row, "found_count");
+    let found: i64 = rows.first().map_or(Ok(0), count)?;
     Ok(usize::try_from(found).unwrap_or_default())
 }
 
 fn iterations(rows: &[Row]) -> Result<Vec<Iteration>, StoreError> {
     let iteration = |row: &Row| {
         Ok(Iteration {
-            number: column(row, 0)?,
-            attempt: column(row, 2)?,
+            number: column(row, "number")?,
+            attempt: column(row, "attempt")?,
             iteration: NewIteration {
-                task: column(row, 1)?,
-                action: column(row, 3)?,
-                result: column(row, 4)?,
-                error: column(row, 5)?,
-                diagnosis: column(row, 6)?,
-                fix: column(row, 7)?,
+                task: column(row, "task")?,
+                action: column(row, "action")?,
+                result: column(row, "result")?,
+                error: column(row, "error")?,
+                diagnosis: column(row, "diagnosis")?,
+                fix: column(row, "fix")?,
             },
-            created: column(row, 8)?,
+            created: column(row, "created_at")?,
         })
     };
     rows.iter().map(iteration).collect()

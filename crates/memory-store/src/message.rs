@@ -239,10 +239,10 @@ impl MessageStore<'_> {
                 .await?,
         )?;
         self.store.windows.forget(tenant, thread).await;
-        match column(&row, 0)? {
+        match column(&row, "status")? {
             "ok" => Ok(Revision {
                 thread,
-                change: column(&row, 1)?,
+                change: column(&row, "revision")?,
             }),
             other => Err(not_found(other)),
         }

@@ -14,7 +14,7 @@ use crate::{
     config::Database,
     pool::{Pool, parse_url, tls},
     query::{Params, query},
-    rows::{column, only},
+    rows::{column, only, scalar},
     sqlstate, task,
 };
 
@@ -119,11 +119,11 @@ impl Found {
     /// # Errors
     /// `Migration` where what was applied is not the beginning of this release's schema.
     async fn read(transaction: &Transaction<'_>) -> Result<Self, StoreError> {
-        let tables = "SELECT to_regclass('recollect.schema_files') IS NOT NULL, \
-                      to_regclass('recollect.schema_history') IS NOT NULL";
+        let tables = "SELECT to_regclass('recollect.schema_files') IS NOT NULL AS schema_files, \
+                      to_regclass('recollect.schema_history') IS NOT NULL AS schema_history";
         let row = query(transaction, tables).await?.into_iter().next();
         let (exists, refinery) = match &row {
-            Some(row) => (column(row, 0)?, column(row, 1)?),
+            Some(row) => (column(row, "schema_files")?, column(row, "schema_history")?),
             None => (false, false),
         };
         if refinery {
@@ -162,7 +162,8 @@ pub(crate) async fn check(pool: &Pool) -> Result<(), StoreError> {
     let (found, applied) = match pool.call(query!("schema/state"), &[&release()]).await {
         Ok(rows) => {
             let row = only(rows)?;
-            (column::<i32>(&row, 0)?.unsigned_abs(), column(&row, 1)?)
+            let version: i32 = column(&row, "version")?;
+            (version.unsigned_abs(), column(&row, "is_applied")?)
         }
         // There is no such schema, or no such table in it.
         Err(StoreError::Query { source, .. })
@@ -268,9 +269,9 @@ async fn query(transaction: &Transaction<'_>, sql: &str) -> Result<Vec<Row>, Sto
     rows.map_err(|error| failed("the history of the schema", error))
 }
 
-/// The first column of rows.
+/// Reads rows of one column.
 fn texts(rows: &[Row]) -> Result<Vec<String>, StoreError> {
-    rows.iter().map(|row| column(row, 0)).collect()
+    rows.iter().map(scalar).collect()
 }
 
 async fn apply(transaction: &Transaction<'_>, file: &SqlFile) -> Result<(), StoreError> {

@@ -13,7 +13,7 @@ use crate::{
     migrate,
     pool::{Pool, PoolStatus, Role},
     query::{Params, query},
-    rows::{self, column, only},
+    rows::{self, column, only, scalar},
 };
 
 /// Characters of an error that are kept.
@@ -234,7 +234,7 @@ impl WorkerStore {
             .collect();
         let params: Params<'_> = &[&claim.0, &ids, &errors, &delays, &max_attempts];
         let row = only(self.pool.call(query!("outbox/retry"), params).await?)?;
-        Ok(column::<i64>(&row, 0)?.unsigned_abs())
+        Ok(scalar::<i64>(&row)?.unsigned_abs())
     }
 
     /// Gives jobs back untried, for a graceful stop: they are available at
@@ -279,7 +279,7 @@ impl WorkerStore {
         let found = self.pool.call(query!("tenants/list"), params).await?;
         found
             .iter()
-            .map(|row| Ok(TenantId::new(column::<String>(row, 0)?)))
+            .map(|row| Ok(TenantId::new(column::<String>(row, "tenant_id")?)))
             .collect()
     }
 
@@ -295,10 +295,10 @@ impl WorkerStore {
             .await?;
         let mut erased = 0;
         for row in &found {
-            let caller = Caller::worker(TenantId::new(column::<String>(row, 0)?));
+            let caller = Caller::worker(TenantId::new(column::<String>(row, "tenant_id")?));
             match store
                 .threads(&caller)
-                .delete_expired_thread(rows::id(row, 1)?)
+                .delete_expired_thread(rows::id(row, "thread_id")?)
                 .await
             {
                 Ok(_) => erased += 1,
@@ -345,15 +345,15 @@ pub(crate) fn error_text(error: &str) -> String {
 /// Reads the three columns of both queries for the length of the queue.
 pub(crate) fn read_stats(row: &Row) -> Result<OutboxStats, StoreError> {
     Ok(OutboxStats {
-        pending: column(row, 0)?,
-        lag: Duration::try_from_secs_f64(column(row, 1)?).unwrap_or_default(),
-        dead_letters: column(row, 2)?,
+        pending: column(row, "pending")?,
+        lag: Duration::try_from_secs_f64(column(row, "lag_seconds")?).unwrap_or_default(),
+        dead_letters: column(row, "dead_letters")?,
     })
 }
 
 fn job(row: &Row) -> Result<Job, StoreError> {
-    let id: Option<Uuid> = column(row, 3)?;
-    let kind = match (column(row, 8)?, column(row, 5)?, id) {
+    let id: Option<Uuid> = column(row, "message_id")?;
+    let kind = match (column(row, "kind")?, column(row, "op")?, id) {
         ("message", "upsert", Some(id)) => JobKind::Upsert(id.into()),
         ("message", "delete", Some(id)) => JobKind::Delete(id.into()),
         ("message", "purge", None) => JobKind::Purge,
@@ -367,12 +367,12 @@ fn job(row: &Row) -> Result<Job, StoreError> {
         }
     };
     Ok(Job {
-        id: column(row, 0)?,
-        tenant: TenantId::new(column::<String>(row, 1)?),
-        thread: rows::id(row, 2)?,
-        seq: column(row, 4)?,
+        id: column(row, "id")?,
+        tenant: TenantId::new(column::<String>(row, "tenant_id")?),
+        thread: rows::id(row, "thread_id")?,
+        seq: column(row, "seq")?,
         kind,
-        attempts: column(row, 6)?,
-        created: column(row, 7)?,
+        attempts: column(row, "attempts")?,
+        created: column(row, "created_at")?,
     })
 }

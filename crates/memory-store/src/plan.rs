@@ -133,8 +133,8 @@ impl PlanStore<'_> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &self.caller.actor, &thread.uuid()];
         let row = only(self.store.pool.call(query!("plans/delete"), params).await?)?;
-        match column(&row, 0)? {
-            "ok" => column(&row, 1),
+        match column(&row, "status")? {
+            "ok" => column(&row, "deleted"),
             "thread_not_found" => Err(StoreError::ThreadNotFound),
             other => Err(unknown_status(other)),
         }

@@ -134,10 +134,11 @@ impl PolicyStore<'_> {
             .pool
             .within(self.caller, query!("policies/get"), params)
             .await?;
+        let updated = rows.first().map(|row| column(row, "updated_at"));
         Ok(AppPolicy {
             app: app.clone(),
             policy: first_policy(&rows)?,
-            updated: rows.first().map(|row| column(row, 1)).transpose()?,
+            updated: updated.transpose()?,
         })
     }
 
@@ -160,8 +161,8 @@ impl PolicyStore<'_> {
         )?;
         Ok(AppPolicy {
             app: app.clone(),
-            policy: column::<Json<_>>(&row, 0)?.0,
-            updated: Some(column(&row, 1)?),
+            policy: column::<Json<_>>(&row, "policy")?.0,
+            updated: Some(column(&row, "updated_at")?),
         })
     }
 
@@ -201,11 +202,11 @@ impl PolicyStore<'_> {
             .iter()
             .map(|row| {
                 let policy = AppPolicy {
-                    app: AppId::new(column::<String>(row, 0)?),
-                    policy: column::<Json<_>>(row, 1)?.0,
-                    updated: Some(column(row, 2)?),
+                    app: AppId::new(column::<String>(row, "app_id")?),
+                    policy: column::<Json<_>>(row, "policy")?.0,
+                    updated: Some(column(row, "updated_at")?),
                 };
-                Ok((column(row, 3)?, policy))
+                Ok((column(row, "ordinal")?, policy))
             })
             .collect::<Result<_, StoreError>>()?;
         Ok(Page::cut(policies, limit))
@@ -227,7 +228,7 @@ pub(crate) fn session_policies_of(
 
 fn first_policy(rows: &[Row]) -> Result<MemoryPolicy, StoreError> {
     match rows.first() {
-        Some(row) => Ok(column::<Json<MemoryPolicy>>(row, 0)?.0),
+        Some(row) => Ok(column::<Json<MemoryPolicy>>(row, "policy")?.0),
         None => Ok(MemoryPolicy::default()),
     }
 }

@@ -273,8 +273,8 @@ impl MessageStore<'_> {
             .iter()
             .map(|row| {
                 Ok(TextMatch {
-                    id: rows::id(row, 0)?,
-                    score: column::<f64>(row, 1)? as f32,
+                    id: rows::id(row, "message_id")?,
+                    score: column::<f64>(row, "score")? as f32,
                 })
             })
             .collect()
@@ -295,8 +295,8 @@ impl MessageStore<'_> {
                 .await?,
         )?;
         Ok(Freshness {
-            pending: column(&row, 0)?,
-            dead_letters: column(&row, 1)?,
+            pending: column(&row, "pending")?,
+            dead_letters: column(&row, "dead_letters")?,
         })
     }
 }

@@ -1,6 +1,4 @@
-//! Converts rows into domain types. Columns that several queries return are read by name.
-
-use std::fmt::Display;
+//! Converts rows into domain types. Columns are read by name.
 
 use memory_contract::{
     AppId, MemoryPolicy, Message, MessageId, Part, Role, Session, SessionKey, Thread, ThreadId,
@@ -9,35 +7,32 @@ use memory_contract::{
 use serde_json::{Map, Value};
 use tokio_postgres::{
     Row,
-    row::RowIndex,
     types::{FromSql, Json},
 };
 use uuid::Uuid;
 
 use crate::StoreError;
 
-/// Reads a column by its name, or by its place where a query returns few. An error names
-/// the column and never its value.
-pub(crate) fn column<'a, T: FromSql<'a>>(
-    row: &'a Row,
-    name: impl RowIndex + Display,
-) -> Result<T, StoreError> {
-    row.try_get(&name).map_err(|_| StoreError::Corrupt {
+/// Reads a column by its name. An error names the column and never its value.
+pub(crate) fn column<'a, T: FromSql<'a>>(row: &'a Row, name: &str) -> Result<T, StoreError> {
+    row.try_get(name).map_err(|_| StoreError::Corrupt {
         what: "row",
         why: format!("the column {name} is missing, or has an unexpected type or value"),
     })
 }
 
+/// Reads the column of a row that has only one.
+pub(crate) fn scalar<'a, T: FromSql<'a>>(row: &'a Row) -> Result<T, StoreError> {
+    column(row, row.columns().first().map_or("", |only| only.name()))
+}
+
 /// Reads an id.
-pub(crate) fn id<T: From<Uuid>>(row: &Row, name: impl RowIndex + Display) -> Result<T, StoreError> {
+pub(crate) fn id<T: From<Uuid>>(row: &Row, name: &str) -> Result<T, StoreError> {
     column::<Uuid>(row, name).map(T::from)
 }
 
 /// Reads an id that may be null.
-pub(crate) fn optional_id<T: From<Uuid>>(
-    row: &Row,
-    name: impl RowIndex + Display,
-) -> Result<Option<T>, StoreError> {
+pub(crate) fn optional_id<T: From<Uuid>>(row: &Row, name: &str) -> Result<Option<T>, StoreError> {
     Ok(column::<Option<Uuid>>(row, name)?.map(T::from))
 }
 

@@ -86,9 +86,9 @@ impl Secrets {
             .first()
             .ok_or(StoreError::Secret(SecretError::NotFound))?;
         let sealed = Sealed {
-            key_id: column(row, 3)?,
-            nonce: column(row, 4)?,
-            ciphertext: column(row, 5)?,
+            key_id: column(row, "key_id")?,
+            nonce: column(row, "nonce")?,
+            ciphertext: column(row, "ciphertext")?,
         };
         let value = self.keyring.open(caller.tenant.as_str(), name, sealed)?;
         Ok((secret(row)?, value))
@@ -117,7 +117,7 @@ impl Secrets {
             .await?;
         let secrets = rows
             .iter()
-            .map(|row| Ok((column(row, 0)?, secret(row)?)))
+            .map(|row| Ok((column(row, "name")?, secret(row)?)))
             .collect::<Result<_, StoreError>>()?;
         Ok(Page::cut(secrets, limit))
     }
@@ -141,8 +141,8 @@ impl Secrets {
 
 fn secret(row: &Row) -> Result<Secret, StoreError> {
     Ok(Secret {
-        name: column(row, 0)?,
-        created: column(row, 1)?,
-        updated: column(row, 2)?,
+        name: column(row, "name")?,
+        created: column(row, "created_at")?,
+        updated: column(row, "updated_at")?,
     })
 }

@@ -141,7 +141,7 @@ impl Store {
     /// As [`Store::ping`].
     pub async fn postgres_version(&self) -> Result<String, StoreError> {
         let row = only(self.pool.call(query!("schema/version"), &[]).await?)?;
-        let version: &str = column(&row, 1)?;
+        let version: &str = column(&row, "server_version")?;
         // Distributions add their own: `15.18 (Debian 15.18-0+deb12u1)`.
         Ok(version
             .split_whitespace()

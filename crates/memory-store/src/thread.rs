@@ -307,29 +307,29 @@ pub(crate) fn one_thread(found: &[Row]) -> Result<Thread, StoreError> {
 }
 
 fn branch(row: &Row) -> Result<(i32, Branch), StoreError> {
-    let branch: i32 = column(row, 0)?;
+    let branch: i32 = column(row, "branch")?;
     Ok((
         branch,
         Branch {
             branch,
-            head: optional_id(row, 1)?,
-            fork: optional_id(row, 2)?,
-            message_count: column(row, 3)?,
-            depth: column(row, 4)?,
-            active: column(row, 5)?,
-            created: column(row, 6)?,
+            head: optional_id(row, "head_id")?,
+            fork: optional_id(row, "fork_id")?,
+            message_count: column(row, "message_count")?,
+            depth: column(row, "depth")?,
+            active: column(row, "active")?,
+            created: column(row, "created_at")?,
         },
     ))
 }
 
 fn erased(thread: ThreadId, found: Vec<Row>) -> Result<Erased, StoreError> {
     let row = only(found)?;
-    match column(&row, 0)? {
+    match column(&row, "status")? {
         "ok" => Ok(Erased {
-            message_count: column(&row, 1)?,
+            message_count: column(&row, "message_count")?,
             revision: Revision {
                 thread,
-                change: column(&row, 2)?,
+                change: column(&row, "revision")?,
             },
         }),
         "thread_not_found" => Err(StoreError::ThreadNotFound),

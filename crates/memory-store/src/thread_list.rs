@@ -5,7 +5,7 @@ use memory_contract::{AppId, Thread, ThreadId, UserId};
 use crate::{
     Page, StoreError, ThreadStore,
     query::{Params, Query, query},
-    rows::{self, column},
+    rows::{self, column, scalar},
     thread::one_more,
 };
 
@@ -76,7 +76,7 @@ impl ThreadStore<'_> {
             .pool
             .within(self.caller, query!("threads/place"), params)
             .await?;
-        column(rows.first().ok_or(StoreError::ThreadNotFound)?, 0)
+        scalar(rows.first().ok_or(StoreError::ThreadNotFound)?)
     }
 
     /// The threads of a query behind its place, or else behind `begin`.

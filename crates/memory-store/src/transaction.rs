@@ -135,7 +135,7 @@ impl AuditStore<'_> {
         }
         let mut transactions = found
             .iter()
-            .map(|row| Ok((column(row, 7)?, transaction(row)?)))
+            .map(|row| Ok((column(row, "id")?, transaction(row)?)))
             .collect::<Result<Vec<(i64, Transaction)>, StoreError>>()?;
         transactions.sort_unstable_by_key(|(id, _)| Reverse(*id));
         Ok(Page::cut(transactions, *limit))
@@ -145,12 +145,12 @@ impl AuditStore<'_> {
 /// Reads a change from the first seven columns of `transactions/list`.
 pub(crate) fn transaction(row: &Row) -> Result<Transaction, StoreError> {
     Ok(Transaction {
-        actor: column(row, 0)?,
-        action: column(row, 1)?,
-        thread: optional_id(row, 2)?,
-        subject: column(row, 3)?,
-        item_count: column(row, 4)?,
-        result: column(row, 5)?,
-        created: column(row, 6)?,
+        actor: column(row, "actor")?,
+        action: column(row, "action")?,
+        thread: optional_id(row, "thread_id")?,
+        subject: column(row, "subject")?,
+        item_count: column(row, "item_count")?,
+        result: column(row, "result")?,
+        created: column(row, "created_at")?,
     })
 }

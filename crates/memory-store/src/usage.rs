@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::{
     StoreError, UsageStore,
     query::{Params, query},
-    rows::{column, only},
+    rows::{column, only, scalar},
 };
 
 /// The most entries of one answer, far above the usual number of models and days.
@@ -67,7 +67,7 @@ impl UsageStore<'_> {
             &keep.as_secs_f64(),
         ];
         let reserve = query!("model_usage/reserve");
-        column(&only(self.store.pool.call(reserve, params).await?)?, 0)
+        scalar(&only(self.store.pool.call(reserve, params).await?)?)
     }
 
     /// Replaces the reservation of a request to a model by its actual usage, and records
@@ -106,13 +106,13 @@ impl UsageStore<'_> {
             .iter()
             .map(|row| {
                 Ok(ModelUsage {
-                    day: column(row, 0)?,
-                    model: column(row, 1)?,
-                    calls: column(row, 2)?,
-                    failed: column(row, 3)?,
-                    input_tokens: column(row, 4)?,
-                    output_tokens: column(row, 5)?,
-                    is_today: column(row, 6)?,
+                    day: column(row, "day")?,
+                    model: column(row, "model")?,
+                    calls: column(row, "call_count")?,
+                    failed: column(row, "failed_count")?,
+                    input_tokens: column(row, "input_tokens")?,
+                    output_tokens: column(row, "output_tokens")?,
+                    is_today: column(row, "is_today")?,
                 })
             })
             .collect()

@@ -1,5 +1,5 @@
-SELECT b.branch, newest.message_id, b.fork_id, COALESCE(counted.messages, 0),
-    COALESCE(newest.depth, b.fork_depth), t.head_branch = b.branch, b.created_at
+SELECT b.branch, newest.message_id AS head_id, b.fork_id, COALESCE(counted.messages, 0) AS message_count,
+    COALESCE(newest.depth, b.fork_depth) AS depth, t.head_branch = b.branch AS active, b.created_at
 FROM recollect.threads t
 JOIN recollect.branches b ON b.tenant_id = $1 AND b.thread_id = t.thread_id
 LEFT JOIN LATERAL (

@@ -1,6 +1,6 @@
 SELECT t.head_branch, t.head_depth,
     -- The requested head; null: no such message.
-    m.branch, m.depth,
+    m.branch AS named_branch, m.depth AS named_depth,
     t.last_seq, t.message_count
 FROM recollect.threads t
 LEFT JOIN recollect.messages m

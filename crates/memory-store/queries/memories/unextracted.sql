@@ -6,11 +6,12 @@ WITH thread AS MATERIALIZED (
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
 )
 SELECT thread.extract_generation, thread.head_id, thread.head_depth, thread.path_tokens,
-    COALESCE(seen.depth, 0), COALESCE(thread.path_tokens - seen.path_tokens, thread.path_tokens),
+    COALESCE(seen.depth, 0) AS after_depth,
+    COALESCE(thread.path_tokens - seen.path_tokens, thread.path_tokens) AS tokens,
     -- Both times are the database's.
     GREATEST(COALESCE(EXTRACT(epoch FROM clock_timestamp() - (
         SELECT m.appended_at FROM recollect.messages m
-        WHERE m.tenant_id = $1 AND m.thread_id = $2 AND m.seq = thread.head_seq)), 0), 0)::double precision
+        WHERE m.tenant_id = $1 AND m.thread_id = $2 AND m.seq = thread.head_seq)), 0), 0)::double precision AS quiet_seconds
 FROM thread
 LEFT JOIN LATERAL (
     SELECT last.depth, last.path_tokens

@@ -1,6 +1,7 @@
 -- The day as text, as the database counts days.
-SELECT u.day::text, u.model, sum(u.call_count)::bigint, sum(u.failed_count)::bigint,
-    sum(u.input_tokens)::bigint, sum(u.output_tokens)::bigint, u.day = recollect.usage_day()
+SELECT u.day::text AS day, u.model, sum(u.call_count)::bigint AS call_count, sum(u.failed_count)::bigint AS failed_count,
+    sum(u.input_tokens)::bigint AS input_tokens, sum(u.output_tokens)::bigint AS output_tokens,
+    u.day = recollect.usage_day() AS is_today
 FROM (
     SELECT day, model, call_count, failed_count, input_tokens, output_tokens
     FROM recollect.model_usage

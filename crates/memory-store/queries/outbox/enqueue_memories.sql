@@ -19,8 +19,8 @@ queued AS (
     ORDER BY page.ordinal
     RETURNING 1
 )
-SELECT done.count, last.ordinal,
-    CASE WHEN done.count > 0 THEN recollect.note($1, 'reindex', NULL, '', done.count) END
+SELECT done.count AS queued_count, last.ordinal,
+    CASE WHEN done.count > 0 THEN recollect.note($1, 'reindex', NULL, '', done.count) END AS note
 FROM (SELECT count(*) AS count FROM queued) AS done,
     (SELECT max(page.ordinal) AS ordinal FROM page) AS last
 WHERE last.ordinal IS NOT NULL

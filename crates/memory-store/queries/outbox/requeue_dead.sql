@@ -5,5 +5,6 @@ WITH requeued AS (
         AND ($2::uuid IS NULL OR o.thread_id = $2)
     RETURNING 1
 )
-SELECT done.count, CASE WHEN done.count > 0 THEN recollect.note($1, 'reindex', $2, '', done.count) END
+SELECT done.count AS requeued_count,
+    CASE WHEN done.count > 0 THEN recollect.note($1, 'reindex', $2, '', done.count) END AS note
 FROM (SELECT count(*) AS count FROM requeued) AS done

@@ -1,6 +1,6 @@
-SELECT count(*) FILTER (WHERE o.dead_at IS NULL),
+SELECT count(*) FILTER (WHERE o.dead_at IS NULL) AS pending,
     COALESCE(EXTRACT(epoch FROM clock_timestamp() - min(o.created_at) FILTER (WHERE o.dead_at IS NULL)), 0)
-        ::double precision,
-    count(*) FILTER (WHERE o.dead_at IS NOT NULL)
+        ::double precision AS lag_seconds,
+    count(*) FILTER (WHERE o.dead_at IS NOT NULL) AS dead_letters
 FROM recollect.outbox o
 WHERE o.tenant_id = $1

@@ -2,7 +2,7 @@
 -- on the path to its head.
 SELECT m.message_id, m.depth, EXISTS (
         SELECT FROM recollect.path($1, $2, t.head_branch, t.head_depth) part
-        WHERE part.branch = m.branch AND m.depth > part.above AND m.depth <= part.depth)
+        WHERE part.branch = m.branch AND m.depth > part.above AND m.depth <= part.depth) AS on_path
 FROM recollect.threads t
 JOIN recollect.messages m
     ON m.tenant_id = t.tenant_id AND m.thread_id = t.thread_id AND m.deleted_at IS NULL

@@ -239,10 +239,10 @@ impl DistillateStore<'_> {
 
     async fn commit(self, query: Query, params: Params<'_>) -> Result<Commit, StoreError> {
         let row = only(self.store.pool.call(query, params).await?)?;
-        match column(&row, 0)? {
+        match column(&row, "status")? {
             "ok" => Ok(Commit::Done(Committed {
-                number: column(&row, 1)?,
-                generation: column(&row, 2)?,
+                number: column(&row, "number")?,
+                generation: column(&row, "generation")?,
             })),
             "stale" => Ok(Commit::Stale),
             "thread_not_found" => Err(StoreError::ThreadNotFound),

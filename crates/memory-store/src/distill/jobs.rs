@@ -10,7 +10,7 @@ use crate::{
     Caller, DistillateStore, LeaseId, Store, StoreError, WorkerStore,
     outbox::error_text,
     query::{Params, query},
-    rows::{self, column, only},
+    rows::{self, column, only, scalar},
 };
 
 /// The pause after the first failure; it doubles with each further one.
@@ -188,7 +188,7 @@ impl Store {
                 .call(query!("distill_jobs/finish"), params)
                 .await?,
         )?;
-        column(&row, 0)
+        scalar(&row)
     }
 
     /// Ends the run for a thread as [`Store::distill_done`] does; the next one is also
@@ -216,7 +216,7 @@ impl Store {
                 .call(query!("distill_jobs/postpone"), params)
                 .await?,
         )?;
-        column(&row, 0)
+        scalar(&row)
     }
 }
 
@@ -252,20 +252,20 @@ impl DistillateStore<'_> {
 
 fn job(row: &Row) -> Result<DistillJob, StoreError> {
     Ok(DistillJob {
-        caller: Caller::worker(TenantId::new(column::<String>(row, 0)?)),
-        thread: rows::id(row, 1)?,
-        wanted: column(row, 2)?,
-        attempts: column(row, 3)?,
-        created: column(row, 4)?,
+        caller: Caller::worker(TenantId::new(column::<String>(row, "tenant_id")?)),
+        thread: rows::id(row, "thread_id")?,
+        wanted: column(row, "wanted")?,
+        attempts: column(row, "attempts")?,
+        created: column(row, "created_at")?,
     })
 }
 
 fn stats_of(row: &Row) -> Result<DistillStats, StoreError> {
     Ok(DistillStats {
-        waiting: column(row, 0)?,
-        lag: Duration::try_from_secs_f64(column(row, 1)?).unwrap_or_default(),
-        failing: column(row, 2)?,
-        last_error: column(row, 3)?,
+        waiting: column(row, "waiting_count")?,
+        lag: Duration::try_from_secs_f64(column(row, "lag_seconds")?).unwrap_or_default(),
+        failing: column(row, "failing_count")?,
+        last_error: column(row, "last_error")?,
     })
 }
 

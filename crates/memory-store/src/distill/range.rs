@@ -6,7 +6,7 @@ use super::{Generations, Place};
 use crate::{
     DistillateStore, StoreError,
     query::{Params, query},
-    rows::{self, column, only},
+    rows::{self, column, only, scalar},
 };
 
 /// A range of messages of a path to read.
@@ -118,9 +118,8 @@ impl DistillateStore<'_> {
             &after_depth,
         ];
         let speaks = query!("distillates/user_speaks_after");
-        column(
-            &only(self.store.pool.within(self.caller, speaks, params).await?)?,
-            0,
-        )
+        scalar(&only(
+            self.store.pool.within(self.caller, speaks, params).await?,
+        )?)
     }
 }

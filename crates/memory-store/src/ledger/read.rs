@@ -82,32 +82,33 @@ impl DistillateStore<'_> {
 }
 
 fn thread_of(row: &Row, named: bool) -> Result<LedgerThread, StoreError> {
-    let (branch, depth): (Option<i32>, Option<i32>) = (column(row, 2)?, column(row, 3)?);
+    let (branch, depth): (Option<i32>, Option<i32>) =
+        (column(row, "named_branch")?, column(row, "named_depth")?);
     let head = match (named, branch.zip(depth)) {
         (true, None) => return Err(StoreError::MessageNotFound),
         (true, Some((branch, depth))) => Place { branch, depth },
         (false, _) => Place {
-            branch: column(row, 0)?,
-            depth: column(row, 1)?,
+            branch: column(row, "head_branch")?,
+            depth: column(row, "head_depth")?,
         },
     };
     Ok(LedgerThread {
-        last_seq: column(row, 4)?,
-        message_count: column(row, 5)?,
+        last_seq: column(row, "last_seq")?,
+        message_count: column(row, "message_count")?,
         head,
     })
 }
 
 fn branching(row: &Row) -> Result<Branching, StoreError> {
     Ok(Branching {
-        branch: column(row, 0)?,
-        parent: column(row, 1)?,
-        fork_depth: column(row, 2)?,
+        branch: column(row, "branch")?,
+        parent: column(row, "parent_branch")?,
+        fork_depth: column(row, "fork_depth")?,
     })
 }
 
 fn entry(row: &Row) -> Result<Entry, StoreError> {
-    let kind = match column(row, 0)? {
+    let kind = match column(row, "kind")? {
         "summary" => DistillKind::Summary,
         "observation" => DistillKind::Observation,
         _ => {
@@ -119,29 +120,29 @@ fn entry(row: &Row) -> Result<Entry, StoreError> {
     };
     Ok(Entry {
         kind,
-        number: column(row, 1)?,
+        number: column(row, "number")?,
         end: Place {
-            branch: column(row, 2)?,
-            depth: column(row, 4)?,
+            branch: column(row, "branch")?,
+            depth: column(row, "to_depth")?,
         },
-        after_depth: column(row, 3)?,
-        empty: column(row, 5)?,
-        based_on: column(row, 6)?,
-        sets_aside: column(row, 7)?,
-        active: column(row, 8)?,
-        reflects: column::<Option<Vec<i64>>>(row, 9)?.unwrap_or_default(),
+        after_depth: column(row, "after_depth")?,
+        empty: column(row, "empty")?,
+        based_on: column(row, "based_on")?,
+        sets_aside: column(row, "sets_aside")?,
+        active: column(row, "active")?,
+        reflects: column::<Option<Vec<i64>>>(row, "reflects")?.unwrap_or_default(),
     })
 }
 
 fn message(row: &Row) -> Result<LedgerRow, StoreError> {
     Ok(LedgerRow {
-        seq: column(row, 0)?,
-        id: rows::id(row, 1)?,
+        seq: column(row, "seq")?,
+        id: rows::id(row, "message_id")?,
         place: Place {
-            branch: column(row, 2)?,
-            depth: column(row, 3)?,
+            branch: column(row, "branch")?,
+            depth: column(row, "depth")?,
         },
-        tokens: column(row, 4)?,
-        erased: column(row, 5)?,
+        tokens: column(row, "tokens")?,
+        erased: column(row, "erased")?,
     })
 }

@@ -11,7 +11,7 @@ use super::{Item, revision};
 use crate::{
     MemoryError, MemoryStore, Revision, StoreError,
     query::{Params, query},
-    rows::{column, id as id_of, only, optional_id, unknown_status},
+    rows::{column, id as id_of, only, optional_id, scalar, unknown_status},
 };
 
 /// Something that was extracted.
@@ -102,13 +102,13 @@ impl MemoryStore<'_> {
             .await?;
         let row = found.first().ok_or(StoreError::ThreadNotFound)?;
         Ok(Unextracted {
-            generation: column(row, 0)?,
-            head: optional_id(row, 1)?,
-            head_depth: column(row, 2)?,
-            path_tokens: column(row, 3)?,
-            after_depth: column(row, 4)?,
-            tokens: column(row, 5)?,
-            quiet: Duration::try_from_secs_f64(column(row, 6)?).unwrap_or_default(),
+            generation: column(row, "extract_generation")?,
+            head: optional_id(row, "head_id")?,
+            head_depth: column(row, "head_depth")?,
+            path_tokens: column(row, "path_tokens")?,
+            after_depth: column(row, "after_depth")?,
+            tokens: column(row, "tokens")?,
+            quiet: Duration::try_from_secs_f64(column(row, "quiet_seconds")?).unwrap_or_default(),
         })
     }
 
@@ -129,7 +129,7 @@ impl MemoryStore<'_> {
             .pool
             .within(self.caller, summaries, params)
             .await?;
-        let read = |row| Ok((id_of(row, 0)?, column(row, 1)?));
+        let read = |row| Ok((id_of(row, "memory_id")?, column(row, "text")?));
         found.iter().map(read).collect()
     }
 
@@ -141,10 +141,9 @@ impl MemoryStore<'_> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str()];
         let waiting = query!("memories/waiting");
-        column(
-            &only(self.store.pool.within(self.caller, waiting, params).await?)?,
-            0,
-        )
+        scalar(&only(
+            self.store.pool.within(self.caller, waiting, params).await?,
+        )?)
     }
 
     /// Aligns the summary of a thread with its head: a summary of another path ends, and
@@ -157,7 +156,7 @@ impl MemoryStore<'_> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &self.caller.actor, &thread.uuid()];
         let turn = query!("memories/realign_summary");
-        column(&only(self.store.pool.call(turn, params).await?)?, 0)
+        scalar(&only(self.store.pool.call(turn, params).await?)?)
     }
 
     /// Stores what was extracted from messages for the thread's app and user, and marks
@@ -197,12 +196,12 @@ impl MemoryStore<'_> {
                 .call(query!("memories/extract"), params)
                 .await?,
         )?;
-        match column(&row, 0)? {
+        match column(&row, "status")? {
             "ok" => Ok(Extracted {
-                stored: column(&row, 1)?,
-                known: column(&row, 2)?,
-                dropped: column(&row, 3)?,
-                superseded: column(&row, 4)?,
+                stored: column(&row, "stored")?,
+                known: column(&row, "known")?,
+                dropped: column(&row, "dropped")?,
+                superseded: column(&row, "superseded")?,
                 revision: revision(&row)?,
             }),
             "thread_not_found" => Err(StoreError::ThreadNotFound),

@@ -144,8 +144,8 @@ impl WorkerStore {
         let limit = i32::try_from(limit).unwrap_or(i32::MAX);
         let mut last = after;
         for row in &found {
-            let tenant = TenantId::new(column::<String>(row, 0)?);
-            let app = AppId::new(column::<String>(row, 1)?);
+            let tenant = TenantId::new(column::<String>(row, "tenant_id")?);
+            let app = AppId::new(column::<String>(row, "app_id")?);
             if store
                 .memories(&Caller::worker(tenant.clone()))
                 .forget_by_policy(&app, limit)

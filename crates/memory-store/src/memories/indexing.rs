@@ -69,23 +69,23 @@ impl MemoryStore<'_> {
             .iter()
             .map(|row| {
                 Ok(MemoryRecord {
-                    id: id(row, 0)?,
+                    id: id(row, "memory_id")?,
                     owner: MemoryOwner {
-                        app: AppId::new(column::<String>(row, 1)?),
-                        user: UserId::new(column::<String>(row, 2)?),
+                        app: AppId::new(column::<String>(row, "app_id")?),
+                        user: UserId::new(column::<String>(row, "user_id")?),
                     },
-                    text: column(row, 3)?,
-                    kind: MemoryType::from_name(column(row, 4)?)
+                    text: column(row, "text")?,
+                    kind: MemoryType::from_name(column(row, "type")?)
                         .ok_or_else(|| corrupt("its type is not known"))?,
-                    topics: column(row, 5)?,
-                    entities: column(row, 6)?,
-                    origin: MemoryOrigin::from_name(column(row, 7)?)
+                    topics: column(row, "topics")?,
+                    entities: column(row, "entities")?,
+                    origin: MemoryOrigin::from_name(column(row, "origin")?)
                         .ok_or_else(|| corrupt("its origin is not known"))?,
-                    thread: optional_id(row, 8)?,
-                    holds: column(row, 9)?,
-                    event: column(row, 10)?,
-                    created: column(row, 11)?,
-                    version: column(row, 12)?,
+                    thread: optional_id(row, "thread_id")?,
+                    holds: column(row, "holds")?,
+                    event: column(row, "event_time")?,
+                    created: column(row, "created_at")?,
+                    version: column(row, "version")?,
                 })
             })
             .collect()
@@ -106,7 +106,7 @@ impl MemoryStore<'_> {
             .pool
             .within(self.caller, query!("memories/present"), params)
             .await?;
-        found.iter().map(|row| id(row, 0)).collect()
+        found.iter().map(|row| id(row, "memory_id")).collect()
     }
 
     /// Records that the index has applied memories, each in the state of a version.
@@ -151,8 +151,8 @@ impl MemoryStore<'_> {
             let Some(row) = rows.first() else {
                 return Ok(queued);
             };
-            queued += column::<i64>(row, 0)?;
-            after = column(row, 1)?;
+            queued += column::<i64>(row, "queued_count")?;
+            after = column(row, "ordinal")?;
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     MemoryError, MemoryStore, Page, Policies, StoreError,
     policy::session_policies_of,
     query::{Params, query},
-    rows::{column, id as id_of, only},
+    rows::{column, id as id_of, only, scalar},
     thread::{one_more, session_digest},
     words,
 };
@@ -265,8 +265,8 @@ impl MemoryStore<'_> {
             .iter()
             .map(|row| {
                 Ok(MemoryMatch {
-                    id: id_of(row, 0)?,
-                    score: column::<f64>(row, 1)? as f32,
+                    id: id_of(row, "memory_id")?,
+                    score: column::<f64>(row, "score")? as f32,
                 })
             })
             .collect()
@@ -283,10 +283,9 @@ impl MemoryStore<'_> {
         }
         let params: Params<'_> = &[&tenant.as_str(), &owner.app.as_str(), &owner.user.as_str()];
         let any = query!("memories/any");
-        column(
-            &only(self.store.pool.within(self.caller, any, params).await?)?,
-            0,
-        )
+        scalar(&only(
+            self.store.pool.within(self.caller, any, params).await?,
+        )?)
     }
 
     /// As [`PolicyStore::policies`](crate::PolicyStore::policies), and whether the
@@ -326,7 +325,7 @@ impl MemoryStore<'_> {
             .threads(self.caller)
             .used(&policies.thread)
             .await?;
-        let any = any.first().map(|row| column(row, 0)).transpose()?;
+        let any = any.first().map(scalar).transpose()?;
         Ok((policies, any.unwrap_or_default()))
     }
 
@@ -374,7 +373,7 @@ impl MemoryStore<'_> {
         if let Some(thread) = &thread {
             self.store.threads(self.caller).used(thread).await?;
         }
-        let any = any.first().map(|row| column(row, 0)).transpose()?;
+        let any = any.first().map(scalar).transpose()?;
         Ok((thread, app, any.unwrap_or_default()))
     }
 }

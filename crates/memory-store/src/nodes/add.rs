@@ -101,17 +101,17 @@ impl NodeStore<'_> {
                 .call(query!("nodes/add_turn"), params)
                 .await?,
         )?;
-        match column(&row, 0)? {
+        match column(&row, "status")? {
             status @ ("ok" | "replayed") => Ok(AddedTurn {
-                user: column(&row, 2)?,
-                assistant: column(&row, 3)?,
+                user: column(&row, "user_id")?,
+                assistant: column(&row, "assistant_id")?,
                 replayed: status == "replayed",
             }),
             "thread_not_found" => Err(StoreError::ThreadNotFound),
             "request_reused" => Err(StoreError::Append(AppendError::RequestReused)),
             "parent_not_found" => Err(StoreError::Node(NodeError::ParentNotFound)),
             "message_exists" => Err(StoreError::Node(NodeError::MessageExists {
-                id: column(&row, 1)?,
+                id: column(&row, "fault_id")?,
             })),
             "full" => Err(StoreError::Node(NodeError::Full { max_bytes })),
             other => Err(unknown_status(other)),

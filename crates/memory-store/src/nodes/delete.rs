@@ -8,7 +8,7 @@ use super::{Node, work::Deletion, work::deletion};
 use crate::{
     Caller, NodeStore, Store, StoreError,
     query::{Params, query},
-    rows::{column, only, unknown_status},
+    rows::{column, only, scalar, unknown_status},
     task,
 };
 
@@ -31,7 +31,7 @@ impl NodeStore<'_> {
             &node.id,
         ];
         let row = only(self.store.pool.call(query!("nodes/clear"), params).await?)?;
-        match column(&row, 0)? {
+        match column(&row, "status")? {
             "ok" => {}
             "thread_not_found" => return Err(StoreError::ThreadNotFound),
             other => return Err(unknown_status(other)),
@@ -45,7 +45,7 @@ impl NodeStore<'_> {
             Ok(Ok(Err(error))) => tracing::debug!(%error, "a worker has to erase an object"),
             Ok(Err(_)) | Err(_) => tracing::debug!("an object is not erased yet"),
         }
-        column(&row, 1)
+        column(&row, "message_count")
     }
 
     async fn erase_objects_of(self, node: &Node) -> Result<(), StoreError> {
@@ -78,10 +78,9 @@ impl NodeStore<'_> {
             &node.thread.uuid(),
             &node.id,
         ];
-        column(
-            &only(self.store.pool.call(query!("nodes/expire"), params).await?)?,
-            0,
-        )
+        scalar(&only(
+            self.store.pool.call(query!("nodes/expire"), params).await?,
+        )?)
     }
 }
 
@@ -113,7 +112,7 @@ impl Store {
         let Some(row) = results.last().and_then(|rows| rows.first()) else {
             return transaction.rollback().await;
         };
-        if column(row, 0)?
+        if scalar(row)?
             && let Err(error) = objects.delete(key).await
         {
             let failed: Params<'_> = &[&name, id, &error.to_string()];

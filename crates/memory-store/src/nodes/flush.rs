@@ -16,7 +16,7 @@ use crate::{
     NodeError, NodeStore, Objects, StoreError,
     objects::{Version, Written, copy_key, left, pack, too_slow},
     query::{Params, Query, Transaction, query},
-    rows::{column, only},
+    rows::{only, scalar},
     task,
 };
 
@@ -187,8 +187,7 @@ impl NodeStore<'_> {
         let [locked, records, turns] = results.as_slice() else {
             return Ok(None);
         };
-        let locked =
-            mode == LockMode::Wait || locked.first().map_or(Ok(false), |row| column(row, 0))?;
+        let locked = mode == LockMode::Wait || locked.first().map_or(Ok(false), scalar)?;
         let turns = waiting(turns)?;
         let record = match record(records)? {
             Some(record) if locked && !turns.is_empty() => record,
@@ -317,7 +316,7 @@ impl Done<'_> {
         }
         let mut results = transaction.commit(&queries).await?;
         results.truncate(1);
-        let noted: bool = column(&only(results.pop().unwrap_or_default())?, 0)?;
+        let noted: bool = scalar(&only(results.pop().unwrap_or_default())?)?;
         Ok(if noted { self.turns.len() as u64 } else { 0 })
     }
 }

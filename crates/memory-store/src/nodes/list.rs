@@ -94,26 +94,26 @@ impl NodeStore<'_> {
             .await?;
         let row = only(rows)?;
         Ok(NodeStatus {
-            waiting: column(&row, 0)?,
-            lag: Duration::try_from_secs_f64(column(&row, 1)?).unwrap_or_default(),
-            failing: column(&row, 2)?,
-            deletions: column(&row, 3)?,
-            last_error: column(&row, 4)?,
+            waiting: column(&row, "waiting_count")?,
+            lag: Duration::try_from_secs_f64(column(&row, "lag_seconds")?).unwrap_or_default(),
+            failing: column(&row, "failing_count")?,
+            deletions: column(&row, "deletion_count")?,
+            last_error: column(&row, "last_error")?,
         })
     }
 }
 
 fn memory(row: &Row) -> Result<(i64, NodeMemory), StoreError> {
     let memory = NodeMemory {
-        node: column(row, 1)?,
-        object_key: column(row, 2)?,
-        message_count: column(row, 3)?,
-        waiting_count: column(row, 4)?,
-        size_bytes: column(row, 5)?,
-        updated: column(row, 6)?,
-        flushed: column(row, 7)?,
-        expires: column(row, 8)?,
-        last_error: column(row, 9)?,
+        node: column(row, "node_id")?,
+        object_key: column(row, "object_key")?,
+        message_count: column(row, "message_count")?,
+        waiting_count: column(row, "waiting_count")?,
+        size_bytes: column(row, "size_bytes")?,
+        updated: column(row, "updated_at")?,
+        flushed: column(row, "flushed_at")?,
+        expires: column(row, "expires_at")?,
+        last_error: column(row, "last_error")?,
     };
-    Ok((column(row, 0)?, memory))
+    Ok((column(row, "ordinal")?, memory))
 }

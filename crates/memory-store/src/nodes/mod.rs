@@ -78,10 +78,10 @@ fn record(rows: &[Row]) -> Result<Option<NodeRow>, StoreError> {
     rows.first()
         .map(|row| {
             Ok(NodeRow {
-                ordinal: column(row, 0)?,
-                key: column(row, 1)?,
-                has_object: column(row, 2)?,
-                etag: column(row, 3)?,
+                ordinal: column(row, "ordinal")?,
+                key: column(row, "object_key")?,
+                has_object: column(row, "has_object")?,
+                etag: column(row, "etag")?,
             })
         })
         .transpose()
@@ -92,9 +92,9 @@ fn waiting(rows: &[Row]) -> Result<Vec<Waiting>, StoreError> {
     rows.iter()
         .map(|row| {
             Ok(Waiting {
-                id: column(row, 0)?,
-                parent: column(row, 1)?,
-                messages: column::<Json<Vec<StoredMessage>>>(row, 2)?.0,
+                id: column(row, "id")?,
+                parent: column(row, "parent_id")?,
+                messages: column::<Json<Vec<StoredMessage>>>(row, "messages")?.0,
             })
         })
         .collect()

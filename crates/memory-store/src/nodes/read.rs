@@ -71,8 +71,8 @@ impl NodeStore<'_> {
             .within(self.caller, query!("nodes/nearest"), params)
             .await?;
         let row = only(rows)?;
-        match column(&row, 0)? {
-            "ok" => column(&row, 1),
+        match column(&row, "status")? {
+            "ok" => column(&row, "node_message_id"),
             "message_not_found" => Err(StoreError::MessageNotFound),
             other => Err(unknown_status(other)),
         }

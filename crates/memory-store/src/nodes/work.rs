@@ -152,10 +152,10 @@ impl WorkerStore {
     pub async fn node_stats(&self) -> Result<NodeStats, StoreError> {
         let row = only(self.pool.call(query!("nodes/stats"), &[]).await?)?;
         Ok(NodeStats {
-            waiting: column(&row, 0)?,
-            lag: Duration::try_from_secs_f64(column(&row, 1)?).unwrap_or_default(),
-            failing: column(&row, 2)?,
-            deletions: column(&row, 3)?,
+            waiting: column(&row, "waiting_count")?,
+            lag: Duration::try_from_secs_f64(column(&row, "lag_seconds")?).unwrap_or_default(),
+            failing: column(&row, "failing_count")?,
+            deletions: column(&row, "deletion_count")?,
         })
     }
 }
@@ -163,13 +163,13 @@ impl WorkerStore {
 /// Reads `tenant_id, id, thread_id, node_id, object_key`.
 pub(super) fn deletion(row: &Row) -> Result<Deletion, StoreError> {
     Ok(Deletion {
-        tenant: TenantId::new(column::<String>(row, 0)?),
-        id: column(row, 1)?,
+        tenant: TenantId::new(column::<String>(row, "tenant_id")?),
+        id: column(row, "id")?,
         node: Node {
-            thread: rows::id(row, 2)?,
-            id: column(row, 3)?,
+            thread: rows::id(row, "thread_id")?,
+            id: column(row, "node_id")?,
         },
-        key: column(row, 4)?,
+        key: column(row, "object_key")?,
     })
 }
 
@@ -178,10 +178,10 @@ fn nodes(found: &[Row]) -> Result<Vec<(TenantId, Node)>, StoreError> {
         .iter()
         .map(|row| {
             let node = Node {
-                thread: rows::id(row, 1)?,
-                id: column(row, 2)?,
+                thread: rows::id(row, "thread_id")?,
+                id: column(row, "node_id")?,
             };
-            Ok((TenantId::new(column::<String>(row, 0)?), node))
+            Ok((TenantId::new(column::<String>(row, "tenant_id")?), node))
         })
         .collect()
 }

@@ -253,9 +253,9 @@ impl Shared {
     async fn poll(&self) -> Result<i64, StoreError> {
         let row = only(self.pool.call(query!("transactions/horizon"), &[]).await?)?;
         let moment = Moment {
-            now: column(&row, 0)?,
-            oldest: column(&row, 1)?,
-            own: column(&row, 2)?,
+            now: column(&row, "now")?,
+            oldest: column(&row, "oldest")?,
+            own: column(&row, "own")?,
         };
         Ok(self.horizon().see(moment))
     }
@@ -279,7 +279,7 @@ impl Shared {
             .await?;
         let noted = |row| {
             Ok(Noted {
-                id: column(row, 7)?,
+                id: column(row, "id")?,
                 transaction: transaction(row)?,
             })
         };

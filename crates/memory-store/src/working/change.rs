@@ -7,7 +7,7 @@ use tokio_postgres::types::Json;
 use crate::{
     Caller, Store, StoreError, WorkerStore, WorkingMemoryStore,
     query::{Params, query},
-    rows::{self, column, only},
+    rows::{self, column, only, scalar},
 };
 
 impl WorkingMemoryStore<'_> {
@@ -26,7 +26,7 @@ impl WorkingMemoryStore<'_> {
         let model = query!("working/model");
         let found = self.store.pool.within(self.caller, model, params).await?;
         match found.first() {
-            Some(row) => Ok((column(row, 0)?, column(row, 1)?)),
+            Some(row) => Ok((column(row, "model")?, column(row, "context_window")?)),
             None => Ok((String::new(), None)),
         }
     }
@@ -50,8 +50,8 @@ impl WorkingMemoryStore<'_> {
         let begin = [(query!("working/begin_data"), params)];
         let (transaction, mut results) = self.store.pool.begin(self.caller, &begin).await?;
         let row = only(results.pop().unwrap_or_default())?;
-        let found = match column(&row, 0)? {
-            "ok" => Ok(column::<String>(&row, 1)?),
+        let found = match column(&row, "status")? {
+            "ok" => Ok(column::<String>(&row, "etag")?),
             "thread_not_found" => Err(StoreError::ThreadNotFound),
             other => Err(rows::unknown_status(other)),
         };
@@ -64,7 +64,7 @@ impl WorkingMemoryStore<'_> {
             transaction.commit(&[]).await?;
             return Err(error);
         }
-        let data = match change(column::<Json<Map<String, Value>>>(&row, 2)?.0) {
+        let data = match change(column::<Json<Map<String, Value>>>(&row, "data")?.0) {
             Ok(data) => data,
             Err(error) => {
                 transaction.commit(&[]).await?;
@@ -75,7 +75,7 @@ impl WorkingMemoryStore<'_> {
         let params: Params<'_> = &[&name, &id, &stored];
         let set = [(query!("working/set_data"), params)];
         let mut results = transaction.commit(&set).await?;
-        let etag = column(&only(results.pop().unwrap_or_default())?, 0)?;
+        let etag = scalar(&only(results.pop().unwrap_or_default())?)?;
         Ok(Ok((data, etag)))
     }
 
@@ -93,8 +93,8 @@ impl WorkingMemoryStore<'_> {
                 .call(query!("working/delete"), params)
                 .await?,
         )?;
-        match column(&row, 0)? {
-            "ok" => column(&row, 1),
+        match column(&row, "status")? {
+            "ok" => column(&row, "deleted"),
             "thread_not_found" => Err(StoreError::ThreadNotFound),
             other => Err(rows::unknown_status(other)),
         }
@@ -115,7 +115,7 @@ impl WorkingMemoryStore<'_> {
                 .call(query!("working/sweep"), params)
                 .await?,
         )?;
-        column(&row, 0)
+        scalar(&row)
     }
 }
 
@@ -134,8 +134,8 @@ impl WorkerStore {
         let found = self.pool.call(expired, &[&i64::from(limit)]).await?;
         let (mut swept, mut failed) = (0, None);
         for row in &found {
-            let caller = Caller::worker(TenantId::new(column::<String>(row, 0)?));
-            let thread = rows::id::<ThreadId>(row, 1)?;
+            let caller = Caller::worker(TenantId::new(column::<String>(row, "tenant_id")?));
+            let thread = rows::id::<ThreadId>(row, "thread_id")?;
             // Another worker may have done it. A failing one does not block others.
             match store
                 .working_memories(&caller)

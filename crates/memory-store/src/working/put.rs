@@ -203,7 +203,7 @@ impl WorkingMemoryStore<'_> {
             return Err(StoreError::ThreadNotFound);
         };
         let created: bool = match opened.first() {
-            Some(row) => column(row, 0)?,
+            Some(row) => column(row, "created")?,
             None => false,
         };
         if !created {
@@ -292,14 +292,14 @@ impl WorkingMemoryStore<'_> {
         messages.reverse();
         let set = WorkingSet {
             messages,
-            whole: tail.first().map_or(Ok(true), |row| column(row, 6))?,
+            whole: tail.first().map_or(Ok(true), |row| column(row, "whole"))?,
             covered,
         };
         let known = known
             .iter()
             .map(|row| {
-                let (depth, on_path) = (column(row, 1)?, column(row, 2)?);
-                Ok((rows::id(row, 0)?, Known { depth, on_path }))
+                let (depth, on_path) = (column(row, "depth")?, column(row, "on_path")?);
+                Ok((rows::id(row, "message_id")?, Known { depth, on_path }))
             })
             .collect::<Result<HashMap<MessageId, Known>, StoreError>>()?;
         align(&asked, &set, &known).map_err(|Misfit { index, problem }| {
@@ -315,17 +315,18 @@ fn done(
     appended: Vec<usize>,
     covered: Vec<usize>,
 ) -> Result<Option<PutDone>, StoreError> {
-    match column(row, 0)? {
+    match column(row, "status")? {
         "ok" => Ok(Some(PutDone {
             thread,
             appended,
             covered,
-            revision: column::<Option<i64>>(row, 4)?.map(|change| Revision { thread, change }),
+            revision: column::<Option<i64>>(row, "revision")?
+                .map(|change| Revision { thread, change }),
         })),
         "changed" => Ok(None),
         "thread_not_found" => Err(StoreError::ThreadNotFound),
         "message_exists" => Err(StoreError::Append(AppendError::MessageExists {
-            id: rows::id(row, 1)?,
+            id: rows::id(row, "fault_id")?,
         })),
         "ephemeral_full" => Err(StoreError::Thread(ThreadError::EphemeralFull)),
         "source_not_found" => Err(StoreError::Memory(MemoryError::SourceNotFound {
@@ -337,17 +338,17 @@ fn done(
 }
 
 fn standing(row: &Row) -> Result<Standing, StoreError> {
-    let role: &str = column(row, 2)?;
+    let role: &str = column(row, "role")?;
     Ok(Standing {
-        id: rows::id(row, 0)?,
-        depth: column(row, 1)?,
+        id: rows::id(row, "message_id")?,
+        depth: column(row, "depth")?,
         role: Role::from_name(role).ok_or_else(|| StoreError::Corrupt {
             what: "message",
             why: "its role is not known".to_owned(),
         })?,
-        name: column(row, 3)?,
-        digest: column(row, 4)?,
-        said: column(row, 5)?,
+        name: column(row, "name")?,
+        digest: column(row, "digest")?,
+        said: column(row, "said_at")?,
     })
 }
 

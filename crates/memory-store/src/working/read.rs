@@ -175,8 +175,8 @@ impl WorkingMemoryStore<'_> {
                 .call(query!("working/touch"), params)
                 .await?,
         )?;
-        match column(&row, 0)? {
-            "ok" => column(&row, 1),
+        match column(&row, "status")? {
+            "ok" => column(&row, "rebuilt"),
             "thread_not_found" => Err(StoreError::ThreadNotFound),
             other => Err(rows::unknown_status(other)),
         }
