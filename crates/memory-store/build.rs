@@ -25,7 +25,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             return Err(format!("schema/{name} must be numbered {prefix}").into());
         }
     }
-    let mut functions = vec![root.join("functions/retired.sql")];
+    let mut functions = ["owners", "retired"]
+        .map(|name| root.join(format!("functions/{name}.sql")))
+        .to_vec();
     for noun in entries(&root.join("functions"))? {
         if noun.is_dir() {
             functions.extend(entries(&noun)?);

@@ -123,7 +123,8 @@ pub struct IndexConfig {
     /// Default: 1s.
     #[serde(with = "memory_contract::duration_text")]
     pub search_timeout: Duration,
-    /// Timeout of a write to Qdrant. Default: 30s.
+    /// Timeout of a write to Qdrant, and of a wait for room in the queue of the embedded
+    /// index's writer. Default: 30s.
     #[serde(with = "memory_contract::duration_text")]
     pub write_timeout: Duration,
     /// Shards of a new Qdrant collection. Default: 1.

@@ -7,3 +7,4 @@
 --     DROP FUNCTION IF EXISTS recollect.name(text, uuid);
 -- So is a function whose parameters are renamed, which CREATE OR REPLACE refuses: it is
 -- created again in the same transaction.
+DROP FUNCTION IF EXISTS recollect.use_thread(text, uuid);

@@ -56,6 +56,9 @@ pub struct StoreConfig {
     /// How long entries of the audit log are kept. Default 90 days.
     #[serde(with = "memory_contract::duration_text")]
     pub transaction_retention: Duration,
+    /// Whether no other process can connect, because this one started Postgres for itself.
+    #[serde(skip)]
+    pub private: bool,
 }
 
 impl Default for StoreConfig {
@@ -74,6 +77,7 @@ impl Default for StoreConfig {
             worker_pool_size: 4,
             request_retention: Duration::from_secs(48 * 3600),
             transaction_retention: Duration::from_secs(90 * 24 * 3600),
+            private: false,
         }
     }
 }

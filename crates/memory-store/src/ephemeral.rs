@@ -20,6 +20,8 @@ use crate::{
 
 /// The key of the advisory lock that every server process holds: "recoleph" as bytes.
 const LOCK: i64 = i64::from_be_bytes(*b"recoleph");
+const TRY_LOCK: &str = "pg_try_advisory_lock";
+const UNLOCK: &str = "pg_advisory_unlock";
 /// How long a server that starts waits for the lock of a process that has just died.
 const SOLE_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long a server that starts waits for one that is ending ephemeral threads.
@@ -28,10 +30,15 @@ const SHARED_TIMEOUT: Duration = Duration::from_secs(30);
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 /// Ephemeral threads that one statement ends, at most.
 const END_BATCH: i64 = 5_000;
-/// How often the connection that holds the lock is tested.
-const PING_INTERVAL: Duration = Duration::from_secs(5);
+/// How often the connection that holds the lock is tested, and the pause between two
+/// attempts to replace a lost one.
+const PING_INTERVAL: Duration = Duration::from_secs(1);
 /// How long such a test may take.
-const PING_TIMEOUT: Duration = Duration::from_secs(5);
+const PING_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long a server that starts alone waits for servers that have just lost their locks,
+/// as all do when Postgres restarts. A living one has taken its lock again by then: after a
+/// pause, a test, a pause and the time to connect.
+const RETAKE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Ephemeral threads of all tenants that are not erased yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,15 +50,15 @@ pub struct EphemeralStats {
 }
 
 impl ThreadStore<'_> {
-    /// Counts reading as a use of an ephemeral thread. What workers read does not count.
-    pub(crate) async fn used(self, thread: &Thread) -> Result<(), StoreError> {
+    /// Counts reading as a use of an ephemeral thread, and sets its new expiry. What workers
+    /// read does not count.
+    pub(crate) async fn used(self, thread: &mut Thread) -> Result<(), StoreError> {
         let tenant = &self.caller.tenant;
         if thread.ephemeral && !self.caller.is_worker() {
             let params: Params<'_> = &[&tenant.as_str(), &thread.id.uuid()];
-            self.store
-                .pool
-                .within(self.caller, query!("threads/use"), params)
-                .await?;
+            let used = query!("threads/use");
+            let row = only(self.store.pool.within(self.caller, used, params).await?)?;
+            thread.expires = scalar::<Option<_>>(&row)?.or(thread.expires);
         }
         Ok(())
     }
@@ -82,8 +89,8 @@ impl Presence {
     /// threads, of all tenants; workers erase them as they erase expired threads.
     ///
     /// A lock that is lost with its connection is taken again in the background, and
-    /// nothing is ended then. A server that starts in between ends the threads, because it
-    /// finds no other one alive.
+    /// nothing is ended then. A server that starts in between waits eight seconds for
+    /// that, unless it has the database to itself or there is nothing to end.
     ///
     /// # Errors
     /// As [`Store::connect`]; `Unavailable` also while another process takes more than
@@ -91,19 +98,22 @@ impl Presence {
     pub async fn announce(config: &StoreConfig) -> Result<Self, StoreError> {
         let pool = Pool::new(config, config.chat(), Role::Worker, 1, 0)?;
         let connection = pool.get().await?;
-        if lock(&connection, "pg_try_advisory_lock", SOLE_TIMEOUT).await? {
+        let mut alone = lock(&connection, TRY_LOCK, SOLE_TIMEOUT).await?;
+        if alone && !config.private && any(&connection).await? {
+            call(&connection, UNLOCK).await?;
+            sleep(RETAKE_TIMEOUT).await;
+            alone = lock(&connection, TRY_LOCK, SOLE_TIMEOUT).await?;
+        }
+        if alone {
             let ended = end_all(&connection).await?;
             tracing::info!(
                 ended,
                 "no other server is alive: all ephemeral threads have ended"
             );
-            lock_shared(&connection).await?;
-            connection
-                .query("SELECT pg_advisory_unlock($1)", &[&LOCK])
-                .await
-                .map_err(|error| sqlstate::query_error("pg_advisory_unlock", error))?;
-        } else {
-            lock_shared(&connection).await?;
+        }
+        lock_shared(&connection).await?;
+        if alone {
+            call(&connection, UNLOCK).await?;
         }
         Ok(Self(task::spawn("presence", hold(pool, connection))))
     }
@@ -113,6 +123,13 @@ impl Drop for Presence {
     fn drop(&mut self) {
         self.0.abort();
     }
+}
+
+/// Whether there are ephemeral threads to end.
+async fn any(connection: &Object) -> Result<bool, StoreError> {
+    let any = query!("threads/any_ephemeral");
+    let row = connection.query_one(any.sql, &[]).await;
+    scalar(&row.map_err(|error| sqlstate::query_error(any.name, error))?)
 }
 
 async fn end_all(connection: &Object) -> Result<u64, StoreError> {
@@ -158,6 +175,13 @@ async fn hold(pool: Pool, connection: Object) {
     }
 }
 
+/// Calls a function of the lock that returns whether it had an effect.
+async fn call(connection: &Object, function: &'static str) -> Result<bool, StoreError> {
+    let sql = format!("SELECT {function}($1)");
+    let row = connection.query_one(&sql, &[&LOCK]).await;
+    scalar(&row.map_err(|error| sqlstate::query_error(function, error))?)
+}
+
 async fn lock_shared(connection: &Object) -> Result<(), StoreError> {
     match lock(connection, "pg_try_advisory_lock_shared", SHARED_TIMEOUT).await? {
         true => Ok(()),
@@ -174,13 +198,8 @@ async fn lock(
     limit: Duration,
 ) -> Result<bool, StoreError> {
     let end = Instant::now() + limit;
-    let sql = format!("SELECT {function}($1)");
     loop {
-        let row = connection
-            .query_one(&sql, &[&LOCK])
-            .await
-            .map_err(|error| sqlstate::query_error(function, error))?;
-        if scalar(&row)? {
+        if call(connection, function).await? {
             return Ok(true);
         }
         if Instant::now() >= end {

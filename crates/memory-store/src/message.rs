@@ -101,10 +101,8 @@ impl MessageStore<'_> {
         let [threads, messages] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
         };
-        self.store
-            .threads(self.caller)
-            .used(&one_thread(threads)?)
-            .await?;
+        let store = self.store.threads(self.caller);
+        store.used(&mut one_thread(threads)?).await?;
         rows::message(messages.first().ok_or(StoreError::MessageNotFound)?, thread)
     }
 
@@ -150,10 +148,8 @@ impl MessageStore<'_> {
         let [threads, messages] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
         };
-        self.store
-            .threads(self.caller)
-            .used(&one_thread(threads)?)
-            .await?;
+        let store = self.store.threads(self.caller);
+        store.used(&mut one_thread(threads)?).await?;
 
         // How many rows there were before the bytes bounded the page.
         let found: i64 = messages

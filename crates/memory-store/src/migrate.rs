@@ -3,6 +3,7 @@
 use std::{sync::LazyLock, time::Duration};
 
 use memory_contract::duration_text::format_duration;
+use semver::Version;
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 use tokio_postgres::{
@@ -43,14 +44,17 @@ pub struct MigrationReport {
     pub applied: Vec<String>,
     /// The version of the schema afterwards: the number of its last file.
     pub version: u32,
+    /// The newer release whose functions were left, such as `0.2.0`; `None`: they are
+    /// this release's.
+    pub newer: Option<String>,
 }
 
 /// Brings the configured database, or both of them, to this release's schema and
 /// functions, each in one transaction. Uses `url`, `chat_url` and `connect_timeout` of
 /// the settings. The URL's user owns the schema, and has to be able to create roles
 /// unless the roles exist. Safe to call concurrently: one caller migrates, the others
-/// wait, for three minutes at most, and find it done. A database with a newer schema is
-/// left alone.
+/// wait, for three minutes at most, and find it done. A database with a newer schema, or
+/// with the functions of a newer release, is left alone.
 ///
 /// # Errors
 /// `Config` for a wrong URL, `Unavailable` while Postgres does not answer,
@@ -78,8 +82,11 @@ async fn migrate_one(
         key: database.key(),
         applied: Vec::new(),
         version: schema_version().max(found.version()),
+        newer: (found.version() >= schema_version() && is_newer(&found.release))
+            .then(|| found.release.clone()),
     };
-    if found.version() > schema_version() || found.release.as_deref() == Some(release()) {
+    let up_to_date = found.sha256 == fingerprint() || report.newer.is_some();
+    if found.version() > schema_version() || up_to_date {
         return Ok(report);
     }
     for (number, file) in (1_i32..).zip(SCHEMA).skip(found.files.len()) {
@@ -96,8 +103,9 @@ async fn migrate_one(
     for file in FUNCTIONS {
         apply(&transaction, file).await?;
     }
-    let insert = "INSERT INTO recollect.schema_releases (sha256) VALUES ($1)";
-    execute(&transaction, "functions", insert, &[&release()]).await?;
+    let insert = "INSERT INTO recollect.schema_releases (sha256, release) VALUES ($1, $2)";
+    let release: Params<'_> = &[&fingerprint(), &RELEASE];
+    execute(&transaction, "functions", insert, release).await?;
     transaction
         .commit()
         .await
@@ -111,8 +119,10 @@ async fn migrate_one(
 struct Found {
     /// The SHA-256 of each schema file, by number from 1.
     files: Vec<String>,
-    /// The SHA-256 of schema and functions together.
-    release: Option<String>,
+    /// The SHA-256 of schema and functions together; empty: none were applied.
+    sha256: String,
+    /// The release that applied the functions; empty: not recorded.
+    release: String,
 }
 
 impl Found {
@@ -133,10 +143,16 @@ impl Found {
             return Ok(Self::default());
         }
         let files = "SELECT f.sha256 FROM recollect.schema_files f ORDER BY f.number";
-        let releases =
-            "SELECT r.sha256 FROM recollect.schema_releases r ORDER BY r.id DESC LIMIT 1";
-        let files = texts(&query(transaction, files).await?)?;
-        let releases = texts(&query(transaction, releases).await?)?;
+        // Through JSON, because an older schema has no such column.
+        let release = "SELECT r.sha256, COALESCE(to_jsonb(r) ->> 'release', '') AS release
+                       FROM recollect.schema_releases r ORDER BY r.id DESC LIMIT 1";
+        let rows = query(transaction, files).await?;
+        let files = rows.iter().map(scalar);
+        let files: Vec<String> = files.collect::<Result<_, _>>()?;
+        let (of_all, release) = match query(transaction, release).await?.first() {
+            Some(row) => (column(row, "sha256")?, column(row, "release")?),
+            None => Default::default(),
+        };
         if let Some((file, _)) = SCHEMA
             .iter()
             .zip(&files)
@@ -147,8 +163,11 @@ impl Found {
                 "{path} has changed since it was applied; a change belongs into a new file"
             )));
         }
-        let release = releases.into_iter().next();
-        Ok(Self { files, release })
+        Ok(Self {
+            files,
+            sha256: of_all,
+            release,
+        })
     }
 
     fn version(&self) -> u32 {
@@ -156,14 +175,19 @@ impl Found {
     }
 }
 
-/// Checks that the database is at least as new as this release: its schema is newer, or
-/// this release's schema and functions were applied at some time.
+/// Checks that the database is at least as new as this release: its schema is newer, or has
+/// the functions of a newer release, or this release's were applied at some time.
 pub(crate) async fn check(pool: &Pool) -> Result<(), StoreError> {
-    let (found, applied) = match pool.call(query!("schema/state"), &[&release()]).await {
+    let state = pool.call(query!("schema/state"), &[&fingerprint()]).await;
+    let (found, applied, release) = match state {
         Ok(rows) => {
             let row = only(rows)?;
             let version: i32 = column(&row, "version")?;
-            (version.unsigned_abs(), column(&row, "is_applied")?)
+            (
+                version.unsigned_abs(),
+                column(&row, "is_applied")?,
+                column(&row, "release")?,
+            )
         }
         // There is no such schema, or no such table in it.
         Err(StoreError::Query { source, .. })
@@ -171,11 +195,12 @@ pub(crate) async fn check(pool: &Pool) -> Result<(), StoreError> {
                 .code()
                 .is_some_and(|code| ["3F000", "42P01", "42501"].contains(&code.code())) =>
         {
-            (0, false)
+            (0, false, String::new())
         }
         Err(error) => return Err(error),
     };
-    if applied || found > schema_version() {
+    let newer = found == schema_version() && is_newer(&release);
+    if applied || newer || found > schema_version() {
         return Ok(());
     }
     Err(StoreError::Migration {
@@ -194,10 +219,18 @@ pub fn schema_version() -> u32 {
     u32::try_from(SCHEMA.len()).unwrap_or(u32::MAX)
 }
 
+/// The number of this release. All crates of the workspace have it.
+const RELEASE: &str = env!("CARGO_PKG_VERSION");
+
+/// Whether a release, by its number, is newer than this one. One without a number is not.
+fn is_newer(release: &str) -> bool {
+    matches!((Version::parse(release), Version::parse(RELEASE)), (Ok(other), Ok(own)) if other > own)
+}
+
 /// The SHA-256 of this release's schema and functions.
-fn release() -> &'static str {
-    static RELEASE: LazyLock<String> = LazyLock::new(|| sha256(SCHEMA.iter().chain(FUNCTIONS)));
-    &RELEASE
+fn fingerprint() -> &'static str {
+    static SHA256: LazyLock<String> = LazyLock::new(|| sha256(SCHEMA.iter().chain(FUNCTIONS)));
+    &SHA256
 }
 
 /// The hexadecimal SHA-256 of the texts of files.
@@ -267,11 +300,6 @@ async fn lock(transaction: &Transaction<'_>) -> Result<(), StoreError> {
 async fn query(transaction: &Transaction<'_>, sql: &str) -> Result<Vec<Row>, StoreError> {
     let rows = transaction.query(sql, &[]).await;
     rows.map_err(|error| failed("the history of the schema", error))
-}
-
-/// Reads rows of one column.
-fn texts(rows: &[Row]) -> Result<Vec<String>, StoreError> {
-    rows.iter().map(scalar).collect()
 }
 
 async fn apply(transaction: &Transaction<'_>, file: &SqlFile) -> Result<(), StoreError> {

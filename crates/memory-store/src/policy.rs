@@ -79,11 +79,9 @@ impl PolicyStore<'_> {
         let [threads, policies] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
         };
-        let policies = Policies::of(threads, policies)?;
-        self.store
-            .threads(self.caller)
-            .used(&policies.thread)
-            .await?;
+        let mut policies = Policies::of(threads, policies)?;
+        let store = self.store.threads(self.caller);
+        store.used(&mut policies.thread).await?;
         Ok(policies)
     }
 
@@ -115,8 +113,8 @@ impl PolicyStore<'_> {
         let [threads, policies] = results.as_slice() else {
             return Ok((None, MemoryPolicy::default()));
         };
-        let (thread, app) = session_policies_of(threads, policies)?;
-        if let Some(thread) = &thread {
+        let (mut thread, app) = session_policies_of(threads, policies)?;
+        if let Some(thread) = &mut thread {
             self.store.threads(self.caller).used(thread).await?;
         }
         Ok((thread, app))

@@ -101,12 +101,12 @@ impl ThreadStore<'_> {
         let row = only(self.store.pool.call(query!("threads/open"), params).await?)?;
         match column(&row, "status")? {
             "ok" => {
-                let thread = rows::thread(&row)?;
-                self.used(&thread).await?;
-                Ok(Resolved {
-                    created: column(&row, "created")?,
-                    thread,
-                })
+                let created: bool = column(&row, "created")?;
+                let mut thread = rows::thread(&row)?;
+                if !created {
+                    self.used(&mut thread).await?;
+                }
+                Ok(Resolved { created, thread })
             }
             "ephemeral_full" => Err(StoreError::Thread(ThreadError::EphemeralFull)),
             other => Err(rows::unknown_status(other)),
@@ -124,8 +124,8 @@ impl ThreadStore<'_> {
             .store
             .pool
             .within(self.caller, query!("threads/get"), params);
-        let thread = one_thread(&get.await?)?;
-        self.used(&thread).await?;
+        let mut thread = one_thread(&get.await?)?;
+        self.used(&mut thread).await?;
         Ok(thread)
     }
 
@@ -140,8 +140,8 @@ impl ThreadStore<'_> {
             .store
             .pool
             .within(self.caller, query!("threads/find"), params);
-        let thread = one_thread(&get.await?)?;
-        self.used(&thread).await?;
+        let mut thread = one_thread(&get.await?)?;
+        self.used(&mut thread).await?;
         Ok(thread)
     }
 
@@ -180,11 +180,8 @@ impl ThreadStore<'_> {
     pub async fn clear_thread(self, thread: ThreadId) -> Result<Erased, StoreError> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &self.caller.actor, &thread.uuid()];
-        let found = self
-            .store
-            .pool
-            .call(query!("threads/clear"), params)
-            .await?;
+        let clear = query!("threads/clear");
+        let found = self.store.pool.call(clear, params).await?;
         self.store.windows.forget(tenant, thread).await;
         erased(thread, found)
     }
@@ -213,11 +210,8 @@ impl ThreadStore<'_> {
             &thread.uuid(),
             &expired,
         ];
-        let found = self
-            .store
-            .pool
-            .call(query!("threads/delete"), params)
-            .await?;
+        let delete = query!("threads/delete");
+        let found = self.store.pool.call(delete, params).await?;
         self.store.windows.forget(tenant, thread).await;
         erased(thread, found)
     }
@@ -243,12 +237,8 @@ impl ThreadStore<'_> {
             &expected.is_some(),
             &expected.flatten().map(MessageId::uuid),
         ];
-        let row = only(
-            self.store
-                .pool
-                .call(query!("threads/set_head"), params)
-                .await?,
-        )?;
+        let set_head = query!("threads/set_head");
+        let row = only(self.store.pool.call(set_head, params).await?)?;
         match column(&row, "status")? {
             "ok" => rows::thread(&row),
             "thread_not_found" => Err(StoreError::ThreadNotFound),

@@ -1,6 +1,9 @@
 //! Facts extracted from messages, by strategy.
 
-use memory_contract::proto::{DeleteMemoryRequest, ExtractionStrategy, MemoryOrigin, Role};
+use memory_contract::proto::{
+    DeleteMemoryRequest, DeleteThreadRequest, ExportMessagesRequest, ExtractionStrategy,
+    MemoryOrigin, Role, export_messages_response::Record,
+};
 use recollect_tests::{
     SOON, app, apply, eventually, eventually_some, memory_search, memory_texts, reply, trial,
     trial_with_own_server,
@@ -9,6 +12,7 @@ use recollect_tests::{
 use super::{extract, extracting, known, set, start, status};
 use crate::acme;
 use crate::branches::heads::set_head;
+use crate::threads::ephemeral::ephemeral;
 
 #[apply(trial_with_own_server)]
 async fn r11_single_facts_are_extracted_with_their_sources() {
@@ -76,6 +80,47 @@ async fn r11_single_facts_are_extracted_with_their_sources() {
     let (oslo, _) = client.get_memory(&oslo.memory_id).await;
     assert_eq!(oslo.superseded_by, rome.memory_id);
     assert_eq!(client.all_memories(&app, "ada").await.len(), 3);
+}
+
+#[apply(trial_with_own_server)]
+async fn facts_of_an_ephemeral_thread_replace_only_its_own_and_are_not_exported() {
+    let (_dir, _model, _server, client, app) = extracting(ExtractionStrategy::Discrete, &[]).await;
+    let kept = client.thread(&app).await;
+    client
+        .append_turn(&kept, "FACT(Ada lives in Oslo.)", "Good.")
+        .await;
+    let oslo = known(&client, &app, "ada", "Oslo").await;
+    let brief = ephemeral(&client, &app, "ada").await;
+    let moves = [
+        "FACT(Ada lives in Rome.) REPLACES(Ada lives in Oslo.)",
+        "FACT(Ada lives in Bern.) REPLACES(Ada lives in Rome.)",
+    ];
+    client.append_turn(&brief, moves[0], "Ciao.").await;
+    let rome = known(&client, &app, "ada", "Rome").await;
+    client.append_turn(&brief, moves[1], "Ah.").await;
+    let bern = known(&client, &app, "ada", "Bern").await;
+    let (oslo, _) = client.get_memory(&oslo.memory_id).await;
+    let (rome, _) = client.get_memory(&rome.memory_id).await;
+    assert_eq!(oslo.superseded_by, "");
+    assert_eq!(rome.superseded_by, bern.memory_id);
+
+    let request = ExportMessagesRequest {
+        app_id: app.clone(),
+        ..Default::default()
+    };
+    let exported = client.messages().export_messages(request).await.unwrap();
+    let mut exported = exported.into_inner();
+    let mut texts = Vec::new();
+    while let Some(record) = exported.message().await.unwrap() {
+        if let Some(Record::Memory(memory)) = record.record {
+            texts.push(memory.text);
+        }
+    }
+    assert_eq!(texts, ["Ada lives in Oslo."]);
+    client.call(DeleteThreadRequest { thread_id: brief }).await;
+    let left = client.all_memories(&app, "ada").await;
+    assert_eq!(left.len(), 1);
+    assert_eq!(left[0].memory_id, oslo.memory_id);
 }
 
 #[apply(trial_with_own_server)]

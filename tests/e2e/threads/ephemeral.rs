@@ -1,5 +1,7 @@
 //! Threads that end when they are idle, and when all servers have stopped.
 
+use std::time::Duration;
+
 use memory_contract::proto::{
     AppendMessagesRequest, CreateThreadRequest, DeleteThreadRequest, ErrorReason,
     ExportMessagesRequest, GetHistoryRequest, GetMessageRequest, GetThreadRequest,
@@ -219,6 +221,22 @@ async fn t04_an_idle_ephemeral_thread_is_erased() {
             && metrics.contains("recollect_ephemeral_bytes 0")
     })
     .await;
+
+    // A use returns the expiry to which it postponed. Uses within a tenth of the idle time
+    // postpone once.
+    let (first, _) = resolve(&client, session("app", "ada", "shown")).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let (again, _) = resolve(&client, session("app", "ada", "shown")).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let last = client.get_thread(&first.thread_id).await;
+    let expiries = [first, again, last].map(|thread| {
+        let expiry = thread.expire_time.unwrap();
+        (expiry.seconds, expiry.nanos)
+    });
+    assert!(
+        expiries[0] < expiries[1] && expiries[1] < expiries[2],
+        "{expiries:?}"
+    );
 }
 
 #[apply(trial_with_own_server)]

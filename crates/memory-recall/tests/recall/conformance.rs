@@ -826,6 +826,19 @@ async fn a_broken_directory_is_set_aside_and_the_index_is_rebuilt() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn more_writes_than_the_queue_has_room_for_are_all_done() {
+    let edge = edge();
+    let index = &edge.index;
+    index.prepare().await.unwrap();
+    let writes = (1..=300).map(|number| index.apply(learn([point(number, [1.0, 0.0, 0.0, 0.0])])));
+    for written in futures::future::join_all(writes).await {
+        written.unwrap();
+    }
+    let status = index.status(&TenantId::new("acme")).await;
+    assert_eq!(status.points, 300);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_directory_has_one_owner() {
     let first = edge();
     let path = first._directory.as_ref().unwrap().path().to_owned();

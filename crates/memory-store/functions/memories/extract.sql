@@ -4,7 +4,8 @@
 --
 -- An element of p_facts is that of put_memory, with the ids of the memories that it
 -- supersedes. Sources that are not readable any more are dropped, and so is a fact
--- without any.
+-- without any. A fact of an ephemeral thread ends with the thread, so it supersedes only
+-- memories that end with it, too: those without a source in another thread.
 CREATE OR REPLACE FUNCTION recollect.extract_memories(
     p_tenant text, p_actor text, p_thread uuid, p_generation bigint, p_to bigint, p_facts jsonb, p_made_by text,
     p_strategy text, p_built_on jsonb,
@@ -21,11 +22,12 @@ DECLARE
     v_fact jsonb;
     v_sources text[];
     v_first text;
+    v_supersedes uuid[];
     v_ended uuid[];
     v_put record;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
-    SELECT t.app_id, t.user_id, t.scope, t.extract_generation INTO v_thread
+    SELECT t.app_id, t.user_id, t.scope, t.extract_generation, t.idle_ttl IS NOT NULL AS ephemeral INTO v_thread
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
@@ -91,9 +93,19 @@ BEGIN
             'extracted', p_thread, p_made_by, p_strategy) AS p;
         stored := stored + v_put.created::integer;
         known := known + (NOT v_put.created)::integer;
+        v_supersedes := recollect.json_to_texts(v_fact -> 'supersedes')::uuid[];
+        IF v_thread.ephemeral THEN
+            v_supersedes := ARRAY(
+                SELECT m.memory_id FROM recollect.memories m
+                WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_supersedes)
+                    AND m.thread_id = p_thread AND m.origin = 'extracted'
+                    AND NOT EXISTS (
+                        SELECT FROM recollect.memory_sources s
+                        WHERE s.tenant_id = p_tenant AND s.memory_id = m.memory_id AND s.thread_id <> p_thread));
+        END IF;
         SELECT COALESCE(array_agg(e.memory_id), '{}') INTO v_ended
         FROM recollect.end_memories(
-            p_tenant, v_thread.app_id, v_thread.user_id, recollect.json_to_texts(v_fact -> 'supersedes')::uuid[],
+            p_tenant, v_thread.app_id, v_thread.user_id, v_supersedes,
             (v_put.memory).memory_id, false, (v_put.memory).valid_from) AS e;
         superseded := superseded + cardinality(v_ended);
         SELECT GREATEST(revision, v_put.revision,

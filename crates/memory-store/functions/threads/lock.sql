@@ -4,16 +4,19 @@
 CREATE OR REPLACE FUNCTION recollect.lock_thread(p_tenant text, p_actor text, p_thread uuid)
 RETURNS boolean
 LANGUAGE plpgsql AS $$
+DECLARE
+    v_ephemeral boolean;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
-    PERFORM FROM recollect.threads t
+    SELECT t.idle_ttl IS NOT NULL INTO v_ephemeral
+    FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
     FOR NO KEY UPDATE;
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    IF p_actor <> 'worker' THEN
+    IF v_ephemeral AND p_actor <> 'worker' THEN
         PERFORM recollect.use_thread(p_tenant, p_thread);
     END IF;
     RETURN true;

@@ -1,8 +1,9 @@
--- Counts as a use of an ephemeral thread: it lives for its idle_ttl from now on.
--- At most once a minute, or once in a tenth of a shorter idle_ttl, that is written.
--- It does not wait for a lock, whose holder uses the thread, too.
+-- Counts as a use of an ephemeral thread: it lives for its idle_ttl from now on. Returns
+-- its new expiry; null where that did not change: the thread is not ephemeral, or the
+-- expiry was moved less than a minute, or a tenth of a shorter idle_ttl, ago. It does not
+-- wait for a lock, whose holder uses the thread, too.
 CREATE OR REPLACE FUNCTION recollect.use_thread(p_tenant text, p_thread uuid)
-RETURNS void
+RETURNS timestamptz
 LANGUAGE sql AS $$
     UPDATE recollect.threads t
     SET expires_at = LEAST(t.lifetime_end, clock_timestamp() + t.idle_ttl)
@@ -15,4 +16,5 @@ LANGUAGE sql AS $$
         FOR NO KEY UPDATE SKIP LOCKED
     ) due
     WHERE t.tenant_id = due.tenant_id AND t.thread_id = due.thread_id
+    RETURNING t.expires_at
 $$;

@@ -8,5 +8,16 @@ WHERE m.tenant_id = $1
     AND ($2::text IS NULL OR m.app_id = $2)
     AND ($3::text IS NULL OR m.user_id = $3)
     AND (m.app_id, m.user_id, m.ordinal) > ($4, $5, $6)
+    -- An export would outlive a memory that is erased with ephemeral threads: an extracted
+    -- one with sources in no other thread.
+    AND (m.origin <> 'extracted' OR m.pinned
+        OR NOT EXISTS (
+            SELECT FROM recollect.memory_sources s
+            JOIN recollect.threads t ON t.tenant_id = $1 AND t.thread_id = s.thread_id
+            WHERE s.tenant_id = $1 AND s.memory_id = m.memory_id AND t.idle_ttl IS NOT NULL)
+        OR EXISTS (
+            SELECT FROM recollect.memory_sources s
+            JOIN recollect.threads t ON t.tenant_id = $1 AND t.thread_id = s.thread_id
+            WHERE s.tenant_id = $1 AND s.memory_id = m.memory_id AND t.idle_ttl IS NULL))
 ORDER BY m.app_id, m.user_id, m.ordinal
 LIMIT $7

@@ -29,7 +29,8 @@ pub struct Fact {
     pub event: Option<OffsetDateTime>,
     /// The messages that prove it.
     pub sources: Vec<MessageId>,
-    /// The memories that it supersedes. Pinned ones, and those of other users, are kept.
+    /// The memories that it supersedes. Pinned ones, and those of other users, are kept;
+    /// a fact of an ephemeral thread supersedes only memories of that thread.
     pub supersedes: Vec<MemoryId>,
 }
 
@@ -190,12 +191,8 @@ impl MemoryStore<'_> {
             &extraction.strategy.as_str(),
             &Json(built_on),
         ];
-        let row = only(
-            self.store
-                .pool
-                .call(query!("memories/extract"), params)
-                .await?,
-        )?;
+        let extract = query!("memories/extract");
+        let row = only(self.store.pool.call(extract, params).await?)?;
         match column(&row, "status")? {
             "ok" => Ok(Extracted {
                 stored: column(&row, "stored")?,

@@ -320,11 +320,9 @@ impl MemoryStore<'_> {
         let [threads, policies, any] = results.as_slice() else {
             return Err(StoreError::ThreadNotFound);
         };
-        let policies = Policies::of(threads, policies)?;
-        self.store
-            .threads(self.caller)
-            .used(&policies.thread)
-            .await?;
+        let mut policies = Policies::of(threads, policies)?;
+        let store = self.store.threads(self.caller);
+        store.used(&mut policies.thread).await?;
         let any = any.first().map(scalar).transpose()?;
         Ok((policies, any.unwrap_or_default()))
     }
@@ -369,8 +367,8 @@ impl MemoryStore<'_> {
         let [threads, policies, any] = results.as_slice() else {
             return Ok((None, MemoryPolicy::default(), false));
         };
-        let (thread, app) = session_policies_of(threads, policies)?;
-        if let Some(thread) = &thread {
+        let (mut thread, app) = session_policies_of(threads, policies)?;
+        if let Some(thread) = &mut thread {
             self.store.threads(self.caller).used(thread).await?;
         }
         let any = any.first().map(scalar).transpose()?;

@@ -155,12 +155,8 @@ impl MemoryStore<'_> {
             &scope_of(tenant, &memory.owner),
             &Json(item_of(memory).json()),
         ];
-        let row = only(
-            self.store
-                .pool
-                .call(query!("memories/update"), params)
-                .await?,
-        )?;
+        let update = query!("memories/update");
+        let row = only(self.store.pool.call(update, params).await?)?;
         match column(&row, "status")? {
             "ok" => Ok(ChangedMemory {
                 memory: rows::memory(&row)?,
@@ -197,11 +193,8 @@ impl MemoryStore<'_> {
             &scope_of(tenant, &owner),
             &Json(new_item(replacement).json()),
         ];
-        let found = self
-            .store
-            .pool
-            .call(query!("memories/supersede"), params)
-            .await?;
+        let supersede = query!("memories/supersede");
+        let found = self.store.pool.call(supersede, params).await?;
         let status = match found.first() {
             Some(row) => column(row, "status")?,
             None => return Err(StoreError::Memory(MemoryError::NotFound)),
@@ -233,12 +226,8 @@ impl MemoryStore<'_> {
         let tenant = &self.caller.tenant;
         self.store.require_long_term_memory()?;
         let params: Params<'_> = &[&tenant.as_str(), &self.caller.actor, &id.uuid()];
-        let row = only(
-            self.store
-                .pool
-                .call(query!("memories/delete"), params)
-                .await?,
-        )?;
+        let delete = query!("memories/delete");
+        let row = only(self.store.pool.call(delete, params).await?)?;
         Ok(DeletedMemory {
             deleted: column(&row, "deleted")?,
             revision: revision(&row)?,

@@ -85,9 +85,9 @@ impl WorkingMemoryStore<'_> {
         max_bytes: usize,
     ) -> Result<(WorkingMemory, bool), StoreError> {
         let seen = self.see_working(thread, max_messages, max_bytes);
-        let seen = seen.await?;
+        let mut seen = seen.await?;
         let threads = self.store.threads(self.caller);
-        threads.used(&seen.memory.policies.thread).await?;
+        threads.used(&mut seen.memory.policies.thread).await?;
         let named = model.name.is_empty()
             || (model.name, model.window) == (seen.memory.model.as_str(), seen.memory.window);
         if named && !seen.expired && !seen.rebuilt {

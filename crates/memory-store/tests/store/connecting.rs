@@ -89,6 +89,45 @@ async fn a_user_without_superuser_can_own_the_schema_once_the_roles_are_granted(
 }
 
 #[tokio::test]
+async fn a_user_who_does_not_inherit_from_the_roles_migrates_after_the_grant_in_the_error() {
+    let url = cluster::empty_database();
+    let admin = connect(&url).await;
+    let (_, database) = url.rsplit_once('=').unwrap();
+    let owner = format!("without_inherit_{database}");
+    admin
+        .batch_execute(&format!(
+            "CREATE ROLE {owner} LOGIN NOINHERIT; GRANT CREATE ON DATABASE {database} TO {owner};
+             GRANT recollect_service, recollect_worker, recollect_search, recollect_auth TO {owner}"
+        ))
+        .await
+        .unwrap();
+    let own = config(&url.replace("user=postgres", &format!("user={owner}")));
+    let before = cluster::catalog(&url);
+    let mut refused = 0;
+    while let Err(error) = memory_store::migrate(&own).await {
+        let StoreError::Migration { why, .. } = error else {
+            panic!("{error:?}");
+        };
+        assert_eq!(cluster::catalog(&url), before);
+        assert!(
+            why.contains("does not inherit") && why.contains("GRANT recollect_"),
+            "{why}"
+        );
+        let (_, remedy) = why.split_once("As a superuser: ").unwrap();
+        admin.batch_execute(remedy).await.unwrap();
+        refused += 1;
+        // At most once for each role that functions belong to.
+        assert!(refused <= 2, "{why}");
+    }
+    assert!(refused > 0);
+    // The next release has other functions.
+    let other = "INSERT INTO recollect.schema_releases (sha256) VALUES ('other')";
+    admin.execute(other, &[]).await.unwrap();
+    let reports = memory_store::migrate(&own).await.unwrap();
+    assert_eq!(reports[0].applied, ["functions"]);
+}
+
+#[tokio::test]
 async fn a_migration_does_not_wait_for_another_one_forever() {
     let url = cluster::empty_database();
     let other = connect(&url).await;

@@ -5,8 +5,10 @@ use std::time::Duration;
 use futures::future::join_all;
 use memory_contract::{Role, Thread, ThreadId};
 use memory_store::{
-    EphemeralConfig, EphemeralStats, NewThread, Presence, Store, StoreError, ThreadError,
+    EphemeralConfig, EphemeralStats, NewThread, Presence, Store, StoreConfig, StoreError,
+    ThreadError,
 };
+use time::OffsetDateTime;
 use tokio::time::sleep;
 
 use crate::world::{World, config, new_thread, said};
@@ -46,7 +48,10 @@ async fn there<const N: usize>(world: &World, threads: [ThreadId; N]) -> [bool; 
 #[tokio::test]
 async fn only_a_server_that_starts_alone_ends_ephemeral_threads() {
     let world = World::new().await;
-    let config = config(&world.url);
+    let config = StoreConfig {
+        private: true,
+        ..config(&world.url)
+    };
     let kept = world.thread().await.id;
     let before = ephemeral(&world, &world.store, "before").await.unwrap().id;
     let first = Presence::announce(&config).await.unwrap();
@@ -95,6 +100,51 @@ async fn a_lost_lock_is_taken_again_and_ends_nothing() {
     assert!(again.is_some(), "the lock is held again");
     assert!(there(&world, [thread]).await[0]);
     drop(presence);
+}
+
+#[tokio::test]
+async fn a_server_that_starts_waits_for_one_that_has_just_lost_its_lock() {
+    let world = World::new().await;
+    let config = config(&world.url);
+    let living = Presence::announce(&config).await.unwrap();
+    let thread = ephemeral(&world, &world.store, "brief").await.unwrap().id;
+    // A restart of Postgres ends all connections, too.
+    let disconnect = "SELECT pg_terminate_backend(pid) FROM pg_locks
+        WHERE locktype = 'advisory' AND mode = 'ShareLock'
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    let owner = world.owner().await;
+    assert_eq!(owner.execute(disconnect, &[]).await.unwrap(), 1);
+    let starting = Presence::announce(&config).await.unwrap();
+    assert!(there(&world, [thread]).await[0]);
+    drop((living, starting));
+    let _alone = Presence::announce(&config).await.unwrap();
+    assert!(!there(&world, [thread]).await[0]);
+}
+
+#[tokio::test]
+async fn a_use_returns_the_expiry_to_which_it_postponed() {
+    let world = World::new().await;
+    let store = &limited(&world, 1_000, 10, HOUR);
+    let created = ephemeral(&world, store, "brief").await.unwrap();
+    let ada = world.caller_named("ada");
+    let threads = store.threads(&ada);
+    let owner = world.owner().await;
+    for read in 0..3 {
+        let age = "UPDATE recollect.threads SET expires_at = expires_at - interval '30 minutes'";
+        assert_eq!(owner.execute(age, &[]).await.unwrap(), 1);
+        let thread = match read {
+            0 => threads.get_thread(created.id).await.unwrap(),
+            1 => threads.find_thread(&created.session).await.unwrap(),
+            _ => {
+                let again = new_thread("app", "ada", "brief");
+                threads.resolve_thread(&again).await.unwrap().thread
+            }
+        };
+        let stored = "SELECT expires_at FROM recollect.threads";
+        let stored: OffsetDateTime = owner.query_one(stored, &[]).await.unwrap().get(0);
+        assert_eq!((thread.id, thread.expires), (created.id, Some(stored)));
+        assert!(thread.expires >= created.expires, "{read}");
+    }
 }
 
 #[tokio::test]

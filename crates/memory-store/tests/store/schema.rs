@@ -90,6 +90,46 @@ async fn changed_functions_are_applied_again_and_newer_databases_are_left_alone(
 }
 
 #[tokio::test]
+async fn an_older_release_leaves_the_functions_of_a_newer_one_and_works_with_them() {
+    let url = cluster::database();
+    let owner = connect(&url).await;
+    let newest = "SELECT release FROM recollect.schema_releases ORDER BY id DESC LIMIT 1";
+    let own: String = owner.query_one(newest, &[]).await.unwrap().get(0);
+    assert_eq!(own, env!("CARGO_PKG_VERSION"));
+    let record = async |release: &str| {
+        let sql = "INSERT INTO recollect.schema_releases (sha256, release) VALUES ('other', $1)";
+        owner.execute(sql, &[&release]).await.unwrap();
+    };
+
+    // Only a newer release was applied, with the same schema.
+    let newer = "DELETE FROM recollect.schema_releases; DROP FUNCTION recollect.history;
+                 CREATE FUNCTION recollect.newer() RETURNS integer LANGUAGE sql AS 'SELECT 1'";
+    owner.batch_execute(newer).await.unwrap();
+    record("999.10.0").await;
+    let before = cluster::catalog(&url);
+    let reports = migrate(&config(&url)).await.unwrap();
+    assert_eq!(reports[0].newer.as_deref(), Some("999.10.0"));
+    assert!(reports[0].applied.is_empty(), "{reports:?}");
+    assert_eq!(cluster::catalog(&url), before);
+    memory_store::Store::connect(&config(&url)).await.unwrap();
+
+    // An older one, one of the same number, and one from before it was recorded.
+    for release in ["0.0.9", own.as_str(), ""] {
+        owner
+            .execute("DELETE FROM recollect.schema_releases", &[])
+            .await
+            .unwrap();
+        record(release).await;
+        let refused = memory_store::Store::connect(&config(&url)).await;
+        assert!(matches!(refused, Err(StoreError::Migration { .. })));
+        let reports = migrate(&config(&url)).await.unwrap();
+        assert_eq!(reports[0].applied, ["functions"], "{release}");
+        assert_eq!(reports[0].newer, None);
+        memory_store::Store::connect(&config(&url)).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_failed_migration_changes_nothing() {
     let url = cluster::empty_database();
     let owner = connect(&url).await;

@@ -255,19 +255,11 @@ async fn store(
         made_by,
         built_on,
     } = found;
-    // A fact of an ephemeral thread ends with the thread, and must not end a lasting one.
-    let keeping = |fact: memory_store::Fact| match run.thread.ephemeral {
-        true => memory_store::Fact {
-            supersedes: Vec::new(),
-            ..fact
-        },
-        false => fact,
-    };
     let extraction = memory_store::Extraction {
         thread: run.thread.id,
         generation,
         to_seq,
-        facts: facts.into_iter().map(stored).map(keeping).collect(),
+        facts: facts.into_iter().map(stored).collect(),
         made_by: match made_by {
             DistilledBy::Model(name) => name,
             DistilledBy::Extractive => "extractive".to_owned(),

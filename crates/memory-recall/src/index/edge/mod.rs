@@ -12,12 +12,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use memory_contract::TenantId;
 use qdrant_edge::{
     CountRequest, EdgeShard, FacetRequest, FacetValue, SparseVector, VectorInternal,
 };
+use tokio::sync::mpsc::error::SendTimeoutError;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::filter::{Selection, field};
@@ -35,6 +37,11 @@ use writer::Writer;
 
 pub(crate) use reader::path;
 
+/// Commands that wait for the writer thread, at most; further callers wait for room up to
+/// `write_timeout`. Each lane of the indexer (2 by default) has one command at a time, so
+/// one flush covers those of all lanes; only commands whose callers gave up fill the queue.
+const QUEUE_SIZE: usize = 64;
+
 /// Permissions of the index directory.
 const PRIVATE: u32 = 0o700;
 
@@ -42,7 +49,8 @@ const PRIVATE: u32 = 0o700;
 /// other and with the one writer thread.
 pub struct EdgeIndex {
     schema: IndexSchema,
-    commands: mpsc::UnboundedSender<Command>,
+    commands: mpsc::Sender<Command>,
+    write_timeout: Duration,
     shard: watch::Receiver<Option<Arc<EdgeShard>>>,
     facts: Arc<Facts>,
     state: AtomicU8,
@@ -73,7 +81,7 @@ impl EdgeIndex {
             });
         };
         let lock = lock(&path)?;
-        let (commands, queue) = mpsc::unbounded_channel();
+        let (commands, queue) = mpsc::channel(QUEUE_SIZE);
         let (publish, shard) = watch::channel(None);
         let facts = Arc::new(Facts::default());
         let writer = Writer::new(&path, &schema, Arc::clone(&facts));
@@ -87,6 +95,7 @@ impl EdgeIndex {
         Ok(Self {
             schema,
             commands,
+            write_timeout: config.write_timeout,
             shard,
             facts,
             state: AtomicU8::new(encode(IndexState::Unavailable)),
@@ -99,9 +108,15 @@ impl EdgeIndex {
         command: impl FnOnce(oneshot::Sender<T>) -> Command,
     ) -> Result<T, RecallError> {
         let (reply, answer) = oneshot::channel();
-        self.commands
-            .send(command(reply))
-            .map_err(|_| not_prepared())?;
+        let after = self.write_timeout;
+        let sent = self.commands.send_timeout(command(reply), after).await;
+        sent.map_err(|error| match error {
+            SendTimeoutError::Timeout(_) => RecallError::IndexTimeout {
+                backend: Backend::Edge,
+                after,
+            },
+            SendTimeoutError::Closed(_) => not_prepared(),
+        })?;
         answer.await.map_err(|_| not_prepared())
     }
 
@@ -262,7 +277,7 @@ impl Index for EdgeIndex {
 /// The loop of the writer thread.
 fn write(
     mut writer: Writer,
-    mut queue: mpsc::UnboundedReceiver<Command>,
+    mut queue: mpsc::Receiver<Command>,
     publish: watch::Sender<Option<Arc<EdgeShard>>>,
 ) {
     // Failed replies are ignored: the caller no longer waits.
@@ -383,6 +398,38 @@ fn decode(state: u8) -> IndexState {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_full_queue_is_a_timeout() {
+        // Without a thread that reads it.
+        let (commands, queue) = mpsc::channel(QUEUE_SIZE);
+        while commands
+            .try_send(Command::Stop(oneshot::channel().0))
+            .is_ok()
+        {}
+        assert_eq!(queue.len(), QUEUE_SIZE);
+        let index = EdgeIndex {
+            schema: IndexSchema::new("recollect", None),
+            commands,
+            write_timeout: Duration::from_millis(10),
+            shard: watch::channel(None).1,
+            facts: Arc::default(),
+            state: AtomicU8::new(encode(IndexState::Ready)),
+            _lock: tempfile::tempfile().unwrap(),
+        };
+        let error = index.mark_rebuilding(true).await.unwrap_err();
+        assert!(
+            matches!(error, RecallError::IndexTimeout { .. }) && error.retryable(),
+            "{error}"
+        );
+        assert_eq!(index.last_state(), IndexState::Ready);
+        drop(queue);
+        let error = index.mark_rebuilding(true).await.unwrap_err();
+        assert!(
+            matches!(error, RecallError::IndexUnavailable { .. }),
+            "{error}"
+        );
+    }
 
     #[test]
     fn the_index_directory_is_private_and_the_one_above_stays_as_it_was() {

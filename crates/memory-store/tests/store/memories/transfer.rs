@@ -1,11 +1,13 @@
 //! Importing memories of another server.
 
-use memory_contract::{ExtractionStrategy, Memory, MemoryId, MemoryOrigin, MessageId, Role};
-use memory_store::ImportedMemories;
+use memory_contract::{
+    ExtractionStrategy, Memory, MemoryChange, MemoryId, MemoryOrigin, MessageId, Role,
+};
+use memory_store::{Fact, ImportedMemories, NewThread};
 use time::{Duration, OffsetDateTime};
 
-use super::{id, memory, owner, recorded};
-use crate::world::{World, caller};
+use super::{fact, id, memory, owner, recorded};
+use crate::world::{World, caller, new_thread};
 
 impl World {
     async fn import(&self, user: &str, memories: &[Memory]) -> ImportedMemories {
@@ -160,4 +162,68 @@ async fn memories_are_exported_user_by_user_in_order() {
         .collect();
     let expected = ["", "ada", "bob"].map(|user| ["One", "Two", "Three"].map(|text| (user, text)));
     assert_eq!(named, expected.concat());
+}
+
+#[tokio::test]
+async fn what_an_ephemeral_thread_says_ends_nothing_else_and_is_not_exported() {
+    let world = World::new().await;
+    let kept = world.thread_of("app", "ada", "kept").await.id;
+    let said = world.say(kept, Role::User, "I live in Oslo.").await;
+    let oslo = vec![fact("Lives in Oslo.", &[said])];
+    world.extract(kept, 0, 1, oslo).await.unwrap();
+    let caller_put = world.remember("ada", &[memory("Likes tea.")]).await;
+    let ephemeral = NewThread {
+        ephemeral: true,
+        ..new_thread("app", "ada", "brief")
+    };
+    let threads = world.store.threads(&world.caller);
+    let brief = threads.create_thread(&ephemeral).await.unwrap().id;
+    let mut sources = Vec::new();
+    for text in ["I live in Rome.", "I live in Oslo.", "I live in Bern."] {
+        sources.push(world.say(brief, Role::User, text).await);
+    }
+    let known = world.known("ada").await;
+    let lasting: Vec<MemoryId> = known.iter().map(|memory| memory.id).collect();
+    let rome = Fact {
+        supersedes: lasting.clone(),
+        ..fact("Lives in Rome.", &sources[..1])
+    };
+    // What is known from a lasting thread, too, lasts.
+    let again = fact("Lives in Oslo.", &sources[1..2]);
+    let done = world.extract(brief, 0, 2, vec![rome, again]).await.unwrap();
+    assert_eq!((done.stored, done.known, done.superseded), (1, 1, 0));
+    let known = world.known("ada").await;
+    let rome = known.iter().find(|memory| memory.text == "Lives in Rome.");
+    let bern = Fact {
+        supersedes: [lasting, vec![rome.unwrap().id]].concat(),
+        ..fact("Lives in Bern.", &sources[2..])
+    };
+    let done = world.extract(brief, 1, 3, vec![bern]).await.unwrap();
+    assert_eq!((done.stored, done.superseded), (1, 1));
+
+    let exported = async || {
+        let memories = world.store.memories(&world.caller);
+        let page = memories
+            .export_memories(None, None, None, 10)
+            .await
+            .unwrap();
+        let texts = page.items.into_iter().map(|memory| memory.text);
+        texts.collect::<Vec<_>>()
+    };
+    assert_eq!(exported().await, ["Lives in Oslo.", "Likes tea."]);
+    // Pinned, it outlives the thread.
+    let pin = MemoryChange {
+        pinned: Some(true),
+        ..MemoryChange::default()
+    };
+    let known = world.known("ada").await;
+    let bern = known.iter().find(|memory| memory.text == "Lives in Bern.");
+    let memories = world.store.memories(&world.caller);
+    let bern = bern.unwrap().id;
+    memories.update_memory(bern, &pin, "").await.unwrap();
+    let all = ["Lives in Oslo.", "Likes tea.", "Lives in Bern."];
+    assert_eq!(exported().await, all);
+    threads.delete_thread(brief).await.unwrap();
+    assert_eq!(exported().await, all);
+    assert!(known.iter().any(|memory| memory.id == id(&caller_put, 0)));
 }

@@ -31,6 +31,12 @@ pub async fn run(file: Option<PathBuf>) -> Result<(), Failure> {
         for name in &report.applied {
             println!("{whose}applied {name}");
         }
+        if let Some(newer) = &report.newer {
+            println!(
+                "{whose}The functions in the database are those of release {newer}; this older \
+                 release leaves them."
+            );
+        }
         let version = report.version;
         let what = match report.applied.is_empty() {
             true => "nothing had to be applied",

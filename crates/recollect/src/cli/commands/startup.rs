@@ -66,6 +66,7 @@ impl Embedded {
         if config.database.url.expose_secret().is_empty() {
             let started = Cluster::start(&data, postgres_bin, |what| progress.step(what)).await?;
             config.database.url = SecretString::from(started.url().to_owned());
+            config.database.private = !config.database.has_chat_database();
             times.cluster = started.times();
             cluster = Some(started);
         }
@@ -82,9 +83,15 @@ impl Embedded {
 
         progress.step("Bringing the schema up to date");
         let step = Instant::now();
-        memory_store::migrate(&config.database)
+        let reports = memory_store::migrate(&config.database)
             .await
             .map_err(|error| not_migrated(error, &loaded.provenance))?;
+        for newer in reports.iter().filter_map(|report| report.newer.as_deref()) {
+            tracing::warn!(
+                newer,
+                "the functions of a newer release were left in the database"
+            );
+        }
         times.migrate = step.elapsed();
 
         let chat_database = config.database.has_chat_database();
