@@ -8,3 +8,4 @@
 -- So is a function whose parameters are renamed, which CREATE OR REPLACE refuses: it is
 -- created again in the same transaction.
 DROP FUNCTION IF EXISTS recollect.use_thread(text, uuid);
+DROP FUNCTION IF EXISTS recollect.ephemeral_usage(text);

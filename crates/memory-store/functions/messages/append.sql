@@ -158,7 +158,7 @@ BEGIN
     IF v_thread.idle_ttl IS NOT NULL THEN
         SELECT sum(octet_length(u.parts::text) + octet_length(u.metadata::text)) INTO v_bytes
         FROM unnest(p_parts, p_metadata) AS u (parts, metadata);
-        IF (SELECT u.content_bytes FROM recollect.ephemeral_usage(p_tenant) u) + v_bytes > p_max_ephemeral_bytes THEN
+        IF recollect.ephemeral_full(p_tenant, 0, v_bytes, NULL, p_max_ephemeral_bytes) THEN
             status := 'ephemeral_full';
             RETURN;
         END IF;

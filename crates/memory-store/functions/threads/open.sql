@@ -29,9 +29,7 @@ BEGIN
             PERFORM set_config('recollect.actor', p_actor, true);
         END IF;
 
-        IF p_idle_seconds IS NOT NULL
-            AND (SELECT u.thread_count FROM recollect.ephemeral_usage(p_tenant) u) >= p_max_ephemeral
-        THEN
+        IF p_idle_seconds IS NOT NULL AND recollect.ephemeral_full(p_tenant, 1, 0, p_max_ephemeral, NULL) THEN
             status := 'ephemeral_full';
             RETURN;
         END IF;

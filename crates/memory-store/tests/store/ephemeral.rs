@@ -152,7 +152,19 @@ async fn bytes_follow_appends_and_erasures() {
     let world = World::new().await;
     let (store, caller) = (&world.store, &world.caller);
     let thread = ephemeral(&world, store, "brief").await.unwrap().id;
-    let stats = async || world.outbox.ephemeral_stats().await.unwrap();
+    let owner = world.owner().await;
+    let stats = async || {
+        let stats = world.outbox.ephemeral_stats().await.unwrap();
+        // The totals that appends are compared with are the same.
+        let totals = "SELECT thread_count, content_bytes FROM recollect.ephemeral_totals";
+        let row = owner.query_one(totals, &[]).await.unwrap();
+        let totals = EphemeralStats {
+            threads: row.get(0),
+            bytes: row.get(1),
+        };
+        assert_eq!(stats, totals);
+        stats
+    };
     assert_eq!(
         stats().await,
         EphemeralStats {
