@@ -17,7 +17,7 @@ use serde_json::Value;
 /// levels alone.
 const LEVELS: [&[&str]; 10] = [
     &["memory-contract"],
-    &["memory-budget"],
+    &["memory-budget", "memory-objects"],
     &["memory-store"],
     &["memory-recall", "memory-distill"],
     &["memory-context"],
@@ -37,8 +37,8 @@ const OWNERS: [(&str, &[&str]); 26] = [
     ("tokio-postgres", &["memory-store", "recollect"]),
     ("tokio-postgres-rustls", &["memory-store"]),
     ("deadpool-postgres", &["memory-store"]),
-    ("object_store", &["memory-store"]),
-    ("zstd", &["memory-store", "memory-bench"]),
+    ("object_store", &["memory-objects"]),
+    ("zstd", &["memory-objects", "memory-bench"]),
     // Search and inference.
     ("qdrant-edge", &["memory-recall"]),
     ("qdrant-client", &["memory-recall"]),

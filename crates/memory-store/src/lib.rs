@@ -20,7 +20,6 @@ mod memories;
 mod message;
 mod migrate;
 mod nodes;
-mod objects;
 mod opening;
 mod outbox;
 mod plan;
@@ -75,7 +74,6 @@ pub use memories::{
 pub use message::{History, HistoryQuery, MessageQuery, Order};
 pub use migrate::{MigrationReport, migrate, schema_version};
 pub use nodes::{AddedTurn, Deletion, Node, NodeMemory, NodeStats, NodeStatus, NodeTurn};
-pub use objects::{Objects, ObjectsConfig};
 pub use outbox::{
     Claim, DeadLetter, DeadSubject, Failure, Job, JobKind, LeaseId, OutboxStats, WorkerStore,
 };
@@ -108,5 +106,5 @@ pub const PGBENCH_SETUP: &str = include_str!("../queries/messages/append.pgbench
 pub fn describe_metrics() {
     cache::describe_metrics();
     memories::describe_metrics();
-    objects::describe_metrics();
+    memory_objects::describe_metrics();
 }

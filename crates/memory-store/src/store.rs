@@ -1,7 +1,9 @@
 //! The store: its connections, and what its views share.
 
+use memory_objects::Objects;
+
 use crate::{
-    CacheConfig, EphemeralConfig, Objects, StoreConfig, StoreError,
+    CacheConfig, EphemeralConfig, StoreConfig, StoreError,
     cache::Windows,
     config::Database,
     memories::Uses,

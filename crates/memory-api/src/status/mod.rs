@@ -17,6 +17,7 @@ use memory_budget::BudgetError;
 use memory_context::ContextError;
 use memory_contract::proto::ErrorReason;
 use memory_contract::{Invalid, InvalidFields};
+use memory_objects::ObjectsError;
 use memory_recall::RecallError;
 use memory_store::{
     AppendError, KeyError, MemoryError, NodeError, SecretError, StoreError, ThreadError,
@@ -267,9 +268,8 @@ impl Answer {
             StoreError::Plan(error) => Self::plan(&error),
             StoreError::EtagChanged { etag } => Self::etag_changed(etag),
             StoreError::Node(error) => Self::node(error),
-            error @ (StoreError::NoObjectStore | StoreError::Objects { .. }) => {
-                Self::objects(&error)
-            }
+            error @ (StoreError::NoObjectStore
+            | StoreError::Objects(ObjectsError::Failed { .. })) => Self::objects(&error),
             error @ (StoreError::Unavailable { .. } | StoreError::PoolTimeout) => {
                 Self::database_unavailable(&error)
             }
@@ -278,7 +278,7 @@ impl Answer {
             | StoreError::Misplaced
             | StoreError::Corrupt { .. }
             | StoreError::Config { .. }
-            | StoreError::ObjectsConfig { .. }
+            | StoreError::Objects(_)
             | StoreError::Migration { .. }) => Self::internal(&error),
         }
     }

@@ -2,6 +2,8 @@
 
 mod nouns;
 
+use memory_objects::ObjectsError;
+
 pub use nouns::{
     AppendError, KeyError, MemoryError, NodeError, PlanError, SecretError, ThreadError,
 };
@@ -58,15 +60,9 @@ pub enum StoreError {
     /// No object storage is configured.
     #[error("no object storage is configured")]
     NoObjectStore,
-    /// The object storage does not answer, or refuses.
-    #[error("the object storage does not {what}")]
-    Objects {
-        /// The failed operation: `read`, `write` or `delete`.
-        what: &'static str,
-        /// Why it did not.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
+    /// The object storage does not answer, refuses, or cannot be used.
+    #[error(transparent)]
+    Objects(#[from] ObjectsError),
     /// Postgres does not answer, or refuses work for the moment.
     #[error("the database is not available")]
     Unavailable {
@@ -102,14 +98,6 @@ pub enum StoreError {
         /// What is wrong, and what to do.
         why: String,
     },
-    /// The settings of object storage cannot be used.
-    #[error("objects.{key}: {why}")]
-    ObjectsConfig {
-        /// The key within its settings, such as `url`.
-        key: &'static str,
-        /// What is wrong, and what to do.
-        why: String,
-    },
     /// The schema could not be brought up to date.
     #[error("the database could not be migrated: {why}")]
     Migration {
@@ -125,7 +113,7 @@ impl StoreError {
     /// Whether the same call may succeed later without any change.
     pub fn retryable(&self) -> bool {
         match self {
-            Self::Unavailable { .. } | Self::PoolTimeout | Self::Objects { .. } => true,
+            Self::Unavailable { .. } | Self::PoolTimeout | Self::Objects(ObjectsError::Failed { .. }) => true,
             Self::ThreadNotFound
             | Self::MessageNotFound
             | Self::FileNotFound
@@ -140,7 +128,7 @@ impl StoreError {
             | Self::Misplaced
             | Self::Crypto { .. }
             | Self::NoObjectStore
-            | Self::ObjectsConfig { .. }
+            | Self::Objects(_)
             | Self::Query { .. }
             | Self::Corrupt { .. }
             | Self::Config { .. }

@@ -118,7 +118,7 @@ impl Store {
             let failed: Params<'_> = &[&name, id, &error.to_string()];
             let failed = [(query!("object_deletions/failed"), failed)];
             transaction.commit(&failed).await?;
-            return Err(error);
+            return Err(error.into());
         }
         let done = [(query!("object_deletions/done"), this)];
         transaction.commit(&done).await.map(drop)

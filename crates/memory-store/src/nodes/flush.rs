@@ -9,12 +9,12 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::time::{Duration, Instant};
 
 use memory_contract::TenantId;
+use memory_objects::{Objects, ObjectsError, Version, Written, copy_key, left, pack, too_slow};
 use tokio::time::{sleep, timeout};
 
 use super::{Node, NodeRow, blocking, memory::Memory, parse, record, waiting};
 use crate::{
-    NodeError, NodeStore, Objects, StoreError,
-    objects::{Version, Written, copy_key, left, pack, too_slow},
+    NodeError, NodeStore, StoreError,
     query::{Params, Query, Transaction, query},
     rows::{only, scalar},
     task,
@@ -38,6 +38,12 @@ pub(super) enum LockMode {
     Skip,
 }
 
+/// Identifies a node to the gates. The thread's UUID has a fixed length, so no two nodes
+/// share a name.
+fn gate_name(tenant: &TenantId, node: &Node) -> String {
+    format!("{} {} {}", node.thread, tenant.as_str(), node.id)
+}
+
 impl NodeStore<'_> {
     /// Folds the waiting turns of a node into its object and returns their number.
     /// Idempotent. It continues after `deadline`, when the call fails.
@@ -52,10 +58,7 @@ impl NodeStore<'_> {
         timeout(left, task::spawn_for_call("flush", flush))
             .await
             .map_err(|_elapsed| too_slow("write", left))?
-            .map_err(|error| StoreError::Objects {
-                what: "write",
-                source: error.into(),
-            })?
+            .map_err(|error| ObjectsError::failed("write", error))?
     }
 
     /// Flushes a node and stores the error if it fails.
@@ -64,10 +67,10 @@ impl NodeStore<'_> {
         let objects = self.store.require_objects()?;
         let limit = objects.config().timeout.saturating_mul(TIMEOUT_FACTOR);
         let fold = async {
-            let gates = objects.gates();
+            let (gates, name) = (objects.gates(), gate_name(tenant, node));
             let gate = match mode {
-                LockMode::Wait => gates.enter(tenant, node).await,
-                LockMode::Skip => gates.try_enter(tenant, node),
+                LockMode::Wait => gates.enter(&name).await,
+                LockMode::Skip => gates.try_enter(&name),
             };
             let Some(gate) = gate else {
                 return Ok(0);
@@ -76,13 +79,13 @@ impl NodeStore<'_> {
             let begin = Instant::now();
             let folded = self.fold(objects, node, mode).await?;
             if folded.is_some() {
-                gate.succeeded(tenant, node, begin);
+                gate.succeeded(&name, begin);
             }
             Ok(folded.unwrap_or(0))
         };
         let flushed = timeout(limit, fold)
             .await
-            .unwrap_or_else(|_elapsed| Err(too_slow("write", limit)));
+            .unwrap_or_else(|_elapsed| Err(too_slow("write", limit).into()));
         if let Err(error) = &flushed {
             let error: String = describe(error).chars().take(ERROR_CHARS).collect();
             let params: Params<'_> = &[&tenant.as_str(), &node.thread.uuid(), &node.id, &error];
@@ -235,10 +238,7 @@ impl NodeStore<'_> {
             let (memory, changed, size, bytes) =
                 blocking(size, work)
                     .await?
-                    .map_err(|error| StoreError::Objects {
-                        what: "write",
-                        source: error.into(),
-                    })?;
+                    .map_err(|error| ObjectsError::failed("write", error))?;
             let written = match seen {
                 // An earlier flush was interrupted after its write.
                 Some(seen) if record.has_object && !changed => Written::Done(seen),
@@ -262,10 +262,7 @@ impl NodeStore<'_> {
             }
         }
         transaction.rollback().await?;
-        Err(StoreError::Objects {
-            what: "write",
-            source: "the object was changed by others again and again".into(),
-        })
+        Err(ObjectsError::failed("write", "the object was changed by others again and again").into())
     }
 }
 

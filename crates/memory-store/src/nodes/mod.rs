@@ -4,23 +4,21 @@ mod add;
 mod delete;
 mod flush;
 mod format;
-mod gates;
 mod list;
 mod memory;
 mod read;
 mod work;
 
 use memory_contract::{AppId, TenantId, ThreadId};
+use memory_objects::{Objects, ObjectsError, memory_key, unpack};
 use tokio_postgres::{Row, types::Json};
 
 pub use add::{AddedTurn, NodeTurn};
-pub(crate) use gates::Gates;
 pub use list::{NodeMemory, NodeStatus};
 pub use work::{Deletion, NodeStats};
 
 use crate::{
-    Objects, Store, StoreError,
-    objects::{memory_key, unpack},
+    Store, StoreError,
     rows::column,
 };
 use format::StoredMessage;
@@ -131,8 +129,5 @@ async fn blocking<T: Send + 'static>(
     }
     tokio::task::spawn_blocking(work)
         .await
-        .map_err(|error| StoreError::Objects {
-            what: "read",
-            source: error.into(),
-        })
+        .map_err(|error| ObjectsError::failed("read", error).into())
 }

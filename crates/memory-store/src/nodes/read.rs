@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use memory_contract::NodeMessage;
+use memory_objects::Version;
 
 use super::{Node, NodeRow, memory::Memory, memory::thread_message, parse, record, waiting};
 use crate::{
     NodeStore, StoreError,
-    objects::Version,
     query::{Params, query},
     rows::{column, only, unknown_status},
     thread::one_thread,

@@ -1,8 +1,9 @@
 use std::time::{Duration, Instant};
 
 use memory_contract::{NewNodeMessage, NodeParent};
+use memory_objects::{Objects, ObjectsConfig, ObjectsError};
 use memory_store::{
-    Caller, Node, NodeTurn, Objects, ObjectsConfig, Store, StoreError, TransactionQuery,
+    Caller, Node, NodeTurn, Store, StoreError, TransactionQuery,
 };
 use tempfile::TempDir;
 
@@ -333,7 +334,7 @@ fn a_place_that_cannot_be_used_names_its_key() {
             ..ObjectsConfig::default()
         };
         match Objects::open(&config) {
-            Err(StoreError::ObjectsConfig { key: found, .. }) => assert_eq!(found, key, "{url}"),
+            Err(ObjectsError::Config { key: found, .. }) => assert_eq!(found, key, "{url}"),
             other => panic!("{url}: {other:?}"),
         }
     }

@@ -6,8 +6,9 @@ use memory_contract::{
     AppId, ExtractionStrategy, MemoryPolicy, NewIteration, NewNodeMessage, NewPlan, NodeParent,
     Parent, RequestId, Role, ThreadId,
 };
+use memory_objects::{Objects, ObjectsConfig};
 use memory_store::{
-    Append, Extraction, Fact, Node, NodeTurn, Objects, ObjectsConfig, StoreError, WorkingTarget,
+    Append, Extraction, Fact, Node, NodeTurn, StoreError, WorkingTarget,
     migrate,
 };
 use serde_json::Map;

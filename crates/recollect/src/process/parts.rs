@@ -6,12 +6,13 @@ use std::time::Duration;
 use memory_api::Health;
 use memory_budget::Tokenizer;
 use memory_distill::Distiller;
+use memory_objects::{Objects, ObjectsConfig, ObjectsError};
 use memory_recall::{
     Backend, Embedder, Index, IndexSchema, IndexState, Indexer, IndexerHandle, Recall, RecallError,
     UnavailableIndex, open_index,
 };
 use memory_store::{
-    Keyring, Objects, ObjectsConfig, Secrets, Store, StoreConfig, StoreError, WorkerStore,
+    Keyring, Secrets, Store, StoreConfig, StoreError, WorkerStore,
     error_chain,
 };
 use memory_worker::TokenBudget;
@@ -186,12 +187,14 @@ fn objects(config: &ObjectsConfig) -> Result<Option<Objects>, ServerError> {
     if config.url.is_empty() {
         return Ok(None);
     }
-    Objects::open(config).map(Some).map_err(store_error)
+    Objects::open(config)
+        .map(Some)
+        .map_err(|error| store_error(error.into()))
 }
 
 fn store_error(error: StoreError) -> ServerError {
     match error {
-        StoreError::ObjectsConfig { key, why } => config_error(&format!("objects.{key}"), why),
+        StoreError::Objects(ObjectsError::Config { key, why }) => config_error(&format!("objects.{key}"), why),
         StoreError::Config { key, why } => ConfigError::Value {
             key: format!("database.{key}"),
             origin: "configuration".to_owned(),

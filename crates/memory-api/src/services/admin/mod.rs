@@ -14,9 +14,10 @@ use memory_contract::proto::{
 };
 use memory_contract::{PageToken, ThreadId, check, duration, limits, timestamp};
 use memory_distill::Distiller;
+use memory_objects::Objects;
 use memory_recall::{Index, IndexState, IndexerHandle, LastError};
 use memory_store::{
-    DeadLetter, DeadSubject, NodeStatus, Objects, Store, Transaction, TransactionQuery,
+    DeadLetter, DeadSubject, NodeStatus, Store, Transaction, TransactionQuery,
 };
 use time::OffsetDateTime;
 use tonic::{Request, Response, Status, async_trait};

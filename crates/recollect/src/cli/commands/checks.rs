@@ -8,7 +8,7 @@ use crate::config::Config;
 use memory_contract::duration_text::format_duration;
 use memory_distill::{ModelConfig, Provider};
 use memory_recall::{BackendChoice, EmbedderKind, ModelPrecision};
-use memory_store::Objects;
+use memory_objects::Objects;
 use serde::Serialize;
 use time::OffsetDateTime;
 

@@ -14,7 +14,7 @@ const KEPT_BYTES: usize = 100;
 /// name is percent-encoded where it has to be. One that is longer than 200 bytes
 /// then is cut after 100, and `~` and its SHA-256 follow; `~` is always encoded
 /// otherwise.
-pub(crate) fn memory_key(tenant: &TenantId, app: &AppId, thread: ThreadId, node: &str) -> String {
+pub fn memory_key(tenant: &TenantId, app: &AppId, thread: ThreadId, node: &str) -> String {
     format!(
         "{}/node_memory/{}/{thread}/{}.json",
         part(tenant.as_str()),
@@ -26,7 +26,7 @@ pub(crate) fn memory_key(tenant: &TenantId, app: &AppId, thread: ThreadId, node:
 /// The key of a copy of an object that cannot be read, by the object's own key:
 /// the same place under `node_memory_corrupt`, with the first 16 digits of the
 /// content's SHA-256 in its name.
-pub(crate) fn copy_key(key: &str, content: &[u8]) -> String {
+pub fn copy_key(key: &str, content: &[u8]) -> String {
     let mut digest = hex(&Sha256::digest(content));
     digest.truncate(16);
     let moved = key.replacen("/node_memory/", "/node_memory_corrupt/", 1);

@@ -20,7 +20,7 @@ use reqwest::Url;
 use secrecy::ExposeSecret as _;
 
 use super::local::Locks;
-use crate::{ObjectsConfig, StoreError};
+use crate::{ObjectsConfig, ObjectsError};
 
 /// A store and what is known of it.
 pub(super) struct Opened {
@@ -32,7 +32,7 @@ pub(super) struct Opened {
 }
 
 /// Opens the store. A missing directory is created; a remote store is not contacted.
-pub(super) fn open(config: &ObjectsConfig) -> Result<Opened, StoreError> {
+pub(super) fn open(config: &ObjectsConfig) -> Result<Opened, ObjectsError> {
     let url = Url::parse(&config.url).map_err(|_| {
         wrong(
             "url",
@@ -105,7 +105,7 @@ pub(super) fn open(config: &ObjectsConfig) -> Result<Opened, StoreError> {
     })
 }
 
-fn directory(url: &Url) -> Result<Opened, StoreError> {
+fn directory(url: &Url) -> Result<Opened, ObjectsError> {
     let path = url
         .to_file_path()
         .map_err(|()| wrong("url", "must name a directory: file:///directory"))?;
@@ -132,8 +132,8 @@ fn make(path: &FilePath) -> std::io::Result<()> {
         .create(path)
 }
 
-fn wrong(key: &'static str, why: impl Into<String>) -> StoreError {
-    StoreError::ObjectsConfig {
+fn wrong(key: &'static str, why: impl Into<String>) -> ObjectsError {
+    ObjectsError::Config {
         key,
         why: why.into(),
     }

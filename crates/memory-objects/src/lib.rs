@@ -2,6 +2,8 @@
 
 mod codec;
 mod config;
+mod error;
+mod gates;
 mod key;
 mod local;
 mod open;
@@ -19,13 +21,15 @@ use object_store::{
 };
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
+use tracing::Instrument as _;
 use uuid::Uuid;
 
-pub(crate) use codec::{pack, unpack};
+pub use codec::{pack, unpack};
 pub use config::ObjectsConfig;
-pub(crate) use key::{copy_key, memory_key};
+pub use error::ObjectsError;
+pub use gates::{Gate, Gates};
+pub use key::{copy_key, memory_key};
 
-use crate::{StoreError, nodes::Gates, task};
 use local::Locks;
 use open::Opened;
 
@@ -56,26 +60,27 @@ struct Inner {
 }
 
 /// An object and its version.
-pub(crate) struct Object {
-    /// `None` where it is too large to be read.
-    pub(crate) bytes: Option<Vec<u8>>,
-    pub(crate) version: Version,
+pub struct Object {
+    /// The content; `None` if it is too large to be read.
+    pub bytes: Option<Vec<u8>>,
+    /// The version that was read.
+    pub version: Version,
 }
 
 /// The version of an object's content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Version(UpdateVersion);
+pub struct Version(UpdateVersion);
 
 impl Version {
     /// A name for it, to recognize it by.
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         let UpdateVersion { e_tag, version } = &self.0;
         e_tag.as_deref().or(version.as_deref()).unwrap_or_default()
     }
 }
 
 /// The outcome of a conditional write.
-pub(crate) enum Written {
+pub enum Written {
     /// It is stored.
     Done(Version),
     /// The object has another version: nothing was written.
@@ -86,8 +91,8 @@ impl Objects {
     /// Opens the store.
     ///
     /// # Errors
-    /// `ObjectsConfig` where an operator has to act.
-    pub fn open(config: &ObjectsConfig) -> Result<Self, StoreError> {
+    /// `Config` where an operator has to act.
+    pub fn open(config: &ObjectsConfig) -> Result<Self, ObjectsError> {
         let Opened {
             store,
             backend,
@@ -114,16 +119,16 @@ impl Objects {
     /// that nothing that is there is overwritten unseen.
     ///
     /// # Errors
-    /// `Objects` with what did not work.
-    pub async fn probe(&self) -> Result<(), StoreError> {
+    /// `Failed` with what did not work.
+    pub async fn probe(&self) -> Result<(), ObjectsError> {
         let key = format!("recollect_probe/{}", Uuid::now_v7());
         let worked = self.write_and_read(&key).await;
         let erased = self.delete(&key).await;
         worked.and(erased)
     }
 
-    async fn write_and_read(&self, key: &str) -> Result<(), StoreError> {
-        let failed = |what, why: &str| StoreError::Objects {
+    async fn write_and_read(&self, key: &str) -> Result<(), ObjectsError> {
+        let failed = |what, why: &str| ObjectsError::Failed {
             what,
             source: why.into(),
         };
@@ -140,45 +145,46 @@ impl Objects {
         }
     }
 
-    pub(crate) fn config(&self) -> &ObjectsConfig {
+    /// The settings that it was opened with.
+    pub fn config(&self) -> &ObjectsConfig {
         &self.0.config
     }
 
     /// The largest JSON that is read.
-    pub(crate) fn read_limit(&self) -> usize {
+    pub fn read_limit(&self) -> usize {
         self.0.config.max_object_bytes.saturating_mul(FOREIGN)
     }
 
     /// The gates at which flushes of one node wait for each other.
-    pub(crate) fn gates(&self) -> &Gates {
+    pub fn gates(&self) -> &Gates {
         &self.0.gates
     }
 
     /// Waits until another flush may begin.
-    pub(crate) async fn flush_permit(&self) -> Option<SemaphorePermit<'_>> {
+    pub async fn flush_permit(&self) -> Option<SemaphorePermit<'_>> {
         self.0.flushes.acquire().await.ok()
     }
 
     /// Waits until another memory may be read.
-    pub(crate) async fn read_permit(
+    pub async fn read_permit(
         &self,
         deadline: Option<Instant>,
-    ) -> Result<Option<SemaphorePermit<'_>>, StoreError> {
+    ) -> Result<Option<SemaphorePermit<'_>>, ObjectsError> {
         let permit = self.0.reads.acquire();
         Ok(self.bounded("read", deadline, permit).await?.ok())
     }
 
     /// Whether another object may be erased right now.
-    pub(crate) fn erasure_permit(&self) -> Option<SemaphorePermit<'_>> {
+    pub fn erasure_permit(&self) -> Option<SemaphorePermit<'_>> {
         self.0.erasures.try_acquire().ok()
     }
 
     /// Reads an object; `None` if it does not exist.
-    pub(crate) async fn read(
+    pub async fn read(
         &self,
         key: &str,
         deadline: Option<Instant>,
-    ) -> Result<Option<Object>, StoreError> {
+    ) -> Result<Option<Object>, ObjectsError> {
         let path = path(key)?;
         let limit = u64::try_from(self.read_limit()).unwrap_or(u64::MAX);
         let read = async {
@@ -203,21 +209,22 @@ impl Objects {
 
     /// Writes an object if it is still in the version that was seen, or still
     /// missing. A running write continues after the deadline.
-    pub(crate) async fn write(
+    pub async fn write(
         &self,
         key: &str,
         bytes: Vec<u8>,
         seen: Option<Version>,
         deadline: Option<Instant>,
-    ) -> Result<Written, StoreError> {
+    ) -> Result<Written, ObjectsError> {
         let path = path(key)?;
         let inner = Arc::clone(&self.0);
         let write = async move { inner.put_counted(path, bytes.into(), seen).await };
-        let write = task::spawn_for_call("object_write", write);
+        #[expect(clippy::disallowed_methods, reason = "awaited below; a panic is an error")]
+        let write = tokio::spawn(write.in_current_span());
         match self.bounded("write", deadline, write).await? {
             Ok(Ok(written)) => Ok(written),
             Ok(Err(error)) => Err(unavailable("write", error)),
-            Err(error) => Err(StoreError::Objects {
+            Err(error) => Err(ObjectsError::Failed {
                 what: "write",
                 source: error.into(),
             }),
@@ -225,7 +232,7 @@ impl Objects {
     }
 
     /// Erases an object. Idempotent.
-    pub(crate) async fn delete(&self, key: &str) -> Result<(), StoreError> {
+    pub async fn delete(&self, key: &str) -> Result<(), ObjectsError> {
         let path = path(key)?;
         match self
             .bounded("delete", None, self.0.store.delete(&path))
@@ -242,7 +249,7 @@ impl Objects {
         what: &'static str,
         deadline: Option<Instant>,
         work: impl Future<Output = T>,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T, ObjectsError> {
         let own = self.0.config.timeout;
         let limit = deadline.map_or(own, |deadline| left(deadline).min(own));
         timeout(limit, work)
@@ -330,33 +337,31 @@ impl Inner {
 }
 
 /// The time until a deadline.
-pub(crate) fn left(deadline: Instant) -> Duration {
+pub fn left(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
 }
 
 /// The error of an object that took too long.
-pub(crate) fn too_slow(what: &'static str, limit: Duration) -> StoreError {
-    StoreError::Objects {
+pub fn too_slow(what: &'static str, limit: Duration) -> ObjectsError {
+    ObjectsError::Failed {
         what,
         source: format!("no answer within {}", format_duration(limit)).into(),
     }
 }
 
-fn path(key: &str) -> Result<Path, StoreError> {
-    Path::parse(key).map_err(|_| StoreError::Corrupt {
-        what: "object key",
-        why: "it is not a valid path".to_owned(),
-    })
+fn path(key: &str) -> Result<Path, ObjectsError> {
+    Path::parse(key).map_err(|_| ObjectsError::Key)
 }
 
-fn unavailable(what: &'static str, error: Error) -> StoreError {
-    StoreError::Objects {
+fn unavailable(what: &'static str, error: Error) -> ObjectsError {
+    ObjectsError::Failed {
         what,
         source: error.into(),
     }
 }
 
-pub(crate) fn describe_metrics() {
+/// Describes this crate's metrics to the installed recorder.
+pub fn describe_metrics() {
     describe_counter!(
         "recollect_object_writes_total",
         "Conditional writes to object storage, by outcome: done, conflict or failed."

@@ -8,7 +8,7 @@ const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const LEVEL: i32 = 3;
 
 /// Compresses what is larger than `above` bytes.
-pub(crate) fn pack(json: Vec<u8>, above: usize) -> io::Result<Vec<u8>> {
+pub fn pack(json: Vec<u8>, above: usize) -> io::Result<Vec<u8>> {
     if json.len() <= above {
         return Ok(json);
     }
@@ -20,7 +20,7 @@ pub(crate) fn pack(json: Vec<u8>, above: usize) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// What is wrong with it, without any content.
-pub(crate) fn unpack(bytes: &[u8], limit: usize) -> Result<Vec<u8>, String> {
+pub fn unpack(bytes: &[u8], limit: usize) -> Result<Vec<u8>, String> {
     let too_large = || format!("is larger than {limit} bytes");
     if !bytes.starts_with(&MAGIC) {
         return if bytes.len() > limit {
