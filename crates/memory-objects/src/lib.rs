@@ -219,7 +219,10 @@ impl Objects {
         let path = path(key)?;
         let inner = Arc::clone(&self.0);
         let write = async move { inner.put_counted(path, bytes.into(), seen).await };
-        #[expect(clippy::disallowed_methods, reason = "awaited below; a panic is an error")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "awaited below; a panic is an error"
+        )]
         let write = tokio::spawn(write.in_current_span());
         match self.bounded("write", deadline, write).await? {
             Ok(Ok(written)) => Ok(written),

@@ -113,7 +113,9 @@ impl StoreError {
     /// Whether the same call may succeed later without any change.
     pub fn retryable(&self) -> bool {
         match self {
-            Self::Unavailable { .. } | Self::PoolTimeout | Self::Objects(ObjectsError::Failed { .. }) => true,
+            Self::Unavailable { .. }
+            | Self::PoolTimeout
+            | Self::Objects(ObjectsError::Failed { .. }) => true,
             Self::ThreadNotFound
             | Self::MessageNotFound
             | Self::FileNotFound

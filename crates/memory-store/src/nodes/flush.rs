@@ -235,10 +235,9 @@ impl NodeStore<'_> {
                 let size = json.len();
                 pack(json, above).map(|bytes| (memory, changed, size, bytes))
             };
-            let (memory, changed, size, bytes) =
-                blocking(size, work)
-                    .await?
-                    .map_err(|error| ObjectsError::failed("write", error))?;
+            let (memory, changed, size, bytes) = blocking(size, work)
+                .await?
+                .map_err(|error| ObjectsError::failed("write", error))?;
             let written = match seen {
                 // An earlier flush was interrupted after its write.
                 Some(seen) if record.has_object && !changed => Written::Done(seen),
@@ -262,7 +261,10 @@ impl NodeStore<'_> {
             }
         }
         transaction.rollback().await?;
-        Err(ObjectsError::failed("write", "the object was changed by others again and again").into())
+        Err(
+            ObjectsError::failed("write", "the object was changed by others again and again")
+                .into(),
+        )
     }
 }
 

@@ -17,10 +17,7 @@ pub use add::{AddedTurn, NodeTurn};
 pub use list::{NodeMemory, NodeStatus};
 pub use work::{Deletion, NodeStats};
 
-use crate::{
-    Store, StoreError,
-    rows::column,
-};
+use crate::{Store, StoreError, rows::column};
 use format::StoredMessage;
 use memory::{Memory, Waiting};
 

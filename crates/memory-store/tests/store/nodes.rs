@@ -2,9 +2,7 @@ use std::time::{Duration, Instant};
 
 use memory_contract::{NewNodeMessage, NodeParent};
 use memory_objects::{Objects, ObjectsConfig, ObjectsError};
-use memory_store::{
-    Caller, Node, NodeTurn, Store, StoreError, TransactionQuery,
-};
+use memory_store::{Caller, Node, NodeTurn, Store, StoreError, TransactionQuery};
 use tempfile::TempDir;
 
 use crate::world::World;

@@ -7,10 +7,7 @@ use memory_contract::{
     Parent, RequestId, Role, ThreadId,
 };
 use memory_objects::{Objects, ObjectsConfig};
-use memory_store::{
-    Append, Extraction, Fact, Node, NodeTurn, StoreError, WorkingTarget,
-    migrate,
-};
+use memory_store::{Append, Extraction, Fact, Node, NodeTurn, StoreError, WorkingTarget, migrate};
 use serde_json::Map;
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::{Client, types::Json};

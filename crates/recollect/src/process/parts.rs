@@ -11,10 +11,7 @@ use memory_recall::{
     Backend, Embedder, Index, IndexSchema, IndexState, Indexer, IndexerHandle, Recall, RecallError,
     UnavailableIndex, open_index,
 };
-use memory_store::{
-    Keyring, Secrets, Store, StoreConfig, StoreError, WorkerStore,
-    error_chain,
-};
+use memory_store::{Keyring, Secrets, Store, StoreConfig, StoreError, WorkerStore, error_chain};
 use memory_worker::TokenBudget;
 use tokio::time::sleep;
 
@@ -194,7 +191,9 @@ fn objects(config: &ObjectsConfig) -> Result<Option<Objects>, ServerError> {
 
 fn store_error(error: StoreError) -> ServerError {
     match error {
-        StoreError::Objects(ObjectsError::Config { key, why }) => config_error(&format!("objects.{key}"), why),
+        StoreError::Objects(ObjectsError::Config { key, why }) => {
+            config_error(&format!("objects.{key}"), why)
+        }
         StoreError::Config { key, why } => ConfigError::Value {
             key: format!("database.{key}"),
             origin: "configuration".to_owned(),

@@ -16,9 +16,7 @@ use memory_contract::{PageToken, ThreadId, check, duration, limits, timestamp};
 use memory_distill::Distiller;
 use memory_objects::Objects;
 use memory_recall::{Index, IndexState, IndexerHandle, LastError};
-use memory_store::{
-    DeadLetter, DeadSubject, NodeStatus, Store, Transaction, TransactionQuery,
-};
+use memory_store::{DeadLetter, DeadSubject, NodeStatus, Store, Transaction, TransactionQuery};
 use time::OffsetDateTime;
 use tonic::{Request, Response, Status, async_trait};
 

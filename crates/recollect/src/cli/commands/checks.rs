@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::config::Config;
 use memory_contract::duration_text::format_duration;
 use memory_distill::{ModelConfig, Provider};
-use memory_recall::{BackendChoice, EmbedderKind, ModelPrecision};
 use memory_objects::Objects;
+use memory_recall::{BackendChoice, EmbedderKind, ModelPrecision};
 use serde::Serialize;
 use time::OffsetDateTime;
 
