@@ -24,7 +24,7 @@ use tonic::service::{Interceptor, interceptor::InterceptedService};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};
 
-use crate::messages::{mask, say, seconds, session, turn};
+use crate::messages::{by_id, mask, say, seconds, session, turn};
 use crate::wait::fresh;
 
 /// The user whom tests talk to unless they need another.
@@ -227,8 +227,7 @@ impl Client {
 
     pub async fn get_thread(&self, thread_id: &str) -> Thread {
         let request = GetThreadRequest {
-            thread_id: thread_id.to_owned(),
-            session: None,
+            thread: by_id(thread_id),
         };
         self.call(request).await.thread.unwrap()
     }
@@ -237,7 +236,7 @@ impl Client {
     /// when it was made could end before anything is in it.
     pub async fn expire(&self, thread_id: &str) {
         let request = UpdateThreadRequest {
-            thread_id: thread_id.to_owned(),
+            thread: by_id(thread_id),
             ttl: Some(seconds(1)),
             update_mask: Some(mask(&["ttl"])),
             ..Default::default()
@@ -252,7 +251,7 @@ impl Client {
         messages: Vec<MessageInput>,
     ) -> AppendMessagesResponse {
         let request = AppendMessagesRequest {
-            thread_id: thread_id.to_owned(),
+            thread: by_id(thread_id),
             messages,
             ..Default::default()
         };
@@ -276,7 +275,7 @@ impl Client {
 
     pub async fn delete_message(&self, thread_id: &str, message_id: &str) -> DeleteMessageResponse {
         let request = DeleteMessageRequest {
-            thread_id: thread_id.to_owned(),
+            thread: by_id(thread_id),
             message_id: message_id.to_owned(),
         };
         self.call(request).await
@@ -284,12 +283,18 @@ impl Client {
 
     pub async fn clear_thread(&self, thread_id: &str) -> ClearThreadResponse {
         let thread_id = thread_id.to_owned();
-        self.call(ClearThreadRequest { thread_id }).await
+        self.call(ClearThreadRequest {
+            thread: by_id(thread_id),
+        })
+        .await
     }
 
     pub async fn delete_thread(&self, thread_id: &str) -> DeleteThreadResponse {
         let thread_id = thread_id.to_owned();
-        self.call(DeleteThreadRequest { thread_id }).await
+        self.call(DeleteThreadRequest {
+            thread: by_id(thread_id),
+        })
+        .await
     }
 
     pub async fn set_policy(&self, app: &str, policy: MemoryPolicy) -> AppPolicy {
@@ -326,7 +331,7 @@ impl Client {
     /// All messages of a thread, in order of seq.
     pub async fn all_messages(&self, thread_id: &str) -> Vec<Message> {
         self.list(ListMessagesRequest {
-            thread_id: thread_id.to_owned(),
+            target: by_id(thread_id),
             page_size: 500,
             ..Default::default()
         })

@@ -11,6 +11,8 @@ use memory_contract::{NewMessage, new_messages_from, object_from};
 use prost_types::Struct;
 use serde_json::Value;
 
+use crate::by_id;
+
 /// A context of a thread with an input of one text, and a budget that leaves
 /// nothing out.
 pub fn context_request(thread_id: &str, input: &str) -> BuildContextRequest {
@@ -18,7 +20,7 @@ pub fn context_request(thread_id: &str, input: &str) -> BuildContextRequest {
         content: Some(part::Content::Text(input.to_owned())),
     };
     BuildContextRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         input: if input.is_empty() {
             Vec::new()
         } else {

@@ -54,11 +54,11 @@ pub use features::{Promise, promises, row_of};
 pub use language_model::{ANSWER_COSTS, Answering, AskedModel, LanguageModel};
 pub use memories::{known_texts, memory, memory_search, memory_texts};
 pub use messages::{
-    app, file, fresh_wait, has_reason, history_request, ids, json, mask, metadata, recall_request,
-    reply, say, search_request, seconds, session, text_of, texts, tool_call, tool_result, turn,
-    with_parts,
+    app, by_id, by_session, file, fresh_wait, has_reason, history_request, ids, json, mask,
+    metadata, of_app, of_user, recall_request, reply, say, search_request, seconds, session,
+    text_of, texts, tool_call, tool_result, turn, with_parts,
 };
-pub use nodes::{node, node_texts, node_turn, says};
+pub use nodes::{node, node_texts, node_turn, says, thread_of};
 pub use plans::{attempt, briefing_request, plan, put, sections};
 pub use postgres::Cluster;
 pub use process::{free_addr, http_get, runs};

@@ -1,9 +1,9 @@
 //! Helpers to make requests with messages, and to read answers.
 
 use memory_contract::proto::{
-    FileRef, FileType, GetHistoryRequest, Message, MessageInput, Part, RecallReason, RecallRequest,
-    RecalledMessage, Role, SearchRequest, SessionRef, ToolCall, ToolResult, file_ref, part,
-    tool_result as output,
+    AppRef, FileRef, FileType, GetHistoryRequest, Message, MessageInput, Part, RecallReason,
+    RecallRequest, RecalledMessage, Role, SearchRequest, SessionRef, ToolCall, ToolResult, UserRef,
+    file_ref, part, tool_result as output,
 };
 use prost_types::{Duration, FieldMask, ListValue, Struct, Value, value::Kind};
 
@@ -135,6 +135,29 @@ pub fn json(value: serde_json::Value) -> Value {
 ///
 /// # Panics
 /// If it is not an object.
+/// A thread by its id, for the oneof of any request.
+pub fn by_id<T: From<String>>(thread_id: impl Into<String>) -> Option<T> {
+    Some(T::from(thread_id.into()))
+}
+
+/// A thread by the names of its session, for the oneof of any request.
+pub fn by_session<T: From<SessionRef>>(session: SessionRef) -> Option<T> {
+    Some(T::from(session))
+}
+
+/// One user of an app, for the oneof of any request.
+pub fn of_user<T: From<UserRef>>(app: &str, user: &str) -> Option<T> {
+    Some(T::from(UserRef {
+        app_id: app.to_owned(),
+        user_id: user.to_owned(),
+    }))
+}
+
+/// All users of an app, for the oneof of any request.
+pub fn of_app<T: From<AppRef>>(app: impl Into<String>) -> Option<T> {
+    Some(T::from(AppRef { app_id: app.into() }))
+}
+
 pub fn metadata(value: serde_json::Value) -> Struct {
     match json(value).kind {
         Some(Kind::StructValue(fields)) => fields,
@@ -145,7 +168,7 @@ pub fn metadata(value: serde_json::Value) -> Struct {
 /// A history of a whole thread, as far as one answer can hold it.
 pub fn history_request(thread_id: &str) -> GetHistoryRequest {
     GetHistoryRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         max_tokens: 1_000_000,
         message_limit: 500,
         ..Default::default()
@@ -155,7 +178,7 @@ pub fn history_request(thread_id: &str) -> GetHistoryRequest {
 /// A recall in a thread that sees everything up to a revision.
 pub fn recall_request(thread_id: &str, query: &str, revision: &str) -> RecallRequest {
     RecallRequest {
-        thread_id: thread_id.to_owned(),
+        target: by_id(thread_id),
         query: query.to_owned(),
         at_least_as_fresh: revision.to_owned(),
         max_wait: Some(fresh_wait()),
@@ -166,7 +189,7 @@ pub fn recall_request(thread_id: &str, query: &str, revision: &str) -> RecallReq
 /// A search in a thread that sees everything up to a revision.
 pub fn search_request(thread_id: &str, query: &str, revision: &str) -> SearchRequest {
     SearchRequest {
-        thread_id: thread_id.to_owned(),
+        target: by_id(thread_id),
         query: query.to_owned(),
         at_least_as_fresh: revision.to_owned(),
         max_wait: Some(fresh_wait()),

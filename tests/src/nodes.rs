@@ -3,16 +3,24 @@
 use memory_contract::proto::{
     AddNodeTurnRequest, AddNodeTurnResponse, ClearNodeMemoryRequest, FlushNodeMemoryRequest,
     FlushNodeMemoryResponse, GetNodeHistoryRequest, ListNodeMemoriesRequest, NodeMemory,
-    NodeMessage, NodeMessageInput, NodeRef,
+    NodeMessage, NodeMessageInput, NodeRef, node_ref::Thread,
 };
 
 use crate::Client;
+use crate::by_id;
 
 pub fn node(thread_id: &str, node_id: &str) -> NodeRef {
     NodeRef {
-        thread_id: thread_id.to_owned(),
-        session: None,
+        thread: by_id(thread_id),
         node_id: node_id.to_owned(),
+    }
+}
+
+/// The id of the thread that [`node`] names.
+pub fn thread_of(node: &NodeRef) -> &str {
+    match &node.thread {
+        Some(Thread::ThreadId(id)) => id,
+        other => panic!("not by its id: {other:?}"),
     }
 }
 
@@ -83,7 +91,7 @@ impl Client {
 
     pub async fn node_memories(&self, thread_id: &str) -> Vec<NodeMemory> {
         let request = ListNodeMemoriesRequest {
-            thread_id: thread_id.to_owned(),
+            thread: by_id(thread_id),
             page_size: 500,
             ..Default::default()
         };

@@ -7,6 +7,7 @@ use memory_contract::proto::{
 use serde_json::Value;
 
 use crate::Client;
+use crate::by_id;
 
 /// A plan of steps that have not begun: `1`, `2` and so on.
 pub fn plan(goal: &str, titles: &[&str]) -> Plan {
@@ -25,8 +26,7 @@ pub fn plan(goal: &str, titles: &[&str]) -> Plan {
 /// A plan to store.
 pub fn put(thread_id: &str, etag: &str, plan: Plan) -> PutPlanRequest {
     PutPlanRequest {
-        thread_id: thread_id.to_owned(),
-        session: None,
+        thread: by_id(thread_id),
         plan: Some(plan),
         etag: etag.to_owned(),
     }
@@ -45,7 +45,7 @@ pub fn attempt(task: &str, action: &str, error: &str) -> Iteration {
 /// A briefing for a task, of all that failed.
 pub fn briefing_request(thread_id: &str, task: &str) -> BuildBriefingRequest {
     BuildBriefingRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         task: task.to_owned(),
         ..Default::default()
     }
@@ -82,8 +82,7 @@ impl Client {
 
     pub async fn get_plan(&self, thread_id: &str) -> Plan {
         let request = GetPlanRequest {
-            thread_id: thread_id.to_owned(),
-            session: None,
+            thread: by_id(thread_id),
         };
         self.call(request).await.plan.unwrap()
     }
@@ -95,8 +94,7 @@ impl Client {
         request_id: &str,
     ) -> AppendIterationResponse {
         let request = AppendIterationRequest {
-            thread_id: thread_id.to_owned(),
-            session: None,
+            thread: by_id(thread_id),
             iteration: Some(iteration),
             request_id: request_id.to_owned(),
         };

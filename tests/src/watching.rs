@@ -5,6 +5,7 @@ use std::time::Duration;
 use memory_contract::proto::{WatchThreadRequest, WatchThreadResponse};
 use tonic::Streaming;
 
+use crate::by_id;
 use crate::{Client, Failure};
 
 const EVENT_TIMEOUT: Duration = Duration::from_secs(40);
@@ -78,8 +79,7 @@ impl Events {
 /// A watch of a thread, from a cursor on where it is not empty.
 pub fn watch_request(thread_id: &str, cursor: &str) -> WatchThreadRequest {
     WatchThreadRequest {
-        thread_id: thread_id.to_owned(),
-        session: None,
+        thread: by_id(thread_id),
         cursor: cursor.to_owned(),
     }
 }

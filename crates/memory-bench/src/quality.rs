@@ -125,10 +125,13 @@ async fn ask(
     method: SearchMethod,
 ) -> Result<Vec<String>, Failure> {
     let request = RecallRequest {
-        user: Some(UserRef {
-            app_id: app.to_owned(),
-            user_id: conversation.name.clone(),
-        }),
+        target: Some(
+            UserRef {
+                app_id: app.to_owned(),
+                user_id: conversation.name.clone(),
+            }
+            .into(),
+        ),
         scope: RecallScope::User.into(),
         query: question.text.clone(),
         top_k: i32::try_from(DEEPEST).ok(),

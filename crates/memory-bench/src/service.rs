@@ -269,7 +269,7 @@ impl Clients {
     ) -> Result<String, Failure> {
         let thread_id = self.thread(app, user, key).await?;
         let request = UpdateThreadRequest {
-            thread_id: thread_id.clone(),
+            thread: Some(thread_id.clone().into()),
             policy: Some(policy),
             update_mask: Some(FieldMask {
                 paths: vec!["policy".to_owned()],

@@ -11,6 +11,7 @@ mod invalid;
 mod key;
 pub mod limits;
 mod memory;
+mod naming;
 mod node;
 mod page;
 mod plan;
@@ -47,6 +48,7 @@ pub use memory::{
     Memory, MemoryChange, MemoryFilter, MemoryOrigin, MemoryOwner, MemoryType, NewMemory,
     normalized,
 };
+pub use naming::{Target, ThreadName};
 pub use node::{NewNodeMessage, NodeMessage, NodeParent};
 pub use page::{Cursor, PageToken, page_size};
 pub use plan::{Iteration, NewIteration, NewPlan, Plan, PlanStep, PlanStepStatus};

@@ -88,13 +88,19 @@ impl Scope {
     /// The scope of a search from a thread. A thread without a user is alone in the
     /// scope of its user.
     pub fn of_thread(thread: ThreadId, session: &Session, scope: MemoryScope) -> Self {
+        Self::beyond_thread(session, scope).unwrap_or(Self::Thread(thread))
+    }
+
+    /// The scope of a search from a session if it goes beyond the thread, which may not
+    /// exist.
+    pub fn beyond_thread(session: &Session, scope: MemoryScope) -> Option<Self> {
         match scope {
-            MemoryScope::App => Self::App(session.app.clone()),
-            MemoryScope::User if !session.user.is_empty() => Self::User {
+            MemoryScope::App => Some(Self::App(session.app.clone())),
+            MemoryScope::User if !session.user.is_empty() => Some(Self::User {
                 app: session.app.clone(),
                 user: session.user.clone(),
-            },
-            MemoryScope::User | MemoryScope::Thread => Self::Thread(thread),
+            }),
+            MemoryScope::User | MemoryScope::Thread => None,
         }
     }
 

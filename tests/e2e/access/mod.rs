@@ -11,7 +11,7 @@ mod transactions;
 use memory_contract::proto::{
     CreateApiKeyRequest, CreateApiKeyResponse, KeyScope, ListTransactionsRequest, Transaction,
 };
-use recollect_tests::{Client, DataDir, Options};
+use recollect_tests::{Client, DataDir, Options, by_id};
 
 /// All transactions that a request selects, page by page.
 pub async fn transactions(
@@ -32,7 +32,7 @@ pub async fn transactions(
 /// The audit log of a thread, the newest first: actor, action, subject, count.
 pub async fn done_to(client: &Client, thread_id: &str) -> Vec<(String, String, String, i64)> {
     let request = ListTransactionsRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         ..Default::default()
     };
     let all = transactions(client, request).await;

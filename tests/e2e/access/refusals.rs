@@ -8,8 +8,8 @@ use memory_contract::proto::{
     SetSecretRequest, Transaction,
 };
 use recollect_tests::{
-    Client, Cluster, DataDir, Dynamic, Key, PLAIN, Server, app, apply, eventually, eventually_some,
-    history_request, say, search_request, trial, trial_with_own_server, turn,
+    Client, Cluster, DataDir, Dynamic, Key, PLAIN, Server, app, apply, by_id, eventually,
+    eventually_some, history_request, say, search_request, trial, trial_with_own_server, turn,
 };
 use tonic::Code;
 use uuid::Uuid;
@@ -64,7 +64,7 @@ fn refusal(action: &str, result: &str) -> (String, String, i64) {
 
 async fn append(client: &Client, thread_id: &str, text: &str) {
     let request = AppendMessagesRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         messages: vec![say(Role::User, text)],
         ..Default::default()
     };
@@ -81,14 +81,14 @@ async fn l06_a_refused_change_is_in_the_record() {
     append(&client, &Uuid::new_v4().to_string(), "Nowhere").await;
     append(&client, "no-uuid", "Nowhere").await;
     let stale = AppendMessagesRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         messages: turn("Q", "A"),
         expected_head: Some(first.messages[0].message_id.clone()),
         ..Default::default()
     };
     client.refused(stale).await;
     let delete = DeleteThreadRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
     };
     client.refused(delete).await;
     let request = CreateApiKeyRequest {
@@ -151,8 +151,7 @@ async fn l06_refused_reads_are_not_in_the_record() {
     let (actor, client) = own_key(&[KeyScope::Read]).await;
     let nowhere = Uuid::new_v4().to_string();
     let get = GetThreadRequest {
-        thread_id: nowhere.clone(),
-        ..Default::default()
+        thread: by_id(&nowhere),
     };
     client.refused(get).await;
     let history = history_request(&nowhere);
@@ -240,7 +239,7 @@ async fn l06_a_refusal_never_has_content() {
     let thread_id = client.thread("app").await;
     append(&client, &thread_id, &format!("{said}\0")).await;
     let delete = DeleteMessageRequest {
-        thread_id,
+        thread: by_id(thread_id),
         message_id: said.to_owned(),
     };
     client.refused(delete).await;

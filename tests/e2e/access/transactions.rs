@@ -5,8 +5,8 @@ use memory_contract::proto::{
     ListTransactionsRequest, ResolveThreadRequest, Role, UpdateThreadRequest,
 };
 use recollect_tests::{
-    Client, DataDir, Key, Options, PLAIN, SOON, Server, app, apply, eventually_some, mask, say,
-    session, trial, trial_with_own_server, turn,
+    Client, DataDir, Key, Options, PLAIN, SOON, Server, app, apply, by_id, eventually_some, mask,
+    say, session, trial, trial_with_own_server, turn,
 };
 use tokio_stream::StreamExt as _;
 use tonic::Code;
@@ -34,7 +34,7 @@ async fn l06_each_change_is_listed_with_its_actor() {
     let message_id = stored.messages[3].message_id.clone();
     other.append_text(&thread_id, "Q3").await;
     let update = UpdateThreadRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         title: "Never in a transaction".to_owned(),
         update_mask: Some(mask(&["title"])),
         ..Default::default()
@@ -67,7 +67,7 @@ async fn l06_refused_changes_are_not_listed_as_changes_of_the_thread() {
     let session = session(&app, "ada", "thread:1");
     let thread_id = client.resolve(session.clone()).await.thread_id;
     let request = AppendMessagesRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         messages: turn("Q", "A"),
         request_id: Uuid::new_v4().to_string(),
         expected_head: None,
@@ -107,7 +107,7 @@ async fn l06_refused_changes_are_not_listed_as_changes_of_the_thread() {
     };
     assert_eq!(append(reused).await, "REQUEST_ID_REUSED");
     let missing = DeleteMessageRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         message_id: Uuid::new_v4().to_string(),
     };
     let missing = client.refused(missing).await;
@@ -212,7 +212,7 @@ async fn l06_transactions_survive_a_kill_together_with_their_changes() {
         let (client, thread_id) = (client.clone(), thread_id.clone());
         tokio::spawn(async move {
             let request = AppendMessagesRequest {
-                thread_id,
+                thread: by_id(thread_id),
                 messages: turn("Q", "A"),
                 ..Default::default()
             };
@@ -244,7 +244,7 @@ async fn transactions_are_filtered_and_paged() {
         other.append_turn(&thread_id, "Q", "A").await;
     }
     let select = |actor: &str, page_size: i32| ListTransactionsRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         actor: actor.to_owned(),
         page_size,
         page_token: String::new(),
@@ -299,7 +299,7 @@ async fn transactions_are_filtered_and_paged() {
     };
     one.refused(other_query).await.names_field("page_token");
     let wrong = ListTransactionsRequest {
-        thread_id: "x".to_owned(),
+        thread: by_id("x"),
         ..Default::default()
     };
     one.refused(wrong).await.names_field("thread_id");

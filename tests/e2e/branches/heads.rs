@@ -5,7 +5,7 @@ use memory_contract::proto::{
     Thread, message_input::Parent,
 };
 use recollect_tests::{
-    Client, Failure, Key, PLAIN, Refused as _, app, apply, has_reason, history_request,
+    Client, Failure, Key, PLAIN, Refused as _, app, apply, by_id, has_reason, history_request,
     recall_request, reply, say, text_of, texts, trial, turn,
 };
 use tonic::Code;
@@ -20,7 +20,7 @@ async fn try_head(
     expected: Option<&str>,
 ) -> Result<tonic::Response<memory_contract::proto::SetHeadResponse>, tonic::Status> {
     let request = SetHeadRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         head_message_id: head.to_owned(),
         expected_head: expected.map(str::to_owned),
     };
@@ -42,7 +42,7 @@ async fn history(client: &Client, thread_id: &str) -> Vec<String> {
 
 async fn branches(client: &Client, thread_id: &str) -> Vec<Branch> {
     let request = ListBranchesRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         page_size: 500,
         page_token: String::new(),
     };
@@ -389,7 +389,7 @@ async fn recall_follows_the_chosen_head() {
     };
     let window = async || {
         let request = RecallRequest {
-            thread_id: thread_id.clone(),
+            target: by_id(&thread_id),
             ..Default::default()
         };
         texts(&client.recall(request).await.messages)

@@ -4,7 +4,7 @@ use memory_contract::proto::{
     Branch, GetHistoryRequest, GetMessageRequest, ListBranchesRequest, MessageInput, Role,
     message_input::Parent,
 };
-use recollect_tests::{Client, app, apply, history_request, reply, say, texts, trial, turn};
+use recollect_tests::{Client, app, apply, by_id, history_request, reply, say, texts, trial, turn};
 use tonic::Code;
 
 use crate::plain;
@@ -27,7 +27,7 @@ async fn history(client: &Client, thread_id: &str, head: &str) -> Vec<String> {
 
 async fn branches(client: &Client, thread_id: &str, page_size: i32) -> Vec<Branch> {
     let mut request = ListBranchesRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         page_size,
         page_token: String::new(),
     };
@@ -301,7 +301,7 @@ async fn a_parent_of_another_thread_is_refused() {
     let elsewhere = one(&client, &other, say(Role::User, "Elsewhere")).await;
     let append = async |parent: &str| {
         let request = memory_contract::proto::AppendMessagesRequest {
-            thread_id: thread_id.clone(),
+            thread: by_id(&thread_id),
             messages: vec![reply(parent, Role::Assistant, "To whom?")],
             ..Default::default()
         };
@@ -326,7 +326,7 @@ async fn a_parent_that_was_deleted_is_refused() {
     let answer = &stored.messages[1].message_id;
     delete(&client, &thread_id, answer).await;
     let request = memory_contract::proto::AppendMessagesRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         messages: vec![reply(answer, Role::User, "And?")],
         ..Default::default()
     };
@@ -359,7 +359,7 @@ async fn history_continues_below_a_deleted_message() {
     assert_eq!(history(&client, &thread_id, "").await, ["1", "3", "5"]);
 
     let missing = GetMessageRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         message_id: id(3).to_owned(),
     };
     let missing = client.refused(missing).await;

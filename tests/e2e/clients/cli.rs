@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use memory_contract::proto::{PlanStepStatus, Role, SetHeadRequest};
 use recollect_tests::{
-    Client, Finished, Key, PLAIN, S3, S3Fault, app, apply, attempt, built_binary, eventually,
-    history_request, plan, project_dir, put, recollect_at, reply, run_to_end, session, texts,
-    trial,
+    Client, Finished, Key, PLAIN, S3, S3Fault, app, apply, attempt, built_binary, by_id,
+    eventually, history_request, plan, project_dir, put, recollect_at, reply, run_to_end, session,
+    texts, trial,
 };
 use serde_json::{Value, json};
 
@@ -200,7 +200,7 @@ async fn l12_an_export_is_imported_as_it_was() {
         .await;
     // Back to the first answer.
     let request = SetHeadRequest {
-        thread_id: thread.thread_id.clone(),
+        thread: by_id(&thread.thread_id),
         head_message_id: stored.messages[1].message_id.clone(),
         expected_head: None,
     };

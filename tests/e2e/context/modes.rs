@@ -5,8 +5,8 @@ use memory_contract::proto::{
     MemoryMode, MemoryPolicy, MessageInput, PolicyLevel, RecallReason, Role,
 };
 use recollect_tests::{
-    Client, app, apply, block, block_texts, check_context, context_request, fresh_wait,
-    history_request, kinds, mode, quoted_texts, reply, say, session, trial, turn,
+    Client, app, apply, block, block_texts, by_id, by_session, check_context, context_request,
+    fresh_wait, history_request, kinds, mode, quoted_texts, reply, say, session, trial, turn,
 };
 
 use crate::recall::diary;
@@ -110,7 +110,7 @@ async fn t02_hybrid_mode_gives_recent_messages_and_matches_from_long_ago() {
     // The user's other conversations, where the policy says so.
     let other = client.thread(&thread_app(&client, &thread_id).await).await;
     let elsewhere = BuildContextRequest {
-        thread_id: other,
+        thread: by_id(other),
         policy: Some(MemoryPolicy {
             scope: memory_contract::proto::RecallScope::User.into(),
             ..Default::default()
@@ -379,7 +379,7 @@ async fn a_session_without_a_conversation_has_an_empty_memory() {
     let client = plain().await;
     let names = session(&app(), "ada", "thread:none-yet");
     let request = BuildContextRequest {
-        session: Some(names.clone()),
+        thread: by_session(names.clone()),
         system_prompt: "Be brief.".to_owned(),
         ..context_request("", "Hello!")
     };

@@ -1,11 +1,11 @@
 //! Contexts: the system prompt, the input and its template, and wrong requests.
 
 use memory_contract::proto::{
-    BuildContextRequest, ContextBlockKind as Kind, MemoryMode, MemoryPolicy, Part,
+    BuildContextRequest, ContextBlockKind as Kind, MemoryMode, MemoryPolicy, Part, SessionRef,
 };
 use recollect_tests::{
-    Client, app, apply, block, block_texts, check_context, context_request, file, kinds, mode,
-    seconds, tool_call, trial, turn,
+    Client, app, apply, block, block_texts, by_id, by_session, check_context, context_request,
+    file, kinds, mode, seconds, tool_call, trial, turn,
 };
 use serde_json::json as value;
 use tonic::Code;
@@ -144,9 +144,10 @@ async fn wrong_fields_of_a_context_are_named() {
     }
     let call = tool_call("a", "b", value!({})).parts;
     check! {
-        "thread_id": { thread_id: String::new() }
-        "thread_id": { thread_id: "x".to_owned() }
-        "session": { session: Some(Default::default()) }
+        "thread_id": { thread: None }
+        "thread_id": { thread: by_id("") }
+        "thread_id": { thread: by_id("x") }
+        "session.app_id": { thread: by_session(SessionRef::default()) }
         "head_message_id": { head_message_id: "x".to_owned() }
         "system_prompt": { system_prompt: "x".repeat(256 * 1_024 + 1) }
         "system_prompt": { system_prompt: "\0".to_owned() }

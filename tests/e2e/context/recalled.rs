@@ -6,9 +6,9 @@ use memory_contract::proto::{
 };
 use prost::Message as _;
 use recollect_tests::{
-    Options, Server, USER_DEFAULT, app, apply, block, block_texts, check_context, context_request,
-    free_addr, fresh_wait, mode, quoted_texts, quotes, say, session, trial, trial_with_own_server,
-    turn,
+    Options, Server, USER_DEFAULT, app, apply, block, block_texts, by_session, check_context,
+    context_request, free_addr, fresh_wait, mode, quoted_texts, quotes, say, session, trial,
+    trial_with_own_server, turn,
 };
 
 use super::modes::{in_mode, turns};
@@ -24,7 +24,7 @@ async fn the_first_message_of_a_session_finds_the_users_other_conversations() {
     let stored = client.append(&known, said).await;
     let build = async |user: &str, scope: RecallScope| {
         let request = BuildContextRequest {
-            session: Some(session(&app, user, "thread:not-begun")),
+            thread: by_session(session(&app, user, "thread:not-begun")),
             policy: Some(MemoryPolicy {
                 scope: scope.into(),
                 ..Default::default()

@@ -6,7 +6,9 @@ use memory_contract::proto::{
     ListLedgerRequest, ListLedgerResponse, Role, SetHeadRequest, VerifyThreadRequest,
     VerifyThreadResponse,
 };
-use recollect_tests::{Client, Key, app, apply, reply, say, session, trial, trial_with_own_server};
+use recollect_tests::{
+    Client, Key, app, apply, by_id, by_session, reply, say, session, trial, trial_with_own_server,
+};
 use tonic::Code;
 
 use super::world::{World, four_turns};
@@ -15,8 +17,7 @@ use crate::threads::ephemeral::ephemeral;
 
 pub(crate) async fn verify(client: &Client, thread_id: &str) -> VerifyThreadResponse {
     let request = VerifyThreadRequest {
-        thread_id: thread_id.to_owned(),
-        session: None,
+        thread: by_id(thread_id),
     };
     let verified = client.call(request).await;
     for count in &verified.counts {
@@ -47,8 +48,7 @@ pub(crate) fn counts(verified: &VerifyThreadResponse, kind: LedgerKind, branch: 
 
 fn ledger_request(thread_id: &str, kind: LedgerKind, head: &str) -> ListLedgerRequest {
     ListLedgerRequest {
-        thread_id: thread_id.to_owned(),
-        session: None,
+        thread: by_id(thread_id),
         kind: kind.into(),
         head_message_id: head.to_owned(),
         include_texts: false,
@@ -80,7 +80,7 @@ pub(crate) async fn observations(
     replaced: bool,
 ) -> GetObservationsResponse {
     let request = GetObservationsRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         include_replaced: replaced,
         ..Default::default()
     };
@@ -217,8 +217,7 @@ async fn b05_a_thread_without_derived_text_verifies() {
         client.delete_message(&named.thread_id, erased).await;
     }
     let request = VerifyThreadRequest {
-        session: Some(session(&app, "ada", "thread:ledger")),
-        ..Default::default()
+        thread: by_session(session(&app, "ada", "thread:ledger")),
     };
     let by_name = client.call(request).await;
     let verified = verify(&client, &named.thread_id).await;
@@ -313,7 +312,7 @@ async fn b06_a_regenerated_branch_does_not_inherit_the_texts_that_cover_the_old_
         (&anew, shared.to_vec()),
     ] {
         let request = SetHeadRequest {
-            thread_id: thread_id.clone(),
+            thread: by_id(&thread_id),
             head_message_id: head.clone(),
             expected_head: None,
         };
@@ -344,14 +343,13 @@ async fn the_ledger_of_another_tenants_or_an_unknown_thread_is_not_found() {
         (&unknown, Code::NotFound, "THREAD_NOT_FOUND"),
     ] {
         let request = VerifyThreadRequest {
-            thread_id: thread_id.clone(),
-            session: None,
+            thread: by_id(thread_id),
         };
         client.refused(request).await.is(code, reason);
         let request = ledger_request(thread_id, LedgerKind::Observation, "");
         client.refused(request).await.is(code, reason);
         let request = GetObservationsRequest {
-            thread_id: thread_id.clone(),
+            thread: by_id(thread_id),
             ..Default::default()
         };
         client.refused(request).await.is(code, reason);
@@ -400,7 +398,7 @@ async fn a_ledger_can_be_read_from_any_message() {
     let answer = client.refused(request).await;
     answer.is(Code::NotFound, "MESSAGE_NOT_FOUND");
     let request = GetObservationsRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         head_message_id: ids[2].clone(),
         ..Default::default()
     };

@@ -4,7 +4,7 @@ use memory_contract::proto::{
     LedgerKind, LedgerState, ListLedgerRequest, MemoryPolicy, Message, Role, SetHeadRequest,
 };
 use recollect_tests::{
-    Client, SOON, apply, eventually, reply, say, texts, tool_call, tool_result, trial,
+    Client, SOON, apply, by_id, eventually, reply, say, texts, tool_call, tool_result, trial,
 };
 use serde_json::json;
 
@@ -34,7 +34,7 @@ fn kept(messages: &[Message]) -> usize {
 /// The states of the messages, and the newest summary's number.
 async fn first_raw(client: &Client, thread_id: &str) -> String {
     let request = ListLedgerRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         kind: SUMMARY.into(),
         ..Default::default()
     };
@@ -296,7 +296,7 @@ async fn b06_a_regenerated_branch_does_not_inherit_a_summary() {
 
     // Back on the old branch its summaries hold, and none is made again.
     let back = SetHeadRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         head_message_id: old_head,
         expected_head: None,
     };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use memory_contract::proto::{
     ExtractionStrategy, MemoryMode, MemoryPolicy, PutWorkingMemoryRequest, Role, WorkingMessage,
 };
-use recollect_tests::{Key, apply, plan, put, say, trial, turn};
+use recollect_tests::{Key, apply, by_id, plan, put, say, trial, turn};
 
 use super::{small, talk, thread};
 use crate::plain;
@@ -57,7 +57,7 @@ async fn a_watch_reports_derived_text() {
     client.put_plan(goal).await;
     let last = say(Role::User, "And now?");
     let memory = PutWorkingMemoryRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         messages: vec![WorkingMessage {
             role: last.role,
             parts: last.parts,

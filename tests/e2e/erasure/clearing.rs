@@ -4,7 +4,7 @@ use memory_contract::proto::{
     AppendMessagesRequest, ClearThreadResponse, DeleteMessageRequest, Role,
 };
 use recollect_tests::{
-    Client, Dynamic, Refused as _, app, apply, history_request, session, texts, trial, turn,
+    Client, Dynamic, Refused as _, app, apply, by_id, history_request, session, texts, trial, turn,
 };
 use serde_json::json;
 use tonic::Code;
@@ -61,7 +61,7 @@ async fn t14_clearing_a_session_starts_it_afresh() {
     assert_eq!(thread.head_message_id, "");
 
     let request = AppendMessagesRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         messages: turn("A new start?", "A new start."),
         expected_head: Some(String::new()),
         ..Default::default()
@@ -126,7 +126,7 @@ async fn a_deleted_message_is_not_found() {
     let thread_id = client.thread(&app()).await;
     let stored = client.append_turn(&thread_id, "Q", "A").await;
     let request = |message_id: &str| DeleteMessageRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         message_id: message_id.to_owned(),
     };
     let id = &stored.messages[0].message_id;

@@ -5,8 +5,8 @@ use memory_contract::proto::{
     MemoryMode, MemoryPolicy, MessageInput, Role, SetHeadRequest,
 };
 use recollect_tests::{
-    Client, Failure, Refused as _, app, apply, context_request, history_request, mode, node, reply,
-    say, texts, trial, turn,
+    Client, Failure, Refused as _, app, apply, by_id, context_request, history_request, mode, node,
+    reply, say, texts, trial, turn,
 };
 use tonic::Code;
 use uuid::Uuid;
@@ -55,7 +55,7 @@ impl Pruned {
 
     async fn append(&self, messages: Vec<MessageInput>, request_id: &str) -> Failure {
         let request = AppendMessagesRequest {
-            thread_id: self.thread_id.clone(),
+            thread: by_id(&self.thread_id),
             messages,
             request_id: request_id.to_owned(),
             ..Default::default()
@@ -97,7 +97,7 @@ async fn nothing_can_follow_a_deleted_message_of_another_branch() {
         head,
     } = &pruned;
     let left = AppendMessagesRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(thread_id),
         messages: vec![reply(&first[3], Role::User, "another 5")],
         request_id,
         expected_head: Some(head.clone()),
@@ -150,7 +150,7 @@ async fn nothing_can_follow_cleared_messages() {
 
 async fn set_head(client: &Client, thread_id: &str, head: &str) -> Failure {
     let request = SetHeadRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         head_message_id: head.to_owned(),
         expected_head: None,
     };

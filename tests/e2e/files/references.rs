@@ -8,8 +8,8 @@ use memory_contract::proto::{
 };
 use prost::Message as _;
 use recollect_tests::{
-    Client, Key, PLAIN, app, apply, history_request, ids, recall_request, search_request, trial,
-    with_parts,
+    Client, Key, PLAIN, app, apply, by_id, history_request, ids, recall_request, search_request,
+    trial, with_parts,
 };
 use serde_json::{Value, json};
 use tokio_stream::StreamExt as _;
@@ -77,7 +77,7 @@ async fn every_reading(client: &Client, said: &Said) -> Vec<(&'static str, Messa
         revision,
     } = said;
     let request = GetMessageRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(thread_id),
         message_id: message_id.clone(),
     };
     let got = client.call(request).await.message.unwrap();
@@ -320,7 +320,7 @@ async fn d11_an_answer_has_room_for_the_metadata_of_its_files() {
     };
 
     let mut request = ListMessagesRequest {
-        thread_id: thread_id.clone(),
+        target: by_id(&thread_id),
         page_size: 500,
         ..Default::default()
     };
@@ -383,7 +383,7 @@ async fn an_export_has_references_as_they_were_stored() {
     let sent = [&known, &nowhere].map(|place| reference(place, FileType::Image));
     let said = said(&client, Role::User, &sent).await;
     let request = ExportMessagesRequest {
-        thread_id: said.thread_id,
+        selection: by_id(said.thread_id),
         ..Default::default()
     };
     let stream = client.messages().export_messages(request).await.unwrap();

@@ -6,7 +6,7 @@ use memory_contract::proto::{
     GetHistoryRequest, GetHistoryResponse, Message, MessageInput, OversizedTurnPolicy, Role, part,
 };
 use recollect_tests::{
-    app, apply, history_request, say, texts, tool_call, tool_result, trial, turn,
+    app, apply, by_id, history_request, say, texts, tool_call, tool_result, trial, turn,
 };
 use serde_json::json;
 use tonic::Code;
@@ -67,7 +67,7 @@ async fn d05_history_has_a_default_budget_and_limit() {
     let said: Vec<MessageInput> = (0..20).flat_map(|_| turn(&long, &long)).collect();
     client.append(&thread_id, said).await;
     let request = GetHistoryRequest {
-        thread_id,
+        thread: by_id(thread_id),
         ..Default::default()
     };
     let cut = client.call(request).await;

@@ -1,11 +1,9 @@
 //! Tenants, users and apps never see one another.
 
-use memory_contract::proto::{
-    ExportMessagesRequest, ListThreadsRequest, RecallScope, Role, UserRef,
-};
+use memory_contract::proto::{ExportMessagesRequest, ListThreadsRequest, RecallScope, Role};
 use recollect_tests::{
-    Dynamic, Key, Refused as _, SHARED, app, apply, recall_request, say, search_request, session,
-    texts, trial,
+    Dynamic, Key, Refused as _, SHARED, app, apply, of_app, of_user, recall_request, say,
+    search_request, session, texts, trial,
 };
 use serde_json::{Value, json};
 use tonic::Code;
@@ -108,7 +106,7 @@ async fn n15_no_tenant_sees_another() {
     let listed = globex.call(request).await;
     assert_eq!(listed.threads.len(), 1);
     let request = ExportMessagesRequest {
-        app_id: app.clone(),
+        selection: of_app(&app),
         ..Default::default()
     };
     let export = globex.messages().export_messages(request).await.unwrap();
@@ -116,11 +114,7 @@ async fn n15_no_tenant_sees_another() {
     assert_eq!(records.len(), 2, "its own thread, without messages");
 
     let mut search = search_request("", "secret plugh", &stored.revision);
-    search.scope = RecallScope::App.into();
-    search.user = Some(UserRef {
-        app_id: app.clone(),
-        user_id: String::new(),
-    });
+    search.target = of_app(&app);
     assert_eq!(globex.search(search.clone()).await.matches, []);
     let found = acme.search(search).await;
     assert!(texts(&found.matches).contains(&"My secret is plugh.".to_owned()));
@@ -155,10 +149,7 @@ async fn n15_no_user_sees_another_in_recall() {
 
     // Bob's is in the index by now, or else the test would prove nothing.
     let mut search = search_request("", question, &said.revision);
-    search.user = Some(UserRef {
-        app_id: app.clone(),
-        user_id: "bob".to_owned(),
-    });
+    search.target = of_user(&app, "bob");
     let found = client.search(search.clone()).await;
     assert_eq!(found.degradations, []);
     assert!(texts(&found.matches).contains(&"My blood type is AB negative.".to_owned()));
@@ -169,7 +160,7 @@ async fn n15_no_user_sees_another_in_recall() {
             .all(|hit| hit.message.as_ref().unwrap().thread_id == bobs)
     );
 
-    search.user.as_mut().unwrap().user_id = "ada".to_owned();
+    search.target = of_user(&app, "ada");
     let found = client.search(search).await;
     assert!(
         found
@@ -218,10 +209,7 @@ async fn n15_a_global_thread_is_in_no_users_memory() {
         assert_eq!(texts(&client.search(search).await.matches), [text]);
     }
     let mut search = search_request("", "canteen", &said.revision);
-    search.user = Some(UserRef {
-        app_id: app,
-        user_id: "bob".to_owned(),
-    });
+    search.target = of_user(&app, "bob");
     assert_eq!(client.search(search).await.matches, []);
 }
 

@@ -7,7 +7,7 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Answering, Client, DataDir, Finished, Key, LanguageModel, Options, SOON, Server, app, apply,
-    eventually, eventually_some, recollect, say, trial_with_own_server,
+    by_id, eventually, eventually_some, recollect, say, trial_with_own_server,
 };
 
 use super::{extract, extracting, known, mending, small, start, status, thread};
@@ -258,7 +258,7 @@ async fn n04_a_working_memory_that_is_put_meanwhile_does_not_spoil_an_observatio
     .await;
     let only = say(Role::User, "Only this.");
     let put = PutWorkingMemoryRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         messages: vec![WorkingMessage {
             role: only.role,
             parts: only.parts,

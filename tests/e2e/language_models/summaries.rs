@@ -4,7 +4,7 @@ use memory_contract::proto::{
     GetWorkingMemoryRequest, LedgerKind, LedgerState, LedgerText, ListLedgerRequest, WorkingMemory,
 };
 use recollect_tests::{
-    Answering, Client, SOON, apply, eventually, eventually_some, trial_with_own_server,
+    Answering, Client, SOON, apply, by_id, eventually, eventually_some, trial_with_own_server,
 };
 
 use super::{mending, small, start, status, thread};
@@ -18,7 +18,7 @@ pub(super) async fn summary(
 ) -> LedgerText {
     eventually_some("a summary", SOON, async || {
         let request = ListLedgerRequest {
-            thread_id: thread_id.to_owned(),
+            thread: by_id(thread_id),
             kind: LedgerKind::Summary.into(),
             include_texts: true,
             ..Default::default()
@@ -31,7 +31,7 @@ pub(super) async fn summary(
 
 async fn working_memory(client: &Client, thread_id: &str) -> WorkingMemory {
     let request = GetWorkingMemoryRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         ..Default::default()
     };
     client.call(request).await.working_memory.unwrap()

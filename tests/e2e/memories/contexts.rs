@@ -5,8 +5,8 @@ use memory_contract::proto::{
     RecallReason,
 };
 use recollect_tests::{
-    Client, app, apply, block, block_texts, check_context, context_request, fresh_wait, kinds,
-    known_texts, memory, mode, quoted_texts, session, trial,
+    Client, app, apply, block, block_texts, by_session, check_context, context_request, fresh_wait,
+    kinds, known_texts, memory, mode, quoted_texts, session, trial,
 };
 
 use crate::plain;
@@ -72,7 +72,7 @@ async fn r09_a_context_of_another_session_has_the_known_facts() {
 
     // The first message of a session, and a question that has been appended.
     let first = BuildContextRequest {
-        session: Some(session(&app, "ada", "thread:not-begun")),
+        thread: by_session(session(&app, "ada", "thread:not-begun")),
         ..context_request("", "Pixel")
     };
     assert_eq!(known_texts(&client.context(first).await), facts[..2]);

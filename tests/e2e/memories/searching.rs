@@ -2,10 +2,11 @@
 
 use memory_contract::proto::{
     GetMemoryRequest, MemoryFilter, MemoryInput, MemoryType, RecallScope, SearchMethod,
-    SearchRequest, UserRef,
+    SearchRequest,
 };
 use recollect_tests::{
-    Key, SHARED, app, apply, memory, memory_search, memory_texts, search_request, texts, trial,
+    Key, SHARED, app, apply, memory, memory_search, memory_texts, of_user, search_request, texts,
+    trial,
 };
 use tonic::Code;
 
@@ -150,10 +151,7 @@ async fn r09_memories_and_messages_are_searched_apart() {
         );
     }
     let mut search = search_request("", "oolong", &known.revision);
-    search.user = Some(UserRef {
-        app_id: app,
-        user_id: "ada".to_owned(),
-    });
+    search.target = of_user(&app, "ada");
     assert_eq!(client.search(search).await.matches.len(), 1);
 }
 

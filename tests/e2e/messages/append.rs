@@ -6,7 +6,7 @@ use futures::future::join_all;
 use memory_contract::proto::{AppendMessagesRequest, AppendMessagesResponse, MessageInput, Role};
 use prost_types::Timestamp;
 use recollect_tests::{
-    Key, PLAIN, Refused as _, app, apply, history_request, say, text_of, texts, trial, turn,
+    Key, PLAIN, Refused as _, app, apply, by_id, history_request, say, text_of, texts, trial, turn,
 };
 use tonic::Code;
 use uuid::Uuid;
@@ -15,7 +15,7 @@ use crate::plain;
 
 fn request(thread_id: &str, messages: Vec<MessageInput>) -> AppendMessagesRequest {
     AppendMessagesRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         messages,
         ..Default::default()
     }
@@ -90,7 +90,7 @@ async fn a_request_id_with_other_content_is_refused() {
     let mut reworded = first.clone();
     reworded.messages = turn("Once?", "Twice.");
     let mut elsewhere = first.clone();
-    elsewhere.thread_id = other.clone();
+    elsewhere.thread = by_id(&other);
     let mut named = first.clone();
     named.messages[0].name = "Ada".to_owned();
     let mut shorter = first;

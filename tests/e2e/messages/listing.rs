@@ -7,7 +7,8 @@ use memory_contract::proto::{
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, Dynamic, Refused as _, app, apply, metadata, reply, say, session, texts, trial,
+    Client, Dynamic, Refused as _, app, apply, by_id, by_session, metadata, reply, say, session,
+    texts, trial,
 };
 use serde_json::json;
 
@@ -52,7 +53,7 @@ async fn boat(client: &Client) -> String {
 
 async fn filtered(client: &Client, thread_id: &str, filter: MessageFilter) -> Vec<String> {
     let request = ListMessagesRequest {
-        thread_id: thread_id.to_owned(),
+        target: by_id(thread_id),
         filter: Some(filter),
         page_size: 2,
         ..Default::default()
@@ -113,7 +114,7 @@ async fn l11_messages_of_a_session_are_listed_in_both_orders_and_pages() {
     ] {
         for page_size in [0, 1, 10, 57, 58, 100_000] {
             let request = ListMessagesRequest {
-                session: Some(session(&app, "ada", "session:1")),
+                target: by_session(session(&app, "ada", "session:1")),
                 order: order.into(),
                 page_size,
                 ..Default::default()
@@ -123,7 +124,7 @@ async fn l11_messages_of_a_session_are_listed_in_both_orders_and_pages() {
     }
     let first = client
         .call(ListMessagesRequest {
-            thread_id: thread.thread_id,
+            target: by_id(thread.thread_id),
             ..Default::default()
         })
         .await;
@@ -136,7 +137,7 @@ async fn render(
     template: &str,
 ) -> Result<tonic::Response<ListMessagesResponse>, tonic::Status> {
     let request = ListMessagesRequest {
-        thread_id: thread_id.to_owned(),
+        target: by_id(thread_id),
         text_template: template.to_owned(),
         ..Default::default()
     };
@@ -236,7 +237,7 @@ async fn a_page_token_belongs_to_its_query() {
     let thread_id = boat(&client).await;
     let other = boat(&client).await;
     let first = ListMessagesRequest {
-        thread_id: thread_id.clone(),
+        target: by_id(&thread_id),
         page_size: 2,
         ..Default::default()
     };
@@ -261,7 +262,7 @@ async fn a_page_token_belongs_to_its_query() {
     };
     for wrong in [
         ListMessagesRequest {
-            thread_id: other,
+            target: by_id(other),
             ..next.clone()
         },
         ListMessagesRequest {
@@ -371,7 +372,7 @@ async fn a_page_ends_before_it_is_too_large_to_send() {
         client.append(&thread_id, said).await;
     }
     let request = ListMessagesRequest {
-        thread_id: thread_id.clone(),
+        target: by_id(&thread_id),
         page_size: 500,
         ..Default::default()
     };

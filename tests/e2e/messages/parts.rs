@@ -6,7 +6,7 @@ use memory_contract::proto::{
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, app, apply, file, history_request, json, metadata, say, trial, with_parts,
+    Client, app, apply, by_id, file, history_request, json, metadata, say, trial, with_parts,
 };
 use serde_json::json;
 
@@ -24,7 +24,7 @@ async fn round_trip(client: &Client, messages: Vec<MessageInput>) -> Vec<Message
         assert_eq!(sent.role, got.role);
         assert_eq!(sent.metadata, got.metadata);
         let request = GetMessageRequest {
-            thread_id: thread_id.clone(),
+            thread: by_id(&thread_id),
             message_id: got.message_id.clone(),
         };
         let single = client.call(request).await;

@@ -8,8 +8,8 @@ use memory_contract::proto::{
 use prost::Message as _;
 use prost_types::Duration;
 use recollect_tests::{
-    Client, SOON, app, apply, block, block_texts, check_context, context_request, eventually,
-    history_request, kinds, mask, mode, node, node_turn, says, texts, trial,
+    Client, SOON, app, apply, block, block_texts, by_id, check_context, context_request,
+    eventually, history_request, kinds, mask, mode, node, node_turn, says, texts, thread_of, trial,
 };
 use uuid::Uuid;
 
@@ -46,14 +46,14 @@ async fn d01_conversations_and_nodes_have_memories_of_their_own() {
     }
     for (node, said) in &expected {
         assert_eq!(client.node_dialogue(node, "").await, *said);
-        let stored = client.all_messages(&node.thread_id).await;
+        let stored = client.all_messages(thread_of(&node)).await;
         assert_eq!(stored.len(), 2, "nothing of a node is in the conversation");
     }
     // One is cleared, and the others stay.
     let ((cleared, _), others) = expected.split_first().unwrap();
     assert_eq!(client.clear_node(cleared).await, 2);
     assert!(client.node_dialogue(cleared, "").await.is_empty());
-    assert_eq!(client.all_messages(&cleared.thread_id).await.len(), 2);
+    assert_eq!(client.all_messages(thread_of(&cleared)).await.len(), 2);
     for (node, said) in others {
         assert_eq!(client.node_dialogue(node, "").await, *said);
     }
@@ -287,7 +287,7 @@ fn node_ttl(seconds: i64) -> Option<MemoryPolicy> {
 
 async fn set_of_thread(client: &Client, node: &NodeRef, policy: Option<MemoryPolicy>) {
     let request = UpdateThreadRequest {
-        thread_id: node.thread_id.clone(),
+        thread: by_id(thread_of(&node)),
         policy,
         update_mask: Some(mask(&["policy"])),
         ..Default::default()
@@ -298,7 +298,7 @@ async fn set_of_thread(client: &Client, node: &NodeRef, policy: Option<MemoryPol
 /// The seconds from the last turn to the end of the only memory.
 async fn life(client: &Client, node: &NodeRef) -> Option<i64> {
     client.add_node_turn(node, "Q", "A").await;
-    let memory = client.node_memories(&node.thread_id).await.remove(0);
+    let memory = client.node_memories(thread_of(&node)).await.remove(0);
     let expires = memory.expire_time?.seconds;
     // To ten seconds: both are taken one after the other.
     Some((expires - memory.update_time.unwrap().seconds) / 10 * 10)
@@ -328,7 +328,7 @@ async fn a_nodes_memory_ends_by_the_policy_that_was_set() {
         client.node_dialogue(&node, "").await.is_empty()
     })
     .await;
-    assert!(client.node_memories(&node.thread_id).await.is_empty());
+    assert!(client.node_memories(thread_of(&node)).await.is_empty());
     client.add_node_turn(&node, "new", "memory").await;
     assert_eq!(client.clear_node(&node).await, 2, "it begins anew");
 }

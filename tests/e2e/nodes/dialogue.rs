@@ -5,7 +5,8 @@ use memory_contract::proto::{
     ListNodeMemoriesRequest, NodeMessageInput, NodeRef, Role, file_ref,
 };
 use recollect_tests::{
-    Client, PLAIN, app, apply, node, node_texts, node_turn, reply, say, says, session, trial,
+    Client, PLAIN, app, apply, node, node_texts, node_turn, reply, say, says, session, thread_of,
+    trial,
 };
 use tonic::Code;
 use uuid::Uuid;
@@ -62,12 +63,10 @@ async fn d02_a_nodes_memory_needs_a_conversation() {
     let list = client.refused(ListNodeMemoriesRequest::default()).await;
     list.is(Code::FailedPrecondition, reason);
 
-    let both = NodeRef {
-        session: Some(session("a", "u", "k")),
-        ..node(&Uuid::new_v4().to_string(), "planner")
-    };
-    let add = client.refused(node_turn(&both, "Q", "A")).await;
-    add.names_field("node.session");
+    let malformed = client
+        .refused(node_turn(&node("x", "planner"), "Q", "A"))
+        .await;
+    malformed.names_field("thread_of(&node)");
 }
 
 #[apply(trial)]
@@ -177,7 +176,7 @@ async fn d15_a_cleared_memory_is_empty_at_once() {
     client.add_node_turn(&node, "3", "4").await;
     assert_eq!(client.clear_node(&node).await, 4);
     assert!(client.node_dialogue(&node, "").await.is_empty());
-    assert!(client.node_memories(&node.thread_id).await.is_empty());
+    assert!(client.node_memories(thread_of(&node)).await.is_empty());
     assert!(!object.exists(), "the object goes with it");
     assert_eq!(client.clear_node(&node).await, 0);
 
@@ -314,7 +313,7 @@ async fn d20_a_node_in_a_loop_builds_on_its_earlier_iterations() {
 async fn a_message_of_the_thread_selects_the_nearest_one_of_the_node() {
     let client = plain().await;
     let node = planner(&client).await;
-    let thread_id = node.thread_id.clone();
+    let thread_id = thread_of(&node).to_owned();
     let one = async |message| {
         let stored = client.append(&thread_id, vec![message]).await;
         stored.messages[0].message_id.clone()
@@ -380,7 +379,7 @@ async fn a_cleared_thread_has_no_memories() {
     client.add_node_turn(&node, "1", "2").await;
     client.flush_node(&node).await;
     client.add_node_turn(&node, "3", "4").await;
-    client.clear_thread(&node.thread_id).await;
+    client.clear_thread(thread_of(&node)).await;
     assert!(client.node_dialogue(&node, "").await.is_empty());
     // The same ids again, after the old object or over it.
     client.add_node_turn(&node, "5", "6").await;

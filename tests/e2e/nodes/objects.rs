@@ -10,7 +10,7 @@ use memory_contract::proto::{
     NodeMessageInput, NodeRef, file_ref,
 };
 use prost_types::Timestamp;
-use recollect_tests::{Client, PLAIN, app, apply, node, says, trial};
+use recollect_tests::{Client, PLAIN, app, apply, node, says, thread_of, trial};
 use serde_json::{Value, json};
 use tonic::Code;
 
@@ -217,7 +217,7 @@ async fn an_object_that_cannot_be_read_is_kept_and_never_overwritten() {
             copies.insert(copy);
         }
         assert_eq!(fs::read_to_string(object(&key)).unwrap(), broken);
-        let memory = &client.node_memories(&node.thread_id).await[0];
+        let memory = &client.node_memories(thread_of(&node)).await[0];
         assert!(memory.last_error.contains("a copy is kept"), "{memory:?}");
     }
     assert_eq!(copies.len(), 2);
@@ -229,7 +229,7 @@ async fn an_object_that_cannot_be_read_is_kept_and_never_overwritten() {
     assert_eq!(client.flush_node(&node).await.flushed_turn_count, 2);
     assert_eq!(client.node_dialogue(&node, "").await, expected);
     assert_eq!(
-        client.node_memories(&node.thread_id).await[0].last_error,
+        client.node_memories(thread_of(&node)).await[0].last_error,
         ""
     );
 
@@ -264,7 +264,7 @@ async fn d22_a_large_object_is_compressed_and_both_forms_are_read() {
         packed.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]),
         "zstd's magic number"
     );
-    let memory = &client.node_memories(&node.thread_id).await[0];
+    let memory = &client.node_memories(thread_of(&node)).await[0];
     assert!(
         memory.size_bytes > 40_000 && packed.len() < 4_000,
         "{memory:?}"
@@ -278,7 +278,7 @@ async fn d22_a_large_object_is_compressed_and_both_forms_are_read() {
     assert_eq!(client.node_dialogue(&node, "").await, ["1", "2"]);
     client.add_node_turn(&node, "5", "6").await;
     client.flush_node(&node).await;
-    let memory = &client.node_memories(&node.thread_id).await[0];
+    let memory = &client.node_memories(thread_of(&node)).await[0];
     assert_eq!(memory.message_count, 4, "counted anew");
     // The turn after the lost one begins a new path.
     assert_eq!(client.node_dialogue(&node, "").await, ["5", "6"]);

@@ -10,7 +10,7 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Client, DataDir, Key, Options, Refused as _, S3, S3Fault, SOON, Server, apply, context_request,
-    eventually, mode, node_turn, trial_with_own_server,
+    eventually, mode, node_turn, thread_of, trial_with_own_server,
 };
 use serde_json::Value;
 use tonic::{Code, Request};
@@ -36,7 +36,7 @@ fn of_node(node: &NodeRef) -> BuildContextRequest {
     BuildContextRequest {
         policy: Some(mode(MemoryMode::Node)),
         node_id: node.node_id.clone(),
-        ..context_request(&node.thread_id, "And now?")
+        ..context_request(thread_of(&node), "And now?")
     }
 }
 
@@ -46,7 +46,7 @@ async fn status(client: &Client) -> GetNodeMemoryStatusResponse {
 }
 
 async fn memory(client: &Client, node: &NodeRef) -> NodeMemory {
-    client.node_memories(&node.thread_id).await.remove(0)
+    client.node_memories(thread_of(&node)).await.remove(0)
 }
 
 /// A call that needs the object: it says that it is not there, and when to come

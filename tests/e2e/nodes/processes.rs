@@ -6,7 +6,7 @@ use std::fs;
 
 use memory_contract::proto::{GetNodeMemoryStatusRequest, NodeRef};
 use recollect_tests::{
-    Cluster, DataDir, Failure, Key, Options, SOON, Server, apply, eventually, node_turn,
+    Cluster, DataDir, Failure, Key, Options, SOON, Server, apply, eventually, node_turn, thread_of,
     trial_with_own_server,
 };
 use tonic::Code;
@@ -49,9 +49,9 @@ async fn d14_a_waiting_turn_is_flushed_and_a_deleted_memory_leaves_no_object() {
         client.add_node_turn(node, "1", "2").await;
     }
     let objects = dir.data().join("objects");
-    let key = |node: &NodeRef| format!("acme/node_memory/app/{}/planner.json", node.thread_id);
+    let key = |node: &NodeRef| format!("acme/node_memory/app/{}/planner.json", thread_of(&node));
     eventually("the turns are flushed", SOON, async || {
-        let memories = client.node_memories(&node.thread_id).await;
+        let memories = client.node_memories(thread_of(&node)).await;
         objects.join(key(&other)).is_file() && memories[0].waiting_turn_count == 0
     })
     .await;
@@ -59,7 +59,7 @@ async fn d14_a_waiting_turn_is_flushed_and_a_deleted_memory_leaves_no_object() {
     assert_eq!(written["messages"][1]["content"], "2");
     assert_eq!(client.node_dialogue(&node, "").await, ["1", "2"]);
 
-    client.delete_thread(&node.thread_id).await;
+    client.delete_thread(thread_of(&node)).await;
     let history = client.refused(ask(&node)).await;
     history.is(Code::NotFound, "THREAD_NOT_FOUND");
     eventually("its object is erased", SOON, async || {
@@ -97,7 +97,7 @@ async fn d15_a_memory_can_be_cleared_while_the_objects_are_out_of_reach() {
     client.add_node_turn(&node, "3", "4").await;
     let failed = client.refused(flush(&node)).await;
     failed.is(Code::Unavailable, reason);
-    let memory = &client.node_memories(&node.thread_id).await[0];
+    let memory = &client.node_memories(thread_of(&node)).await[0];
     assert_eq!(memory.waiting_turn_count, 1);
     assert!(memory.last_error.contains("object storage"), "{memory:?}");
 
@@ -161,7 +161,7 @@ async fn d22_writers_in_two_processes_never_lose_a_turn() {
         let expected: Vec<String> = (0..TURNS).map(|n| format!("w{writer}n{n}")).collect();
         assert_eq!(own, expected.iter().collect::<Vec<_>>());
     }
-    let memory = &first.node_memories(&node.thread_id).await[0];
+    let memory = &first.node_memories(thread_of(&node)).await[0];
     assert_eq!(memory.waiting_turn_count, 0);
     let key = dir.path().join("objects").join(&memory.object_key);
     assert!(memory.size_bytes > 0 && key.is_file());
@@ -220,7 +220,7 @@ async fn d21_a_flushed_message_is_in_no_table() {
     admin.batch_execute(policy).await.unwrap();
     client.add_node_turn(&node, "more", "more").await;
     client.flush_node(&node).await;
-    let memory = client.node_memories(&node.thread_id).await.remove(0);
+    let memory = client.node_memories(thread_of(&node)).await.remove(0);
     assert!(memory.expire_time.is_some());
     let object = dir.path().join("objects").join(&memory.object_key);
     assert!(object.is_file());
@@ -239,7 +239,7 @@ async fn d21_a_flushed_message_is_in_no_table() {
         client.node_dialogue(&node, "").await.is_empty() && !object.exists()
     })
     .await;
-    assert!(client.node_memories(&node.thread_id).await.is_empty());
+    assert!(client.node_memories(thread_of(&node)).await.is_empty());
 }
 
 #[apply(trial_with_own_server)]
@@ -270,7 +270,7 @@ async fn a_memory_has_a_largest_size() {
     assert_eq!(stored, 3);
     client.flush_node(&node).await;
     assert_eq!(client.node_dialogue(&node, "").await.len(), 6);
-    assert!(client.node_memories(&node.thread_id).await[0].size_bytes <= 5_000);
+    assert!(client.node_memories(thread_of(&node)).await[0].size_bytes <= 5_000);
     client.clear_node(&node).await;
     client.add_node_turn(&node, &text, &text).await;
 }
@@ -284,8 +284,8 @@ async fn without_object_storage_everything_else_works() {
     let server = Server::start(&dir, &options);
     let client = server.client(Key::Acme).await;
     let node = planner(&client, "app").await;
-    client.append_turn(&node.thread_id, "Q", "A").await;
-    assert_eq!(client.all_messages(&node.thread_id).await.len(), 2);
+    client.append_turn(thread_of(&node), "Q", "A").await;
+    assert_eq!(client.all_messages(thread_of(&node)).await.len(), 2);
     let refused = [
         client.refused(node_turn(&node, "1", "2")).await,
         client.refused(ask(&node)).await,

@@ -4,7 +4,9 @@ use memory_contract::proto::{
     AddNodeTurnRequest, ClearNodeMemoryRequest, FlushNodeMemoryRequest, GetNodeMemoryStatusRequest,
     ListNodeMemoriesRequest, NodeRef,
 };
-use recollect_tests::{Key, PLAIN, app, apply, node, node_turn, says, session, trial};
+use recollect_tests::{
+    Key, PLAIN, app, apply, by_session, node, node_turn, says, session, thread_of, trial,
+};
 use tonic::Code;
 use uuid::Uuid;
 
@@ -106,7 +108,7 @@ async fn a_turn_that_is_refused_leaves_no_memory() {
     let node = planner(&client).await;
     let lost = after("nobody", node_turn(&node, "1", "2"));
     client.refused(lost).await.names_field("parent_message_id");
-    assert!(client.node_memories(&node.thread_id).await.is_empty());
+    assert!(client.node_memories(thread_of(&node)).await.is_empty());
 }
 
 #[apply(trial)]
@@ -114,8 +116,7 @@ async fn a_conversation_can_be_named_by_its_session() {
     let client = plain().await;
     let names = session(&app(), "ada", "chat");
     let node = NodeRef {
-        thread_id: String::new(),
-        session: Some(names.clone()),
+        thread: by_session(names.clone()),
         node_id: "planner".to_owned(),
     };
     let early = client.refused(node_turn(&node, "1", "2")).await;
@@ -124,8 +125,7 @@ async fn a_conversation_can_be_named_by_its_session() {
     client.add_node_turn(&node, "1", "2").await;
     client.flush_node(&node).await;
     let by_id = NodeRef {
-        thread_id: thread.thread_id,
-        session: None,
+        thread: by_id(thread.thread_id),
         ..node
     };
     assert_eq!(client.node_dialogue(&by_id, "").await, ["1", "2"]);
@@ -143,7 +143,7 @@ async fn nodes_are_listed_page_by_page() {
     }
     client.flush_node(&node(&thread_id, "b")).await;
     let mut request = ListNodeMemoriesRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         page_size: 2,
         ..Default::default()
     };

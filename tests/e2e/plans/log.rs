@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use memory_contract::proto::{AppendIterationRequest, Iteration, ListIterationsRequest};
-use recollect_tests::{Key, PLAIN, app, apply, attempt, briefing_request, sections, trial};
+use recollect_tests::{Key, PLAIN, app, apply, attempt, briefing_request, by_id, sections, trial};
 use serde_json::json;
 use tonic::Code;
 use uuid::Uuid;
@@ -160,8 +160,7 @@ async fn n14_a_retried_request_logs_nothing_twice() {
     let app = app();
     let (thread_id, other) = (client.thread(&app).await, client.thread(&app).await);
     let request = AppendIterationRequest {
-        thread_id: thread_id.clone(),
-        session: None,
+        thread: by_id(&thread_id),
         iteration: Some(attempt("t", "a", "e")),
         request_id: Uuid::new_v4().to_string(),
     };
@@ -195,7 +194,7 @@ async fn n14_a_retried_request_logs_nothing_twice() {
             ..request.clone()
         },
         AppendIterationRequest {
-            thread_id: other.clone(),
+            thread: by_id(&other),
             ..request.clone()
         },
     ] {

@@ -5,11 +5,12 @@ mod log;
 mod stored;
 
 use memory_contract::proto::ListIterationsRequest;
+use recollect_tests::{by_id};
 
 /// All attempts of a thread.
 fn all_of(thread_id: &str) -> ListIterationsRequest {
     ListIterationsRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         ..Default::default()
     }
 }

@@ -5,8 +5,8 @@ use memory_contract::proto::{
     PlanStepStatus as Status, PutPlanRequest, UpdatePlanStepRequest,
 };
 use recollect_tests::{
-    Client, Failure, Key, Options, PLAIN, Server, app, apply, attempt, briefing_request, metadata,
-    plan, put, session, trial, trial_with_own_server,
+    Client, Failure, Key, Options, PLAIN, Server, app, apply, attempt, briefing_request, by_id,
+    by_session, metadata, plan, put, session, trial, trial_with_own_server,
 };
 use serde_json::json;
 use tonic::Code;
@@ -57,8 +57,7 @@ fn chosen(plan: &Plan) -> Plan {
 
 async fn get(client: &Client, thread_id: &str) -> Result<Plan, Failure> {
     let request = GetPlanRequest {
-        thread_id: thread_id.to_owned(),
-        session: None,
+        thread: by_id(thread_id),
     };
     let answer = client.plans().get_plan(request).await;
     answer
@@ -68,7 +67,7 @@ async fn get(client: &Client, thread_id: &str) -> Result<Plan, Failure> {
 
 fn of_step(thread_id: &str, step_id: &str, status: Status) -> UpdatePlanStepRequest {
     UpdatePlanStepRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         step_id: step_id.to_owned(),
         status: status.into(),
         ..Default::default()
@@ -241,8 +240,7 @@ async fn concurrent_puts_are_settled_by_etag() {
 
     // An etag of a plan that was deleted is not that of the next one.
     let delete = DeletePlanRequest {
-        thread_id: thread_id.clone(),
-        session: None,
+        thread: by_id(&thread_id),
     };
     client.call(delete).await;
     assert_eq!(refused(&any.etag).await, "", "the thread has no plan");
@@ -279,8 +277,7 @@ async fn a_plan_is_found_by_its_session() {
     let app = app();
     let named = session(&app, "ada", "thread:42");
     let request = PutPlanRequest {
-        thread_id: String::new(),
-        session: Some(named.clone()),
+        thread: by_session(named.clone()),
         ..put("", "", plan("By name", &[]))
     };
     // It is found, never created.
@@ -289,14 +286,10 @@ async fn a_plan_is_found_by_its_session() {
     let thread_id = client.resolve(named.clone()).await.thread_id;
     let stored = client.put_plan(request).await;
     assert_eq!(client.get_plan(&thread_id).await, stored);
-    let both = GetPlanRequest {
-        thread_id: thread_id.clone(),
-        session: Some(named.clone()),
-    };
-    client.refused(both).await.names_field("session");
+    let neither = GetPlanRequest { thread: None };
+    client.refused(neither).await.names_field("thread_id");
     let by_name = GetPlanRequest {
-        thread_id: String::new(),
-        session: Some(named),
+        thread: by_session(named),
     };
     let answer = client.call(by_name).await;
     assert_eq!(answer.plan, Some(stored));
@@ -378,8 +371,7 @@ async fn a_plan_is_deleted_and_the_log_stays() {
         .await;
     let delete = async || {
         let request = DeletePlanRequest {
-            thread_id: thread_id.clone(),
-            session: None,
+            thread: by_id(&thread_id),
         };
         client.call(request).await.deleted
     };
@@ -426,13 +418,12 @@ async fn changes_of_plans_are_listed_with_their_actor() {
     }
     for _ in 0..2 {
         let delete = DeletePlanRequest {
-            thread_id: thread_id.clone(),
-            session: None,
+            thread: by_id(&thread_id),
         };
         one.call(delete).await;
     }
     let request = ListTransactionsRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         ..Default::default()
     };
     let done: Vec<(String, String, String)> = transactions(&one, request)

@@ -5,7 +5,8 @@ use memory_contract::proto::{
     RecallMode, RecallReason, RecallRequest, RecallScope, ResolveThreadRequest, Role, UserRef,
 };
 use recollect_tests::{
-    Refused as _, app, apply, has_reason, recall_request, say, session, texts, trial,
+    Refused as _, app, apply, by_id, by_session, has_reason, of_app, recall_request, say, session,
+    texts, trial,
 };
 use tonic::Code;
 
@@ -40,7 +41,7 @@ async fn t03_the_window_size_of_the_most_specific_policy_holds() {
         .await;
     let check = async |request: Option<i32>, count: usize, reported: &[(&str, PolicyLevel)]| {
         let request = RecallRequest {
-            thread_id: thread_id.clone(),
+            target: by_id(&thread_id),
             recent_window: request,
             ..Default::default()
         };
@@ -147,7 +148,7 @@ async fn t12_each_request_has_one_effective_policy_and_returns_it() {
     // The fields of a request are its policy.
     let recalled = client
         .recall(RecallRequest {
-            thread_id: thread.thread_id.clone(),
+            target: by_id(&thread.thread_id),
             mode: RecallMode::Hybrid.into(),
             scope: RecallScope::App.into(),
             recent_window: Some(2),
@@ -182,7 +183,7 @@ async fn t12_each_request_has_one_effective_policy_and_returns_it() {
     assert_eq!(origins(&holds), reported);
     // The same policy, asked for beforehand.
     let asked = GetEffectivePolicyRequest {
-        session: Some(session(&app, "ada", "thread:1")),
+        target: by_session(session(&app, "ada", "thread:1")),
         policy: Some(MemoryPolicy {
             mode: expected.mode,
             scope: expected.scope,
@@ -193,17 +194,19 @@ async fn t12_each_request_has_one_effective_policy_and_returns_it() {
             min_score: expected.min_score,
             ..Default::default()
         }),
-        ..Default::default()
     };
     assert_eq!(effective(&client, asked).await, holds);
 
     // Without a conversation it is the app's, over all threads of the user.
     let recalled = client
         .recall(RecallRequest {
-            user: Some(UserRef {
-                app_id: app.clone(),
-                user_id: "ada".to_owned(),
-            }),
+            target: Some(
+                UserRef {
+                    app_id: app.clone(),
+                    user_id: "ada".to_owned(),
+                }
+                .into(),
+            ),
             query: "anything".to_owned(),
             ..Default::default()
         })
@@ -232,7 +235,7 @@ async fn t13_a_policy_can_switch_the_memory_off() {
         assert_eq!(reported.policy.unwrap().mode(), mode);
         // The policy of a request applies.
         let request = RecallRequest {
-            thread_id: thread_id.clone(),
+            target: by_id(&thread_id),
             mode: RecallMode::Window.into(),
             ..Default::default()
         };
@@ -287,11 +290,13 @@ async fn the_scope_of_a_policy_bounds_recall() {
     assert_eq!(found(RecallScope::User).await, 2);
     // A user without a conversation selects all of the user's threads.
     let request = RecallRequest {
-        user: Some(UserRef {
-            app_id: app.clone(),
-            user_id: "ada".to_owned(),
-        }),
-        thread_id: String::new(),
+        target: Some(
+            UserRef {
+                app_id: app.clone(),
+                user_id: "ada".to_owned(),
+            }
+            .into(),
+        ),
         ..recall_request("", "zebra", &last)
     };
     assert_eq!(client.recall(request).await.messages.len(), 2);
@@ -310,24 +315,23 @@ async fn the_effective_policy_is_asked_for_in_one_way() {
         holds.policy.unwrap().window_size()
     };
     let by_thread = GetEffectivePolicyRequest {
-        thread_id: thread_id.clone(),
+        target: by_id(&thread_id),
         ..Default::default()
     };
-    let by_session = GetEffectivePolicyRequest {
-        session: Some(names.clone()),
+    let by_names = GetEffectivePolicyRequest {
+        target: by_session(names.clone()),
         ..Default::default()
     };
     let by_app = GetEffectivePolicyRequest {
-        app_id: app.clone(),
+        target: of_app(&app),
         ..Default::default()
     };
-    assert_eq!(size(by_thread.clone()).await, 3);
-    assert_eq!(size(by_session.clone()).await, 2);
-    assert_eq!(size(by_app.clone()).await, 2);
+    assert_eq!(size(by_thread).await, 3);
+    assert_eq!(size(by_names).await, 2);
+    assert_eq!(size(by_app).await, 2);
     // Asking has not created the thread.
     let request = memory_contract::proto::GetThreadRequest {
-        session: Some(names.clone()),
-        ..Default::default()
+        thread: by_session(names.clone()),
     };
     let none = client.refused(request).await;
     none.is(Code::NotFound, "THREAD_NOT_FOUND");
@@ -337,20 +341,13 @@ async fn the_effective_policy_is_asked_for_in_one_way() {
         refused.refused().names_field(field);
     };
     refused(GetEffectivePolicyRequest::default(), "thread_id").await;
-    let both = |session, app_id: &str| GetEffectivePolicyRequest {
-        session,
-        app_id: app_id.to_owned(),
-        ..by_thread.clone()
+    let no_app = GetEffectivePolicyRequest {
+        target: of_app(""),
+        ..Default::default()
     };
-    refused(both(Some(names.clone()), ""), "session").await;
-    refused(both(None, &app), "app_id").await;
-    let both = GetEffectivePolicyRequest {
-        app_id: app.clone(),
-        ..by_session
-    };
-    refused(both, "app_id").await;
+    refused(no_app, "app.app_id").await;
     let malformed = GetEffectivePolicyRequest {
-        thread_id: "x".to_owned(),
+        target: by_id("x"),
         ..Default::default()
     };
     refused(malformed, "thread_id").await;

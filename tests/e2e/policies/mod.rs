@@ -10,7 +10,7 @@ use memory_contract::proto::{
     MemoryMode, MemoryPolicy, PolicyLevel, RecallRequest, RecallResponse, RecallScope, Thread,
     UpdateThreadRequest,
 };
-use recollect_tests::{Client, mask};
+use recollect_tests::{Client, by_id, mask};
 
 async fn set(client: &Client, app: &str, policy: MemoryPolicy) -> AppPolicy {
     client.set_policy(app, policy).await
@@ -25,7 +25,7 @@ async fn get(client: &Client, app: &str) -> AppPolicy {
 
 async fn set_of_thread(client: &Client, thread_id: &str, policy: Option<MemoryPolicy>) -> Thread {
     let request = UpdateThreadRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         policy,
         update_mask: Some(mask(&["policy"])),
         ..Default::default()
@@ -39,7 +39,7 @@ async fn effective(client: &Client, request: GetEffectivePolicyRequest) -> Effec
 
 async fn of_thread(client: &Client, thread_id: &str) -> EffectivePolicy {
     let request = GetEffectivePolicyRequest {
-        thread_id: thread_id.to_owned(),
+        target: by_id(thread_id),
         ..Default::default()
     };
     effective(client, request).await
@@ -95,7 +95,7 @@ fn window(size: Option<i32>) -> MemoryPolicy {
 
 async fn recall(client: &Client, thread_id: &str) -> RecallResponse {
     let request = RecallRequest {
-        thread_id: thread_id.to_owned(),
+        target: by_id(thread_id),
         ..Default::default()
     };
     client.recall(request).await

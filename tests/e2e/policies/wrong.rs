@@ -4,7 +4,7 @@ use memory_contract::proto::{
     GetAppPolicyRequest, GetEffectivePolicyRequest, MemoryPolicy, ResolveThreadRequest,
     SetAppPolicyRequest, UpdateThreadRequest,
 };
-use recollect_tests::{Refused as _, app, apply, mask, seconds, session, trial};
+use recollect_tests::{Refused as _, app, apply, by_id, mask, seconds, session, trial};
 
 use super::get;
 use crate::plain;
@@ -37,7 +37,7 @@ async fn d18_a_template_that_could_fail_is_refused_when_it_is_set() {
         let refused = refused.names_field("policy.query_prompt_template");
         assert!(refused.message.contains(says), "{refused:?}");
         let of_thread = UpdateThreadRequest {
-            thread_id: thread_id.clone(),
+            thread: by_id(&thread_id),
             policy: policy.clone(),
             update_mask: Some(mask(&["policy"])),
             ..Default::default()
@@ -45,9 +45,8 @@ async fn d18_a_template_that_could_fail_is_refused_when_it_is_set() {
         let refused = client.refused(of_thread).await;
         refused.names_field("policy.query_prompt_template");
         let of_request = GetEffectivePolicyRequest {
-            thread_id: thread_id.clone(),
+            target: by_id(&thread_id),
             policy,
-            ..Default::default()
         };
         let refused = client.refused(of_request).await;
         refused.names_field("policy.query_prompt_template");
@@ -97,9 +96,8 @@ async fn a_value_that_a_level_may_not_set_is_refused() {
     };
     let of_request = async |policy: &MemoryPolicy| {
         let request = GetEffectivePolicyRequest {
-            app_id: app.clone(),
+            target: of_app(&app),
             policy: Some(policy.clone()),
-            ..Default::default()
         };
         client.policies().get_effective_policy(request).await
     };

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use memory_contract::proto::{RecallRequest, RecallScope, SearchMethod, SearchRequest};
 use recollect_tests::{
-    Client, Key, SHARED, SOON, Server, app, apply, eventually, ids, recall_request, search_request,
-    texts, trial, trial_with_own_server, turn,
+    Client, Key, SHARED, SOON, Server, app, apply, by_id, eventually, ids, recall_request,
+    search_request, texts, trial, trial_with_own_server, turn,
 };
 
 use super::diary;
@@ -174,8 +174,7 @@ async fn b03_expired_messages_are_not_found_while_their_vectors_exist() {
     assert!(texts(&client.search(search.clone()).await.matches).contains(&SECRET.to_owned()));
     client.expire(&brief).await;
     let get = memory_contract::proto::GetThreadRequest {
-        thread_id: brief,
-        session: None,
+        thread: by_id(brief),
     };
     eventually("the thread expires", SOON, async || {
         client.threads().get_thread(get.clone()).await.is_err()
@@ -271,7 +270,7 @@ async fn reindexing_changes_nothing_that_is_found() {
     let request = search_request(&thread_id, "What is the name of the dog?", &stored.revision);
     let before = client.search(request.clone()).await.matches;
     let reindex = memory_contract::proto::ReindexRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         dead_letters_only: false,
     };
     let queued = client.call(reindex).await;

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use memory_contract::proto::{
     OmissionReason, RecallMode, RecallReason, RecallRequest, RecallResponse, RecallScope,
-    RecalledMessage, Role, UserRef,
+    RecalledMessage, Role,
 };
 use recollect_tests::{
-    Client, app, apply, file, has_reason, ids, recall_request, reply, say, text_of, texts, trial,
-    with_parts,
+    Client, app, apply, by_id, file, has_reason, ids, of_user, recall_request, reply, say, text_of,
+    texts, trial, with_parts,
 };
 
 use super::diary;
@@ -59,7 +59,7 @@ async fn t01_window_memory_is_the_last_messages_in_order() {
 async fn n03_the_window_has_twenty_messages_by_default() {
     let (client, thread_id, _) = with_talk().await;
     let request = RecallRequest {
-        thread_id: thread_id.clone(),
+        target: by_id(&thread_id),
         mode: RecallMode::Window.into(),
         ..Default::default()
     };
@@ -83,7 +83,7 @@ async fn l08_memory_is_on_by_default() {
     // The request has only the thread and the new message.
     let recalled = client
         .recall(RecallRequest {
-            thread_id: thread_id.clone(),
+            target: by_id(&thread_id),
             query: "What is the name of the dog?".to_owned(),
             ..Default::default()
         })
@@ -92,7 +92,7 @@ async fn l08_memory_is_on_by_default() {
     assert_eq!(of(&recalled, RecallReason::Match).len(), 5);
     let history = client
         .call(memory_contract::proto::GetHistoryRequest {
-            thread_id,
+            thread: by_id(thread_id),
             ..Default::default()
         })
         .await;
@@ -254,12 +254,8 @@ async fn t07_recall_spans_the_sessions_of_a_user() {
         let found = texts(&client.recall(request.clone()).await.messages);
         assert!(!found.contains(&said.to_owned()), "{found:?}");
 
-        request.thread_id = String::new();
         request.scope = RecallScope::Unspecified.into();
-        request.user = Some(UserRef {
-            app_id: app.clone(),
-            user_id: "ada".to_owned(),
-        });
+        request.target = of_user(&app, "ada");
         let recalled = client.recall(request).await;
         assert!(texts(&recalled.messages).contains(&said.to_owned()));
         assert!(of(&recalled, RecallReason::Recent).is_empty());

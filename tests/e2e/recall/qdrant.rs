@@ -264,7 +264,7 @@ async fn a_change_that_cannot_be_indexed_is_a_dead_letter_with_its_reason() {
 
     qdrant.server().set_fault(Fault::None);
     let reindex = ReindexRequest {
-        thread_id: String::new(),
+        thread: None,
         dead_letters_only: true,
     };
     let queued = client.call(reindex).await;

@@ -2,7 +2,7 @@
 
 use memory_contract::proto::{AppendMessagesRequest, MessageInput, Part, Role, part::Content};
 use prost_types::Timestamp;
-use recollect_tests::{Dynamic, Refused as _, app, apply, say, trial, with_parts};
+use recollect_tests::{Dynamic, Refused as _, app, apply, by_id, say, trial, with_parts};
 use serde_json::{Value, json};
 use tonic::Code;
 use uuid::Uuid;
@@ -145,7 +145,7 @@ async fn metadata_and_json_have_limits() {
         content: Some(Content::Json(recollect_tests::json(nested(60)))),
     };
     let request = AppendMessagesRequest {
-        thread_id,
+        thread: by_id(thread_id),
         messages: vec![with_parts(Role::User, vec![deep])],
         ..Default::default()
     };
@@ -252,7 +252,7 @@ async fn times_out_of_range_are_refused() {
             ..say(Role::User, "When?")
         };
         let request = AppendMessagesRequest {
-            thread_id: thread_id.clone(),
+            thread: by_id(&thread_id),
             messages: vec![message],
             ..Default::default()
         };

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use memory_contract::proto::{
     AppendMessagesRequest, AppendMessagesResponse, IndexState, Message, Role, SearchMethod,
-    SearchRequest,
+    SearchRequest, append_messages_request::Thread,
 };
 use recollect_tests::{
-    Client, DataDir, Key, Options, SOON, Server, apply, eventually, history_request, runs, say,
-    search_request, text_of, texts, trial_with_own_server,
+    Client, DataDir, Key, Options, SOON, Server, apply, by_id, eventually, history_request, runs,
+    say, search_request, text_of, texts, trial_with_own_server,
 };
 use uuid::Uuid;
 
@@ -52,7 +52,7 @@ async fn write(
             })
             .collect();
         let request = AppendMessagesRequest {
-            thread_id: thread_id.clone(),
+            thread: by_id(&thread_id),
             messages,
             request_id: Uuid::new_v4().to_string(),
             expected_head: None,
@@ -69,6 +69,14 @@ async fn write(
         }
     }
     panic!("the server was never killed");
+}
+
+/// The id of the thread that a request appends to.
+fn named(request: &AppendMessagesRequest) -> &str {
+    match &request.thread {
+        Some(Thread::ThreadId(id)) => id,
+        other => panic!("not by its id: {other:?}"),
+    }
 }
 
 #[apply(trial_with_own_server)]
@@ -105,7 +113,7 @@ async fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
         stored.insert(thread_id.clone(), client.all_messages(thread_id).await);
     }
     for (request, answer) in &sent {
-        let messages = &stored[&request.thread_id];
+        let messages = &stored[named(request)];
         let answer = answer.iter().flat_map(|answer| &answer.messages);
         for (answered, said) in answer.zip(&request.messages) {
             let index = usize::try_from(answered.seq - 1).unwrap();
@@ -130,10 +138,7 @@ async fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
                 ..Default::default()
             })
         });
-        sent_texts
-            .entry(&request.thread_id)
-            .or_default()
-            .extend(texts);
+        sent_texts.entry(named(request)).or_default().extend(texts);
     }
     for (thread_id, mut expected) in sent_texts {
         let messages = client.all_messages(thread_id).await;
@@ -289,6 +294,14 @@ async fn a_lost_index_is_rebuilt() {
         points(&client, count).await;
         let messages = client.all_messages(&thread_id).await;
         all_in_the_index(&client, &thread_id, &messages[..10]).await;
+    }
+}
+
+/// The id of the thread that a request appends to.
+fn named(request: &AppendMessagesRequest) -> &str {
+    match &request.thread {
+        Some(Thread::ThreadId(id)) => id,
+        other => panic!("not by its id: {other:?}"),
     }
 }
 

@@ -8,7 +8,7 @@ use memory_contract::proto::{
     RecallRequest, RecallScope, SearchMethod, SearchRequest,
 };
 use recollect_tests::{
-    DataDir, Key, Options, Server, apply, free_addr, has_reason, history_request, http_get,
+    DataDir, Key, Options, Server, apply, by_id, free_addr, has_reason, history_request, http_get,
     recall_request, search_request, seconds, texts, trial_with_own_server,
 };
 
@@ -55,7 +55,7 @@ async fn l13_exact_history_works_while_the_index_is_down() {
     assert_eq!(code, 200, "it can still be used: {body}");
     assert!(body.contains("degraded"), "{body}");
     let request = memory_contract::proto::DeleteMessageRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         message_id: all[0].message_id.clone(),
     };
     client.call(request).await;
@@ -156,7 +156,7 @@ async fn b03_nothing_of_another_caller_is_found_without_an_index() {
         );
     }
     let request = memory_contract::proto::DeleteMessageRequest {
-        thread_id: ada.clone(),
+        thread: by_id(&ada),
         message_id: stored.messages[0].message_id.clone(),
     };
     acme.call(request).await;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use recollect_tests::{
-    Client, Cluster, DataDir, Failure, Key, Options, SOON, Server, apply, eventually,
+    Client, Cluster, DataDir, Failure, Key, Options, SOON, Server, apply, by_id, eventually,
     history_request, http_get, recollect, search_request, texts, trial, trial_with_own_server,
     turn,
 };
@@ -286,7 +286,7 @@ async fn a_database_that_crashes_comes_back_without_a_restart() {
     let mut revision = String::new();
     eventually("calls are answered again", SOON, async || {
         let request = memory_contract::proto::AppendMessagesRequest {
-            thread_id: thread_id.clone(),
+            thread: by_id(&thread_id),
             messages: turn("After?", "After."),
             request_id: "0198c1de-3e07-7a4b-9a56-0d6f3a5b8c11".to_owned(),
             expected_head: None,

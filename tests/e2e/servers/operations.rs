@@ -7,7 +7,7 @@ use std::time::Duration;
 use memory_contract::proto::{AppendMessagesRequest, GetServerInfoRequest, Role, SearchRequest};
 use prost::Message as _;
 use recollect_tests::{
-    Client, Dynamic, Failure, SHARED, app, apply, http_get, raw_call, recall_request, say,
+    Client, Dynamic, Failure, SHARED, app, apply, by_id, http_get, raw_call, recall_request, say,
     search_request, trial,
 };
 use tokio_stream::StreamExt as _;
@@ -183,7 +183,7 @@ async fn metrics_and_logs_hold_nothing_that_was_said() {
         .search(search_request(&thread_id, asked, &stored.revision))
         .await;
     let bad = AppendMessagesRequest {
-        thread_id,
+        thread: by_id(thread_id),
         messages: vec![say(Role::User, &format!("{said}\0"))],
         ..Default::default()
     };
@@ -236,7 +236,7 @@ async fn a_request_that_is_too_large_is_refused() {
     let client = acme().await;
     let thread_id = client.thread(&app()).await;
     let request = AppendMessagesRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         messages: vec![say(Role::User, &"x".repeat(5 * 1024 * 1024))],
         ..Default::default()
     };
@@ -253,7 +253,7 @@ async fn a_request_that_is_too_large_is_refused() {
 
     // 5 MiB of zeros are small when compressed, and must not be let in either.
     let request = AppendMessagesRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         messages: vec![say(Role::User, &"0".repeat(5 * 1024 * 1024))],
         ..Default::default()
     };
@@ -294,7 +294,7 @@ async fn compressed_requests_are_understood() {
         .send_compressed(gzip)
         .accept_compressed(gzip);
     let request = AppendMessagesRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         messages: vec![say(Role::User, &"compressible ".repeat(1_000))],
         ..Default::default()
     };

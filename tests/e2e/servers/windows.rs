@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use memory_contract::proto::{DeleteMessageRequest, RecallMode, RecallRequest, Role};
 use recollect_tests::{
-    Client, Cluster, DataDir, Key, Options, SOON, Server, apply, eventually, history_request,
-    http_get, recall_request, recollect, reply, say, texts, trial, trial_with_own_server,
+    Client, Cluster, DataDir, Key, Options, SOON, Server, apply, by_id, eventually,
+    history_request, http_get, recall_request, recollect, reply, say, texts, trial,
+    trial_with_own_server,
 };
 use tonic::Code;
 
@@ -96,7 +97,7 @@ async fn l05_a_window_is_right_at_once_in_every_server_process() {
     let again = read.append(&thread_id, again).await;
     both(&["Q", "B"]).await;
     let erase = |message_id: &str| DeleteMessageRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         message_id: message_id.to_owned(),
     };
     let erased = erase(&again.messages[0].message_id);

@@ -11,9 +11,10 @@ use memory_contract::proto::{
     UpdateThreadRequest, import_messages_response::Outcome,
 };
 use recollect_tests::{
-    Client, Cluster, DataDir, Key, Options, Refused as _, SHARED, SOON, Server, app, apply,
-    eventually, has_reason, history_request, http_get, ids, mask, recall_request, reply, say,
-    search_request, session, texts, tool_call, tool_result, trial, trial_with_own_server, turn,
+    Client, Cluster, DataDir, Key, Options, Refused as _, SHARED, SOON, Server, app, apply, by_id,
+    by_session, eventually, has_reason, history_request, http_get, ids, mask, of_app,
+    recall_request, reply, say, search_request, session, texts, tool_call, tool_result, trial,
+    trial_with_own_server, turn,
 };
 use serde_json::json;
 use tokio_stream::StreamExt as _;
@@ -41,8 +42,7 @@ pub async fn ephemeral(client: &Client, app: &str, user: &str) -> String {
 
 fn get(thread_id: &str) -> GetThreadRequest {
     GetThreadRequest {
-        thread_id: thread_id.to_owned(),
-        session: None,
+        thread: by_id(thread_id),
     }
 }
 
@@ -208,7 +208,7 @@ async fn t04_an_idle_ephemeral_thread_is_erased() {
     let missing = client.refused(get(&idle)).await;
     missing.is(Code::NotFound, "THREAD_NOT_FOUND");
     let append = AppendMessagesRequest {
-        thread_id: idle,
+        thread: by_id(idle),
         messages: turn("Q", "A"),
         ..Default::default()
     };
@@ -264,14 +264,14 @@ async fn t04_ephemeral_threads_have_limits() {
     client.append_turn(&thread_id, &long, "A").await;
 
     let append = AppendMessagesRequest {
-        thread_id: first.clone(),
+        thread: by_id(&first),
         messages: turn(&"word ".repeat(5_000), "A"),
         ..Default::default()
     };
     let stored = client.messages().append_messages(append.clone()).await;
     stored.unwrap();
     let elsewhere = AppendMessagesRequest {
-        thread_id: second.clone(),
+        thread: by_id(&second),
         messages: [turn("Small", "A"), turn(&"word ".repeat(7_000), "A")].concat(),
         ..Default::default()
     };
@@ -312,7 +312,7 @@ async fn an_ephemeral_thread_branches_and_is_listed() {
 
     let branches = client
         .call(ListBranchesRequest {
-            thread_id: thread_id.clone(),
+            thread: by_id(&thread_id),
             page_size: 1,
             ..Default::default()
         })
@@ -322,7 +322,7 @@ async fn an_ephemeral_thread_branches_and_is_listed() {
     assert!(!branches.branches[0].active && !branches.next_page_token.is_empty());
 
     let list = |filter: Option<MessageFilter>, order: SortOrder| ListMessagesRequest {
-        thread_id: thread_id.clone(),
+        target: by_id(&thread_id),
         filter,
         order: order.into(),
         page_size: 2,
@@ -338,7 +338,7 @@ async fn an_ephemeral_thread_branches_and_is_listed() {
     assert_eq!(texts(&answers), ["A", "B"]);
 
     let one = GetMessageRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         message_id: question.clone(),
     };
     let one = client.call(one).await;
@@ -349,7 +349,7 @@ async fn an_ephemeral_thread_branches_and_is_listed() {
     assert_eq!((thread.message_count, thread.last_seq), (3, 4));
 
     let update = UpdateThreadRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         title: "A title".to_owned(),
         update_mask: Some(mask(&["title"])),
         ..Default::default()
@@ -358,7 +358,7 @@ async fn an_ephemeral_thread_branches_and_is_listed() {
     let thread = client.get_thread(&thread_id).await;
     assert!(thread.title == "A title" && thread.ephemeral);
     let wrong = AppendMessagesRequest {
-        thread_id,
+        thread: by_id(thread_id),
         messages: vec![say(Role::User, "D")],
         expected_head: Some(question.clone()),
         ..Default::default()
@@ -502,18 +502,18 @@ async fn an_ephemeral_thread_is_found_and_listed_but_not_exported() {
     assert_eq!(listed, [other.as_str(), kept.as_str(), hidden.as_str()]);
 
     // An export of one is refused, and one of the app does not have it.
-    let export = |thread_id: &str| ExportMessagesRequest {
-        app_id: app.clone(),
-        thread_id: thread_id.to_owned(),
+    let export = |selection| ExportMessagesRequest {
+        selection,
         ..Default::default()
     };
-    let refused = client.messages().export_messages(export(&hidden)).await;
+    let of_one = export(by_id(&hidden));
+    let refused = client.messages().export_messages(of_one).await;
     refused
         .refused()
         .is(Code::FailedPrecondition, "EPHEMERAL_THREAD");
     let mut records = client
         .messages()
-        .export_messages(export(""))
+        .export_messages(export(of_app(&app)))
         .await
         .unwrap()
         .into_inner();
@@ -524,7 +524,7 @@ async fn an_ephemeral_thread_is_found_and_listed_but_not_exported() {
     }
     assert_eq!(count, 4, "the kept thread, its messages, the summary");
     let reindex = ReindexRequest {
-        thread_id: hidden.clone(),
+        thread: by_id(&hidden),
         ..Default::default()
     };
     let queued = client.call(reindex).await;
@@ -538,7 +538,7 @@ async fn an_ephemeral_thread_is_found_and_listed_but_not_exported() {
     others.is(Code::NotFound, "THREAD_NOT_FOUND");
     let others = globex
         .refused(GetMessageRequest {
-            thread_id: hidden.clone(),
+            thread: by_id(&hidden),
             message_id: stored.messages[0].message_id.clone(),
         })
         .await;
@@ -571,7 +571,7 @@ async fn an_ephemeral_thread_is_cleared_and_deleted() {
     assert_eq!(stored.messages[0].seq, 3);
 
     let request = DeleteThreadRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
     };
     let deleted = client.call(request.clone()).await;
     assert_eq!(deleted.deleted_message_count, 2);
@@ -586,7 +586,7 @@ async fn a_retry_into_an_ephemeral_thread_stores_nothing_twice() {
     let client = plain().await;
     let thread_id = ephemeral(&client, &app(), "ada").await;
     let request = AppendMessagesRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         messages: turn("Q", "A"),
         request_id: uuid::Uuid::new_v4().to_string(),
         expected_head: Some(String::new()),
@@ -631,15 +631,14 @@ async fn a_session_is_ephemeral_or_kept_and_not_both() {
         refused.is(Code::AlreadyExists, "THREAD_ALREADY_EXISTS");
     }
     client.append_turn(&brief.thread_id, "Q", "A").await;
-    let by_session = GetThreadRequest {
-        thread_id: String::new(),
-        session: Some(session(&app, "ada", "brief")),
+    let by_names = GetThreadRequest {
+        thread: by_session(session(&app, "ada", "brief")),
     };
-    let found = client.call(by_session).await.thread.unwrap();
+    let found = client.call(by_names).await.thread.unwrap();
     assert_eq!(found.thread_id, brief.thread_id);
     let listed = client
         .list(ListMessagesRequest {
-            session: Some(session(&app, "ada", "brief")),
+            target: by_session(session(&app, "ada", "brief")),
             ..Default::default()
         })
         .await;

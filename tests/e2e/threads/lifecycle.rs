@@ -9,7 +9,8 @@ use memory_contract::proto::{
 };
 use prost_types::FieldMask;
 use recollect_tests::{
-    Client, Refused as _, SOON, app, apply, eventually, mask, metadata, seconds, session, trial,
+    Client, Refused as _, SOON, app, apply, by_id, by_session, eventually, mask, metadata, seconds,
+    session, trial,
 };
 use serde_json::json;
 use tonic::Code;
@@ -154,8 +155,7 @@ async fn a_thread_is_found_by_its_session() {
     let thread = client.resolve(session(&app, "ada", "thread:1")).await;
     let get = async |key: &str| {
         let request = GetThreadRequest {
-            thread_id: String::new(),
-            session: Some(session(&app, "ada", key)),
+            thread: by_session(session(&app, "ada", key)),
         };
         client.threads().get_thread(request).await
     };
@@ -175,7 +175,7 @@ async fn updating_changes_only_the_fields_in_the_mask() {
     let thread_id = client.thread(&app()).await;
     let update = async |paths: &[&str], title: &str, level: i32| {
         let request = UpdateThreadRequest {
-            thread_id: thread_id.clone(),
+            thread: by_id(&thread_id),
             title: title.to_owned(),
             metadata: Some(metadata(json!({"level": level}))),
             update_mask: Some(FieldMask {
@@ -277,8 +277,7 @@ async fn an_expired_thread_is_not_found_and_its_key_is_free() {
     client.expire(&first.thread_id).await;
     let get = async || {
         let request = GetThreadRequest {
-            thread_id: first.thread_id.clone(),
-            session: None,
+            thread: by_id(&first.thread_id),
         };
         client.threads().get_thread(request).await
     };
@@ -297,7 +296,7 @@ async fn a_thread_whose_ttl_is_removed_stays() {
     let thread_id = client.thread(&app()).await;
     let set = async |ttl: Option<prost_types::Duration>| {
         let request = UpdateThreadRequest {
-            thread_id: thread_id.clone(),
+            thread: by_id(&thread_id),
             ttl,
             update_mask: Some(mask(&["ttl"])),
             ..Default::default()

@@ -7,7 +7,8 @@ use memory_contract::proto::{
     SessionKeySource, SessionRef,
 };
 use recollect_tests::{
-    Client, Dynamic, Key, PLAIN, Refused as _, app, apply, seconds, session, texts, trial,
+    Client, Dynamic, Key, PLAIN, Refused as _, app, apply, by_session, seconds, session, texts,
+    trial,
 };
 use serde_json::json;
 use tonic::metadata::MetadataValue;
@@ -128,15 +129,14 @@ async fn t09_the_calls_metadata_names_the_session() {
     let found = resolve(&client, session.clone(), Some("visit 7")).await;
     assert_eq!(found.thread.unwrap().thread_id, thread.thread_id);
     let request = GetThreadRequest {
-        session: Some(session.clone()),
-        ..Default::default()
+        thread: by_session(session.clone()),
     };
     let found = client.call(with(request.clone(), Some("visit 7"))).await;
     assert_eq!(found.thread.unwrap().thread_id, thread.thread_id);
     let other = client.refused(with(request, Some("visit 8"))).await;
     other.is(Code::NotFound, "THREAD_NOT_FOUND");
     let request = ListMessagesRequest {
-        session: Some(session.clone()),
+        target: by_session(session.clone()),
         page_size: 1,
         ..Default::default()
     };
@@ -152,7 +152,7 @@ async fn t09_the_calls_metadata_names_the_session() {
     let others = client.refused(with(request, Some("visit 8"))).await;
     others.names_field("page_token");
     let request = GetEffectivePolicyRequest {
-        session: Some(session),
+        target: by_session(session),
         ..Default::default()
     };
     let policy = client.call(with(request, Some("visit 7"))).await;
@@ -231,13 +231,12 @@ async fn t11_without_a_key_and_without_a_policy_there_is_an_error() {
             assert!(refused.message.contains(way), "{refused:?}");
         }
         let request = GetThreadRequest {
-            session: Some(none.clone()),
-            ..Default::default()
+            thread: by_session(none.clone()),
         };
         let refused = client.refused(request).await;
         refused.names_field("session.session_key");
         let request = ListMessagesRequest {
-            session: Some(none.clone()),
+            target: by_session(none.clone()),
             ..Default::default()
         };
         let refused = client.refused(request).await;
@@ -293,8 +292,7 @@ async fn t11_an_app_may_share_one_thread_between_all_users() {
     assert_eq!(third.session_key_source(), SessionKeySource::Session);
     assert_eq!(third.thread.as_ref(), Some(&thread));
     let request = GetThreadRequest {
-        session: Some(keys(&app, "", "", "")),
-        ..Default::default()
+        thread: by_session(keys(&app, "", "", "")),
     };
     let found = client.call(request).await;
     assert_eq!(found.thread.as_ref(), Some(&thread));

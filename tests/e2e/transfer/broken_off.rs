@@ -10,14 +10,14 @@ use memory_contract::proto::{
     ExportMessagesRequest, ListThreadsRequest, export_messages_response::Record,
 };
 use recollect_tests::{
-    Client, Key, Options, PLAIN, Refused as _, S3, S3Fault, Server, app, apply, eventually, node,
-    node_turn, recollect_at, recollect_binary, session, trial, trial_with_own_server,
+    Client, Key, Options, PLAIN, Refused as _, S3, S3Fault, Server, app, apply, by_id, eventually,
+    node, node_turn, recollect_at, recollect_binary, session, trial, trial_with_own_server,
 };
 use serde_json::json;
 use tonic::Code;
 use uuid::Uuid;
 
-use super::{of_app, records, split, summary};
+use super::{export_of, records, split, summary};
 use crate::plain;
 
 const PROGRESS_TIMEOUT: Duration = Duration::from_secs(30);
@@ -53,9 +53,9 @@ async fn l12_an_export_resumes_after_a_thread() {
     let threads = threads(&client, &app, 5).await;
     let after = |thread_id: &str| ExportMessagesRequest {
         after_thread_id: thread_id.to_owned(),
-        ..of_app(&app)
+        ..export_of(&app)
     };
-    let (all, whole) = split(records(&client, of_app(&app)).await);
+    let (all, whole) = split(records(&client, export_of(&app)).await);
     assert_eq!(thread_ids(&all), threads, "in order of creation");
     for known in 0..5 {
         let (rest, reported) = split(records(&client, after(&threads[known])).await);
@@ -76,7 +76,7 @@ async fn l12_an_export_resumes_after_a_thread() {
         refused.refused().is(Code::NotFound, "THREAD_NOT_FOUND");
     }
     let both = ExportMessagesRequest {
-        thread_id: threads[0].clone(),
+        selection: by_id(&threads[0]),
         ..after(&threads[0])
     };
     for wrong in [both, after("no-uuid")] {
@@ -151,11 +151,11 @@ async fn l12_an_interrupted_import_is_finished_by_running_it_again() {
     let finished = import();
     assert!(finished["known"].as_u64().unwrap() > 0, "{finished}");
     assert_eq!(finished["checked"], true, "{finished}");
-    let reported = summary(&client, of_app(&app)).await;
+    let reported = summary(&client, export_of(&app)).await;
     assert_eq!(finished["checksum"], reported.checksum);
-    assert_eq!(summary(&globex, of_app(&app)).await, reported);
+    assert_eq!(summary(&globex, export_of(&app)).await, reported);
     assert_eq!(import()["stored"], 0);
-    assert_eq!(summary(&globex, of_app(&app)).await, reported);
+    assert_eq!(summary(&globex, export_of(&app)).await, reported);
 }
 
 #[apply(trial)]
@@ -211,7 +211,7 @@ async fn l12_an_interrupted_export_is_finished_by_resuming_it() {
     export(&["--resume"]).ok();
     let lines = fs::read_to_string(&path).unwrap();
     assert_eq!(lines.lines().count(), 3 * 5 + 1);
-    let reported = summary(&client, of_app(&app)).await;
+    let reported = summary(&client, export_of(&app)).await;
     assert!(lines.contains(&reported.checksum));
 
     // The file of another export is not changed.

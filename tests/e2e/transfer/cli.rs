@@ -13,7 +13,7 @@ use recollect_tests::{
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::{of_app, register, summary};
+use super::{export_of, register, summary};
 use crate::plain;
 
 /// An export of an app, as lines in a file.
@@ -107,7 +107,7 @@ async fn a_thread_that_went_on_is_reported() {
     let export = Export::of(&app);
     let first = export.import(&export.lines, &[]).ok().json();
     assert_eq!(first["checked"], true);
-    let reported = summary(&client, of_app(&app)).await;
+    let reported = summary(&client, export_of(&app)).await;
     assert_eq!(first["checksum"], reported.checksum);
 
     let globex = PLAIN.client(Key::Globex).await;

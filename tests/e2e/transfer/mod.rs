@@ -24,9 +24,9 @@ async fn records(client: &Client, request: ExportMessagesRequest) -> Vec<Record>
         .await
 }
 
-fn of_app(app: &str) -> ExportMessagesRequest {
+fn export_of(app: &str) -> ExportMessagesRequest {
     ExportMessagesRequest {
-        app_id: app.to_owned(),
+        selection: recollect_tests::of_app(app),
         ..Default::default()
     }
 }

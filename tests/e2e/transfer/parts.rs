@@ -4,10 +4,12 @@ use memory_contract::proto::{
     ExportMessagesRequest, FileRef, FileType, MemoryPolicy, Part, Role,
     export_messages_response::Record, file, file_ref, part::Content,
 };
-use recollect_tests::{Client, PLAIN, app, apply, node, node_turn, session, trial, with_parts};
+use recollect_tests::{
+    Client, PLAIN, app, apply, by_id, node, node_turn, of_user, session, trial, with_parts,
+};
 use uuid::Uuid;
 
-use super::{of_app, records, register, split};
+use super::{export_of, records, register, split};
 use crate::plain;
 
 fn reference(id: &str) -> FileRef {
@@ -28,7 +30,7 @@ async fn refer(client: &Client, thread_id: &str, id: &str) {
 
 fn of_thread(thread_id: &str) -> ExportMessagesRequest {
     ExportMessagesRequest {
-        thread_id: thread_id.to_owned(),
+        selection: by_id(thread_id),
         ..Default::default()
     }
 }
@@ -75,7 +77,7 @@ async fn a_filter_brings_only_the_files_that_are_referred_to() {
     asked.user.as_mut().unwrap().files = vec![reference(&id("node"))];
     client.call(asked).await;
 
-    let (exported, reported) = split(records(&client, of_app(&app)).await);
+    let (exported, reported) = split(records(&client, export_of(&app)).await);
     let (one, two, of_node) = (id("one"), id("two"), id("node"));
     let expected = [
         "thread",
@@ -122,21 +124,27 @@ async fn a_filter_brings_the_policy_of_its_app() {
     let user = format!("user of {app}");
     let thread = client.resolve(session(&app, &user, "thread:1")).await;
     let policy = format!("policy of {app}");
-    let of_user = ExportMessagesRequest {
-        user_id: user,
+    let of_its_user = ExportMessagesRequest {
+        selection: of_user(&app, &user),
+        ..Default::default()
+    };
+    // An empty user is the data that belongs to no user.
+    let of_no_user = ExportMessagesRequest {
+        selection: of_user(&app, ""),
         ..Default::default()
     };
     let after = ExportMessagesRequest {
         after_thread_id: thread.thread_id.clone(),
-        ..of_app(&app)
+        ..export_of(&app)
     };
     for (request, expected) in [
-        (of_app(&app), &[policy.as_str(), "thread", "summary"][..]),
+        (export_of(&app), &[policy.as_str(), "thread", "summary"][..]),
         (
             of_thread(&thread.thread_id),
             &[&policy, "thread", "summary"],
         ),
-        (of_user, &["thread", "summary"]),
+        (of_its_user, &[&policy, "thread", "summary"]),
+        (of_no_user, &[&policy, "summary"]),
         (after, &["summary"]),
     ] {
         assert_eq!(words(&records(&client, request).await), expected);
@@ -156,7 +164,7 @@ async fn an_unreadable_memory_is_reported_and_does_not_stop_an_export() {
     let object = PLAIN.data().join("objects").join(key);
     std::fs::write(object, "{\"version\": 1, \"messages\": oops").unwrap();
 
-    let (exported, reported) = split(records(&client, of_app(&app)).await);
+    let (exported, reported) = split(records(&client, export_of(&app)).await);
     let expected = ["thread", "node bad true", "node good false", "Q", "A"];
     assert_eq!(words(&exported), expected);
     let counts = (
@@ -167,13 +175,13 @@ async fn an_unreadable_memory_is_reported_and_does_not_stop_an_export() {
     assert_eq!(counts, (1, 1, 2));
     // It does not count, so the import of the rest has the same checksum.
     client.clear_node(&bad).await;
-    let (_, without) = split(records(&client, of_app(&app)).await);
+    let (_, without) = split(records(&client, export_of(&app)).await);
     assert_eq!(without.checksum, reported.checksum);
     assert_eq!(without.unreadable_node_count, 0);
     client
         .add_node_turn(&bad, &Uuid::new_v4().to_string(), "A")
         .await;
-    let (_, more) = split(records(&client, of_app(&app)).await);
+    let (_, more) = split(records(&client, export_of(&app)).await);
     assert_ne!(more.checksum, reported.checksum);
 }
 

@@ -6,12 +6,13 @@ use memory_contract::proto::{
     import_messages_response::Outcome,
 };
 use recollect_tests::{
-    Client, Refused as _, app, apply, file, reply, say, session, texts, trial, turn, with_parts,
+    Client, Refused as _, app, apply, by_id, file, reply, say, session, texts, trial, turn,
+    with_parts,
 };
 use tokio_stream::StreamExt as _;
 use uuid::Uuid;
 
-use super::{of_app, records, split};
+use super::{export_of, records, split};
 use crate::recall::diary;
 use crate::{bulk, plain};
 
@@ -44,7 +45,7 @@ fn imported(answer: &ImportMessagesResponse) -> &ImportedMessages {
 
 /// The records of an app's export, without its summary.
 async fn export(client: &Client, app: &str) -> Vec<Record> {
-    split(records(client, of_app(app)).await).0
+    split(records(client, export_of(app)).await).0
 }
 
 #[apply(trial)]
@@ -235,7 +236,7 @@ async fn an_export_holds_all_branches_in_order_of_seq() {
     assert_eq!(exported, expected);
 
     let request = ExportMessagesRequest {
-        thread_id: threads[1].clone(),
+        selection: by_id(&threads[1]),
         ..Default::default()
     };
     let one = client.messages().export_messages(request).await.unwrap();
@@ -244,7 +245,7 @@ async fn an_export_holds_all_branches_in_order_of_seq() {
     assert!(export(&client, "no-such-app-anywhere").await.is_empty());
 
     let request = ExportMessagesRequest {
-        thread_id: "no-uuid".to_owned(),
+        selection: by_id("no-uuid"),
         ..Default::default()
     };
     let refused = client.messages().export_messages(request).await;

@@ -9,8 +9,8 @@ use memory_contract::proto::{
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, DataDir, Key, Options, Server, apply, attempt, history_request, json, memory, metadata,
-    node, plan, put, recollect_at, reply, say, says, session, texts, tool_call,
+    Client, DataDir, Key, Options, Server, apply, attempt, by_id, history_request, json, memory,
+    metadata, node, plan, put, recollect_at, reply, say, says, session, texts, tool_call,
     trial_with_own_server, turn, with_parts,
 };
 use serde_json::{Value, json as data};
@@ -121,7 +121,7 @@ async fn rich_thread(client: &Client) -> String {
     .await;
     // The head is not what came last.
     let request = SetHeadRequest {
-        thread_id: thread.clone(),
+        thread: by_id(&thread),
         head_message_id: answer.clone(),
         expected_head: None,
     };

@@ -8,8 +8,8 @@ use memory_contract::proto::{
     UpdateThreadRequest, WatchThreadRequest, WatchThreadResponse,
 };
 use recollect_tests::{
-    Client, Events, Key, PLAIN, Refused as _, Spawned, app, apply, mask, node, say, session, trial,
-    watch_request,
+    Client, Events, Key, PLAIN, Refused as _, Spawned, app, apply, by_id, by_session, mask, node,
+    say, session, trial, watch_request,
 };
 use serde_json::Value;
 use tokio_stream::StreamExt as _;
@@ -23,13 +23,13 @@ pub async fn change(client: &Client, thread_id: &str) -> Vec<&'static str> {
     let stored = client.append_turn(thread_id, "Q1", "A1").await;
     client.append_turn(thread_id, "Q2", "A2").await;
     let head = SetHeadRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         head_message_id: stored.messages[1].message_id.clone(),
         expected_head: None,
     };
     client.call(head).await;
     let update = UpdateThreadRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         policy: Some(MemoryPolicy {
             top_k: Some(7),
             ..Default::default()
@@ -84,7 +84,7 @@ async fn a_watch_reports_changes_in_order_and_ends_with_the_thread() {
     assert_eq!(event.subject, "planner");
     // A refused call is not a change.
     let head = SetHeadRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         head_message_id: uuid::Uuid::new_v4().to_string(),
         expected_head: None,
     };
@@ -154,7 +154,7 @@ async fn a_watch_finds_the_thread_of_a_session() {
     let client = plain().await;
     let session = session(&app(), "ada", "thread:1");
     let request = WatchThreadRequest {
-        session: Some(session.clone()),
+        thread: by_session(session.clone()),
         ..Default::default()
     };
     let answer = client.threads().watch_thread(request.clone()).await;
@@ -167,12 +167,12 @@ async fn a_watch_finds_the_thread_of_a_session() {
     assert_eq!(event.action, "append_messages");
     // The cursor is the thread's, however it is named.
     drop(client.watch(&thread_id, &event.cursor).await);
-    let both = WatchThreadRequest {
-        thread_id,
+    let neither = WatchThreadRequest {
+        thread: None,
         ..request
     };
-    let answer = client.threads().watch_thread(both).await;
-    answer.refused().names_field("session");
+    let answer = client.threads().watch_thread(neither).await;
+    answer.refused().names_field("thread_id");
 }
 
 #[apply(trial)]

@@ -8,8 +8,8 @@ use memory_contract::proto::{
 };
 use prost_types::{Duration as ProtoDuration, Timestamp};
 use recollect_tests::{
-    Client, Cluster, DataDir, Failure, Key, Options, Refused as _, Server, apply, eventually, mask,
-    recollect, say, session, trial_with_own_server, watch_request,
+    Client, Cluster, DataDir, Failure, Key, Options, Refused as _, Server, apply, by_id,
+    eventually, mask, recollect, say, session, trial_with_own_server, watch_request,
 };
 use tonic::Code;
 
@@ -68,7 +68,7 @@ async fn a_resumed_watch_misses_nothing_across_a_kill() {
         let thread_id = thread_id.clone();
         writers.push(tokio::spawn(async move {
             let request = || memory_contract::proto::AppendMessagesRequest {
-                thread_id: thread_id.clone(),
+                thread: by_id(&thread_id),
                 messages: vec![say(Role::User, "again")],
                 ..Default::default()
             };
@@ -91,7 +91,7 @@ async fn a_resumed_watch_misses_nothing_across_a_kill() {
     let client = server.client(Key::Acme).await;
     let mut events = client.watch(&thread_id, &cursor).await;
     let update = UpdateThreadRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         title: "The end".to_owned(),
         update_mask: Some(mask(&["title"])),
         ..Default::default()
@@ -106,7 +106,7 @@ async fn a_resumed_watch_misses_nothing_across_a_kill() {
         .map(|event| time(&event.create_time))
         .collect();
     let request = ListTransactionsRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         page_size: 500,
         ..Default::default()
     };

@@ -6,8 +6,9 @@ use memory_contract::proto::{
 };
 use prost_types::Struct;
 use recollect_tests::{
-    Client, Failure, Options, SOON, Server, app, apply, eventually, memory, memory_search,
-    memory_texts, metadata, object_json, search_request, session, trial, trial_with_own_server,
+    Client, Failure, Options, SOON, Server, app, apply, by_id, by_session, eventually, memory,
+    memory_search, memory_texts, metadata, object_json, search_request, session, trial,
+    trial_with_own_server,
 };
 use serde_json::{Value, json};
 use tonic::Code;
@@ -22,10 +23,9 @@ async fn patch(
     etag: &str,
 ) -> Result<UpdateWorkingMemoryDataResponse, Failure> {
     let request = UpdateWorkingMemoryDataRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         patch: Some(metadata(patch)),
         etag: etag.to_owned(),
-        ..Default::default()
     };
     let mut service = client.working_memories();
     let answer = service.update_working_memory_data(request).await;
@@ -172,7 +172,7 @@ async fn r09_memories_are_searchable_in_other_sessions_and_promoted() {
         .await;
     assert_eq!(memory_texts(&others), [""; 0]);
     // Put again, by its record: it is the same one, as it is now.
-    request.session = Some(session(&app, "ada", "another"));
+    request.thread = by_session(session(&app, "ada", "another"));
     request.memories[0].text = "Ada was in Paris.".to_owned();
     let again = put_memory(&client, request).await;
     assert_eq!(again.memories[0].memory_id, stored.memories[0].memory_id);
@@ -231,8 +231,7 @@ async fn r15_without_long_term_memory_a_session_keeps_its_memories() {
     let refused = client.refused(request).await;
     refused.is(Code::FailedPrecondition, "LONG_TERM_MEMORY_OFF");
     let request = GetThreadRequest {
-        thread_id: stored.thread_id,
-        session: None,
+        thread: by_id(stored.thread_id),
     };
     client.call(request).await;
 }

@@ -8,7 +8,7 @@ use memory_contract::proto::{
     WorkingMemory,
 };
 use recollect_tests::{
-    Client, DataDir, Key, Options, SOON, Server, app, apply, context_request, eventually,
+    Client, DataDir, Key, Options, SOON, Server, app, apply, by_id, context_request, eventually,
     eventually_some, memory, metadata, reply, seconds, session, trial, trial_with_own_server,
 };
 use serde_json::json;
@@ -33,7 +33,7 @@ fn full(thread_id: &str, ttl_seconds: i64) -> PutWorkingMemoryRequest {
 
 async fn look(client: &Client, thread_id: &str) -> GetWorkingMemoryResponse {
     let request = GetWorkingMemoryRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         ..Default::default()
     };
     read(client, request).await
@@ -41,8 +41,7 @@ async fn look(client: &Client, thread_id: &str) -> GetWorkingMemoryResponse {
 
 async fn delete(client: &Client, thread_id: &str) -> bool {
     let request = DeleteWorkingMemoryRequest {
-        thread_id: thread_id.to_owned(),
-        session: None,
+        thread: by_id(thread_id),
     };
     client.call(request).await.deleted
 }

@@ -10,7 +10,7 @@ use memory_contract::proto::{
     PutWorkingMemoryRequest, PutWorkingMemoryResponse, ResolveThreadRequest, Role, SessionRef,
     VerifyThreadRequest, WorkingMemory, WorkingMessage,
 };
-use recollect_tests::{Client, say, session, text_of};
+use recollect_tests::{Client, by_id, by_session, say, session, text_of};
 
 /// A message of one text, said at some time.
 fn said(role: Role, text: &str) -> WorkingMessage {
@@ -42,7 +42,7 @@ fn all_of(memory: &WorkingMemory) -> Vec<WorkingMessage> {
 
 fn put_of(thread_id: &str, messages: Vec<WorkingMessage>) -> PutWorkingMemoryRequest {
     PutWorkingMemoryRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         messages,
         etag: "*".to_owned(),
         ..Default::default()
@@ -51,7 +51,7 @@ fn put_of(thread_id: &str, messages: Vec<WorkingMessage>) -> PutWorkingMemoryReq
 
 fn put_in(session: SessionRef, messages: Vec<WorkingMessage>) -> PutWorkingMemoryRequest {
     PutWorkingMemoryRequest {
-        session: Some(session),
+        thread: by_session(session),
         messages,
         ..Default::default()
     }
@@ -90,9 +90,8 @@ async fn get(client: &Client, thread_id: &str) -> WorkingMemory {
 
 async fn get_for(client: &Client, thread_id: &str, model: &str) -> WorkingMemory {
     let request = GetWorkingMemoryRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         model: model.to_owned(),
-        ..Default::default()
     };
     read(client, request).await.working_memory.unwrap()
 }
@@ -120,8 +119,7 @@ async fn thread_with(client: &Client, app: &str, policy: MemoryPolicy) -> String
 /// Checks the thread's ledger; how many messages were set aside.
 async fn set_aside(client: &Client, thread_id: &str) -> i64 {
     let request = VerifyThreadRequest {
-        thread_id: thread_id.to_owned(),
-        ..Default::default()
+        thread: by_id(thread_id),
     };
     let found = client.call(request).await;
     assert!(found.ok, "{found:?}");

@@ -1,7 +1,7 @@
 //! Replacing a working memory.
 
 use memory_contract::proto::{Role, WorkingMessage};
-use recollect_tests::{Refused as _, app, apply, memory, say, text_of, trial};
+use recollect_tests::{Refused as _, app, apply, by_session, memory, say, text_of, trial};
 use tonic::Code;
 
 use super::{
@@ -331,8 +331,7 @@ async fn a_put_that_fails_stores_nothing_and_creates_no_thread() {
     let refused = client.refused(request).await;
     refused.is(Code::AlreadyExists, "MESSAGE_ALREADY_EXISTS");
     let request = memory_contract::proto::GetThreadRequest {
-        session: Some(other.clone()),
-        ..Default::default()
+        thread: by_session(other.clone()),
     };
     let answer = client.refused(request).await;
     answer.is(Code::NotFound, "THREAD_NOT_FOUND");

@@ -2,8 +2,8 @@
 
 use memory_contract::proto::{GetWorkingMemoryRequest, MemoryPolicy, Role, UpdateThreadRequest};
 use recollect_tests::{
-    Finished, Key, PLAIN, SOON, app, apply, eventually, mask, memory, metadata, recollect_at,
-    reply, say, seconds, session, trial,
+    Finished, Key, PLAIN, SOON, app, apply, by_id, by_session, eventually, mask, memory, metadata,
+    recollect_at, reply, say, seconds, session, trial,
 };
 use serde_json::json;
 use tonic::Code;
@@ -102,7 +102,7 @@ async fn r02_a_working_memory_is_of_one_session() {
     for (user, key) in [("ada", "1"), ("ada", "2"), ("bob", "1"), ("", "1")] {
         let words = format!("I am {user} in {key}.");
         let request = GetWorkingMemoryRequest {
-            session: Some(session(&app, user, key)),
+            thread: by_session(session(&app, user, key)),
             ..Default::default()
         };
         let memory = read(&client, request).await.working_memory.unwrap();
@@ -228,15 +228,14 @@ async fn r06_messages_that_fill_the_window_of_a_model_that_counts_more_are_summa
 #[apply(trial)]
 async fn r12_a_session_without_a_thread_is_not_found() {
     let client = plain().await;
-    let session = Some(a_session(&app()));
     let request = GetWorkingMemoryRequest {
-        session,
+        thread: by_session(a_session(&app())),
         ..Default::default()
     };
     let answer = client.refused(request).await;
     answer.is(Code::NotFound, "THREAD_NOT_FOUND");
     let request = GetWorkingMemoryRequest {
-        thread_id: uuid::Uuid::new_v4().to_string(),
+        thread: by_id(uuid::Uuid::new_v4().to_string()),
         ..Default::default()
     };
     let answer = client.refused(request).await;
@@ -303,7 +302,7 @@ async fn a_long_working_memory_reports_what_is_left_out() {
     // Bytes bound it too.
     let thread_id = client.thread(&app()).await;
     let request = UpdateThreadRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         policy: Some(MemoryPolicy {
             summarize: Some(false),
             ..Default::default()
@@ -335,11 +334,11 @@ async fn another_tenant_finds_no_working_memory() {
     let stranger = PLAIN.client(Key::Globex).await;
     for request in [
         GetWorkingMemoryRequest {
-            thread_id: memory.thread_id.clone(),
+            thread: by_id(&memory.thread_id),
             ..Default::default()
         },
         GetWorkingMemoryRequest {
-            session: Some(a_session(&app)),
+            thread: by_session(a_session(&app)),
             ..Default::default()
         },
     ] {

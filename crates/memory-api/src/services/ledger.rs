@@ -47,8 +47,8 @@ impl Ledgers {
         request: Request<VerifyThreadRequest>,
     ) -> Result<VerifyThreadResponse, ApiError> {
         let caller = caller_of(&request)?;
-        let (call, _, VerifyThreadRequest { thread_id, session }) = request.into_parts();
-        let named = required_conversation_from(&call, &thread_id, session)?;
+        let (call, _, VerifyThreadRequest { thread }) = request.into_parts();
+        let named = required_conversation_from(&call, thread)?;
         let thread = named.thread(&self.store, &caller).await?;
         let ledger = self.store.distillates(&caller).ledger(thread, None).await?;
         // Slow for a thread with many branches.
@@ -71,14 +71,13 @@ impl Ledgers {
         let caller = caller_of(&request)?;
         let (call, _, request) = request.into_parts();
         let ListLedgerRequest {
-            thread_id,
-            session,
+            thread,
             kind,
             head_message_id,
             include_texts,
         } = request;
         let mut fields = Fields::default();
-        let named = fields.get(required_conversation_from(&call, &thread_id, session));
+        let named = fields.get(required_conversation_from(&call, thread));
         let kind = fields.get(kind_from(kind));
         let head = fields.take(check::optional_uuid("head_message_id", &head_message_id));
         let (named, kind) = fields.all(named.zip(kind))?;

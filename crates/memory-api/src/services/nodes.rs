@@ -7,7 +7,7 @@ use memory_contract::proto::node_memory_service_server::NodeMemoryService;
 use memory_contract::proto::{
     self, AddNodeTurnRequest, AddNodeTurnResponse, ClearNodeMemoryRequest, ClearNodeMemoryResponse,
     FlushNodeMemoryRequest, FlushNodeMemoryResponse, GetNodeHistoryRequest, GetNodeHistoryResponse,
-    ListNodeMemoriesRequest, ListNodeMemoriesResponse, NodeRef, SessionRef,
+    ListNodeMemoriesRequest, ListNodeMemoriesResponse, NodeRef,
 };
 use memory_contract::{
     Invalid, InvalidFields, NewNodeMessage, PageToken, Thread, check, limits, node_parent_from,
@@ -19,7 +19,8 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::files::add_metadata;
 use super::request::{
-    Fields, budget_from, conversation_from, next_token, page_limit, request_id_from, wait_deadline,
+    Fields, NamedConversation, budget_from, conversation_from, next_token, page_limit,
+    request_id_from, wait_deadline,
 };
 use crate::error::ApiError;
 use crate::layers::caller_of;
@@ -84,12 +85,12 @@ impl Nodes {
             request_id,
         } = request;
         let mut fields = Fields::default();
-        let named = fields.get_all(Named::from(node));
+        let named = fields.get_all(Named::from(&metadata, node));
         let parent = fields.take(node_parent_from(parent_message_id, root));
         let messages = fields.get_all(node_turn_from(user, assistant));
         let request_id = fields.take(request_id_from(&request_id));
         let (named, messages) = fields.all(named.zip(messages))?;
-        let (conversation, id) = named.conversation(&self.store, &caller, &metadata).await?;
+        let (conversation, id) = named.conversation(&self.store, &caller).await?;
         let policies = self.policies(&caller, conversation).await?;
         let turn = NodeTurn {
             node: Node {
@@ -122,8 +123,8 @@ impl Nodes {
         let caller = caller_of(&request)?;
         let deadline = wait_deadline(&request);
         let (metadata, _, FlushNodeMemoryRequest { node }) = request.into_parts();
-        let named = Named::from(node)?;
-        let (thread, node) = self.node(&caller, &metadata, named).await?;
+        let named = Named::from(&metadata, node)?;
+        let (thread, node) = self.node(&caller, named).await?;
         let flushed = self
             .store
             .nodes(&caller)
@@ -151,7 +152,7 @@ impl Nodes {
             model,
         } = request;
         let mut fields = Fields::default();
-        let named = fields.get_all(Named::from(node));
+        let named = fields.get_all(Named::from(&metadata, node));
         let current = fields.take(check::text(
             "current_message_id",
             current_message_id,
@@ -165,7 +166,7 @@ impl Nodes {
             model,
         );
         let named = fields.all(named)?;
-        let (_, node) = self.node(&caller, &metadata, named).await?;
+        let (_, node) = self.node(&caller, named).await?;
         let (dialogue, known) =
             read_dialogue(&self.store, &caller, &node, &current, budget, deadline).await?;
         let Dialogue {
@@ -193,8 +194,8 @@ impl Nodes {
     ) -> Result<ClearNodeMemoryResponse, ApiError> {
         let caller = caller_of(&request)?;
         let (metadata, _, ClearNodeMemoryRequest { node }) = request.into_parts();
-        let named = Named::from(node)?;
-        let (_, node) = self.node(&caller, &metadata, named).await?;
+        let named = Named::from(&metadata, node)?;
+        let (_, node) = self.node(&caller, named).await?;
         Ok(ClearNodeMemoryResponse {
             deleted_message_count: self.store.nodes(&caller).clear_node(&node).await?,
         })
@@ -207,20 +208,21 @@ impl Nodes {
         let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
         let ListNodeMemoriesRequest {
-            thread_id,
-            session,
+            thread,
             page_size,
             page_token,
         } = request;
         let mut fields = Fields::default();
         let limit = fields.take(page_limit(page_size));
-        fields.take(check::optional_uuid("thread_id", &thread_id));
-        let names = format!("{session:?}");
-        let identity = ("node memories", caller.tenant.as_str(), &thread_id, names);
+        let named = fields.take(conversation_from(&metadata, thread));
+        let identity = (
+            "node memories",
+            caller.tenant.as_str(),
+            format!("{named:?}"),
+        );
         let after = fields.take(PageToken::key(&identity, &page_token));
         fields.end()?;
-        let conversation =
-            conversation(&self.store, &caller, &metadata, &thread_id, session).await?;
+        let conversation = conversation(&self.store, &caller, named).await?;
         let thread = self.thread(&caller, conversation).await?;
         let page = self
             .store
@@ -234,13 +236,8 @@ impl Nodes {
     }
 
     /// The node that a request names, and its thread.
-    async fn node(
-        &self,
-        caller: &Caller,
-        metadata: &MetadataMap,
-        named: Named,
-    ) -> Result<(Thread, Node), ApiError> {
-        let (conversation, id) = named.conversation(&self.store, caller, metadata).await?;
+    async fn node(&self, caller: &Caller, named: Named) -> Result<(Thread, Node), ApiError> {
+        let (conversation, id) = named.conversation(&self.store, caller).await?;
         let thread = self.thread(caller, conversation).await?;
         let node = Node {
             thread: thread.id,
@@ -286,31 +283,23 @@ impl Nodes {
 
 /// A node as a request names it.
 struct Named {
-    thread_id: String,
-    session: Option<SessionRef>,
+    conversation: Option<NamedConversation>,
     id: String,
 }
 
 impl Named {
-    fn from(node: Option<NodeRef>) -> Result<Self, InvalidFields> {
-        let NodeRef {
-            thread_id,
-            session,
-            node_id,
-        } = node.ok_or_else(|| Invalid::missing("node"))?;
+    fn from(metadata: &MetadataMap, node: Option<NodeRef>) -> Result<Self, InvalidFields> {
+        let NodeRef { thread, node_id } = node.ok_or_else(|| Invalid::missing("node"))?;
         let mut fields = Fields::default();
-        fields.take(check::optional_uuid("node.thread_id", &thread_id));
+        let conversation = conversation_from(metadata, thread);
+        let conversation = fields.take(conversation.map_err(|invalid| invalid.within("node")));
         let id = fields.take(check::required_text(
             "node.node_id",
             node_id,
             limits::NODE_ID_CHARS,
         ));
         fields.end()?;
-        Ok(Self {
-            thread_id,
-            session,
-            id,
-        })
+        Ok(Self { conversation, id })
     }
 
     /// The conversation, and the node's name.
@@ -318,9 +307,8 @@ impl Named {
         self,
         store: &Store,
         caller: &Caller,
-        metadata: &MetadataMap,
     ) -> Result<(Conversation, String), ApiError> {
-        let conversation = conversation(store, caller, metadata, &self.thread_id, self.session);
+        let conversation = conversation(store, caller, self.conversation);
         match conversation.await {
             Ok(conversation) => Ok((conversation, self.id)),
             Err(ApiError::Invalid(InvalidFields(fields))) => {
@@ -336,11 +324,9 @@ impl Named {
 async fn conversation(
     store: &Store,
     caller: &Caller,
-    metadata: &MetadataMap,
-    thread_id: &str,
-    session: Option<SessionRef>,
+    named: Option<NamedConversation>,
 ) -> Result<Conversation, ApiError> {
-    conversation_from(metadata, thread_id, session)?
+    named
         .ok_or(ApiError::NodeMemoryNeedsConversation)?
         .resolve(store, caller)
         .await

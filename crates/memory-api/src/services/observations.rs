@@ -38,13 +38,12 @@ impl Observations {
         let caller = caller_of(&request)?;
         let (call, _, request) = request.into_parts();
         let GetObservationsRequest {
-            thread_id,
-            session,
+            thread,
             head_message_id,
             include_replaced,
         } = request;
         let mut fields = Fields::default();
-        let named = fields.get(required_conversation_from(&call, &thread_id, session));
+        let named = fields.get(required_conversation_from(&call, thread));
         let head = fields.take(check::optional_uuid("head_message_id", &head_message_id));
         let thread = fields.all(named)?.thread(&self.store, &caller).await?;
         let head = head.map(MessageId::from);

@@ -7,15 +7,15 @@ use memory_contract::proto::{
     ListAppPoliciesRequest, ListAppPoliciesResponse, SetAppPolicyRequest, SetAppPolicyResponse,
 };
 use memory_contract::{
-    AppId, Invalid, InvalidFields, MemoryPolicy, PageToken, PolicyLevel, ResolvedPolicy, check,
-    limits, timestamp,
+    AppId, Invalid, InvalidFields, MemoryPolicy, PageToken, PolicyLevel, ResolvedPolicy, Target,
+    check, limits, timestamp,
 };
 use memory_store::{AppPolicy, Caller, Store};
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::request::{
-    Fields, NamedConversation, conversation_from, next_token, page_limit, policy_at,
+    self, Fields, NamedConversation, next_token, page_limit, policy_at, required_conversation_from,
     resolve_session,
 };
 use crate::error::ApiError;
@@ -201,27 +201,19 @@ fn whose_policy(
     metadata: &MetadataMap,
     request: GetEffectivePolicyRequest,
 ) -> Result<(Whose, MemoryPolicy), InvalidFields> {
-    let GetEffectivePolicyRequest {
-        thread_id,
-        session,
-        app_id,
-        policy,
-    } = request;
+    let GetEffectivePolicyRequest { target, policy } = request;
     let mut fields = Fields::default();
-    let named = !thread_id.is_empty() || session.is_some();
-    let conversation = fields.take(conversation_from(metadata, &thread_id, session));
-    let whose = match (named, app_id.is_empty()) {
-        (true, true) => conversation.map(Whose::Conversation),
-        (false, false) => fields.get(app_from(app_id)).map(Whose::App),
-        (true, false) => fields.get(Err(Invalid::new(
-            "app_id",
-            "must not be given together with thread_id or session",
-        ))),
-        (false, true) => fields.get(Err(Invalid::new(
+    let whose = match target.map(Target::from) {
+        Some(Target::Thread(named)) => {
+            required_conversation_from(metadata, Some(named)).map(Whose::Conversation)
+        }
+        Some(Target::App(app)) => request::app_from("app", app).map(Whose::App),
+        Some(Target::User(_)) | None => Err(Invalid::new(
             "thread_id",
-            "is required, or else session or app_id",
-        ))),
+            "is required, or else session or app",
+        )),
     };
+    let whose = fields.get(whose);
     let policy = fields.get_all(policy_at(PolicyLevel::Request, policy));
     fields.all(whose.zip(policy))
 }

@@ -72,12 +72,8 @@ impl Watcher {
         let caller = caller_of(&request)?;
         let standing = standing_of(&request)?;
         let (call, _, request) = request.into_parts();
-        let WatchThreadRequest {
-            thread_id,
-            session,
-            cursor,
-        } = request;
-        let named = required_conversation_from(&call, &thread_id, session)?;
+        let WatchThreadRequest { thread, cursor } = request;
+        let named = required_conversation_from(&call, thread)?;
         let thread = named.thread(store, &caller).await?;
         let stream = Stream {
             kind: WATCH,

@@ -139,7 +139,7 @@ async fn caller(
     stop: Arc<AtomicBool>,
 ) -> Result<Latencies, Failure> {
     let request = AppendMessagesRequest {
-        thread_id,
+        thread: Some(thread_id.into()),
         messages: vec![MessageInput {
             role: Role::User.into(),
             parts: vec![Part {

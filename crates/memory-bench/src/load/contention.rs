@@ -80,7 +80,7 @@ pub async fn measure(
     let mut observations = 0;
     for thread_id in &threads[0] {
         let request = GetObservationsRequest {
-            thread_id: thread_id.clone(),
+            thread: Some(thread_id.clone().into()),
             include_replaced: true,
             ..Default::default()
         };
@@ -145,7 +145,7 @@ async fn caller(
     let mut number = 0;
     while !stop.load(Ordering::Relaxed) {
         let request = AppendMessagesRequest {
-            thread_id: thread_id.clone(),
+            thread: Some(thread_id.clone().into()),
             messages: tool_log::step(number).messages,
             request_id: uuid::Uuid::now_v7().to_string(),
             ..Default::default()

@@ -105,7 +105,7 @@ async fn said(clients: &mut Clients, app: &str, facts: usize) -> Result<usize, F
         for batch in numbers.chunks(BATCH) {
             let said = batch.iter().flat_map(|&number| exchange(number));
             let request = AppendMessagesRequest {
-                thread_id: thread_id.clone(),
+                thread: Some(thread_id.clone().into()),
                 messages: said.collect(),
                 ..Default::default()
             };

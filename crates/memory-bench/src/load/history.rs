@@ -84,7 +84,7 @@ pub async fn alternate(
     for read in 0..READS + WARM_UP {
         for ((clients, thread), latencies) in sides.iter_mut().zip(&mut latencies) {
             let request = GetHistoryRequest {
-                thread_id: thread.clone(),
+                thread: Some(thread.clone().into()),
                 ..Default::default()
             };
             let begin = Instant::now();
@@ -113,7 +113,7 @@ pub async fn fill(
     while stored < messages {
         let batch = (messages - stored).min(256);
         let request = AppendMessagesRequest {
-            thread_id: thread_id.clone(),
+            thread: Some(thread_id.clone().into()),
             messages: (stored..stored + batch).map(message).collect(),
             ..Default::default()
         };

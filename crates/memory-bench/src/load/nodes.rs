@@ -147,10 +147,10 @@ pub async fn measure(service: &Service, turns: usize) -> Result<Measured, Failur
 async fn run(service: &Service, writers: usize, turns: usize) -> Result<Run, Failure> {
     let mut clients = service.connect().await?;
     let app = new_app();
+    let thread_id = fill(&mut clients, &app, "nodes", 1).await?;
     let node = NodeRef {
-        thread_id: fill(&mut clients, &app, "nodes", 1).await?,
+        thread: Some(thread_id.as_str().into()),
         node_id: "planner".to_owned(),
-        ..Default::default()
     };
     let before = writes(service).await?;
     let bar = progress::count(
@@ -180,7 +180,7 @@ async fn run(service: &Service, writers: usize, turns: usize) -> Result<Run, Fai
     let object = fs::read(objects.join(&key))?;
     let json = unpacked(&object)?;
     let (lost_turns, doubled_turns) = compared(&all.ids, &json)?;
-    let listed = message_count(&mut clients, &node).await?;
+    let listed = message_count(&mut clients, thread_id).await?;
     if usize::try_from(listed)? != 2 * turns {
         return Err(format!("the service counts {listed} messages of {turns} turns").into());
     }
@@ -300,9 +300,9 @@ async fn flush(clients: &mut Clients, node: &NodeRef) -> Result<(i32, String), F
     Ok((flushed.flushed_turn_count, flushed.object_key))
 }
 
-async fn message_count(clients: &mut Clients, node: &NodeRef) -> Result<i64, Failure> {
+async fn message_count(clients: &mut Clients, thread_id: String) -> Result<i64, Failure> {
     let request = ListNodeMemoriesRequest {
-        thread_id: node.thread_id.clone(),
+        thread: Some(thread_id.into()),
         ..Default::default()
     };
     let listed = clients

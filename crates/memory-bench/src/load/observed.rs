@@ -144,7 +144,7 @@ async fn append(
     messages: Vec<MessageInput>,
 ) -> Result<(), Failure> {
     let request = AppendMessagesRequest {
-        thread_id: thread_id.to_owned(),
+        thread: Some(thread_id.to_owned().into()),
         messages,
         ..Default::default()
     };
@@ -155,7 +155,7 @@ async fn append(
 /// The context as the bytes that a provider's cache would compare.
 async fn context(clients: &mut Clients, thread_id: &str) -> Result<Vec<u8>, Failure> {
     let request = BuildContextRequest {
-        thread_id: thread_id.to_owned(),
+        thread: Some(thread_id.to_owned().into()),
         system_prompt: "You mend builds. Work step by step.".to_owned(),
         max_tokens: BUDGET,
         formats: vec![ContextFormat::Text.into()],
@@ -174,7 +174,7 @@ async fn settled(
     let begin = Instant::now();
     loop {
         let request = GetObservationsRequest {
-            thread_id: thread_id.to_owned(),
+            thread: Some(thread_id.to_owned().into()),
             ..Default::default()
         };
         let found = clients.observations.get_observations(request).await?;

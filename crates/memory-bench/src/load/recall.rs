@@ -167,7 +167,7 @@ pub async fn measure(
             }
         }
         let request = RecallRequest {
-            thread_id: thread.thread_id.clone(),
+            target: Some(thread.thread_id.clone().into()),
             scope: RecallScope::User.into(),
             query: question.clone(),
             ..Default::default()
@@ -213,7 +213,7 @@ pub async fn measure(
 
 fn context_request(thread_id: &str, question: &str, mode: MemoryMode) -> BuildContextRequest {
     BuildContextRequest {
-        thread_id: thread_id.to_owned(),
+        thread: Some(thread_id.to_owned().into()),
         system_prompt: SYSTEM_PROMPT.to_owned(),
         input: vec![Part {
             content: Some(part::Content::Text(question.to_owned())),

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use memory_budget::{Budget, BudgetError, Cut};
 use memory_contract::{
-    MemoryMode, MemoryOwner, MemoryScope, Message, ResolvedPolicy, Role, Session, ThreadId, limits,
+    MemoryMode, MemoryOwner, Message, ResolvedPolicy, Role, Session, ThreadId, limits,
 };
 use memory_recall::{
     Degradation, FoundMemories, FoundMemory, Omission, Recall, RecallQuery, Recalled,
@@ -313,13 +313,8 @@ pub(super) async fn recall_beyond(
     policy: &ResolvedPolicy,
     request: &ContextRequest,
 ) -> Result<Remembered, ContextError> {
-    let scope = match policy.scope {
-        MemoryScope::User if !session.user.is_empty() => Scope::User {
-            app: session.app.clone(),
-            user: session.user.clone(),
-        },
-        MemoryScope::App => Scope::App(session.app.clone()),
-        MemoryScope::User | MemoryScope::Thread => return Ok(Remembered::default()),
+    let Some(scope) = Scope::beyond_thread(session, policy.scope) else {
+        return Ok(Remembered::default());
     };
     if policy.mode != MemoryMode::Hybrid {
         return Ok(Remembered::default());

@@ -5,7 +5,7 @@ use memory_contract::proto::{
 };
 use prost::Message as _;
 use recollect_tests::{
-    Client, Key, app, apply, attempt, briefing_request, mask, mode, plan, put, sections,
+    Client, Key, app, apply, attempt, briefing_request, by_id, mask, mode, plan, put, sections,
     trial_with_own_server,
 };
 use serde_json::Value;
@@ -44,7 +44,7 @@ async fn everything(client: &Client, thread_id: &str) -> String {
     all.extend(briefing.text.into_bytes());
     for kind in [LedgerKind::Summary, LedgerKind::Observation] {
         let request = ListLedgerRequest {
-            thread_id: thread_id.to_owned(),
+            thread: by_id(thread_id),
             kind: kind.into(),
             include_texts: true,
             ..Default::default()
@@ -53,7 +53,7 @@ async fn everything(client: &Client, thread_id: &str) -> String {
         all.extend(listed.encode_to_vec());
     }
     let log = ListIterationsRequest {
-        thread_id: thread_id.to_owned(),
+        thread: by_id(thread_id),
         ..Default::default()
     };
     for one in client.attempts(log).await {
@@ -132,7 +132,7 @@ async fn n13_a_briefing_has_derived_text_before_the_newest_turns() {
 
     // A thread that is observed has its observations.
     let observed = UpdateThreadRequest {
-        thread_id: thread_id.clone(),
+        thread: by_id(&thread_id),
         policy: Some(mode(MemoryMode::Observational)),
         update_mask: Some(mask(&["policy"])),
         ..Default::default()

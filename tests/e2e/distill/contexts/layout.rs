@@ -6,9 +6,9 @@ use memory_contract::proto::{
 };
 use prost::Message as _;
 use recollect_tests::{
-    USER_DEFAULT, app, apply, block, block_texts, context_request, fresh_wait, ids, kinds,
-    known_texts, memory, mode, object_json, records, reply, session, tool_call, tool_result, trial,
-    trial_with_own_server, turn,
+    USER_DEFAULT, app, apply, block, block_texts, by_session, context_request, fresh_wait, ids,
+    kinds, known_texts, memory, mode, object_json, records, reply, session, tool_call, tool_result,
+    trial, trial_with_own_server, turn,
 };
 use serde_json::json;
 use tonic::Code;
@@ -343,8 +343,7 @@ async fn without_distilling_all_messages_are_in_full() {
         let context = build(&client, asked(&empty, wanted)).await;
         assert_eq!(kinds(&context), [Kind::Input]);
         let not_begun = BuildContextRequest {
-            session: Some(session(&app, "ada", "thread:not-begun")),
-            thread_id: String::new(),
+            thread: by_session(session(&app, "ada", "thread:not-begun")),
             ..asked("", wanted)
         };
         assert_eq!(kinds(&build(&client, not_begun).await), [Kind::Input]);

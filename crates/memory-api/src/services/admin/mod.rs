@@ -12,7 +12,7 @@ use memory_contract::proto::{
     GetServerInfoResponse, ListDeadLettersRequest, ListDeadLettersResponse,
     ListTransactionsRequest, ListTransactionsResponse, ReindexRequest, ReindexResponse,
 };
-use memory_contract::{PageToken, ThreadId, check, duration, limits, timestamp};
+use memory_contract::{PageToken, check, duration, limits, timestamp};
 use memory_distill::Distiller;
 use memory_objects::Objects;
 use memory_recall::{Index, IndexState, IndexerHandle, LastError};
@@ -20,7 +20,7 @@ use memory_store::{DeadLetter, DeadSubject, NodeStatus, Store, Transaction, Tran
 use time::OffsetDateTime;
 use tonic::{Request, Response, Status, async_trait};
 
-use super::request::{Fields, next_token, page_limit};
+use super::request::{Fields, conversation_from, next_token, page_limit};
 use crate::error::ApiError;
 use crate::layers::{admin_of, caller_of};
 
@@ -183,14 +183,15 @@ impl Admin {
 
     async fn queue(&self, request: Request<ReindexRequest>) -> Result<ReindexResponse, ApiError> {
         let caller = caller_of(&request)?;
+        let (call, _, request) = request.into_parts();
         let ReindexRequest {
-            thread_id,
+            thread,
             dead_letters_only,
-        } = request.into_inner();
-        let thread = check::optional_uuid("thread_id", &thread_id)?.map(ThreadId::from);
-        if let Some(thread) = thread {
-            self.store.threads(&caller).get_thread(thread).await?;
-        }
+        } = request;
+        let thread = match conversation_from(&call, thread)? {
+            Some(named) => Some(named.stored_thread(&self.store, &caller).await?.id),
+            None => None,
+        };
         let queued_count = if dead_letters_only {
             self.store.index(&caller).requeue_dead(thread).await?
         } else {
@@ -207,26 +208,31 @@ impl Admin {
         request: Request<ListTransactionsRequest>,
     ) -> Result<ListTransactionsResponse, ApiError> {
         let caller = admin_of(&request)?;
+        let (call, _, request) = request.into_parts();
         let ListTransactionsRequest {
+            thread,
             page_size,
             page_token,
-            thread_id,
             actor,
-        } = request.into_inner();
+        } = request;
+        let mut fields = Fields::default();
+        let named = fields.take(conversation_from(&call, thread));
         let identity = (
             "transactions",
             caller.tenant.as_str(),
-            thread_id.to_lowercase(),
+            format!("{named:?}"),
             actor.clone(),
         );
-        let mut fields = Fields::default();
         let limit = fields.take(page_limit(page_size));
         let after = fields.take(PageToken::key(&identity, &page_token));
-        let thread = fields.take(check::optional_uuid("thread_id", &thread_id));
         let actor = fields.take(check::text("actor", actor, limits::API_KEY_NAME_CHARS));
         fields.end()?;
+        let thread = match named {
+            Some(named) => Some(named.thread(&self.store, &caller).await?),
+            None => None,
+        };
         let query = TransactionQuery {
-            thread: thread.map(ThreadId::from),
+            thread,
             actor: (!actor.is_empty()).then_some(actor),
             after,
             limit,

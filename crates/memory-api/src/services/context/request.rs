@@ -27,8 +27,7 @@ pub(super) async fn read(
     request: BuildContextRequest,
 ) -> Result<ContextRequest, ApiError> {
     let BuildContextRequest {
-        thread_id,
-        session,
+        thread,
         head_message_id,
         system_prompt,
         input,
@@ -48,7 +47,7 @@ pub(super) async fn read(
         formats,
     } = request;
     let mut fields = Fields::default();
-    let conversation = match conversation_from(metadata, &thread_id, session) {
+    let conversation = match conversation_from(metadata, thread) {
         Ok(Some(named)) => match named.resolve(store, caller).await {
             Err(ApiError::Invalid(invalid)) => fields.get_all(Err(invalid)),
             found => Some(Some(found?)),

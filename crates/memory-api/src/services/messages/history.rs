@@ -10,7 +10,7 @@ use super::Messages;
 use crate::error::ApiError;
 use crate::layers::caller_of;
 use crate::services::files::with_metadata;
-use crate::services::request::{Fields, budget_from, thread_id_from};
+use crate::services::request::{Fields, budget_from, required_conversation_from};
 
 impl Messages {
     pub(super) async fn history(
@@ -18,16 +18,17 @@ impl Messages {
         request: Request<GetHistoryRequest>,
     ) -> Result<GetHistoryResponse, ApiError> {
         let caller = caller_of(&request)?;
+        let (call, _, request) = request.into_parts();
         let GetHistoryRequest {
-            thread_id,
+            thread,
             head_message_id,
             max_tokens,
             message_limit,
             oversized_turn,
             model,
-        } = request.into_inner();
+        } = request;
         let mut fields = Fields::default();
-        let thread = fields.get(thread_id_from(&thread_id));
+        let named = fields.get(required_conversation_from(&call, thread));
         let head = fields.take(check::optional_uuid("head_message_id", &head_message_id));
         let budget = budget_from(
             &mut fields,
@@ -36,7 +37,7 @@ impl Messages {
             oversized_turn,
             model,
         );
-        let thread = fields.all(thread)?;
+        let thread = fields.all(named)?.thread(&self.store, &caller).await?;
         let head = head.map(MessageId::from);
         let (cut, files) = read_history(&self.store, &caller, thread, head, budget).await?;
         let Cut {

@@ -15,18 +15,19 @@ use memory_contract::proto::{
     ListMessagesResponse, SortOrder,
 };
 use memory_contract::{
-    Invalid, InvalidFields, Message, MessageId, PageToken, ThreadId, check, filter_from, limits,
+    Invalid, InvalidFields, Message, MessageId, PageToken, ThreadName, check, filter_from, limits,
     new_messages_from,
 };
 use memory_recall::IndexerHandle;
 use memory_store::{Append, MessageQuery, Order, Store};
 use prost::Message as _;
+use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming, async_trait};
 
 use super::files::{annotate, references, with_metadata};
 use super::request::{
-    Fields, expected_head_from, next_token, page_limit, request_id_from,
-    required_conversation_from, thread_id_from,
+    Fields, NamedConversation, expected_head_from, next_token, page_limit, request_id_from,
+    required_conversation_from,
 };
 use crate::error::ApiError;
 use crate::layers::{caller_of, remaining};
@@ -102,7 +103,8 @@ impl MessageService for Messages {
     ) -> Result<Response<Exported>, Status> {
         let caller = caller_of(&request)?;
         let time = remaining(&request, self.stream_timeout);
-        let export = Export::read(self.store.clone(), caller, request.into_inner()).await?;
+        let (call, _, request) = request.into_parts();
+        let export = Export::read(self.store.clone(), caller, &call, request).await?;
         Ok(Response::new(export.run(time)))
     }
 }
@@ -113,20 +115,21 @@ impl Messages {
         request: Request<AppendMessagesRequest>,
     ) -> Result<AppendMessagesResponse, ApiError> {
         let caller = caller_of(&request)?;
+        let (call, _, request) = request.into_parts();
         let AppendMessagesRequest {
-            thread_id,
+            thread,
             messages,
             request_id,
             expected_head,
-        } = request.into_inner();
+        } = request;
         let mut fields = Fields::default();
-        let thread = fields.get(thread_id_from(&thread_id));
+        let named = fields.get(required_conversation_from(&call, thread));
         let messages = fields.get_all(new_messages_from(messages));
         let request_id = fields.take(request_id_from(&request_id));
         let expected_head = fields.take(expected_head_from(expected_head.as_deref()));
-        let (thread, messages) = fields.all(thread.zip(messages))?;
+        let (named, messages) = fields.all(named.zip(messages))?;
         let append = Append {
-            thread,
+            thread: named.thread(&self.store, &caller).await?,
             messages: counting::counted(messages).await?,
             request_id,
             expected_head,
@@ -147,11 +150,9 @@ impl Messages {
         request: Request<GetMessageRequest>,
     ) -> Result<GetMessageResponse, ApiError> {
         let caller = caller_of(&request)?;
-        let GetMessageRequest {
-            thread_id,
-            message_id,
-        } = request.into_inner();
-        let (thread, message) = message_place(&thread_id, &message_id)?;
+        let (call, _, GetMessageRequest { thread, message_id }) = request.into_parts();
+        let (named, message) = message_place(&call, thread, &message_id)?;
+        let thread = named.thread(&self.store, &caller).await?;
         let message = self
             .store
             .messages(&caller)
@@ -170,11 +171,9 @@ impl Messages {
         request: Request<DeleteMessageRequest>,
     ) -> Result<DeleteMessageResponse, ApiError> {
         let caller = caller_of(&request)?;
-        let DeleteMessageRequest {
-            thread_id,
-            message_id,
-        } = request.into_inner();
-        let (thread, message) = message_place(&thread_id, &message_id)?;
+        let (call, _, DeleteMessageRequest { thread, message_id }) = request.into_parts();
+        let (named, message) = message_place(&call, thread, &message_id)?;
+        let thread = named.thread(&self.store, &caller).await?;
         let revision = self
             .store
             .messages(&caller)
@@ -196,8 +195,7 @@ impl Messages {
         let caller = caller_of(&request)?;
         let (call, _, request) = request.into_parts();
         let ListMessagesRequest {
-            thread_id,
-            session,
+            target,
             filter,
             order,
             text_template,
@@ -205,7 +203,7 @@ impl Messages {
             page_token,
         } = request;
         let mut fields = Fields::default();
-        let named = fields.get(required_conversation_from(&call, &thread_id, session));
+        let named = fields.get(required_conversation_from(&call, target));
         let filter = fields.take(filter_from(filter));
         let order = fields.take(order_from(order));
         let limit = fields.take(page_limit(page_size));
@@ -250,9 +248,13 @@ impl Messages {
     }
 }
 
-fn message_place(thread: &str, message: &str) -> Result<(ThreadId, MessageId), InvalidFields> {
+fn message_place(
+    call: &MetadataMap,
+    thread: Option<impl Into<ThreadName>>,
+    message: &str,
+) -> Result<(NamedConversation, MessageId), InvalidFields> {
     let mut fields = Fields::default();
-    let thread = fields.get(thread_id_from(thread));
+    let thread = fields.get(required_conversation_from(call, thread));
     let message = fields.get(check::uuid("message_id", message).map(MessageId::from));
     fields.all(thread.zip(message))
 }

@@ -19,15 +19,14 @@ impl Plans {
         let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
         let BuildBriefingRequest {
-            thread_id,
-            session,
+            thread,
             task,
             task_name,
             max_tokens,
             model,
         } = request;
         let mut fields = Fields::default();
-        let named = fields.get(required_conversation_from(&metadata, &thread_id, session));
+        let named = fields.get(required_conversation_from(&metadata, thread));
         let task = fields.take(check::required_text(
             "task",
             task,

@@ -22,13 +22,12 @@ impl Plans {
         let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
         let AppendIterationRequest {
-            thread_id,
-            session,
+            thread,
             iteration,
             request_id,
         } = request;
         let mut fields = Fields::default();
-        let named = fields.get(required_conversation_from(&metadata, &thread_id, session));
+        let named = fields.get(required_conversation_from(&metadata, thread));
         let iteration = fields.get_all(iteration_from("iteration", iteration));
         let request_id = fields.take(request_id_from(&request_id));
         let (named, iteration) = fields.all(named.zip(iteration))?;
@@ -54,15 +53,14 @@ impl Plans {
         let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
         let ListIterationsRequest {
-            thread_id,
-            session,
+            thread,
             task,
             failed,
             page_size,
             page_token,
         } = request;
         let mut fields = Fields::default();
-        let named = fields.get(required_conversation_from(&metadata, &thread_id, session));
+        let named = fields.get(required_conversation_from(&metadata, thread));
         let task = fields.take(task_name_from("task", task));
         let limit = fields.take(page_limit(page_size));
         let identity = (

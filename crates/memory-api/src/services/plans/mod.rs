@@ -84,14 +84,9 @@ impl Plans {
     async fn put(&self, request: Request<PutPlanRequest>) -> Result<PutPlanResponse, ApiError> {
         let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
-        let PutPlanRequest {
-            thread_id,
-            session,
-            plan,
-            etag,
-        } = request;
+        let PutPlanRequest { thread, plan, etag } = request;
         let mut fields = Fields::default();
-        let named = fields.get(required_conversation_from(&metadata, &thread_id, session));
+        let named = fields.get(required_conversation_from(&metadata, thread));
         let plan = fields.get_all(plan_from("plan", plan));
         let etag = fields.take(etag_from(etag));
         let (named, plan) = fields.all(named.zip(plan))?;
@@ -109,8 +104,8 @@ impl Plans {
 
     async fn get(&self, request: Request<GetPlanRequest>) -> Result<GetPlanResponse, ApiError> {
         let caller = caller_of(&request)?;
-        let (metadata, _, GetPlanRequest { thread_id, session }) = request.into_parts();
-        let named = required_conversation_from(&metadata, &thread_id, session)?;
+        let (metadata, _, GetPlanRequest { thread }) = request.into_parts();
+        let named = required_conversation_from(&metadata, thread)?;
         let thread = named.thread(&self.store, &caller).await?;
         let plan = self.store.plans(&caller).get_plan(thread).await?;
         Ok(GetPlanResponse {
@@ -141,8 +136,8 @@ impl Plans {
         request: Request<DeletePlanRequest>,
     ) -> Result<DeletePlanResponse, ApiError> {
         let caller = caller_of(&request)?;
-        let (metadata, _, DeletePlanRequest { thread_id, session }) = request.into_parts();
-        let named = required_conversation_from(&metadata, &thread_id, session)?;
+        let (metadata, _, DeletePlanRequest { thread }) = request.into_parts();
+        let named = required_conversation_from(&metadata, thread)?;
         let thread = named.thread(&self.store, &caller).await?;
         let deleted = self.store.plans(&caller).delete_plan(thread).await?;
         Ok(DeletePlanResponse { deleted })
@@ -154,8 +149,7 @@ fn change_from(
     request: UpdatePlanStepRequest,
 ) -> Result<(NamedConversation, PlanStepChange), InvalidFields> {
     let UpdatePlanStepRequest {
-        thread_id,
-        session,
+        thread,
         step_id,
         status,
         result,
@@ -163,7 +157,7 @@ fn change_from(
         etag,
     } = request;
     let mut fields = Fields::default();
-    let named = fields.get(required_conversation_from(metadata, &thread_id, session));
+    let named = fields.get(required_conversation_from(metadata, thread));
     let step = fields.take(check::required_text(
         "step_id",
         step_id,

@@ -7,17 +7,17 @@ use memory_contract::proto::recall_service_server::RecallService;
 use memory_contract::proto::{
     RecallRequest, RecallResponse, RecalledMessage, SearchRequest, SearchResponse,
 };
-use memory_contract::{MemoryPolicy, MemoryScope};
-use memory_recall::Recall;
-use memory_store::{Caller, Policies, Scope, Store};
+use memory_contract::{MemoryPolicy, MemoryScope, Session, Thread, ThreadId};
+use memory_recall::{Found, Recall, Recalled};
+use memory_store::{Caller, Policies, Scope, Store, StoreError};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::files::{annotate, references};
-use super::request::{shortened_wait, wait_deadline};
+use super::request::{NamedConversation, resolve_session, shortened_wait, wait_deadline};
 use crate::error::ApiError;
 use crate::layers::caller_of;
 use answer::{recalled_message, recalled_response};
-use request::{recall_call, search_query};
+use request::{Place, recall_call, search_query};
 
 pub(super) use answer::{degradation, omission_reason, reason};
 
@@ -52,25 +52,44 @@ impl Recalls {
     ) -> Result<RecallResponse, ApiError> {
         let caller = caller_of(&request)?;
         let deadline = wait_deadline(&request);
-        let call = recall_call(request.into_inner())?;
+        let (metadata, _, request) = request.into_parts();
+        let (place, call) = recall_call(&metadata, request)?;
         // Policies are not cached: another process may have changed them.
-        let (session, thread, app) = match (call.thread(), call.app()) {
-            (Some(thread), _) => {
+        let (begin, own, app) = match place {
+            Place::Others { app, scope } => {
+                let app = self.store.policies(&caller).app_policy(&app).await?.policy;
+                (Begin::Others(scope), MemoryPolicy::default(), app)
+            }
+            Place::Conversation(NamedConversation::Thread(thread)) => {
                 let Policies { thread, app } =
                     self.store.policies(&caller).policies(thread).await?;
-                (Some(thread.session), thread.policy, app)
+                let policy = thread.policy.clone();
+                (Begin::Thread(thread), policy, app)
             }
-            (None, Some(app)) => {
-                let app = self.store.policies(&caller).app_policy(app).await?.policy;
-                (None, MemoryPolicy::default(), app)
+            Place::Conversation(NamedConversation::Session(names)) => {
+                let (session, _) = resolve_session(&self.store, &caller, names).await?;
+                let policies = self.store.policies(&caller);
+                let (thread, app) = policies.session_policies(&session).await?;
+                match thread {
+                    Some(thread) => {
+                        let policy = thread.policy.clone();
+                        (Begin::Thread(thread), policy, app)
+                    }
+                    None => (Begin::NewSession(session), MemoryPolicy::default(), app),
+                }
             }
-            (None, None) => Default::default(),
         };
-        let policy = call.resolve(&app, &thread);
-        let mut query = call.under(&policy, session.as_ref());
-        query.max_wait = shortened_wait(deadline, query.max_wait);
-        let tokenizer = query.tokenizer;
-        let recalled = self.recall.recall(&caller, &query).await?;
+        let policy = call.resolve(&app, &own);
+        let (thread, scope) = begin.search(policy.scope);
+        let tokenizer = call.tokenizer();
+        let recalled = match scope {
+            Some(scope) => {
+                let mut query = call.under(&policy, thread, scope);
+                query.max_wait = shortened_wait(deadline, query.max_wait);
+                self.recall.recall(&caller, &query).await?
+            }
+            None => Recalled::default(),
+        };
         let mut response = recalled_response(recalled, tokenizer, policy);
         self.annotate(&caller, &mut response.messages).await?;
         Ok(response)
@@ -82,9 +101,12 @@ impl Recalls {
     ) -> Result<SearchResponse, ApiError> {
         let caller = caller_of(&request)?;
         let deadline = wait_deadline(&request);
-        let (mut query, scope) = search_query(request.into_inner())?;
-        let found = match (query.thread, scope) {
-            (Some(thread), MemoryScope::Thread) => {
+        let (metadata, _, request) = request.into_parts();
+        let (place, scope, mut query) = search_query(&metadata, request)?;
+        let found = match (place, scope) {
+            (Place::Conversation(NamedConversation::Thread(thread)), MemoryScope::Thread) => {
+                query.thread = Some(thread);
+                query.scope = Scope::Thread(thread);
                 query.max_wait = shortened_wait(deadline, query.max_wait);
                 let exists = async {
                     Ok::<_, ApiError>(self.store.threads(&caller).get_thread(thread).await?)
@@ -92,19 +114,15 @@ impl Recalls {
                 let search = async { Ok::<_, ApiError>(self.recall.search(&caller, query).await?) };
                 tokio::try_join!(exists, search)?.1
             }
-            (thread, scope) => {
-                if let Some(thread) = thread {
-                    let session = self
-                        .store
-                        .threads(&caller)
-                        .get_thread(thread)
-                        .await?
-                        .session;
-                    query.scope = Scope::of_thread(thread, &session, scope);
+            (place, scope) => match self.begin(&caller, place).await?.search(scope) {
+                (thread, Some(scope)) => {
+                    query.thread = thread;
+                    query.scope = scope;
+                    query.max_wait = shortened_wait(deadline, query.max_wait);
+                    self.recall.search(&caller, query).await?
                 }
-                query.max_wait = shortened_wait(deadline, query.max_wait);
-                self.recall.search(&caller, query).await?
-            }
+                (_, None) => Found::default(),
+            },
         };
         let mut matches: Vec<_> = found.matches.into_iter().map(recalled_message).collect();
         self.annotate(&caller, &mut matches).await?;
@@ -112,6 +130,24 @@ impl Recalls {
             matches,
             degradations: found.degradations.into_iter().map(degradation).collect(),
         })
+    }
+
+    async fn begin(&self, caller: &Caller, place: Place) -> Result<Begin, ApiError> {
+        let threads = self.store.threads(caller);
+        match place {
+            Place::Others { scope, .. } => Ok(Begin::Others(scope)),
+            Place::Conversation(NamedConversation::Thread(thread)) => {
+                Ok(Begin::Thread(threads.get_thread(thread).await?))
+            }
+            Place::Conversation(NamedConversation::Session(names)) => {
+                let (session, _) = resolve_session(&self.store, caller, names).await?;
+                match threads.find_thread(&session).await {
+                    Ok(thread) => Ok(Begin::Thread(thread)),
+                    Err(StoreError::ThreadNotFound) => Ok(Begin::NewSession(session)),
+                    Err(error) => Err(error.into()),
+                }
+            }
+        }
     }
 
     /// Adds what is known of the referenced files. Recall has reserved bytes for it.
@@ -122,5 +158,28 @@ impl Recalls {
     ) -> Result<(), ApiError> {
         let messages = messages.iter_mut().filter_map(|hit| hit.message.as_mut());
         annotate(&self.store, caller, messages.flat_map(references).collect()).await
+    }
+}
+
+/// Where a search begins, as it is stored.
+enum Begin {
+    Thread(Thread),
+    /// A session that has no thread yet.
+    NewSession(Session),
+    /// The threads of a user or an app, without a conversation.
+    Others(Scope),
+}
+
+impl Begin {
+    /// The thread, and the messages that a search may find: `None` if there are none.
+    fn search(self, scope: MemoryScope) -> (Option<ThreadId>, Option<Scope>) {
+        match self {
+            Self::Thread(thread) => {
+                let scope = Scope::of_thread(thread.id, &thread.session, scope);
+                (Some(thread.id), Some(scope))
+            }
+            Self::NewSession(session) => (None, Scope::beyond_thread(&session, scope)),
+            Self::Others(scope) => (None, Some(scope)),
+        }
     }
 }

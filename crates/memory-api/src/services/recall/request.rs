@@ -1,22 +1,25 @@
 //! Validates recall and search requests.
 
-use memory_contract::proto::{RecallMode, RecallRequest, SearchRequest, UserRef};
+use memory_budget::Tokenizer;
+use memory_contract::proto::{RecallMode, RecallRequest, SearchRequest};
 use memory_contract::{
     AppId, Invalid, InvalidFields, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel,
-    ResolvedPolicy, Session, ThreadId, UserId, check, filter_from, limits, optional_float,
-    scope_from,
+    ResolvedPolicy, Target, ThreadId, check, filter_from, limits, optional_float, scope_from,
 };
 use memory_recall::RecallQuery;
 use memory_store::Scope;
+use tonic::metadata::MetadataMap;
+use uuid::Uuid;
 
 use crate::services::request::{
-    Fields, max_wait_from, method_from, revision_from, thread_id_from, tokenizer_from,
+    Fields, NamedConversation, app_from, max_wait_from, method_from, required_conversation_from,
+    revision_from, tokenizer_from, user_from,
 };
 
 /// A validated recall request, before the policy fills in what it leaves open.
 #[derive(Debug)]
 pub(super) struct RecallCall {
-    /// Its scope is the narrowest, its numbers are defaults: [`RecallCall::under`] sets
+    /// It searches nothing, and its numbers are defaults: [`RecallCall::under`] sets
     /// them.
     query: RecallQuery,
     /// The request's own values of policy fields, except `recent_window`.
@@ -29,10 +32,12 @@ pub(super) struct RecallCall {
 ///
 /// # Errors
 /// Every wrong field at once.
-pub(super) fn recall_call(request: RecallRequest) -> Result<RecallCall, InvalidFields> {
+pub(super) fn recall_call(
+    metadata: &MetadataMap,
+    request: RecallRequest,
+) -> Result<(Place, RecallCall), InvalidFields> {
     let RecallRequest {
-        thread_id,
-        user,
+        target,
         scope,
         query,
         mode,
@@ -51,7 +56,7 @@ pub(super) fn recall_call(request: RecallRequest) -> Result<RecallCall, InvalidF
         explain,
     } = request;
     let mut fields = Fields::default();
-    let target = target(&mut fields, &thread_id, user, scope);
+    let place = place_from(&mut fields, metadata, target, scope);
     let mode = fields.take(mode_from(mode));
     let neighbors = limits::NEIGHBORS_MAX;
     let mut number = |field: &str, value: Option<i32>, max: i32| {
@@ -72,19 +77,15 @@ pub(super) fn recall_call(request: RecallRequest) -> Result<RecallCall, InvalidF
     let method = fields.take(method_from(method));
     let at_least_as_fresh = fields.take(revision_from(at_least_as_fresh));
     let max_wait = fields.take(max_wait_from(max_wait));
-    let Target {
-        thread,
-        scope,
-        breadth,
-    } = fields.all(target)?;
-    Ok(RecallCall {
+    let (place, scope) = fields.all(place)?;
+    let call = RecallCall {
         policy: MemoryPolicy {
             mode,
             top_k,
             neighbors_before,
             neighbors_after,
             min_score,
-            scope: breadth,
+            scope,
             ..MemoryPolicy::default()
         },
         recent_window,
@@ -97,22 +98,23 @@ pub(super) fn recall_call(request: RecallRequest) -> Result<RecallCall, InvalidF
             max_wait: max_wait.unwrap_or(limits::DEFAULT_WAIT),
             all_branches,
             explain,
-            ..RecallQuery::new(thread, scope, query)
+            ..RecallQuery::new(None, nothing(), query)
         },
-    })
+    };
+    Ok((place, call))
 }
 
-/// Validates a search request. Returns the query, and how far it goes beyond its
-/// thread, which the thread's owner decides: see [`Scope::of_thread`].
+/// Validates a search request. Returns where to search, how far beyond a conversation,
+/// and a query that searches nothing until it gets its scope.
 ///
 /// # Errors
 /// Every wrong field at once.
 pub(super) fn search_query(
+    metadata: &MetadataMap,
     request: SearchRequest,
-) -> Result<(RecallQuery, MemoryScope), InvalidFields> {
+) -> Result<(Place, MemoryScope, RecallQuery), InvalidFields> {
     let SearchRequest {
-        thread_id,
-        user,
+        target,
         scope,
         query,
         limit,
@@ -124,7 +126,7 @@ pub(super) fn search_query(
         all_branches,
     } = request;
     let mut fields = Fields::default();
-    let target = target(&mut fields, &thread_id, user, scope);
+    let place = place_from(&mut fields, metadata, target, scope);
     let query = fields.take(check::required_text("query", query, limits::QUERY_CHARS));
     let (default, max) = (limits::SEARCH_LIMIT, limits::TOP_K_MAX);
     let top_k = fields.take(check::size("limit", limit, default, max));
@@ -133,11 +135,7 @@ pub(super) fn search_query(
     let min_score = fields.take(optional_float("min_score", min_score, 0.0, 1.0));
     let at_least_as_fresh = fields.take(revision_from(at_least_as_fresh));
     let max_wait = fields.take(max_wait_from(max_wait));
-    let Target {
-        thread,
-        scope,
-        breadth,
-    } = fields.all(target)?;
+    let (place, scope) = fields.all(place)?;
     let query = RecallQuery {
         top_k,
         filter,
@@ -146,26 +144,12 @@ pub(super) fn search_query(
         at_least_as_fresh,
         max_wait: max_wait.unwrap_or(limits::DEFAULT_WAIT),
         all_branches,
-        ..RecallQuery::new(thread, scope, query)
+        ..RecallQuery::new(None, nothing(), query)
     };
-    Ok((query, breadth.unwrap_or(MemoryScope::Thread)))
+    Ok((place, scope.unwrap_or(MemoryScope::Thread), query))
 }
 
 impl RecallCall {
-    /// The conversation at hand.
-    pub(super) fn thread(&self) -> Option<ThreadId> {
-        self.query.thread
-    }
-
-    /// The app of a request that names a user; `None` for a request that names a
-    /// thread.
-    pub(super) fn app(&self) -> Option<&AppId> {
-        match &self.query.scope {
-            Scope::User { app, .. } | Scope::App(app) => Some(app),
-            Scope::Thread(_) => None,
-        }
-    }
-
     /// The policy that holds. The request's own fields are its most specific level.
     pub(super) fn resolve(&self, app: &MemoryPolicy, thread: &MemoryPolicy) -> ResolvedPolicy {
         let resolve = |request: &MemoryPolicy| {
@@ -190,13 +174,18 @@ impl RecallCall {
         resolve(&request)
     }
 
-    /// The query under a policy, from the conversation of `session` if the request names
-    /// a thread.
-    pub(super) fn under(self, policy: &ResolvedPolicy, session: Option<&Session>) -> RecallQuery {
-        let mut query = self.query;
-        if let (Some(thread), Some(session)) = (query.thread, session) {
-            query.scope = Scope::of_thread(thread, session, policy.scope);
-        }
+    pub(super) fn tokenizer(&self) -> Tokenizer {
+        self.query.tokenizer
+    }
+
+    /// The query under a policy, in a scope.
+    pub(super) fn under(
+        self,
+        policy: &ResolvedPolicy,
+        thread: Option<ThreadId>,
+        scope: Scope,
+    ) -> RecallQuery {
+        let query = self.query;
         let (recent_window, top_k) = match policy.mode {
             // A node's memory is not the conversation's.
             MemoryMode::None | MemoryMode::Node => (0, 0),
@@ -209,6 +198,8 @@ impl RecallCall {
             }
         };
         RecallQuery {
+            thread,
+            scope,
             recent_window,
             top_k,
             neighbors_before: count(policy.neighbors_before),
@@ -219,65 +210,63 @@ impl RecallCall {
     }
 }
 
-/// The thread or the user that a request names.
-struct Target {
-    thread: Option<ThreadId>,
-    /// The thread alone, or the user's or the app's messages.
-    scope: Scope,
-    /// The scope by name; always set for a user.
-    breadth: Option<MemoryScope>,
+/// Where a request searches.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// From one conversation.
+    Conversation(NamedConversation),
+    /// Among the threads of a user or an app.
+    Others { app: AppId, scope: Scope },
 }
 
-/// Reads the thread or the user, exactly one of which a request names. A user without
-/// a scope means all of the user's threads.
-fn target(
+/// Reads where to search, and how far beyond a conversation.
+fn place_from(
     fields: &mut Fields,
-    thread_id: &str,
-    user: Option<UserRef>,
+    metadata: &MetadataMap,
+    target: Option<impl Into<Target>>,
     scope: i32,
-) -> Option<Target> {
-    let breadth = fields.get(scope_from("scope", scope))?;
-    match (thread_id.is_empty(), user) {
-        (false, None) => {
-            let thread = fields.get(thread_id_from(thread_id))?;
-            Some(Target {
-                thread: Some(thread),
-                scope: Scope::Thread(thread),
-                breadth,
-            })
+) -> Option<(Place, Option<MemoryScope>)> {
+    let scope = fields.get(scope_from("scope", scope));
+    let place = match target.map(Into::into) {
+        Some(Target::Thread(named)) => fields
+            .get(required_conversation_from(metadata, Some(named)))
+            .map(Place::Conversation),
+        Some(Target::User(user)) => {
+            fields
+                .get_all(user_from("user", user))
+                .and_then(|(app, user)| {
+                    if user.is_empty() {
+                        let problem = "is required; app searches the threads of all users";
+                        return fields.get(Err(Invalid::new("user.user_id", problem)));
+                    }
+                    let scope = Scope::User {
+                        app: app.clone(),
+                        user,
+                    };
+                    Some(Place::Others { app, scope })
+                })
         }
-        (true, Some(UserRef { app_id, user_id })) => {
-            let breadth = breadth.unwrap_or(MemoryScope::User);
-            let app = check::required_text("user.app_id", app_id, limits::APP_ID_CHARS);
-            let user = match breadth {
-                MemoryScope::App => check::text("user.user_id", user_id, limits::USER_ID_CHARS),
-                MemoryScope::User | MemoryScope::Thread => {
-                    check::required_text("user.user_id", user_id, limits::USER_ID_CHARS)
-                }
-            };
-            if breadth == MemoryScope::Thread {
-                fields.take(Err::<(), _>(Invalid::new(
-                    "scope",
-                    "RECALL_SCOPE_THREAD needs thread_id instead of user",
-                )));
-            }
-            let (app, user) = (fields.get(app), fields.get(user));
-            let (app, user) = (AppId::new(app?), UserId::new(user?));
-            Some(Target {
-                thread: None,
-                scope: match breadth {
-                    MemoryScope::App => Scope::App(app),
-                    MemoryScope::User | MemoryScope::Thread => Scope::User { app, user },
-                },
-                breadth: Some(breadth),
-            })
-        }
-        (true, None) => fields.get(Err(Invalid::new("thread_id", "is required, or else user"))),
-        (false, Some(_)) => fields.get(Err(Invalid::new(
-            "user",
-            "must not be given together with thread_id",
+        Some(Target::App(app)) => fields.get(app_from("app", app)).map(|app| Place::Others {
+            scope: Scope::App(app.clone()),
+            app,
+        }),
+        None => fields.get(Err(Invalid::new(
+            "thread_id",
+            "is required, or else session, user or app",
         ))),
+    };
+    if let (Some(Place::Others { .. }), Some(Some(_))) = (&place, scope) {
+        fields.take(Err::<(), _>(Invalid::new(
+            "scope",
+            "must not be given with user or app; it applies to thread_id and session",
+        )));
     }
+    place.zip(scope)
+}
+
+/// The scope of a query whose place is not known yet.
+fn nothing() -> Scope {
+    Scope::Thread(ThreadId::from(Uuid::nil()))
 }
 
 fn count(value: u32) -> usize {

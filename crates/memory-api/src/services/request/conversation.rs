@@ -4,12 +4,12 @@ use memory_context::Conversation;
 use memory_contract::proto::{SessionKeySource, SessionRef};
 use memory_contract::{
     Invalid, PolicyLevel, ResolvedPolicy, SESSION_METADATA, Session, SessionKey, SessionNames,
-    Thread, ThreadId, check, limits, session_from,
+    Thread, ThreadId, ThreadName, check, limits, session_from,
 };
 use memory_store::{Caller, Store};
 use tonic::metadata::MetadataMap;
 
-use super::thread_id_from;
+use super::ids::thread_id_from;
 use crate::error::ApiError;
 
 const FIELD: &str = "session";
@@ -29,33 +29,28 @@ pub(in crate::services) fn session_names_from(
     session_from(FIELD, session, || key_of(metadata))
 }
 
-/// Reads `thread_id` or `session`, which exclude each other; `None` without both.
+/// Reads the thread that a request names, if it names one.
 pub(in crate::services) fn conversation_from(
     metadata: &MetadataMap,
-    thread_id: &str,
-    session: Option<SessionRef>,
+    named: Option<impl Into<ThreadName>>,
 ) -> Result<Option<NamedConversation>, Invalid> {
-    match (thread_id.is_empty(), session) {
-        (true, None) => Ok(None),
-        (false, None) => Ok(Some(NamedConversation::Thread(thread_id_from(thread_id)?))),
-        (true, session) => {
-            let names = session_names_from(metadata, session)?;
-            Ok(Some(NamedConversation::Session(names)))
-        }
-        (false, Some(_)) => Err(Invalid::new(
-            FIELD,
-            "must not be given together with thread_id",
-        )),
-    }
+    named
+        .map(|named| match named.into() {
+            ThreadName::Id(id) => Ok(NamedConversation::Thread(thread_id_from(&id)?)),
+            ThreadName::Session(session) => {
+                let names = session_names_from(metadata, Some(session))?;
+                Ok(NamedConversation::Session(names))
+            }
+        })
+        .transpose()
 }
 
 /// Like [`conversation_from`], for calls that need a conversation.
 pub(in crate::services) fn required_conversation_from(
     metadata: &MetadataMap,
-    thread_id: &str,
-    session: Option<SessionRef>,
+    named: Option<impl Into<ThreadName>>,
 ) -> Result<NamedConversation, Invalid> {
-    conversation_from(metadata, thread_id, session)?
+    conversation_from(metadata, named)?
         .ok_or_else(|| Invalid::new("thread_id", "is required, or else session"))
 }
 

@@ -5,6 +5,7 @@ mod budget;
 mod conversation;
 mod fields;
 mod ids;
+mod owner;
 mod paging;
 mod policy;
 mod search;
@@ -16,7 +17,8 @@ pub(super) use conversation::{
     session_names_from,
 };
 pub(super) use fields::Fields;
-pub(super) use ids::{expected_head_from, request_id_from, thread_id_from};
+pub(super) use ids::{expected_head_from, request_id_from};
+pub(super) use owner::{app_from, user_from};
 pub(super) use paging::{next_token, page_limit};
 pub(super) use policy::policy_at;
 pub(super) use search::{max_wait_from, method_from, revision_from};

@@ -10,7 +10,7 @@ use super::Threads;
 use crate::error::ApiError;
 use crate::layers::caller_of;
 use crate::services::request::{
-    Fields, expected_head_from, next_token, page_limit, thread_id_from,
+    Fields, expected_head_from, next_token, page_limit, required_conversation_from,
 };
 
 impl Threads {
@@ -19,16 +19,18 @@ impl Threads {
         request: Request<SetHeadRequest>,
     ) -> Result<SetHeadResponse, ApiError> {
         let caller = caller_of(&request)?;
+        let (call, _, request) = request.into_parts();
         let SetHeadRequest {
-            thread_id,
+            thread,
             head_message_id,
             expected_head,
-        } = request.into_inner();
+        } = request;
         let mut fields = Fields::default();
-        let id = fields.get(thread_id_from(&thread_id));
+        let named = fields.get(required_conversation_from(&call, thread));
         let head = fields.get(check::uuid("head_message_id", &head_message_id));
         let expected = fields.take(expected_head_from(expected_head.as_deref()));
-        let (id, head) = fields.all(id.zip(head))?;
+        let (named, head) = fields.all(named.zip(head))?;
+        let id = named.thread(&self.store, &caller).await?;
         let thread = self
             .store
             .threads(&caller)
@@ -45,17 +47,18 @@ impl Threads {
         request: Request<ListBranchesRequest>,
     ) -> Result<ListBranchesResponse, ApiError> {
         let caller = caller_of(&request)?;
+        let (call, _, request) = request.into_parts();
         let ListBranchesRequest {
-            thread_id,
+            thread,
             page_size: size,
             page_token,
-        } = request.into_inner();
-        let identity = ("branches", caller.tenant.as_str(), thread_id.to_lowercase());
+        } = request;
         let mut fields = Fields::default();
-        let id = fields.get(thread_id_from(&thread_id));
+        let named = fields.get(required_conversation_from(&call, thread));
+        let identity = ("branches", caller.tenant.as_str(), format!("{named:?}"));
         let limit = fields.take(page_limit(size));
         let after = fields.take(PageToken::key(&identity, &page_token));
-        let id = fields.all(id)?;
+        let id = fields.all(named)?.thread(&self.store, &caller).await?;
         let after = i32::try_from(after.unwrap_or_default()).unwrap_or(i32::MAX);
         let page = self
             .store

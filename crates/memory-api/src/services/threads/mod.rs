@@ -14,7 +14,7 @@ use memory_contract::proto::{
 };
 use memory_contract::{
     AppId, Invalid, InvalidFields, MemoryPolicy, PageToken, PolicyLevel, Session, SessionNames,
-    ThreadId, UserId, check, duration_in, limits, object_from,
+    UserId, check, duration_in, limits, object_from,
 };
 use memory_recall::IndexerHandle;
 use memory_store::{Erased, NewThread, Store, ThreadChange, ThreadQuery};
@@ -23,8 +23,8 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::request::{
-    Fields, next_token, page_limit, policy_at, required_conversation_from, resolve_session,
-    session_names_from, thread_id_from,
+    Fields, NamedConversation, next_token, page_limit, policy_at, required_conversation_from,
+    resolve_session, session_names_from,
 };
 use super::watch::{Events, Watcher, Watching};
 use crate::error::ApiError;
@@ -166,8 +166,8 @@ impl Threads {
 
     async fn get(&self, request: Request<GetThreadRequest>) -> Result<GetThreadResponse, ApiError> {
         let caller = caller_of(&request)?;
-        let (call, _, GetThreadRequest { thread_id, session }) = request.into_parts();
-        let named = required_conversation_from(&call, &thread_id, session)?;
+        let (call, _, GetThreadRequest { thread }) = request.into_parts();
+        let named = required_conversation_from(&call, thread)?;
         let thread = named.stored_thread(&self.store, &caller).await?;
         Ok(GetThreadResponse {
             thread: Some(thread.into()),
@@ -215,7 +215,9 @@ impl Threads {
         request: Request<UpdateThreadRequest>,
     ) -> Result<UpdateThreadResponse, ApiError> {
         let caller = caller_of(&request)?;
-        let (id, change) = thread_change(request.into_inner())?;
+        let (call, _, request) = request.into_parts();
+        let (named, change) = thread_change(&call, request)?;
+        let id = named.thread(&self.store, &caller).await?;
         let thread = self
             .store
             .threads(&caller)
@@ -231,8 +233,9 @@ impl Threads {
         request: Request<ClearThreadRequest>,
     ) -> Result<ClearThreadResponse, ApiError> {
         let caller = caller_of(&request)?;
-        let ClearThreadRequest { thread_id } = request.into_inner();
-        let id = thread_id_from(&thread_id)?;
+        let (call, _, ClearThreadRequest { thread }) = request.into_parts();
+        let named = required_conversation_from(&call, thread)?;
+        let id = named.thread(&self.store, &caller).await?;
         let Erased {
             message_count,
             revision,
@@ -249,8 +252,9 @@ impl Threads {
         request: Request<DeleteThreadRequest>,
     ) -> Result<DeleteThreadResponse, ApiError> {
         let caller = caller_of(&request)?;
-        let DeleteThreadRequest { thread_id } = request.into_inner();
-        let id = thread_id_from(&thread_id)?;
+        let (call, _, DeleteThreadRequest { thread }) = request.into_parts();
+        let named = required_conversation_from(&call, thread)?;
+        let id = named.thread(&self.store, &caller).await?;
         let Erased {
             message_count,
             revision: _,
@@ -317,9 +321,12 @@ fn new_thread(
     Ok((fields.all(names)?, properties))
 }
 
-fn thread_change(request: UpdateThreadRequest) -> Result<(ThreadId, ThreadChange), InvalidFields> {
+fn thread_change(
+    call: &MetadataMap,
+    request: UpdateThreadRequest,
+) -> Result<(NamedConversation, ThreadChange), InvalidFields> {
     let UpdateThreadRequest {
-        thread_id,
+        thread,
         title,
         metadata,
         ttl,
@@ -327,7 +334,7 @@ fn thread_change(request: UpdateThreadRequest) -> Result<(ThreadId, ThreadChange
         policy,
     } = request;
     let mut fields = Fields::default();
-    let id = fields.get(thread_id_from(&thread_id));
+    let named = fields.get(required_conversation_from(call, thread));
     let paths = update_mask.map(|mask| mask.paths).unwrap_or_default();
     let mut change = ThreadChange::default();
     let (mut title, mut metadata, mut ttl) = (Some(title), Some(metadata), Some(ttl));
@@ -369,7 +376,7 @@ fn thread_change(request: UpdateThreadRequest) -> Result<(ThreadId, ThreadChange
             ))),
         }
     }
-    Ok((fields.all(id)?, change))
+    Ok((fields.all(named)?, change))
 }
 
 fn title_from(title: String) -> Result<String, Invalid> {

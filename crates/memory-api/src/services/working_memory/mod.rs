@@ -67,13 +67,9 @@ impl WorkingMemories {
     ) -> Result<GetWorkingMemoryResponse, ApiError> {
         let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
-        let GetWorkingMemoryRequest {
-            thread_id,
-            session,
-            model,
-        } = request;
+        let GetWorkingMemoryRequest { thread, model } = request;
         let mut fields = Fields::default();
-        let named = fields.get(required_conversation_from(&metadata, &thread_id, session));
+        let named = fields.get(required_conversation_from(&metadata, thread));
         let model = fields.take(model_from(model));
         let named = fields.all(named)?;
         let thread = named.thread(&self.store, &caller).await?;
@@ -149,13 +145,12 @@ impl WorkingMemories {
         let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
         let UpdateWorkingMemoryDataRequest {
-            thread_id,
-            session,
+            thread,
             patch,
             etag,
         } = request;
         let mut fields = Fields::default();
-        let named = fields.get(required_conversation_from(&metadata, &thread_id, session));
+        let named = fields.get(required_conversation_from(&metadata, thread));
         let patch = fields.take(patch_from(patch));
         let etag = fields.take(request::etag_from(etag));
         let named = fields.all(named)?;
@@ -180,8 +175,8 @@ impl WorkingMemories {
     ) -> Result<DeleteWorkingMemoryResponse, ApiError> {
         let caller = caller_of(&request)?;
         let (metadata, _, request) = request.into_parts();
-        let DeleteWorkingMemoryRequest { thread_id, session } = request;
-        let named = required_conversation_from(&metadata, &thread_id, session)?;
+        let DeleteWorkingMemoryRequest { thread } = request;
+        let named = required_conversation_from(&metadata, thread)?;
         let thread = named.thread(&self.store, &caller).await?;
         let deleted = self
             .store

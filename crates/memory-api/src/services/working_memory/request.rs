@@ -43,8 +43,7 @@ impl Put {
         request: PutWorkingMemoryRequest,
     ) -> Result<Self, InvalidFields> {
         let PutWorkingMemoryRequest {
-            thread_id,
-            session,
+            thread,
             messages,
             context,
             memories,
@@ -54,7 +53,7 @@ impl Put {
             etag,
         } = request;
         let mut fields = Fields::default();
-        let named = fields.get(required_conversation_from(metadata, &thread_id, session));
+        let named = fields.get(required_conversation_from(metadata, thread));
         let messages = fields.get_all(working_messages_from(messages));
         let context = fields.take(working_context_from(context));
         let memories = fields.get_all(working_records_from(memories));

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, value_parser};
+use memory_contract::proto::{AppRef, SessionRef, UserRef, export_messages_request::Selection};
 
-use super::{ClientArgs, Named, ServerArgs};
+use super::{ClientArgs, Named, ServerArgs, thread_of};
 
 /// The largest budget that the contract allows.
 pub(super) const MOST_TOKENS: i64 = 10_000_000;
@@ -96,22 +97,26 @@ One record a line: app policies, registered files, then each thread with its mes
 node memories, plan and attempt log, then long-term memories. The last line has the
 counts and a checksum of the content, which is the same after an import elsewhere. Not
 exported: API keys, secrets, ephemeral threads, the ledger, and what is derived from
-messages (summaries, observations, working memories). --thread, --app and --user limit
-the files to those that the messages refer to; --thread omits long-term memories.
+messages (summaries, observations, working memories). --thread, --session, --app and
+--user limit the files to those that the messages refer to; --thread and --session omit
+long-term memories.
 
 With --output the file is FILE.part until it is complete; --resume continues after its
 last thread, for the same selection and server. Only its owner may read it. Exit code
 1: the memory of a node cannot be read and is missing.")]
 pub struct ExportArgs {
     /// Export only this thread.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["app", "user", "session"])]
     pub thread: Option<String>,
     /// Export only the threads and memories of this app.
     #[arg(long)]
     pub app: Option<String>,
-    /// Export only the threads and memories of this user.
-    #[arg(long)]
+    /// Export only the threads and memories of this user of the app.
+    #[arg(long, requires = "app")]
     pub user: Option<String>,
+    /// Export only the thread with this session key of the app and user.
+    #[arg(long, value_name = "KEY", requires = "app")]
+    pub session: Option<String>,
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -120,6 +125,27 @@ pub struct ExportArgs {
     pub resume: bool,
     #[command(flatten)]
     pub server: ServerArgs,
+}
+
+impl ExportArgs {
+    /// What to export; `None` for everything.
+    pub fn selection(&self) -> Option<Selection> {
+        let app = self.app.clone().unwrap_or_default();
+        thread_of(
+            self.thread.clone(),
+            app.clone(),
+            self.user.clone(),
+            self.session.clone(),
+        )
+        .or_else(|| match (&self.app, self.user.clone()) {
+            (Some(_), Some(user_id)) => Some(Selection::User(UserRef {
+                app_id: app,
+                user_id,
+            })),
+            (Some(_), None) => Some(Selection::App(AppRef { app_id: app })),
+            (None, _) => None,
+        })
+    }
 }
 
 /// A conversation, or a user's conversations.
@@ -137,6 +163,13 @@ pub struct ThreadChoice {
     /// The session key of the conversation.
     #[arg(long, value_name = "KEY")]
     pub session: Option<String>,
+}
+
+impl ThreadChoice {
+    /// The oneof of a request that names a thread; `None` without a thread and a session.
+    pub fn thread<T: From<String> + From<SessionRef>>(self) -> Option<T> {
+        thread_of(self.thread, self.app, self.user, self.session)
+    }
 }
 
 /// `recollect recall`.

@@ -167,16 +167,28 @@ pub struct Named {
 }
 
 impl Named {
-    /// The fields `thread_id` and `session` of a request.
-    pub fn fields(self) -> (String, Option<SessionRef>) {
-        let session = self.session.map(|session_key| SessionRef {
-            app_id: self.app,
-            user_id: self.user.unwrap_or_default(),
+    /// The oneof of a request that names a thread.
+    pub fn thread<T: From<String> + From<SessionRef>>(self) -> Option<T> {
+        thread_of(self.thread, self.app, self.user, self.session)
+    }
+}
+
+/// The oneof of a request that names a thread, if a thread or a session key is given.
+fn thread_of<T: From<String> + From<SessionRef>>(
+    thread: Option<String>,
+    app: String,
+    user: Option<String>,
+    session: Option<String>,
+) -> Option<T> {
+    let by_session = |session_key| {
+        T::from(SessionRef {
+            app_id: app,
+            user_id: user.unwrap_or_default(),
             session_key,
             agent_session_key: String::new(),
-        });
-        (self.thread.unwrap_or_default(), session)
-    }
+        })
+    };
+    thread.map(T::from).or_else(|| session.map(by_session))
 }
 
 /// `recollect dev`.

@@ -2,7 +2,7 @@
 
 use memory_contract::proto::{
     BuildContextRequest, BuildContextResponse, ContextBlockKind, ContextFormat, ContextMessage,
-    MemoryMode, MemoryPolicy, Message, Part, SessionRef, part,
+    MemoryMode, MemoryPolicy, Message, Part, part,
 };
 
 use crate::cli::args::{ContextArgs, ModeArg};
@@ -35,15 +35,8 @@ pub async fn run(args: ContextArgs) -> Result<(), Failure> {
         (false, false) => Vec::new(),
     };
     let input = Some(args.input).filter(|input| !input.is_empty());
-    let session = choice.session.map(|session_key| SessionRef {
-        app_id: choice.app,
-        user_id: choice.user.unwrap_or_default(),
-        session_key,
-        agent_session_key: String::new(),
-    });
     let request = BuildContextRequest {
-        thread_id: choice.thread.unwrap_or_default(),
-        session,
+        thread: choice.thread(),
         system_prompt: args.system,
         input: input.map(text).into_iter().collect(),
         max_tokens: args.max_tokens,

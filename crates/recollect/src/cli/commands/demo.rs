@@ -232,10 +232,13 @@ async fn answer(
 ) -> Result<(usize, usize), Failure> {
     let begin = Instant::now();
     let request = RecallRequest {
-        user: Some(UserRef {
-            app_id: APP.to_owned(),
-            user_id: user.to_owned(),
-        }),
+        target: Some(
+            UserRef {
+                app_id: APP.to_owned(),
+                user_id: user.to_owned(),
+            }
+            .into(),
+        ),
         query: question.question.clone(),
         ..Default::default()
     };

@@ -1,8 +1,8 @@
 //! `recollect history`.
 
-use memory_contract::proto::{GetHistoryRequest, GetThreadRequest};
+use memory_contract::proto::GetHistoryRequest;
 
-use crate::cli::args::{HistoryArgs, Named};
+use crate::cli::args::HistoryArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::output::{JsonLines, Table, clock, count, one_line, role, text_of};
@@ -13,9 +13,8 @@ use crate::cli::output::{JsonLines, Table, clock, count, one_line, role, text_of
 /// When there is no such thread, or the server cannot be reached or refuses.
 pub async fn run(args: HistoryArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.client.server).await?;
-    let thread_id = thread_of(&client, args.named).await?;
     let request = GetHistoryRequest {
-        thread_id,
+        thread: args.named.thread(),
         head_message_id: args.head.unwrap_or_default(),
         max_tokens: args.max_tokens,
         message_limit: args.limit,
@@ -64,26 +63,4 @@ pub async fn run(args: HistoryArgs) -> Result<(), Failure> {
         },
     );
     Ok(())
-}
-
-/// The id of the named thread.
-///
-/// # Errors
-/// When no thread has this session.
-pub async fn thread_of(client: &Client, named: Named) -> Result<String, Failure> {
-    let (thread_id, session) = named.fields();
-    if session.is_none() {
-        return Ok(thread_id);
-    }
-    let request = GetThreadRequest {
-        session,
-        ..Default::default()
-    };
-    let response = client
-        .threads()
-        .get_thread(request)
-        .await
-        .map_err(|status| client.failure(&status))?
-        .into_inner();
-    Ok(response.thread.unwrap_or_default().thread_id)
 }

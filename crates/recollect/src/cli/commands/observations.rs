@@ -13,10 +13,8 @@ use crate::cli::output::{JsonLines, clock, count, one_line};
 /// When there is no such thread, or the server cannot be reached or refuses.
 pub async fn run(args: ObservationsArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.client.server).await?;
-    let (thread_id, session) = args.named.fields();
     let request = GetObservationsRequest {
-        thread_id,
-        session,
+        thread: args.named.thread(),
         head_message_id: args.head.unwrap_or_default(),
         include_replaced: args.replaced,
     };

@@ -4,8 +4,7 @@ use memory_contract::proto::{
     GetPlanRequest, Iteration, ListIterationsRequest, ListIterationsResponse, Plan, PlanStepStatus,
 };
 
-use super::history::thread_of;
-use crate::cli::args::PlanArgs;
+use crate::cli::args::{Named, PlanArgs};
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::output::{JsonLines, Table, clock, count, exact, one_line};
@@ -17,10 +16,8 @@ use crate::cli::output::{JsonLines, Table, clock, count, exact, one_line};
 /// refuses.
 pub async fn run(args: PlanArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.client.server).await?;
-    let thread_id = thread_of(&client, args.named).await?;
     let request = GetPlanRequest {
-        thread_id: thread_id.clone(),
-        session: None,
+        thread: args.named.clone().thread(),
     };
     let response = client
         .plans()
@@ -28,7 +25,7 @@ pub async fn run(args: PlanArgs) -> Result<(), Failure> {
         .await
         .map_err(|status| client.failure(&status))?
         .into_inner();
-    let log = attempts(&client, thread_id, args.failed, args.attempts as usize).await?;
+    let log = attempts(&client, &args.named, args.failed, args.attempts as usize).await?;
     if args.client.json {
         let mut lines = JsonLines::stdout();
         lines.write("GetPlanResponse", &response)?;
@@ -41,7 +38,7 @@ pub async fn run(args: PlanArgs) -> Result<(), Failure> {
 
 async fn attempts(
     client: &Client,
-    thread_id: String,
+    named: &Named,
     failed: bool,
     most: usize,
 ) -> Result<ListIterationsResponse, Failure> {
@@ -49,7 +46,7 @@ async fn attempts(
     loop {
         let left = most - log.iterations.len();
         let request = ListIterationsRequest {
-            thread_id: thread_id.clone(),
+            thread: named.clone().thread(),
             failed,
             page_size: i32::try_from(left.min(500)).unwrap_or(500),
             page_token: log.next_page_token,

@@ -1,12 +1,11 @@
 //! `recollect recall`.
 
 use memory_contract::proto::{
-    OmissionReason, RecallReason, RecallRequest, RecallResponse, RecallScope, RecalledMessage,
-    SearchMethod, UserRef,
+    AppRef, OmissionReason, RecallReason, RecallRequest, RecallResponse, RecallScope,
+    RecalledMessage, SearchMethod, UserRef, recall_request::Target,
 };
 
-use super::history::thread_of;
-use crate::cli::args::{MethodArg, Named, RecallArgs, ScopeArg};
+use crate::cli::args::{MethodArg, RecallArgs, ScopeArg};
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::output::{JsonLines, Table, clock, count, one_line, role, text_of};
@@ -27,25 +26,23 @@ pub async fn run(args: RecallArgs) -> Result<(), Failure> {
         ));
     }
     let client = Client::connect(&args.client.server).await?;
-    let user_id = choice.user.unwrap_or_default();
-    let thread_id = match (choice.thread, choice.session) {
-        (Some(thread), _) => thread,
-        (None, Some(session_key)) => {
-            let named = Named {
-                thread: None,
-                app: choice.app.clone(),
-                user: Some(user_id.clone()),
-                session: Some(session_key),
-            };
-            thread_of(&client, named).await?
+    let (app_id, user) = (choice.app.clone(), choice.user.clone());
+    let (target, scope) = match (choice.thread(), args.scope) {
+        (Some(thread), None) => (thread, RecallScope::Unspecified),
+        (Some(thread), Some(ScopeArg::Thread)) => (thread, RecallScope::Thread),
+        (Some(thread), Some(ScopeArg::User)) => (thread, RecallScope::User),
+        (Some(thread), Some(ScopeArg::App)) => (thread, RecallScope::App),
+        (None, Some(ScopeArg::Thread)) => {
+            return Err(Failure::Usage(
+                "--scope thread needs --thread or --session".to_owned(),
+            ));
         }
-        (None, None) => String::new(),
-    };
-    let scope = match args.scope {
-        None => RecallScope::Unspecified,
-        Some(ScopeArg::Thread) => RecallScope::Thread,
-        Some(ScopeArg::User) => RecallScope::User,
-        Some(ScopeArg::App) => RecallScope::App,
+        (None, Some(ScopeArg::App)) => (Target::App(AppRef { app_id }), RecallScope::Unspecified),
+        (None, Some(ScopeArg::User) | None) => {
+            let user_id = user.unwrap_or_default();
+            let user = UserRef { app_id, user_id };
+            (Target::User(user), RecallScope::Unspecified)
+        }
     };
     let method = match args.method {
         MethodArg::Hybrid => SearchMethod::Hybrid,
@@ -53,11 +50,7 @@ pub async fn run(args: RecallArgs) -> Result<(), Failure> {
         MethodArg::Lexical => SearchMethod::Lexical,
     };
     let request = RecallRequest {
-        user: thread_id.is_empty().then_some(UserRef {
-            app_id: choice.app,
-            user_id,
-        }),
-        thread_id,
+        target: Some(target),
         scope: scope.into(),
         query: args.query,
         recent_window: args.recent,

@@ -14,10 +14,8 @@ use crate::cli::output::{JsonLines, Table, clock, count, lines, one_line};
 /// When there is no such thread, or the server cannot be reached or refuses.
 pub async fn run(args: SummaryArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.client.server).await?;
-    let (thread_id, session) = args.named.fields();
     let request = ListLedgerRequest {
-        thread_id,
-        session,
+        thread: args.named.thread(),
         kind: LedgerKind::Summary.into(),
         head_message_id: args.head.unwrap_or_default(),
         include_texts: true,

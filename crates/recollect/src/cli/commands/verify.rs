@@ -14,10 +14,11 @@ use crate::cli::output::{JsonLines, Table, count, one_line};
 /// refuses.
 pub async fn run(args: VerifyArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.client.server).await?;
-    let (thread_id, session) = args.named.fields();
     let found = client
         .ledgers()
-        .verify_thread(VerifyThreadRequest { thread_id, session })
+        .verify_thread(VerifyThreadRequest {
+            thread: args.named.thread(),
+        })
         .await
         .map_err(|status| client.failure(&status))?
         .into_inner();

@@ -27,10 +27,8 @@ pub async fn run(args: WatchArgs) -> Result<(), Failure> {
 
 async fn watch(args: WatchArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.client.server).await?;
-    let (thread_id, session) = args.named.fields();
     let mut request = WatchThreadRequest {
-        thread_id,
-        session,
+        thread: args.named.thread(),
         cursor: args.cursor.unwrap_or_default(),
     };
     loop {

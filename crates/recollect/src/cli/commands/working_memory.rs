@@ -15,10 +15,8 @@ use crate::cli::output::{JsonLines, Table, clock, count, one_line, role, text_of
 /// When there is no such thread, or the server cannot be reached or refuses.
 pub async fn run(args: WorkingMemoryArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.client.server).await?;
-    let (thread_id, session) = args.named.fields();
     let request = GetWorkingMemoryRequest {
-        thread_id,
-        session,
+        thread: args.named.thread(),
         model: args.model.unwrap_or_default(),
     };
     let found = client

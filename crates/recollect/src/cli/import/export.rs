@@ -299,8 +299,7 @@ impl NodeTurn {
         }
         .to_string();
         turn.node = Some(NodeRef {
-            thread_id: thread_id.to_owned(),
-            session: None,
+            thread: Some(thread_id.to_owned().into()),
             node_id,
         });
         turn

@@ -9,16 +9,17 @@ use std::time::Duration;
 
 use memory_contract::proto::ExportMessagesRequest;
 use memory_contract::proto::export_messages_response::Record;
-use memory_contract::{AppId, Invalid, InvalidFields, Thread, ThreadId, UserId, check, limits};
+use memory_contract::{AppId, Invalid, Target, Thread, ThreadId, UserId, check};
 use memory_store::{Caller, Store, StoreError, ThreadError, ThreadQuery, task};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
+use tonic::metadata::MetadataMap;
 
 use crate::error::ApiError;
 use crate::services::policies::app_policy;
-use crate::services::request::Fields;
+use crate::services::request::{Fields, app_from, conversation_from, user_from};
 use output::{Output, Stop};
 
 pub(crate) use output::Exported;
@@ -54,6 +55,7 @@ impl Export {
     pub(super) async fn read(
         store: Store,
         caller: Caller,
+        metadata: &MetadataMap,
         request: ExportMessagesRequest,
     ) -> Result<Self, ApiError> {
         let Selection {
@@ -61,7 +63,7 @@ impl Export {
             user,
             thread,
             after,
-        } = selection(request)?;
+        } = selection(&store, &caller, metadata, request).await?;
         let threads = match (thread, after) {
             (Some(id), _) => match store.threads(&caller).get_thread(id).await? {
                 // The export would outlive it.
@@ -214,30 +216,45 @@ struct Selection {
     after: Option<ThreadId>,
 }
 
-fn selection(request: ExportMessagesRequest) -> Result<Selection, InvalidFields> {
+async fn selection(
+    store: &Store,
+    caller: &Caller,
+    metadata: &MetadataMap,
+    request: ExportMessagesRequest,
+) -> Result<Selection, ApiError> {
     let ExportMessagesRequest {
-        app_id,
-        user_id,
-        thread_id,
+        selection,
         after_thread_id,
     } = request;
     let mut fields = Fields::default();
-    let app = fields.take(check::text("app_id", app_id, limits::APP_ID_CHARS));
-    let user = fields.take(check::text("user_id", user_id, limits::USER_ID_CHARS));
-    let thread = fields.take(check::optional_uuid("thread_id", &thread_id));
+    let (mut app, mut user, mut named) = (None, None, None);
+    match selection.map(Target::from) {
+        Some(Target::Thread(thread)) => {
+            named = fields.take(conversation_from(metadata, Some(thread)));
+        }
+        Some(Target::User(of_user)) => {
+            (app, user) = fields.get_all(user_from("user", of_user)).unzip();
+        }
+        Some(Target::App(of_app)) => app = fields.get(app_from("app", of_app)),
+        None => {}
+    }
     let after = check::optional_uuid("after_thread_id", &after_thread_id);
-    let after = fields.take(after.and_then(|after| match (after, thread) {
+    let after = fields.take(after.and_then(|after| match (after, &named) {
         (Some(_), Some(_)) => Err(Invalid::new(
             "after_thread_id",
-            "must not be given together with thread_id",
+            "must not be given together with thread_id or session",
         )),
         (after, _) => Ok(after),
     }));
     fields.end()?;
+    let thread = match named {
+        Some(named) => Some(named.thread(store, caller).await?),
+        None => None,
+    };
     Ok(Selection {
-        app: (!app.is_empty()).then(|| AppId::new(app)),
-        user: (!user.is_empty()).then(|| UserId::new(user)),
-        thread: thread.map(ThreadId::from),
+        app,
+        user,
+        thread,
         after: after.map(ThreadId::from),
     })
 }

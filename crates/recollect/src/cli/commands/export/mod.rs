@@ -29,9 +29,7 @@ const RECORD: &str = "ExportMessagesResponse";
 pub async fn run(args: ExportArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.server).await?;
     let request = ExportMessagesRequest {
-        app_id: args.app.clone().unwrap_or_default(),
-        user_id: args.user.clone().unwrap_or_default(),
-        thread_id: args.thread.clone().unwrap_or_default(),
+        selection: args.selection(),
         after_thread_id: String::new(),
     };
     let part = args

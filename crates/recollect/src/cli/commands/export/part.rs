@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use memory_contract::ExportChecksum;
 use memory_contract::proto::{
-    ExportMessagesRequest, ExportMessagesResponse, export_messages_response::Record,
+    ExportMessagesRequest, ExportMessagesResponse, export_messages_request::Selection,
+    export_messages_response::Record,
 };
 use serde_json::json;
 
@@ -43,13 +44,19 @@ impl Part {
             PathBuf::from(name)
         };
         let ExportMessagesRequest {
-            app_id,
-            user_id,
-            thread_id,
+            selection,
             after_thread_id: _,
         } = request;
-        let selection =
-            json!({"app": app_id, "user": user_id, "thread": thread_id, "server": addr});
+        let selection = match selection {
+            None => json!({}),
+            Some(Selection::ThreadId(id)) => json!({"thread": id}),
+            Some(Selection::Session(session)) => json!({
+                "app": session.app_id, "user": session.user_id, "session": session.session_key,
+            }),
+            Some(Selection::User(user)) => json!({"app": user.app_id, "user": user.user_id}),
+            Some(Selection::App(app)) => json!({"app": app.app_id}),
+        };
+        let selection = json!({"selection": selection, "server": addr});
         Self {
             path: with(".part"),
             of: with(".part.of"),
@@ -218,6 +225,8 @@ fn records(mut file: impl BufRead) -> impl Iterator<Item = io::Result<(u64, u64,
 
 #[cfg(test)]
 mod tests {
+    use memory_contract::proto::AppRef;
+
     use super::*;
 
     #[test]
@@ -226,7 +235,12 @@ mod tests {
         let path = dir.path().join("out.jsonl");
         let of = |app: &str, server: &str| {
             let request = ExportMessagesRequest {
-                app_id: app.to_owned(),
+                selection: Some(
+                    AppRef {
+                        app_id: app.to_owned(),
+                    }
+                    .into(),
+                ),
                 ..Default::default()
             };
             Part::of(&path, &request, server)

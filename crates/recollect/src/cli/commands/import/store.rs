@@ -266,12 +266,11 @@ async fn go_back(client: &Client, head: Head) -> Result<(), tonic::Status> {
     } = head;
     let mut threads = client.threads();
     let of_session = GetThreadRequest {
-        session: Some(session),
-        ..Default::default()
+        thread: Some(session.into()),
     };
     let thread = threads.get_thread(of_session).await?.into_inner().thread;
     let request = SetHeadRequest {
-        thread_id: thread.unwrap_or_default().thread_id,
+        thread: Some(thread.unwrap_or_default().thread_id.into()),
         head_message_id: message_id,
         expected_head: Some(last),
     };

@@ -139,8 +139,7 @@ impl<'a> Units<'a> {
         let digest = plan_digest(&wanted);
         let mut plans = self.client.plans();
         let request = GetPlanRequest {
-            thread_id: thread_id.clone(),
-            session: None,
+            thread: Some(thread_id.clone().into()),
         };
         let mut etag = String::new();
         match plans.get_plan(request).await {
@@ -159,8 +158,7 @@ impl<'a> Units<'a> {
             Err(status) => return Err(problem_of(status)),
         }
         let request = PutPlanRequest {
-            thread_id,
-            session: None,
+            thread: Some(thread_id.into()),
             plan: Some(wanted),
             etag,
         };
@@ -177,8 +175,7 @@ impl<'a> Units<'a> {
             false => hashed(&[thread_id.as_bytes(), &iteration.encode_to_vec()]),
         };
         let request = AppendIterationRequest {
-            thread_id,
-            session: None,
+            thread: Some(thread_id.into()),
             iteration: Some(iteration),
             request_id: request_id.to_string(),
         };
