@@ -5,7 +5,7 @@ mod log;
 mod stored;
 
 use memory_contract::proto::ListIterationsRequest;
-use recollect_tests::{by_id};
+use recollect_tests::by_id;
 
 /// All attempts of a thread.
 fn all_of(thread_id: &str) -> ListIterationsRequest {
