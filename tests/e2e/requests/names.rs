@@ -85,8 +85,13 @@ async fn nul_is_refused_wherever_there_is_text() {
         ),
         (
             "MessageService/ExportMessages",
-            json!({"app_id": nul}),
-            "app_id",
+            json!({"app": {"app_id": nul}}),
+            "app.app_id",
+        ),
+        (
+            "MessageService/ExportMessages",
+            json!({"user": {"app_id": name, "user_id": nul}}),
+            "user.user_id",
         ),
         (
             APPEND,
@@ -143,17 +148,6 @@ async fn malformed_ids_are_refused() {
             "\u{0}",
         ];
         for text in texts {
-            // Where no id means all threads, an empty one is good; without any
-            // conversation node memory answers FAILED_PRECONDITION.
-            let optional = [
-                "MessageService/ExportMessages",
-                "AdminService/Reindex",
-                "AdminService/ListTransactions",
-                "NodeMemoryService/ListNodeMemories",
-            ];
-            if text.is_empty() && optional.contains(&method) {
-                continue;
-            }
             let wrong = with(&request, "thread_id", text);
             check(client, (method, wrong, Some("thread_id"))).await;
         }
@@ -193,33 +187,34 @@ async fn malformed_ids_are_refused() {
 }
 
 #[apply(trial)]
-async fn a_choice_of_two_is_neither_both_nor_none() {
+async fn a_request_without_a_choice_names_what_is_required() {
     let client = &bulk().await;
     let name = app();
     let thread_id = client.thread(&name).await;
-    let session = json!({"app_id": name, "session_key": "thread:1"});
     let person = json!({"app_id": name, "user_id": "ada"});
     let without_user = json!({"app_id": name});
     let recall = "RecallService/Recall";
     let search = "RecallService/Search";
-    let both = json!({"thread_id": thread_id, "session": session});
-    let either = json!({"thread_id": thread_id, "user": person, "query": "x"});
-    let scoped = |user: &Value, scope: i32| json!({"user": user, "query": "x", "scope": scope});
-    let cases = [
-        ("ThreadService/GetThread", both.clone(), Some("session")),
+    let scoped = |target: &str, value: &Value, scope: i32| json!({target: value, "query": "x", "scope": scope});
+    let mut cases = vec![
         ("ThreadService/GetThread", json!({}), Some("thread_id")),
-        ("MessageService/ListMessages", both, Some("session")),
         ("MessageService/ListMessages", json!({}), Some("thread_id")),
-        (recall, either.clone(), Some("user")),
-        (recall, json!({"query": "x"}), Some("thread_id")),
-        (search, either, Some("user")),
-        (search, json!({"query": "x"}), Some("thread_id")),
-        (search, scoped(&person, 0), None),
-        (search, scoped(&person, 2), None),
-        (search, scoped(&person, 1), Some("scope")),
-        (search, scoped(&without_user, 3), None),
-        (search, scoped(&without_user, 2), Some("user.user_id")),
-        (search, scoped(&without_user, 0), Some("user.user_id")),
     ];
+    for method in [recall, search] {
+        cases.push((method, json!({"query": "x"}), Some("thread_id")));
+        for scope in 0..=3 {
+            // A scope refines a conversation, and nothing else.
+            let wrong = (scope > 0).then_some("scope");
+            cases.push((method, scoped("user", &person, scope), wrong));
+            cases.push((method, scoped("app", &without_user, scope), wrong));
+            cases.push((method, scoped("thread_id", &json!(thread_id), scope), None));
+        }
+        cases.push((
+            method,
+            scoped("user", &without_user, 0),
+            Some("user.user_id"),
+        ));
+        cases.push((method, scoped("app", &json!({}), 0), Some("app.app_id")));
+    }
     check_all(client, cases).await;
 }
