@@ -100,7 +100,10 @@ async fn n15_ids_of_another_tenant_fail_like_unknown_ids() {
     // Methods that do not fail return nothing.
     for (method, request) in [
         ("PolicyService/GetAppPolicy", json!({"app_id": app})),
-        ("PolicyService/GetEffectivePolicy", json!({"app": {"app_id": app}})),
+        (
+            "PolicyService/GetEffectivePolicy",
+            json!({"app": {"app_id": app}}),
+        ),
         (
             "PolicyService/GetEffectivePolicy",
             json!({"session": session}),

@@ -5,8 +5,7 @@ use memory_contract::proto::{
     ListNodeMemoriesRequest, NodeMessageInput, NodeRef, Role, file_ref,
 };
 use recollect_tests::{
-    Client, PLAIN, app, apply, node, node_texts, node_turn, reply, say, says, session, thread_of,
-    trial,
+    Client, PLAIN, app, apply, node, node_texts, node_turn, reply, say, says, thread_of, trial,
 };
 use tonic::Code;
 use uuid::Uuid;

@@ -297,14 +297,6 @@ async fn a_lost_index_is_rebuilt() {
     }
 }
 
-/// The id of the thread that a request appends to.
-fn named(request: &AppendMessagesRequest) -> &str {
-    match &request.thread {
-        Some(Thread::ThreadId(id)) => id,
-        other => panic!("not by its id: {other:?}"),
-    }
-}
-
 #[apply(trial_with_own_server)]
 async fn nothing_acknowledged_is_lost_when_postgres_is_killed() {
     let (dir, server, client) = Server::start_own(&options()).await;
