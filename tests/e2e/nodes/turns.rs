@@ -5,7 +5,7 @@ use memory_contract::proto::{
     ListNodeMemoriesRequest, NodeRef,
 };
 use recollect_tests::{
-    Key, PLAIN, app, apply, by_session, node, node_turn, says, session, thread_of, trial,
+    Key, PLAIN, app, apply, by_id, by_session, node, node_turn, says, session, thread_of, trial,
 };
 use tonic::Code;
 use uuid::Uuid;
@@ -124,11 +124,11 @@ async fn a_conversation_can_be_named_by_its_session() {
     let thread = client.resolve(names).await;
     client.add_node_turn(&node, "1", "2").await;
     client.flush_node(&node).await;
-    let by_id = NodeRef {
+    let same = NodeRef {
         thread: by_id(thread.thread_id),
         ..node
     };
-    assert_eq!(client.node_dialogue(&by_id, "").await, ["1", "2"]);
+    assert_eq!(client.node_dialogue(&same, "").await, ["1", "2"]);
 }
 
 #[apply(trial)]

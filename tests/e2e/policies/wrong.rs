@@ -4,7 +4,7 @@ use memory_contract::proto::{
     GetAppPolicyRequest, GetEffectivePolicyRequest, MemoryPolicy, ResolveThreadRequest,
     SetAppPolicyRequest, UpdateThreadRequest,
 };
-use recollect_tests::{Refused as _, app, apply, by_id, mask, seconds, session, trial};
+use recollect_tests::{Refused as _, app, apply, by_id, mask, of_app, seconds, session, trial};
 
 use super::get;
 use crate::plain;
@@ -29,11 +29,11 @@ async fn d18_a_template_that_could_fail_is_refused_when_it_is_set() {
             query_prompt_template: Some(template.to_owned()),
             ..Default::default()
         });
-        let of_app = SetAppPolicyRequest {
+        let of_its_app = SetAppPolicyRequest {
             app_id: app.clone(),
             policy: policy.clone(),
         };
-        let refused = client.refused(of_app).await;
+        let refused = client.refused(of_its_app).await;
         let refused = refused.names_field("policy.query_prompt_template");
         assert!(refused.message.contains(says), "{refused:?}");
         let of_thread = UpdateThreadRequest {
