@@ -11,6 +11,10 @@ export PATH := $(CURDIR)/.setup/bin:$(CURDIR)/.setup/node/node_modules/.bin:$(PA
 # Conversations to measure recall on: make bench DATA=path/to/dir
 DATA ?= ../shared/data/locomo-dev
 
+# Compiling the clients of the other languages may take longer than a test is given.
+BUILD_CLIENTS = for language in go python typescript java; do \
+  tests/clients/run $$language --build || [ $$? = 77 ] || exit 1; done
+
 .PHONY: help
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,11 +41,13 @@ demo: ## Store a long conversation, then ask about it
 test: setup ## Run all tests
 	@# The end-to-end tests start the binaries, so these are built first.
 	cargo build --workspace --bins
+	@$(BUILD_CLIENTS)
 	cargo test --workspace
 
 .PHONY: features
 features: setup ## Run the tests of the feature table, and print the table
 	cargo build --workspace --bins
+	@$(BUILD_CLIENTS)
 	cargo test --workspace --test e2e -- --features-table
 
 .PHONY: test-qdrant
@@ -75,7 +81,7 @@ lint: ## Check format, Rust lints, dependencies, the contract, manifests and scr
 	  echo "$$render $$dir" && $$render $$dir >/dev/null || exit 1; \
 	done
 	@if command -v shellcheck >/dev/null; then \
-	  echo "shellcheck scripts" && shellcheck -x scripts/setup scripts/proto-breaking scripts/generate .ci/run; \
+	  echo "shellcheck scripts" && shellcheck -x scripts/setup scripts/proto-breaking scripts/generate tests/clients/run .ci/run; \
 	else \
 	  echo "Skipped: the scripts (no shellcheck)"; \
 	fi

@@ -209,7 +209,7 @@ async fn the_readme_shows_the_examples() {
 }
 
 /// The fenced blocks of a page in a language.
-fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
+pub(super) fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     page.split(&format!("```{language}\n"))
         .skip(1)
         .filter_map(|rest| rest.split_once("```"))

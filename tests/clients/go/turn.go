@@ -1,0 +1,63 @@
+// One chat turn with the Go client that `make generate` writes.
+package main
+
+// region chat turn
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	pb "github.com/recollect-memory/recollect/gen/go/recollect/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+)
+
+func chatTurn(ctx context.Context, conn *grpc.ClientConn, session *pb.SessionRef) error {
+	question := []*pb.Part{text("What is my dog called?")}
+	built, err := pb.NewContextServiceClient(conn).BuildContext(ctx, &pb.BuildContextRequest{
+		Thread:  &pb.BuildContextRequest_Session{Session: session},
+		Input:   question,
+		Formats: []pb.ContextFormat{pb.ContextFormat_CONTEXT_FORMAT_TEXT},
+	})
+	if err != nil {
+		return err
+	}
+	answer := askModel(built.Text)
+	_, err = pb.NewMessageServiceClient(conn).AppendMessages(ctx, &pb.AppendMessagesRequest{
+		Thread: &pb.AppendMessagesRequest_Session{Session: session},
+		Messages: []*pb.MessageInput{
+			{Role: pb.Role_ROLE_USER, Parts: question},
+			{Role: pb.Role_ROLE_ASSISTANT, Parts: []*pb.Part{text(answer)}},
+		},
+	})
+	return err
+}
+
+func text(value string) *pb.Part {
+	return &pb.Part{Content: &pb.Part_Text{Text: value}}
+}
+
+func main() {
+	conn, err := grpc.NewClient(os.Getenv("RECOLLECT_ADDR"),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+	ctx := metadata.AppendToOutgoingContext(context.Background(),
+		"authorization", "Bearer "+os.Getenv("RECOLLECT_API_KEY"))
+	session := &pb.SessionRef{AppId: "support", UserId: "ada", SessionKey: "thread:go"}
+	if err := chatTurn(ctx, conn, session); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// endregion
+
+// askModel stands in for a call of a model's API: it prints what the model would be sent.
+func askModel(messages string) string {
+	fmt.Println(messages)
+	return "Your dog is called Pixel."
+}

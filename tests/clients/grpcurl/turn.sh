@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# One chat turn with grpcurl, which learns the contract from the server by reflection.
+set -euo pipefail
+
+# region chat turn
+call() {
+  grpcurl -plaintext -H "authorization: Bearer $RECOLLECT_API_KEY" \
+    -d "$2" "$RECOLLECT_ADDR" "recollect.v1.$1"
+}
+session='{"app_id": "support", "user_id": "ada", "session_key": "thread:grpcurl"}'
+
+call ContextService/BuildContext '{"session": '"$session"',
+  "input": [{"text": "What is my dog called?"}],
+  "formats": ["CONTEXT_FORMAT_TEXT"]}'
+call MessageService/AppendMessages '{"session": '"$session"', "messages": [
+  {"role": "ROLE_USER", "parts": [{"text": "What is my dog called?"}]},
+  {"role": "ROLE_ASSISTANT", "parts": [{"text": "Your dog is called Pixel."}]}]}'
+# endregion

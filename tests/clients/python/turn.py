@@ -1,0 +1,41 @@
+"""One chat turn with the Python client that `make generate` writes."""
+
+
+def ask_model(messages: str) -> str:
+    """Stands in for a call of a model's API: prints what the model would be sent."""
+    print(messages)
+    return "Your dog is called Pixel."
+
+
+# region chat turn
+import os
+
+import grpc
+from recollect.v1.context_service_pb2 import CONTEXT_FORMAT_TEXT, BuildContextRequest
+from recollect.v1.context_service_pb2_grpc import ContextServiceStub
+from recollect.v1.message_pb2 import ROLE_ASSISTANT, ROLE_USER, MessageInput, Part
+from recollect.v1.message_service_pb2 import AppendMessagesRequest
+from recollect.v1.message_service_pb2_grpc import MessageServiceStub
+from recollect.v1.thread_pb2 import SessionRef
+
+channel = grpc.insecure_channel(os.environ["RECOLLECT_ADDR"])
+key = (("authorization", "Bearer " + os.environ["RECOLLECT_API_KEY"]),)
+session = SessionRef(app_id="support", user_id="ada", session_key="thread:python")
+question = [Part(text="What is my dog called?")]
+
+context = ContextServiceStub(channel).BuildContext(
+    BuildContextRequest(session=session, input=question, formats=[CONTEXT_FORMAT_TEXT]),
+    metadata=key,
+)
+answer = ask_model(context.text)
+MessageServiceStub(channel).AppendMessages(
+    AppendMessagesRequest(
+        session=session,
+        messages=[
+            MessageInput(role=ROLE_USER, parts=question),
+            MessageInput(role=ROLE_ASSISTANT, parts=[Part(text=answer)]),
+        ],
+    ),
+    metadata=key,
+)
+# endregion

@@ -1,0 +1,106 @@
+//! One chat turn with the generated client of each language, and the page that shows it.
+
+use std::fs;
+use std::process::Command;
+
+use recollect_tests::{
+    Key, PLAIN, Skipped, apply, history_request, project_dir, session, texts, trial,
+};
+
+use super::tools::blocks;
+use crate::plain;
+
+/// Each language with its name in a fenced block and its program.
+const PROGRAMS: [(&str, &str, &str); 5] = [
+    ("Python", "python", "tests/clients/python/turn.py"),
+    ("TypeScript", "ts", "tests/clients/typescript/turn.ts"),
+    ("Go", "go", "tests/clients/go/turn.go"),
+    ("Java", "java", "tests/clients/java/Turn.java"),
+    ("grpcurl", "sh", "tests/clients/grpcurl/turn.sh"),
+];
+
+#[apply(trial)]
+async fn a_generated_python_client_takes_a_chat_turn() -> Result<(), Skipped> {
+    takes_a_chat_turn("python").await
+}
+
+#[apply(trial)]
+async fn a_generated_typescript_client_takes_a_chat_turn() -> Result<(), Skipped> {
+    takes_a_chat_turn("typescript").await
+}
+
+#[apply(trial)]
+async fn a_generated_go_client_takes_a_chat_turn() -> Result<(), Skipped> {
+    takes_a_chat_turn("go").await
+}
+
+#[apply(trial)]
+async fn a_generated_java_client_takes_a_chat_turn() -> Result<(), Skipped> {
+    takes_a_chat_turn("java").await
+}
+
+#[apply(trial)]
+async fn grpcurl_takes_a_chat_turn() -> Result<(), Skipped> {
+    takes_a_chat_turn("grpcurl").await
+}
+
+/// Runs the program of a language in a session that has one turn already.
+async fn takes_a_chat_turn(language: &str) -> Result<(), Skipped> {
+    let client = plain().await;
+    let named = session("support", "ada", &format!("thread:{language}"));
+    let thread_id = client.resolve(named).await.thread_id;
+    client
+        .append_turn(&thread_id, "My dog is called Pixel.", "A fine name!")
+        .await;
+
+    let output = Command::new(project_dir().join("tests/clients/run"))
+        .arg(language)
+        .env("RECOLLECT_ADDR", &PLAIN.ready().addr)
+        .env("RECOLLECT_API_KEY", Key::Acme.secret())
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(77) {
+        return Err(Skipped(errors.trim().to_owned()));
+    }
+    assert!(output.status.success(), "{language}: {output:?}");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    for text in ["My dog is called Pixel.", "What is my dog called?"] {
+        assert!(printed.contains(text), "{language}: no {text} in {printed}");
+    }
+    let history = client.call(history_request(&thread_id)).await;
+    let expected = [
+        "My dog is called Pixel.",
+        "A fine name!",
+        "What is my dog called?",
+        "Your dog is called Pixel.",
+    ];
+    assert_eq!(texts(&history.messages), expected, "{language}");
+    Ok(())
+}
+
+#[apply(trial)]
+async fn the_clients_page_shows_the_programs_that_the_tests_run() {
+    let page = fs::read_to_string(project_dir().join("docs/clients.md")).unwrap();
+    for (language, block, path) in PROGRAMS {
+        let program = fs::read_to_string(project_dir().join(path)).unwrap();
+        let turn = region(&program);
+        let shown = blocks(&page, block);
+        assert!(
+            shown.iter().any(|block| *block == turn),
+            "docs/clients.md must show this region of {path}:\n{turn}"
+        );
+        let lines = turn.lines().filter(|line| !line.trim().is_empty()).count();
+        let row = format!("| {language} | {lines} |");
+        assert!(page.contains(&row), "docs/clients.md must say: {row}");
+    }
+}
+
+/// The lines between the two markers `region` and `endregion`.
+fn region(program: &str) -> String {
+    let marks = |line: &&str| line.contains("region");
+    let lines = program.lines().skip_while(|line| !marks(line)).skip(1);
+    let lines: Vec<&str> = lines.take_while(|line| !marks(line)).collect();
+    assert!(!lines.is_empty(), "no region");
+    lines.join("\n").trim().to_owned()
+}
