@@ -2,8 +2,8 @@
 
 mod cut;
 mod error;
-mod fit;
 mod lines;
+mod room;
 mod shorten;
 mod tokenizer;
 mod turns;
@@ -11,7 +11,7 @@ mod window;
 
 pub use cut::{Budget, Cut, OversizedTurn, cut};
 pub use error::BudgetError;
-pub use fit::{Fit, fit};
+pub use room::{Room, Size};
 pub use tokenizer::{FRAME_TOKENS, Tokenizer};
 pub use turns::{Turn, turns};
 pub use window::context_window;

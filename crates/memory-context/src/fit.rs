@@ -6,53 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use memory_budget::Tokenizer;
-
-/// A size, or a limit of one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Size {
-    pub(crate) tokens: i32,
-    pub(crate) bytes: usize,
-}
-
-impl Size {
-    /// The size of a text.
-    pub(crate) fn of(text: &str, tokenizer: Tokenizer) -> Self {
-        Self {
-            tokens: tokenizer.count(text),
-            bytes: text.len(),
-        }
-    }
-
-    /// Whether this is within a limit.
-    pub(crate) fn fits(self, limit: Self) -> bool {
-        self.tokens <= limit.tokens && self.bytes <= limit.bytes
-    }
-
-    /// Both sizes together.
-    pub(crate) fn plus(self, other: Self) -> Self {
-        Self {
-            tokens: self.tokens.saturating_add(other.tokens),
-            bytes: self.bytes.saturating_add(other.bytes),
-        }
-    }
-
-    /// The difference of both sizes. Tokens may become negative.
-    pub(crate) fn minus(self, other: Self) -> Self {
-        Self {
-            tokens: self.tokens.saturating_sub(other.tokens),
-            bytes: self.bytes.saturating_sub(other.bytes),
-        }
-    }
-
-    /// Half of it, rounded down.
-    pub(crate) fn half(self) -> Self {
-        Self {
-            tokens: self.tokens / 2,
-            bytes: self.bytes / 2,
-        }
-    }
-}
+use memory_budget::{Size, Tokenizer};
 
 /// The text around the lines of a sheet.
 pub(crate) trait Layout {

@@ -14,14 +14,14 @@ pub const READ_BYTES: usize = limits::ANSWER_BYTES;
 
 /// The size of a working memory in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
+pub struct WorkingSize {
     /// Tokens of the context.
     pub context: i32,
     /// Tokens of all messages.
     pub messages: i64,
 }
 
-impl Size {
+impl WorkingSize {
     /// Context and messages together.
     pub fn total(self) -> i64 {
         self.messages.saturating_add(i64::from(self.context))
@@ -41,8 +41,11 @@ impl Size {
 ///
 /// # Errors
 /// The count panicked, or the runtime is shutting down.
-pub async fn size_in(tokenizer: Tokenizer, memory: &mut WorkingMemory) -> Result<Size, JoinError> {
-    let stored = Size::stored(memory);
+pub async fn size_in(
+    tokenizer: Tokenizer,
+    memory: &mut WorkingMemory,
+) -> Result<WorkingSize, JoinError> {
+    let stored = WorkingSize::stored(memory);
     if tokenizer == Tokenizer::O200kBase {
         return Ok(stored);
     }
@@ -63,7 +66,7 @@ pub async fn size_in(tokenizer: Tokenizer, memory: &mut WorkingMemory) -> Result
     })
     .await?;
     memory.messages = messages;
-    Ok(Size {
+    Ok(WorkingSize {
         context,
         messages: counted + (stored.messages - read).max(0),
     })

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use memory_budget::{Tokenizer, fit};
+use memory_budget::{Room, Size, Tokenizer};
 use memory_contract::{Message, MessageId, Part, Role, limits, message_bytes_at_most};
 use memory_store::{Hydrated, Neighbor};
 
@@ -98,21 +98,9 @@ pub(crate) fn merge(pieces: MergeInput, max_tokens: Option<usize>, tokenizer: To
     entries.cut(max_tokens, tokenizer)
 }
 
-/// The bytes that are left of [`limits::ANSWER_BYTES`].
-pub(crate) struct Room(usize);
-
-impl Room {
-    pub(crate) fn new() -> Self {
-        Self(limits::ANSWER_BYTES)
-    }
-
-    /// Takes the bytes of a message; false if it does not fit.
-    pub(crate) fn take(&mut self, message: &Message) -> bool {
-        // At most, because what is known of its files is added later.
-        let left = self.0.checked_sub(message_bytes_at_most(message));
-        self.0 = left.unwrap_or(self.0);
-        left.is_some()
-    }
+/// The bytes of a message in an answer, at most: what is known of its files is added later.
+pub(crate) fn bytes_of(message: &Message) -> Size {
+    Size::of_bytes(message_bytes_at_most(message))
 }
 
 /// The answer under construction, in the order in which the budget is spent.
@@ -169,31 +157,27 @@ impl Entries {
     }
 
     fn cut(mut self, max_tokens: Option<usize>, tokenizer: Tokenizer) -> Merged {
-        let budget = max_tokens.map(|max| i32::try_from(max).unwrap_or(i32::MAX));
-        let size = |message: &Message| match tokenizer {
-            Tokenizer::O200kBase => message.tokens,
-            other => other.count_message(&message.name, &message.parts),
-        };
-        let sizes: Vec<i32> = self
+        let mut room = Room::new(Size {
+            tokens: max_tokens.map_or(i32::MAX, |max| i32::try_from(max).unwrap_or(i32::MAX)),
+            bytes: limits::ANSWER_BYTES,
+        });
+        let sizes: Vec<Size> = self
             .list
             .iter()
-            .map(|(entry, _)| size(&entry.message))
+            .map(|(RecalledMessage { message, .. }, _)| Size {
+                tokens: match tokenizer {
+                    Tokenizer::O200kBase => message.tokens,
+                    other => other.count_message(&message.name, &message.parts),
+                },
+                ..bytes_of(message)
+            })
             .collect();
-        let mut fitted = fit(sizes.iter().copied(), budget);
-        let mut room = Room::new();
-        let (chosen, too_long): (Vec<usize>, Vec<usize>) = fitted
-            .chosen
+        let (mut kept, gone): (HashSet<usize>, HashSet<usize>) =
+            (0..sizes.len()).partition(|&place| room.take(sizes[place]));
+        let mut total = room.taken().tokens;
+        let gone: HashSet<MessageId> = gone
             .into_iter()
-            .partition(|&place| room.take(&self.list[place].0.message));
-        fitted.total_tokens -= too_long.iter().map(|&place| sizes[place]).sum::<i32>();
-        fitted.omitted.extend(too_long);
-        fitted.chosen = chosen;
-        let mut kept: HashSet<usize> = fitted.chosen.into_iter().collect();
-        let mut total: i32 = fitted.total_tokens;
-        let gone: HashSet<MessageId> = fitted
-            .omitted
-            .iter()
-            .map(|&place| self.list[place].0.message.id)
+            .map(|place| self.list[place].0.message.id)
             .collect();
         // Drop the neighbors of omitted matches.
         for (place, (entry, _)) in self.list.iter_mut().enumerate() {
@@ -202,7 +186,7 @@ impl Entries {
             if was_neighbor && entry.neighbor_of.is_empty() {
                 entry.reasons.retain(|reason| *reason != Reason::Neighbor);
                 if entry.reasons.is_empty() && kept.remove(&place) {
-                    total -= sizes[place];
+                    total -= sizes[place].tokens;
                 }
             }
         }

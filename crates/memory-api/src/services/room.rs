@@ -1,5 +1,7 @@
 //! Fits entries into the bytes of an answer.
 
+use memory_budget::{Room, Size};
+
 /// The newest entries, as far back as they fit into `max_bytes`, and the bytes that are
 /// left. `all` has the oldest first.
 pub(super) fn newest_within<T>(
@@ -7,13 +9,12 @@ pub(super) fn newest_within<T>(
     max_bytes: usize,
     bytes: impl Fn(&T) -> usize,
 ) -> (&[T], usize) {
-    let (mut first, mut left) = (all.len(), max_bytes);
-    while let Some(before) = first.checked_sub(1)
-        && let Some(rest) = left.checked_sub(bytes(&all[before]))
-    {
-        (first, left) = (before, rest);
-    }
-    (&all[first..], left)
+    let mut room = Room::new(Size::of_bytes(max_bytes));
+    let newest_first = all.iter().rev();
+    let kept = newest_first
+        .take_while(|one| room.take(Size::of_bytes(bytes(one))))
+        .count();
+    (&all[all.len() - kept..], room.left().bytes)
 }
 
 #[cfg(test)]

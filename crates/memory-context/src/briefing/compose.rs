@@ -3,14 +3,14 @@
 //! Sections are filled in the order of importance: the plan, failed attempts, derived
 //! text, the newest turns.
 
-use memory_budget::{Budget, OversizedTurn, Tokenizer, cut, turns};
+use memory_budget::{Budget, OversizedTurn, Size, Tokenizer, cut, turns};
 use memory_contract::{Iteration, Message, NewIteration, NewPlan, PlanStep, json_line, limits};
 use serde::Serialize;
 
 use super::Briefing;
 use crate::derived::DerivedText;
 use crate::error::ContextError;
-use crate::fit::{Finished, Layout, Line, Sheet, Size};
+use crate::fit::{Finished, Layout, Line, Sheet};
 use crate::quote::{self, Frame};
 
 /// Steps of the search for how much of an oversized turn fits: to a thousandth of the

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use memory_budget::{Budget, Cut};
+use memory_budget::{Budget, Cut, Size};
 use memory_contract::{
     MessageId, NodeMessage, Part, ResolvedPolicy, Role, ThreadId, limits, message_bytes,
 };
@@ -25,7 +25,6 @@ use crate::counting::size_of;
 use crate::dialogue::parts_of;
 use crate::error::ContextError;
 use crate::files::KnownFiles;
-use crate::fit::Size;
 use crate::history::{bytes_of, within_bytes};
 
 /// If less room than this, in bytes, is left for what is remembered, the prompt is what

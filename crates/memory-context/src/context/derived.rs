@@ -1,13 +1,12 @@
 //! Derived text, quoted in one message.
 
-use memory_budget::Tokenizer;
+use memory_budget::{Size, Tokenizer};
 use memory_contract::{ThreadId, limits};
 
 use super::block::{Block, BlockKind, BlockSource, SourceId};
 use super::quoted::{Quotation, Quoted};
 use crate::counting::size_of;
 use crate::derived::DerivedText;
-use crate::fit::Size;
 use crate::quote::Frame;
 
 /// The derived text of a conversation, as much as fits into its share of the budget.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use memory_budget::Tokenizer;
+use memory_budget::{Size, Tokenizer};
 use memory_contract::{
     Memory, MemoryFilter, MemoryMode, MemoryOwner, ResolvedPolicy, json_line, to_the_second,
 };
@@ -14,7 +14,6 @@ use super::block::{BlockKind, BlockSource, SourceId};
 use super::quoted::{Quotation, Quoted};
 use super::request::ContextRequest;
 use crate::error::ContextError;
-use crate::fit::Size;
 use crate::quote::Frame;
 
 #[derive(Serialize)]

@@ -1,11 +1,11 @@
 //! Blocks of quotations, fitted to the room that is left.
 
-use memory_budget::{FRAME_TOKENS, Tokenizer};
+use memory_budget::{FRAME_TOKENS, Size, Tokenizer};
 use memory_contract::{Part, Role};
 use memory_recall::OmissionReason;
 
 use super::block::{Block, BlockKind, BlockSource, ContextMessage, Omission};
-use crate::fit::{Finished, Layout, Sheet, Size};
+use crate::fit::{Finished, Layout, Sheet};
 use crate::quote::Frame;
 
 /// A block of quotations, and what did not fit into it.

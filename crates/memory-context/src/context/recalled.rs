@@ -3,13 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-use memory_budget::Tokenizer;
+use memory_budget::{Size, Tokenizer};
 use memory_contract::MessageId;
 use memory_recall::{Reason, RecalledMessage};
 
 use super::block::{BlockKind, BlockSource, Labels, SourceId};
 use super::quoted::{Quotation, Quoted};
-use crate::fit::Size;
 use crate::quote::{self, Frame};
 
 /// Quotes as many as fit: matches, the best first; then the neighbors of those that are

@@ -1,6 +1,6 @@
 //! Material for prompts: quoted messages in portions that fit a model's window.
 
-use memory_budget::Tokenizer;
+use memory_budget::{Room, Size, Tokenizer};
 
 use crate::prompt::quote;
 use crate::{KnownFact, SourceMessage};
@@ -22,80 +22,78 @@ pub(super) fn portions<'a>(
     max_tokens: i32,
     tokenizer: Tokenizer,
 ) -> Vec<Portion<'a>> {
-    let mut portions: Vec<Portion<'a>> = Vec::new();
-    for source in sources {
-        let words = source.words();
+    let quoted = sources.into_iter().map(|source| {
+        let mut words = source.words();
         // The final name is a number within the portion, of about the same length.
-        let mut line = quote::message("m0000", source, &words);
-        let mut tokens = tokenizer.count(&line).saturating_add(1);
-        let mut shortened = None;
+        let size = |words: &str| line_tokens(&quote::message("m0000", source, words), tokenizer);
+        let mut tokens = size(&words);
         // Escaping makes the tokens of a quotation depend on the text.
-        let mut room = words.len();
+        let whole = words.clone();
+        let mut room = whole.len();
         while tokens > max_tokens && room > 0 {
             room /= 2;
-            let less = without_middle(&words, room);
-            line = quote::message("m0000", source, &less);
-            tokens = tokenizer.count(&line).saturating_add(1);
-            shortened = Some(less);
+            words = without_middle(&whole, room);
+            tokens = size(&words);
         }
-        let fits = portions
-            .last()
-            .is_some_and(|portion| portion.tokens.saturating_add(tokens) <= max_tokens);
-        if !fits {
-            portions.push(Portion {
-                text: String::new(),
-                sources: Vec::new(),
-                tokens: 0,
-            });
+        ((source, words), tokens)
+    });
+    let portion = |(quoted, tokens): (Vec<(&'a SourceMessage, String)>, i32)| {
+        let line = |(index, (source, words)): (usize, &(&SourceMessage, String))| {
+            quote::message(&format!("m{}", index + 1), source, words)
+        };
+        let lines: Vec<String> = quoted.iter().enumerate().map(line).collect();
+        Portion {
+            text: lines.join("\n"),
+            sources: quoted.into_iter().map(|(source, _)| source).collect(),
+            tokens,
         }
-        if let Some(portion) = portions.last_mut() {
-            let id = format!("m{}", portion.sources.len() + 1);
-            if !portion.text.is_empty() {
-                portion.text.push('\n');
+    };
+    let groups = groups(quoted, max_tokens).into_iter();
+    groups.map(portion).collect()
+}
+
+/// Consecutive groups of items with tokens, of at most `max_tokens` together. A larger item
+/// is a group of its own.
+fn groups<T>(items: impl Iterator<Item = (T, i32)>, max_tokens: i32) -> Vec<(Vec<T>, i32)> {
+    let mut groups: Vec<(Vec<T>, i32)> = Vec::new();
+    for (item, tokens) in items {
+        match groups.last_mut() {
+            Some((group, total)) if total.saturating_add(tokens) <= max_tokens => {
+                group.push(item);
+                *total += tokens;
             }
-            let words = shortened.as_deref().unwrap_or(&words);
-            portion.text.push_str(&quote::message(&id, source, words));
-            portion.sources.push(source);
-            portion.tokens = portion.tokens.saturating_add(tokens);
+            _ => groups.push((vec![item], tokens)),
         }
     }
-    portions
+    groups
+}
+
+/// The tokens of a line with its line break.
+fn line_tokens(line: &str, tokenizer: Tokenizer) -> i32 {
+    tokenizer.count(line).saturating_add(1)
 }
 
 /// As many quoted facts as fit, and their number. The first is named `f1`.
 pub(super) fn facts(known: &[KnownFact], max_tokens: i32, tokenizer: Tokenizer) -> (String, usize) {
-    let mut text = String::new();
-    let mut left = max_tokens;
-    for (index, known) in known.iter().enumerate() {
-        let line = quote::fact(&format!("f{}", index + 1), known);
-        left = left.saturating_sub(tokenizer.count(&line).saturating_add(1));
-        if left < 0 {
-            return (text, index);
-        }
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text.push_str(&line);
-    }
-    (text, known.len())
+    let mut room = Room::new(Size::of_tokens(max_tokens));
+    let lines: Vec<String> = (1..)
+        .zip(known)
+        .map(|(number, known)| quote::fact(&format!("f{number}"), known))
+        .take_while(|line| room.take(Size::of_tokens(line_tokens(line, tokenizer))))
+        .collect();
+    (lines.join("\n"), lines.len())
 }
 
 /// A text in portions of whole lines of at most `max_tokens`. A longer line is cut.
 pub(super) fn lines(text: &str, max_tokens: i32, tokenizer: Tokenizer) -> Vec<(String, i32)> {
-    let mut portions: Vec<(String, i32)> = Vec::new();
-    for line in text.lines() {
+    let lines = text.lines().map(|line| {
         let line = tokenizer.prefix(line, max_tokens.saturating_sub(1));
-        let tokens = tokenizer.count(line).saturating_add(1);
-        match portions.last_mut() {
-            Some((portion, total)) if total.saturating_add(tokens) <= max_tokens => {
-                portion.push('\n');
-                portion.push_str(line);
-                *total += tokens;
-            }
-            _ => portions.push((line.to_owned(), tokens)),
-        }
-    }
-    portions
+        (line, line_tokens(line, tokenizer))
+    });
+    let groups = groups(lines, max_tokens).into_iter();
+    groups
+        .map(|(lines, tokens)| (lines.join("\n"), tokens))
+        .collect()
 }
 
 /// The beginning and the end of a text, two parts to one, about `bytes` together.

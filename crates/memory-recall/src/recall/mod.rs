@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use memory_budget::{Room, Size};
 use memory_contract::{Message, MessageId, limits};
 use memory_store::{Caller, Recent, Store};
 
@@ -19,7 +20,7 @@ use crate::embed::Embedder;
 use crate::error::RecallError;
 use crate::index::Index;
 use crate::indexer::IndexerHandle;
-use crate::merge::{MergeInput, Room, merge};
+use crate::merge::{MergeInput, bytes_of, merge};
 use crate::query::{Found, FoundMemories, MemoryQuery, RecallQuery, Recalled, RecalledMessage};
 pub use find::Ranking;
 pub(crate) use find::describe_metrics;
@@ -237,10 +238,13 @@ impl Shared {
         };
         let ranking = self.find(caller, &query).await?;
         let selected = self.select(caller, &query, ranking.ranked, &[]).await?;
-        let mut room = Room::new();
+        let mut room = Room::new(Size {
+            tokens: i32::MAX,
+            bytes: limits::ANSWER_BYTES,
+        });
         let fitting = selected.matches.into_iter();
         let matches = (1_u32..)
-            .zip(fitting.filter(|one| room.take(&one.found.message)))
+            .zip(fitting.filter(|one| room.take(bytes_of(&one.found.message))))
             .map(|(rank, found)| RecalledMessage::of_match(rank, found))
             .collect();
         Ok(Found {

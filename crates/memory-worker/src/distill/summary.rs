@@ -1,7 +1,7 @@
 //! Summarizes older turns when the working memory fills its share of the window.
 
 use memory_budget::Tokenizer;
-use memory_context::working::{READ_BYTES, READ_MESSAGES, Size, size_in};
+use memory_context::working::{READ_BYTES, READ_MESSAGES, WorkingSize, size_in};
 use memory_contract::{Message, ResolvedPolicy};
 use memory_store::{Commit, DistillKind, DistillState, NewSummary};
 
@@ -102,7 +102,7 @@ impl Window {
             READ_BYTES,
         );
         let mut memory = memory.await?;
-        let stored = Size::stored(&memory).total();
+        let stored = WorkingSize::stored(&memory).total();
         let counted = size_in(tokenizer, &mut memory).await?.total();
         Ok(limits.for_tokenizer(stored, counted))
     }
