@@ -8,7 +8,7 @@ use memory_contract::proto::{
 use serde_json::Value;
 
 use crate::wait::fresh;
-use crate::{Client, block_texts, fresh_wait};
+use crate::{Client, block_texts, fresh_wait, of_user};
 
 /// A memory to store.
 pub fn memory(text: &str) -> MemoryInput {
@@ -21,8 +21,7 @@ pub fn memory(text: &str) -> MemoryInput {
 /// A search that sees everything up to a revision.
 pub fn memory_search(app: &str, user: &str, query: &str, revision: &str) -> SearchMemoriesRequest {
     SearchMemoriesRequest {
-        app_id: app.to_owned(),
-        user_id: user.to_owned(),
+        user: of_user(app, user),
         query: query.to_owned(),
         at_least_as_fresh: revision.to_owned(),
         max_wait: Some(fresh_wait()),
@@ -68,8 +67,7 @@ impl Client {
         memories: Vec<MemoryInput>,
     ) -> AddMemoriesResponse {
         let request = AddMemoriesRequest {
-            app_id: app.to_owned(),
-            user_id: user.to_owned(),
+            user: of_user(app, user),
             memories,
         };
         self.call(request).await
@@ -92,8 +90,7 @@ impl Client {
         let mut page_token = String::new();
         loop {
             let request = ListMemoriesRequest {
-                app_id: app.to_owned(),
-                user_id: user.to_owned(),
+                owner: of_user(app, user),
                 filter: Some(MemoryFilter {
                     include_superseded: true,
                     ..Default::default()

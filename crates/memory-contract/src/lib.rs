@@ -48,7 +48,7 @@ pub use memory::{
     Memory, MemoryChange, MemoryFilter, MemoryOrigin, MemoryOwner, MemoryType, NewMemory,
     normalized,
 };
-pub use naming::{Target, ThreadName};
+pub use naming::{Owner, Target, ThreadName};
 pub use node::{NewNodeMessage, NodeMessage, NodeParent};
 pub use page::{Cursor, PageToken, page_size};
 pub use plan::{Iteration, NewIteration, NewPlan, Plan, PlanStep, PlanStepStatus};

@@ -23,6 +23,15 @@ pub enum Target {
     App(proto::AppRef),
 }
 
+/// One user of an app, or all of them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Owner {
+    /// One user, or with an empty id the data that belongs to no user.
+    User(proto::UserRef),
+    /// All users.
+    App(proto::AppRef),
+}
+
 /// Conversions from ids and sessions to the oneof of a request.
 macro_rules! from_names {
     ($oneof:path) => {
@@ -109,6 +118,27 @@ macro_rules! name_a_user_or_app {
             }
         }
     )*};
+}
+
+macro_rules! name_an_owner {
+    ($($request:ident :: $oneof:ident,)*) => {$(
+        name_a_user_or_app!($request::$oneof,);
+
+        impl From<proto::$request::$oneof> for Owner {
+            fn from(named: proto::$request::$oneof) -> Self {
+                match named {
+                    proto::$request::$oneof::User(user) => Self::User(user),
+                    proto::$request::$oneof::App(app) => Self::App(app),
+                }
+            }
+        }
+    )*};
+}
+
+name_an_owner! {
+    forget_memories_request::Owner,
+    list_memories_request::Owner,
+    list_threads_request::Scope,
 }
 
 macro_rules! name_a_target {

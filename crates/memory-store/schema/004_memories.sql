@@ -43,6 +43,7 @@ CREATE TABLE recollect.memories (
 ) WITH (fillfactor = 80);
 
 CREATE INDEX memories_by_owner ON recollect.memories (tenant_id, app_id, user_id, ordinal);
+CREATE INDEX memories_by_app ON recollect.memories (tenant_id, app_id, ordinal);
 CREATE INDEX memories_by_ordinal ON recollect.memories (tenant_id, ordinal);
 -- Among the memories that hold, a user has each text and each record once.
 CREATE UNIQUE INDEX memories_by_content ON recollect.memories (tenant_id, app_id, user_id, content_hash)

@@ -6,8 +6,8 @@ use std::time::Duration;
 use memory_contract::proto::{PlanStepStatus, Role, SetHeadRequest};
 use recollect_tests::{
     Client, Finished, Key, PLAIN, S3, S3Fault, app, apply, attempt, built_binary, by_id,
-    eventually, history_request, plan, project_dir, put, recollect_at, reply, run_to_end, session,
-    texts, trial,
+    eventually, history_request, of_app, plan, project_dir, put, recollect_at, reply, run_to_end,
+    session, texts, trial,
 };
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ async fn the_example_is_imported_recalled_and_stored_once() {
     let import = || cli(&["import", &file, "--app", &app, "--user", "ada"]).ok();
     import();
     let request = memory_contract::proto::ListThreadsRequest {
-        app_id: app.clone(),
+        scope: of_app(&app),
         ..Default::default()
     };
     let count = async || -> i64 {
@@ -134,7 +134,7 @@ async fn openai_files_are_imported() {
 /// The speakers of each thread of an app, the oldest thread first: names, or else roles.
 async fn speakers(client: &Client, app: &str) -> Vec<Vec<String>> {
     let request = memory_contract::proto::ListThreadsRequest {
-        app_id: app.to_owned(),
+        scope: of_app(app),
         ..Default::default()
     };
     let threads = client.call(request).await.threads;

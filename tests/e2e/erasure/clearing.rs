@@ -104,7 +104,12 @@ async fn a_deleted_thread_is_not_found_by_any_method() {
         assert_eq!(missing, unknown, "{method} answers the two differently");
         missing.is(Code::NotFound, "THREAD_NOT_FOUND");
     }
-    let listed = Dynamic::call(&client, "ThreadService/ListThreads", json!({"app_id": app})).await;
+    let listed = Dynamic::call(
+        &client,
+        "ThreadService/ListThreads",
+        json!({"app": {"app_id": app}}),
+    )
+    .await;
     assert_eq!(listed.unwrap().into_inner(), [json!({})]);
 }
 

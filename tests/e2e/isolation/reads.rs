@@ -100,7 +100,7 @@ async fn n15_no_tenant_sees_another() {
         .await;
     assert_ne!(own.thread_id, thread_id);
     let request = ListThreadsRequest {
-        app_id: app.clone(),
+        scope: of_app(&app),
         ..Default::default()
     };
     let listed = globex.call(request).await;

@@ -7,7 +7,8 @@ use memory_contract::proto::{
     Role,
 };
 use recollect_tests::{
-    Client, PLAIN, app, apply, eventually, memory, memory_search, memory_texts, say, seconds, trial,
+    Client, PLAIN, app, apply, eventually, memory, memory_search, memory_texts, of_user, say,
+    seconds, trial,
 };
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -18,8 +19,7 @@ use crate::plain;
 
 fn forget(app: &str, user: &str) -> ForgetMemoriesRequest {
     ForgetMemoriesRequest {
-        app_id: app.to_owned(),
-        user_id: user.to_owned(),
+        owner: of_user(app, user),
         ..Default::default()
     }
 }
@@ -121,8 +121,7 @@ async fn b09_a_dry_run_reports_the_memories_to_be_forgotten() {
     assert_eq!(forgotten(&client, dry.clone()).await.forgotten_count, 0);
     // Over all users the number counts for each.
     let all = ForgetMemoriesRequest {
-        user_id: String::new(),
-        all_users: true,
+        owner: of_app(&app),
         max_count: Some(1),
         ..dry
     };

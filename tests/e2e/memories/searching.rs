@@ -248,8 +248,7 @@ async fn r09_memories_are_filtered_and_listed() {
         found.sort();
         assert_eq!(found, expected, "{filter:?}");
         let request = memory_contract::proto::ListMemoriesRequest {
-            app_id: app.clone(),
-            user_id: "ada".to_owned(),
+            owner: of_user(&app, "ada"),
             filter: Some(filter.clone()),
             ..Default::default()
         };

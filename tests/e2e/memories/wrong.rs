@@ -62,7 +62,8 @@ async fn wrong_memories_are_refused_with_their_fields() {
     ];
     let tea = client.remember_one(&app, "ada", "Has tea.").await;
     for (memory, field) in cases {
-        let request = json!({"app_id": app, "user_id": "ada", "memories": [good, memory]});
+        let request =
+            json!({"user": {"app_id": app, "user_id": "ada"}, "memories": [good, memory]});
         let answer = Dynamic::call(&client, "MemoryService/AddMemories", request).await;
         answer
             .refused()
@@ -79,12 +80,13 @@ async fn wrong_memories_are_refused_with_their_fields() {
         "all or none"
     );
     // All wrong fields at once.
-    let request = json!({"app_id": "", "user_id": "u".repeat(257), "memories": [{"text": ""}]});
+    let request =
+        json!({"user": {"app_id": "", "user_id": "u".repeat(257)}, "memories": [{"text": ""}]});
     let answer = Dynamic::call(&client, "MemoryService/AddMemories", request).await;
     let failure = answer.refused().is(Code::InvalidArgument, "INVALID_FIELD");
     let fields = failure.field_names();
-    assert_eq!(fields, ["app_id", "user_id", "memories[0].text"]);
-    let request = json!({"app_id": app, "memories": vec![&good; 101]});
+    assert_eq!(fields, ["user.app_id", "user.user_id", "memories[0].text"]);
+    let request = json!({"user": {"app_id": app}, "memories": vec![&good; 101]});
     let answer = Dynamic::call(&client, "MemoryService/AddMemories", request).await;
     answer.refused().names_field("memories");
 }
@@ -96,7 +98,7 @@ async fn wrong_requests_are_refused_with_their_fields() {
     let tea = client.remember_one(&app, "ada", "Likes tea.").await;
     client.remember_one(&app, "ada", "Likes cake.").await;
     let of = |more: Value| {
-        let mut request = json!({"app_id": app, "user_id": "ada"});
+        let mut request = json!({"user": {"app_id": app, "user_id": "ada"}});
         let fields = request.as_object_mut().unwrap();
         fields.extend(more.as_object().unwrap().clone());
         request
@@ -223,11 +225,8 @@ async fn wrong_requests_are_refused_with_their_fields() {
             "max_inactivity",
         ),
         ("ForgetMemories", of(json!({"max_count": 0})), "max_count"),
-        (
-            "ForgetMemories",
-            of(json!({"all_users": true, "max_count": 1})),
-            "user_id",
-        ),
+        ("ForgetMemories", json!({"max_count": 1}), "user"),
+        ("ListMemories", json!({}), "user"),
     ] {
         let name = format!("MemoryService/{method}");
         eprintln!("{name} {request}");
@@ -273,7 +272,7 @@ async fn the_longest_values_are_taken() {
         wide(128, 1),
         format!("{}{}", uuid::Uuid::new_v4(), wide(220, 2)),
     );
-    let request = json!({"app_id": app, "user_id": user, "memories": [{
+    let request = json!({"user": {"app_id": app, "user_id": user}, "memories": [{
         "record_id": wide(128, 3),
         "text": wide(4_096, 4),
         "topics": (0..16).map(|n| wide(64, n)).collect::<Vec<_>>(),

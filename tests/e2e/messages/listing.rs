@@ -312,7 +312,7 @@ async fn a_page_token_belongs_to_its_method() {
         threads.push(thread_id);
     }
     let lists = [
-        ("ThreadService/ListThreads", json!({"app_id": one})),
+        ("ThreadService/ListThreads", json!({"app": {"app_id": one}})),
         (
             "ThreadService/ListBranches",
             json!({"thread_id": threads[0]}),
@@ -333,7 +333,10 @@ async fn a_page_token_belongs_to_its_method() {
         tokens.push(page[0]["next_page_token"].clone());
     }
     let elsewhere = [
-        ("ThreadService/ListThreads", json!({"app_id": other})),
+        (
+            "ThreadService/ListThreads",
+            json!({"app": {"app_id": other}}),
+        ),
         (
             "ThreadService/ListThreads",
             json!({"app_id": one, "user_id": "ada"}),

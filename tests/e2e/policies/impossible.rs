@@ -232,7 +232,7 @@ async fn a_refused_policy_leaves_the_old_one() {
                 json!({"thread_id": thread_id}),
             )
             .await,
-            get("ThreadService/ListThreads", json!({"app_id": app})).await,
+            get("ThreadService/ListThreads", json!({"app": {"app_id": app}})).await,
         ]
     };
     let before = state().await;

@@ -135,6 +135,7 @@ fn around(first: &FieldDescriptor, rest: &[FieldDescriptor]) -> DynamicMessage {
         "ToolResult" => json!({"tool_call_id": "c"}),
         "SessionRef" => json!({"app_id": "a", "session_key": "k"}),
         "UserRef" => json!({"app_id": "a", "user_id": "u"}),
+        "AppRef" => json!({"app_id": "a"}),
         "NodeRef" => json!({"thread_id": id, "node_id": "n"}),
         "NodeMessageInput" => json!({"content": "x"}),
         "Plan" => json!({"goal": "g"}),
@@ -143,9 +144,9 @@ fn around(first: &FieldDescriptor, rest: &[FieldDescriptor]) -> DynamicMessage {
         "Iteration" => json!({"action": "a"}),
         "Memory" => json!({"memory_id": id, "text": "t", "origin": 1}),
         "MemoryInput" => json!({"text": "t"}),
-        "SearchMemoriesRequest" => json!({"app_id": "a", "query": "q"}),
-        "ImportMemoriesRequest" => json!({"app_id": "a"}),
-        "ForgetMemoriesRequest" => json!({"app_id": "a", "max_count": 5}),
+        "SearchMemoriesRequest" => json!({"user": {"app_id": "a"}, "query": "q"}),
+        "ImportMemoriesRequest" => json!({"user": {"app_id": "a"}}),
+        "ForgetMemoriesRequest" => json!({"user": {"app_id": "a"}, "max_count": 5}),
         "UpdateMemoryRequest" => {
             let mask = below.filter(|field| *field != "memory_id");
             json!({"memory": {"memory_id": id, "text": "t"}, "update_mask": camel(mask.unwrap_or("text"))})

@@ -84,15 +84,15 @@ FileService/GetFile {} location
 FileService/ListFiles {"page_size": -1} page_size
 FileService/DeleteFile {"tool_file_id": ""} tool_file_id
 ContextService/BuildContext {"thread_id": "$ID", "max_tokens": -1} max_tokens
-MemoryService/AddMemories {"app_id": "a", "memories": []} memories
-MemoryService/ImportMemories {"app_id": "a", "memories": []} memories
+MemoryService/AddMemories {"user": {"app_id": "a"}, "memories": []} memories
+MemoryService/ImportMemories {"user": {"app_id": "a"}, "memories": []} memories
 MemoryService/GetMemory {} memory_id
-MemoryService/ListMemories {"app_id": "a", "page_size": -1} page_size
-MemoryService/SearchMemories {"app_id": "a"} query
+MemoryService/ListMemories {"user": {"app_id": "a"}, "page_size": -1} page_size
+MemoryService/SearchMemories {"user": {"app_id": "a"}} query
 MemoryService/UpdateMemory {"memory": {"memory_id": "$ID"}} update_mask
 MemoryService/SupersedeMemory {"memory_id": "$ID"} replacement
 MemoryService/DeleteMemory {"memory_id": "x"} memory_id
-MemoryService/ForgetMemories {"app_id": "a"} max_age
+MemoryService/ForgetMemories {"user": {"app_id": "a"}} max_age
 NodeMemoryService/AddNodeTurn {"node": {"thread_id": "$ID", "node_id": "n"}, "user": {"content": "x"}} assistant
 NodeMemoryService/FlushNodeMemory {"node": {"thread_id": "$ID"}} node.node_id
 NodeMemoryService/GetNodeHistory {"node": {"thread_id": "$ID", "node_id": "n"}, "max_tokens": -1} max_tokens

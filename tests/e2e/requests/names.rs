@@ -75,13 +75,13 @@ async fn nul_is_refused_wherever_there_is_text() {
         (resolve, json!({"session": session, "title": nul}), "title"),
         (
             "ThreadService/ListThreads",
-            json!({"app_id": nul}),
-            "app_id",
+            json!({"app": {"app_id": nul}}),
+            "app.app_id",
         ),
         (
             "ThreadService/ListThreads",
-            json!({"user_id": nul}),
-            "user_id",
+            json!({"user": {"app_id": name, "user_id": nul}}),
+            "user.user_id",
         ),
         (
             "MessageService/ExportMessages",

@@ -73,7 +73,10 @@ async fn fields_of_histories_and_lists_have_limits() {
     ];
     for (method, request) in [
         (list, &of_thread),
-        ("ThreadService/ListThreads", &json!({"app_id": name})),
+        (
+            "ThreadService/ListThreads",
+            &json!({"app": {"app_id": name}}),
+        ),
         ("ThreadService/ListBranches", &of_thread),
         ("AdminService/ListDeadLetters", &json!({})),
     ] {

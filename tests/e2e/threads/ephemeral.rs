@@ -490,7 +490,7 @@ async fn an_ephemeral_thread_is_found_and_listed_but_not_exported() {
     }
     let threads = client
         .call(ListThreadsRequest {
-            app_id: app.clone(),
+            scope: of_app(&app),
             ..Default::default()
         })
         .await;

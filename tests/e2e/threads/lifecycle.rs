@@ -8,10 +8,7 @@ use memory_contract::proto::{
     UpdateThreadRequest,
 };
 use prost_types::FieldMask;
-use recollect_tests::{
-    Client, Refused as _, SOON, app, apply, by_id, by_session, eventually, mask, metadata, seconds,
-    session, trial,
-};
+use recollect_tests::{Client, Refused as _, SOON, app, apply, eventually, mask, metadata, seconds, session, trial, by_id, by_session, of_app, of_user};
 use serde_json::json;
 use tonic::Code;
 
@@ -242,8 +239,10 @@ async fn listing_threads_covers_each_once_newest_first() {
 
 async fn list(client: &Client, app: &str, user: &str, page_size: i32) -> Vec<String> {
     let mut request = ListThreadsRequest {
-        app_id: app.to_owned(),
-        user_id: user.to_owned(),
+        scope: match user {
+            "" => of_app(app),
+            user => of_user(app, user),
+        },
         page_size,
         page_token: String::new(),
     };

@@ -11,7 +11,7 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Client, Key, Options, PLAIN, Refused as _, S3, S3Fault, Server, app, apply, by_id, eventually,
-    node, node_turn, recollect_at, recollect_binary, session, trial, trial_with_own_server,
+    node, node_turn, of_app, recollect_at, recollect_binary, session, trial, trial_with_own_server,
 };
 use serde_json::json;
 use tonic::Code;
@@ -127,7 +127,7 @@ async fn l12_an_interrupted_import_is_finished_by_running_it_again() {
     let globex = PLAIN.client(Key::Globex).await;
     let listed = async || {
         let request = ListThreadsRequest {
-            app_id: app.clone(),
+            scope: of_app(&app),
             ..Default::default()
         };
         let listed = globex.threads().list_threads(request).await.unwrap();

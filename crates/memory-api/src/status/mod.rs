@@ -190,7 +190,8 @@ impl Answer {
             StoreError::ThreadNotFound => Self::new(
                 Code::NotFound,
                 ErrorReason::ThreadNotFound,
-                "there is no such thread",
+                "there is no such thread; AppendMessages with its session, or ResolveThread, \
+                 creates one",
             ),
             StoreError::MessageNotFound => Self::new(
                 Code::NotFound,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use memory_contract::proto::{
     AddMemoriesRequest, AppendMessagesRequest, ExtractionStrategy, ListMemoriesRequest,
-    MemoryFilter, MemoryInput, MemoryOrigin, MemoryPolicy, MessageInput, Part, Role, part,
+    MemoryFilter, MemoryInput, MemoryOrigin, MemoryPolicy, MessageInput, Part, Role, UserRef, part,
 };
 use serde::Serialize;
 
@@ -70,8 +70,10 @@ pub async fn measure(service: &Service, facts: usize) -> Result<Measured, Failur
             ..Default::default()
         });
         let request = AddMemoriesRequest {
-            app_id: app.clone(),
-            user_id: "given".to_owned(),
+            user: Some(UserRef {
+                app_id: app.clone(),
+                user_id: "given".to_owned(),
+            }),
             memories: memories.collect(),
         };
         clients.memories.add_memories(request).await?;
@@ -181,8 +183,13 @@ async fn extracted(clients: &mut Clients, app: &str) -> Result<(usize, Option<f6
 
 async fn count(clients: &mut Clients, app: &str, user: usize) -> Result<usize, Failure> {
     let mut request = ListMemoriesRequest {
-        app_id: app.to_owned(),
-        user_id: format!("user-{user}"),
+        owner: Some(
+            UserRef {
+                app_id: app.to_owned(),
+                user_id: format!("user-{user}"),
+            }
+            .into(),
+        ),
         filter: Some(MemoryFilter {
             origins: vec![MemoryOrigin::Extracted.into()],
             ..Default::default()

@@ -10,7 +10,7 @@ use memory_contract::{
     MessageFilter, TenantId, ThreadId,
     proto::{
         BuildContextRequest, ContextFormat, ListThreadsRequest, MemoryMode, MemoryPolicy, Part,
-        RecallRequest, RecallScope, part,
+        RecallRequest, RecallScope, UserRef, part,
     },
 };
 use memory_recall::{
@@ -135,8 +135,13 @@ pub async fn measure(
         let threads = clients
             .threads
             .list_threads(ListThreadsRequest {
-                app_id: app.to_owned(),
-                user_id: conversation.name.clone(),
+                scope: Some(
+                    UserRef {
+                        app_id: app.to_owned(),
+                        user_id: conversation.name.clone(),
+                    }
+                    .into(),
+                ),
                 ..Default::default()
             })
             .await?

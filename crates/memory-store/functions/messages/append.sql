@@ -64,12 +64,12 @@ BEGIN
     END IF;
 
     IF p_request IS NOT NULL THEN
-        SELECT r.content_hash, r.message_ids, r.first_seq, r.branches, r.tokens, r.revision
+        SELECT r.thread_id, r.content_hash, r.message_ids, r.first_seq, r.branches, r.tokens, r.revision
         INTO v_request
         FROM recollect.requests r
         WHERE r.tenant_id = p_tenant AND r.request_id = p_request;
         IF FOUND THEN
-            IF v_request.content_hash IS DISTINCT FROM p_hash THEN
+            IF v_request.content_hash IS DISTINCT FROM p_hash OR v_request.thread_id <> p_thread THEN
                 status := 'request_reused';
                 RETURN;
             END IF;

@@ -1,8 +1,8 @@
 //! Reads and searches memories.
 
 use memory_contract::{
-    Memory, MemoryFilter, MemoryId, MemoryOrigin, MemoryOwner, MemoryPolicy, Session, Thread,
-    ThreadId, limits, memory_bytes,
+    AppId, Memory, MemoryFilter, MemoryId, MemoryOrigin, MemoryOwner, MemoryPolicy, Session,
+    Thread, ThreadId, UserId, limits, memory_bytes,
 };
 use time::OffsetDateTime;
 use tokio_postgres::types::ToSql;
@@ -151,14 +151,15 @@ impl MemoryStore<'_> {
         })
     }
 
-    /// Lists memories of one user, the one stored last first, after the key
+    /// Lists memories of one user, or of the whole app, the one stored last first, after the key
     /// `after`; fewer than `limit` where more would not fit into an answer.
     ///
     /// # Errors
     /// `MemoryError::Off`.
     pub async fn list_memories(
         self,
-        owner: &MemoryOwner,
+        app: &AppId,
+        user: Option<&UserId>,
         filter: &MemoryFilter,
         after: Option<i64>,
         limit: u32,
@@ -168,15 +169,19 @@ impl MemoryStore<'_> {
         let filter = Filter::of(filter);
         let first: Params<'_> = &[
             &tenant.as_str(),
-            &owner.app.as_str(),
-            &owner.user.as_str(),
+            &app.as_str(),
+            &user.map(UserId::as_str),
             &after.unwrap_or(i64::MAX),
             &one_more(limit),
         ];
+        let list = match user {
+            Some(_) => query!("memories/list"),
+            None => query!("memories/list_by_app"),
+        };
         let found = self
             .store
             .pool
-            .within(self.caller, query!("memories/list"), &filter.params(first))
+            .within(self.caller, list, &filter.params(first))
             .await?;
         let memories = found
             .iter()

@@ -23,10 +23,12 @@ use prost::Message as _;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::recall::degradation;
-use super::request::{Fields, next_token, page_limit, shortened_wait, wait_deadline};
+use super::request::{
+    Fields, next_token, page_limit, required_owner_from, shortened_wait, wait_deadline,
+};
 use crate::error::ApiError;
 use crate::layers::caller_of;
-use request::{forget_from, owner_from, query_from, stored_from};
+use request::{forget_from, memory_owner_from, query_from, stored_from};
 
 /// Answers for long-term memories.
 #[derive(Clone)]
@@ -109,13 +111,9 @@ impl Memories {
     ) -> Result<AddMemoriesResponse, ApiError> {
         let caller = caller_of(&request)?;
         self.store.require_long_term_memory()?;
-        let AddMemoriesRequest {
-            app_id,
-            user_id,
-            memories,
-        } = request.into_inner();
+        let AddMemoriesRequest { user, memories } = request.into_inner();
         let mut fields = Fields::default();
-        let owner = owner_from(&mut fields, app_id, user_id);
+        let owner = memory_owner_from(&mut fields, user);
         let memories = fields.get_all(memories_from("memories", memories));
         let (owner, memories) = fields.all(owner.zip(memories))?;
         let AddedMemories { memories, revision } = self
@@ -154,25 +152,24 @@ impl Memories {
         let caller = caller_of(&request)?;
         self.store.require_long_term_memory()?;
         let ListMemoriesRequest {
-            app_id,
-            user_id,
+            owner,
             filter,
             page_size,
             page_token,
         } = request.into_inner();
         let kept = filter.as_ref().map(|filter| filter.encode_to_vec());
-        let names = (app_id.clone(), user_id.clone());
-        let identity = ("memories", caller.tenant.as_str(), names, kept);
         let mut fields = Fields::default();
-        let owner = owner_from(&mut fields, app_id, user_id);
+        let owner = fields.get_all(required_owner_from(owner));
+        let names = format!("{owner:?}");
+        let identity = ("memories", caller.tenant.as_str(), names, kept);
         let filter = fields.take(memory_filter_from(filter));
         let limit = fields.take(page_limit(page_size));
         let after = fields.take(PageToken::key(&identity, &page_token));
-        let owner = fields.all(owner)?;
+        let (app, user) = fields.all(owner)?;
         let page = self
             .store
             .memories(&caller)
-            .list_memories(&owner, &filter, after, limit)
+            .list_memories(&app, user.as_ref(), &filter, after, limit)
             .await?;
         Ok(ListMemoriesResponse {
             memories: page.items.into_iter().map(Into::into).collect(),

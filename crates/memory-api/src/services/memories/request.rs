@@ -1,6 +1,8 @@
 //! Reads requests for memories.
 
-use memory_contract::proto::{ForgetMemoriesRequest, ImportMemoriesRequest, SearchMemoriesRequest};
+use memory_contract::proto::{
+    ForgetMemoriesRequest, ImportMemoriesRequest, SearchMemoriesRequest, UserRef,
+};
 use memory_contract::{
     AppId, Invalid, InvalidFields, Memory, MemoryOwner, UserId, check, duration_in, limits,
     memory_filter_from, optional_float, stored_memories_from,
@@ -8,27 +10,20 @@ use memory_contract::{
 use memory_recall::MemoryQuery;
 use memory_store::Forget;
 
-use crate::services::request::{Fields, max_wait_from, method_from, revision_from};
+use crate::services::request::{
+    Fields, max_wait_from, method_from, required_owner_from, required_user_from, revision_from,
+};
 
-/// Reads the app and the user of memories.
-pub(super) fn owner_from(
-    fields: &mut Fields,
-    app_id: String,
-    user_id: String,
-) -> Option<MemoryOwner> {
-    let app = fields.get(check::required_text("app_id", app_id, limits::APP_ID_CHARS));
-    let user = fields.get(check::text("user_id", user_id, limits::USER_ID_CHARS));
-    app.zip(user).map(|(app, user)| MemoryOwner {
-        app: AppId::new(app),
-        user: UserId::new(user),
-    })
+/// Reads the user of memories.
+pub(super) fn memory_owner_from(fields: &mut Fields, user: Option<UserRef>) -> Option<MemoryOwner> {
+    let (app, user) = fields.get_all(required_user_from(user))?;
+    Some(MemoryOwner { app, user })
 }
 
 /// Reads a search.
 pub(super) fn query_from(request: SearchMemoriesRequest) -> Result<MemoryQuery, InvalidFields> {
     let SearchMemoriesRequest {
-        app_id,
-        user_id,
+        user,
         query,
         top_k,
         min_score,
@@ -38,7 +33,7 @@ pub(super) fn query_from(request: SearchMemoriesRequest) -> Result<MemoryQuery, 
         max_wait,
     } = request;
     let mut fields = Fields::default();
-    let owner = owner_from(&mut fields, app_id, user_id);
+    let owner = memory_owner_from(&mut fields, user);
     let query = fields.take(check::required_text("query", query, limits::QUERY_CHARS));
     let limit = fields.take(check::size(
         "top_k",
@@ -67,13 +62,9 @@ pub(super) fn query_from(request: SearchMemoriesRequest) -> Result<MemoryQuery, 
 pub(super) fn stored_from(
     request: ImportMemoriesRequest,
 ) -> Result<(MemoryOwner, Vec<Memory>), InvalidFields> {
-    let ImportMemoriesRequest {
-        app_id,
-        user_id,
-        memories,
-    } = request;
+    let ImportMemoriesRequest { user, memories } = request;
     let mut fields = Fields::default();
-    let owner = owner_from(&mut fields, app_id, user_id);
+    let owner = memory_owner_from(&mut fields, user);
     // Invalid memories are reported even if the owner is invalid.
     let read_for = owner.clone().unwrap_or_else(|| MemoryOwner {
         app: AppId::new(""),
@@ -86,9 +77,7 @@ pub(super) fn stored_from(
 /// Reads which memories to forget.
 pub(super) fn forget_from(request: ForgetMemoriesRequest) -> Result<Forget, InvalidFields> {
     let ForgetMemoriesRequest {
-        app_id,
-        user_id,
-        all_users,
+        owner,
         max_age,
         max_inactivity,
         max_count,
@@ -102,11 +91,7 @@ pub(super) fn forget_from(request: ForgetMemoriesRequest) -> Result<Forget, Inva
         );
         fields.take(Err::<(), _>(missing));
     }
-    if all_users && !user_id.is_empty() {
-        let wrong = Invalid::new("user_id", "must not be given together with all_users");
-        fields.take(Err::<(), _>(wrong));
-    }
-    let owner = owner_from(&mut fields, app_id, user_id);
+    let owner = fields.get_all(required_owner_from(owner));
     let longest = limits::KEPT_MAX;
     let max_age = fields.take(duration_in("max_age", max_age, limits::AGE_MIN, longest));
     let max_inactivity = fields.take(duration_in(
@@ -117,10 +102,10 @@ pub(super) fn forget_from(request: ForgetMemoriesRequest) -> Result<Forget, Inva
     ));
     let count = |count| check::range("max_count", count, 1, limits::MEMORY_COUNT_MAX);
     let max_count = fields.take(max_count.map(count).transpose());
-    let MemoryOwner { app, user } = fields.all(owner)?;
+    let (app, user) = fields.all(owner)?;
     Ok(Forget {
         app,
-        user: (!all_users).then_some(user),
+        user,
         max_age,
         max_inactivity,
         max_count: max_count.map(i32::unsigned_abs),

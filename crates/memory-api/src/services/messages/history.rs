@@ -4,6 +4,7 @@ use memory_budget::Cut;
 use memory_context::read_history;
 use memory_contract::proto::{GetHistoryRequest, GetHistoryResponse};
 use memory_contract::{MessageId, check};
+use memory_store::StoreError;
 use tonic::Request;
 
 use super::Messages;
@@ -37,8 +38,18 @@ impl Messages {
             oversized_turn,
             model,
         );
-        let thread = fields.all(named)?.thread(&self.store, &caller).await?;
+        let named = fields.all(named)?;
         let head = head.map(MessageId::from);
+        let thread = match named.thread(&self.store, &caller).await {
+            // A session without a thread has no messages yet.
+            Err(ApiError::Store(StoreError::ThreadNotFound)) if head.is_none() => {
+                return Ok(GetHistoryResponse {
+                    tokenizer: budget.tokenizer.name().to_owned(),
+                    ..Default::default()
+                });
+            }
+            thread => thread?,
+        };
         let (cut, files) = read_history(&self.store, &caller, thread, head, budget).await?;
         let Cut {
             messages,

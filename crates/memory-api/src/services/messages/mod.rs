@@ -4,9 +4,9 @@ mod export;
 mod history;
 mod import;
 
-use memory_context::KnownFiles;
 use memory_context::counting;
 use memory_context::template::MessageTemplate;
+use memory_context::{Conversation, KnownFiles};
 use memory_contract::proto::message_service_server::MessageService;
 use memory_contract::proto::{
     self, AppendMessagesRequest, AppendMessagesResponse, DeleteMessageRequest,
@@ -15,8 +15,8 @@ use memory_contract::proto::{
     ListMessagesResponse, SortOrder,
 };
 use memory_contract::{
-    Invalid, InvalidFields, Message, MessageId, PageToken, ThreadName, check, filter_from, limits,
-    new_messages_from,
+    Invalid, InvalidFields, Message, MessageId, PageToken, ThreadId, ThreadName, check,
+    filter_from, limits, new_messages_from,
 };
 use memory_recall::IndexerHandle;
 use memory_store::{Append, MessageQuery, Order, Store};
@@ -128,13 +128,21 @@ impl Messages {
         let request_id = fields.take(request_id_from(&request_id));
         let expected_head = fields.take(expected_head_from(expected_head.as_deref()));
         let (named, messages) = fields.all(named.zip(messages))?;
+        let target = named.resolve(&self.store, &caller).await?;
         let append = Append {
-            thread: named.thread(&self.store, &caller).await?,
+            thread: match target {
+                Conversation::Thread(thread) => thread,
+                Conversation::Session(_) => ThreadId::new(),
+            },
             messages: counting::counted(messages).await?,
             request_id,
             expected_head,
         };
-        let appended = self.store.messages(&caller).append(&append).await?;
+        let messages = self.store.messages(&caller);
+        let appended = match &target {
+            Conversation::Thread(_) => messages.append(&append).await?,
+            Conversation::Session(session) => messages.append_to_session(session, &append).await?,
+        };
         if let Some(indexer) = &self.indexer {
             indexer.wake();
         }
@@ -142,6 +150,8 @@ impl Messages {
             messages: appended.messages.into_iter().map(Into::into).collect(),
             revision: appended.revision.to_string(),
             replayed: appended.replayed,
+            thread_id: appended.revision.thread.to_string(),
+            thread_created: appended.created,
         })
     }
 

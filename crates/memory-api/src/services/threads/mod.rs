@@ -13,8 +13,8 @@ use memory_contract::proto::{
     UpdateThreadRequest, UpdateThreadResponse, WatchThreadRequest,
 };
 use memory_contract::{
-    AppId, Invalid, InvalidFields, MemoryPolicy, PageToken, PolicyLevel, Session, SessionNames,
-    UserId, check, duration_in, limits, object_from,
+    Invalid, InvalidFields, MemoryPolicy, PageToken, PolicyLevel, Session, SessionNames, check,
+    duration_in, limits, object_from,
 };
 use memory_recall::IndexerHandle;
 use memory_store::{Erased, NewThread, Store, ThreadChange, ThreadQuery};
@@ -23,8 +23,8 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::request::{
-    Fields, NamedConversation, next_token, page_limit, policy_at, required_conversation_from,
-    resolve_session, session_names_from,
+    Fields, NamedConversation, next_token, owner_from, page_limit, policy_at,
+    required_conversation_from, resolve_session, session_names_from,
 };
 use super::watch::{Events, Watcher, Watching};
 use crate::error::ApiError;
@@ -180,26 +180,20 @@ impl Threads {
     ) -> Result<ListThreadsResponse, ApiError> {
         let caller = caller_of(&request)?;
         let ListThreadsRequest {
-            app_id,
-            user_id,
+            scope,
             page_size: size,
             page_token,
         } = request.into_inner();
-        let identity = (
-            "threads",
-            caller.tenant.as_str(),
-            app_id.clone(),
-            user_id.clone(),
-        );
         let mut fields = Fields::default();
-        let app = fields.take(check::text("app_id", app_id, limits::APP_ID_CHARS));
-        let user = fields.take(check::text("user_id", user_id, limits::USER_ID_CHARS));
+        let scope = scope.and_then(|scope| fields.get_all(owner_from(scope.into())));
+        let identity = ("threads", caller.tenant.as_str(), format!("{scope:?}"));
+        let (app, user) = scope.unzip();
         let limit = fields.take(page_limit(size));
         let after = fields.take(PageToken::key(&identity, &page_token));
         fields.end()?;
         let query = ThreadQuery {
-            app: (!app.is_empty()).then(|| AppId::new(app)),
-            user: (!user.is_empty()).then(|| UserId::new(user)),
+            app,
+            user: user.flatten(),
             after,
             limit,
         };

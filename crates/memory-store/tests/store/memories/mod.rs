@@ -60,10 +60,11 @@ impl World {
             superseded: true,
             ..MemoryFilter::default()
         };
+        let owner = owner(user);
         let page = self
             .store
             .memories(&self.caller)
-            .list_memories(&owner(user), &filter, None, 500)
+            .list_memories(&owner.app, Some(&owner.user), &filter, None, 500)
             .await
             .unwrap();
         page.items

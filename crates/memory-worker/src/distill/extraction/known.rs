@@ -53,10 +53,13 @@ impl Known {
             });
         }
         let filter = MemoryFilter::default();
-        let newest =
-            store
-                .memories(run.caller)
-                .list_memories(owner, &filter, None, NEWEST_MEMORIES);
+        let newest = store.memories(run.caller).list_memories(
+            &owner.app,
+            Some(&owner.user),
+            &filter,
+            None,
+            NEWEST_MEMORIES,
+        );
         let newest = newest.await?.items;
         let mut found = Vec::new();
         if !newest.is_empty() {

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, value_parser};
-use memory_contract::proto::{AppRef, SessionRef, UserRef, export_messages_request::Selection};
+use memory_contract::proto::{
+    AppRef, SessionRef, UserRef, export_messages_request::Selection, list_threads_request::Scope,
+};
 
 use super::{ClientArgs, Named, ServerArgs, thread_of};
 
@@ -130,21 +132,14 @@ pub struct ExportArgs {
 impl ExportArgs {
     /// What to export; `None` for everything.
     pub fn selection(&self) -> Option<Selection> {
-        let app = self.app.clone().unwrap_or_default();
-        thread_of(
+        let (app, user) = (self.app.clone(), self.user.clone());
+        let thread = thread_of(
             self.thread.clone(),
-            app.clone(),
-            self.user.clone(),
+            app.clone().unwrap_or_default(),
+            user.clone(),
             self.session.clone(),
-        )
-        .or_else(|| match (&self.app, self.user.clone()) {
-            (Some(_), Some(user_id)) => Some(Selection::User(UserRef {
-                app_id: app,
-                user_id,
-            })),
-            (Some(_), None) => Some(Selection::App(AppRef { app_id: app })),
-            (None, _) => None,
-        })
+        );
+        thread.or_else(|| app_or_user(app, user))
     }
 }
 
@@ -252,14 +247,32 @@ pub struct ThreadsArgs {
     /// List only the threads of this app.
     #[arg(long)]
     pub app: Option<String>,
-    /// List only the threads of this user.
-    #[arg(long)]
+    /// List only the threads of this user of the app.
+    #[arg(long, requires = "app")]
     pub user: Option<String>,
     /// List at most N threads, the newest first.
     #[arg(long, default_value_t = 50, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32).range(1..))]
     pub limit: u32,
     #[command(flatten)]
     pub client: ClientArgs,
+}
+
+impl ThreadsArgs {
+    /// Which threads to list; `None` for all.
+    pub fn scope(&self) -> Option<Scope> {
+        app_or_user(self.app.clone(), self.user.clone())
+    }
+}
+
+/// An app or one of its users, as the oneof of a request.
+fn app_or_user<T: From<AppRef> + From<UserRef>>(
+    app: Option<String>,
+    user: Option<String>,
+) -> Option<T> {
+    app.map(|app_id| match user {
+        Some(user_id) => UserRef { app_id, user_id }.into(),
+        None => AppRef { app_id }.into(),
+    })
 }
 
 /// `recollect history`.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand, value_parser};
+use memory_contract::proto::UserRef;
 
 use super::ClientArgs;
 
@@ -48,6 +49,16 @@ pub struct OwnerArgs {
     /// The user of the memories. [default: none; memories of the app]
     #[arg(long, default_value = "", hide_default_value = true)]
     pub user: String,
+}
+
+impl OwnerArgs {
+    /// The user of the app.
+    pub fn user_ref(&self) -> UserRef {
+        UserRef {
+            app_id: self.app.clone(),
+            user_id: self.user.clone(),
+        }
+    }
 }
 
 /// `recollect memory list`.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use memory_contract::proto::{
-    AddMemoriesRequest, ForgetMemoriesRequest, GetMemoryRequest, ListMemoriesRequest, Memory,
+    AddMemoriesRequest, AppRef, ForgetMemoriesRequest, GetMemoryRequest, ListMemoriesRequest, Memory,
     MemoryFilter, MemoryInput, MemoryOrigin, SearchMemoriesRequest, UpdateMemoryRequest,
 };
 use prost_types::FieldMask;
@@ -42,8 +42,7 @@ async fn list(args: ListMemoriesArgs) -> Result<(), Failure> {
     };
     let page = async |client: &Client, page_size, page_token| {
         let request = ListMemoriesRequest {
-            app_id: args.owner.app.clone(),
-            user_id: args.owner.user.clone(),
+            owner: Some(args.owner.user_ref().into()),
             filter: Some(MemoryFilter {
                 topics: args.topics.clone(),
                 include_superseded: args.superseded,
@@ -61,8 +60,7 @@ async fn list(args: ListMemoriesArgs) -> Result<(), Failure> {
 async fn search(args: SearchMemoriesArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.client.server).await?;
     let request = SearchMemoriesRequest {
-        app_id: args.owner.app,
-        user_id: args.owner.user,
+        user: Some(args.owner.user_ref()),
         query: args.query,
         top_k: args.top_k,
         filter: Some(MemoryFilter {
@@ -157,8 +155,7 @@ async fn show(args: MemoryIdArgs) -> Result<(), Failure> {
 async fn add(args: AddMemoryArgs) -> Result<(), Failure> {
     let client = Client::connect(&args.client.server).await?;
     let request = AddMemoriesRequest {
-        app_id: args.owner.app,
-        user_id: args.owner.user,
+        user: Some(args.owner.user_ref()),
         memories: vec![MemoryInput {
             record_id: args.record,
             text: args.text,
@@ -233,9 +230,13 @@ async fn forget(args: ForgetMemoriesArgs) -> Result<(), Failure> {
     let mut more = true;
     while more {
         let request = ForgetMemoriesRequest {
-            app_id: args.owner.app.clone(),
-            user_id: args.owner.user.clone(),
-            all_users: args.all_users,
+            owner: Some(match args.all_users {
+                true => AppRef {
+                    app_id: args.owner.app.clone(),
+                }
+                .into(),
+                false => args.owner.user_ref().into(),
+            }),
             max_age: wire(args.max_age)?,
             max_inactivity: wire(args.max_inactivity)?,
             max_count: args.max_count,

@@ -32,8 +32,7 @@ pub async fn run(args: ThreadsArgs) -> Result<(), Failure> {
     };
     let page = async |client: &Client, page_size, page_token| {
         let request = ListThreadsRequest {
-            app_id: args.app.clone().unwrap_or_default(),
-            user_id: args.user.clone().unwrap_or_default(),
+            scope: args.scope(),
             page_size,
             page_token,
         };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use memory_contract::memory_digest;
-use memory_contract::proto::{ImportMemoriesRequest, ImportedMemory, Memory};
+use memory_contract::proto::{ImportMemoriesRequest, ImportedMemory, Memory, UserRef};
 use tonic::{Code, Status};
 
 use super::check::Expected;
@@ -83,8 +83,10 @@ impl<'a> Memories<'a> {
             return Ok(Vec::new());
         };
         let request = ImportMemoriesRequest {
-            app_id: first.app_id.clone(),
-            user_id: first.user_id.clone(),
+            user: Some(UserRef {
+                app_id: first.app_id.clone(),
+                user_id: first.user_id.clone(),
+            }),
             memories: memories.iter().map(|(_, memory)| memory.clone()).collect(),
         };
         let imported = self.client.memories().import_memories(request).await?;
