@@ -3,19 +3,17 @@
 import grpc
 from recollect.v1 import message_pb2, message_service_pb2, message_service_pb2_grpc
 from recollect.v1 import recall_service_pb2, recall_service_pb2_grpc
-from recollect.v1 import thread_pb2, thread_service_pb2, thread_service_pb2_grpc
+from recollect.v1 import thread_pb2
 
 channel = grpc.insecure_channel("127.0.0.1:50051")
-threads = thread_service_pb2_grpc.ThreadServiceStub(channel)
 messages = message_service_pb2_grpc.MessageServiceStub(channel)
 recall = recall_service_pb2_grpc.RecallServiceStub(channel)
 
 session = thread_pb2.SessionRef(app_id="support", user_id="ada", session_key="thread:42")
-thread = threads.ResolveThread(thread_service_pb2.ResolveThreadRequest(session=session)).thread
 
 appended = messages.AppendMessages(
     message_service_pb2.AppendMessagesRequest(
-        thread_id=thread.thread_id,
+        session=session,
         messages=[
             message_pb2.MessageInput(
                 role=message_pb2.ROLE_USER,
@@ -27,7 +25,7 @@ appended = messages.AppendMessages(
 
 answer = recall.Recall(
     recall_service_pb2.RecallRequest(
-        thread_id=thread.thread_id,
+        session=session,
         query="What is my dog called?",
         at_least_as_fresh=appended.revision,
     )

@@ -26,10 +26,9 @@ def say(role, text):
 
 
 session = thread_pb2.SessionRef(app_id="support", user_id="ada", session_key="thread:43")
-thread = threads.ResolveThread(thread_service_pb2.ResolveThreadRequest(session=session)).thread
 appended = messages.AppendMessages(
     message_service_pb2.AppendMessagesRequest(
-        thread_id=thread.thread_id,
+        session=session,
         messages=[
             say(message_pb2.ROLE_USER, "My dog is called Pixel."),
             say(message_pb2.ROLE_ASSISTANT, "A fine name!"),
@@ -39,14 +38,14 @@ appended = messages.AppendMessages(
 
 # Conversation memory
 history = messages.GetHistory(
-    message_service_pb2.GetHistoryRequest(thread_id=thread.thread_id, max_tokens=2000)
+    message_service_pb2.GetHistoryRequest(session=session, max_tokens=2000)
 )
 print([message.parts[0].text for message in history.messages])
 
 # Window memory
 context = contexts.BuildContext(
     context_service_pb2.BuildContextRequest(
-        thread_id=thread.thread_id,
+        session=session,
         input=[message_pb2.Part(text="And how old is he?")],
         policy=policy_pb2.MemoryPolicy(mode=policy_pb2.MEMORY_MODE_WINDOW, window_size=10),
         formats=[context_service_pb2.CONTEXT_FORMAT_OPENAI_CHAT],
@@ -55,11 +54,10 @@ context = contexts.BuildContext(
 print([MessageToDict(message) for message in context.openai_messages])
 
 # Hybrid memory
-session = thread_pb2.SessionRef(app_id="support", user_id="ada", session_key="thread:44")
-later = threads.ResolveThread(thread_service_pb2.ResolveThreadRequest(session=session)).thread
+later = thread_pb2.SessionRef(app_id="support", user_id="ada", session_key="thread:44")
 context = contexts.BuildContext(
     context_service_pb2.BuildContextRequest(
-        thread_id=later.thread_id,
+        session=later,
         system_prompt="You help people with their pets.",
         input=[message_pb2.Part(text="What is my dog called?")],
         policy=policy_pb2.MemoryPolicy(scope=policy_pb2.RECALL_SCOPE_USER),
@@ -70,7 +68,7 @@ context = contexts.BuildContext(
 print(context.anthropic.system, [MessageToDict(m) for m in context.anthropic.messages])
 
 # Node memory
-node = node_memory_service_pb2.NodeRef(thread_id=thread.thread_id, node_id="planner")
+node = node_memory_service_pb2.NodeRef(session=session, node_id="planner")
 nodes.AddNodeTurn(
     node_memory_service_pb2.AddNodeTurnRequest(
         node=node,
@@ -84,10 +82,10 @@ print([message.content for message in dialogue.messages])
 
 # Working memory
 working = working_memories.GetWorkingMemory(
-    working_memory_service_pb2.GetWorkingMemoryRequest(thread_id=thread.thread_id, model="gpt-4o")
+    working_memory_service_pb2.GetWorkingMemoryRequest(session=session, model="gpt-4o")
 ).working_memory
 patch = working_memory_service_pb2.UpdateWorkingMemoryDataRequest(
-    thread_id=thread.thread_id, etag=working.etag
+    session=session, etag=working.etag
 )
 patch.patch.update({"open_ticket": 17})
 working_memories.UpdateWorkingMemoryData(patch)
@@ -95,15 +93,15 @@ print(working.context, len(working.messages), working.context_percentage_until_s
 
 # Observational memory
 agents = thread_pb2.SessionRef(app_id="agents", session_key="run:7")
-run = threads.ResolveThread(
+threads.ResolveThread(
     thread_service_pb2.ResolveThreadRequest(
         session=agents,
         policy=policy_pb2.MemoryPolicy(mode=policy_pb2.MEMORY_MODE_OBSERVATIONAL),
     )
-).thread
+)
 context = contexts.BuildContext(
     context_service_pb2.BuildContextRequest(
-        thread_id=run.thread_id,
+        session=agents,
         system_prompt="You keep the build green.",
         input=[message_pb2.Part(text="Go on.")],
         formats=[context_service_pb2.CONTEXT_FORMAT_OPENAI_CHAT],
@@ -116,10 +114,10 @@ plan = plan_pb2.Plan(
     goal="Teach Pixel to sit",
     steps=[plan_pb2.PlanStep(step_id="1", title="Find a treat that he likes")],
 )
-plans.PutPlan(plan_service_pb2.PutPlanRequest(thread_id=thread.thread_id, plan=plan, etag="*"))
+plans.PutPlan(plan_service_pb2.PutPlanRequest(session=session, plan=plan, etag="*"))
 plans.AppendIteration(
     plan_service_pb2.AppendIterationRequest(
-        thread_id=thread.thread_id,
+        session=session,
         iteration=plan_pb2.Iteration(
             task="treats", action="Offered him cheese.", error="He left it.", fix="Try fish."
         ),
@@ -127,23 +125,22 @@ plans.AppendIteration(
 )
 briefing = plans.BuildBriefing(
     plan_service_pb2.BuildBriefingRequest(
-        thread_id=thread.thread_id, task="Choose the next treat.", task_name="treats"
+        session=session, task="Choose the next treat.", task_name="treats"
     )
 )
 print(briefing.text)
 
 # Long-term memory
+ada = thread_pb2.UserRef(app_id="support", user_id="ada")
 added = memories.AddMemories(
     memory_service_pb2.AddMemoriesRequest(
-        app_id="support",
-        user_id="ada",
+        user=ada,
         memories=[memory_pb2.MemoryInput(text="Her dog Pixel gets no grain.", topics=["pets"])],
     )
 )
 known = memories.SearchMemories(
     memory_service_pb2.SearchMemoriesRequest(
-        app_id="support",
-        user_id="ada",
+        user=ada,
         query="Which food does her dog get?",
         at_least_as_fresh=added.revision,
     )

@@ -1,5 +1,6 @@
 //! Threads: their life, the keys that name their sessions, and ephemeral ones.
 
+mod by_session;
 pub mod ephemeral;
 mod lifecycle;
 mod session_keys;
