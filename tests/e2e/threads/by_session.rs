@@ -3,13 +3,15 @@
 use std::collections::HashSet;
 
 use memory_contract::proto::{
-    AppendMessagesRequest, BuildContextRequest, BuildContextResponse, GetHistoryRequest, GetThreadRequest,
-    ListThreadsRequest, MemoryPolicy, RecallRequest, RecallScope, Role, SearchRequest, SessionRef,
+    AppendMessagesRequest, BuildContextRequest, BuildContextResponse, GetHistoryRequest,
+    GetThreadRequest, ListThreadsRequest, MemoryPolicy, RecallRequest, RecallScope, Role,
+    SearchRequest, SessionRef,
 };
 use prost_reflect::MessageDescriptor;
 use recollect_tests::{
-    Client, Dynamic, Refused as _, SOON, app, apply, by_id, by_session, context_request, eventually, fresh_wait,
-    of_app, recall_request, say, search_request, seconds, session, texts, trial, turn,
+    Client, Dynamic, Refused as _, SOON, app, apply, by_id, by_session, context_request,
+    eventually, fresh_wait, of_app, recall_request, say, search_request, seconds, session, texts,
+    trial, turn,
 };
 use serde_json::{Value, json};
 use tonic::Code;
@@ -27,7 +29,11 @@ fn append(session: &SessionRef, question: &str, answer: &str) -> AppendMessagesR
 }
 
 fn message_count(context: &BuildContextResponse) -> usize {
-    context.blocks.iter().map(|block| block.messages.len()).sum()
+    context
+        .blocks
+        .iter()
+        .map(|block| block.messages.len())
+        .sum()
 }
 
 async fn does_not_exist(client: &Client, session: &SessionRef) {
@@ -180,10 +186,7 @@ async fn every_call_that_names_a_thread_takes_its_session() {
             }
         }
         // With the thread, both names give the same answer: a value, or the same refusal.
-        let thread_id = client
-            .resolve(session(&app, "ada", &key))
-            .await
-            .thread_id;
+        let thread_id = client.resolve(session(&app, "ada", &key)).await.thread_id;
         if method == "ThreadService/WatchThread" {
             continue;
         }
@@ -191,7 +194,9 @@ async fn every_call_that_names_a_thread_takes_its_session() {
         by_id["thread_id"] = json!(thread_id);
         let outcome = async |request: Value| {
             let answer = Dynamic::call(&client, method, request).await;
-            answer.map(drop).map_err(|status| (status.code(), status.message().to_owned()))
+            answer
+                .map(drop)
+                .map_err(|status| (status.code(), status.message().to_owned()))
         };
         let first = outcome(by_id.clone()).await;
         if method != "ThreadService/DeleteThread" {

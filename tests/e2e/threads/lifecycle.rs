@@ -8,7 +8,10 @@ use memory_contract::proto::{
     UpdateThreadRequest,
 };
 use prost_types::FieldMask;
-use recollect_tests::{Client, Refused as _, SOON, app, apply, eventually, mask, metadata, seconds, session, trial, by_id, by_session, of_app, of_user};
+use recollect_tests::{
+    Client, Refused as _, SOON, app, apply, by_id, by_session, eventually, mask, metadata, of_app,
+    of_user, seconds, session, trial,
+};
 use serde_json::json;
 use tonic::Code;
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use memory_contract::proto::{
-    AddMemoriesRequest, AppRef, ForgetMemoriesRequest, GetMemoryRequest, ListMemoriesRequest, Memory,
-    MemoryFilter, MemoryInput, MemoryOrigin, SearchMemoriesRequest, UpdateMemoryRequest,
+    AddMemoriesRequest, AppRef, ForgetMemoriesRequest, GetMemoryRequest, ListMemoriesRequest,
+    Memory, MemoryFilter, MemoryInput, MemoryOrigin, SearchMemoriesRequest, UpdateMemoryRequest,
 };
 use prost_types::FieldMask;
 
