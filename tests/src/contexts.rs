@@ -13,14 +13,17 @@ use serde_json::Value;
 
 use crate::by_id;
 
-/// A context of a thread with an input of one text, and a budget that leaves
+/// A context of a thread, or of none, with an input of one text, and a budget that leaves
 /// nothing out.
 pub fn context_request(thread_id: &str, input: &str) -> BuildContextRequest {
     let text = Part {
         content: Some(part::Content::Text(input.to_owned())),
     };
     BuildContextRequest {
-        thread: by_id(thread_id),
+        thread: match thread_id {
+            "" => None,
+            id => by_id(id),
+        },
         input: if input.is_empty() {
             Vec::new()
         } else {
