@@ -48,7 +48,10 @@ pub fn after(parent: &str, request: AddNodeTurnRequest) -> AddNodeTurnRequest {
 #[apply(trial)]
 async fn d02_a_nodes_memory_needs_a_conversation() {
     let client = plain().await;
-    let nowhere = node("", "planner");
+    let nowhere = NodeRef {
+        thread: None,
+        node_id: "planner".to_owned(),
+    };
     let reason = "NODE_MEMORY_NEEDS_CONVERSATION";
     let add = client.refused(node_turn(&nowhere, "Q", "A")).await;
     add.is(Code::FailedPrecondition, reason);
