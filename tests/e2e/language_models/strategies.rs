@@ -5,8 +5,8 @@ use memory_contract::proto::{
     MemoryOrigin, Role, export_messages_response::Record,
 };
 use recollect_tests::{
-    SOON, app, apply, eventually, eventually_some, memory_search, memory_texts, reply, trial,
-    trial_with_own_server,
+    SOON, app, apply, by_id, eventually, eventually_some, memory_search, memory_texts, of_app,
+    reply, trial, trial_with_own_server,
 };
 
 use super::{extract, extracting, known, set, start, status};
@@ -105,7 +105,7 @@ async fn facts_of_an_ephemeral_thread_replace_only_its_own_and_are_not_exported(
     assert_eq!(rome.superseded_by, bern.memory_id);
 
     let request = ExportMessagesRequest {
-        app_id: app.clone(),
+        selection: of_app(&app),
         ..Default::default()
     };
     let exported = client.messages().export_messages(request).await.unwrap();
@@ -117,7 +117,11 @@ async fn facts_of_an_ephemeral_thread_replace_only_its_own_and_are_not_exported(
         }
     }
     assert_eq!(texts, ["Ada lives in Oslo."]);
-    client.call(DeleteThreadRequest { thread_id: brief }).await;
+    client
+        .call(DeleteThreadRequest {
+            thread: by_id(brief),
+        })
+        .await;
     let left = client.all_memories(&app, "ada").await;
     assert_eq!(left.len(), 1);
     assert_eq!(left[0].memory_id, oslo.memory_id);

@@ -7,8 +7,8 @@ use memory_contract::proto::{
     Role,
 };
 use recollect_tests::{
-    Client, PLAIN, app, apply, eventually, memory, memory_search, memory_texts, of_user, say,
-    seconds, trial,
+    Client, PLAIN, app, apply, eventually, memory, memory_search, memory_texts, of_app, of_user,
+    say, seconds, trial,
 };
 use serde_json::json;
 use sha2::{Digest as _, Sha256};

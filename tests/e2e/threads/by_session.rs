@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use memory_contract::proto::{
     AppendMessagesRequest, BuildContextRequest, BuildContextResponse, GetHistoryRequest,
     GetThreadRequest, ListThreadsRequest, MemoryPolicy, RecallRequest, RecallScope, Role,
-    SearchRequest, SessionRef,
+    SearchRequest, SessionRef, message_input::Parent,
 };
 use prost_reflect::MessageDescriptor;
 use recollect_tests::{
@@ -276,7 +276,7 @@ async fn a_refused_append_creates_no_thread() {
     client.refused(moved).await.is(Code::Aborted, "HEAD_MOVED");
     does_not_exist(&client, &named).await;
     let mut follows = say(Role::User, "And then?");
-    follows.parent_message_id = Uuid::new_v4().to_string();
+    follows.parent = Some(Parent::ParentMessageId(Uuid::new_v4().to_string()));
     let orphan = AppendMessagesRequest {
         messages: vec![follows],
         ..append(&named, "Q", "A")
