@@ -29,7 +29,7 @@ pub fn context_request(thread_id: &str, input: &str) -> BuildContextRequest {
         } else {
             vec![text]
         },
-        max_tokens: 1_000_000,
+        max_tokens: Some(1_000_000),
         ..Default::default()
     }
 }

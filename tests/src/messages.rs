@@ -169,8 +169,8 @@ pub fn metadata(value: serde_json::Value) -> Struct {
 pub fn history_request(thread_id: &str) -> GetHistoryRequest {
     GetHistoryRequest {
         thread: by_id(thread_id),
-        max_tokens: 1_000_000,
-        message_limit: 500,
+        max_tokens: Some(1_000_000),
+        max_messages: Some(500),
         ..Default::default()
     }
 }

@@ -74,8 +74,8 @@ impl Client {
         let request = GetNodeHistoryRequest {
             node: Some(node.clone()),
             current_message_id: current.to_owned(),
-            max_tokens: 1_000_000,
-            message_limit: 500,
+            max_tokens: Some(1_000_000),
+            max_messages: Some(500),
             ..Default::default()
         };
         node_texts(&self.call(request).await.messages)

@@ -132,11 +132,13 @@ async fn ask(
             }
             .into(),
         ),
-        scope: RecallScope::User.into(),
         query: question.text.clone(),
-        top_k: i32::try_from(DEEPEST).ok(),
-        neighbors_before: Some(0),
-        neighbors_after: Some(0),
+        policy: Some(MemoryPolicy {
+            top_k: i32::try_from(DEEPEST).ok(),
+            neighbors_before: Some(0),
+            neighbors_after: Some(0),
+            ..Default::default()
+        }),
         method: method.into(),
         ..Default::default()
     };

@@ -121,6 +121,17 @@ pub fn range(field: &str, value: i32, min: i32, max: i32) -> Result<i32, Invalid
     ))
 }
 
+/// Reads a whole number between `min` and `max`; `default` if it is unset.
+pub fn range_or(
+    field: &str,
+    value: Option<i32>,
+    default: i32,
+    min: i32,
+    max: i32,
+) -> Result<i32, Invalid> {
+    value.map_or(Ok(default), |value| range(field, value, min, max))
+}
+
 /// Reads a number of entries: 0 means `default`, more than `max` counts as
 /// `max`, a negative one is invalid.
 pub fn size(field: &str, value: i32, default: i32, max: i32) -> Result<usize, Invalid> {

@@ -95,7 +95,7 @@ pub const TOP_K: i32 = 5;
 /// Most matches.
 pub const TOP_K_MAX: i32 = 100;
 /// Default number of matches in a search.
-pub const SEARCH_LIMIT: i32 = 10;
+pub const SEARCH_TOP_K: i32 = 10;
 /// Default number of neighbors before a match.
 pub const NEIGHBORS_BEFORE: i32 = 2;
 /// Default number of neighbors after a match.

@@ -370,11 +370,13 @@ async fn recall_follows_the_chosen_head() {
 
     let matches = async |query: &str, all_branches: bool| {
         let request = RecallRequest {
-            recent_window: Some(0),
-            // The answers below a match have its words too.
-            top_k: Some(1),
-            neighbors_before: Some(20),
-            neighbors_after: Some(20),
+            policy: Some(MemoryPolicy {
+                recent_window: Some(0), // The answers below a match have its words too.
+                top_k: Some(1),
+                neighbors_before: Some(20),
+                neighbors_after: Some(20),
+                ..Default::default()
+            }),
             all_branches,
             ..recall_request(&thread_id, query, &last.revision)
         };

@@ -105,7 +105,7 @@ async fn t16_a_context_counts_all_of_itself_and_never_exceeds_its_budget() {
         let mut sizes = Vec::new();
         for max_tokens in (least..whole.total_tokens + 40).step_by(17) {
             let request = BuildContextRequest {
-                max_tokens,
+                max_tokens: Some(max_tokens),
                 ..request.clone()
             };
             let context = client.context(request).await;
@@ -180,7 +180,7 @@ async fn d23_the_models_own_tokens_are_counted() {
     let build = async |model: &str, max_tokens| {
         let request = BuildContextRequest {
             model: model.to_owned(),
-            max_tokens,
+            max_tokens: Some(max_tokens),
             policy: Some(mode(MemoryMode::Window)),
             system_prompt: words.clone(),
             ..context_request(&thread_id, &words)
@@ -214,13 +214,13 @@ async fn a_newest_turn_that_does_not_fit_follows_the_request() {
         .await;
     let request = BuildContextRequest {
         policy: Some(mode(MemoryMode::Window)),
-        max_tokens: 100,
+        max_tokens: Some(100),
         ..context_request(&thread_id, "Now?")
     };
     let build = async |oversized_turn: OversizedTurnPolicy, max_tokens| {
         let request = BuildContextRequest {
             oversized_turn: oversized_turn.into(),
-            max_tokens,
+            max_tokens: Some(max_tokens),
             ..request.clone()
         };
         client.contexts().build_context(request).await
@@ -265,7 +265,7 @@ async fn omitted_items_are_reported() {
             ..Default::default()
         }),
         method: SearchMethod::Lexical.into(),
-        max_tokens: 260,
+        max_tokens: Some(260),
         ..context_request(&thread_id, "otter")
     };
     let request = at_revision(request, &stored.revision);
@@ -286,7 +286,7 @@ async fn omitted_items_are_reported() {
     assert!(best.sources.iter().any(|source| source.rank == 1));
 
     let enough = BuildContextRequest {
-        max_tokens: 100_000,
+        max_tokens: Some(100_000),
         ..request
     };
     let reported = reasons(&client.context(enough).await);
@@ -328,7 +328,7 @@ async fn an_answer_is_no_longer_than_a_client_takes() {
         let request = BuildContextRequest {
             policy: Some(recollect_tests::mode(mode)),
             formats,
-            max_tokens: 10_000_000,
+            max_tokens: Some(10_000_000),
             ..context_request(&thread_id, "Walrus?")
         };
         let context = client.context(request).await;
@@ -338,7 +338,7 @@ async fn an_answer_is_no_longer_than_a_client_takes() {
     // A prompt that is too long by itself.
     let request = BuildContextRequest {
         formats: vec![1, 2, 3],
-        max_tokens: 10_000_000,
+        max_tokens: Some(10_000_000),
         input: (0..4).map(|_| text(&wide)).collect(),
         system_prompt: wide.clone(),
         ..context_request(&thread_id, "")

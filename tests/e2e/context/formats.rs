@@ -289,7 +289,7 @@ async fn no_format_breaks_a_pair_for_any_budget() {
         };
         for max_tokens in (12..1_200).step_by(37) {
             let request = BuildContextRequest {
-                max_tokens,
+                max_tokens: Some(max_tokens),
                 ..request.clone()
             };
             let context = client.context(request).await;
@@ -317,7 +317,7 @@ async fn no_format_breaks_a_pair_for_any_budget() {
                 ..mode(MemoryMode::Window)
             }),
             formats: ALL.to_vec(),
-            max_tokens,
+            max_tokens: Some(max_tokens),
             ..context_request(&thread_id, "word?")
         };
         let context = client.context(request).await;

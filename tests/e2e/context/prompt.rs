@@ -97,14 +97,14 @@ async fn a_prompt_that_does_not_fit_is_refused_with_its_size() {
     client.append_turn(&thread_id, "Hello!", "Hi.").await;
     let request = BuildContextRequest {
         system_prompt: "help ".repeat(50),
-        max_tokens: 40,
+        max_tokens: Some(40),
         ..context_request(&thread_id, "What now?")
     };
     let failure = client.refused(request.clone()).await;
     let needed: i32 = failure.metadata["needed_tokens"].parse().unwrap();
     failure.is(Code::FailedPrecondition, "CONTEXT_TOO_LARGE");
     let enough = BuildContextRequest {
-        max_tokens: needed,
+        max_tokens: Some(needed),
         ..request
     };
     let context = client.context(enough.clone()).await;
@@ -112,15 +112,15 @@ async fn a_prompt_that_does_not_fit_is_refused_with_its_size() {
     assert_eq!(kinds(&context), [Kind::System, Kind::Input]);
     assert_eq!(context.total_tokens, needed);
     let less = BuildContextRequest {
-        max_tokens: needed - 1,
+        max_tokens: Some(needed - 1),
         ..enough
     };
     let failure = client.refused(less).await;
     failure.is(Code::FailedPrecondition, "CONTEXT_TOO_LARGE");
 
-    // 0 means 8,000.
+    // The default is 8,000.
     let request = BuildContextRequest {
-        max_tokens: 0,
+        max_tokens: None,
         ..context_request(&thread_id, &"why ".repeat(9_000))
     };
     let failure = client.refused(request).await;
@@ -158,8 +158,9 @@ async fn wrong_fields_of_a_context_are_named() {
         "input[0].tool_call": { input: call }
         "input_name": { input_name: "x".repeat(257) }
         "query": { query: "x".repeat(8_193) }
-        "max_tokens": { max_tokens: -1 }
-        "max_tokens": { max_tokens: 10_000_001 }
+        "max_tokens": { max_tokens: Some(0) }
+        "max_tokens": { max_tokens: Some(-1) }
+        "max_tokens": { max_tokens: Some(10_000_001) }
         "model": { model: "x".repeat(129) }
         "policy.mode": { policy: Some(MemoryPolicy { mode: 9, ..Default::default() }) }
         "policy.recent_window": { policy: Some(MemoryPolicy { recent_window: Some(501), ..Default::default() }) }
@@ -183,7 +184,7 @@ async fn wrong_fields_of_a_context_are_named() {
     failure.is(Code::NotFound, "MESSAGE_NOT_FOUND");
     // All of them at once.
     let request = BuildContextRequest {
-        max_tokens: -1,
+        max_tokens: Some(-1),
         formats: vec![0],
         ..context_request("x", "Hello!")
     };

@@ -61,7 +61,7 @@ async fn the_same_request_gives_the_same_bytes() {
         at_least_as_fresh: stored.revision,
         max_wait: Some(fresh_wait()),
         formats: vec![1, 2, 3],
-        max_tokens: 400,
+        max_tokens: Some(400),
         ..context_request(&thread_id, "Where does my sister work?")
     };
     let first = client.context(request.clone()).await;

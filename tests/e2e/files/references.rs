@@ -2,7 +2,7 @@
 
 use memory_contract::proto::{
     DeleteFileRequest, ExportMessagesRequest, File, FileRef, FileType, GetHistoryRequest,
-    GetMessageRequest, ListMessagesRequest, Message, Part, RecallMode, RecallRequest, Role,
+    GetMessageRequest, ListMessagesRequest, MemoryMode, Message, Part, RecallRequest, Role,
     TransferMethod, delete_file_request, export_messages_response::Record, file, file_ref,
     part::Content,
 };
@@ -84,7 +84,10 @@ async fn every_reading(client: &Client, said: &Said) -> Vec<(&'static str, Messa
     let listed = client.all_messages(thread_id).await.remove(0);
     let history = client.call(history_request(thread_id)).await;
     let window = RecallRequest {
-        mode: RecallMode::Window.into(),
+        policy: Some(MemoryPolicy {
+            mode: MemoryMode::Window.into(),
+            ..Default::default()
+        }),
         ..recall_request(thread_id, "", revision)
     };
     let recalled = client.recall(window).await.messages.remove(0);
@@ -340,7 +343,7 @@ async fn d11_an_answer_has_room_for_the_metadata_of_its_files() {
     assert!(pages > 1, "one answer could not hold them");
 
     let request = GetHistoryRequest {
-        max_tokens: 10_000_000,
+        max_tokens: Some(10_000_000),
         ..history_request(&thread_id)
     };
     let history = client.call(request).await;
@@ -357,8 +360,11 @@ async fn d11_an_answer_has_room_for_the_metadata_of_its_files() {
     );
 
     let request = RecallRequest {
-        mode: RecallMode::Window.into(),
-        recent_window: Some(500),
+        policy: Some(MemoryPolicy {
+            mode: MemoryMode::Window.into(),
+            window_size: Some(500),
+            ..Default::default()
+        }),
         ..recall_request(&thread_id, "", &stored.revision)
     };
     let recalled = client.recall(request).await;

@@ -55,7 +55,7 @@ async fn d06_an_oversized_turn_is_shortened() {
             OversizedTurnPolicy::TruncateContent,
         ] {
             let request = GetHistoryRequest {
-                max_tokens,
+                max_tokens: Some(max_tokens),
                 oversized_turn: policy.into(),
                 ..history_request(&thread_id)
             };
@@ -89,7 +89,7 @@ async fn d06_an_oversized_turn_is_dropped_on_request() {
     let (thread_id, all) = oversized(&client).await;
     let read = async |max_tokens| {
         let request = GetHistoryRequest {
-            max_tokens,
+            max_tokens: Some(max_tokens),
             oversized_turn: OversizedTurnPolicy::Drop.into(),
             ..history_request(&thread_id)
         };
@@ -110,7 +110,7 @@ async fn d06_an_oversized_turn_fails_on_request() {
     let client = plain().await;
     let (thread_id, all) = oversized(&client).await;
     let request = |max_tokens| GetHistoryRequest {
-        max_tokens,
+        max_tokens: Some(max_tokens),
         oversized_turn: OversizedTurnPolicy::Fail.into(),
         ..history_request(&thread_id)
     };
@@ -125,10 +125,10 @@ async fn d06_an_oversized_turn_fails_on_request() {
 async fn d06_an_oversized_turn_keeps_its_question_and_its_newest_steps() {
     let client = plain().await;
     let (thread_id, turn) = long_turn(&client).await;
-    let read = async |max_tokens, message_limit| {
+    let read = async |max_tokens, max_messages| {
         let request = GetHistoryRequest {
-            max_tokens,
-            message_limit,
+            max_tokens: Some(max_tokens),
+            max_messages: Some(max_messages),
             ..history_request(&thread_id)
         };
         let history = client.call(request).await;
@@ -157,9 +157,9 @@ async fn d06_an_oversized_turn_keeps_its_question_and_its_newest_steps() {
     );
 
     // The answer is a step of one message, the others are of two.
-    for (message_limit, kept) in [(1, 1), (2, 2), (3, 2), (4, 4), (5, 4), (61, 60)] {
-        let history = read(1_000_000, message_limit).await;
-        assert_eq!(history.messages.len(), kept, "of at most {message_limit}");
+    for (max_messages, kept) in [(1, 1), (2, 2), (3, 2), (4, 4), (5, 4), (61, 60)] {
+        let history = read(1_000_000, max_messages).await;
+        assert_eq!(history.messages.len(), kept, "of at most {max_messages}");
         assert!(!history.content_truncated);
     }
 }
@@ -170,7 +170,7 @@ async fn d06_a_budget_below_one_frame_gives_nothing() {
     let (thread_id, _) = oversized(&client).await;
     for max_tokens in [1, 2] {
         let request = GetHistoryRequest {
-            max_tokens,
+            max_tokens: Some(max_tokens),
             ..history_request(&thread_id)
         };
         let history = client.call(request).await;
@@ -192,7 +192,7 @@ async fn a_history_of_structured_data_fits_into_an_answer() {
         client.append(&thread_id, said).await;
     }
     let request = GetHistoryRequest {
-        max_tokens: 10_000_000,
+        max_tokens: Some(10_000_000),
         ..history_request(&thread_id)
     };
     let history = client.call(request).await;

@@ -136,8 +136,11 @@ async fn n15_no_user_sees_another_in_recall() {
 
     let question = "What is my blood type?";
     let mut recall = recall_request(&adas, question, &own.revision);
-    recall.scope = RecallScope::User.into();
-    recall.recent_window = Some(0);
+    recall.policy = Some(MemoryPolicy {
+        scope: RecallScope::User.into(),
+        recent_window: Some(0),
+        ..Default::default()
+    });
     let recalled = client.recall(recall).await;
     assert!(texts(&recalled.messages).contains(&"My blood type is zero positive.".to_owned()));
     assert!(

@@ -170,7 +170,7 @@ async fn memories_that_do_not_fit_are_reported() {
     let thread_id = client.thread(&app).await;
     for max_tokens in [12, 60, 120, 2_000] {
         let request = BuildContextRequest {
-            max_tokens,
+            max_tokens: Some(max_tokens),
             ..fresh(context_request(&thread_id, "Pixel"), &revision)
         };
         let context = client.context(request).await;

@@ -49,7 +49,7 @@ async fn r09_memories_are_searchable_across_sessions() {
         );
     }
     let mut search = memory_search(&app, "ada", "flights", "");
-    search.top_k = 1;
+    search.top_k = Some(1);
     search.method = SearchMethod::Dense.into();
     let found = client.search_memories(search).await;
     assert_eq!(memory_texts(&found), [facts[2]]);
@@ -216,14 +216,14 @@ async fn r09_memories_are_filtered_and_listed() {
         ),
         (
             MemoryFilter {
-                after,
+                start_time: after,
                 ..Default::default()
             },
             vec![3, 4, 5, 6],
         ),
         (
             MemoryFilter {
-                before: after,
+                end_time: after,
                 ..Default::default()
             },
             vec![0, 1, 2],

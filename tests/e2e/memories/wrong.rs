@@ -117,7 +117,12 @@ async fn wrong_requests_are_refused_with_their_fields() {
     for (method, request, field) in [
         (
             "SearchMemories",
-            of(json!({"query": "x", "top_k": -1})),
+            of(json!({"query": "x", "top_k": 0})),
+            "top_k",
+        ),
+        (
+            "SearchMemories",
+            of(json!({"query": "x", "top_k": 101})),
             "top_k",
         ),
         (

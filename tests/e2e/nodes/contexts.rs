@@ -91,7 +91,7 @@ async fn t16_a_nodes_dialogue_never_exceeds_the_budget() {
         let mut counts = Vec::new();
         for max_tokens in least..=whole.total_tokens {
             let request = BuildContextRequest {
-                max_tokens,
+                max_tokens: Some(max_tokens),
                 ..request.clone()
             };
             let context = client.context(request).await;
@@ -124,7 +124,7 @@ async fn the_metadata_of_files_fits_into_the_answer() {
         client.append_turn(&thread_id, &wide, &wide).await;
         let request = BuildContextRequest {
             policy: Some(mode(MemoryMode::Window)),
-            max_tokens: 10_000_000,
+            max_tokens: Some(10_000_000),
             system_prompt: wide.clone(),
             input: files.clone(),
             ..context_request(&thread_id, "")

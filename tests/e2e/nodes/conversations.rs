@@ -160,13 +160,13 @@ async fn d11_a_node_with_many_files_keeps_its_older_turns() {
         client.call(pictured(&node, &files, &files)).await;
     }
     let ask_all = GetNodeHistoryRequest {
-        max_tokens: 10_000_000,
+        max_tokens: Some(10_000_000),
         ..ask(&node, "")
     };
     let build = BuildContextRequest {
         policy: Some(mode(MemoryMode::Node)),
         node_id: node.node_id.clone(),
-        max_tokens: 10_000_000,
+        max_tokens: Some(10_000_000),
         ..context_request(&thread_id, "And now?")
     };
     // The files are not registered, so they take little of an answer.

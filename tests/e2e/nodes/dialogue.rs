@@ -144,7 +144,7 @@ async fn d13_a_nodes_history_has_a_budget_of_2000_tokens() {
     assert_eq!(newest.content, "Question 19");
 
     let short = GetNodeHistoryRequest {
-        message_limit: 3,
+        max_messages: Some(3),
         ..ask(&node, "")
     };
     assert_eq!(client.call(short).await.messages.len(), 2);
@@ -253,7 +253,7 @@ async fn d17_a_budget_cuts_the_thread_that_was_extracted() {
     let newest: i32 = all.messages[8..].iter().map(|m| m.token_count).sum();
     for (max_tokens, kept) in [(newest, 4), (newest + 1, 4), (newest - 1, 2)] {
         let request = GetNodeHistoryRequest {
-            max_tokens,
+            max_tokens: Some(max_tokens),
             ..ask(&node, &last)
         };
         let history = client.call(request).await;

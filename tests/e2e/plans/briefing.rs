@@ -119,7 +119,7 @@ async fn n13_a_briefing_keeps_to_its_budget() {
         let mut before = 0;
         for max_tokens in (200..1_400).step_by(100) {
             let request = BuildBriefingRequest {
-                max_tokens,
+                max_tokens: Some(max_tokens),
                 model: model.to_owned(),
                 ..briefing_request(&thread_id, task)
             };
@@ -180,7 +180,7 @@ async fn n13_a_briefing_has_the_newest_turns_and_keeps_tool_calls_with_results()
         .await;
     // Of a newest turn that is too large, what a history would keep of it.
     let request = BuildBriefingRequest {
-        max_tokens: 600,
+        max_tokens: Some(600),
         ..briefing_request(&thread_id, "Go on.")
     };
     let briefing = client.call(request).await;
@@ -196,7 +196,7 @@ async fn n13_a_briefing_has_the_newest_turns_and_keeps_tool_calls_with_results()
     assert_eq!(texts[3], "There are 12.");
 
     let whole = BuildBriefingRequest {
-        max_tokens: 100_000,
+        max_tokens: Some(100_000),
         ..briefing_request(&thread_id, "Go on.")
     };
     let briefing = client.call(whole).await;
@@ -263,7 +263,7 @@ async fn a_task_that_does_not_fit_is_refused() {
     let thread_id = at_work(&client).await;
     let task = "word ".repeat(400);
     let request = |max_tokens: i32| BuildBriefingRequest {
-        max_tokens,
+        max_tokens: Some(max_tokens),
         ..briefing_request(&thread_id, &task)
     };
     let refused = client.refused(request(200)).await;

@@ -273,7 +273,7 @@ async fn a_page_of_attempts_fits_into_an_answer() {
     assert_eq!(numbers, (1..=45).collect::<Vec<i64>>());
     // And so does a briefing that has room for all.
     let request = memory_contract::proto::BuildBriefingRequest {
-        max_tokens: 1_000_000,
+        max_tokens: Some(1_000_000),
         ..briefing_request(&thread_id, "Go on.")
     };
     let briefing = client.call(request).await;

@@ -23,6 +23,7 @@ const METHODS: [(&str, Whose); 6] = [
     ("ThreadService/UpdateThread", Whose::Thread),
     ("PolicyService/GetEffectivePolicy", Whose::Request),
     ("ContextService/BuildContext", Whose::Request),
+    ("RecallService/Recall", Whose::Request),
 ];
 
 /// A request that is good but for its policy.
@@ -33,7 +34,9 @@ fn request(method: &str, app: &str, thread_id: &str, policy: Value) -> Value {
         "ThreadService/UpdateThread" => {
             json!({"thread_id": thread_id, "policy": policy, "update_mask": "policy"})
         }
-        "PolicyService/GetEffectivePolicy" | "ContextService/BuildContext" => {
+        "PolicyService/GetEffectivePolicy"
+        | "ContextService/BuildContext"
+        | "RecallService/Recall" => {
             json!({"thread_id": thread_id, "policy": policy})
         }
         _ => json!({"session": session, "policy": policy}),
@@ -191,19 +194,23 @@ async fn all_impossible_values_are_named_at_once() {
         named.sort();
         assert_eq!(named, expected.iter().collect::<Vec<_>>(), "{method}");
     }
-    // A recall has the policy's fields as its own.
+    // Together with the other fields of a recall.
     let wrong = json!({
-        "thread_id": thread_id, "query": "x", "scope": 9, "mode": 9, "recent_window": 501,
-        "top_k": -1, "neighbors_before": 21, "neighbors_after": -1, "min_score": 1.5,
-        "method": 9, "max_tokens": -1, "max_wait": "31s",
+        "thread_id": thread_id, "query": "x", "method": 9, "max_tokens": -1, "max_wait": "31s",
+        "policy": {
+            "scope": 9, "mode": 9, "recent_window": 501, "top_k": -1, "neighbors_before": 21,
+            "neighbors_after": -1, "min_score": 1.5,
+        },
     });
     let failure = refused(&client, "RecallService/Recall", wrong.clone()).await;
     let failure = failure.is(Code::InvalidArgument, "INVALID_FIELD");
-    let named = failure.field_names();
-    for field in wrong.as_object().unwrap().keys() {
-        let good = ["thread_id", "query"].contains(&field.as_str());
-        assert_eq!(named.contains(&field.as_str()), !good, "{field}: {named:?}");
-    }
+    let of_policy = wrong["policy"].as_object().unwrap().keys();
+    let mut expected: Vec<String> = of_policy.map(|field| format!("policy.{field}")).collect();
+    expected.extend(["method", "max_tokens", "max_wait"].map(str::to_owned));
+    expected.sort();
+    let mut named = failure.field_names();
+    named.sort_unstable();
+    assert_eq!(named, expected);
 }
 
 #[apply(trial)]

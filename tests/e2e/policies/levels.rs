@@ -2,7 +2,7 @@
 
 use memory_contract::proto::{
     ExtractionStrategy, GetEffectivePolicyRequest, MemoryMode, MemoryPolicy, PolicyLevel,
-    RecallMode, RecallReason, RecallRequest, RecallScope, ResolveThreadRequest, Role, UserRef,
+    RecallReason, RecallRequest, RecallScope, ResolveThreadRequest, Role, UserRef,
 };
 use recollect_tests::{
     Refused as _, app, apply, by_id, by_session, has_reason, of_app, recall_request, say, session,
@@ -39,10 +39,13 @@ async fn t03_the_window_size_of_the_most_specific_policy_holds() {
             messages.iter().map(|text| say(Role::User, text)).collect(),
         )
         .await;
-    let check = async |request: Option<i32>, count: usize, reported: &[(&str, PolicyLevel)]| {
+    let check = async |size: Option<i32>, count: usize, reported: &[(&str, PolicyLevel)]| {
         let request = RecallRequest {
             target: by_id(&thread_id),
-            recent_window: request,
+            policy: Some(MemoryPolicy {
+                window_size: size,
+                ..Default::default()
+            }),
             ..Default::default()
         };
         let recalled = client.recall(request).await;
@@ -71,8 +74,8 @@ async fn t03_the_window_size_of_the_most_specific_policy_holds() {
     check(Some(1), 1, &[("mode", App), ("window_size", Request)]).await;
     check(Some(29), 29, &[("mode", App), ("window_size", Request)]).await;
 
-    // Without a window only the budget bounds; a request that names a size has
-    // one.
+    // Without a window only the budget bounds, also where a request names a size; it may
+    // switch the window on.
     let unbounded = MemoryPolicy {
         window_enabled: Some(false),
         ..Default::default()
@@ -84,12 +87,29 @@ async fn t03_the_window_size_of_the_most_specific_policy_holds() {
         ("window_size", App),
     ];
     check(None, 30, &off).await;
+    let sized = [
+        ("mode", App),
+        ("window_enabled", Thread),
+        ("window_size", Request),
+    ];
+    check(Some(5), 30, &sized).await;
+    let request = RecallRequest {
+        target: by_id(&thread_id),
+        policy: Some(MemoryPolicy {
+            window_enabled: Some(true),
+            window_size: Some(5),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let recalled = client.recall(request).await;
+    assert_eq!(texts(&recalled.messages), messages[25..]);
     let asked = [
         ("mode", App),
         ("window_enabled", Request),
         ("window_size", Request),
     ];
-    check(Some(5), 5, &asked).await;
+    assert_eq!(origins(&recalled.effective_policy.unwrap()), asked);
 
     let thread = set_of_thread(&client, &thread_id, None).await;
     assert_eq!(thread.policy, None);
@@ -145,17 +165,20 @@ async fn t12_each_request_has_one_effective_policy_and_returns_it() {
     let recalled = recall(&client, &thread.thread_id).await;
     assert_eq!(recalled.effective_policy, Some(holds));
 
-    // The fields of a request are its policy.
+    // A request has a policy of its own.
     let recalled = client
         .recall(RecallRequest {
             target: by_id(&thread.thread_id),
-            mode: RecallMode::Hybrid.into(),
-            scope: RecallScope::App.into(),
-            recent_window: Some(2),
-            top_k: Some(1),
-            neighbors_before: Some(20),
-            neighbors_after: Some(0),
-            min_score: Some(1.0),
+            policy: Some(MemoryPolicy {
+                mode: MemoryMode::Hybrid.into(),
+                scope: RecallScope::App.into(),
+                recent_window: Some(2),
+                top_k: Some(1),
+                neighbors_before: Some(20),
+                neighbors_after: Some(0),
+                min_score: Some(1.0),
+                ..Default::default()
+            }),
             ..Default::default()
         })
         .await;
@@ -236,7 +259,10 @@ async fn t13_a_policy_can_switch_the_memory_off() {
         // The policy of a request applies.
         let request = RecallRequest {
             target: by_id(&thread_id),
-            mode: RecallMode::Window.into(),
+            policy: Some(MemoryPolicy {
+                mode: MemoryMode::Window.into(),
+                ..Default::default()
+            }),
             ..Default::default()
         };
         assert_eq!(texts(&client.recall(request).await.messages), ["Hello"]);
@@ -264,8 +290,11 @@ async fn the_scope_of_a_policy_bounds_recall() {
     }
     let found = async |scope: RecallScope| {
         let request = RecallRequest {
-            recent_window: Some(0),
-            scope: scope.into(),
+            policy: Some(MemoryPolicy {
+                recent_window: Some(0),
+                scope: scope.into(),
+                ..Default::default()
+            }),
             ..recall_request(&threads[0], "zebra", &last)
         };
         let recalled = client.recall(request).await;

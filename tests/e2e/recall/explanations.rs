@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use memory_contract::proto::{OmissionReason, RecallReason, RecallRequest, RecalledMessage, Role};
+use memory_contract::proto::{
+    MemoryPolicy, OmissionReason, RecallReason, RecallRequest, RecalledMessage, Role,
+    recall_request::Budget,
+};
 use recollect_tests::{app, apply, has_reason, ids, recall_request, reply, text_of, trial};
 
 use super::diary;
@@ -12,15 +15,18 @@ use crate::acme;
 #[apply(trial)]
 async fn t16_the_budget_covers_everything_that_is_returned() {
     let (client, thread_id, revision) = with_talk().await;
-    let read = async |max_tokens| {
+    let read = async |budget| {
         let request = RecallRequest {
-            max_tokens,
+            budget,
             explain: true,
             ..recall_request(&thread_id, "What is the name of the dog?", &revision)
         };
         client.recall(request).await
     };
-    let whole = read(0).await;
+    let within = async |max_tokens| read(Some(Budget::MaxTokens(max_tokens))).await;
+    let whole = read(None).await;
+    let unlimited = read(Some(Budget::Unlimited(()))).await;
+    assert_eq!(unlimited.messages, whole.messages);
     let size = |messages: &[RecalledMessage]| -> i32 {
         let messages = messages.iter();
         messages
@@ -32,7 +38,7 @@ async fn t16_the_budget_covers_everything_that_is_returned() {
         .step_by(5)
         .chain([whole.total_tokens])
     {
-        let cut = read(max_tokens).await;
+        let cut = within(max_tokens).await;
         assert!(cut.total_tokens <= max_tokens);
         assert_eq!(cut.total_tokens, size(&cut.messages));
         let out = cut
@@ -58,7 +64,7 @@ async fn t16_the_budget_covers_everything_that_is_returned() {
             panic!("{left} tokens left, and matches are cut");
         }
     }
-    assert_eq!(read(whole.total_tokens).await.messages, whole.messages);
+    assert_eq!(within(whole.total_tokens).await.messages, whole.messages);
 }
 
 #[apply(trial)]
@@ -133,8 +139,11 @@ async fn b07_explain_says_why_others_were_left_out() {
     let stored = diary::store(&client, &thread_id).await;
     let base = RecallRequest {
         explain: true,
-        top_k: Some(2),
-        recent_window: Some(0),
+        policy: Some(MemoryPolicy {
+            top_k: Some(2),
+            recent_window: Some(0),
+            ..Default::default()
+        }),
         ..recall_request(&thread_id, "gate code", &stored.revision)
     };
     let reasons = async |request: RecallRequest| -> HashSet<OmissionReason> {
@@ -160,13 +169,17 @@ async fn b07_explain_says_why_others_were_left_out() {
         assert!(usual.contains(&reason), "{reason:?} is not among {usual:?}");
     }
     let tight = RecallRequest {
-        max_tokens: 12,
+        budget: Some(Budget::MaxTokens(12)),
         ..base.clone()
     };
     assert!(reasons(tight).await.contains(&OmissionReason::Budget));
     let strict = RecallRequest {
-        min_score: Some(0.9),
-        top_k: Some(50),
+        policy: Some(MemoryPolicy {
+            min_score: Some(0.9),
+            top_k: Some(50),
+            recent_window: Some(0),
+            ..Default::default()
+        }),
         ..base.clone()
     };
     assert!(reasons(strict).await.contains(&OmissionReason::Threshold));
@@ -182,11 +195,14 @@ async fn min_score_drops_weak_matches() {
     let (client, thread_id, revision) = with_talk().await;
     let read = async |min_score| {
         let request = RecallRequest {
-            min_score,
-            top_k: Some(100),
-            recent_window: Some(0),
-            neighbors_before: Some(0),
-            neighbors_after: Some(0),
+            policy: Some(MemoryPolicy {
+                min_score,
+                top_k: Some(100),
+                recent_window: Some(0),
+                neighbors_before: Some(0),
+                neighbors_after: Some(0),
+                ..Default::default()
+            }),
             ..recall_request(&thread_id, "Which dog did we adopt?", &revision)
         };
         client.recall(request).await.messages

@@ -32,7 +32,7 @@ async fn b02_recall_sees_messages_appended_just_before() {
         assert!(texts(&recalled.messages).contains(&text), "{recalled:?}");
         let mut search = search_request(&thread_id, &query, &stored.revision);
         search.method = SearchMethod::Dense.into();
-        search.limit = 100;
+        search.top_k = Some(100);
         assert!(texts(&client.search(search).await.matches).contains(&text));
     }
 }
@@ -97,15 +97,18 @@ async fn look_everywhere(client: &Client, thread_id: &str, query: &str) -> Vec<S
             let search = SearchRequest {
                 scope: scope.into(),
                 method: method.into(),
-                limit: 100,
+                top_k: Some(100),
                 all_branches: true,
                 ..search_request(thread_id, query, "")
             };
             found.extend(texts(&client.search(search).await.matches));
         }
         let recall = RecallRequest {
-            scope: scope.into(),
-            top_k: Some(100),
+            policy: Some(MemoryPolicy {
+                scope: scope.into(),
+                top_k: Some(100),
+                ..Default::default()
+            }),
             all_branches: true,
             explain: true,
             ..recall_request(thread_id, query, "")

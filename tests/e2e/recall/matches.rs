@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use memory_contract::proto::{
-    OmissionReason, RecallMode, RecallReason, RecallRequest, RecallResponse, RecallScope,
+    MemoryMode, OmissionReason, RecallReason, RecallRequest, RecallResponse, RecallScope,
     RecalledMessage, Role,
 };
 use recollect_tests::{
@@ -41,8 +41,11 @@ async fn t01_window_memory_is_the_last_messages_in_order() {
     let last = i64::try_from(diary::TALK.len()).unwrap() * 2;
     for window in [0, 1, 3, 20, 500] {
         let request = RecallRequest {
-            mode: RecallMode::Window.into(),
-            recent_window: Some(window),
+            policy: Some(MemoryPolicy {
+                mode: MemoryMode::Window.into(),
+                window_size: Some(window),
+                ..Default::default()
+            }),
             ..recall_request(&thread_id, "Biscuit", &revision)
         };
         let recalled = client.recall(request).await;
@@ -60,7 +63,10 @@ async fn n03_the_window_has_twenty_messages_by_default() {
     let (client, thread_id, _) = with_talk().await;
     let request = RecallRequest {
         target: by_id(&thread_id),
-        mode: RecallMode::Window.into(),
+        policy: Some(MemoryPolicy {
+            mode: MemoryMode::Window.into(),
+            ..Default::default()
+        }),
         ..Default::default()
     };
     let recalled = client.recall(request).await;
@@ -173,8 +179,9 @@ async fn t06_messages_of_the_same_content_come_once() {
     }
     let stored = diary::store(&client, &thread_id).await;
     let mut request = recall_request(&thread_id, "gate code", &stored.revision);
-    request.neighbors_before = Some(0);
-    request.neighbors_after = Some(0);
+    let policy = request.policy.get_or_insert_default();
+    policy.neighbors_before = Some(0);
+    policy.neighbors_after = Some(0);
     request.explain = true;
     let recalled = client.recall(request).await;
     let texts = texts(&recalled.messages);
@@ -231,7 +238,7 @@ async fn t07_recall_spans_the_sessions_of_a_user() {
     .zip(&revisions)
     {
         let mut request = recall_request(&today, query, revision);
-        request.scope = RecallScope::User.into();
+        request.policy.get_or_insert_default().scope = RecallScope::User.into();
         let recalled = client.recall(request.clone()).await;
         let found = texts(&recalled.messages);
         assert!(found.contains(&said.to_owned()), "{query}: {found:?}");
@@ -250,11 +257,11 @@ async fn t07_recall_spans_the_sessions_of_a_user() {
         assert_eq!(order.iter().collect::<HashSet<_>>().len(), order.len());
         assert_eq!(*order.last().unwrap(), today);
 
-        request.scope = RecallScope::Thread.into();
+        request.policy.get_or_insert_default().scope = RecallScope::Thread.into();
         let found = texts(&client.recall(request.clone()).await.messages);
         assert!(!found.contains(&said.to_owned()), "{found:?}");
 
-        request.scope = RecallScope::Unspecified.into();
+        request.policy.get_or_insert_default().scope = RecallScope::Unspecified.into();
         request.target = of_user(&app, "ada");
         let recalled = client.recall(request).await;
         assert!(texts(&recalled.messages).contains(&said.to_owned()));
@@ -265,8 +272,11 @@ async fn t07_recall_spans_the_sessions_of_a_user() {
 /// The match for one word of the talk, with what is returned around it.
 async fn around(request: RecallRequest, client: &Client) -> Vec<i64> {
     let request = RecallRequest {
-        recent_window: Some(0),
-        top_k: Some(1),
+        policy: Some(MemoryPolicy {
+            recent_window: Some(0),
+            top_k: Some(1),
+            ..request.policy.unwrap_or_default()
+        }),
         ..request
     };
     let recalled = client.recall(request).await;
@@ -301,15 +311,21 @@ async fn n10_the_numbers_of_matches_and_neighbors_can_be_set() {
         (20, 20, (1..=31).collect()),
     ] {
         let request = RecallRequest {
-            neighbors_before: Some(before),
-            neighbors_after: Some(after),
+            policy: Some(MemoryPolicy {
+                neighbors_before: Some(before),
+                neighbors_after: Some(after),
+                ..Default::default()
+            }),
             ..recall_request(&thread_id, query, &revision)
         };
         assert_eq!(around(request, &client).await, expected);
     }
     for top_k in [0, 1, 12] {
         let request = RecallRequest {
-            top_k: Some(top_k),
+            policy: Some(MemoryPolicy {
+                top_k: Some(top_k),
+                ..Default::default()
+            }),
             ..recall_request(&thread_id, query, &revision)
         };
         let recalled = client.recall(request).await;
@@ -322,7 +338,10 @@ async fn n10_the_numbers_of_matches_and_neighbors_can_be_set() {
 async fn t13_without_memory_nothing_is_returned() {
     let (client, thread_id, revision) = with_talk().await;
     let request = RecallRequest {
-        mode: RecallMode::None.into(),
+        policy: Some(MemoryPolicy {
+            mode: MemoryMode::None.into(),
+            ..Default::default()
+        }),
         ..recall_request(&thread_id, "Biscuit", &revision)
     };
     let recalled = client.recall(request).await;
@@ -354,8 +373,11 @@ async fn abandoned_branches_are_recalled_only_on_request() {
     let read = async |all_branches| {
         let request = RecallRequest {
             all_branches,
-            neighbors_before: Some(0),
-            neighbors_after: Some(0),
+            policy: Some(MemoryPolicy {
+                neighbors_before: Some(0),
+                neighbors_after: Some(0),
+                ..Default::default()
+            }),
             ..recall_request(
                 &thread_id,
                 "Kilimanjaro Aconcagua mountain",
@@ -390,10 +412,13 @@ async fn files_are_recalled_by_their_captions() {
         .await;
     let stored = diary::store(&client, &thread_id).await;
     let request = RecallRequest {
-        top_k: Some(1),
-        neighbors_before: Some(0),
-        neighbors_after: Some(0),
-        recent_window: Some(0),
+        policy: Some(MemoryPolicy {
+            top_k: Some(1),
+            neighbors_before: Some(0),
+            neighbors_after: Some(0),
+            recent_window: Some(0),
+            ..Default::default()
+        }),
         ..recall_request(&thread_id, "the photo of the lighthouse", &stored.revision)
     };
     assert_eq!(seqs(&client.recall(request).await), [1]);

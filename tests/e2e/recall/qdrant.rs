@@ -110,7 +110,10 @@ async fn b02_recall_that_cannot_be_fresh_in_time_says_so() {
     let stored = diary::store(&client, &thread_id).await;
     let request = RecallRequest {
         max_wait: Some(seconds(1)),
-        recent_window: Some(0),
+        policy: Some(MemoryPolicy {
+            recent_window: Some(0),
+            ..Default::default()
+        }),
         ..recall_request(&thread_id, "greyhound Biscuit", &stored.revision)
     };
     let start = Instant::now();
@@ -184,7 +187,7 @@ async fn b03_deleted_messages_are_not_found_while_their_vectors_are_in_qdrant() 
     ] {
         let search = SearchRequest {
             method: method.into(),
-            limit: 100,
+            top_k: Some(100),
             ..search_request(&thread_id, "treasure under the oak", "")
         };
         let found = client.search(search).await;
@@ -196,7 +199,10 @@ async fn b03_deleted_messages_are_not_found_while_their_vectors_are_in_qdrant() 
         );
         let recall = RecallRequest {
             method: method.into(),
-            top_k: Some(100),
+            policy: Some(MemoryPolicy {
+                top_k: Some(100),
+                ..Default::default()
+            }),
             ..recall_request(&thread_id, "treasure under the oak", "")
         };
         let found = client.recall(recall).await;

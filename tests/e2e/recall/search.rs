@@ -51,7 +51,7 @@ async fn b01_names_numbers_codes_and_paraphrases_are_found() {
         ("disliked herbs", "I cannot stand coriander."),
     ] {
         let mut search = search_request(&thread_id, query, &revision);
-        search.limit = 3;
+        search.top_k = Some(3);
         let found = client.search(search).await;
         assert_eq!(found.degradations, [], "{query}");
         let found = texts(&found.matches);
@@ -359,9 +359,9 @@ async fn a_search_has_a_limit() {
         .map(|n| say(Role::User, &format!("Apple tree number {n}")))
         .collect();
     let stored = client.append(&thread_id, said).await;
-    for (limit, expected) in [(0, 10), (1, 1), (37, 37), (100, 100), (5_000, 100)] {
+    for (top_k, expected) in [(None, 10), (Some(1), 1), (Some(37), 37), (Some(100), 100)] {
         let request = SearchRequest {
-            limit,
+            top_k,
             ..search_request(&thread_id, "apple tree", &stored.revision)
         };
         assert_eq!(client.search(request).await.matches.len(), expected);

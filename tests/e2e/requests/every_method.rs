@@ -77,7 +77,7 @@ MessageService/GetHistory {"thread_id": "$ID", "max_tokens": -1} max_tokens
 MessageService/DeleteMessage {"thread_id": "$ID"} message_id
 MessageService/ImportMessages {} session
 MessageService/ExportMessages {"thread_id": "x"} thread_id
-RecallService/Recall {"thread_id": "$ID", "top_k": 101} top_k
+RecallService/Recall {"thread_id": "$ID", "policy": {"top_k": 101}} policy.top_k
 RecallService/Search {"thread_id": "$ID"} query
 FileService/RegisterFile {"file": {"upload_file_id": "f", "type": "FILE_TYPE_IMAGE"}} file.storage_key
 FileService/GetFile {} location

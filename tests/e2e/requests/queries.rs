@@ -49,9 +49,9 @@ async fn fields_of_histories_and_lists_have_limits() {
         (
             "max_tokens",
             json!([1, 10_000_000]),
-            json!([-1, 10_000_001]),
+            json!([0, -1, 10_000_001]),
         ),
-        ("message_limit", json!([0, 2_000_000_000]), json!([-1])),
+        ("max_messages", json!([1, 500]), json!([0, -1, 501])),
         length("model", 128),
         ("oversized_turn", json!([0, 3]), json!([99])),
     ];
@@ -91,31 +91,41 @@ async fn fields_of_recall_and_search_have_limits() {
     let good = json!({"thread_id": thread_id, "query": "x"});
     let (recall, search) = ("RecallService/Recall", "RecallService/Search");
     let of_recall = [
-        ("recent_window", json!([0, 500]), json!([-1, 501])),
-        ("top_k", json!([0, 100]), json!([-1, 101])),
-        ("neighbors_before", json!([0, 20]), json!([-1, 21])),
-        ("neighbors_after", json!([0, 20]), json!([-1, 21])),
+        ("policy.window_size", json!([1, 500]), json!([0, 501])),
+        ("policy.recent_window", json!([0, 500]), json!([-1, 501])),
+        ("policy.top_k", json!([0, 100]), json!([-1, 101])),
+        ("policy.neighbors_before", json!([0, 20]), json!([-1, 21])),
+        ("policy.neighbors_after", json!([0, 20]), json!([-1, 21])),
+        (
+            "policy.min_score",
+            json!([0.0, 1.0]),
+            json!([-0.01, 1.01, "NaN"]),
+        ),
+        ("policy.scope", json!([0, 3]), json!([4])),
+        ("policy.mode", json!([0, 6]), json!([7])),
         (
             "max_tokens",
-            json!([0, 10_000_000]),
-            json!([-1, 10_000_001]),
+            json!([1, 10_000_000]),
+            json!([0, -1, 10_000_001]),
         ),
+        ("unlimited", json!([{}]), json!([])),
         length("model", 128),
-        ("mode", json!([0, 3]), json!([4])),
     ];
     fields(client, recall, &good, &of_recall).await;
-    let of_search = [("limit", json!([0, 9_999]), json!([-1]))];
+    let of_search = [
+        ("top_k", json!([1, 100]), json!([0, -1, 101])),
+        ("min_score", json!([0.0, 1.0]), json!([-0.01, 1.01, "NaN"])),
+        ("scope", json!([0, 3]), json!([4])),
+    ];
     fields(client, search, &good, &of_search).await;
     let of_both = [
         length("query", 8_192),
-        ("min_score", json!([0.0, 1.0]), json!([-0.01, 1.01, "NaN"])),
         ("max_wait", json!(["0s", "30s"]), json!(["-1s", "30.1s"])),
         (
             "at_least_as_fresh",
             json!([""]),
             json!(["x", "%", "A".repeat(5_000)]),
         ),
-        ("scope", json!([0, 3]), json!([4])),
         ("method", json!([0, 3]), json!([4])),
     ];
     for method in [recall, search] {

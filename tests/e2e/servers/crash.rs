@@ -164,7 +164,7 @@ async fn all_in_the_index(client: &Client, thread_id: &str, messages: &[Message]
         let word = text.split(' ').next().unwrap();
         let search = SearchRequest {
             method: SearchMethod::Lexical.into(),
-            limit: 3,
+            top_k: Some(3),
             ..search_request(thread_id, word, &last.revision)
         };
         let found = client.search(search).await;

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use memory_contract::proto::{
-    Degradation, DegradationReason, GetServerInfoRequest, IndexState, RecallMode, RecallReason,
+    Degradation, DegradationReason, GetServerInfoRequest, IndexState, MemoryMode, RecallReason,
     RecallRequest, RecallScope, SearchMethod, SearchRequest,
 };
 use recollect_tests::{
@@ -40,7 +40,10 @@ async fn l13_exact_history_works_while_the_index_is_down() {
     assert_eq!(history.messages, all);
 
     let window = RecallRequest {
-        mode: RecallMode::Window.into(),
+        policy: Some(MemoryPolicy {
+            mode: MemoryMode::Window.into(),
+            ..Default::default()
+        }),
         ..recall_request(&thread_id, "", "")
     };
     let window = client.recall(window).await;
@@ -75,7 +78,10 @@ async fn b02_recall_without_an_index_answers_from_the_database_and_says_so() {
         .await;
     let start = Instant::now();
     let request = RecallRequest {
-        scope: RecallScope::User.into(),
+        policy: Some(MemoryPolicy {
+            scope: RecallScope::User.into(),
+            ..Default::default()
+        }),
         max_wait: Some(seconds(1)),
         ..recall_request(&today, "order number of the sofa", &stored.revision)
     };

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-use memory_contract::proto::{DeleteMessageRequest, RecallMode, RecallRequest, Role};
+use memory_contract::proto::{DeleteMessageRequest, MemoryMode, RecallRequest, Role};
 use recollect_tests::{
     Client, Cluster, DataDir, Key, Options, SOON, Server, apply, by_id, eventually,
     history_request, http_get, recall_request, recollect, reply, say, texts, trial,
@@ -16,8 +16,11 @@ fn serve(url: &str, lines: &[&str]) -> Options {
 
 async fn window(client: &Client, thread_id: &str) -> Vec<String> {
     let request = RecallRequest {
-        mode: RecallMode::Window.into(),
-        recent_window: Some(6),
+        policy: Some(MemoryPolicy {
+            mode: MemoryMode::Window.into(),
+            window_size: Some(6),
+            ..Default::default()
+        }),
         ..recall_request(thread_id, "", "")
     };
     texts(&client.recall(request).await.messages)

@@ -6,7 +6,7 @@ use memory_contract::proto::{
     AppendMessagesRequest, CreateThreadRequest, DeleteThreadRequest, ErrorReason,
     ExportMessagesRequest, GetHistoryRequest, GetMessageRequest, GetThreadRequest,
     ImportMessagesRequest, ListBranchesRequest, ListMessagesRequest, ListThreadsRequest,
-    MessageFilter, RecallMode, RecallReason, RecallRequest, RecallScope, ReindexRequest,
+    MemoryMode, MessageFilter, RecallReason, RecallRequest, RecallScope, ReindexRequest,
     ResolveThreadRequest, Role, SearchMethod, SearchRequest, SessionRef, SortOrder, Thread,
     UpdateThreadRequest, import_messages_response::Outcome,
 };
@@ -386,7 +386,7 @@ async fn an_ephemeral_history_keeps_tools_together_and_to_its_budget() {
         let max_tokens = whole.total_tokens * quarters / 4;
         let history = client
             .call(GetHistoryRequest {
-                max_tokens,
+                max_tokens: Some(max_tokens),
                 ..history_request(&thread_id)
             })
             .await;
@@ -415,8 +415,11 @@ async fn an_ephemeral_thread_is_recalled() {
     let last = client.append_turn(&thread_id, "Thanks.", "Any time.").await;
     let window = client
         .recall(RecallRequest {
-            mode: RecallMode::Window.into(),
-            recent_window: Some(4),
+            policy: Some(MemoryPolicy {
+                mode: MemoryMode::Window.into(),
+                window_size: Some(4),
+                ..Default::default()
+            }),
             ..recall_request(&thread_id, "", "")
         })
         .await;
@@ -430,7 +433,10 @@ async fn an_ephemeral_thread_is_recalled() {
     ] {
         let request = RecallRequest {
             method: method.into(),
-            scope: RecallScope::Thread.into(),
+            policy: Some(MemoryPolicy {
+                scope: RecallScope::Thread.into(),
+                ..Default::default()
+            }),
             ..recall_request(&thread_id, "What are greyhounds called?", &last.revision)
         };
         let found = client.recall(request).await;

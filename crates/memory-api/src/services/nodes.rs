@@ -147,7 +147,7 @@ impl Nodes {
             node,
             current_message_id,
             max_tokens,
-            message_limit,
+            max_messages,
             oversized_turn,
             model,
         } = request;
@@ -158,13 +158,7 @@ impl Nodes {
             current_message_id,
             limits::NODE_MESSAGE_ID_CHARS,
         ));
-        let budget = budget_from(
-            &mut fields,
-            max_tokens,
-            message_limit,
-            oversized_turn,
-            model,
-        );
+        let budget = budget_from(&mut fields, max_tokens, max_messages, oversized_turn, model);
         let named = fields.all(named)?;
         let (_, node) = self.node(&caller, named).await?;
         let (dialogue, known) =

@@ -157,7 +157,7 @@ async fn context(clients: &mut Clients, thread_id: &str) -> Result<Vec<u8>, Fail
     let request = BuildContextRequest {
         thread: Some(thread_id.to_owned().into()),
         system_prompt: "You mend builds. Work step by step.".to_owned(),
-        max_tokens: BUDGET,
+        max_tokens: Some(BUDGET),
         formats: vec![ContextFormat::Text.into()],
         ..Default::default()
     };

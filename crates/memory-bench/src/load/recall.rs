@@ -173,8 +173,11 @@ pub async fn measure(
         }
         let request = RecallRequest {
             target: Some(thread.thread_id.clone().into()),
-            scope: RecallScope::User.into(),
             query: question.clone(),
+            policy: Some(MemoryPolicy {
+                scope: RecallScope::User.into(),
+                ..Default::default()
+            }),
             ..Default::default()
         };
         let begin = Instant::now();

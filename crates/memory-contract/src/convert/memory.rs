@@ -193,16 +193,16 @@ pub fn memory_filter_from(filter: Option<proto::MemoryFilter>) -> Result<MemoryF
             entities,
             thread_id,
             origins,
-            after,
-            before,
+            start_time,
+            end_time,
             include_superseded,
         } = filter;
-        let after = timestamp_of("after", after)?;
-        let before = timestamp_of("before", before)?;
+        let after = timestamp_of("start_time", start_time)?;
+        let before = timestamp_of("end_time", end_time)?;
         if let (Some(after), Some(before)) = (after, before)
             && after >= before
         {
-            return Err(Invalid::new("before", "must be later than after"));
+            return Err(Invalid::new("end_time", "must be later than start_time"));
         }
         Ok(MemoryFilter {
             kind: type_from("type", r#type)?,

@@ -26,7 +26,7 @@ async fn n06_derived_text_that_does_not_fit_is_reported() {
     for model in ["gpt-4o", "gpt-4"] {
         for max_tokens in (20..1_200).step_by(59) {
             let request = BuildContextRequest {
-                max_tokens,
+                max_tokens: Some(max_tokens),
                 model: model.to_owned(),
                 ..asked(&thread_id, MemoryMode::Observational)
             };
@@ -66,7 +66,7 @@ async fn n06_derived_text_that_does_not_fit_is_reported() {
     world.summarize_as(&thread_id, (0, 12), "NULL", &text).await;
     for (max_tokens, expected) in [(150, vec![]), (1_000, vec![text.clone()])] {
         let request = BuildContextRequest {
-            max_tokens,
+            max_tokens: Some(max_tokens),
             ..asked(&thread_id, MemoryMode::Working)
         };
         let context = build(client, request).await;
@@ -135,7 +135,7 @@ async fn messages_freed_by_an_erasure_are_in_full_again() {
     let newest = build(
         client,
         BuildContextRequest {
-            max_tokens: 40,
+            max_tokens: Some(40),
             ..asked(&thread_id, MemoryMode::Observational)
         },
     )

@@ -115,7 +115,7 @@ async fn n13_a_briefing_has_derived_text_before_the_newest_turns() {
     let task = "Add once more.";
     let brief = async |max_tokens: i32| -> Vec<Value> {
         let mut request = briefing_request(&thread_id, task);
-        request.max_tokens = max_tokens;
+        request.max_tokens = Some(max_tokens);
         let briefing = client.call(request).await;
         assert!(briefing.total_tokens <= max_tokens);
         let mut sections = sections(&briefing.text, task);

@@ -21,7 +21,7 @@ fn asked(thread_id: &str, wanted: MemoryMode) -> BuildContextRequest {
 }
 
 async fn build(client: &Client, request: BuildContextRequest) -> BuildContextResponse {
-    let max_tokens = request.max_tokens;
+    let max_tokens = request.max_tokens();
     let context = client.context(request).await;
     check_context(&context, max_tokens);
     context

@@ -4,7 +4,7 @@ use memory_contract::proto::{
     self, GetDistillStatusRequest, GetDistillStatusResponse, GetModelUsageRequest,
     GetModelUsageResponse,
 };
-use memory_contract::{Invalid, duration, limits};
+use memory_contract::{check, duration, limits};
 use memory_distill::{ModelReport, Provider, RejectedCounts};
 use memory_store::{DistillStats, ModelUsage};
 use tonic::Request;
@@ -52,11 +52,8 @@ impl Admin {
     ) -> Result<GetModelUsageResponse, ApiError> {
         let caller = caller_of(&request)?;
         let GetModelUsageRequest { days } = request.into_inner();
-        let days = match days {
-            ..0 => return Err(Invalid::new("days", "must not be negative").into()),
-            0 => limits::USAGE_DAYS_DEFAULT,
-            1.. => days.min(limits::USAGE_DAYS),
-        };
+        let (default, max) = (limits::USAGE_DAYS_DEFAULT, limits::USAGE_DAYS);
+        let days = check::range_or("days", days, default, 1, max)?;
         let usage = self.store.usage(&caller).model_usage(days).await?;
         let today = usage.iter().filter(|one| one.is_today);
         let tokens_today = today.fold(0_i64, |sum, one| {

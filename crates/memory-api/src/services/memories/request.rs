@@ -12,6 +12,7 @@ use memory_store::Forget;
 
 use crate::services::request::{
     Fields, max_wait_from, method_from, required_owner_from, required_user_from, revision_from,
+    search_top_k_from,
 };
 
 /// Reads the user of memories.
@@ -35,12 +36,7 @@ pub(super) fn query_from(request: SearchMemoriesRequest) -> Result<MemoryQuery, 
     let mut fields = Fields::default();
     let owner = memory_owner_from(&mut fields, user);
     let query = fields.take(check::required_text("query", query, limits::QUERY_CHARS));
-    let limit = fields.take(check::size(
-        "top_k",
-        top_k,
-        limits::SEARCH_LIMIT,
-        limits::TOP_K_MAX,
-    ));
+    let limit = fields.take(search_top_k_from(top_k));
     let min_score = fields.take(optional_float("min_score", Some(min_score), 0.0, 1.0));
     let filter = fields.take(memory_filter_from(filter));
     let method = fields.take(method_from(method));

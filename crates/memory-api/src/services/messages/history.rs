@@ -24,20 +24,14 @@ impl Messages {
             thread,
             head_message_id,
             max_tokens,
-            message_limit,
+            max_messages,
             oversized_turn,
             model,
         } = request;
         let mut fields = Fields::default();
         let named = fields.get(required_conversation_from(&call, thread));
         let head = fields.take(check::optional_uuid("head_message_id", &head_message_id));
-        let budget = budget_from(
-            &mut fields,
-            max_tokens,
-            message_limit,
-            oversized_turn,
-            model,
-        );
+        let budget = budget_from(&mut fields, max_tokens, max_messages, oversized_turn, model);
         let named = fields.all(named)?;
         let head = head.map(MessageId::from);
         let thread = match named.thread(&self.store, &caller).await {

@@ -33,15 +33,13 @@ impl Plans {
             limits::BRIEFING_TASK_CHARS,
         ));
         let task_name = fields.take(task_name_from("task_name", task_name));
-        let max_tokens = match max_tokens {
-            0 => limits::BRIEFING_TOKENS,
-            max_tokens => fields.take(check::range(
-                "max_tokens",
-                max_tokens,
-                limits::BRIEFING_TOKENS_MIN,
-                limits::BRIEFING_TOKENS_MAX,
-            )),
-        };
+        let max_tokens = fields.take(check::range_or(
+            "max_tokens",
+            max_tokens,
+            limits::BRIEFING_TOKENS,
+            limits::BRIEFING_TOKENS_MIN,
+            limits::BRIEFING_TOKENS_MAX,
+        ));
         let tokenizer = fields.take(tokenizer_from(model));
         let request = BriefingRequest {
             thread: fields.all(named)?.thread(&self.store, &caller).await?,

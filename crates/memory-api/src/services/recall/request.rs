@@ -1,7 +1,7 @@
 //! Validates recall and search requests.
 
 use memory_budget::Tokenizer;
-use memory_contract::proto::{RecallMode, RecallRequest, SearchRequest};
+use memory_contract::proto::{RecallRequest, SearchRequest, recall_request::Budget};
 use memory_contract::{
     AppId, Invalid, InvalidFields, MemoryMode, MemoryPolicy, MemoryScope, PolicyLevel,
     ResolvedPolicy, Target, ThreadId, check, filter_from, limits, optional_float, scope_from,
@@ -12,8 +12,8 @@ use tonic::metadata::MetadataMap;
 use uuid::Uuid;
 
 use crate::services::request::{
-    Fields, NamedConversation, app_from, max_wait_from, method_from, required_conversation_from,
-    revision_from, tokenizer_from, user_from,
+    Fields, NamedConversation, app_from, max_wait_from, method_from, policy_at,
+    required_conversation_from, revision_from, search_top_k_from, tokenizer_from, user_from,
 };
 
 /// A validated recall request, before the policy fills in what it leaves open.
@@ -22,10 +22,8 @@ pub(super) struct RecallCall {
     /// It searches nothing, and its numbers are defaults: [`RecallCall::under`] sets
     /// them.
     query: RecallQuery,
-    /// The request's own values of policy fields, except `recent_window`.
+    /// The request's own level of the policy.
     policy: MemoryPolicy,
-    /// Overrides `window_size` or `recent_window` of the policy, depending on the mode.
-    recent_window: Option<u32>,
 }
 
 /// Validates a recall request.
@@ -38,17 +36,11 @@ pub(super) fn recall_call(
 ) -> Result<(Place, RecallCall), InvalidFields> {
     let RecallRequest {
         target,
-        scope,
         query,
-        mode,
-        recent_window,
-        top_k,
-        neighbors_before,
-        neighbors_after,
+        policy,
         filter,
-        max_tokens,
+        budget,
         model,
-        min_score,
         method,
         at_least_as_fresh,
         max_wait,
@@ -56,42 +48,36 @@ pub(super) fn recall_call(
         explain,
     } = request;
     let mut fields = Fields::default();
-    let place = place_from(&mut fields, metadata, target, scope);
-    let mode = fields.take(mode_from(mode));
-    let neighbors = limits::NEIGHBORS_MAX;
-    let mut number = |field: &str, value: Option<i32>, max: i32| {
-        let value = value.map(|value| check::range(field, value, 0, max));
-        fields
-            .take(value.transpose())
-            .map(|value| value.unsigned_abs())
-    };
-    let recent_window = number("recent_window", recent_window, limits::WINDOW_MAX);
-    let top_k = number("top_k", top_k, limits::TOP_K_MAX);
-    let neighbors_before = number("neighbors_before", neighbors_before, neighbors);
-    let neighbors_after = number("neighbors_after", neighbors_after, neighbors);
-    let max_tokens = number("max_tokens", Some(max_tokens), limits::BUDGET_TOKENS);
+    let policy = fields.get_all(policy_at(PolicyLevel::Request, policy));
+    let scope = policy.as_ref().and_then(|policy| policy.scope);
+    let place = place_from(&mut fields, metadata, target, ("policy.scope", scope));
     let query = fields.take(check::text("query", query, limits::QUERY_CHARS));
     let filter = fields.take(filter_from(filter));
+    let max_tokens = match budget {
+        Some(Budget::MaxTokens(max)) => {
+            let max = check::range("max_tokens", max, 1, limits::BUDGET_TOKENS);
+            Some(count(fields.take(max).unsigned_abs()))
+        }
+        Some(Budget::Unlimited(())) | None => None,
+    };
     let tokenizer = fields.take(tokenizer_from(model));
-    let min_score = fields.take(optional_float("min_score", min_score, 0.0, 1.0));
     let method = fields.take(method_from(method));
     let at_least_as_fresh = fields.take(revision_from(at_least_as_fresh));
     let max_wait = fields.take(max_wait_from(max_wait));
-    let (place, scope) = fields.all(place)?;
+    let (place, mut policy) = fields.all(place.zip(policy))?;
+    // The target decides the scope, and the response reports it.
+    policy.scope = match &place {
+        Place::Conversation(_) => policy.scope,
+        Place::Others { scope, .. } => Some(match scope {
+            Scope::App(_) => MemoryScope::App,
+            _ => MemoryScope::User,
+        }),
+    };
     let call = RecallCall {
-        policy: MemoryPolicy {
-            mode,
-            top_k,
-            neighbors_before,
-            neighbors_after,
-            min_score,
-            scope,
-            ..MemoryPolicy::default()
-        },
-        recent_window,
+        policy,
         query: RecallQuery {
             filter,
-            max_tokens: max_tokens.filter(|max| *max > 0).map(count),
+            max_tokens,
             tokenizer,
             method,
             at_least_as_fresh,
@@ -117,7 +103,7 @@ pub(super) fn search_query(
         target,
         scope,
         query,
-        limit,
+        top_k,
         filter,
         method,
         min_score,
@@ -126,16 +112,16 @@ pub(super) fn search_query(
         all_branches,
     } = request;
     let mut fields = Fields::default();
-    let place = place_from(&mut fields, metadata, target, scope);
+    let scope = fields.take(scope_from("scope", scope));
+    let place = place_from(&mut fields, metadata, target, ("scope", scope));
     let query = fields.take(check::required_text("query", query, limits::QUERY_CHARS));
-    let (default, max) = (limits::SEARCH_LIMIT, limits::TOP_K_MAX);
-    let top_k = fields.take(check::size("limit", limit, default, max));
+    let top_k = fields.take(search_top_k_from(top_k));
     let filter = fields.take(filter_from(filter));
     let method = fields.take(method_from(method));
     let min_score = fields.take(optional_float("min_score", min_score, 0.0, 1.0));
     let at_least_as_fresh = fields.take(revision_from(at_least_as_fresh));
     let max_wait = fields.take(max_wait_from(max_wait));
-    let (place, scope) = fields.all(place)?;
+    let place = fields.all(place)?;
     let query = RecallQuery {
         top_k,
         filter,
@@ -150,28 +136,13 @@ pub(super) fn search_query(
 }
 
 impl RecallCall {
-    /// The policy that holds. The request's own fields are its most specific level.
+    /// The policy that holds. The request's own is its most specific level.
     pub(super) fn resolve(&self, app: &MemoryPolicy, thread: &MemoryPolicy) -> ResolvedPolicy {
-        let resolve = |request: &MemoryPolicy| {
-            ResolvedPolicy::resolve(&[
-                (PolicyLevel::App, app),
-                (PolicyLevel::Thread, thread),
-                (PolicyLevel::Request, request),
-            ])
-        };
-        let resolved = resolve(&self.policy);
-        let Some(size) = self.recent_window else {
-            return resolved;
-        };
-        let mut request = self.policy.clone();
-        if resolved.mode == MemoryMode::Window {
-            request.window_size = Some(size);
-            // An explicit size implies a bounded window.
-            request.window_enabled = (!resolved.window_enabled).then_some(true);
-        } else {
-            request.recent_window = Some(size);
-        }
-        resolve(&request)
+        ResolvedPolicy::resolve(&[
+            (PolicyLevel::App, app),
+            (PolicyLevel::Thread, thread),
+            (PolicyLevel::Request, &self.policy),
+        ])
     }
 
     pub(super) fn tokenizer(&self) -> Tokenizer {
@@ -219,14 +190,14 @@ pub(super) enum Place {
     Others { app: AppId, scope: Scope },
 }
 
-/// Reads where to search, and how far beyond a conversation.
+/// Reads where to search. `scope` is the field that says how far beyond a conversation,
+/// with its value.
 fn place_from(
     fields: &mut Fields,
     metadata: &MetadataMap,
     target: Option<impl Into<Target>>,
-    scope: i32,
-) -> Option<(Place, Option<MemoryScope>)> {
-    let scope = fields.get(scope_from("scope", scope));
+    (scope_field, scope): (&str, Option<MemoryScope>),
+) -> Option<Place> {
     let place = match target.map(Into::into) {
         Some(Target::Thread(named)) => fields
             .get(required_conversation_from(metadata, Some(named)))
@@ -255,13 +226,13 @@ fn place_from(
             "is required, or else session, user or app",
         ))),
     };
-    if let (Some(Place::Others { .. }), Some(Some(_))) = (&place, scope) {
+    if let (Some(Place::Others { .. }), Some(_)) = (&place, scope) {
         fields.take(Err::<(), _>(Invalid::new(
-            "scope",
+            scope_field,
             "must not be given with user or app; it applies to thread_id and session",
         )));
     }
-    place.zip(scope)
+    place
 }
 
 /// The scope of a query whose place is not known yet.
@@ -271,17 +242,4 @@ fn nothing() -> Scope {
 
 fn count(value: u32) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
-}
-
-fn mode_from(mode: i32) -> Result<Option<MemoryMode>, Invalid> {
-    match RecallMode::try_from(mode) {
-        Ok(RecallMode::Unspecified) => Ok(None),
-        Ok(RecallMode::None) => Ok(Some(MemoryMode::None)),
-        Ok(RecallMode::Window) => Ok(Some(MemoryMode::Window)),
-        Ok(RecallMode::Hybrid) => Ok(Some(MemoryMode::Hybrid)),
-        Err(_) => Err(Invalid::new(
-            "mode",
-            "must be RECALL_MODE_HYBRID, _WINDOW or _NONE",
-        )),
-    }
 }

@@ -9,34 +9,35 @@ use super::Fields;
 /// Reads the budget of a history.
 pub(in crate::services) fn budget_from(
     fields: &mut Fields,
-    max_tokens: i32,
-    message_limit: i32,
+    max_tokens: Option<i32>,
+    max_messages: Option<i32>,
     oversized_turn: i32,
     model: String,
 ) -> Budget {
-    let max_tokens = fields.take(check::range(
-        "max_tokens",
-        max_tokens,
-        0,
-        limits::BUDGET_TOKENS,
-    ));
-    let message_limit = fields.take(check::size(
-        "message_limit",
-        message_limit,
+    let max_tokens = fields.take(max_tokens_from(max_tokens, limits::HISTORY_TOKENS));
+    let max_messages = fields.take(check::range_or(
+        "max_messages",
+        max_messages,
         limits::HISTORY_MESSAGES,
+        1,
         limits::HISTORY_MESSAGES_MAX,
     ));
     let oversized_turn = fields.take(oversized_turn_from(oversized_turn));
     let tokenizer = fields.take(tokenizer_from(model));
     Budget {
-        max_tokens: match max_tokens {
-            0 => limits::HISTORY_TOKENS,
-            max_tokens => max_tokens,
-        },
-        message_limit,
+        max_tokens,
+        message_limit: usize::try_from(max_messages).unwrap_or_default(),
         oversized_turn,
         tokenizer,
     }
+}
+
+/// Reads `max_tokens`.
+pub(in crate::services) fn max_tokens_from(
+    max_tokens: Option<i32>,
+    default: i32,
+) -> Result<i32, Invalid> {
+    check::range_or("max_tokens", max_tokens, default, 1, limits::BUDGET_TOKENS)
 }
 
 /// The tokenizer of the `model` that a request names.

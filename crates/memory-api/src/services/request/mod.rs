@@ -11,7 +11,7 @@ mod policy;
 mod search;
 mod waiting;
 
-pub(super) use budget::{budget_from, oversized_turn_from, tokenizer_from};
+pub(super) use budget::{budget_from, max_tokens_from, oversized_turn_from, tokenizer_from};
 pub(super) use conversation::{
     NamedConversation, conversation_from, required_conversation_from, resolve_session,
     session_names_from,
@@ -21,5 +21,5 @@ pub(super) use ids::{expected_head_from, request_id_from};
 pub(super) use owner::{app_from, owner_from, required_owner_from, required_user_from, user_from};
 pub(super) use paging::{next_token, page_limit};
 pub(super) use policy::policy_at;
-pub(super) use search::{max_wait_from, method_from, revision_from};
+pub(super) use search::{max_wait_from, method_from, revision_from, search_top_k_from};
 pub(super) use waiting::{shortened_wait, wait_deadline};

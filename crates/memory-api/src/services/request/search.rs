@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use memory_contract::proto::SearchMethod;
-use memory_contract::{Invalid, duration_in, limits};
+use memory_contract::{Invalid, check, duration_in, limits};
 use memory_recall::Method;
 use memory_store::Revision;
 use prost_types::Duration as ProtoDuration;
@@ -19,6 +19,14 @@ pub(in crate::services) fn method_from(method: i32) -> Result<Method, Invalid> {
             "must be SEARCH_METHOD_HYBRID, _DENSE or _LEXICAL",
         )),
     }
+}
+
+/// Reads `top_k` of a search: 1 to [`limits::TOP_K_MAX`], and [`limits::SEARCH_TOP_K`]
+/// if it is unset.
+pub(in crate::services) fn search_top_k_from(top_k: Option<i32>) -> Result<usize, Invalid> {
+    let (default, max) = (limits::SEARCH_TOP_K, limits::TOP_K_MAX);
+    let top_k = check::range_or("top_k", top_k, default, 1, max)?;
+    Ok(usize::try_from(top_k).unwrap_or_default())
 }
 
 /// Reads `max_wait`, the longest wait for `at_least_as_fresh`: 0 to [`limits::MAX_WAIT`].

@@ -39,7 +39,7 @@ pub async fn run(args: ContextArgs) -> Result<(), Failure> {
         thread: choice.thread(),
         system_prompt: args.system,
         input: input.map(text).into_iter().collect(),
-        max_tokens: args.max_tokens,
+        max_tokens: Some(args.max_tokens),
         model: args.model,
         policy: Some(MemoryPolicy {
             mode: mode.into(),

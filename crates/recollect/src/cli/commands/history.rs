@@ -1,5 +1,6 @@
 //! `recollect history`.
 
+use memory_contract::limits;
 use memory_contract::proto::GetHistoryRequest;
 
 use crate::cli::args::HistoryArgs;
@@ -16,8 +17,8 @@ pub async fn run(args: HistoryArgs) -> Result<(), Failure> {
     let request = GetHistoryRequest {
         thread: args.named.thread(),
         head_message_id: args.head.unwrap_or_default(),
-        max_tokens: args.max_tokens,
-        message_limit: args.limit,
+        max_tokens: (args.max_tokens > 0).then_some(args.max_tokens),
+        max_messages: Some(args.limit.min(limits::HISTORY_MESSAGES_MAX)),
         ..Default::default()
     };
     let history = client

@@ -62,7 +62,7 @@ async fn search(args: SearchMemoriesArgs) -> Result<(), Failure> {
     let request = SearchMemoriesRequest {
         user: Some(args.owner.user_ref()),
         query: args.query,
-        top_k: args.top_k,
+        top_k: Some(args.top_k),
         filter: Some(MemoryFilter {
             include_superseded: args.superseded,
             ..Default::default()

@@ -1,8 +1,9 @@
 //! `recollect recall`.
 
 use memory_contract::proto::{
-    AppRef, OmissionReason, RecallReason, RecallRequest, RecallResponse, RecallScope,
-    RecalledMessage, SearchMethod, UserRef, recall_request::Target,
+    AppRef, MemoryPolicy, OmissionReason, RecallReason, RecallRequest, RecallResponse, RecallScope,
+    RecalledMessage, SearchMethod, UserRef,
+    recall_request::{Budget, Target},
 };
 
 use crate::cli::args::{MethodArg, RecallArgs, ScopeArg};
@@ -51,14 +52,17 @@ pub async fn run(args: RecallArgs) -> Result<(), Failure> {
     };
     let request = RecallRequest {
         target: Some(target),
-        scope: scope.into(),
         query: args.query,
-        recent_window: args.recent,
-        top_k: args.top_k,
-        neighbors_before: args.before,
-        neighbors_after: args.after,
-        max_tokens: args.max_tokens,
-        min_score: args.min_score,
+        policy: Some(MemoryPolicy {
+            scope: scope.into(),
+            recent_window: args.recent,
+            top_k: args.top_k,
+            neighbors_before: args.before,
+            neighbors_after: args.after,
+            min_score: args.min_score,
+            ..Default::default()
+        }),
+        budget: (args.max_tokens > 0).then_some(Budget::MaxTokens(args.max_tokens)),
         method: method.into(),
         all_branches: args.all_branches,
         explain: args.explain,

@@ -19,7 +19,7 @@ pub async fn run(args: UsageArgs) -> Result<(), Failure> {
     let client = Client::connect(&connection.server).await?;
     let answer = client
         .admin()
-        .get_model_usage(GetModelUsageRequest { days })
+        .get_model_usage(GetModelUsageRequest { days: Some(days) })
         .await
         .map_err(|status| client.failure(&status))?
         .into_inner();
