@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::Args;
-use memory_contract::proto::{RecallRequest, RecallResponse, RecallScope, SearchMethod, UserRef};
+use memory_contract::proto::{MemoryPolicy, RecallRequest, RecallResponse, SearchMethod, UserRef};
 use prost_types::value::Kind;
 use serde::Serialize;
 

@@ -1,8 +1,8 @@
 //! Switching between branches: SetHead, and what follows the head.
 
 use memory_contract::proto::{
-    Branch, ListBranchesRequest, MessageInput, RecallReason, RecallRequest, Role, SetHeadRequest,
-    Thread, message_input::Parent,
+    Branch, ListBranchesRequest, MemoryPolicy, MessageInput, RecallReason, RecallRequest, Role,
+    SetHeadRequest, Thread, message_input::Parent,
 };
 use recollect_tests::{
     Client, Failure, Key, PLAIN, Refused as _, app, apply, by_id, has_reason, history_request,

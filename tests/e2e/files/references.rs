@@ -2,8 +2,8 @@
 
 use memory_contract::proto::{
     DeleteFileRequest, ExportMessagesRequest, File, FileRef, FileType, GetHistoryRequest,
-    GetMessageRequest, ListMessagesRequest, MemoryMode, Message, Part, RecallRequest, Role,
-    TransferMethod, delete_file_request, export_messages_response::Record, file, file_ref,
+    GetMessageRequest, ListMessagesRequest, MemoryMode, MemoryPolicy, Message, Part, RecallRequest,
+    Role, TransferMethod, delete_file_request, export_messages_response::Record, file, file_ref,
     part::Content,
 };
 use prost::Message as _;

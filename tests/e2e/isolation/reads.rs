@@ -1,6 +1,8 @@
 //! Tenants, users and apps never see one another.
 
-use memory_contract::proto::{ExportMessagesRequest, ListThreadsRequest, RecallScope, Role};
+use memory_contract::proto::{
+    ExportMessagesRequest, ListThreadsRequest, MemoryPolicy, RecallScope, Role,
+};
 use recollect_tests::{
     Dynamic, Key, Refused as _, SHARED, app, apply, of_app, of_user, recall_request, say,
     search_request, session, texts, trial,

@@ -110,6 +110,6 @@ async fn status(client: &Client) -> GetDistillStatusResponse {
 }
 
 async fn usage(client: &Client) -> GetModelUsageResponse {
-    let request = GetModelUsageRequest { days: 1 };
+    let request = GetModelUsageRequest { days: Some(1) };
     client.call(request).await
 }

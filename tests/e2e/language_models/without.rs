@@ -96,10 +96,12 @@ async fn b10_everything_works_without_any_model() {
         (used.usage.len(), used.daily_token_budget, used.tokens_today),
         (0, 0, 0)
     );
-    let request = GetModelUsageRequest { days: -1 };
-    client
-        .refused(request)
-        .await
-        .is(Code::InvalidArgument, "INVALID_FIELD")
-        .names_field("days");
+    for days in [-1, 0, 367] {
+        let request = GetModelUsageRequest { days: Some(days) };
+        client
+            .refused(request)
+            .await
+            .is(Code::InvalidArgument, "INVALID_FIELD")
+            .names_field("days");
+    }
 }

@@ -16,7 +16,7 @@ enum Whose {
 }
 
 /// The methods that take a policy, and the level that it is of.
-const METHODS: [(&str, Whose); 6] = [
+const METHODS: [(&str, Whose); 7] = [
     ("PolicyService/SetAppPolicy", Whose::App),
     ("ThreadService/CreateThread", Whose::Thread),
     ("ThreadService/ResolveThread", Whose::Thread),

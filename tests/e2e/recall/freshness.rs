@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use memory_contract::proto::{RecallRequest, RecallScope, SearchMethod, SearchRequest};
+use memory_contract::proto::{
+    MemoryPolicy, RecallRequest, RecallScope, SearchMethod, SearchRequest,
+};
 use recollect_tests::{
     Client, Key, SHARED, SOON, Server, app, apply, by_id, eventually, ids, recall_request,
     search_request, texts, trial, trial_with_own_server, turn,

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use memory_contract::proto::{
-    MemoryMode, OmissionReason, RecallReason, RecallRequest, RecallResponse, RecallScope,
-    RecalledMessage, Role,
+    MemoryMode, MemoryPolicy, OmissionReason, RecallReason, RecallRequest, RecallResponse,
+    RecallScope, RecalledMessage, Role,
 };
 use recollect_tests::{
     Client, app, apply, by_id, file, has_reason, ids, of_user, recall_request, reply, say, text_of,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use memory_contract::proto::{
     Degradation, DegradationReason, GetServerInfoRequest, IndexState, ListDeadLettersRequest,
-    MessageInput, RecallRequest, ReindexRequest, Role, SearchMethod, SearchRequest,
+    MemoryPolicy, MessageInput, RecallRequest, ReindexRequest, Role, SearchMethod, SearchRequest,
 };
 use recollect_tests::{
     Client, Cluster, DataDir, Fault, Key, Options, Qdrant, SOON, Server, apply, eventually,

@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use memory_contract::proto::{
-    Degradation, DegradationReason, GetServerInfoRequest, IndexState, MemoryMode, RecallReason,
-    RecallRequest, RecallScope, SearchMethod, SearchRequest,
+    Degradation, DegradationReason, GetServerInfoRequest, IndexState, MemoryMode, MemoryPolicy,
+    RecallReason, RecallRequest, RecallScope, SearchMethod, SearchRequest,
 };
 use recollect_tests::{
     DataDir, Key, Options, Server, apply, by_id, free_addr, has_reason, history_request, http_get,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-use memory_contract::proto::{DeleteMessageRequest, MemoryMode, RecallRequest, Role};
+use memory_contract::proto::{DeleteMessageRequest, MemoryMode, MemoryPolicy, RecallRequest, Role};
 use recollect_tests::{
     Client, Cluster, DataDir, Key, Options, SOON, Server, apply, by_id, eventually,
     history_request, http_get, recall_request, recollect, reply, say, texts, trial,

@@ -6,9 +6,9 @@ use memory_contract::proto::{
     AppendMessagesRequest, CreateThreadRequest, DeleteThreadRequest, ErrorReason,
     ExportMessagesRequest, GetHistoryRequest, GetMessageRequest, GetThreadRequest,
     ImportMessagesRequest, ListBranchesRequest, ListMessagesRequest, ListThreadsRequest,
-    MemoryMode, MessageFilter, RecallReason, RecallRequest, RecallScope, ReindexRequest,
-    ResolveThreadRequest, Role, SearchMethod, SearchRequest, SessionRef, SortOrder, Thread,
-    UpdateThreadRequest, import_messages_response::Outcome,
+    MemoryMode, MemoryPolicy, MessageFilter, RecallReason, RecallRequest, RecallScope,
+    ReindexRequest, ResolveThreadRequest, Role, SearchMethod, SearchRequest, SessionRef, SortOrder,
+    Thread, UpdateThreadRequest, import_messages_response::Outcome,
 };
 use recollect_tests::{
     Client, Cluster, DataDir, Key, Options, Refused as _, SHARED, SOON, Server, app, apply, by_id,
