@@ -143,7 +143,10 @@ async fn a_read_by_an_unknown_session_answers_empty() {
     assert_eq!(texts(&found.matches), ["My dog is called Pixel."]);
     let wide = RecallRequest {
         target: by_session(named.clone()),
-        scope: RecallScope::User.into(),
+        policy: Some(MemoryPolicy {
+            scope: RecallScope::User.into(),
+            ..Default::default()
+        }),
         max_wait: Some(fresh_wait()),
         ..recall_request("", "dog Pixel", &stored.revision)
     };
