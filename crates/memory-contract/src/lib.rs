@@ -28,7 +28,7 @@ pub use checksum::{
     plan_digest,
 };
 pub use convert::{
-    duration, duration_in, file_location_from, file_ref_from, filter_from, iteration_from,
+    conditions_from, duration, duration_in, file_location_from, file_ref_from, filter_from, iteration_from,
     key_scopes_from, memories_from, memory_change_from, memory_filter_from, memory_from,
     new_file_from, new_messages_from, node_parent_from, node_turn_from, object_from,
     optional_float, plan_from, policy_from, scope_from, session_from, step_status_from,
@@ -58,6 +58,6 @@ pub use policy::{
 };
 pub use quoted::{json_line, to_the_second};
 pub use session::{KeySource, SESSION_METADATA, SessionNames};
-pub use size::{file_bytes, memory_bytes, message_bytes, message_bytes_at_most};
+pub use size::{file_bytes, fit_metadata, memory_bytes, message_bytes, message_bytes_at_most};
 pub use text::text_of_parts;
 pub use working::merge_patch;

@@ -1,5 +1,6 @@
 //! Domain types of long-term memories.
 
+use serde_json::{Map, Value};
 use time::OffsetDateTime;
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -52,6 +53,8 @@ pub struct Memory {
     pub entities: Vec<String>,
     /// Time of the event, if known.
     pub event: Option<OffsetDateTime>,
+    /// The caller's own data.
+    pub metadata: Map<String, Value>,
     /// How it was created.
     pub origin: MemoryOrigin,
     /// The caller's own id; may be empty.
@@ -101,6 +104,8 @@ pub struct NewMemory {
     pub entities: Vec<String>,
     /// Time of the event, if known.
     pub event: Option<OffsetDateTime>,
+    /// The caller's own data.
+    pub metadata: Map<String, Value>,
     /// The messages that prove it.
     pub sources: Vec<MessageId>,
     /// Whether policies never forget it.
@@ -121,6 +126,8 @@ pub struct MemoryChange {
     pub entities: Option<Vec<String>>,
     /// Time of the event; `Some(None)` clears it.
     pub event: Option<Option<OffsetDateTime>>,
+    /// The caller's own data, which replaces all of the former.
+    pub metadata: Option<Map<String, Value>>,
     /// Whether policies never forget it.
     pub pinned: Option<bool>,
 }
@@ -142,6 +149,8 @@ pub struct MemoryFilter {
     pub after: Option<OffsetDateTime>,
     /// Stored before this time.
     pub before: Option<OffsetDateTime>,
+    /// Keys that the metadata has with exactly these values; empty for all.
+    pub metadata: Map<String, Value>,
     /// Whether to include superseded memories.
     pub superseded: bool,
 }

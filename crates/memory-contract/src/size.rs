@@ -41,7 +41,24 @@ pub fn memory_bytes(memory: &Memory) -> usize {
     let labels: usize = labels.map(|label| label.len() + VALUE_FRAME).sum();
     let names = memory.owner.app.as_str().len() + memory.owner.user.as_str().len();
     let sources = memory.sources.len() * ID_FRAME;
-    2 * MESSAGE_FRAME + memory.text.len() + memory.record.len() + names + labels + sources
+    let texts = memory.text.len() + memory.record.len() + names + labels;
+    2 * MESSAGE_FRAME + texts + sources + object_bytes(&memory.metadata)
+}
+
+/// Removes metadata of memories that together would take more than `room` bytes.
+pub fn fit_metadata<'a>(memories: impl IntoIterator<Item = &'a mut Memory>, room: usize) {
+    let mut memories: Vec<&mut Memory> = memories.into_iter().collect();
+    let metadata = |memory: &Memory| object_bytes(&memory.metadata);
+    let others = memories
+        .iter()
+        .map(|memory| memory_bytes(memory) - metadata(memory));
+    let mut room = room.saturating_sub(others.sum());
+    for memory in &mut memories {
+        match room.checked_sub(metadata(memory)) {
+            Some(rest) => room = rest,
+            None => memory.metadata.clear(),
+        }
+    }
 }
 
 /// Estimates the bytes of a file's registered data.

@@ -13,6 +13,7 @@ CREATE TABLE recollect.memories (
     type text NOT NULL CHECK (type IN ('semantic', 'episodic')),
     topics text[] NOT NULL,
     entities text[] NOT NULL,
+    metadata jsonb NOT NULL,
     event_time timestamptz,
     origin text NOT NULL CHECK (origin IN ('caller', 'working_memory', 'extracted')),
     -- The caller's id for it; empty: none.

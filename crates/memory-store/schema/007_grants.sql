@@ -66,7 +66,7 @@ GRANT SELECT (tenant_id, thread_id, seq, message_id, role, name, metadata, said_
     ON recollect.messages TO recollect_search;
 
 CREATE POLICY search ON recollect.memories FOR SELECT TO recollect_search USING (true);
-GRANT SELECT (tenant_id, memory_id, ordinal, words, type, topics, entities, thread_id, origin, valid_until, created_at)
+GRANT SELECT (tenant_id, memory_id, ordinal, words, type, topics, entities, metadata, thread_id, origin, valid_until, created_at)
     ON recollect.memories TO recollect_search;
 
 -- The definer of the function that finds an API key by its digest.

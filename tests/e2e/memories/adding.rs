@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 
 use memory_contract::proto::{Memory, MemoryInput, MemoryOrigin, MemoryType, UpdateMemoryRequest};
-use recollect_tests::{Refused as _, app, apply, mask, memory, memory_search, memory_texts, trial};
+use recollect_tests::{
+    Refused as _, app, apply, mask, memory, memory_search, memory_texts, metadata, trial,
+};
+use serde_json::json;
 use tonic::Code;
 
 use super::{delete, supersede, update};
@@ -30,6 +33,9 @@ async fn r09_a_memory_comes_back_with_all_its_fields() {
         event_time: Some(time),
         source_message_ids: vec![said.messages[0].message_id.clone()],
         pinned: true,
+        metadata: Some(metadata(
+            json!({"case": 4711, "share": 0.5, "tags": ["a", {"b": [null, true]}]}),
+        )),
     };
     let added = client.remember(&app, "ada", vec![input.clone()]).await;
     assert!(added.memories[0].created);
@@ -47,6 +53,7 @@ async fn r09_a_memory_comes_back_with_all_its_fields() {
         event_time,
         source_message_ids,
         pinned,
+        metadata,
     } = input;
     assert_eq!(
         (&memory.record_id, &memory.text, memory.r#type),
@@ -56,6 +63,7 @@ async fn r09_a_memory_comes_back_with_all_its_fields() {
     assert_eq!(memory.event_time, event_time);
     assert_eq!(memory.source_message_ids, source_message_ids);
     assert_eq!(memory.pinned, pinned);
+    assert_eq!(memory.metadata, metadata);
     assert_eq!(memory.thread_id, thread_id);
     assert_eq!(memory.origin(), MemoryOrigin::Caller);
     assert_eq!(
@@ -212,6 +220,45 @@ async fn a_changed_memory_is_found_by_its_new_words() {
     }
     let (memory, _) = client.get_memory(&tea.memory_id).await;
     assert!(memory.persist_time.is_some());
+}
+
+#[apply(trial)]
+async fn the_metadata_of_a_memory_changes_as_a_whole() {
+    let client = plain().await;
+    let app = app();
+    let put = async |data: serde_json::Value| {
+        let input = MemoryInput {
+            record_id: "home".to_owned(),
+            metadata: Some(metadata(data)),
+            ..memory("Lives in Oslo.")
+        };
+        let added = client.remember(&app, "ada", vec![input]).await;
+        added.memories[0].memory.clone().unwrap()
+    };
+    let first = put(json!({"source": "crm", "version": 1})).await;
+    let same = put(json!({"version": 1, "source": "crm"})).await;
+    assert_eq!(first.etag, same.etag, "nothing has changed");
+    let second = put(json!({"version": 2})).await;
+    assert_eq!(second.metadata, Some(metadata(json!({"version": 2}))));
+    assert_ne!(first.etag, second.etag);
+    // The text is known, so the memory stays as it is.
+    let known = client.remember_one(&app, "ada", "Lives in Oslo.").await;
+    assert_eq!(known.metadata, second.metadata);
+    let changed = Memory {
+        memory_id: first.memory_id.clone(),
+        metadata: Some(metadata(json!({"by": "hand"}))),
+        ..Default::default()
+    };
+    let done = update(&client, changed.clone(), &["metadata"]).await;
+    let done = done.memory.unwrap();
+    assert_eq!(done.metadata, changed.metadata);
+    assert_eq!(done.text, "Lives in Oslo.");
+    let bare = Memory {
+        metadata: None,
+        ..changed
+    };
+    let done = update(&client, bare, &["metadata"]).await;
+    assert_eq!(done.memory.unwrap().metadata, None);
 }
 
 #[apply(trial)]

@@ -21,9 +21,9 @@ async fn memories_are_shown_and_managed_from_the_command_line() {
     };
     let empty = run(&["list"]).ok();
     assert!(empty.stdout.contains("memory add"), "{empty:?}");
-    let added = run(&["add", "Lives in Oslo", "--topic", "home", "--json"])
-        .ok()
-        .json();
+    let metadata = ["--metadata", r#"{"team": "blue", "rank": 3}"#];
+    let add = ["add", "Lives in Oslo", "--topic", "home", "--json"];
+    let added = run(&[&add[..], &metadata[..]].concat()).ok().json();
     let id = added["memories"][0]["memory"]["memoryId"]
         .as_str()
         .unwrap()
@@ -45,6 +45,14 @@ async fn memories_are_shown_and_managed_from_the_command_line() {
         .json_lines();
     assert_eq!(listed.len(), 1);
     assert_eq!(listed[0]["memoryId"], id.as_str());
+    for (metadata, count) in [(r#"{"rank": 3}"#, 1), (r#"{"rank": "3"}"#, 0)] {
+        let listed = run(&["list", "--json", "--metadata", metadata]).ok();
+        assert_eq!(listed.json_lines().len(), count, "{metadata}");
+    }
+    let shown = cli(&["show", &id]).ok().stdout;
+    assert!(shown.contains(r#"{"rank":3,"team":"blue"}"#), "{shown}");
+    let refused = run(&["list", "--metadata", "[1]"]);
+    assert!(refused.stderr.contains("JSON object"), "{refused:?}");
     eventually(
         "the index has it",
         std::time::Duration::from_secs(30),

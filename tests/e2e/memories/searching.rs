@@ -5,9 +5,11 @@ use memory_contract::proto::{
     SearchRequest,
 };
 use recollect_tests::{
-    Key, SHARED, app, apply, memory, memory_search, memory_texts, of_user, search_request, texts,
+    Key, SHARED, app, apply, memory, memory_search, memory_texts, metadata, of_user,
+    search_request, texts,
     trial,
 };
+use serde_json::json;
 use tonic::Code;
 
 use crate::{acme, plain};
@@ -153,6 +155,92 @@ async fn r09_memories_and_messages_are_searched_apart() {
     let mut search = search_request("", "oolong", &known.revision);
     search.target = of_user(&app, "ada");
     assert_eq!(client.search(search).await.matches.len(), 1);
+}
+
+#[apply(trial)]
+async fn r09_memories_are_filtered_by_metadata_before_the_best_matches_are_taken() {
+    let client = acme().await;
+    let app = app();
+    // More memories than a search takes as candidates match better than those of the
+    // blue team.
+    let input = |number: usize| {
+        let blue = number % 100 == 99;
+        let text = match blue {
+            true => format!("Among other things, page {number} of the ledger mentions oolong."),
+            false => format!("Oolong tea {number}"),
+        };
+        MemoryInput {
+            metadata: Some(metadata(json!({
+                "team": if blue { "blue" } else { "red" },
+                "number": number,
+                "open": blue,
+            }))),
+            ..memory(&text)
+        }
+    };
+    let mut revision = String::new();
+    for first in [0, 100, 200] {
+        let inputs = (first..first + 100).map(input).collect();
+        revision = client.remember(&app, "ada", inputs).await.revision;
+    }
+    let filtered = |conditions: &serde_json::Value| {
+        Some(MemoryFilter {
+            metadata: Some(metadata(conditions.clone())),
+            ..Default::default()
+        })
+    };
+    for (conditions, expected) in [
+        (json!({"team": "blue"}), vec![99, 199, 299]),
+        (json!({"open": true, "number": 199}), vec![199]),
+        (json!({"team": "red", "number": 199}), vec![]),
+        (json!({"number": "199"}), vec![]),
+        (json!({"open": "true"}), vec![]),
+        (json!({"other": "blue"}), vec![]),
+    ] {
+        let expected: Vec<String> = expected
+            .into_iter()
+            .map(|number| input(number).text)
+            .collect();
+        for method in [
+            SearchMethod::Hybrid,
+            SearchMethod::Dense,
+            SearchMethod::Lexical,
+        ] {
+            let mut search = memory_search(&app, "ada", "oolong tea", &revision);
+            search.filter = filtered(&conditions);
+            search.method = method.into();
+            let mut found = memory_texts(&client.search_memories(search).await);
+            found.sort();
+            assert_eq!(found, expected, "{method:?} {conditions}");
+        }
+        let request = memory_contract::proto::ListMemoriesRequest {
+            owner: of_user(&app, "ada"),
+            filter: filtered(&conditions),
+            ..Default::default()
+        };
+        let listed = client.call(request).await.memories.into_iter().rev();
+        let listed: Vec<String> = listed.map(|memory| memory.text).collect();
+        assert_eq!(listed, expected, "{conditions}");
+    }
+    // Metadata is filtered by, and not searched.
+    let mut search = memory_search(&app, "ada", "blue", &revision);
+    search.method = SearchMethod::Lexical.into();
+    assert_eq!(client.search_memories(search).await.memories, []);
+    // A changed value is the one that counts.
+    let page = input(99).text;
+    let all = client.all_memories(&app, "ada").await;
+    let known = all.into_iter().find(|memory| memory.text == page).unwrap();
+    let changed = memory_contract::proto::Memory {
+        metadata: Some(metadata(json!({"team": "green"}))),
+        ..known
+    };
+    let revision = super::update(&client, changed, &["metadata"]).await.revision;
+    for (team, count) in [("blue", 2), ("green", 1)] {
+        let mut search = memory_search(&app, "ada", "oolong tea", &revision);
+        search.filter = filtered(&json!({"team": team}));
+        let found = client.search_memories(search).await;
+        assert_eq!(found.memories.len(), count, "{team}");
+    }
 }
 
 #[apply(trial)]

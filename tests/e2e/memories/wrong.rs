@@ -44,6 +44,15 @@ async fn wrong_memories_are_refused_with_their_fields() {
             "entities[0]",
         ),
         (
+            json!({"text": "x", "metadata": {"a": "x".repeat(16 * 1024)}}),
+            "metadata",
+        ),
+        (
+            json!({"text": "x", "metadata": {"a": {"b": {"c": {"d": {"e": {}}}}}}}),
+            "metadata",
+        ),
+        (json!({"text": "x", "metadata": {"a\u{0}": 1}}), "metadata"),
+        (
             json!({"text": "x", "source_message_ids": ["nonsense"]}),
             "source_message_ids[0]",
         ),
@@ -200,6 +209,26 @@ async fn wrong_requests_are_refused_with_their_fields() {
             ),
             "filter.before",
         ),
+        (
+            "ListMemories",
+            of(json!({"filter": {"metadata": {"a": 1.5}}})),
+            "filter.metadata.a",
+        ),
+        (
+            "ListMemories",
+            of(json!({"filter": {"metadata": {"a": {"b": 1}}}})),
+            "filter.metadata.a",
+        ),
+        (
+            "SearchMemories",
+            of(json!({"query": "x", "filter": {"metadata": {"a b": 1}}})),
+            "filter.metadata",
+        ),
+        (
+            "UpdateMemory",
+            change(json!({"metadata": {"a": {"b": {"c": {"d": {"e": {}}}}}}}), "metadata"),
+            "memory.metadata",
+        ),
         ("ListMemories", of(json!({"page_token": "x"})), "page_token"),
         ("UpdateMemory", json!({}), "memory"),
         ("UpdateMemory", change(json!({}), "userId"), "update_mask"),
@@ -282,6 +311,7 @@ async fn the_longest_values_are_taken() {
         "text": wide(4_096, 4),
         "topics": (0..16).map(|n| wide(64, n)).collect::<Vec<_>>(),
         "entities": (0..16).map(|n| wide(128, n)).collect::<Vec<_>>(),
+        "metadata": {"a": {"b": {"c": {"d": {"e": wide(4_000, 5)}}}}},
     }]});
     for created in [true, false] {
         let request = request.clone();

@@ -35,7 +35,7 @@ const IGNORED: [&str; 16] = [
 ];
 
 /// What UpdateMemory may change: the mask names it, and nothing else is looked at.
-const CHANGEABLE: [&str; 7] = [
+const CHANGEABLE: [&str; 8] = [
     "memory_id",
     "text",
     "topics",
@@ -43,6 +43,7 @@ const CHANGEABLE: [&str; 7] = [
     "type",
     "event_time",
     "pinned",
+    "metadata",
 ];
 
 /// A field of a request, and the way to it.

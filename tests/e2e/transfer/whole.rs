@@ -194,6 +194,7 @@ async fn knowledge(client: &Client, thread: &str) {
             nanos: 7_000,
         }),
         pinned: true,
+        metadata: Some(metadata(data!({"quelle": {"größe": [1, 2.5, null]}}))),
         ..memory("Wohnt in Köln")
     };
     let known = client.remember("shop", "ada", vec![home]).await;

@@ -152,9 +152,11 @@ async fn r09_memories_are_searchable_in_other_sessions_and_promoted() {
         record_id: "trip_planning_paris".to_owned(),
         topics: vec!["travel".to_owned()],
         entities: vec!["Paris".to_owned()],
+        metadata: Some(metadata(json!({"trip": 7}))),
         ..memory("Ada is planning a trip to Paris.")
     }];
     let stored = put_memory(&client, request.clone()).await;
+    assert_eq!(stored.memories[0].metadata, request.memories[0].metadata);
     assert_eq!(stored.memories[0].origin(), MemoryOrigin::WorkingMemory);
     assert_eq!(stored.memories[0].thread_id, stored.thread_id);
     eventually("the memory is promoted", SOON, async || {

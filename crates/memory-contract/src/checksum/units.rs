@@ -78,6 +78,7 @@ pub fn memory_digest(memory: &Memory) -> UnitDigest {
         made_by,
         extraction_strategy,
         etag: _,
+        metadata,
     } = memory;
     let content = Memory {
         memory_id: memory_id.clone(),
@@ -98,6 +99,7 @@ pub fn memory_digest(memory: &Memory) -> UnitDigest {
         create_time: *create_time,
         made_by: made_by.clone(),
         extraction_strategy: *extraction_strategy,
+        metadata: metadata.clone().filter(|data| !data.fields.is_empty()),
         ..Memory::default()
     };
     let mut hash = Sha256::new();

@@ -1,6 +1,7 @@
 //! Converts filters of messages.
 
-use serde_json::Value;
+use prost_types::Struct;
+use serde_json::{Map, Value};
 
 use super::part::role_from;
 use super::{json, timestamp_of};
@@ -53,31 +54,43 @@ fn filter_fields(filter: proto::MessageFilter) -> Result<MessageFilter, Invalid>
     {
         return Err(Invalid::new("end_time", "must be later than start_time"));
     }
-    let metadata = json::object("metadata", metadata, limits::METADATA_BYTES, 2)?;
-    if metadata.len() > limits::FILTER_KEYS {
-        return Err(Invalid::new(
-            "metadata",
-            format!("must have at most {} keys", limits::FILTER_KEYS),
-        ));
-    }
-    for (key, value) in &metadata {
-        check_condition(key, value)?;
-    }
     Ok(MessageFilter {
         roles: unique,
         names,
         start,
         end,
-        metadata,
+        metadata: conditions_from("metadata", metadata)?,
     })
 }
 
+/// Reads conditions on metadata: at most 16 keys, each with a string, an integer or a
+/// boolean.
+///
+/// # Errors
+/// Too many keys, keys with other characters, and values that cannot be compared.
+pub fn conditions_from(
+    field: &str,
+    conditions: Option<Struct>,
+) -> Result<Map<String, Value>, Invalid> {
+    let conditions = json::object(field, conditions, limits::METADATA_BYTES, 2)?;
+    if conditions.len() > limits::FILTER_KEYS {
+        return Err(Invalid::new(
+            field,
+            format!("must have at most {} keys", limits::FILTER_KEYS),
+        ));
+    }
+    for (key, value) in &conditions {
+        check_condition(field, key, value)?;
+    }
+    Ok(conditions)
+}
+
 /// A key becomes part of a path in the index's filter, so it must not name another path.
-fn check_condition(key: &str, value: &Value) -> Result<(), Invalid> {
+fn check_condition(field: &str, key: &str, value: &Value) -> Result<(), Invalid> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if key.is_empty() || key.len() > limits::FILTER_KEY_CHARS || !key.bytes().all(plain) {
         return Err(Invalid::new(
-            "metadata",
+            field,
             format!(
                 "keys must be 1 to {} letters, digits, _ or -",
                 limits::FILTER_KEY_CHARS
@@ -88,7 +101,7 @@ fn check_condition(key: &str, value: &Value) -> Result<(), Invalid> {
         return Ok(());
     }
     Err(Invalid::new(
-        format!("metadata.{key}"),
+        format!("{field}.{key}"),
         "must be a string, an integer or a boolean",
     ))
 }

@@ -1,9 +1,11 @@
 //! Converts long-term memories.
 
-use prost_types::FieldMask;
+use prost_types::{FieldMask, Struct};
+use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
-use super::{timestamp, timestamp_of};
+use super::filter::conditions_from;
+use super::{json, timestamp, timestamp_of};
 use crate::{
     Invalid, InvalidFields, Memory, MemoryChange, MemoryFilter, MemoryOrigin, MemoryOwner,
     MemoryType, MessageId, NewMemory, check, limits, proto,
@@ -89,6 +91,7 @@ pub(super) fn memory_of(input: proto::MemoryInput) -> Result<NewMemory, InvalidF
         event_time,
         source_message_ids,
         pinned,
+        metadata,
     } = input;
     let record = check::text("record_id", record_id, limits::RECORD_ID_CHARS);
     let text = text_from("text", text);
@@ -97,20 +100,31 @@ pub(super) fn memory_of(input: proto::MemoryInput) -> Result<NewMemory, InvalidF
     let entities = entities_from("entities", entities);
     let event = timestamp_of("event_time", event_time);
     let sources = sources_from("source_message_ids", &source_message_ids);
-    match (record, text, kind, topics, entities, event, sources) {
-        (Ok(record), Ok(text), Ok(kind), Ok(topics), Ok(entities), Ok(event), Ok(sources)) => {
-            Ok(NewMemory {
-                record,
-                text,
-                kind: kind.unwrap_or_default(),
-                topics,
-                entities,
-                event,
-                sources,
-                pinned,
-            })
-        }
-        (record, text, kind, topics, entities, event, sources) => {
+    let metadata = metadata_from("metadata", metadata);
+    match (
+        record, text, kind, topics, entities, event, sources, metadata,
+    ) {
+        (
+            Ok(record),
+            Ok(text),
+            Ok(kind),
+            Ok(topics),
+            Ok(entities),
+            Ok(event),
+            Ok(sources),
+            Ok(metadata),
+        ) => Ok(NewMemory {
+            record,
+            text,
+            kind: kind.unwrap_or_default(),
+            topics,
+            entities,
+            event,
+            metadata,
+            sources,
+            pinned,
+        }),
+        (record, text, kind, topics, entities, event, sources, metadata) => {
             let problems = [
                 record.err(),
                 text.err(),
@@ -119,6 +133,7 @@ pub(super) fn memory_of(input: proto::MemoryInput) -> Result<NewMemory, InvalidF
                 entities.err(),
                 event.err(),
                 sources.err(),
+                metadata.err(),
             ];
             Err(InvalidFields(problems.into_iter().flatten().collect()))
         }
@@ -138,7 +153,7 @@ pub fn memory_change_from(
     if paths.is_empty() {
         return Err(Invalid::new(
             "update_mask",
-            "is required: any of text, topics, entities, type, event_time, pinned",
+            "is required: any of text, topics, entities, type, event_time, pinned, metadata",
         )
         .into());
     }
@@ -160,10 +175,12 @@ pub fn memory_change_from(
                 change.pinned = Some(memory.pinned);
                 Ok(())
             }
+            "metadata" => metadata_from("metadata", memory.metadata.clone())
+                .map(|metadata| change.metadata = Some(metadata)),
             _ => {
                 invalid.push(Invalid::new(
                     "update_mask",
-                    "must name text, topics, entities, type, event_time or pinned",
+                    "must name text, topics, entities, type, event_time, pinned or metadata",
                 ));
                 continue;
             }
@@ -196,6 +213,7 @@ pub fn memory_filter_from(filter: Option<proto::MemoryFilter>) -> Result<MemoryF
             start_time,
             end_time,
             include_superseded,
+            metadata,
         } = filter;
         let after = timestamp_of("start_time", start_time)?;
         let before = timestamp_of("end_time", end_time)?;
@@ -212,6 +230,7 @@ pub fn memory_filter_from(filter: Option<proto::MemoryFilter>) -> Result<MemoryF
             origins: origins_from("origins", &origins)?,
             after,
             before,
+            metadata: conditions_from("metadata", metadata)?,
             superseded: include_superseded,
         })
     };
@@ -224,6 +243,15 @@ fn text_from(field: &str, text: String) -> Result<String, Invalid> {
         true => Err(Invalid::new(field, "must have more than spaces")),
         false => Ok(text),
     }
+}
+
+fn metadata_from(field: &str, metadata: Option<Struct>) -> Result<Map<String, Value>, Invalid> {
+    json::object(
+        field,
+        metadata,
+        limits::METADATA_BYTES,
+        limits::METADATA_DEPTH,
+    )
 }
 
 fn topics_from(field: &str, topics: Vec<String>) -> Result<Vec<String>, Invalid> {
@@ -341,6 +369,7 @@ impl From<Memory> for proto::Memory {
             topics,
             entities,
             event,
+            metadata,
             origin,
             record,
             thread,
@@ -385,6 +414,7 @@ impl From<Memory> for proto::Memory {
                 proto::ExtractionStrategy::from(strategy).into()
             }),
             etag,
+            metadata: json::to_optional_struct(metadata),
         }
     }
 }

@@ -17,7 +17,7 @@ mod thread;
 mod working;
 
 pub use file::{file_location_from, file_ref_from, new_file_from, transfer_method_from};
-pub use filter::filter_from;
+pub use filter::{conditions_from, filter_from};
 pub use json::{object as object_from, to_struct};
 pub use key::key_scopes_from;
 pub use memory::{memories_from, memory_change_from, memory_filter_from, memory_from};

@@ -53,6 +53,7 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
         made_by,
         extraction_strategy,
         etag: _,
+        metadata,
     } = memory;
     let input = proto::MemoryInput {
         record_id,
@@ -63,6 +64,7 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
         event_time,
         source_message_ids,
         pinned,
+        metadata,
     };
     let mut invalid = Vec::new();
     let new = memory_of(input).map_err(|InvalidFields(problems)| invalid.extend(problems));
@@ -96,6 +98,7 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
         topics,
         entities,
         event,
+        metadata,
         sources,
         pinned,
     } = new;
@@ -108,6 +111,7 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
         topics,
         entities,
         event,
+        metadata,
         origin,
         record,
         thread: thread.flatten().map(Into::into),

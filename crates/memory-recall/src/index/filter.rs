@@ -55,6 +55,8 @@ pub(crate) mod label {
     pub(crate) const ENTITY: &str = "entity";
     pub(crate) const ORIGIN: &str = "origin";
     pub(crate) const HOLDS: &str = "holds";
+    /// Before each key of the caller's metadata.
+    pub(crate) const METADATA: &str = "metadata.";
 }
 
 /// The points of one tenant that meet conditions.
@@ -133,6 +135,7 @@ impl Selection {
             origins,
             after,
             before,
+            metadata,
             superseded,
         } = filter;
         let mut selection = Self::of(tenant, Kind::Memory);
@@ -148,6 +151,9 @@ impl Selection {
         selection.any(label::TOPIC, topics.iter().map(String::as_str));
         selection.any(label::ENTITY, entities.iter().map(String::as_str));
         selection.any(label::ORIGIN, origins.iter().map(|origin| origin.as_str()));
+        for (key, value) in metadata {
+            selection.is(field::META, memory_tag(key, value).unwrap_or_default());
+        }
         if after.is_some() || before.is_some() {
             selection.conditions.push(Condition::Between(
                 field::SAID,
@@ -221,6 +227,11 @@ pub(crate) fn point_id(tenant: &TenantId, subject: Subject) -> Uuid {
 /// A label of a memory as a tag.
 pub(crate) fn labeled(name: &str, text: &str) -> String {
     tag(name, &Value::String(text.to_owned())).unwrap_or_default()
+}
+
+/// An entry of a memory's metadata as a tag. Its key begins as no label does.
+pub(crate) fn memory_tag(key: &str, value: &Value) -> Option<String> {
+    tag(&format!("{}{key}", label::METADATA), value)
 }
 
 /// Microseconds since the Unix epoch.

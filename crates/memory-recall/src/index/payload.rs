@@ -5,7 +5,7 @@ use memory_store::MemoryRecord;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::filter::{Kind, Selection, field, label, labeled, micros, point_id, tag};
+use super::filter::{Kind, Selection, field, label, labeled, memory_tag, micros, point_id, tag};
 use super::{Candidate, Change, LexicalVector, MemoryPoint, Point, Subject};
 
 /// The payload fields of a [`Candidate`].
@@ -135,6 +135,7 @@ fn memory_payload(point: &MemoryPoint) -> Map<String, Value> {
         event: _,
         created,
         version: _,
+        metadata,
     } = &point.memory;
     let (app, user) = (owner.app.as_str(), owner.user.as_str());
     let mut payload = common(&point.tenant, app, user, Kind::Memory);
@@ -153,6 +154,11 @@ fn memory_payload(point: &MemoryPoint) -> Map<String, Value> {
     }
     tags.extend(topics.iter().map(|topic| labeled(label::TOPIC, topic)));
     tags.extend(entities.iter().map(|name| labeled(label::ENTITY, name)));
+    tags.extend(
+        metadata
+            .iter()
+            .filter_map(|(key, value)| memory_tag(key, value)),
+    );
     put(field::META, tags.into());
     payload
 }

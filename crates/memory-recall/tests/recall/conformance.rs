@@ -450,6 +450,10 @@ fn memory(number: u32, user: &str) -> MemoryPoint {
             event: None,
             created: OffsetDateTime::UNIX_EPOCH + Span::days(i64::from(number)),
             version: 1,
+            metadata: json!({"team": format!("t{}", number % 2), "rank": number})
+                .as_object()
+                .unwrap()
+                .clone(),
         },
         dense: Some(vec![1.0, 0.0, 0.0, 0.0]),
         lexical: words(&[number, 1_000]),
@@ -601,6 +605,22 @@ async fn memories_are_found_by_their_labels_and_by_their_user_alone() {
             ..filter()
         };
         assert_eq!(found("ada", between).await, [3]);
+        let metadata = |value: Value| MemoryFilter {
+            metadata: value.as_object().unwrap().clone(),
+            ..all()
+        };
+        assert_eq!(found("ada", metadata(json!({"team": "t0"}))).await, [2, 4]);
+        let both = metadata(json!({"team": "t1", "rank": 3}));
+        assert_eq!(found("ada", both).await, [3]);
+        for other in [
+            json!({"rank": "3"}),
+            json!({"team": "t2"}),
+            // Keys of metadata are not labels, nor the reverse.
+            json!({"topic": "topic 1"}),
+            json!({"holds": "true"}),
+        ] {
+            assert_eq!(found("ada", metadata(other)).await, Vec::<u128>::new());
+        }
     })
     .await;
 }

@@ -1,8 +1,8 @@
 -- Stores one memory of a user, or finds it by its record or its text. The caller holds
 -- lock_memories.
 --
--- p_item has id, record, text, words, hash (hexadecimal), type, topics, entities, event
--- (microseconds since 1970, or null), sources and pinned.
+-- p_item has id, record, text, words, hash (hexadecimal), type, topics, entities, metadata,
+-- event (microseconds since 1970, or null), sources and pinned.
 CREATE OR REPLACE FUNCTION recollect.put_memory(
     p_tenant text, p_app text, p_user text, p_scope text, p_item jsonb, p_origin text, p_thread uuid,
     p_made_by text, p_strategy text,
@@ -61,17 +61,18 @@ BEGIN
         IF v_known.memory_id IS NOT NULL THEN
             memory := v_known;
             v_changed := v_known.content_hash <> v_hash;
-            IF (v_known.record_id, v_known.text, v_known.type, v_known.topics, v_known.entities, v_known.pinned)
+            IF (v_known.record_id, v_known.text, v_known.type, v_known.topics, v_known.entities, v_known.metadata,
+                    v_known.pinned)
                     IS DISTINCT FROM
-                    (v_record, p_item ->> 'text', p_item ->> 'type', v_topics, v_entities,
+                    (v_record, p_item ->> 'text', p_item ->> 'type', v_topics, v_entities, p_item -> 'metadata',
                      (p_item ->> 'pinned')::boolean)
                 OR v_known.event_time IS DISTINCT FROM v_event
                 OR (v_known.origin = 'extracted' AND p_origin <> 'extracted')
             THEN
                 UPDATE recollect.memories
                 SET text = p_item ->> 'text', words = v_words, content_hash = v_hash, type = p_item ->> 'type',
-                    topics = v_topics, entities = v_entities, event_time = v_event, record_id = v_record,
-                    pinned = (p_item ->> 'pinned')::boolean,
+                    topics = v_topics, entities = v_entities, metadata = p_item -> 'metadata', event_time = v_event,
+                    record_id = v_record, pinned = (p_item ->> 'pinned')::boolean,
                     thread_id = CASE WHEN v_changed THEN COALESCE(v_thread, thread_id) ELSE thread_id END,
                     valid_from = CASE WHEN v_changed THEN recollect.first_said_at(p_tenant, v_sources) ELSE valid_from END,
                     origin = CASE WHEN origin = 'extracted' THEN p_origin ELSE origin END,
@@ -95,11 +96,11 @@ BEGIN
         ELSE
             created := true;
             INSERT INTO recollect.memories
-                (tenant_id, memory_id, app_id, user_id, text, words, type, topics, entities, event_time, origin,
-                 record_id, thread_id, content_hash, pinned, valid_from, made_by, strategy)
+                (tenant_id, memory_id, app_id, user_id, text, words, type, topics, entities, metadata, event_time,
+                 origin, record_id, thread_id, content_hash, pinned, valid_from, made_by, strategy)
             SELECT p_tenant, (p_item ->> 'id')::uuid, p_app, p_user, p_item ->> 'text', v_words, p_item ->> 'type',
-                v_topics, v_entities, v_event, p_origin, v_record,
-                v_thread, v_hash, (p_item ->> 'pinned')::boolean,
+                v_topics, v_entities, p_item -> 'metadata', v_event, p_origin, v_record, v_thread,
+                v_hash, (p_item ->> 'pinned')::boolean,
                 recollect.first_said_at(p_tenant, v_sources), p_made_by, p_strategy
             RETURNING * INTO memory;
             revision := recollect.enqueue_memory(p_tenant, p_app, p_user, memory.memory_id, 'upsert');

@@ -226,6 +226,7 @@ fn item_of(fact: &Fact) -> Item<'_> {
         topics,
         entities,
         event: *event,
+        metadata: None,
         sources: sources.iter().map(|id| id.uuid()).collect(),
         supersedes: supersedes.iter().map(|id| id.uuid()).collect(),
         pinned: false,

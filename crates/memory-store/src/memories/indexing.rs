@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use memory_contract::{AppId, MemoryId, MemoryOrigin, MemoryOwner, MemoryType, ThreadId, UserId};
+use serde_json::{Map, Value};
 use time::OffsetDateTime;
+use tokio_postgres::types::Json;
 
 use super::uuids;
 use crate::{
@@ -42,6 +44,8 @@ pub struct MemoryRecord {
     pub created: OffsetDateTime,
     /// Its version; each change increases it.
     pub version: i64,
+    /// The caller's own data. Strings, whole numbers and booleans can be filtered by.
+    pub metadata: Map<String, Value>,
 }
 
 impl MemoryStore<'_> {
@@ -86,6 +90,7 @@ impl MemoryStore<'_> {
                     event: column(row, "event_time")?,
                     created: column(row, "created_at")?,
                     version: column(row, "version")?,
+                    metadata: column::<Json<Map<String, Value>>>(row, "metadata")?.0,
                 })
             })
             .collect()

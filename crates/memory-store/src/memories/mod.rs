@@ -10,7 +10,7 @@ mod uses;
 mod write;
 
 use memory_contract::{Memory, MemoryId, ThreadId};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -86,6 +86,8 @@ pub(crate) struct Item<'a> {
     topics: &'a [String],
     entities: &'a [String],
     event: Option<time::OffsetDateTime>,
+    /// `None` for one without metadata.
+    metadata: Option<&'a Map<String, Value>>,
     sources: Vec<Uuid>,
     supersedes: Vec<Uuid>,
     pinned: bool,
@@ -103,6 +105,7 @@ impl Item<'_> {
             "topics": self.topics,
             "entities": self.entities,
             "event": self.event.map(micros),
+            "metadata": self.metadata.unwrap_or(&Map::new()),
             "sources": self.sources,
             "supersedes": self.supersedes,
             "pinned": self.pinned,
@@ -142,6 +145,7 @@ fn item_of(memory: &Memory) -> Item<'_> {
         topics: &memory.topics,
         entities: &memory.entities,
         event: memory.event,
+        metadata: Some(&memory.metadata),
         sources: Vec::new(),
         supersedes: Vec::new(),
         pinned: memory.pinned,

@@ -4,8 +4,9 @@ use memory_contract::{
     AppId, Memory, MemoryFilter, MemoryId, MemoryOrigin, MemoryOwner, MemoryPolicy, Session,
     Thread, ThreadId, UserId, limits, memory_bytes,
 };
+use serde_json::{Map, Value};
 use time::OffsetDateTime;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::types::{Json, ToSql};
 use uuid::Uuid;
 
 use super::{rows, uuids, write::scope_query};
@@ -46,6 +47,7 @@ struct Filter<'a> {
     origins: Option<Vec<&'static str>>,
     after: Option<OffsetDateTime>,
     before: Option<OffsetDateTime>,
+    metadata: Option<Json<&'a Map<String, Value>>>,
 }
 
 impl<'a> Filter<'a> {
@@ -58,6 +60,7 @@ impl<'a> Filter<'a> {
             origins,
             after,
             before,
+            metadata,
             superseded,
         } = filter;
         let names = || origins.iter().map(|origin| MemoryOrigin::as_str(*origin));
@@ -70,6 +73,7 @@ impl<'a> Filter<'a> {
             origins: (!origins.is_empty()).then(|| names().collect()),
             after: *after,
             before: *before,
+            metadata: (!metadata.is_empty()).then_some(Json(metadata)),
         }
     }
 
@@ -84,9 +88,10 @@ impl<'a> Filter<'a> {
             origins,
             after,
             before,
+            metadata,
         } = self;
-        let filter: [&'p (dyn ToSql + Sync); 8] = [
-            superseded, kind, topics, entities, thread, origins, after, before,
+        let filter: [&'p (dyn ToSql + Sync); 9] = [
+            superseded, kind, topics, entities, thread, origins, after, before, metadata,
         ];
         [first, &filter].concat()
     }

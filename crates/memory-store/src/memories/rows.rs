@@ -3,8 +3,9 @@
 use memory_contract::{
     AppId, ExtractionStrategy, Memory, MemoryOrigin, MemoryOwner, MemoryType, MessageId, UserId,
 };
+use serde_json::{Map, Value};
 use time::{Date, OffsetDateTime};
-use tokio_postgres::Row;
+use tokio_postgres::{Row, types::Json};
 use uuid::Uuid;
 
 use crate::{
@@ -42,6 +43,7 @@ pub(crate) fn memory(row: &Row) -> Result<Memory, StoreError> {
         topics: column(row, "topics")?,
         entities: column(row, "entities")?,
         event: column(row, "event_time")?,
+        metadata: column::<Json<Map<String, Value>>>(row, "metadata")?.0,
         origin,
         record: column(row, "record_id")?,
         thread: optional_id(row, "thread_id")?,

@@ -243,6 +243,7 @@ pub(crate) fn new_item(new: &NewMemory) -> Item<'_> {
         topics,
         entities,
         event,
+        metadata,
         sources,
         pinned,
     } = new;
@@ -254,6 +255,7 @@ pub(crate) fn new_item(new: &NewMemory) -> Item<'_> {
         topics,
         entities,
         event: *event,
+        metadata: Some(metadata),
         sources: sources.iter().map(|id| id.uuid()).collect(),
         supersedes: Vec::new(),
         pinned: *pinned,
@@ -267,6 +269,7 @@ fn changed(memory: &Memory, change: &MemoryChange) -> Memory {
         topics,
         entities,
         event,
+        metadata,
         pinned,
     } = change.clone();
     let mut memory = memory.clone();
@@ -275,6 +278,7 @@ fn changed(memory: &Memory, change: &MemoryChange) -> Memory {
     memory.topics = topics.unwrap_or(memory.topics);
     memory.entities = entities.unwrap_or(memory.entities);
     memory.event = event.unwrap_or(memory.event);
+    memory.metadata = metadata.unwrap_or(memory.metadata);
     memory.pinned = pinned.unwrap_or(memory.pinned);
     memory
 }

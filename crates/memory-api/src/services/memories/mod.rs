@@ -11,8 +11,8 @@ use memory_contract::proto::{
     UpdateMemoryRequest, UpdateMemoryResponse,
 };
 use memory_contract::{
-    Invalid, MemoryId, MemoryOrigin, PageToken, check, limits, memories_from, memory_change_from,
-    memory_filter_from, memory_from,
+    Invalid, MemoryId, MemoryOrigin, PageToken, check, fit_metadata, limits, memories_from,
+    memory_bytes, memory_change_from, memory_filter_from, memory_from,
 };
 use memory_recall::{FoundMemory, IndexerHandle, Recall};
 use memory_store::{
@@ -116,12 +116,17 @@ impl Memories {
         let owner = memory_owner_from(&mut fields, user);
         let memories = fields.get_all(memories_from("memories", memories));
         let (owner, memories) = fields.all(owner.zip(memories))?;
-        let AddedMemories { memories, revision } = self
+        let AddedMemories {
+            mut memories,
+            revision,
+        } = self
             .store
             .memories(&caller)
             .add_memories(&owner, &memories, MemoryOrigin::Caller, None)
             .await?;
         self.wake();
+        let stored = memories.iter_mut().map(|added| &mut added.memory);
+        fit_metadata(stored, limits::ANSWER_BYTES);
         let added = |AddedMemory { memory, created }| proto::AddedMemory {
             memory: Some(memory.into()),
             created,
@@ -187,12 +192,19 @@ impl Memories {
         let mut query = query_from(request.into_inner())?;
         query.max_wait = shortened_wait(deadline, query.max_wait);
         let found = self.recall.memories(&caller, &query).await?;
+        let mut room = limits::ANSWER_BYTES;
+        let fits = |found: &FoundMemory| {
+            room.checked_sub(memory_bytes(&found.memory))
+                .map(|rest| room = rest)
+                .is_some()
+        };
         let memory = |FoundMemory { memory, score, .. }| proto::FoundMemory {
             memory: Some(memory.into()),
             score,
         };
+        let matches = found.memories.into_iter().take_while(fits);
         Ok(SearchMemoriesResponse {
-            memories: found.memories.into_iter().map(memory).collect(),
+            memories: matches.map(memory).collect(),
             degradations: found.degradations.into_iter().map(degradation).collect(),
         })
     }
@@ -284,12 +296,17 @@ impl Memories {
         let caller = caller_of(&request)?;
         self.store.require_long_term_memory()?;
         let (owner, memories) = stored_from(request.into_inner())?;
-        let ImportedMemories { memories, revision } = self
+        let ImportedMemories {
+            mut memories,
+            revision,
+        } = self
             .store
             .memories(&caller)
             .import_memories(&owner, &memories)
             .await?;
         self.wake();
+        let stored = memories.iter_mut().map(|imported| &mut imported.memory);
+        fit_metadata(stored, limits::ANSWER_BYTES);
         let imported = |ImportedMemory {
                             memory,
                             created,
@@ -314,7 +331,7 @@ impl Memories {
         let forget = forget_from(request.into_inner())?;
         let Forgotten {
             count,
-            memories,
+            mut memories,
             more,
         } = self
             .store
@@ -322,6 +339,7 @@ impl Memories {
             .forget_memories(&forget)
             .await?;
         self.wake();
+        fit_metadata(&mut memories, limits::ANSWER_BYTES);
         Ok(ForgetMemoriesResponse {
             forgotten_count: count,
             memories: memories.into_iter().map(Into::into).collect(),

@@ -5,7 +5,7 @@ use memory_context::KnownFiles;
 use memory_context::counting::counting;
 use memory_context::working::size_in;
 use memory_contract::{
-    Message, ResolvedPolicy, limits, memory_bytes, message_bytes, proto, timestamp, to_struct,
+    Message, ResolvedPolicy, fit_metadata, limits, memory_bytes, message_bytes, proto, timestamp, to_struct,
 };
 use memory_store::{Caller, Store, WorkingMemory};
 
@@ -47,7 +47,7 @@ pub(super) async fn of(
         mut messages,
         message_count,
         message_tokens: _,
-        memories,
+        mut memories,
         data,
         expires,
         model,
@@ -57,9 +57,12 @@ pub(super) async fn of(
         updated,
     } = memory;
     let data = to_struct(data);
-    let others = context.len()
-        + prost::Message::encoded_len(&data)
-        + memories.iter().map(memory_bytes).sum::<usize>();
+    let others = context.len() + prost::Message::encoded_len(&data);
+    fit_metadata(
+        &mut memories,
+        limits::ANSWER_BYTES.saturating_sub(others + MESSAGES_AT_LEAST),
+    );
+    let others = others + memories.iter().map(memory_bytes).sum::<usize>();
     let room = limits::ANSWER_BYTES
         .saturating_sub(others)
         .max(MESSAGES_AT_LEAST);

@@ -15,6 +15,8 @@ use memory_store::{
     AddedMemories, DeadSubject, Extraction, Fact, Failure, Forget, JobKind, MemoryError, StoreError,
 };
 
+use serde_json::{Value, json};
+
 use crate::world::{World, caller};
 
 fn owner(user: &str) -> MemoryOwner {
@@ -733,6 +735,8 @@ async fn words_find_the_memories_of_one_user_alone() {
     let mut tea = memory("Prefers oolong");
     tea.topics = vec!["drinks".to_owned()];
     tea.entities = vec!["Taiwan".to_owned()];
+    let data = |value: Value| value.as_object().unwrap().clone();
+    tea.metadata = data(json!({"team": "blue", "rank": 1.0, "note": null}));
     let added = world.remember("ada", &[tea, memory("Walks to work")]).await;
     world.remember("bob", &[memory("Prefers oolong too")]).await;
     world.remember("", &[memory("Oolong is sold out")]).await;
@@ -757,6 +761,12 @@ async fn words_find_the_memories_of_one_user_alone() {
         ..MemoryFilter::default()
     };
     assert!(search("ada", "oolong", &other).await.is_empty());
+    let team = |team: &str| MemoryFilter {
+        metadata: data(json!({"team": team, "rank": 1})),
+        ..MemoryFilter::default()
+    };
+    assert_eq!(search("ada", "oolong", &team("blue")).await, [id(&added, 0)]);
+    assert!(search("ada", "oolong", &team("red")).await.is_empty());
     // Reading by id does not cross users either.
     let store = &world.store;
     let foreign = store

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, value_parser};
 use memory_contract::proto::UserRef;
+use prost_types::Struct;
 
 use super::ClientArgs;
+use crate::cli::output::parse_object;
 
 /// `recollect memory`.
 #[derive(Debug, Clone, Args)]
@@ -14,6 +16,7 @@ Examples:
   recollect memory add --user ada \"Lives in Oslo\" --topic home
   recollect memory search --user ada \"Where does she live?\"
   recollect memory list --user ada --superseded
+  recollect memory list --user ada --metadata '{\"team\": \"blue\"}'
   recollect memory forget --all-users --max-inactivity 180d --dry-run
 
 Without --user the commands use the memories that belong to the app and to no user.")]
@@ -69,6 +72,9 @@ pub struct ListMemoriesArgs {
     /// Only memories with this topic; repeated, with any of them.
     #[arg(long = "topic", value_name = "TOPIC")]
     pub topics: Vec<String>,
+    /// Only memories whose metadata has these values, such as `{"team": "blue"}`.
+    #[arg(long, value_name = "JSON", value_parser = parse_object)]
+    pub metadata: Option<Struct>,
     /// Include superseded memories.
     #[arg(long)]
     pub superseded: bool,
@@ -90,6 +96,9 @@ pub struct SearchMemoriesArgs {
     /// The number of best matches.
     #[arg(long, default_value_t = 10, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(1..=100))]
     pub top_k: i32,
+    /// Only memories whose metadata has these values, such as `{"team": "blue"}`.
+    #[arg(long, value_name = "JSON", value_parser = parse_object)]
+    pub metadata: Option<Struct>,
     /// Include superseded memories.
     #[arg(long)]
     pub superseded: bool,
@@ -124,6 +133,9 @@ pub struct AddMemoryArgs {
     /// A named entity; may be repeated.
     #[arg(long = "entity", value_name = "NAME")]
     pub entities: Vec<String>,
+    /// Your own data about it, such as `{"team": "blue"}`.
+    #[arg(long, value_name = "JSON", value_parser = parse_object)]
+    pub metadata: Option<Struct>,
     /// Protect it from forgetting.
     #[arg(long)]
     pub pin: bool,

@@ -15,7 +15,7 @@ use crate::cli::args::{
 };
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Table, clock, count, exact, one_line};
+use crate::cli::output::{JsonLines, Table, clock, count, exact, object_text, one_line};
 
 /// Lists, finds, stores or forgets memories.
 ///
@@ -45,6 +45,7 @@ async fn list(args: ListMemoriesArgs) -> Result<(), Failure> {
             owner: Some(args.owner.user_ref().into()),
             filter: Some(MemoryFilter {
                 topics: args.topics.clone(),
+                metadata: args.metadata.clone(),
                 include_superseded: args.superseded,
                 ..Default::default()
             }),
@@ -64,6 +65,7 @@ async fn search(args: SearchMemoriesArgs) -> Result<(), Failure> {
         query: args.query,
         top_k: Some(args.top_k),
         filter: Some(MemoryFilter {
+            metadata: args.metadata,
             include_superseded: args.superseded,
             ..Default::default()
         }),
@@ -129,6 +131,7 @@ async fn show(args: MemoryIdArgs) -> Result<(), Failure> {
     line("user", exact(&memory.user_id));
     line("topics", exact(&memory.topics.join(", ")));
     line("entities", exact(&memory.entities.join(", ")));
+    line("metadata", memory.metadata.as_ref().map(object_text).unwrap_or_default());
     line("happened", clock(memory.event_time.as_ref()));
     line("from", origin(&memory));
     line("record", exact(&memory.record_id));
@@ -162,6 +165,7 @@ async fn add(args: AddMemoryArgs) -> Result<(), Failure> {
             topics: args.topics,
             entities: args.entities,
             pinned: args.pin,
+            metadata: args.metadata,
             ..Default::default()
         }],
     };

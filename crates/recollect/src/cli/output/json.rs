@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use memory_contract::proto;
 use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
+use prost_types::Struct;
 use serde_json::Value;
 
 use crate::cli::failure::Failure;
@@ -70,6 +71,25 @@ pub fn message_from_json<M: Message + Default>(name: &str, json: &Value) -> Resu
         .map_err(|error| error.to_string())?
         .transcode_to()
         .map_err(|error| error.to_string())
+}
+
+/// Reads a JSON object of the command line.
+///
+/// # Errors
+/// What is wrong, in words.
+pub fn parse_object(text: &str) -> Result<Struct, String> {
+    serde_json::from_str(text)
+        .map(memory_contract::to_struct)
+        .map_err(|error| format!("must be a JSON object: {error}"))
+}
+
+/// An object as one line of JSON.
+pub fn object_text(object: &Struct) -> String {
+    let object = memory_contract::object_from("", Some(object.clone()), usize::MAX, 64);
+    object.map_or_else(
+        |invalid| invalid.to_string(),
+        |object| Value::Object(object).to_string(),
+    )
 }
 
 fn dynamic(name: &str, message: &impl Message) -> Result<DynamicMessage, Failure> {

@@ -10,7 +10,7 @@ use super::check::Expected;
 use super::units::problem_of;
 use crate::cli::client::Client;
 
-/// Memories of one request; of the longest ones, these are about 2 MiB.
+/// Memories of one request; of the longest ones, these are less than 3 MiB.
 const TOGETHER: usize = 50;
 
 /// What is wrong, with its place.
