@@ -6,8 +6,7 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Key, SHARED, app, apply, memory, memory_search, memory_texts, metadata, of_user,
-    search_request, texts,
-    trial,
+    search_request, texts, trial,
 };
 use serde_json::json;
 use tonic::Code;
@@ -234,7 +233,9 @@ async fn r09_memories_are_filtered_by_metadata_before_the_best_matches_are_taken
         metadata: Some(metadata(json!({"team": "green"}))),
         ..known
     };
-    let revision = super::update(&client, changed, &["metadata"]).await.revision;
+    let revision = super::update(&client, changed, &["metadata"])
+        .await
+        .revision;
     for (team, count) in [("blue", 2), ("green", 1)] {
         let mut search = memory_search(&app, "ada", "oolong tea", &revision);
         search.filter = filtered(&json!({"team": team}));

@@ -226,7 +226,10 @@ async fn wrong_requests_are_refused_with_their_fields() {
         ),
         (
             "UpdateMemory",
-            change(json!({"metadata": {"a": {"b": {"c": {"d": {"e": {}}}}}}}), "metadata"),
+            change(
+                json!({"metadata": {"a": {"b": {"c": {"d": {"e": {}}}}}}}),
+                "metadata",
+            ),
             "memory.metadata",
         ),
         ("ListMemories", of(json!({"page_token": "x"})), "page_token"),

@@ -5,7 +5,8 @@ use memory_context::KnownFiles;
 use memory_context::counting::counting;
 use memory_context::working::size_in;
 use memory_contract::{
-    Message, ResolvedPolicy, fit_metadata, limits, memory_bytes, message_bytes, proto, timestamp, to_struct,
+    Message, ResolvedPolicy, fit_metadata, limits, memory_bytes, message_bytes, proto, timestamp,
+    to_struct,
 };
 use memory_store::{Caller, Store, WorkingMemory};
 

@@ -765,7 +765,10 @@ async fn words_find_the_memories_of_one_user_alone() {
         metadata: data(json!({"team": team, "rank": 1})),
         ..MemoryFilter::default()
     };
-    assert_eq!(search("ada", "oolong", &team("blue")).await, [id(&added, 0)]);
+    assert_eq!(
+        search("ada", "oolong", &team("blue")).await,
+        [id(&added, 0)]
+    );
     assert!(search("ada", "oolong", &team("red")).await.is_empty());
     // Reading by id does not cross users either.
     let store = &world.store;

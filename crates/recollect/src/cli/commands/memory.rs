@@ -131,7 +131,14 @@ async fn show(args: MemoryIdArgs) -> Result<(), Failure> {
     line("user", exact(&memory.user_id));
     line("topics", exact(&memory.topics.join(", ")));
     line("entities", exact(&memory.entities.join(", ")));
-    line("metadata", memory.metadata.as_ref().map(object_text).unwrap_or_default());
+    line(
+        "metadata",
+        memory
+            .metadata
+            .as_ref()
+            .map(object_text)
+            .unwrap_or_default(),
+    );
     line("happened", clock(memory.event_time.as_ref()));
     line("from", origin(&memory));
     line("record", exact(&memory.record_id));
