@@ -11,7 +11,7 @@ recall = recall_service_pb2_grpc.RecallServiceStub(channel)
 
 session = thread_pb2.SessionRef(app_id="support", user_id="ada", session_key="thread:42")
 
-appended = messages.AppendMessages(
+messages.AppendMessages(
     message_service_pb2.AppendMessagesRequest(
         session=session,
         messages=[
@@ -27,7 +27,6 @@ answer = recall.Recall(
     recall_service_pb2.RecallRequest(
         session=session,
         query="What is my dog called?",
-        at_least_as_fresh=appended.revision,
     )
 )
 for recalled in answer.messages:

@@ -26,7 +26,7 @@ def say(role, text):
 
 
 session = thread_pb2.SessionRef(app_id="support", user_id="ada", session_key="thread:43")
-appended = messages.AppendMessages(
+messages.AppendMessages(
     message_service_pb2.AppendMessagesRequest(
         session=session,
         messages=[
@@ -61,7 +61,6 @@ context = contexts.BuildContext(
         system_prompt="You help people with their pets.",
         input=[message_pb2.Part(text="What is my dog called?")],
         policy=policy_pb2.MemoryPolicy(scope=policy_pb2.RECALL_SCOPE_USER),
-        at_least_as_fresh=appended.revision,
         formats=[context_service_pb2.CONTEXT_FORMAT_ANTHROPIC_MESSAGES],
     )
 )
@@ -132,7 +131,7 @@ print(briefing.text)
 
 # Long-term memory
 ada = thread_pb2.UserRef(app_id="support", user_id="ada")
-added = memories.AddMemories(
+memories.AddMemories(
     memory_service_pb2.AddMemoriesRequest(
         user=ada,
         memories=[memory_pb2.MemoryInput(text="Her dog Pixel gets no grain.", topics=["pets"])],
@@ -142,7 +141,6 @@ known = memories.SearchMemories(
     memory_service_pb2.SearchMemoriesRequest(
         user=ada,
         query="Which food does her dog get?",
-        at_least_as_fresh=added.revision,
     )
 )
 print([found.memory.text for found in known.memories])

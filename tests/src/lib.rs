@@ -68,5 +68,5 @@ pub use s3::{S3, S3Fault};
 pub use server::{Options, Ready, Server};
 pub use shared::{BULK, PLAIN, SHARED, Shared};
 pub use trial::{Outcome, Registered, Skipped, run_trials};
-pub use wait::{SOON, eventually, eventually_some};
+pub use wait::{Fresh, SOON, at_least, eventual, eventually, eventually_some};
 pub use watching::{Events, watch_request};

@@ -23,7 +23,7 @@ pub fn memory_search(app: &str, user: &str, query: &str, revision: &str) -> Sear
     SearchMemoriesRequest {
         user: of_user(app, user),
         query: query.to_owned(),
-        at_least_as_fresh: revision.to_owned(),
+        freshness: crate::at_least(revision),
         max_wait: Some(fresh_wait()),
         ..Default::default()
     }

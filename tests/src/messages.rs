@@ -180,7 +180,7 @@ pub fn recall_request(thread_id: &str, query: &str, revision: &str) -> RecallReq
     RecallRequest {
         target: by_id(thread_id),
         query: query.to_owned(),
-        at_least_as_fresh: revision.to_owned(),
+        freshness: crate::at_least(revision),
         max_wait: Some(fresh_wait()),
         ..Default::default()
     }
@@ -191,7 +191,7 @@ pub fn search_request(thread_id: &str, query: &str, revision: &str) -> SearchReq
     SearchRequest {
         target: by_id(thread_id),
         query: query.to_owned(),
-        at_least_as_fresh: revision.to_owned(),
+        freshness: crate::at_least(revision),
         max_wait: Some(fresh_wait()),
         ..Default::default()
     }

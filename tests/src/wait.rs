@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use memory_contract::proto::{
     BuildContextRequest, BuildContextResponse, Degradation, DegradationReason, RecallRequest,
     RecallResponse, SearchMemoriesRequest, SearchMemoriesResponse, SearchRequest, SearchResponse,
+    build_context_request, recall_request, search_memories_request, search_request,
 };
 
 use crate::calls::Call;
@@ -50,6 +51,25 @@ pub async fn eventually(what: &str, deadline: Duration, mut check: impl AsyncFnM
     eventually_some(what, deadline, async || check().await.then_some(())).await;
 }
 
+/// The `freshness` of any request: [`at_least`] and [`eventual`] make it.
+pub trait Fresh {
+    /// Everything up to a revision.
+    fn at_least(revision: String) -> Self;
+    /// Only what is indexed.
+    fn eventual() -> Self;
+}
+
+/// Everything up to a revision; an empty one stands for the default, the newest changes.
+pub fn at_least<F: Fresh>(revision: impl Into<String>) -> Option<F> {
+    let revision = revision.into();
+    (!revision.is_empty()).then(|| F::at_least(revision))
+}
+
+/// Only what is indexed.
+pub fn eventual<F: Fresh>() -> Option<F> {
+    Some(F::eventual())
+}
+
 /// A question that may wait for the index.
 pub(crate) trait Waits {
     /// The revision that it has to see; empty: none.
@@ -59,24 +79,37 @@ pub(crate) trait Waits {
 }
 
 macro_rules! waits {
-    ($($request:ty),+) => {$(
+    ($($request:ty: $freshness:ident),+) => {$(
         impl Waits for $request {
             fn revision(&self) -> &str {
-                &self.at_least_as_fresh
+                match &self.freshness {
+                    Some($freshness::Freshness::AtLeastAsFresh(revision)) => revision,
+                    Some($freshness::Freshness::Eventual(())) | None => "",
+                }
             }
 
             fn max_wait(&self) -> Option<prost_types::Duration> {
                 self.max_wait
             }
         }
+
+        impl Fresh for $freshness::Freshness {
+            fn at_least(revision: String) -> Self {
+                Self::AtLeastAsFresh(revision)
+            }
+
+            fn eventual() -> Self {
+                Self::Eventual(())
+            }
+        }
     )+};
 }
 
 waits!(
-    RecallRequest,
-    SearchRequest,
-    BuildContextRequest,
-    SearchMemoriesRequest
+    RecallRequest: recall_request,
+    SearchRequest: search_request,
+    BuildContextRequest: build_context_request,
+    SearchMemoriesRequest: search_memories_request
 );
 
 /// An answer that may lag behind.

@@ -26,8 +26,8 @@ pub use index::{
 };
 pub use indexer::{Indexer, IndexerHandle, IndexerStatus, LastError};
 pub use query::{
-    Degradation, DegradationReason, Found, FoundMemories, FoundMemory, MemoryQuery, Method,
-    Omission, OmissionReason, Reason, RecallQuery, Recalled, RecalledMessage,
+    Degradation, DegradationReason, Found, FoundMemories, FoundMemory, Freshness, MemoryQuery,
+    Method, Omission, OmissionReason, Reason, RecallQuery, Recalled, RecalledMessage,
 };
 pub use recall::{Ranking, Recall};
 

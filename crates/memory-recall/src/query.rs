@@ -20,6 +20,18 @@ pub enum Method {
     Lexical,
 }
 
+/// Which changes a search includes besides those in the index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Freshness {
+    /// The newest messages or memories of the scope that wait to be indexed.
+    #[default]
+    Newest,
+    /// Those up to a revision: the search waits until the index has them.
+    AtLeast(Revision),
+    /// None.
+    Eventual,
+}
+
 /// What to recall, from where, and how much of it. Callers validate the limits of
 /// `memory_contract::limits` before.
 #[derive(Clone, Debug)]
@@ -52,9 +64,9 @@ pub struct RecallQuery {
     pub min_score: f32,
     /// How messages are matched.
     pub method: Method,
-    /// Write that the index must have seen before it is searched; `None` for no wait.
-    pub at_least_as_fresh: Option<Revision>,
-    /// Longest wait for that write. After it the index is searched as it is, and
+    /// Which changes the search includes.
+    pub freshness: Freshness,
+    /// Longest wait for a revision. After it the index is searched as it is, and
     /// Postgres by word for the rest.
     pub max_wait: Duration,
     /// Also returns matches on inactive branches.
@@ -65,7 +77,7 @@ pub struct RecallQuery {
 
 impl RecallQuery {
     /// A query with the defaults of `memory_contract::limits`: no filter, no budget,
-    /// no freshness requirement, active branches only.
+    /// the newest changes included, active branches only.
     pub fn new(thread: Option<ThreadId>, scope: Scope, query: impl Into<String>) -> Self {
         Self {
             thread,
@@ -81,7 +93,7 @@ impl RecallQuery {
             tokenizer: Tokenizer::O200kBase,
             min_score: 0.0,
             method: Method::Hybrid,
-            at_least_as_fresh: None,
+            freshness: Freshness::Newest,
             max_wait: limits::DEFAULT_WAIT,
             all_branches: false,
             explain: false,
@@ -110,9 +122,9 @@ pub struct MemoryQuery {
     pub method: Method,
     /// Drops memories with a lower score. Range 0.0 to 1.0.
     pub min_score: f32,
-    /// Write that the index must have seen before it is searched; `None` for no wait.
-    pub at_least_as_fresh: Option<Revision>,
-    /// Longest wait for that write.
+    /// Which changes the search includes.
+    pub freshness: Freshness,
+    /// Longest wait for a revision.
     pub max_wait: Duration,
 }
 
@@ -235,8 +247,8 @@ pub enum DegradationReason {
     IndexUnavailable,
     /// The query could not be embedded; matches are by keyword only.
     EmbedderUnavailable,
-    /// The index did not reach the revision within the wait; Postgres was searched by
-    /// word as well.
+    /// The index did not reach the revision within the wait, or more changes wait than a
+    /// search includes; Postgres was searched by word as well.
     IndexLagging,
     /// A change up to the revision was given up as a dead letter.
     NotIndexed,

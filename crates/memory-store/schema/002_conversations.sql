@@ -146,6 +146,10 @@ CREATE TABLE recollect.outbox (
     -- What message_id is the id of. For a memory, thread_id is the queue of its user
     -- (see memories/queue.sql).
     kind text NOT NULL DEFAULT 'message' CHECK (kind IN ('message', 'memory')),
+    -- The app of an upserted message, and the queue of its user; null for all other
+    -- changes.
+    app_id text,
+    user_queue uuid,
     PRIMARY KEY (tenant_id, thread_id, id),
     CHECK ((message_id IS NULL) = (op = 'purge'))
     -- A queue: rows live briefly, so vacuum has to come often.
@@ -161,6 +165,11 @@ CREATE TABLE recollect.outbox (
 );
 
 CREATE INDEX outbox_live ON recollect.outbox (id) WHERE dead_at IS NULL;
+-- Searches read the newest waiting messages of a user or an app, however long the queue is
+-- (outbox/unindexed.sql). Neither index serves the other's searches: without statistics
+-- Postgres might use the one over apps for a user.
+CREATE INDEX outbox_by_user ON recollect.outbox (tenant_id, user_queue, id) WHERE user_queue IS NOT NULL;
+CREATE INDEX outbox_by_app ON recollect.outbox (tenant_id, app_id, id) WHERE app_id IS NOT NULL;
 CREATE INDEX outbox_dead ON recollect.outbox (tenant_id, dead_order) WHERE dead_at IS NOT NULL;
 CREATE SEQUENCE recollect.dead_letters;
 

@@ -38,13 +38,18 @@ pub struct IndexRecord {
 }
 
 impl MessageStore<'_> {
-    /// Reads messages for indexing. What cannot be read any more is left out.
+    /// Reads messages for indexing. What cannot be read any more is left out, as are
+    /// messages before them with more than `max_context_bytes` of content.
     ///
     /// # Errors
     /// Only those of the database.
-    pub async fn index_records(self, ids: &[MessageId]) -> Result<Vec<IndexRecord>, StoreError> {
+    pub async fn index_records(
+        self,
+        ids: &[MessageId],
+        max_context_bytes: i32,
+    ) -> Result<Vec<IndexRecord>, StoreError> {
         let tenant = &self.caller.tenant;
-        let params: Params<'_> = &[&tenant.as_str(), &uuids(ids), &CONTEXT];
+        let params: Params<'_> = &[&tenant.as_str(), &uuids(ids), &CONTEXT, &max_context_bytes];
         let found = self
             .store
             .pool

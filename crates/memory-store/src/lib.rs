@@ -80,7 +80,7 @@ pub use outbox::{
 pub use plan::PlanStepChange;
 pub use policy::{AppPolicy, Policies};
 pub use pool::PoolStatus;
-pub use recall::{Freshness, Hydrated, Neighbor, Recent, Scope, TextMatch};
+pub use recall::{Freshness, Hydrated, Neighbor, Recent, Scope, TextMatch, Unindexed};
 pub use revision::{InvalidRevision, Revision};
 pub use secret::{Secret, Secrets};
 pub use store::{Page, Store};

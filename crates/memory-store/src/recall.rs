@@ -4,6 +4,7 @@ use memory_contract::{
     AppId, MemoryScope, Message, MessageFilter, MessageId, Session, Thread, ThreadId, UserId,
 };
 
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::{
@@ -73,6 +74,15 @@ pub struct TextMatch {
     pub id: MessageId,
     /// Score above 0, comparable within one search.
     pub score: f32,
+}
+
+/// What of a scope waits to be indexed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unindexed<I> {
+    /// The newest of it.
+    pub ids: Vec<I>,
+    /// How much more waits, counted up to the limit that was asked for.
+    pub more: u64,
 }
 
 /// How far the index has processed the changes of a thread.
@@ -286,6 +296,27 @@ impl MessageStore<'_> {
             .collect()
     }
 
+    /// The newest messages of a scope that wait to be indexed: at most `limit`, with at
+    /// most `max_bytes` of content. Up to `counted` more are counted.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn unindexed(
+        self,
+        scope: &Scope,
+        limit: u32,
+        counted: u32,
+        max_bytes: u32,
+    ) -> Result<Unindexed<MessageId>, StoreError> {
+        let (app, user, thread) = scope.bounds();
+        let tenant = self.caller.tenant.as_str();
+        let (limit, counted) = (limit.cast_signed(), counted.cast_signed());
+        let max_bytes = i64::from(max_bytes);
+        let params: Params<'_> = &[&tenant, &app, &user, &thread, &limit, &counted, &max_bytes];
+        let found = self.store.pool.call(query!("messages/unindexed"), params);
+        Unindexed::read(&only(found.await?)?)
+    }
+
     /// Whether the index has reached a revision. The revision of another tenant's
     /// thread is fresh: there is nothing to wait for.
     ///
@@ -309,4 +340,14 @@ impl MessageStore<'_> {
 
 pub(crate) fn uuids(ids: &[MessageId]) -> Vec<Uuid> {
     ids.iter().map(|id| id.uuid()).collect()
+}
+
+impl<I: From<Uuid>> Unindexed<I> {
+    pub(crate) fn read(row: &Row) -> Result<Self, StoreError> {
+        let ids: Vec<Uuid> = column(row, "ids")?;
+        Ok(Self {
+            ids: ids.into_iter().map(I::from).collect(),
+            more: column::<i64>(row, "more")?.unsigned_abs(),
+        })
+    }
 }

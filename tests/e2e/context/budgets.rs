@@ -62,7 +62,7 @@ fn mixed() -> Vec<MessageInput> {
 
 pub fn at_revision(request: BuildContextRequest, revision: &str) -> BuildContextRequest {
     BuildContextRequest {
-        at_least_as_fresh: revision.to_owned(),
+        freshness: recollect_tests::at_least(revision),
         max_wait: Some(recollect_tests::fresh_wait()),
         ..request
     }

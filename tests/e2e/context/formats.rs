@@ -339,7 +339,7 @@ async fn formats_that_were_not_requested_are_absent() {
     let build = async |formats: Vec<i32>| {
         let request = BuildContextRequest {
             formats,
-            at_least_as_fresh: stored.revision.clone(),
+            freshness: recollect_tests::at_least(&stored.revision),
             max_wait: Some(fresh_wait()),
             // Scores move a little while other tests fill the index: where every
             // match is taken, that changes nothing.

@@ -91,7 +91,7 @@ async fn t02_hybrid_mode_gives_recent_messages_and_matches_from_long_ago() {
     let thread_id = client.thread(&app()).await;
     let stored = diary::store(&client, &thread_id).await;
     let request = BuildContextRequest {
-        at_least_as_fresh: stored.revision,
+        freshness: recollect_tests::at_least(&stored.revision),
         max_wait: Some(fresh_wait()),
         ..context_request(&thread_id, "What is our greyhound called?")
     };
@@ -138,7 +138,7 @@ async fn t05_system_prompt_comes_first_then_memory_then_the_input() {
     let request = BuildContextRequest {
         system_prompt: "  You are helpful.\n".to_owned(),
         input_name: "Ada".to_owned(),
-        at_least_as_fresh: stored.revision,
+        freshness: recollect_tests::at_least(&stored.revision),
         max_wait: Some(fresh_wait()),
         ..context_request(&thread_id, "What is the error code of the heating?")
     };
@@ -181,7 +181,7 @@ async fn t06_four_recent_messages_and_five_matches_are_merged_without_duplicates
     said.extend(turn("A heron!", "Where is the heron?"));
     let stored = client.append(&thread_id, said).await;
     let request = BuildContextRequest {
-        at_least_as_fresh: stored.revision,
+        freshness: recollect_tests::at_least(&stored.revision),
         max_wait: Some(fresh_wait()),
         ..context_request(&thread_id, "heron")
     };
@@ -322,7 +322,7 @@ async fn d17_messages_after_the_named_one_are_not_found() {
         let found = async |head: &str, window: i32, all_branches: bool| {
             let request = BuildContextRequest {
                 head_message_id: head.to_owned(),
-                at_least_as_fresh: again.revision.clone(),
+                freshness: recollect_tests::at_least(&again.revision),
                 max_wait: Some(fresh_wait()),
                 all_branches,
                 policy: Some(MemoryPolicy {

@@ -170,7 +170,7 @@ async fn wrong_fields_of_a_context_are_named() {
         "oversized_turn": { oversized_turn: 9 }
         "filter.roles[0]": { filter: Some(memory_contract::proto::MessageFilter { roles: vec![9], ..Default::default() }) }
         "method": { method: 9 }
-        "at_least_as_fresh": { at_least_as_fresh: "x".to_owned() }
+        "at_least_as_fresh": { freshness: recollect_tests::at_least("x") }
         "max_wait": { max_wait: Some(seconds(31)) }
         "formats[1]": { formats: vec![1, 0] }
         "formats[0]": { formats: vec![9] }

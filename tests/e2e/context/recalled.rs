@@ -29,7 +29,7 @@ async fn the_first_message_of_a_session_finds_the_users_other_conversations() {
                 scope: scope.into(),
                 ..Default::default()
             }),
-            at_least_as_fresh: stored.revision.clone(),
+            freshness: recollect_tests::at_least(&stored.revision),
             max_wait: Some(fresh_wait()),
             ..context_request("", "What does Pixel eat?")
         };
@@ -58,7 +58,7 @@ async fn the_same_request_gives_the_same_bytes() {
     let stored = diary::store(&client, &thread_id).await;
     let request = BuildContextRequest {
         system_prompt: "Be brief.".to_owned(),
-        at_least_as_fresh: stored.revision,
+        freshness: recollect_tests::at_least(&stored.revision),
         max_wait: Some(fresh_wait()),
         formats: vec![1, 2, 3],
         max_tokens: Some(400),
@@ -95,7 +95,7 @@ async fn hashes_of_older_blocks_do_not_change_with_the_input() {
         let request = BuildContextRequest {
             system_prompt: "Be brief.".to_owned(),
             query: "violin lessons".to_owned(),
-            at_least_as_fresh: stored.revision.clone(),
+            freshness: recollect_tests::at_least(&stored.revision),
             max_wait: Some(fresh_wait()),
             // Messages of other tests change scores, and so the best matches.
             policy: Some(MemoryPolicy {
@@ -134,7 +134,7 @@ async fn recalled_words_cannot_pose_as_anything_else() {
     said.extend(turns(4));
     let stored = client.append(&thread_id, said).await;
     let request = BuildContextRequest {
-        at_least_as_fresh: stored.revision,
+        freshness: recollect_tests::at_least(&stored.revision),
         max_wait: Some(fresh_wait()),
         policy: Some(MemoryPolicy {
             user_label: Some("Guest".to_owned()),
@@ -174,7 +174,7 @@ async fn an_input_that_is_stored_already_does_not_match_itself() {
     let stored = client.append_text(&thread_id, question).await;
     for window in [4, 1, 0] {
         let request = BuildContextRequest {
-            at_least_as_fresh: stored.revision.clone(),
+            freshness: recollect_tests::at_least(&stored.revision),
             max_wait: Some(fresh_wait()),
             policy: Some(MemoryPolicy {
                 recent_window: Some(window),
@@ -209,7 +209,7 @@ async fn messages_before_a_short_window_are_still_found() {
     let stored = client.append(&thread_id, said).await;
     // A window of four holds one turn of these two and a half.
     let request = BuildContextRequest {
-        at_least_as_fresh: stored.revision,
+        freshness: recollect_tests::at_least(&stored.revision),
         max_wait: Some(fresh_wait()),
         ..context_request(&thread_id, "What is the wifi password?")
     };

@@ -18,7 +18,7 @@ async fn known(client: &Client, app: &str, user: &str, texts: &[&str]) -> String
 
 fn fresh(request: BuildContextRequest, revision: &str) -> BuildContextRequest {
     BuildContextRequest {
-        at_least_as_fresh: revision.to_owned(),
+        freshness: recollect_tests::at_least(revision),
         max_wait: Some(fresh_wait()),
         ..request
     }

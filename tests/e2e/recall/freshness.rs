@@ -283,7 +283,7 @@ async fn reindexing_changes_nothing_that_is_found() {
     // Later appends come later in the queue as well.
     let after = client.append_text(&thread_id, "Done?").await;
     let request = SearchRequest {
-        at_least_as_fresh: after.revision,
+        freshness: recollect_tests::at_least(&after.revision),
         ..request
     };
     let again = client.search(request).await;

@@ -6,3 +6,4 @@ mod freshness;
 mod matches;
 mod qdrant;
 mod search;
+mod unindexed;

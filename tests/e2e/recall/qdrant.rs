@@ -15,7 +15,7 @@ use recollect_tests::{
 use super::diary;
 
 /// `serve` without a worker, or `worker`.
-fn role(command: &'static str, url: &str, qdrant: &Qdrant) -> Options {
+pub(super) fn role(command: &'static str, url: &str, qdrant: &Qdrant) -> Options {
     let mut options = Options {
         command,
         env: vec![("DATABASE_URL".to_owned(), url.to_owned())],
@@ -37,11 +37,11 @@ fn dev(qdrant: &Qdrant) -> Options {
     ])
 }
 
-fn reasons(degradations: &[Degradation]) -> Vec<DegradationReason> {
+pub(super) fn reasons(degradations: &[Degradation]) -> Vec<DegradationReason> {
     degradations.iter().map(Degradation::reason).collect()
 }
 
-async fn index_ready(client: &Client) {
+pub(super) async fn index_ready(client: &Client) {
     eventually("the index is ready", SOON, async || {
         client.index_status().await.state() == IndexState::Ready
     })
@@ -133,7 +133,7 @@ async fn b02_recall_that_cannot_be_fresh_in_time_says_so() {
 
     // Without a revision the answer is what the index holds: nothing.
     let request = RecallRequest {
-        at_least_as_fresh: String::new(),
+        freshness: recollect_tests::eventual(),
         ..request
     };
     let stale = client.recall(request.clone()).await;
@@ -141,7 +141,7 @@ async fn b02_recall_that_cannot_be_fresh_in_time_says_so() {
 
     // A deadline that is shorter than max_wait shortens the wait.
     let mut timed = tonic::Request::new(RecallRequest {
-        at_least_as_fresh: stored.revision,
+        freshness: recollect_tests::at_least(&stored.revision),
         max_wait: Some(seconds(30)),
         ..request
     });

@@ -123,8 +123,8 @@ async fn fields_of_recall_and_search_have_limits() {
         ("max_wait", json!(["0s", "30s"]), json!(["-1s", "30.1s"])),
         (
             "at_least_as_fresh",
-            json!([""]),
-            json!(["x", "%", "A".repeat(5_000)]),
+            json!([]),
+            json!(["", "x", "%", "A".repeat(5_000)]),
         ),
         ("method", json!([0, 3]), json!([4])),
     ];

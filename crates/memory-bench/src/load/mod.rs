@@ -9,6 +9,7 @@ mod observed;
 mod recall;
 mod report;
 mod tool_log;
+mod unindexed;
 mod window;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
@@ -72,6 +73,8 @@ struct Report {
     /// By number of callers; absent if no floor could be measured.
     append_ratio_to_pgbench: BTreeMap<usize, f64>,
     recall_p50_ratio_to_floor: Option<f64>,
+    /// Absent for a running service, whose indexer cannot be held.
+    recall_p50_ratio_with_20_unindexed: Option<f64>,
     context_p50_ratio_to_recall: f64,
     history_ratio_100k_to_100: f64,
     /// Absent for a running service, whose cache cannot be switched off.
@@ -82,6 +85,7 @@ struct Report {
     append: BTreeMap<usize, append::Measured>,
     import: ImportMeasured,
     recall: recall::Measured,
+    unindexed: Option<unindexed::Measured>,
     history: history::Measured,
     window: Option<window::Measured>,
     /// Absent for a running service, whose objects cannot be read.
@@ -138,6 +142,11 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     )
     .await?;
     service.stop().await?;
+    let unindexed = if target.addr.is_some() {
+        None
+    } else {
+        Some(unindexed::measure(target, &conversations, options.queries).await?)
+    };
 
     // Appends and histories.
     let service = if target.addr.is_some() {
@@ -183,6 +192,7 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
             .filter_map(|(callers, measured)| Some((*callers, measured.ratio_to_pgbench?)))
             .collect(),
         recall_p50_ratio_to_floor: recall.p50_ratio_to_floor(),
+        recall_p50_ratio_with_20_unindexed: unindexed.as_ref().map(unindexed::Measured::ratio),
         context_p50_ratio_to_recall: recall.p50_ratio_of_context(),
         history_ratio_100k_to_100: history.ratio(),
         window_ratio_cached_to_uncached: window.as_ref().map(window::Measured::ratio),
@@ -196,6 +206,7 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
             searchable_messages_per_s: rate(imported.searchable),
         },
         recall,
+        unindexed,
         history,
         window,
         nodes,

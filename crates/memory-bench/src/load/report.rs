@@ -35,6 +35,11 @@ pub fn print(report: &Report) {
             "< 8 ms",
         ),
         (
+            "recall p50, 20 unindexed messages to none",
+            or_dash(report.recall_p50_ratio_with_20_unindexed, ""),
+            "≤ 1.3",
+        ),
+        (
             "HYBRID context p50 to recall p50",
             format!("{:.2}", report.context_p50_ratio_to_recall),
             "≤ 1.3",
@@ -139,6 +144,9 @@ pub fn print(report: &Report) {
         report.import.searchable_messages_per_s
     );
     println!("recall: {}", report.recall.line());
+    if let Some(unindexed) = &report.unindexed {
+        println!("recall of unindexed messages: {}", unindexed.line());
+    }
     println!("context: {}", report.recall.contexts_line());
     println!("history: {}", report.history.line());
     if let Some(window) = &report.window {

@@ -47,7 +47,7 @@ pub(super) async fn matching_memories(
         filter: MemoryFilter::default(),
         method: request.method,
         min_score: 0.0,
-        at_least_as_fresh: request.at_least_as_fresh,
+        freshness: request.freshness,
         max_wait: request.wait_until.saturating_duration_since(Instant::now()),
     };
     Ok(recall.memories(caller, &query).await?)

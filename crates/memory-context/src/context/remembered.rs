@@ -349,7 +349,7 @@ fn recall_query(
         tokenizer: request.tokenizer,
         min_score: policy.min_score,
         method: request.method,
-        at_least_as_fresh: request.at_least_as_fresh,
+        freshness: request.freshness,
         max_wait: request.wait_until.saturating_duration_since(Instant::now()),
         all_branches: request.all_branches,
         explain: true,

@@ -6,8 +6,7 @@ use memory_budget::{OversizedTurn, Tokenizer};
 use memory_contract::{
     MemoryPolicy, MessageFilter, MessageId, Part, Session, ThreadId, limits, text_of_parts,
 };
-use memory_recall::Method;
-use memory_store::Revision;
+use memory_recall::{Freshness, Method};
 
 /// The conversation that a call is about.
 #[derive(Clone, Debug)]
@@ -60,8 +59,8 @@ pub struct ContextRequest {
     pub filter: MessageFilter,
     /// How messages are searched.
     pub method: Method,
-    /// The write that the index has to include.
-    pub at_least_as_fresh: Option<Revision>,
+    /// Which changes searches include.
+    pub freshness: Freshness,
     /// Until when the index is waited for.
     pub wait_until: Instant,
     /// Whether a search finds messages of all branches.

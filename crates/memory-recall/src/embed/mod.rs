@@ -1,6 +1,7 @@
 //! Embeds texts.
 
 mod model;
+mod vectors;
 mod worker;
 
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::config::EmbedderConfig;
 use crate::error::RecallError;
 use model::Model;
+use vectors::Vectors;
 pub(crate) use worker::describe_metrics;
 use worker::{Documents, Job, Queries};
 
@@ -35,6 +37,7 @@ struct Shared {
     model: EmbeddingModel,
     queries: mpsc::Sender<Job<String, Vec<f32>>>,
     documents: mpsc::Sender<Job<Vec<String>, Vec<Vec<f32>>>>,
+    vectors: Vectors,
     query_timeout: Duration,
 }
 
@@ -54,6 +57,7 @@ impl Embedder {
         let Some(model) = Model::locate(config)? else {
             return Ok(None);
         };
+        let vectors = Vectors::new(&model);
         let (queries, query_jobs) = mpsc::channel(config.query_queue);
         let (documents, document_jobs) = mpsc::channel(DOCUMENT_QUEUE);
         // One after the other, because the first loads the runtime.
@@ -69,6 +73,7 @@ impl Embedder {
                 model: model.clone(),
                 threads: config.document_threads,
                 batch: config.batch_size,
+                vectors: vectors.clone(),
             },
             document_jobs,
         )?;
@@ -80,6 +85,7 @@ impl Embedder {
                 },
                 queries,
                 documents,
+                vectors,
                 query_timeout: config.query_timeout,
             }),
         }))
@@ -135,6 +141,26 @@ impl Embedder {
             .await
             .map_err(|_| RecallError::EmbedderStopped)?;
         answer.await.map_err(|_| RecallError::EmbedderStopped)?
+    }
+
+    /// Starts to embed documents ahead of all waiting batches, the first ones first. The
+    /// receiver ends when all are embedded, or could not be. [`Embedder::known`] has the
+    /// vectors of those embedded so far.
+    pub(crate) fn embed_first(&self, texts: Vec<String>) -> oneshot::Receiver<()> {
+        let embedded = self.shared.vectors.request(texts);
+        // Wakes the thread. If there is no room, it is busy, and looks for requests before
+        // each batch.
+        let (reply, _) = oneshot::channel();
+        let _ = self.shared.documents.try_send(Job {
+            input: Vec::new(),
+            reply,
+        });
+        embedded
+    }
+
+    /// The vector of a document that was embedded recently.
+    pub(crate) fn known(&self, text: &str) -> Option<Vec<f32>> {
+        self.shared.vectors.get(text)
     }
 }
 

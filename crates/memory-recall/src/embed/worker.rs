@@ -9,6 +9,7 @@ use fastembed::TextEmbedding;
 use tokio::sync::{mpsc, oneshot};
 
 use super::model::Model;
+use super::vectors::Vectors;
 use crate::error::RecallError;
 
 /// Nice value of the document thread.
@@ -28,6 +29,8 @@ pub(super) trait Work: Send + 'static {
     fn model(&self) -> &Model;
     fn threads(&self) -> usize;
     fn lower_priority(&self) {}
+    /// Called before each request, also before one that the caller no longer waits for.
+    fn prepare(&self, _model: &mut TextEmbedding) {}
     fn embed(
         &self,
         model: &mut TextEmbedding,
@@ -43,11 +46,12 @@ pub(super) struct Queries {
 }
 
 /// Embeds documents in batches of similar length, because each text costs as much as
-/// the longest in its batch.
+/// the longest in its batch. Texts that a search waits for come before each batch.
 pub(super) struct Documents {
     pub(super) model: Model,
     pub(super) threads: usize,
     pub(super) batch: usize,
+    pub(super) vectors: Vectors,
 }
 
 impl Work for Queries {
@@ -91,25 +95,60 @@ impl Work for Documents {
         }
     }
 
+    /// Embeds the texts that searches wait for.
+    fn prepare(&self, model: &mut TextEmbedding) {
+        while let Some(request) = self.vectors.next() {
+            let texts = request.texts.iter().map(String::as_str);
+            let missing: Vec<&str> = texts
+                .filter(|text| self.vectors.get(text).is_none())
+                .collect();
+            for batch in missing.chunks(self.batch) {
+                if let Err(error) = self.embed_batch(model, batch) {
+                    // The search matches these by word.
+                    tracing::warn!(%error, "embedding the newest documents failed");
+                }
+            }
+        }
+    }
+
     fn embed(
         &self,
         model: &mut TextEmbedding,
         texts: Vec<String>,
     ) -> Result<Vec<Vec<f32>>, RecallError> {
-        let mut order: Vec<usize> = (0..texts.len()).collect();
+        let mut vectors: Vec<Option<Vec<f32>>> =
+            texts.iter().map(|text| self.vectors.get(text)).collect();
+        let mut order: Vec<usize> = (0..texts.len())
+            .filter(|&place| vectors[place].is_none())
+            .collect();
         order.sort_by_key(|&place| texts[place].len());
-        let mut vectors = vec![Vec::new(); texts.len()];
         for places in order.chunks(self.batch) {
+            self.prepare(model);
             let batch: Vec<&str> = places.iter().map(|&place| texts[place].as_str()).collect();
-            let found = infer(&self.model, model, &batch, "document")?;
-            if found.len() != places.len() {
-                return Err(no_vector(&self.model));
-            }
-            for (&place, vector) in places.iter().zip(found) {
-                vectors[place] = vector;
+            for (&place, vector) in places.iter().zip(self.embed_batch(model, &batch)?) {
+                vectors[place] = Some(vector);
             }
         }
-        Ok(vectors)
+        let vectors = vectors.into_iter().collect::<Option<_>>();
+        vectors.ok_or_else(|| no_vector(&self.model))
+    }
+}
+
+impl Documents {
+    /// Embeds one batch, and keeps the vectors.
+    fn embed_batch(
+        &self,
+        model: &mut TextEmbedding,
+        texts: &[&str],
+    ) -> Result<Vec<Vec<f32>>, RecallError> {
+        let found = infer(&self.model, model, texts, "document")?;
+        if found.len() != texts.len() {
+            return Err(no_vector(&self.model));
+        }
+        for (text, vector) in texts.iter().zip(&found) {
+            self.vectors.put(text, vector);
+        }
+        Ok(found)
     }
 }
 
@@ -149,6 +188,7 @@ pub(super) fn start<W: Work>(
                 }
             };
             while let Some(Job { input, reply }) = jobs.blocking_recv() {
+                work.prepare(&mut model);
                 // The caller may have timed out.
                 if !reply.is_closed() {
                     let _ = reply.send(work.embed(&mut model, input));

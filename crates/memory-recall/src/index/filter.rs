@@ -3,7 +3,7 @@
 
 use memory_contract::{MemoryFilter, MemoryOwner, MessageFilter, TenantId, ThreadId};
 use memory_store::Scope;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -73,6 +73,29 @@ pub(crate) enum Condition {
     AnyOf(&'static str, Vec<String>),
     /// The field's integer is at least the first and below the second number.
     Between(&'static str, Option<i64>, Option<i64>),
+}
+
+impl Condition {
+    fn holds_for(&self, payload: &Map<String, Value>) -> bool {
+        match self {
+            Self::AnyOf(field, values) => {
+                let found = match payload.get(*field) {
+                    Some(Value::Array(list)) => list.as_slice(),
+                    Some(one) => std::slice::from_ref(one),
+                    None => &[],
+                };
+                let mut texts = found.iter().filter_map(Value::as_str);
+                texts.any(|text| values.iter().any(|value| value == text))
+            }
+            Self::Between(field, from, below) => {
+                let number = payload.get(*field).and_then(Value::as_i64);
+                number.is_some_and(|number| {
+                    from.is_none_or(|from| from <= number)
+                        && below.is_none_or(|below| number < below)
+                })
+            }
+        }
+    }
 }
 
 impl Selection {
@@ -185,6 +208,13 @@ impl Selection {
         &self.conditions
     }
 
+    /// Whether a point with this payload is selected.
+    pub(crate) fn admits(&self, payload: &Map<String, Value>) -> bool {
+        let tenant = payload.get(field::TENANT).and_then(Value::as_str);
+        tenant == Some(self.tenant.as_str())
+            && self.conditions.iter().all(|one| one.holds_for(payload))
+    }
+
     /// All points of one kind.
     fn of(tenant: &TenantId, kind: Kind) -> Self {
         let mut selection = Self::tenant(tenant);
@@ -267,4 +297,55 @@ fn whole(number: &serde_json::Number) -> Option<i64> {
         let float = number.as_f64()?;
         (float.fract() == 0.0 && float.abs() < 9.0e15).then_some(float as i64)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_contract::{AppId, Role, UserId};
+    use serde_json::json;
+    use time::macros::datetime;
+
+    use super::*;
+
+    #[test]
+    fn a_payload_is_admitted_that_meets_every_condition() {
+        let tenant = TenantId::new("acme");
+        let scope = Scope::User {
+            app: AppId::new("support"),
+            user: UserId::new("ada"),
+        };
+        let filter = MessageFilter {
+            roles: vec![Role::User, Role::Tool],
+            start: Some(datetime!(2023-05-08 00:00 UTC)),
+            end: Some(datetime!(2023-05-09 00:00 UTC)),
+            metadata: json!({"stage": 2, "open": true})
+                .as_object()
+                .cloned()
+                .unwrap_or_default(),
+            ..MessageFilter::default()
+        };
+        let selection = Selection::new(&tenant, &scope, &filter);
+        let good = json!({
+            "tenant": "acme", "kind": "message", "app": "support", "user": "ada",
+            "role": "tool", "said": micros(datetime!(2023-05-08 00:00 UTC)),
+            "meta": ["open=true", "stage=2", "color=\"red\""],
+        });
+        let admits = |field: &str, value: Value| {
+            let mut payload = good.as_object().cloned().unwrap_or_default();
+            payload.insert(field.to_owned(), value);
+            selection.admits(&payload)
+        };
+        assert!(admits("tenant", json!("acme")));
+        for (field, value) in [
+            ("tenant", json!("rival")),
+            ("kind", json!("memory")),
+            ("user", json!("bob")),
+            ("role", json!("assistant")),
+            ("said", json!(micros(datetime!(2023-05-09 00:00 UTC)))),
+            ("said", Value::Null),
+            ("meta", json!(["open=true"])),
+        ] {
+            assert!(!admits(field, value), "{field}");
+        }
+    }
 }

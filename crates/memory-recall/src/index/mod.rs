@@ -4,6 +4,7 @@ mod edge;
 mod filter;
 mod payload;
 mod qdrant;
+mod record;
 mod schema;
 mod unavailable;
 
@@ -24,6 +25,7 @@ pub use edge::EdgeIndex;
 #[cfg(feature = "test-server")]
 pub(crate) use edge::path;
 pub use filter::Selection;
+pub(crate) use payload::Entry;
 pub use qdrant::QdrantIndex;
 pub use schema::IndexSchema;
 pub use unavailable::UnavailableIndex;

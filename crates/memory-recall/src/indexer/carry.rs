@@ -179,7 +179,7 @@ impl Indexer {
             let found = self
                 .store
                 .messages(&Caller::worker(tenant.clone()))
-                .index_records(&affected.messages)
+                .index_records(&affected.messages, i32::MAX)
                 .await?;
             records.extend(found.into_iter().map(Box::new).map(Loaded::Message));
         }
@@ -213,51 +213,10 @@ impl Loaded {
 
     fn change(self, tenant: &TenantId, dense: Option<Vec<f32>>) -> Change {
         match self {
-            Self::Message(record) => Change::Upsert(Box::new(point(tenant, *record, dense))),
+            Self::Message(record) => Change::Upsert(Box::new(Point::of(tenant, *record, dense))),
             Self::Memory(record) => {
-                Change::UpsertMemory(Box::new(memory_point(tenant, *record, dense)))
+                Change::UpsertMemory(Box::new(MemoryPoint::of(tenant, *record, dense)))
             }
         }
-    }
-}
-
-/// The index entry of a message.
-fn point(tenant: &TenantId, record: IndexRecord, dense: Option<Vec<f32>>) -> Point {
-    let IndexRecord {
-        message,
-        previous,
-        app,
-        user,
-        thread_ordinal: _,
-    } = record;
-    Point {
-        lexical: text::lexical_document(&message, &previous),
-        question: text::is_question(&message),
-        short: text::is_short(&message),
-        message: message.id,
-        tenant: tenant.clone(),
-        app,
-        user,
-        thread: message.thread,
-        seq: message.seq,
-        branch: message.branch,
-        depth: message.depth,
-        role: message.role,
-        name: message.name,
-        said: message.created,
-        metadata: message.metadata,
-        dense,
-    }
-}
-
-/// The index entry of a memory.
-fn memory_point(tenant: &TenantId, memory: MemoryRecord, dense: Option<Vec<f32>>) -> MemoryPoint {
-    let labels = memory.topics.iter().chain(&memory.entities);
-    let texts = std::iter::once(&memory.text).chain(labels);
-    MemoryPoint {
-        lexical: text::lexical_memory(texts.map(String::as_str), memory.event),
-        tenant: tenant.clone(),
-        memory,
-        dense,
     }
 }

@@ -4,20 +4,21 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use memory_contract::{MessageId, TenantId};
-use memory_store::{Caller, Revision, Scope, task};
+use memory_store::{Caller, Scope, task};
 
 use super::Shared;
+use super::pending::{COUNTED, Pending};
 use crate::error::RecallError;
 use crate::index::{Candidates, IndexState, Search, Selection};
-use crate::query::{Degradation, DegradationReason, MemoryQuery, Method, RecallQuery};
+use crate::query::{Degradation, DegradationReason, Freshness, MemoryQuery, Method, RecallQuery};
 use crate::rank::{self, Ranked};
 use crate::text;
 
 /// The part of a query that is put to the index, for messages and memories alike.
 pub(super) struct Question<'a> {
-    text: &'a str,
-    method: Method,
-    at_least_as_fresh: Option<Revision>,
+    pub(super) text: &'a str,
+    pub(super) method: Method,
+    freshness: Freshness,
     max_wait: Duration,
 }
 
@@ -33,9 +34,19 @@ pub(super) struct Asked {
     pub(super) found: Result<Candidates, RecallError>,
     /// How the candidates are to be ranked: not by meaning if embedding failed.
     pub(super) method: Method,
-    /// Whether the index has not reached the revision.
-    pub(super) lagging: bool,
+    pub(super) lag: Lag,
     pub(super) degradations: Vec<Degradation>,
+}
+
+/// What the index has not learned yet and the answer lacks.
+#[derive(Clone, Copy)]
+pub(super) enum Lag {
+    /// Nothing.
+    None,
+    /// Changes up to the revision.
+    Revision,
+    /// As many changes of the scope, counted up to [`COUNTED`].
+    Queue(u64),
 }
 
 /// Interval between two checks whether the index has reached a revision, if no
@@ -58,11 +69,11 @@ pub(crate) fn describe_metrics() {
 }
 
 impl RecallQuery {
-    fn question(&self) -> Question<'_> {
+    pub(super) fn question(&self) -> Question<'_> {
         Question {
             text: &self.query,
             method: self.method,
-            at_least_as_fresh: self.at_least_as_fresh,
+            freshness: self.freshness,
             max_wait: self.max_wait,
         }
     }
@@ -73,7 +84,7 @@ impl MemoryQuery {
         Question {
             text: &self.query,
             method: self.method,
-            at_least_as_fresh: self.at_least_as_fresh,
+            freshness: self.freshness,
             max_wait: self.max_wait,
         }
     }
@@ -94,14 +105,16 @@ impl Shared {
         let Asked {
             found,
             method,
-            lagging,
+            lag,
             degradations,
-        } = self
-            .ask(caller, selection, &query.question(), &names)
-            .await?;
+        } = {
+            let pending = self.pending_messages(caller, query, &selection, &names);
+            self.ask(caller, &selection, &query.question(), &names, pending)
+                .await?
+        };
         ranking.degradations = degradations;
         let index_answers = found.is_ok();
-        let shortfall = self.shortfall(&found, lagging);
+        let shortfall = self.shortfall(&found, lag);
         ranking.ranked = rank_all(found.unwrap_or_default(), method, &query.query, &names);
         if let Some(degradation) = shortfall {
             ranking.degradations.push(degradation);
@@ -111,20 +124,23 @@ impl Shared {
         Ok(ranking)
     }
 
-    /// Embeds the question while waiting for the index to reach the revision, then
-    /// searches the index.
+    /// Embeds the question while waiting for the index to reach the revision, or reading
+    /// the pending changes, then searches the index. Changes are read before that: one
+    /// that is indexed meanwhile is in one of the two at least.
     pub(super) async fn ask(
         &self,
         caller: &Caller,
-        selection: Selection,
+        selection: &Selection,
         question: &Question<'_>,
         names: &Arc<Vec<String>>,
+        pending: impl Future<Output = Result<Pending, RecallError>>,
     ) -> Result<Asked, RecallError> {
         self.refresh_state(&caller.tenant);
         let mut degradations = Vec::new();
-        let (embedded, reached) =
-            tokio::join!(self.embed(question, names), self.wait(caller, question));
-        let reached = reached?;
+        let embed = self.embed(question, names);
+        let (embedded, reached, pending) =
+            tokio::join!(embed, self.wait(caller, question), pending);
+        let (reached, mut pending) = (reached?, pending?);
         let (dense, method) = match embedded {
             Ok(dense) => (dense, question.method),
             Err(degradation) => {
@@ -142,23 +158,36 @@ impl Shared {
             }
         };
         let lexical = (method != Method::Dense).then(|| text::lexical_query(question.text, names));
+        let limit = self.config.candidates;
         let search = Search {
-            selection,
-            dense,
-            lexical,
-            limit: self.config.candidates,
+            selection: selection.clone(),
+            dense: dense.clone(),
+            lexical: lexical.clone(),
+            limit,
         };
         let started = Instant::now();
-        let found = self.index.search(search).await;
+        let mut found = self.index.search(search).await;
         metrics::histogram!("recollect_index_search_seconds")
             .record(started.elapsed().as_secs_f64());
+        if let Ok(found) = &mut found
+            && !pending.is_empty()
+        {
+            let embedder = self.embedder.as_ref();
+            pending
+                .join(found, embedder, dense.as_deref(), lexical.as_ref(), limit)
+                .await;
+        }
         if reached.given_up {
             degradations.push(not_indexed());
         }
         Ok(Asked {
             found,
             method,
-            lagging: reached.lagging,
+            lag: match pending.more {
+                _ if reached.lagging => Lag::Revision,
+                0 => Lag::None,
+                more => Lag::Queue(more),
+            },
             degradations,
         })
     }
@@ -196,7 +225,7 @@ impl Shared {
 
     /// Waits until the index has reached the revision, at most `max_wait`.
     async fn wait(&self, caller: &Caller, question: &Question<'_>) -> Result<Reached, RecallError> {
-        let Some(revision) = question.at_least_as_fresh else {
+        let Freshness::AtLeast(revision) = question.freshness else {
             return Ok(Reached::default());
         };
         let deadline = Instant::now() + question.max_wait;
@@ -228,33 +257,38 @@ impl Shared {
     pub(super) fn shortfall(
         &self,
         found: &Result<Candidates, RecallError>,
-        lagging: bool,
+        lag: Lag,
     ) -> Option<Degradation> {
-        let (reason, message) = match found {
-            Err(RecallError::EmbedderStopped) => (
+        let (reason, message) = match (found, lag) {
+            (Err(RecallError::EmbedderStopped), _) => (
                 DegradationReason::EmbedderUnavailable,
-                "the embedding model is missing or cannot be loaded (`scripts/setup model` installs it on the server); matches come from the database, by keyword only",
+                "the embedding model is missing or cannot be loaded (`scripts/setup model` installs it on the server); matches come from the database, by keyword only".to_owned(),
             ),
-            Err(error) => {
+            (Err(error), _) => {
                 tracing::warn!(%error, "searching the index failed");
                 let message =
                     "the index does not answer; matches come from the database, by keyword only";
-                (DegradationReason::IndexUnavailable, message)
+                (DegradationReason::IndexUnavailable, message.to_owned())
             }
-            Ok(_) if self.index.last_state() == IndexState::Rebuilding => (
+            (Ok(_), _) if self.index.last_state() == IndexState::Rebuilding => (
                 DegradationReason::IndexRebuilding,
-                "the index is being rebuilt; what it lacks was matched by word in the database",
+                "the index is being rebuilt; what it lacks was matched by word in the database"
+                    .to_owned(),
             ),
-            Ok(_) if lagging => (
+            (Ok(_), Lag::Revision) => (
                 DegradationReason::IndexLagging,
-                "the index has not seen the revision yet; the newest messages were matched by word in the database",
+                "the index has not seen the revision yet; the newest messages were matched by word in the database".to_owned(),
             ),
-            Ok(_) => return None,
+            (Ok(_), Lag::Queue(more)) => {
+                let at_least = if more < COUNTED.into() { "" } else { "at least " };
+                let message = format!(
+                    "besides the newest changes, {at_least}{more} wait to be indexed; they were matched by word in the database"
+                );
+                (DegradationReason::IndexLagging, message)
+            }
+            (Ok(_), Lag::None) => return None,
         };
-        Some(Degradation {
-            reason,
-            message: message.to_owned(),
-        })
+        Some(Degradation { reason, message })
     }
 
     /// Searches Postgres by word. If the index answered, an outage of Postgres costs

@@ -35,13 +35,16 @@ impl Shared {
         let Asked {
             found,
             method,
-            lagging,
+            lag,
             mut degradations,
-        } = self
-            .ask(caller, selection, &query.question(), &Arc::default())
-            .await?;
+        } = {
+            let pending = self.pending_memories(caller, query, &selection);
+            let no_names = Arc::default();
+            self.ask(caller, &selection, &query.question(), &no_names, pending)
+                .await?
+        };
         let index_answers = found.is_ok();
-        let shortfall = self.shortfall(&found, lagging);
+        let shortfall = self.shortfall(&found, lag);
         let mut ranked = rank::rank_memories(found.unwrap_or_default(), method);
         if let Some(degradation) = shortfall {
             degradations.push(degradation);

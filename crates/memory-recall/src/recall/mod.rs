@@ -5,7 +5,9 @@ mod find;
 mod inferences;
 mod memories;
 mod names;
+mod pending;
 mod select;
+mod word_weights;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -26,6 +28,7 @@ pub use find::Ranking;
 pub(crate) use find::describe_metrics;
 use inferences::Inferences;
 use names::Names;
+use word_weights::WordWeights;
 
 /// Answers recall, search and memory queries. Clones share one state.
 #[derive(Clone)]
@@ -41,13 +44,14 @@ struct Shared {
     indexer: Option<IndexerHandle>,
     config: SearchConfig,
     names: Names,
+    word_weights: WordWeights,
     state_checked: Mutex<Option<Instant>>,
 }
 
 impl Recall {
     /// Recall over a store and an index. Without an embedder it matches by word
     /// alone. With the handle of an indexer in the same process, a wait for
-    /// `at_least_as_fresh` ends as soon as that indexer has acknowledged the write.
+    /// a revision ends as soon as that indexer has acknowledged the write.
     pub fn new(
         store: Store,
         index: Arc<dyn Index>,
@@ -57,6 +61,7 @@ impl Recall {
     ) -> Self {
         let shared = Shared {
             names: Names::new(Arc::clone(&index)),
+            word_weights: WordWeights::new(Arc::clone(&index)),
             store,
             index,
             embedder,

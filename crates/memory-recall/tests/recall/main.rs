@@ -11,5 +11,6 @@ mod conformance;
 mod embedder;
 mod indexer;
 mod memories;
+mod pending;
 mod recall;
 mod world;

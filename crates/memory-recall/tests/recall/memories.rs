@@ -6,7 +6,8 @@ use std::time::Duration;
 use memory_contract::{AppId, MemoryFilter, MemoryId, Role, UserId};
 use memory_recall::testing::{Fault, TestQdrant};
 use memory_recall::{
-    Backend, DegradationReason, FoundMemories, MemoryQuery, Method, RecallQuery, UnavailableIndex,
+    Backend, DegradationReason, FoundMemories, Freshness, MemoryQuery, Method, RecallQuery,
+    UnavailableIndex,
 };
 use memory_store::Scope;
 
@@ -23,7 +24,7 @@ impl Service {
             filter: MemoryFilter::default(),
             method: Method::Hybrid,
             min_score: 0.0,
-            at_least_as_fresh: None,
+            freshness: Freshness::Newest,
             max_wait: Duration::ZERO,
         };
         self.recall.memories(&caller(), &query).await.unwrap()

@@ -10,8 +10,9 @@ use memory_contract::{
 };
 use memory_recall::testing::{Fault, TestQdrant};
 use memory_recall::{
-    Backend, DegradationReason, EdgeIndex, IndexConfig, IndexSchema, Method, OmissionReason,
-    Reason, Recall, RecallError, RecallQuery, Recalled, SearchConfig, UnavailableIndex,
+    Backend, DegradationReason, EdgeIndex, Freshness, IndexConfig, IndexSchema, Method,
+    OmissionReason, Reason, Recall, RecallError, RecallQuery, Recalled, SearchConfig,
+    UnavailableIndex,
 };
 use memory_store::{Caller, Scope, StoreError};
 
@@ -533,7 +534,7 @@ async fn a_recall_waits_for_the_revision_it_has_to_see() {
             .await;
         service.worker.handle.wake();
         let query = RecallQuery {
-            at_least_as_fresh: Some(revision),
+            freshness: Freshness::AtLeast(revision),
             recent_window: 0,
             top_k: 1,
             neighbors_before: 0,
@@ -585,7 +586,7 @@ async fn an_index_that_is_down_degrades_and_never_fails_the_window() {
     let late = message(Role::User, "Rufus has a sister, Bella.");
     let (late, revision) = service.world.append(thread, late).await;
     let fresh = RecallQuery {
-        at_least_as_fresh: Some(revision),
+        freshness: Freshness::AtLeast(revision),
         max_wait: Duration::from_millis(50),
         recent_window: 0,
         ..service
@@ -669,7 +670,7 @@ async fn a_message_that_could_not_be_indexed_is_reported() {
     let (_, revision) = service.world.append(thread, said).await;
     service.worker.handle.wake();
     let query = RecallQuery {
-        at_least_as_fresh: Some(revision),
+        freshness: Freshness::AtLeast(revision),
         max_wait: TIMEOUT,
         ..service
             .of_thread(thread, MemoryScope::Thread, "hello")

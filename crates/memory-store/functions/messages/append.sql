@@ -52,7 +52,7 @@ BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
 
     SELECT t.last_seq, t.head_id, t.head_seq, t.head_branch, t.head_depth, t.path_tokens, t.branch_count, t.scope,
-        t.distill_at, t.idle_ttl
+        t.distill_at, t.idle_ttl, t.app_id, t.user_id
     INTO v_thread
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
@@ -192,8 +192,9 @@ BEGIN
     END IF;
 
     WITH queued AS (
-        INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op)
-        SELECT p_tenant, p_thread, u.id, v_thread.last_seq + u.place, 'upsert'
+        INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op, app_id, user_queue)
+        SELECT p_tenant, p_thread, u.id, v_thread.last_seq + u.place, 'upsert', v_thread.app_id,
+            recollect.memory_queue(p_tenant, v_thread.app_id, v_thread.user_id)
         FROM unnest(p_ids) WITH ORDINALITY AS u (id, place)
         ORDER BY u.place
         RETURNING id

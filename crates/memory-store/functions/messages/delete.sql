@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION recollect.delete_message(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    v_head uuid;
+    v_thread record;
     v_message record;
     v_next record;
 BEGIN
@@ -15,7 +15,7 @@ BEGIN
         status := 'thread_not_found';
         RETURN;
     END IF;
-    SELECT t.head_id INTO v_head FROM recollect.threads t
+    SELECT t.head_id, t.app_id, t.user_id INTO v_thread FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread;
 
     UPDATE recollect.messages m
@@ -42,8 +42,9 @@ BEGIN
         FROM recollect.places_below(p_tenant, p_thread, v_message.branch, v_message.depth, 3) AS p
     ),
     queued AS (
-        INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op)
-        SELECT p_tenant, p_thread, m.message_id, m.seq, 'upsert'
+        INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op, app_id, user_queue)
+        SELECT p_tenant, p_thread, m.message_id, m.seq, 'upsert', v_thread.app_id,
+            recollect.memory_queue(p_tenant, v_thread.app_id, v_thread.user_id)
         FROM below
         JOIN recollect.messages m
             ON m.tenant_id = p_tenant AND m.thread_id = p_thread
@@ -59,7 +60,7 @@ BEGIN
     SELECT GREATEST(revision, max(queued.id)) INTO revision FROM queued;
     PERFORM recollect.erase_memories_by_source(p_tenant, p_thread, p_message);
 
-    IF v_head = p_message THEN
+    IF v_thread.head_id = p_message THEN
         -- The head falls back to the nearest readable message on its path, or
         -- else to the newest of the thread.
         SELECT n.* INTO v_next

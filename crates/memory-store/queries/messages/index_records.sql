@@ -1,5 +1,5 @@
--- The requested messages and up to $3 before each, along its parents. A deleted one is
--- returned too, empty, because the path leads through it.
+-- The requested messages and up to $3 before each, along its parents: those of at most $4
+-- bytes. A deleted one is returned too, empty, because the path leads through it.
 WITH needed AS MATERIALIZED (
     SELECT b.message_id, b.distance FROM recollect.messages_before($1, $2, $3) AS b
 )
@@ -7,7 +7,17 @@ SELECT t.thread_id, t.app_id, t.user_id, t.ordinal, n.distance = 0 AS wanted, m.
     m.message_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
     m.parts, m.metadata, m.tokens, m.said_at
 FROM needed n
-JOIN recollect.messages m ON m.tenant_id = $1 AND m.message_id = n.message_id
-JOIN recollect.threads t ON t.tenant_id = $1 AND t.thread_id = m.thread_id
-WHERE t.expires_at IS NULL OR t.expires_at > clock_timestamp()
+-- OFFSET 0 keeps both as lookups: a join might read all messages of the tenant.
+CROSS JOIN LATERAL (
+    SELECT m.* FROM recollect.messages m
+    WHERE m.tenant_id = $1 AND m.message_id = n.message_id
+    OFFSET 0
+) AS m
+CROSS JOIN LATERAL (
+    SELECT t.* FROM recollect.threads t
+    WHERE t.tenant_id = $1 AND t.thread_id = m.thread_id
+    OFFSET 0
+) AS t
+WHERE (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
+    AND (n.distance = 0 OR m.bytes <= $4)
 ORDER BY t.ordinal, m.seq

@@ -9,9 +9,9 @@ use tokio_postgres::types::Json;
 
 use super::uuids;
 use crate::{
-    MemoryStore, StoreError,
+    MemoryStore, StoreError, Unindexed,
     query::{Params, query},
-    rows::{column, id, optional_id},
+    rows::{column, id, only, optional_id},
 };
 
 /// Memories that one statement queues.
@@ -94,6 +94,31 @@ impl MemoryStore<'_> {
                 })
             })
             .collect()
+    }
+
+    /// The newest memories of a user that wait to be indexed, at most `limit`. Up to
+    /// `counted` more are counted.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    pub async fn unindexed_memories(
+        self,
+        owner: &MemoryOwner,
+        limit: u32,
+        counted: u32,
+    ) -> Result<Unindexed<MemoryId>, StoreError> {
+        if !self.store.remembers {
+            return Ok(Unindexed {
+                ids: Vec::new(),
+                more: 0,
+            });
+        }
+        let tenant = self.caller.tenant.as_str();
+        let (app, user) = (owner.app.as_str(), owner.user.as_str());
+        let (limit, counted) = (limit.cast_signed(), counted.cast_signed());
+        let params: Params<'_> = &[&tenant, &app, &user, &limit, &counted];
+        let found = self.store.pool.call(query!("memories/unindexed"), params);
+        Unindexed::read(&only(found.await?)?)
     }
 
     /// Returns those of these memories that exist: the recheck after an upsert.

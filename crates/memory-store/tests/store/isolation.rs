@@ -202,7 +202,7 @@ async fn a_foreign_thread_is_not_found_in_any_call() {
     assert!(
         store
             .messages(&them)
-            .index_records(&[message])
+            .index_records(&[message], i32::MAX)
             .await
             .unwrap()
             .is_empty()

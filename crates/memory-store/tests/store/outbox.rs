@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use memory_contract::Role;
-use memory_store::{Failure, Freshness, JobKind, OutboxStats};
+use memory_contract::{AppId, MessageId, Role, ThreadId, UserId};
+use memory_store::{Failure, Freshness, JobKind, OutboxStats, Scope};
 
 use crate::world::{World, caller, said};
 
@@ -392,4 +392,116 @@ async fn old_request_ids_are_forgotten() {
         .await
         .unwrap();
     assert_eq!(world.outbox.sweep_requests(10).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn the_newest_unindexed_messages_of_a_scope_are_found_and_the_rest_is_counted() {
+    let world = World::new().await;
+    let thread_of = async |app: &str, user: &str| {
+        let key = format!("session:{}", ThreadId::new());
+        world.thread_of(app, user, &key).await.id
+    };
+    let (ada, ada_too) = (thread_of("app", "ada").await, thread_of("app", "ada").await);
+    let (bob, other) = (
+        thread_of("app", "bob").await,
+        thread_of("other", "ada").await,
+    );
+    let first = world.say_each(ada, 3, "first").await;
+    let second = world.say_each(ada_too, 2, "second").await;
+    let bobs = world.say_each(bob, 1, "bob's").await;
+    world.say_each(other, 1, "other").await;
+
+    let messages = world.store.messages(&world.caller);
+    let unindexed = async |scope: &Scope, limit| {
+        let found = messages.unindexed(scope, limit, 100, 1_000_000);
+        let found = found.await.unwrap();
+        (found.ids, found.more)
+    };
+    let of_user = |user: &str| Scope::User {
+        app: AppId::new("app"),
+        user: UserId::new(user),
+    };
+    let newest_first = |said: &[&[MessageId]]| {
+        let mut all = said.concat();
+        all.reverse();
+        all
+    };
+    for (scope, expected) in [
+        (Scope::Thread(ada), newest_first(&[&first])),
+        (of_user("ada"), newest_first(&[&first, &second])),
+        (
+            Scope::App(AppId::new("app")),
+            newest_first(&[&first, &second, &bobs]),
+        ),
+        (of_user("carol"), Vec::new()),
+    ] {
+        assert_eq!(unindexed(&scope, 10).await, (expected.clone(), 0));
+        let few = expected.iter().take(1).copied().collect();
+        let more = expected.len().saturating_sub(1) as u64;
+        assert_eq!(unindexed(&scope, 1).await, (few, more));
+    }
+    // Content beyond the limit is counted.
+    let long = thread_of("app", "dora").await;
+    let said = world.say_each(long, 3, &"x".repeat(1_000)).await;
+    let long = Scope::Thread(long);
+    let small = messages.unindexed(&long, 10, 100, 1_500).await.unwrap();
+    assert_eq!((small.ids, small.more), (vec![said[2]], 2));
+    // Another tenant's messages are not seen.
+    let foreign = caller("b");
+    let foreign = world.store.messages(&foreign);
+    let foreign = foreign.unindexed(&of_user("ada"), 10, 100, 1_000).await;
+    assert_eq!(foreign.unwrap().ids, []);
+
+    // What a worker has claimed waits until it is acknowledged; what is erased does not.
+    let claim = world.outbox.claim(1, MINUTE).await.unwrap();
+    assert_eq!(
+        unindexed(&Scope::Thread(ada), 10).await.0,
+        newest_first(&[&first])
+    );
+    messages.delete_message(ada, first[0]).await.unwrap();
+    let left = newest_first(&[&first[1..]]);
+    let (ids, more) = unindexed(&Scope::Thread(ada), 10).await;
+    assert_eq!((&ids[ids.len() - 2..], more), (left.as_slice(), 0));
+    assert!(!ids.contains(&first[0]));
+    let done = [claim.jobs[0].id];
+    assert_eq!(world.outbox.ack(claim.lease, &done).await.unwrap(), 1);
+    let threads = world.store.threads(&world.caller);
+    threads.delete_thread(ada_too).await.unwrap();
+    assert_eq!(unindexed(&Scope::Thread(ada_too), 10).await, (vec![], 0));
+}
+
+#[tokio::test]
+async fn a_long_queue_of_others_is_not_read() {
+    let world = World::new().await;
+    let (ada, bob) = (
+        world.thread_of("app", "ada", "k").await.id,
+        world.thread_of("app", "bob", "k").await.id,
+    );
+    let many = || (0..250).map(|_| said(Role::User, "hello")).collect();
+    world.append(bob, many()).await.unwrap();
+    world.say_each(bob, 2, "bob's").await;
+    for _ in 0..8 {
+        world.append(ada, many()).await.unwrap();
+    }
+    let mut service = world.role("recollect_service").await;
+    for (user, waiting) in [(Some("bob"), 252), (None, 2_252)] {
+        let transaction = service.transaction().await.unwrap();
+        let row = transaction
+            .query_one(
+                "SELECT u.more FROM recollect.unindexed('a', 'message', 'app', $1, NULL, 64, 300, 1000000) AS u",
+                &[&user],
+            )
+            .await
+            .unwrap();
+        assert_eq!(row.get::<_, i64>(0), 300.min(waiting - 64));
+        let row = transaction
+            .query_one(
+                "SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'outbox'",
+                &[],
+            )
+            .await
+            .unwrap();
+        assert!(row.get::<_, i64>(0) <= 364, "{user:?}: {row:?}");
+        transaction.rollback().await.unwrap();
+    }
 }

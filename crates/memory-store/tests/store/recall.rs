@@ -193,7 +193,7 @@ async fn the_recent_window_follows_the_active_branch() {
     let records = world
         .store
         .messages(&world.caller)
-        .index_records(&[again])
+        .index_records(&[again], i32::MAX)
         .await
         .unwrap();
     assert_eq!(records[0].previous[0].id, question);

@@ -237,7 +237,7 @@ async fn n06_memories_that_change_with_the_question_come_before_the_input() {
             let request = BuildContextRequest {
                 policy: Some(mode(wanted)),
                 formats: vec![1],
-                at_least_as_fresh: known.revision.clone(),
+                freshness: recollect_tests::at_least(&known.revision),
                 max_wait: Some(fresh_wait()),
                 ..context_request(&thread_id, question)
             };

@@ -12,8 +12,8 @@ use tonic::metadata::MetadataMap;
 
 use crate::error::ApiError;
 use crate::services::request::{
-    Fields, conversation_from, max_tokens_from, max_wait_from, method_from, oversized_turn_from,
-    policy_at, revision_from, tokenizer_from,
+    Fields, conversation_from, freshness_from, max_tokens_from, max_wait_from, method_from,
+    oversized_turn_from, policy_at, tokenizer_from,
 };
 
 /// Reads a request.
@@ -41,7 +41,7 @@ pub(super) async fn read(
         oversized_turn,
         filter,
         method,
-        at_least_as_fresh,
+        freshness,
         max_wait,
         all_branches,
         formats,
@@ -76,7 +76,7 @@ pub(super) async fn read(
     let oversized_turn = fields.take(oversized_turn_from(oversized_turn));
     let filter = fields.take(filter_from(filter));
     let method = fields.take(method_from(method));
-    let at_least_as_fresh = fields.take(revision_from(at_least_as_fresh));
+    let freshness = fields.take(freshness_from(freshness));
     let max_wait = fields.take(max_wait_from(max_wait));
     let formats = fields.take(formats_from(formats));
     let mode = policy.as_ref().and_then(|policy| policy.mode);
@@ -108,7 +108,7 @@ pub(super) async fn read(
         oversized_turn,
         filter,
         method,
-        at_least_as_fresh,
+        freshness,
         wait_until: Instant::now() + max_wait.unwrap_or(limits::DEFAULT_WAIT),
         all_branches,
         formats,

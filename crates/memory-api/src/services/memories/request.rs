@@ -11,7 +11,7 @@ use memory_recall::MemoryQuery;
 use memory_store::Forget;
 
 use crate::services::request::{
-    Fields, max_wait_from, method_from, required_owner_from, required_user_from, revision_from,
+    Fields, freshness_from, max_wait_from, method_from, required_owner_from, required_user_from,
     search_top_k_from,
 };
 
@@ -30,7 +30,7 @@ pub(super) fn query_from(request: SearchMemoriesRequest) -> Result<MemoryQuery, 
         min_score,
         filter,
         method,
-        at_least_as_fresh,
+        freshness,
         max_wait,
     } = request;
     let mut fields = Fields::default();
@@ -40,7 +40,7 @@ pub(super) fn query_from(request: SearchMemoriesRequest) -> Result<MemoryQuery, 
     let min_score = fields.take(optional_float("min_score", Some(min_score), 0.0, 1.0));
     let filter = fields.take(memory_filter_from(filter));
     let method = fields.take(method_from(method));
-    let at_least_as_fresh = fields.take(revision_from(at_least_as_fresh));
+    let freshness = fields.take(freshness_from(freshness));
     let max_wait = fields.take(max_wait_from(max_wait));
     Ok(MemoryQuery {
         owner: fields.all(owner)?,
@@ -49,7 +49,7 @@ pub(super) fn query_from(request: SearchMemoriesRequest) -> Result<MemoryQuery, 
         filter,
         method,
         min_score: min_score.unwrap_or_default(),
-        at_least_as_fresh,
+        freshness,
         max_wait: max_wait.unwrap_or(limits::DEFAULT_WAIT),
     })
 }

@@ -12,8 +12,8 @@ use tonic::metadata::MetadataMap;
 use uuid::Uuid;
 
 use crate::services::request::{
-    Fields, NamedConversation, app_from, max_wait_from, method_from, policy_at,
-    required_conversation_from, revision_from, search_top_k_from, tokenizer_from, user_from,
+    Fields, NamedConversation, app_from, freshness_from, max_wait_from, method_from, policy_at,
+    required_conversation_from, search_top_k_from, tokenizer_from, user_from,
 };
 
 /// A validated recall request, before the policy fills in what it leaves open.
@@ -42,7 +42,7 @@ pub(super) fn recall_call(
         budget,
         model,
         method,
-        at_least_as_fresh,
+        freshness,
         max_wait,
         all_branches,
         explain,
@@ -62,7 +62,7 @@ pub(super) fn recall_call(
     };
     let tokenizer = fields.take(tokenizer_from(model));
     let method = fields.take(method_from(method));
-    let at_least_as_fresh = fields.take(revision_from(at_least_as_fresh));
+    let freshness = fields.take(freshness_from(freshness));
     let max_wait = fields.take(max_wait_from(max_wait));
     let (place, mut policy) = fields.all(place.zip(policy))?;
     // The target decides the scope, and the response reports it.
@@ -80,7 +80,7 @@ pub(super) fn recall_call(
             max_tokens,
             tokenizer,
             method,
-            at_least_as_fresh,
+            freshness,
             max_wait: max_wait.unwrap_or(limits::DEFAULT_WAIT),
             all_branches,
             explain,
@@ -107,7 +107,7 @@ pub(super) fn search_query(
         filter,
         method,
         min_score,
-        at_least_as_fresh,
+        freshness,
         max_wait,
         all_branches,
     } = request;
@@ -119,7 +119,7 @@ pub(super) fn search_query(
     let filter = fields.take(filter_from(filter));
     let method = fields.take(method_from(method));
     let min_score = fields.take(optional_float("min_score", min_score, 0.0, 1.0));
-    let at_least_as_fresh = fields.take(revision_from(at_least_as_fresh));
+    let freshness = fields.take(freshness_from(freshness));
     let max_wait = fields.take(max_wait_from(max_wait));
     let place = fields.all(place)?;
     let query = RecallQuery {
@@ -127,7 +127,7 @@ pub(super) fn search_query(
         filter,
         method,
         min_score: min_score.unwrap_or_default(),
-        at_least_as_fresh,
+        freshness,
         max_wait: max_wait.unwrap_or(limits::DEFAULT_WAIT),
         all_branches,
         ..RecallQuery::new(None, nothing(), query)

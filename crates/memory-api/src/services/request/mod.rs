@@ -21,5 +21,5 @@ pub(super) use ids::{expected_head_from, request_id_from};
 pub(super) use owner::{app_from, owner_from, required_owner_from, required_user_from, user_from};
 pub(super) use paging::{next_token, page_limit};
 pub(super) use policy::policy_at;
-pub(super) use search::{max_wait_from, method_from, revision_from, search_top_k_from};
+pub(super) use search::{freshness_from, max_wait_from, method_from, search_top_k_from};
 pub(super) use waiting::{shortened_wait, wait_deadline};

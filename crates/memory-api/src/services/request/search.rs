@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use memory_contract::proto::SearchMethod;
+use memory_contract::proto::{
+    SearchMethod, build_context_request, recall_request, search_memories_request, search_request,
+};
 use memory_contract::{Invalid, check, duration_in, limits};
-use memory_recall::Method;
+use memory_recall::{Freshness, Method};
 use memory_store::Revision;
 use prost_types::Duration as ProtoDuration;
 
@@ -36,13 +38,42 @@ pub(in crate::services) fn max_wait_from(
     duration_in("max_wait", wait, Duration::ZERO, limits::MAX_WAIT)
 }
 
-/// Reads `at_least_as_fresh`; `None` for an empty token.
-pub(in crate::services) fn revision_from(token: String) -> Result<Option<Revision>, Invalid> {
-    if token.is_empty() {
-        return Ok(None);
+/// The `freshness` of any request.
+pub(in crate::services) enum AskedFreshness {
+    AtLeast(String),
+    Eventual,
+}
+
+macro_rules! asked_freshness {
+    ($($request:ident),+) => {$(
+        impl From<$request::Freshness> for AskedFreshness {
+            fn from(asked: $request::Freshness) -> Self {
+                match asked {
+                    $request::Freshness::AtLeastAsFresh(revision) => Self::AtLeast(revision),
+                    $request::Freshness::Eventual(()) => Self::Eventual,
+                }
+            }
+        }
+    )+};
+}
+
+asked_freshness!(
+    recall_request,
+    search_request,
+    build_context_request,
+    search_memories_request
+);
+
+/// Reads `freshness`; unset means [`Freshness::Newest`].
+pub(in crate::services) fn freshness_from(
+    asked: Option<impl Into<AskedFreshness>>,
+) -> Result<Freshness, Invalid> {
+    match asked.map(Into::into) {
+        None => Ok(Freshness::Newest),
+        Some(AskedFreshness::Eventual) => Ok(Freshness::Eventual),
+        Some(AskedFreshness::AtLeast(token)) => match token.parse::<Revision>() {
+            Ok(revision) => Ok(Freshness::AtLeast(revision)),
+            Err(error) => Err(Invalid::new("at_least_as_fresh", error.to_string())),
+        },
     }
-    let revision = token.parse::<Revision>();
-    revision
-        .map(Some)
-        .map_err(|error| Invalid::new("at_least_as_fresh", error.to_string()))
 }

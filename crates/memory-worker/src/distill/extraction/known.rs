@@ -8,7 +8,7 @@ use memory_contract::{
     ExtractionStrategy, Memory, MemoryFilter, MemoryId, MemoryOwner, Part, Role,
 };
 use memory_distill::{Fact, KnownFact, SourceMessage, is_duplicate, same_figures};
-use memory_recall::{MemoryQuery, Method};
+use memory_recall::{Freshness, MemoryQuery, Method};
 use uuid::Uuid;
 
 use crate::distill::{DistillRun, Failure};
@@ -191,7 +191,7 @@ async fn search(
         filter: MemoryFilter::default(),
         method: Method::Hybrid,
         min_score: 0.0,
-        at_least_as_fresh: None,
+        freshness: Freshness::Newest,
         max_wait: Duration::ZERO,
     };
     let found = run.with.recall.compare_memories(run.caller, &query);

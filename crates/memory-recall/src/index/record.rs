@@ -1,0 +1,52 @@
+//! From stored messages and memories to points.
+
+use memory_contract::TenantId;
+use memory_store::{IndexRecord, MemoryRecord};
+
+use super::{MemoryPoint, Point};
+use crate::text;
+
+impl Point {
+    /// The point of a message.
+    pub(crate) fn of(tenant: &TenantId, record: IndexRecord, dense: Option<Vec<f32>>) -> Self {
+        let IndexRecord {
+            message,
+            previous,
+            app,
+            user,
+            thread_ordinal: _,
+        } = record;
+        Self {
+            lexical: text::lexical_document(&message, &previous),
+            question: text::is_question(&message),
+            short: text::is_short(&message),
+            message: message.id,
+            tenant: tenant.clone(),
+            app,
+            user,
+            thread: message.thread,
+            seq: message.seq,
+            branch: message.branch,
+            depth: message.depth,
+            role: message.role,
+            name: message.name,
+            said: message.created,
+            metadata: message.metadata,
+            dense,
+        }
+    }
+}
+
+impl MemoryPoint {
+    /// The point of a memory.
+    pub(crate) fn of(tenant: &TenantId, memory: MemoryRecord, dense: Option<Vec<f32>>) -> Self {
+        let labels = memory.topics.iter().chain(&memory.entities);
+        let texts = std::iter::once(&memory.text).chain(labels);
+        Self {
+            lexical: text::lexical_memory(texts.map(String::as_str), memory.event),
+            tenant: tenant.clone(),
+            memory,
+            dense,
+        }
+    }
+}

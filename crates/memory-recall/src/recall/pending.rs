@@ -1,0 +1,269 @@
+//! Changes that wait to be indexed take part in searches as if the index had them.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use memory_contract::limits::{UNINDEXED, UNINDEXED_BYTES};
+use memory_store::{Caller, Unindexed};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use super::Shared;
+use super::find::Question;
+use super::word_weights::BEST_TERM_WEIGHT;
+use crate::embed::Embedder;
+use crate::error::RecallError;
+use crate::index::{Candidate, Candidates, Entry, LexicalVector, MemoryPoint, Point, Selection};
+use crate::query::{Freshness, MemoryQuery, Method, RecallQuery};
+use crate::text;
+
+/// Messages before a pending one count for its words up to this size, as in the index
+/// whatever their size.
+const CONTEXT_BYTES: i32 = 16 * 1024;
+/// Further pending changes are counted up to this number.
+pub(super) const COUNTED: u32 = 1_000;
+/// How long a search waits for vectors of pending changes after the index has answered.
+const EMBED_WAIT: Duration = Duration::from_millis(2);
+/// The same for a search by meaning alone, which cannot match them otherwise.
+const DENSE_WAIT: Duration = Duration::from_millis(500);
+
+/// The pending changes that a search includes.
+#[derive(Default)]
+pub(super) struct Pending {
+    changes: Vec<Change>,
+    /// Further changes that wait, counted up to [`COUNTED`].
+    pub(super) more: u64,
+    method: Method,
+    /// Ends when all changes are embedded.
+    embedded: Option<oneshot::Receiver<()>>,
+    /// Inverse document frequencies of the words of query and changes.
+    weights: HashMap<u32, f32>,
+}
+
+/// A pending change.
+struct Change {
+    entry: Entry,
+    /// The text that is embedded.
+    meaning: String,
+    /// Whether it replaces what the index has. A message has the same content there, but
+    /// a memory may have changed.
+    replaces: bool,
+}
+
+impl Shared {
+    /// Reads the pending messages that a query may find.
+    pub(super) async fn pending_messages(
+        &self,
+        caller: &Caller,
+        query: &RecallQuery,
+        selection: &Selection,
+        names: &[String],
+    ) -> Result<Pending, RecallError> {
+        if query.freshness != Freshness::Newest {
+            return Ok(Pending::default());
+        }
+        let messages = || self.store.messages(caller);
+        let Unindexed { ids, more } = messages()
+            .unindexed(&query.scope, UNINDEXED, COUNTED, UNINDEXED_BYTES)
+            .await?;
+        let mut changes = Vec::new();
+        if !ids.is_empty() {
+            let records = messages().index_records(&ids, CONTEXT_BYTES).await?;
+            changes.extend(records.into_iter().map(|record| Change {
+                meaning: text::meaning(&record.message),
+                entry: Point::of(&caller.tenant, record, None).into(),
+                replaces: false,
+            }));
+            let ids: Vec<Uuid> = ids.into_iter().map(|id| id.uuid()).collect();
+            newest_first(&mut changes, &ids);
+        }
+        let question = query.question();
+        Ok(self
+            .include(&question, selection, names, changes, more)
+            .await)
+    }
+
+    /// Reads the pending memories that a query may find.
+    pub(super) async fn pending_memories(
+        &self,
+        caller: &Caller,
+        query: &MemoryQuery,
+        selection: &Selection,
+    ) -> Result<Pending, RecallError> {
+        if query.freshness != Freshness::Newest {
+            return Ok(Pending::default());
+        }
+        let memories = || self.store.memories(caller);
+        let Unindexed { ids, more } = memories()
+            .unindexed_memories(&query.owner, UNINDEXED, COUNTED)
+            .await?;
+        let mut changes = Vec::new();
+        if !ids.is_empty() {
+            let records = memories().memory_records(&ids).await?;
+            changes.extend(records.into_iter().map(|record| Change {
+                meaning: record.text.clone(),
+                entry: MemoryPoint::of(&caller.tenant, record, None).into(),
+                replaces: true,
+            }));
+            let ids: Vec<Uuid> = ids.into_iter().map(|id| id.uuid()).collect();
+            newest_first(&mut changes, &ids);
+        }
+        let question = query.question();
+        Ok(self.include(&question, selection, &[], changes, more).await)
+    }
+
+    /// Keeps the selected changes, starts to embed those without a vector, and looks up
+    /// the frequencies of their words.
+    async fn include(
+        &self,
+        question: &Question<'_>,
+        selection: &Selection,
+        names: &[String],
+        mut changes: Vec<Change>,
+        more: u64,
+    ) -> Pending {
+        changes.retain(|change| selection.admits(&change.entry.payload));
+        let embedder = self.embedder.as_ref();
+        let embedded = embedder
+            .filter(|_| question.method != Method::Lexical)
+            .and_then(|embedder| embed(embedder, &mut changes));
+        let mut words = text::lexical_query(question.text, names).indices;
+        words.retain(|word| {
+            question.method != Method::Dense
+                && changes
+                    .iter()
+                    .any(|change| term_weight(&change.entry.lexical, *word).is_some())
+        });
+        Pending {
+            weights: self.word_weights.of(selection, &words).await,
+            changes,
+            more,
+            method: question.method,
+            embedded,
+        }
+    }
+}
+
+impl Pending {
+    pub(super) fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// Adds the changes to the candidates of the index, with the scores that the index
+    /// would give them, and keeps the best `limit` of each list. A search by meaning alone
+    /// counts the changes without a vector as not included.
+    pub(super) async fn join(
+        &mut self,
+        found: &mut Candidates,
+        embedder: Option<&Embedder>,
+        dense: Option<&[f32]>,
+        words: Option<&LexicalVector>,
+        limit: usize,
+    ) {
+        self.take_vectors(embedder).await;
+        if let Some(query) = dense {
+            for change in &self.changes {
+                if let Some(vector) = &change.entry.dense {
+                    add(&mut found.dense, change, dot(query, vector));
+                }
+            }
+            if self.method == Method::Dense {
+                let lacks = |change: &&Change| {
+                    let id = change.entry.candidate.id;
+                    change.entry.dense.is_none() && found.dense.iter().all(|one| one.id != id)
+                };
+                self.more += self.changes.iter().filter(lacks).count() as u64;
+            }
+            best(&mut found.dense, limit);
+        }
+        if let Some(words) = words {
+            // A word that is in no document of the scope is at least as rare as the rarest
+            // known one, and as those of the best match on average.
+            let known = self.weights.values().copied().fold(1.0, f32::max);
+            let best_match = found.lexical.first().map_or(0.0, |one| one.score);
+            let average = best_match / (BEST_TERM_WEIGHT * words.indices.len().max(1) as f32);
+            let unknown = known.max(average);
+            for change in &self.changes {
+                let terms = words.indices.iter().filter_map(|word| {
+                    let frequency = self.weights.get(word).copied().unwrap_or(unknown);
+                    Some(frequency * term_weight(&change.entry.lexical, *word)?)
+                });
+                let score: f32 = terms.sum();
+                if score > 0.0 {
+                    add(&mut found.lexical, change, score);
+                }
+            }
+            best(&mut found.lexical, limit);
+        }
+    }
+
+    /// Waits briefly for vectors.
+    async fn take_vectors(&mut self, embedder: Option<&Embedder>) {
+        let (Some(embedder), Some(embedded)) = (embedder, self.embedded.take()) else {
+            return;
+        };
+        let wait = match self.method {
+            Method::Dense => DENSE_WAIT,
+            Method::Hybrid | Method::Lexical => EMBED_WAIT,
+        };
+        // Either way, the vectors that are there are used.
+        let _ = tokio::time::timeout(wait, embedded).await;
+        for change in &mut self.changes {
+            if change.entry.dense.is_none() {
+                change.entry.dense = embedder.known(&change.meaning);
+            }
+        }
+    }
+}
+
+/// Sorts changes in the order of `ids`.
+fn newest_first(changes: &mut [Change], ids: &[Uuid]) {
+    let places: HashMap<Uuid, usize> = (0..).zip(ids).map(|(place, id)| (*id, place)).collect();
+    changes.sort_by_key(|change| places.get(&change.entry.candidate.id).copied());
+}
+
+/// Takes the vectors of changes that were embedded recently, and asks for the others;
+/// `None` if there are no others.
+fn embed(embedder: &Embedder, changes: &mut [Change]) -> Option<oneshot::Receiver<()>> {
+    let mut missing = Vec::new();
+    for change in changes {
+        change.entry.dense = embedder.known(&change.meaning);
+        if change.entry.dense.is_none() {
+            missing.push(change.meaning.clone());
+        }
+    }
+    (!missing.is_empty()).then(|| embedder.embed_first(missing))
+}
+
+/// Adds a change to a list. What the index has of it stays, unless the change replaces it.
+fn add(list: &mut Vec<Candidate>, change: &Change, score: f32) {
+    let candidate = &change.entry.candidate;
+    match list.iter_mut().find(|known| known.id == candidate.id) {
+        Some(known) if change.replaces => known.score = score,
+        Some(_) => {}
+        None => list.push(Candidate {
+            score,
+            ..candidate.clone()
+        }),
+    }
+}
+
+/// Sorts a list, best first, and cuts it.
+fn best(list: &mut Vec<Candidate>, limit: usize) {
+    list.sort_by(|left, right| right.score.total_cmp(&left.score));
+    list.truncate(limit);
+}
+
+/// The weight of a word in a document.
+fn term_weight(document: &LexicalVector, word: u32) -> Option<f32> {
+    let place = document.indices.binary_search(&word).ok()?;
+    document.values.get(place).copied()
+}
+
+/// The cosine similarity of two vectors of length 1.
+fn dot(one: &[f32], other: &[f32]) -> f32 {
+    one.iter()
+        .zip(other)
+        .map(|(left, right)| left * right)
+        .sum()
+}

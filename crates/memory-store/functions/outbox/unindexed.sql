@@ -1,0 +1,62 @@
+-- The messages or memories of a scope that wait to be indexed: the ids of the newest
+-- p_limit, and how many more wait, counted up to p_counted. Messages are returned, newest
+-- first, until they have p_max_bytes of content; the rest is counted. Dead letters do not
+-- wait.
+--
+-- The scope is a thread, a user of an app, or an app. For memories, p_thread is the queue
+-- of their user. Each is a backward scan of one index, which ends with the limit.
+CREATE OR REPLACE FUNCTION recollect.unindexed(
+    p_tenant text, p_kind text, p_app text, p_user text, p_thread uuid,
+    p_limit integer, p_counted integer, p_max_bytes bigint,
+    OUT ids uuid[], OUT more bigint
+)
+LANGUAGE plpgsql
+-- Outdated statistics of the queue could suggest a plan that reads and sorts all of it.
+SET enable_sort = off SET enable_bitmapscan = off SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_waiting uuid[];
+BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true);
+    -- dead_order is null where dead_at is, but allows no plan over outbox_live, which
+    -- would read the changes of all tenants.
+    IF p_thread IS NOT NULL THEN
+        v_waiting := ARRAY(
+            SELECT o.message_id FROM recollect.outbox o
+            WHERE o.tenant_id = p_tenant AND o.thread_id = p_thread AND o.dead_order IS NULL
+                AND o.op = 'upsert' AND o.kind = p_kind
+            ORDER BY o.id DESC LIMIT p_limit + p_counted);
+    ELSIF p_user IS NOT NULL THEN
+        v_waiting := ARRAY(
+            SELECT o.message_id FROM recollect.outbox o
+            WHERE o.tenant_id = p_tenant AND o.user_queue = recollect.memory_queue(p_tenant, p_app, p_user)
+                AND o.dead_order IS NULL
+            ORDER BY o.id DESC LIMIT p_limit + p_counted);
+    ELSE
+        v_waiting := ARRAY(
+            SELECT o.message_id FROM recollect.outbox o
+            WHERE o.tenant_id = p_tenant AND o.app_id = p_app AND o.dead_order IS NULL
+            ORDER BY o.id DESC LIMIT p_limit + p_counted);
+    END IF;
+    ids := v_waiting[1:p_limit];
+    more := cardinality(v_waiting) - cardinality(ids);
+    IF p_kind = 'message' AND cardinality(ids) > 0 THEN
+        SELECT COALESCE(array_agg(sized.id) FILTER (WHERE sized.bytes <= p_max_bytes), '{}'),
+            more + count(*) FILTER (WHERE sized.bytes > p_max_bytes)
+        INTO ids, more
+        FROM (
+            SELECT newest.id, sum(m.bytes) OVER (ORDER BY newest.place) AS bytes
+            FROM unnest(ids) WITH ORDINALITY AS newest (id, place)
+            CROSS JOIN LATERAL (
+                SELECT m.bytes, m.deleted_at
+                FROM recollect.messages m
+                WHERE m.tenant_id = p_tenant AND m.message_id = newest.id
+                OFFSET 0
+            ) AS m
+            -- A message that was deleted after a worker claimed it does not wait.
+            WHERE m.deleted_at IS NULL
+        ) AS sized;
+    END IF;
+END;
+$$;
