@@ -70,7 +70,8 @@ lint: ## Check format, Rust lints, dependencies, the contract, manifests and scr
 	cargo deny --offline check --hide-inclusion-graph licenses bans sources
 	@if [ -n "$$(find proto -name '*.proto' -print -quit)" ]; then \
 	  command -v buf >/dev/null || { echo "lint: buf is missing; scripts/setup tools says why"; exit 1; }; \
-	  echo "buf lint" && buf lint && scripts/proto-breaking; \
+	  echo "buf lint" && buf lint && scripts/proto-breaking && \
+	  echo "docs/api.md" && scripts/api-doc --check; \
 	else \
 	  echo "No protos yet: buf has nothing to check"; \
 	fi
@@ -87,9 +88,10 @@ lint: ## Check format, Rust lints, dependencies, the contract, manifests and scr
 	fi
 
 .PHONY: generate
-generate: ## Write client code for Go, Python, TypeScript and Java to gen/
+generate: ## Write client code to gen/, and docs/api.md, from the contract
 	@scripts/setup clients
 	@scripts/generate
+	@scripts/api-doc
 
 .PHONY: fmt
 fmt: ## Format the Rust code
