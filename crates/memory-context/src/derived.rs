@@ -1,7 +1,7 @@
 //! The derived text of a conversation, and the messages that no derived text covers.
 
 use memory_budget::{Budget, Cut};
-use memory_contract::{MemoryMode, Message, MessageId, ThreadId, json_line};
+use memory_contract::{MemoryMode, Message, MessageId, MessageName, ThreadId, json_line};
 use memory_store::{
     Caller, DistillKind, DistillState, Distillate, RangeQuery, Raw, Standing, Store,
 };
@@ -52,7 +52,7 @@ impl DerivedHistory {
         store: &Store,
         caller: &Caller,
         thread: ThreadId,
-        head: Option<MessageId>,
+        head: Option<&MessageName>,
         mode: MemoryMode,
     ) -> Result<Self, ContextError> {
         let state = async || {
@@ -153,7 +153,8 @@ impl DerivedHistory {
             after_depth: self.tail.after_depth,
             messages: u32::try_from(self.tail.message_count).unwrap_or(u32::MAX),
         };
-        history::newest_of(store, caller, self.thread, self.head, tail, budget).await
+        let head = self.head.map(MessageName::from);
+        history::newest_of(store, caller, self.thread, head, tail, budget).await
     }
 
     /// The messages of the older uncovered ranges, the oldest first, and whether these

@@ -123,6 +123,7 @@ fn as_messages(thread: ThreadId, path: Vec<NodeMessage>) -> (Vec<Ids>, Vec<Messa
             } = message;
             let message = Message {
                 id: MessageId::new(),
+                external_id: String::new(),
                 thread,
                 parent: None,
                 seq: place,

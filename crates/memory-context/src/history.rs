@@ -1,7 +1,7 @@
 //! Reads the path that leads to a message, cut to a budget of whole turns.
 
 use memory_budget::{Budget, BudgetError, Cut, OversizedTurn, Tokenizer, cut};
-use memory_contract::{Message, MessageId, ThreadId, limits, message_bytes, message_bytes_at_most};
+use memory_contract::{Message, MessageName, ThreadId, limits, message_bytes, message_bytes_at_most};
 use memory_store::{Caller, History, HistoryQuery, Store};
 
 use crate::counting::{counting, size_of};
@@ -46,7 +46,7 @@ pub async fn read_history(
     store: &Store,
     caller: &Caller,
     thread: ThreadId,
-    head: Option<MessageId>,
+    head: Option<MessageName>,
     budget: Budget,
 ) -> Result<(Cut, KnownFiles), ContextError> {
     let cut = within_budget(store, caller, thread, head, Tail::WHOLE, budget).await?;
@@ -58,7 +58,7 @@ pub(crate) async fn newest(
     store: &Store,
     caller: &Caller,
     thread: ThreadId,
-    head: Option<MessageId>,
+    head: Option<MessageName>,
     budget: Budget,
 ) -> Result<Cut, ContextError> {
     newest_of(store, caller, thread, head, Tail::WHOLE, budget).await
@@ -69,7 +69,7 @@ pub(crate) async fn newest_of(
     store: &Store,
     caller: &Caller,
     thread: ThreadId,
-    head: Option<MessageId>,
+    head: Option<MessageName>,
     tail: Tail,
     budget: Budget,
 ) -> Result<Cut, ContextError> {
@@ -116,7 +116,7 @@ async fn within_budget(
     store: &Store,
     caller: &Caller,
     thread: ThreadId,
-    head: Option<MessageId>,
+    head: Option<MessageName>,
     tail: Tail,
     budget: Budget,
 ) -> Result<Cut, ContextError> {

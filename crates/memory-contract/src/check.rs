@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use uuid::Uuid;
 
-use crate::{Invalid, limits};
+use crate::{Invalid, MessageName, limits};
 
 /// Checks the number of paths in an update mask.
 pub fn mask(paths: &[String]) -> Result<(), Invalid> {
@@ -130,6 +130,27 @@ pub fn range_or(
     max: i32,
 ) -> Result<i32, Invalid> {
     value.map_or(Ok(default), |value| range(field, value, min, max))
+}
+
+/// Checks a caller's own id of a message; an empty one is none.
+pub fn external_id(field: &str, value: String) -> Result<String, Invalid> {
+    let id = text(field, value, limits::EXTERNAL_ID_CHARS)?;
+    if id.contains(char::is_control) {
+        return Err(Invalid::new(field, "must not contain control characters"));
+    }
+    Ok(id)
+}
+
+/// Reads what names a message: its id, or the caller's own id.
+pub fn message_name(field: &str, value: &str) -> Result<MessageName, Invalid> {
+    optional_message_name(field, value)?
+        .ok_or_else(|| Invalid::new(field, "is required: a message_id or external_id"))
+}
+
+/// Reads what names a message; `None` for an empty text.
+pub fn optional_message_name(field: &str, value: &str) -> Result<Option<MessageName>, Invalid> {
+    let name = external_id(field, value.to_owned())?;
+    Ok((!name.is_empty()).then(|| MessageName::new(name)))
 }
 
 /// Reads a number of entries: 0 means `default`, more than `max` counts as

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
-use crate::{AppId, MemoryPolicy, MessageId, SessionKey, ThreadId, UserId};
+use crate::{AppId, MemoryPolicy, MessageId, MessageName, SessionKey, ThreadId, UserId};
 
 /// The speaker of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -105,6 +105,8 @@ pub struct Branch {
 pub struct Message {
     /// The id, a UUID.
     pub id: MessageId,
+    /// The caller's own id, unique in the thread; empty without one.
+    pub external_id: String,
     /// The thread that contains it.
     pub thread: ThreadId,
     /// The message that it follows; `None` at a root.
@@ -130,13 +132,13 @@ pub struct Message {
 }
 
 /// The position at which a new message is appended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Parent {
     /// After the previous message of the same append, or after the thread's head.
     #[default]
     Previous,
-    /// The new message answers or follows this one.
-    Message(MessageId),
+    /// The new message answers or follows this one, of the thread or of the same append.
+    Message(MessageName),
     /// At the root: the message starts a new conversation in the thread.
     Root,
 }
@@ -149,6 +151,8 @@ pub struct NewMessage {
     /// Whether the caller chose the id. A generated id is left out of the hash that detects
     /// a repeated request.
     pub caller_chose_id: bool,
+    /// The caller's own id, unique in the thread; empty without one.
+    pub external_id: String,
     /// The position at which it is appended.
     pub parent: Parent,
     /// The speaker's role.
@@ -168,6 +172,8 @@ pub struct NewMessage {
 pub struct AppendedMessage {
     /// The id, a UUID.
     pub id: MessageId,
+    /// The caller's own id; empty without one.
+    pub external_id: String,
     /// The position in the thread, from 1.
     pub seq: i64,
     /// The number of its branch, from 1.

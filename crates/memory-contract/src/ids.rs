@@ -42,6 +42,33 @@ macro_rules! text_ids {
     )*};
 }
 
+/// What a request names a message of a thread by: its id, or else the caller's own id.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MessageName(String);
+
+impl MessageName {
+    /// Takes a name of 1 to 128 characters.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+
+    /// The name as the caller wrote it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The message id that it is; `None` where it can only be the caller's own id.
+    pub fn id(&self) -> Option<MessageId> {
+        Uuid::try_parse(&self.0).ok().map(MessageId::from)
+    }
+}
+
+impl From<MessageId> for MessageName {
+    fn from(id: MessageId) -> Self {
+        Self(id.to_string())
+    }
+}
+
 macro_rules! uuid_ids {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
         $(#[$doc])*

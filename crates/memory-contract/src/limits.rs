@@ -66,6 +66,8 @@ pub const SECRET_BYTES: usize = 16 * 1024;
 pub const LABEL_CHARS: usize = 64;
 /// Characters in a node's id.
 pub const NODE_ID_CHARS: usize = 128;
+/// Characters in a caller's own id of a message.
+pub const EXTERNAL_ID_CHARS: usize = 128;
 /// Characters in the id of a message of a node's memory.
 pub const NODE_MESSAGE_ID_CHARS: usize = 128;
 /// References to files in a message of a node's memory.

@@ -252,6 +252,7 @@ mod tests {
     fn message(seq: u8) -> Message {
         Message {
             id: Uuid::from_u128(u128::from(seq)).into(),
+            external_id: String::new(),
             thread: Uuid::from_u128(1).into(),
             parent: None,
             seq: i64::from(seq),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use memory_budget::Tokenizer;
 use memory_contract::{
-    Memory, MemoryFilter, MemoryOwner, Message, MessageFilter, MessageId, ThreadId, limits,
+    Memory, MemoryFilter, MemoryOwner, Message, MessageFilter, MessageId, MessageName, ThreadId, limits,
 };
 use memory_store::{Revision, Scope};
 
@@ -41,8 +41,8 @@ pub struct RecallQuery {
     /// Which messages the search may find.
     pub scope: Scope,
     /// Read the thread as if this message were its head: later messages and those on
-    /// other branches are inactive. `None` means the stored head.
-    pub head: Option<MessageId>,
+    /// other branches are inactive. `None` means the stored head. Only with a thread.
+    pub head: Option<MessageName>,
     /// The text to search for; blank means no search.
     pub query: String,
     /// Newest messages of the active branch to return; 0 for none.
@@ -98,6 +98,11 @@ impl RecallQuery {
             all_branches: false,
             explain: false,
         }
+    }
+
+    /// The thread whose stored head is replaced, and the message that replaces it.
+    pub(crate) fn head(&self) -> Option<(ThreadId, &MessageName)> {
+        self.thread.zip(self.head.as_ref())
     }
 
     /// Whether the query asks for matches.

@@ -9,3 +9,20 @@
 -- created again in the same transaction.
 DROP FUNCTION IF EXISTS recollect.use_thread(text, uuid);
 DROP FUNCTION IF EXISTS recollect.ephemeral_usage(text);
+DROP FUNCTION IF EXISTS recollect.append(
+    text, text, uuid, uuid[], uuid[], text[], text[], json[], jsonb[], integer[], text[], timestamptz[], uuid, bytea,
+    boolean, uuid, boolean, bigint);
+DROP FUNCTION IF EXISTS recollect.append_to_session(
+    text, text, uuid, text[], text, text, text, bytea, uuid[], uuid[], text[], text[], json[], jsonb[], integer[],
+    text[], timestamptz[], uuid, bytea, boolean, uuid, bigint);
+DROP FUNCTION IF EXISTS recollect.put_working_memory(
+    text, text, uuid, text, integer, uuid[], text[], text[], json[], jsonb[], integer[], text[], timestamptz[], text,
+    integer, jsonb, text, json, double precision, text, integer, bigint);
+DROP FUNCTION IF EXISTS recollect.history(text, uuid, uuid, bigint, integer, bigint, bigint, bigint, uuid);
+DROP FUNCTION IF EXISTS recollect.read_range(text, uuid, uuid, integer, integer, integer, bigint, bigint);
+DROP FUNCTION IF EXISTS recollect.read_working_memory(text, uuid, integer, bigint);
+DROP FUNCTION IF EXISTS recollect.neighbors(text, uuid[], text, text, uuid, uuid, integer, integer);
+DROP FUNCTION IF EXISTS recollect.delete_message(text, text, uuid, uuid);
+DROP FUNCTION IF EXISTS recollect.set_head(text, text, uuid, uuid, boolean, uuid);
+DROP FUNCTION IF EXISTS recollect.distill_state(text, uuid, uuid, boolean);
+DROP FUNCTION IF EXISTS recollect.nearest_node_message(text, uuid, text, uuid);

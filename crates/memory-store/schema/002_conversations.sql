@@ -90,6 +90,11 @@ CREATE TABLE recollect.messages (
     thread_id uuid NOT NULL,
     seq bigint NOT NULL,
     message_id uuid NOT NULL,
+    -- The caller's own id; null: none was given, or the message was deleted.
+    external_id text,
+    -- recollect.external_digest of that id. It stays when the message is deleted, so that
+    -- the id is not used again.
+    external_digest bytea,
     parent_id uuid,
     branch integer NOT NULL,
     -- Messages from the root to this one, itself included.
@@ -121,6 +126,9 @@ CREATE TABLE recollect.messages (
 -- follows it, the next message may take its place.
 CREATE UNIQUE INDEX messages_by_path ON recollect.messages (tenant_id, thread_id, branch, depth)
     WHERE deleted_at IS NULL;
+
+CREATE UNIQUE INDEX messages_by_external_id ON recollect.messages (tenant_id, thread_id, external_digest)
+    WHERE external_digest IS NOT NULL;
 
 CREATE INDEX messages_by_words ON recollect.messages USING gin (words);
 

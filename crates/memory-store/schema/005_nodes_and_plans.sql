@@ -64,7 +64,7 @@ CREATE TABLE recollect.node_messages (
     message_id text NOT NULL,
     parent_id text,
     role text NOT NULL,
-    -- The same id as a UUID, where it may be that of a message of the thread.
+    -- The same id as a UUID, where it may be the message_id of a message of the thread.
     thread_message_id uuid,
     PRIMARY KEY (tenant_id, thread_id, node_id, message_id)
 );

@@ -1,7 +1,7 @@
 //! Appends messages to a thread.
 
 use memory_contract::{
-    AppendedMessage, MessageId, NewMessage, Parent, Part, RequestId, Session, ThreadId,
+    AppendedMessage, MessageName, NewMessage, Parent, Part, RequestId, Session, ThreadId,
 };
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The parent of a root, in the arrays of the query.
-const ROOT: Uuid = Uuid::nil();
+const ROOT: &str = "";
 
 /// Messages to store in one thread: all of them or none.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +32,7 @@ pub struct Append {
     pub request_id: Option<RequestId>,
     /// The head that the caller expects: `None` to leave it unchecked, `Some(None)` for
     /// an empty thread.
-    pub expected_head: Option<Option<MessageId>>,
+    pub expected_head: Option<Option<MessageName>>,
 }
 
 /// A message and its size.
@@ -53,19 +53,20 @@ pub struct Appended {
     pub revision: Revision,
     /// Whether the append created the thread.
     pub created: bool,
-    /// Whether the request id was known, so that nothing was stored.
+    /// Whether the request id, or all messages by their external ids, were known, so that
+    /// nothing was stored.
     pub replayed: bool,
 }
 
 impl MessageStore<'_> {
     /// Stores messages, in one round trip and one transaction. Appends to one
     /// thread happen one after the other, and their seqs have no gaps. With a
-    /// request id it is idempotent.
+    /// request id, or with external ids of all messages, it is idempotent.
     ///
     /// # Errors
     /// `ThreadNotFound`, `AppendError::RequestReused`, `AppendError::HeadMoved`,
     /// `AppendError::ParentNotFound`, `AppendError::MessageExists`,
-    /// `ThreadError::EphemeralFull`: nothing was stored. After `Unavailable` it may have
+    /// `AppendError::ExternalIdExists`, `ThreadError::EphemeralFull`: nothing was stored. After `Unavailable` it may have
     /// been; a request id makes the retry safe.
     pub async fn append(self, append: &Append) -> Result<Appended, StoreError> {
         self.append_as(append, false).await
@@ -83,7 +84,7 @@ impl MessageStore<'_> {
         append: &Append,
     ) -> Result<Appended, StoreError> {
         let tenant = &self.caller.tenant;
-        let columns = Columns::of(&append.messages)?;
+        let columns = Columns::of(&append.messages);
         let hash = append.request_id.map(|_| content_hash(append));
         let Session { app, user, key } = session;
         let params: Params<'_> = &[
@@ -107,13 +108,15 @@ impl MessageStore<'_> {
             &append.request_id.map(RequestId::uuid),
             &hash,
             &append.expected_head.is_some(),
-            &append.expected_head.flatten().map(MessageId::uuid),
+            &expected_head(&append.expected_head),
             &self.store.ephemeral.byte_limit(),
+            &columns.external,
+            &columns.chosen,
         ];
         let query = query!("messages/append_to_session");
         let row = only(self.store.pool.call(query, params).await?)?;
         let thread = rows::id(&row, "thread_id")?;
-        let appended = outcome(thread, &row)?;
+        let appended = outcome(thread, &append.messages, &row)?;
         Ok(Appended {
             created: column(&row, "created")?,
             ..appended
@@ -131,7 +134,7 @@ impl MessageStore<'_> {
 
     async fn append_as(self, append: &Append, imported: bool) -> Result<Appended, StoreError> {
         let tenant = &self.caller.tenant;
-        let columns = Columns::of(&append.messages)?;
+        let columns = Columns::of(&append.messages);
         let hash = append.request_id.map(|_| content_hash(append));
         let params: Params<'_> = &[
             &tenant.as_str(),
@@ -149,9 +152,11 @@ impl MessageStore<'_> {
             &append.request_id.map(RequestId::uuid),
             &hash,
             &append.expected_head.is_some(),
-            &append.expected_head.flatten().map(MessageId::uuid),
+            &expected_head(&append.expected_head),
             &imported,
             &self.store.ephemeral.byte_limit(),
+            &columns.external,
+            &columns.chosen,
         ];
         let row = only(
             self.store
@@ -159,14 +164,14 @@ impl MessageStore<'_> {
                 .call(query!("messages/append"), params)
                 .await?,
         )?;
-        outcome(append.thread, &row)
+        outcome(append.thread, &append.messages, &row)
     }
 }
 
 /// The messages as one array for each column.
 pub(crate) struct Columns<'a> {
     pub(crate) ids: Vec<Uuid>,
-    pub(crate) parents: Option<Vec<Option<Uuid>>>,
+    pub(crate) parents: Option<Vec<Option<&'a str>>>,
     pub(crate) roles: Vec<&'static str>,
     pub(crate) names: Vec<&'a str>,
     pub(crate) parts: Vec<Json<&'a [Part]>>,
@@ -174,10 +179,17 @@ pub(crate) struct Columns<'a> {
     pub(crate) tokens: Vec<i32>,
     pub(crate) words: Vec<String>,
     pub(crate) said: Vec<Option<OffsetDateTime>>,
+    pub(crate) external: Option<Vec<Option<&'a str>>>,
+    pub(crate) chosen: Vec<bool>,
+}
+
+/// The expected head as a parameter.
+pub(crate) fn expected_head(expected: &Option<Option<MessageName>>) -> Option<&str> {
+    expected.as_ref()?.as_ref().map(MessageName::as_str)
 }
 
 impl<'a> Columns<'a> {
-    pub(crate) fn of(messages: &'a [CountedMessage]) -> Result<Self, StoreError> {
+    pub(crate) fn of(messages: &'a [CountedMessage]) -> Self {
         let count = messages.len();
         let mut columns = Self {
             ids: Vec::with_capacity(count),
@@ -189,11 +201,14 @@ impl<'a> Columns<'a> {
             tokens: Vec::with_capacity(count),
             words: Vec::with_capacity(count),
             said: Vec::with_capacity(count),
+            external: None,
+            chosen: Vec::with_capacity(count),
         };
         for (index, CountedMessage { message, tokens }) in messages.iter().enumerate() {
             let NewMessage {
                 id,
-                caller_chose_id: _,
+                caller_chose_id,
+                external_id,
                 parent,
                 role,
                 name,
@@ -204,12 +219,13 @@ impl<'a> Columns<'a> {
             let parent = match parent {
                 Parent::Previous => None,
                 Parent::Root => Some(ROOT),
-                // The id of no message; the SQL function would take it for the root.
-                Parent::Message(id) if id.uuid() == ROOT => {
-                    return Err(StoreError::Append(AppendError::ParentNotFound { index }));
-                }
-                Parent::Message(id) => Some(id.uuid()),
+                Parent::Message(name) => Some(name.as_str()),
             };
+            if !external_id.is_empty() {
+                columns.external.get_or_insert_with(|| vec![None; count])[index] =
+                    Some(external_id);
+            }
+            columns.chosen.push(*caller_chose_id);
             if parent.is_some() {
                 columns.parents.get_or_insert_with(|| vec![None; count])[index] = parent;
             }
@@ -222,24 +238,33 @@ impl<'a> Columns<'a> {
             columns.words.push(words::of_message(name, parts));
             columns.said.push(*created);
         }
-        Ok(columns)
+        columns
     }
 }
 
-fn outcome(thread: ThreadId, row: &Row) -> Result<Appended, StoreError> {
+fn outcome(
+    thread: ThreadId,
+    messages: &[CountedMessage],
+    row: &Row,
+) -> Result<Appended, StoreError> {
     let status: &str = column(row, "status")?;
     match status {
         "ok" | "replayed" => {
             let ids: Vec<Uuid> = column(row, "message_ids")?;
-            let first_seq: i64 = column(row, "first_seq")?;
+            let seqs: Vec<i64> = match column(row, "seqs")? {
+                Some(seqs) => seqs,
+                None => (column(row, "first_seq")?..).take(ids.len()).collect(),
+            };
             let branches: Vec<i32> = column(row, "branches")?;
             let tokens: Vec<i32> = column(row, "tokens")?;
             let messages = ids
                 .into_iter()
-                .zip(first_seq..)
+                .zip(seqs)
                 .zip(branches.into_iter().zip(tokens))
-                .map(|((id, seq), (branch, tokens))| AppendedMessage {
+                .zip(messages)
+                .map(|(((id, seq), (branch, tokens)), counted)| AppendedMessage {
                     id: id.into(),
+                    external_id: counted.message.external_id.clone(),
                     seq,
                     branch,
                     tokens,
@@ -263,6 +288,10 @@ fn outcome(thread: ThreadId, row: &Row) -> Result<Appended, StoreError> {
         "parent_not_found" => Err(StoreError::Append(AppendError::ParentNotFound {
             index: usize::try_from(column::<i32>(row, "fault_index")?).unwrap_or_default(),
         })),
+        "external_exists" => {
+            let index = usize::try_from(column::<i32>(row, "fault_index")?).unwrap_or_default();
+            Err(external_exists(messages, index))
+        }
         "ephemeral_full" => Err(StoreError::Thread(ThreadError::EphemeralFull)),
         "message_exists" => Err(StoreError::Append(AppendError::MessageExists {
             id: rows::id(row, "fault_id")?,
@@ -271,7 +300,17 @@ fn outcome(thread: ThreadId, row: &Row) -> Result<Appended, StoreError> {
     }
 }
 
-/// SHA-256 of what a request asks to store: of each message all that the caller chose. Ids generated by the server are left out, because a retry
+/// The error about the message of the request whose external id is used already.
+pub(crate) fn external_exists(messages: &[CountedMessage], index: usize) -> StoreError {
+    let id = messages
+        .get(index)
+        .map(|counted| counted.message.external_id.clone())
+        .unwrap_or_default();
+    StoreError::Append(AppendError::ExternalIdExists { index, id })
+}
+
+/// SHA-256 of what a request asks to store: of each message all that the caller
+/// chose. Ids generated by the server are left out, because a retry
 /// gets other ones; so is the expected head, which is a condition and not content.
 pub(crate) fn content_hash(append: &Append) -> Vec<u8> {
     let mut hasher = Sha256::new();
@@ -279,6 +318,7 @@ pub(crate) fn content_hash(append: &Append) -> Vec<u8> {
         let NewMessage {
             id,
             caller_chose_id,
+            external_id,
             parent,
             role,
             name,
@@ -289,7 +329,7 @@ pub(crate) fn content_hash(append: &Append) -> Vec<u8> {
         let parent = match parent {
             Parent::Previous => json!("previous"),
             Parent::Root => json!("root"),
-            Parent::Message(id) => json!({ "message": id }),
+            Parent::Message(name) => json!({ "message": name.as_str() }),
         };
         let content = json!([
             caller_chose_id.then_some(id),
@@ -299,6 +339,7 @@ pub(crate) fn content_hash(append: &Append) -> Vec<u8> {
             parts,
             metadata,
             created.map(|time| time.unix_timestamp_nanos().to_string()),
+            external_id,
         ]);
         hash_value(&mut hasher, &content);
     }

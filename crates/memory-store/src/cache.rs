@@ -49,7 +49,7 @@ impl Window {
     /// How many messages of the window the answer has; `None` where it needs
     /// more.
     fn reach(&self, path: &Path) -> Option<usize> {
-        if path.head.is_some() && path.head != self.version.head {
+        if !path.leads_to(self.version.head) {
             return None;
         }
         let rows = usize::try_from(path.rows).unwrap_or_default();
@@ -110,7 +110,7 @@ impl Windows {
         history: &History,
     ) {
         let Some(windows) = &self.0 else { return };
-        if path.head.is_some() && path.head != version.head {
+        if !path.leads_to(version.head) {
             return;
         }
         note("miss");

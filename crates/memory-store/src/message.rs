@@ -1,6 +1,6 @@
 //! Reads and erases messages.
 
-use memory_contract::{Message, MessageFilter, MessageId, Role, TenantId, ThreadId};
+use memory_contract::{Message, MessageFilter, MessageId, MessageName, Role, TenantId, ThreadId};
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
 use tokio_postgres::{
@@ -46,12 +46,12 @@ pub struct MessageQuery {
 }
 
 /// The history to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryQuery {
     /// The thread whose path is read.
     pub thread: ThreadId,
     /// The message to read back from; `None` for the thread's head.
-    pub head: Option<MessageId>,
+    pub head: Option<MessageName>,
     /// Reading stops with the turn that takes the stored token counts over
     /// this.
     pub max_tokens: i64,
@@ -81,10 +81,11 @@ impl MessageStore<'_> {
     pub async fn get_message(
         self,
         thread: ThreadId,
-        message: MessageId,
+        message: impl Into<MessageName>,
     ) -> Result<Message, StoreError> {
+        let message = message.into();
         let tenant = &self.caller.tenant;
-        let (name, id, message) = (tenant.as_str(), thread.uuid(), message.uuid());
+        let (name, id, message) = (tenant.as_str(), thread.uuid(), message.as_str());
         let of_thread: Params<'_> = &[&name, &id];
         let of_message: Params<'_> = &[&name, &id, &message];
         let results = self
@@ -219,14 +220,15 @@ impl MessageStore<'_> {
     pub async fn delete_message(
         self,
         thread: ThreadId,
-        message: MessageId,
+        message: impl Into<MessageName>,
     ) -> Result<Revision, StoreError> {
+        let message = message.into();
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[
             &tenant.as_str(),
             &self.caller.actor,
             &thread.uuid(),
-            &message.uuid(),
+            &message.as_str(),
         ];
         let row = only(
             self.store
@@ -246,11 +248,11 @@ impl MessageStore<'_> {
 }
 
 /// A way back from a head, and how far to go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Path {
     pub(crate) thread: ThreadId,
     /// `None` for the thread's head.
-    pub(crate) head: Option<MessageId>,
+    pub(crate) head: Option<MessageName>,
     pub(crate) max_tokens: i64,
     /// Messages at most.
     pub(crate) rows: i32,
@@ -261,7 +263,7 @@ impl Path {
     pub(crate) fn of(query: &HistoryQuery) -> Self {
         Self {
             thread: query.thread,
-            head: query.head,
+            head: query.head.clone(),
             max_tokens: query.max_tokens,
             rows: i32::try_from(query.limit)
                 .unwrap_or(i32::MAX - 1)
@@ -269,9 +271,16 @@ impl Path {
         }
     }
 
+    /// Whether it is known to start at the thread's head.
+    pub(crate) fn leads_to(&self, head: Option<MessageId>) -> bool {
+        self.head
+            .as_ref()
+            .is_none_or(|name| head.is_some() && name.id() == head)
+    }
+
     /// The parameters of the query; a known window is not read again while it is valid.
     pub(crate) fn request<'a>(
-        &self,
+        &'a self,
         tenant: &'a TenantId,
         known: Option<&Window>,
     ) -> PathRequest<'a> {
@@ -279,7 +288,7 @@ impl Path {
         PathRequest {
             tenant: tenant.as_str(),
             thread: self.thread.uuid(),
-            head: self.head.map(MessageId::uuid),
+            head: self.head.as_ref().map(MessageName::as_str),
             max_tokens: self.max_tokens,
             rows: self.rows,
             known_seq: version.map(|known| known.last_seq),
@@ -293,7 +302,7 @@ impl Path {
 pub(crate) struct PathRequest<'a> {
     tenant: &'a str,
     thread: Uuid,
-    head: Option<Uuid>,
+    head: Option<&'a str>,
     max_tokens: i64,
     rows: i32,
     known_seq: Option<i64>,

@@ -1,7 +1,7 @@
 //! Reads for recall, search and indexing freshness.
 
 use memory_contract::{
-    AppId, MemoryScope, Message, MessageFilter, MessageId, Session, Thread, ThreadId, UserId,
+    AppId, MemoryScope, Message, MessageFilter, MessageId, MessageName, Session, Thread, ThreadId, UserId,
 };
 
 use tokio_postgres::Row;
@@ -167,14 +167,15 @@ impl MessageStore<'_> {
     }
 
     /// Reads messages by id, in undefined order. Leaves out those outside the scope,
-    /// erased, expired or unknown. `head` replaces the stored head of its thread.
+    /// erased, expired or unknown. `head` names a thread and a message that replaces its
+    /// stored head.
     ///
     /// # Errors
     /// Only those of the database.
     pub async fn hydrate(
         self,
         scope: &Scope,
-        head: Option<MessageId>,
+        head: Option<(ThreadId, &MessageName)>,
         ids: &[MessageId],
     ) -> Result<Vec<Hydrated>, StoreError> {
         let tenant = &self.caller.tenant;
@@ -182,8 +183,16 @@ impl MessageStore<'_> {
             return Ok(Vec::new());
         }
         let (app, user, thread) = scope.bounds();
-        let head = head.map(MessageId::uuid);
-        let params: Params<'_> = &[&tenant.as_str(), &uuids(ids), &app, &user, &thread, &head];
+        let (head_thread, head) = head_params(head);
+        let params: Params<'_> = &[
+            &tenant.as_str(),
+            &uuids(ids),
+            &app,
+            &user,
+            &thread,
+            &head_thread,
+            &head,
+        ];
         let found = self
             .store
             .pool
@@ -203,15 +212,15 @@ impl MessageStore<'_> {
 
     /// Reads the readable messages around anchors, in one query: before, along the
     /// parents; after, along the active path if the anchor is on it, or else along the
-    /// anchor's branch. An anchor outside the scope has no neighbors. `head` replaces
-    /// the stored head of its thread.
+    /// anchor's branch. An anchor outside the scope has no neighbors. `head` names a
+    /// thread and a message that replaces its stored head.
     ///
     /// # Errors
     /// Only those of the database.
     pub async fn neighbors(
         self,
         scope: &Scope,
-        head: Option<MessageId>,
+        head: Option<(ThreadId, &MessageName)>,
         anchors: &[MessageId],
         before: u32,
         after: u32,
@@ -225,13 +234,14 @@ impl MessageStore<'_> {
             i32::try_from(before).unwrap_or(i32::MAX),
             i32::try_from(after).unwrap_or(i32::MAX),
         );
-        let head = head.map(MessageId::uuid);
+        let (head_thread, head) = head_params(head);
         let params: Params<'_> = &[
             &tenant.as_str(),
             &uuids(anchors),
             &app,
             &user,
             &thread,
+            &head_thread,
             &head,
             &before,
             &after,
@@ -336,6 +346,11 @@ impl MessageStore<'_> {
             dead_letters: column(&row, "dead_letters")?,
         })
     }
+}
+
+fn head_params(head: Option<(ThreadId, &MessageName)>) -> (Option<Uuid>, Option<&str>) {
+    head.map(|(thread, name)| (thread.uuid(), name.as_str()))
+        .unzip()
 }
 
 pub(crate) fn uuids(ids: &[MessageId]) -> Vec<Uuid> {

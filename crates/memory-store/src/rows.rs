@@ -63,6 +63,7 @@ pub(crate) fn message(row: &Row, thread: ThreadId) -> Result<Message, StoreError
     let role: &str = column(row, "role")?;
     Ok(Message {
         id: id::<MessageId>(row, "message_id")?,
+        external_id: column::<Option<String>>(row, "external_id")?.unwrap_or_default(),
         thread,
         parent: optional_id(row, "parent_id")?,
         seq: column(row, "seq")?,

@@ -10,7 +10,10 @@ pub(crate) const ENTRY: usize = 64;
 /// The bytes of a message, its heap included.
 pub(crate) fn of_message(message: &Message) -> usize {
     let parts: usize = message.parts.iter().map(of_part).sum();
-    size_of::<Message>() + message.name.len() + of_object(&message.metadata) + parts
+    size_of::<Message>()
+        + message.external_id.len()
+        + message.name.len()
+        + of_object(&message.metadata) + parts
 }
 
 /// A JSON object's own entries.

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use memory_contract::{Branch, MemoryPolicy, MessageId, Session, Thread, ThreadId};
+use memory_contract::{Branch, MemoryPolicy, MessageName, Session, Thread, ThreadId};
 use serde_json::{Map, Value};
 use tokio_postgres::{Row, types::Json};
 
 use crate::{
+    append::expected_head,
     AppendError, Page, Revision, StoreError, ThreadError, ThreadStore,
     opening::Opening,
     query::{Params, query},
@@ -225,17 +226,18 @@ impl ThreadStore<'_> {
     pub async fn set_head(
         self,
         thread: ThreadId,
-        head: MessageId,
-        expected: Option<Option<MessageId>>,
+        head: impl Into<MessageName>,
+        expected: Option<Option<MessageName>>,
     ) -> Result<Thread, StoreError> {
+        let head = head.into();
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[
             &tenant.as_str(),
             &self.caller.actor,
             &thread.uuid(),
-            &head.uuid(),
+            &head.as_str(),
             &expected.is_some(),
-            &expected.flatten().map(MessageId::uuid),
+            &expected_head(&expected),
         ];
         let set_head = query!("threads/set_head");
         let row = only(self.store.pool.call(set_head, params).await?)?;

@@ -5,7 +5,7 @@ use memory_contract::proto::{
     self, LedgerKind, ListLedgerRequest, ListLedgerResponse, VerifyThreadRequest,
     VerifyThreadResponse,
 };
-use memory_contract::{Invalid, MessageId, check, limits, timestamp};
+use memory_contract::{Invalid, check, limits, timestamp};
 use memory_store::{
     DistillKind, DistillState, Distillate, LedgerCount, LedgerFault, LedgerRange, LedgerState,
     Standing, Store,
@@ -79,10 +79,10 @@ impl Ledgers {
         let mut fields = Fields::default();
         let named = fields.get(required_conversation_from(&call, thread));
         let kind = fields.get(kind_from(kind));
-        let head = fields.take(check::optional_uuid("head_message_id", &head_message_id));
+        let head = fields.take(check::optional_message_name("head_message_id", &head_message_id));
         let (named, kind) = fields.all(named.zip(kind))?;
         let thread = named.thread(&self.store, &caller).await?;
-        let head = head.map(MessageId::from);
+        let head = head.as_ref();
         let ledger = self.store.distillates(&caller).ledger(thread, head);
         let texts = async {
             match include_texts {

@@ -44,13 +44,12 @@ impl Observations {
         } = request;
         let mut fields = Fields::default();
         let named = fields.get(required_conversation_from(&call, thread));
-        let head = fields.take(check::optional_uuid("head_message_id", &head_message_id));
+        let head = fields.take(check::optional_message_name("head_message_id", &head_message_id));
         let thread = fields.all(named)?.thread(&self.store, &caller).await?;
-        let head = head.map(MessageId::from);
         let state = self
             .store
             .distillates(&caller)
-            .distill_state(thread, head, include_replaced)
+            .distill_state(thread, head.as_ref(), include_replaced)
             .await?;
         Ok(response(&state, include_replaced))
     }

@@ -215,6 +215,15 @@ impl Answer {
                 format!("the message_id {id} is used already"),
             )
             .with("message_id", id),
+            StoreError::Append(AppendError::ExternalIdExists { index, id }) => Self::new(
+                Code::AlreadyExists,
+                ErrorReason::MessageAlreadyExists,
+                format!(
+                    "messages[{index}].external_id {id:?} is the id of another message of the \
+                     thread, or of an erased one"
+                ),
+            )
+            .with("external_id", id),
             StoreError::Append(AppendError::RequestReused) => Self::new(
                 Code::AlreadyExists,
                 ErrorReason::RequestIdReused,

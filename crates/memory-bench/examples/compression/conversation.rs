@@ -96,6 +96,7 @@ fn from_locomo(conversation: locomo::Conversation) -> Conversation {
 pub fn message(role: Role, name: &str, parts: Vec<Part>, said: OffsetDateTime) -> SourceMessage {
     SourceMessage::new(Message {
         id: MessageId::new(),
+        external_id: String::new(),
         thread: ThreadId::new(),
         parent: None,
         seq: 1,

@@ -12,6 +12,7 @@ use uuid::Uuid;
 pub fn message(role: Role, name: &str, parts: Vec<Part>) -> Message {
     Message {
         id: Uuid::nil().into(),
+        external_id: String::new(),
         thread: Uuid::nil().into(),
         parent: None,
         seq: 0,

@@ -165,7 +165,7 @@ impl Reader<'_> {
     async fn derived_history(&self) -> Result<(DerivedShare, Cut), ContextError> {
         let (store, request) = (self.store, self.request);
         let (caller, thread, mode) = (self.caller, self.thread, self.policy.mode);
-        let mut history = DerivedHistory::read(store, caller, thread, request.head, mode).await?;
+        let mut history = DerivedHistory::read(store, caller, thread, request.head.as_ref(), mode).await?;
         let records = std::mem::take(&mut history.records);
         let bytes = records.iter().map(|record| record.line.len()).sum();
         let (raw, tokenizer, max_tokens) =
@@ -202,7 +202,7 @@ impl Reader<'_> {
             self.store,
             self.caller,
             self.thread,
-            self.request.head,
+            self.request.head.clone(),
             budget,
         )
         .await
@@ -211,7 +211,7 @@ impl Reader<'_> {
 
     /// Fails if the head that the request names is not stored, where no window reads it.
     async fn check_head(&self) -> Result<(), ContextError> {
-        let Some(head) = self.request.head else {
+        let Some(head) = self.request.head.clone() else {
             return Ok(());
         };
         let found = self
@@ -228,7 +228,7 @@ impl Reader<'_> {
     async fn question(&self) -> Result<Option<Message>, ContextError> {
         let newest_turn = HistoryQuery {
             thread: self.thread,
-            head: self.request.head,
+            head: self.request.head.clone(),
             max_tokens: 0,
             limit: limits::HISTORY_MESSAGES_MAX.unsigned_abs(),
         };
@@ -337,7 +337,7 @@ fn recall_query(
     RecallQuery {
         thread,
         scope,
-        head: request.head,
+        head: request.head.clone(),
         query: text,
         recent_window: policy.recent_window as usize,
         top_k: policy.top_k as usize,

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use memory_budget::{OversizedTurn, Tokenizer};
 use memory_contract::{
-    MemoryPolicy, MessageFilter, MessageId, Part, Session, ThreadId, limits, text_of_parts,
+    MemoryPolicy, MessageFilter, MessageName, Part, Session, ThreadId, limits, text_of_parts,
 };
 use memory_recall::{Freshness, Method};
 
@@ -34,7 +34,7 @@ pub struct ContextRequest {
     /// The conversation; `None` only in the mode without memory.
     pub conversation: Option<Conversation>,
     /// The message to read back from; `None`: the thread's head.
-    pub head: Option<MessageId>,
+    pub head: Option<MessageName>,
     /// The system prompt; empty for none.
     pub system_prompt: String,
     /// The current input of the user; empty for none.

@@ -71,6 +71,7 @@ impl OpenThread {
             metadata,
             token_count: _,
             create_time,
+            external_id,
         } = message;
         self.messages += 1;
         if *message_id == self.head {
@@ -84,6 +85,7 @@ impl OpenThread {
             parts: parts.iter().cloned().map(bare_part).collect(),
             metadata: metadata.clone().filter(|data| !data.fields.is_empty()),
             create_time: *create_time,
+            external_id: external_id.clone(),
             ..Message::default()
         };
         put(&mut self.hash, b"message", &content);

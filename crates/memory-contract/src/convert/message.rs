@@ -66,10 +66,24 @@ fn check_ids(messages: &[NewMessage]) -> Result<(), Invalid> {
             "must be unique within the request",
         ));
     }
+    let named = messages
+        .iter()
+        .enumerate()
+        .filter(|(_, message)| !message.external_id.is_empty());
+    let mut own_ids = HashSet::new();
+    for (index, message) in named {
+        if !own_ids.insert(message.external_id.as_str()) {
+            return Err(Invalid::new(
+                format!("messages[{index}].external_id"),
+                "must be unique within the request",
+            ));
+        }
+    }
     let mut later: HashSet<MessageId> = messages.iter().map(|message| message.id).collect();
     for (index, message) in messages.iter().enumerate() {
-        if let Parent::Message(parent) = message.parent
-            && later.contains(&parent)
+        if let Parent::Message(parent) = &message.parent
+            && (parent.id().is_some_and(|id| later.contains(&id))
+                || own_ids.contains(parent.as_str()))
         {
             return Err(Invalid::new(
                 format!("messages[{index}].parent_message_id"),
@@ -77,6 +91,7 @@ fn check_ids(messages: &[NewMessage]) -> Result<(), Invalid> {
             ));
         }
         later.remove(&message.id);
+        own_ids.remove(message.external_id.as_str());
     }
     Ok(())
 }
@@ -93,19 +108,21 @@ impl TryFrom<proto::MessageInput> for NewMessage {
             parts,
             metadata,
             create_time,
+            external_id,
         } = input;
         let chosen = check::optional_uuid("message_id", &message_id)?;
         let parent = match parent {
             None | Some(message_input::Parent::Root(false)) => Parent::Previous,
             Some(message_input::Parent::Root(true)) => Parent::Root,
             Some(message_input::Parent::ParentMessageId(id)) => {
-                Parent::Message(check::uuid("parent_message_id", &id)?.into())
+                Parent::Message(check::message_name("parent_message_id", &id)?)
             }
         };
         let role = role_from("role", role)?;
         Ok(Self {
             id: chosen.map_or_else(MessageId::new, MessageId::from),
             caller_chose_id: chosen.is_some(),
+            external_id: check::external_id("external_id", external_id)?,
             parent,
             role,
             name: check::text("name", name, limits::NAME_CHARS)?,
@@ -125,6 +142,7 @@ impl From<Message> for proto::Message {
     fn from(message: Message) -> Self {
         let Message {
             id,
+            external_id,
             thread,
             parent,
             seq,
@@ -150,6 +168,7 @@ impl From<Message> for proto::Message {
             metadata: json::to_optional_struct(metadata),
             token_count: tokens,
             create_time: Some(timestamp(created)),
+            external_id,
         }
     }
 }
@@ -158,6 +177,7 @@ impl From<AppendedMessage> for proto::AppendedMessage {
     fn from(message: AppendedMessage) -> Self {
         let AppendedMessage {
             id,
+            external_id,
             seq,
             branch,
             tokens,
@@ -167,6 +187,7 @@ impl From<AppendedMessage> for proto::AppendedMessage {
             seq,
             branch,
             token_count: tokens,
+            external_id,
         }
     }
 }

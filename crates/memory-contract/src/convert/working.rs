@@ -3,6 +3,7 @@
 use super::{json, memory, new_messages_from};
 use crate::{Invalid, InvalidFields, NewMemory, NewMessage, check, limits, proto};
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 /// Reads the messages of a working memory: at most 256, at most 3 MiB together. The error
 /// names the first 20 wrong fields.
@@ -73,7 +74,15 @@ fn input_of(message: proto::WorkingMessage) -> proto::MessageInput {
         parts,
         metadata,
         create_time,
+        external_id,
     } = message;
+    // What is no UUID can only be the caller's own id.
+    let (message_id, external_id) = match Uuid::try_parse(&message_id) {
+        Err(_) if external_id.is_empty() || external_id == message_id => {
+            (String::new(), message_id)
+        }
+        _ => (message_id, external_id),
+    };
     proto::MessageInput {
         message_id,
         parent: None,
@@ -82,5 +91,6 @@ fn input_of(message: proto::WorkingMessage) -> proto::MessageInput {
         parts,
         metadata,
         create_time,
+        external_id,
     }
 }

@@ -7,6 +7,7 @@ use crate::SourceMessage;
 pub(super) fn source(text: &str) -> SourceMessage {
     SourceMessage::new(Message {
         id: MessageId::new(),
+        external_id: String::new(),
         thread: ThreadId::new(),
         parent: None,
         seq: 1,

@@ -294,6 +294,7 @@ pub fn usage(input_tokens: u64, output_tokens: u64) -> Option<Usage> {
 pub fn message(role: Role, name: &str, parts: Vec<Part>) -> SourceMessage {
     SourceMessage::new(Message {
         id: MessageId::new(),
+        external_id: String::new(),
         thread: ThreadId::new(),
         parent: None,
         seq: 1,

@@ -56,7 +56,7 @@ impl Shared {
             let hydrate = self
                 .store
                 .messages(caller)
-                .hydrate(&query.scope, query.head, &ids);
+                .hydrate(&query.scope, query.head(), &ids);
             let found = if prefetched.is_none() {
                 // The first `top_k` candidates are nearly always the matches.
                 let anchors = &ids[..ids.len().min(query.top_k)];
@@ -90,7 +90,7 @@ impl Shared {
         let after = count(query.neighbors_after);
         self.store
             .messages(caller)
-            .neighbors(&query.scope, query.head, anchors, before, after)
+            .neighbors(&query.scope, query.head(), anchors, before, after)
             .await
     }
 }

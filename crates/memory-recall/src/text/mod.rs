@@ -197,6 +197,7 @@ mod tests {
     fn message(parts: Vec<Part>) -> Message {
         Message {
             id: Uuid::nil().into(),
+            external_id: String::new(),
             thread: Uuid::nil().into(),
             parent: None,
             seq: 1,

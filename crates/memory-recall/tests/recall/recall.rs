@@ -256,7 +256,7 @@ async fn omitted_candidates_say_why() {
     let (thread, mut said) = service.conversation("ada", &lines).await;
     let text = "Tea and more tea, and tea after that with a long story about it.";
     let regenerated = NewMessage {
-        parent: Parent::Message(said[3]),
+        parent: Parent::Message(said[3].into()),
         ..message(Role::User, text)
     };
     said.push(service.world.append(thread, regenerated).await.0);

@@ -62,6 +62,7 @@ pub fn message(role: Role, text: &str) -> NewMessage {
     NewMessage {
         id: MessageId::new(),
         caller_chose_id: false,
+        external_id: String::new(),
         parent: Parent::Previous,
         role,
         name: String::new(),

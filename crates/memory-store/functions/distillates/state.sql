@@ -5,7 +5,9 @@
 -- between. The one that reaches deeper holds, and the other is `shadowed`, so a path has
 -- the same texts when the head returns to it.
 CREATE OR REPLACE FUNCTION recollect.distill_state(
-    p_tenant text, p_thread uuid, p_head uuid,
+    p_tenant text, p_thread uuid,
+    -- The head's name; null: the thread's.
+    p_head text,
     -- Whether to return texts that no longer hold, too.
     p_replaced boolean,
     -- ok, thread_not_found or message_not_found.
@@ -62,8 +64,7 @@ BEGIN
     IF p_head IS NOT NULL THEN
         SELECT m.message_id, m.branch, m.depth, m.path_tokens INTO head_id, v_branch, v_depth, path_tokens
         FROM recollect.messages m
-        WHERE m.tenant_id = p_tenant AND m.message_id = p_head
-            AND m.thread_id = p_thread AND m.deleted_at IS NULL;
+        WHERE m.tenant_id = p_tenant AND m.message_id = recollect.named_message(p_tenant, p_thread, p_head);
         IF NOT FOUND THEN
             status := 'message_not_found';
             RETURN;

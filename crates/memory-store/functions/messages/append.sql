@@ -5,27 +5,34 @@
 -- statement after that lock sees what the append before has committed.
 --
 -- p_parents is null where every message follows the one before it. Otherwise an
--- element is null for that, the nil UUID for a root, or a message's id.
+-- element is null for that, empty for a root, or names a message, as recollect.named_message
+-- takes it.
 CREATE OR REPLACE FUNCTION recollect.append(
-    p_tenant text, p_actor text, p_thread uuid, p_ids uuid[], p_parents uuid[], p_roles text[], p_names text[],
+    p_tenant text, p_actor text, p_thread uuid, p_ids uuid[], p_parents text[], p_roles text[], p_names text[],
     p_parts json[], p_metadata jsonb[], p_tokens integer[], p_words text[], p_said timestamptz[],
-    p_request uuid, p_hash bytea, p_check_head boolean, p_expected_head uuid, p_imported boolean,
+    p_request uuid, p_hash bytea, p_check_head boolean, p_expected_head text, p_imported boolean,
     -- The most bytes of messages that the tenant's ephemeral threads may have; null: no limit.
     p_max_ephemeral_bytes bigint DEFAULT NULL,
+    -- The callers' own ids, null for a message without one; null: no message has one.
+    p_external text[] DEFAULT NULL,
+    -- Which of p_ids the caller chose. Only read with p_external.
+    p_chosen boolean[] DEFAULT NULL,
     -- ok, replayed, request_reused, thread_not_found, head_moved (fault_id: the
-    -- head), parent_not_found (fault_index: the message, from 0),
+    -- head), parent_not_found, external_exists (both fault_index: the message, from 0),
     -- message_exists (fault_id: the message) or ephemeral_full.
     OUT status text, OUT fault_index integer, OUT fault_id uuid,
     -- On ok and replayed.
     OUT message_ids uuid[], OUT first_seq bigint, OUT branches integer[], OUT tokens integer[],
-    OUT revision bigint
+    OUT revision bigint,
+    -- Null: the seqs from first_seq on.
+    OUT seqs bigint[]
 )
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    c_root CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
     v_thread record;
     v_request record;
+    v_known record;
     v_now timestamptz;
     v_count integer := cardinality(p_ids);
     v_stored integer;
@@ -37,7 +44,7 @@ DECLARE
     v_depth integer;
     v_path bigint;
     v_tip boolean;
-    v_parent uuid;
+    v_parent text;
     v_at integer;
     v_parents uuid[] := '{}';
     v_branches integer[] := '{}';
@@ -83,7 +90,25 @@ BEGIN
         END IF;
     END IF;
 
-    IF p_check_head AND v_thread.head_id IS DISTINCT FROM p_expected_head THEN
+    IF p_external IS NOT NULL THEN
+        SELECT r.* INTO v_known
+        FROM recollect.replay_messages(
+            p_tenant, p_thread, p_external, p_ids, p_chosen, p_parents, p_roles, p_names, p_parts, p_metadata,
+            p_said) r;
+        IF v_known.status <> 'new' THEN
+            status := v_known.status;
+            fault_index := v_known.fault_index;
+            message_ids := v_known.message_ids;
+            first_seq := v_known.seqs[1];
+            seqs := v_known.seqs;
+            branches := v_known.branches;
+            tokens := v_known.tokens;
+            revision := v_known.revision;
+            RETURN;
+        END IF;
+    END IF;
+
+    IF p_check_head AND recollect.is_other_head(p_tenant, p_thread, v_thread.head_id, p_expected_head) THEN
         status := 'head_moved';
         fault_id := v_thread.head_id;
         RETURN;
@@ -100,21 +125,23 @@ BEGIN
         OR recollect.is_tip(p_tenant, p_thread, v_branch, v_depth);
     FOR i IN 1..v_count LOOP
         v_parent := p_parents[i];
-        IF v_parent = c_root THEN
+        IF v_parent = '' THEN
             v_id := NULL;
         ELSIF v_parent IS NOT NULL THEN
-            v_id := v_parent;
-            v_at := array_position(p_ids[1:i - 1], v_parent);
+            v_at := COALESCE(
+                array_position(p_ids[1:i - 1], recollect.uuid_of(v_parent)),
+                array_position(p_external[1:i - 1], v_parent));
             IF v_at IS NOT NULL THEN
+                v_id := p_ids[v_at];
                 v_branch := v_branches[v_at];
                 v_depth := v_depths[v_at];
                 v_path := v_paths[v_at];
                 v_tip := true;
             ELSE
+                v_id := recollect.named_message(p_tenant, p_thread, v_parent);
                 SELECT m.branch, m.depth, m.path_tokens INTO v_branch, v_depth, v_path
                 FROM recollect.messages m
-                WHERE m.tenant_id = p_tenant AND m.message_id = v_parent
-                    AND m.thread_id = p_thread AND m.deleted_at IS NULL;
+                WHERE m.tenant_id = p_tenant AND m.message_id = v_id;
                 IF NOT FOUND THEN
                     status := 'parent_not_found';
                     fault_index := i - 1;
@@ -167,16 +194,17 @@ BEGIN
     v_now := clock_timestamp();
     INSERT INTO recollect.messages
         (tenant_id, thread_id, seq, message_id, parent_id, branch, depth, role, name, parts, metadata,
-         tokens, path_tokens, bytes, said_at, appended_at, imported, words)
+         tokens, path_tokens, bytes, said_at, appended_at, imported, words, external_id, external_digest)
     SELECT p_tenant, p_thread, v_thread.last_seq + u.place, u.message_id, u.parent_id, u.branch, u.depth,
         u.role, u.name, u.parts, u.metadata, u.tokens, u.path_tokens,
         octet_length(u.parts::text) + octet_length(u.metadata::text),
         COALESCE(u.said_at, v_now), v_now, p_imported,
-        strip(to_tsvector('pg_catalog.english', u.words)) || v_thread.scope
+        strip(to_tsvector('pg_catalog.english', u.words)) || v_thread.scope,
+        u.external, recollect.external_digest(p_thread, u.external)
     FROM unnest(p_ids, v_parents, v_branches, v_depths, p_roles, p_names, p_parts, p_metadata, p_tokens, v_paths,
-                p_said, p_words) WITH ORDINALITY
+                p_said, p_words, p_external) WITH ORDINALITY
         AS u (message_id, parent_id, branch, depth, role, name, parts, metadata, tokens, path_tokens,
-              said_at, words, place)
+              said_at, words, external, place)
     ON CONFLICT (tenant_id, message_id) DO NOTHING;
     GET DIAGNOSTICS v_stored = ROW_COUNT;
     IF v_stored < v_count THEN

@@ -1,13 +1,14 @@
 -- Erases one message. Its row stays, empty, so that its seq is not assigned again and the
 -- messages after it keep their places.
 CREATE OR REPLACE FUNCTION recollect.delete_message(
-    p_tenant text, p_actor text, p_thread uuid, p_message uuid,
+    p_tenant text, p_actor text, p_thread uuid, p_message text,
     OUT status text, OUT revision bigint
 )
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     v_thread record;
+    v_id uuid;
     v_message record;
     v_next record;
 BEGIN
@@ -18,11 +19,11 @@ BEGIN
     SELECT t.head_id, t.app_id, t.user_id INTO v_thread FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread;
 
+    v_id := recollect.named_message(p_tenant, p_thread, p_message);
     UPDATE recollect.messages m
-    SET parts = '[]', metadata = '{}', name = '', words = NULL, tokens = 0, bytes = 0,
+    SET external_id = NULL, parts = '[]', metadata = '{}', name = '', words = NULL, tokens = 0, bytes = 0,
         deleted_at = clock_timestamp()
-    WHERE m.tenant_id = p_tenant AND m.message_id = p_message
-        AND m.thread_id = p_thread AND m.deleted_at IS NULL
+    WHERE m.tenant_id = p_tenant AND m.message_id = v_id
     RETURNING m.seq, m.branch, m.depth INTO v_message;
     IF NOT FOUND THEN
         status := 'message_not_found';
@@ -31,9 +32,9 @@ BEGIN
 
     -- Not what a worker has claimed: if it dies, its replay finds the message gone.
     DELETE FROM recollect.outbox
-    WHERE tenant_id = p_tenant AND thread_id = p_thread AND message_id = p_message AND lease_id IS NULL;
+    WHERE tenant_id = p_tenant AND thread_id = p_thread AND message_id = v_id AND lease_id IS NULL;
     INSERT INTO recollect.outbox (tenant_id, thread_id, message_id, seq, op)
-    VALUES (p_tenant, p_thread, p_message, v_message.seq, 'delete')
+    VALUES (p_tenant, p_thread, v_id, v_message.seq, 'delete')
     RETURNING id INTO revision;
     -- The index entries of the messages below it, three levels deep, contain its words:
     -- index them again.
@@ -58,9 +59,9 @@ BEGIN
         RETURNING id
     )
     SELECT GREATEST(revision, max(queued.id)) INTO revision FROM queued;
-    PERFORM recollect.erase_memories_by_source(p_tenant, p_thread, p_message);
+    PERFORM recollect.erase_memories_by_source(p_tenant, p_thread, v_id);
 
-    IF v_thread.head_id = p_message THEN
+    IF v_thread.head_id = v_id THEN
         -- The head falls back to the nearest readable message on its path, or
         -- else to the newest of the thread.
         SELECT n.* INTO v_next
@@ -88,7 +89,7 @@ BEGIN
             SELECT COALESCE(sum(m.bytes), 0) FROM recollect.messages m
             WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread) END
     WHERE tenant_id = p_tenant AND thread_id = p_thread;
-    PERFORM recollect.note(p_tenant, 'delete_message', p_thread, p_message::text, 1);
+    PERFORM recollect.note(p_tenant, 'delete_message', p_thread, v_id::text, 1);
     status := 'ok';
 END;
 $$;

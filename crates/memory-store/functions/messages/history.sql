@@ -1,5 +1,5 @@
--- Reads the messages from a head (null: the thread's) back along its parents, the newest
--- first. Then comes one row without a message, with the status (ok, thread_not_found,
+-- Reads the messages from a head (p_head names it; null: the thread's) back along its
+-- parents, the newest first. Then comes one row without a message, with the status (ok, thread_not_found,
 -- message_not_found, unchanged) and whether older messages remain.
 --
 -- That row also has what the path to the thread's head depends on: last_seq, message_count
@@ -12,13 +12,13 @@
 -- Each branch on the path is a backward scan of one index, and the walk stops with the
 -- messages, so the cost is that of what is returned.
 CREATE OR REPLACE FUNCTION recollect.history(
-    p_tenant text, p_thread uuid, p_head uuid, p_max_tokens bigint, p_max_rows integer,
+    p_tenant text, p_thread uuid, p_head text, p_max_tokens bigint, p_max_rows integer,
     p_max_bytes bigint,
     p_known_seq bigint DEFAULT NULL, p_known_count bigint DEFAULT NULL, p_known_head uuid DEFAULT NULL
 )
 RETURNS TABLE (
     status text, older boolean,
-    message_id uuid, parent_id uuid, seq bigint, branch integer, depth integer, role text, name text,
+    message_id uuid, external_id text, parent_id uuid, seq bigint, branch integer, depth integer, role text, name text,
     parts json, metadata jsonb, tokens integer, said_at timestamptz,
     last_seq bigint, message_count bigint, head_id uuid
 )
@@ -64,8 +64,7 @@ BEGIN
     IF p_head IS NOT NULL THEN
         SELECT m.branch, m.depth INTO v_branch, v_depth
         FROM recollect.messages m
-        WHERE m.tenant_id = p_tenant AND m.message_id = p_head
-            AND m.thread_id = p_thread AND m.deleted_at IS NULL;
+        WHERE m.tenant_id = p_tenant AND m.message_id = recollect.named_message(p_tenant, p_thread, p_head);
         IF NOT FOUND THEN
             status := 'message_not_found';
             RETURN NEXT;
@@ -75,8 +74,9 @@ BEGIN
 
     <<path>>
     WHILE v_branch > 0 LOOP
-        FOR message_id, parent_id, seq, branch, depth, role, name, parts, metadata, tokens, said_at, v_size IN
-            SELECT m.message_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
+        FOR message_id, external_id, parent_id, seq, branch, depth, role, name, parts, metadata, tokens, said_at,
+            v_size IN
+            SELECT m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
                 m.parts, m.metadata, m.tokens, m.said_at, m.bytes
             FROM recollect.messages m
             WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread

@@ -1,13 +1,13 @@
 -- Reads the messages around each anchor: before it along its parents; after it along the
--- active path if the anchor is on that, or else along its own branch. p_head replaces the
--- head of its thread; null: each thread's own. Walks only as far as is returned.
+-- active path if the anchor is on that, or else along its own branch. p_head names the
+-- message that replaces the head of p_head_thread; null: each thread's own. Walks only as far as is returned.
 CREATE OR REPLACE FUNCTION recollect.neighbors(
-    p_tenant text, p_anchors uuid[], p_app text, p_user text, p_thread uuid, p_head uuid,
+    p_tenant text, p_anchors uuid[], p_app text, p_user text, p_thread uuid, p_head_thread uuid, p_head text,
     p_before integer, p_after integer
 )
 RETURNS TABLE (
     anchor_id uuid, distance integer, ordinal bigint, thread_id uuid,
-    message_id uuid, parent_id uuid, seq bigint, branch integer, depth integer, role text, name text,
+    message_id uuid, external_id text, parent_id uuid, seq bigint, branch integer, depth integer, role text, name text,
     parts json, metadata jsonb, tokens integer, said_at timestamptz
 )
 LANGUAGE plpgsql
@@ -16,6 +16,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     v_anchor record;
+    v_head uuid;
     v_branch integer;
     v_depth integer;
     v_active boolean;
@@ -23,6 +24,7 @@ DECLARE
     v_depths integer[];
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true);
+    v_head := recollect.named_message(p_tenant, p_head_thread, p_head);
     FOR v_anchor IN
         SELECT m.message_id, m.thread_id, m.branch, m.depth, t.ordinal,
             COALESCE(h.branch, t.head_branch) AS head_branch, COALESCE(h.depth, t.head_depth) AS head_depth
@@ -32,7 +34,7 @@ BEGIN
         JOIN recollect.threads t
             ON t.tenant_id = p_tenant AND t.thread_id = m.thread_id
         LEFT JOIN recollect.messages h
-            ON h.tenant_id = p_tenant AND h.message_id = p_head AND h.thread_id = m.thread_id
+            ON h.tenant_id = p_tenant AND h.message_id = v_head AND h.thread_id = m.thread_id
         WHERE (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
             AND (p_app IS NULL OR t.app_id = p_app)
             AND (p_user IS NULL OR t.user_id = p_user)
@@ -46,8 +48,8 @@ BEGIN
         v_branch := v_anchor.branch;
         v_depth := v_anchor.depth - 1;
         WHILE v_branch > 0 AND -distance < p_before LOOP
-            FOR message_id, parent_id, seq, branch, depth, role, name, parts, metadata, tokens, said_at IN
-                SELECT m.message_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
+            FOR message_id, external_id, parent_id, seq, branch, depth, role, name, parts, metadata, tokens, said_at IN
+                SELECT m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
                     m.parts, m.metadata, m.tokens, m.said_at
                 FROM recollect.messages m
                 WHERE m.tenant_id = p_tenant AND m.thread_id = v_anchor.thread_id
@@ -85,8 +87,8 @@ BEGIN
         distance := 0;
         FOR i IN 1..cardinality(v_branches) LOOP
             EXIT WHEN distance >= p_after;
-            FOR message_id, parent_id, seq, branch, depth, role, name, parts, metadata, tokens, said_at IN
-                SELECT m.message_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
+            FOR message_id, external_id, parent_id, seq, branch, depth, role, name, parts, metadata, tokens, said_at IN
+                SELECT m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
                     m.parts, m.metadata, m.tokens, m.said_at
                 FROM recollect.messages m
                 WHERE m.tenant_id = p_tenant AND m.thread_id = v_anchor.thread_id

@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION recollect.read_range(
 )
 RETURNS TABLE (
     status text, more boolean, summary_generation bigint, observation_generation bigint,
-    message_id uuid, parent_id uuid, seq bigint, branch integer, depth integer, role text, name text,
+    message_id uuid, external_id text, parent_id uuid, seq bigint, branch integer, depth integer, role text, name text,
     parts json, metadata jsonb, tokens integer, said_at timestamptz, imported boolean
 )
 LANGUAGE plpgsql STABLE
@@ -58,8 +58,9 @@ BEGIN
     <<branches>>
     FOR i IN REVERSE cardinality(v_path.branches)..1 LOOP
         CONTINUE WHEN v_path.depths[i] <= p_after;
-        FOR message_id, parent_id, seq, branch, depth, role, name, parts, metadata, tokens, said_at, imported, v_size IN
-            SELECT m.message_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
+        FOR message_id, external_id, parent_id, seq, branch, depth, role, name, parts, metadata, tokens, said_at,
+            imported, v_size IN
+            SELECT m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
                 m.parts, m.metadata, m.tokens, m.said_at, m.imported, m.bytes
             FROM recollect.messages m
             WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.branch = v_path.branches[i]

@@ -16,11 +16,12 @@ CREATE OR REPLACE FUNCTION recollect.put_working_memory(
     -- Null: it does not expire.
     p_data json, p_ttl_seconds double precision,
     p_model text, p_window integer,
-    -- As recollect.append takes it.
-    p_max_ephemeral_bytes bigint,
-    -- ok, thread_not_found, changed, message_exists (fault_id), ephemeral_full or
+    -- As recollect.append takes them.
+    p_max_ephemeral_bytes bigint, p_external text[], p_chosen boolean[],
+    -- ok, thread_not_found, changed, message_exists (fault_id), external_exists
+    -- (fault_index: the message to append, from 0), ephemeral_full or
     -- source_not_found (item and source: which one, from 0).
-    OUT status text, OUT fault_id uuid, OUT item integer, OUT source integer,
+    OUT status text, OUT fault_index integer, OUT fault_id uuid, OUT item integer, OUT source integer,
     -- Of the messages; null: none was appended.
     OUT revision bigint
 )
@@ -62,10 +63,11 @@ BEGIN
         SELECT a.* INTO v_appended
         FROM recollect.append(
             p_tenant, p_actor, p_thread, p_ids, NULL, p_roles, p_names, p_parts, p_metadata, p_tokens, p_words, p_said,
-            NULL, NULL, false, NULL, false, p_max_ephemeral_bytes) AS a;
+            NULL, NULL, false, NULL, false, p_max_ephemeral_bytes, p_external, p_chosen) AS a;
         IF v_appended.status <> 'ok' THEN
             -- It has stored nothing.
             status := v_appended.status;
+            fault_index := v_appended.fault_index;
             fault_id := v_appended.fault_id;
             RETURN;
         END IF;

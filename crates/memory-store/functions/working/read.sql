@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION recollect.read_working_memory(
     p_tenant text, p_thread uuid, p_max_rows integer, p_max_bytes bigint
 )
 RETURNS TABLE (
-    message_id uuid, parent_id uuid, seq bigint, branch integer, depth integer, role text, name text,
+    message_id uuid, external_id text, parent_id uuid, seq bigint, branch integer, depth integer, role text, name text,
     parts json, metadata jsonb, tokens integer, said_at timestamptz,
     status text, context text, context_tokens integer, summarized_count bigint,
     message_count bigint, message_tokens bigint,
@@ -28,8 +28,9 @@ BEGIN
         <<path>>
         FOR i IN 1..cardinality(v_state.branches) LOOP
             EXIT WHEN v_state.depths[i] <= v_state.covered OR v_rows >= p_max_rows;
-            FOR message_id, parent_id, seq, branch, depth, role, name, parts, metadata, tokens, said_at, v_size IN
-                SELECT m.message_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
+            FOR message_id, external_id, parent_id, seq, branch, depth, role, name, parts, metadata, tokens, said_at,
+                v_size IN
+                SELECT m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
                     m.parts, m.metadata, m.tokens, m.said_at, m.bytes
                 FROM recollect.messages m
                 WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.branch = v_state.branches[i]

@@ -1,14 +1,18 @@
-WITH hits AS MATERIALIZED (
+WITH named AS MATERIALIZED (
+    -- The head to use for the thread $6; null: each thread's own.
+    SELECT recollect.named_message($1, $6, $7) AS message_id
+),
+hits AS MATERIALIZED (
     SELECT m.thread_id, t.ordinal,
         COALESCE(head.branch, t.head_branch) AS head_branch,
         COALESCE(head.depth, t.head_depth) AS head_depth,
-        m.message_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
+        m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
         m.parts, m.metadata, m.tokens, m.said_at
     FROM recollect.messages m
     JOIN recollect.threads t ON t.tenant_id = $1 AND t.thread_id = m.thread_id
-    -- The head to use for its thread; null: each thread's own.
     LEFT JOIN recollect.messages head
-        ON head.tenant_id = $1 AND head.message_id = $6 AND head.thread_id = m.thread_id
+        ON head.tenant_id = $1 AND head.message_id = (SELECT named.message_id FROM named)
+        AND head.thread_id = m.thread_id
     WHERE m.tenant_id = $1 AND m.message_id = ANY ($2)
         AND m.deleted_at IS NULL
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
@@ -30,6 +34,6 @@ path AS MATERIALIZED (
 )
 SELECT m.thread_id, m.ordinal,
     EXISTS (SELECT FROM path p WHERE p.thread_id = m.thread_id AND p.branch = m.branch AND m.depth <= p.depth) AS on_path,
-    m.message_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
+    m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
     m.parts, m.metadata, m.tokens, m.said_at
 FROM hits m

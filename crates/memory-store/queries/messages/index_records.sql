@@ -4,7 +4,7 @@ WITH needed AS MATERIALIZED (
     SELECT b.message_id, b.distance FROM recollect.messages_before($1, $2, $3) AS b
 )
 SELECT t.thread_id, t.app_id, t.user_id, t.ordinal, n.distance = 0 AS wanted, m.deleted_at IS NULL AS readable,
-    m.message_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
+    m.message_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
     m.parts, m.metadata, m.tokens, m.said_at
 FROM needed n
 -- OFFSET 0 keeps both as lookups: a join might read all messages of the tenant.

@@ -1,3 +1,3 @@
-SELECT status, fault_id, item, source, revision
+SELECT status, fault_index, fault_id, item, source, revision
 FROM recollect.put_working_memory(
-    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)

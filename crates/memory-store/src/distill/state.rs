@@ -1,6 +1,6 @@
 //! Reads the derived text of a path, and what it does not cover.
 
-use memory_contract::{MessageId, ThreadId};
+use memory_contract::{MessageId, MessageName, ThreadId};
 use serde::Deserialize;
 use time::OffsetDateTime;
 use tokio_postgres::{Row, types::Json};
@@ -111,14 +111,14 @@ impl DistillateStore<'_> {
     pub async fn distill_state(
         self,
         thread: ThreadId,
-        head: Option<MessageId>,
+        head: Option<&MessageName>,
         replaced: bool,
     ) -> Result<DistillState, StoreError> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[
             &tenant.as_str(),
             &thread.uuid(),
-            &head.map(MessageId::uuid),
+            &head.map(MessageName::as_str),
             &replaced,
         ];
         let state = query!("distillates/state");

@@ -25,6 +25,14 @@ pub enum AppendError {
         /// The id that is used already.
         id: MessageId,
     },
+    /// The thread has, or had, another message with this external id.
+    #[error("message {index} has the external id of another message of the thread")]
+    ExternalIdExists {
+        /// The place of the message in the request, from 0.
+        index: usize,
+        /// The external id.
+        id: String,
+    },
     /// The request id was used with other content.
     #[error("the request id was used with other content")]
     RequestReused,

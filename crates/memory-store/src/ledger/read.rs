@@ -1,6 +1,6 @@
 //! Reads the rows of a ledger.
 
-use memory_contract::{MessageId, ThreadId};
+use memory_contract::{MessageName, ThreadId};
 use tokio_postgres::Row;
 
 use super::{Branching, Entry, Ledger, LedgerRow, LedgerThread};
@@ -22,11 +22,11 @@ impl DistillateStore<'_> {
     pub async fn ledger(
         self,
         thread: ThreadId,
-        head: Option<MessageId>,
+        head: Option<&MessageName>,
     ) -> Result<Ledger, StoreError> {
         let tenant = &self.caller.tenant;
         let (name, id) = (tenant.as_str(), thread.uuid());
-        let head = head.map(MessageId::uuid);
+        let head = head.map(MessageName::as_str);
         let of_thread: Params<'_> = &[&name, &id, &head];
         let of_all: Params<'_> = &[&name, &id];
         let page = query!("ledger/messages");

@@ -5,7 +5,7 @@ use std::time::Instant;
 use memory_contract::NodeMessage;
 use memory_objects::Version;
 
-use super::{Node, NodeRow, memory::Memory, memory::thread_message, parse, record, waiting};
+use super::{Node, NodeRow, memory::Memory, parse, record, waiting};
 use crate::{
     NodeStore, StoreError,
     query::{Params, query},
@@ -63,7 +63,6 @@ impl NodeStore<'_> {
     /// The message of the node's memory that a message of the thread selects.
     async fn nearest(self, node: &Node, message: &str) -> Result<Option<String>, StoreError> {
         let tenant = &self.caller.tenant;
-        let message = thread_message(message).ok_or(StoreError::MessageNotFound)?;
         let params: Params<'_> = &[&tenant.as_str(), &node.thread.uuid(), &node.id, &message];
         let rows = self
             .store

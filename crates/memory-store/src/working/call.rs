@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{put::WorkingPut, read::NamedModel};
 use crate::{
-    Caller, CountedMessage, EphemeralConfig, StoreError,
+    Caller, CountedMessage, EphemeralConfig,
     append::Columns,
     memories::{new_item, scope_of},
 };
@@ -47,7 +47,7 @@ impl<'a> PutCall<'a> {
         put: &'a WorkingPut<'_>,
         messages: &'a [CountedMessage],
         limits: &EphemeralConfig,
-    ) -> Result<Self, StoreError> {
+    ) -> Self {
         let Place {
             thread,
             etag,
@@ -58,13 +58,13 @@ impl<'a> PutCall<'a> {
             user: session.user.clone(),
         };
         let items = put.memories.iter().map(|new| new_item(new).json());
-        Ok(Self {
+        Self {
             tenant: caller.tenant.as_str(),
             actor: &caller.actor,
             thread: thread.uuid(),
             etag,
             keep_from: keep_from.unwrap_or(i32::MAX),
-            columns: Columns::of(messages)?,
+            columns: Columns::of(messages),
             context: put.context.as_ref().map(|(text, _)| text.as_str()),
             context_tokens: put.context.as_ref().map_or(0, |(_, tokens)| *tokens),
             items: Json(items.collect()),
@@ -73,11 +73,11 @@ impl<'a> PutCall<'a> {
             ttl: put.ttl.map(|ttl| ttl.as_secs_f64()),
             model: put.model,
             max_ephemeral_bytes: limits.byte_limit(),
-        })
+        }
     }
 
     /// In the order of the query.
-    pub(super) fn params(&self) -> [&(dyn ToSql + Sync); 22] {
+    pub(super) fn params(&self) -> [&(dyn ToSql + Sync); 24] {
         let Columns {
             ids,
             parents: _,
@@ -88,6 +88,8 @@ impl<'a> PutCall<'a> {
             tokens,
             words,
             said,
+            external,
+            chosen,
         } = &self.columns;
         [
             &self.tenant,
@@ -112,6 +114,8 @@ impl<'a> PutCall<'a> {
             &self.model.name,
             &self.model.window,
             &self.max_ephemeral_bytes,
+            external,
+            chosen,
         ]
     }
 }

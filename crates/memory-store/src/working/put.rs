@@ -10,7 +10,6 @@ use memory_contract::{MessageId, NewMemory, Part, Role, Session, ThreadId};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::Row;
-use uuid::Uuid;
 
 use super::{
     align::{Alignment, Asked, Known, Misfit, Standing, WorkingSet, align},
@@ -20,6 +19,7 @@ use super::{
 use crate::{
     AppendError, CountedMessage, MemoryError, NewThread, Revision, StoreError, ThreadError,
     WorkingMemoryStore,
+    append::external_exists,
     memories::index_of,
     opening::Opening,
     query::{Params, query},
@@ -45,8 +45,8 @@ pub enum WorkingTarget {
 /// A working memory to store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkingPut<'a> {
-    /// The whole working set, in order. One whose id the caller chose may be there
-    /// already.
+    /// The whole working set, in order. One whose id the caller chose, or with an external
+    /// id, may be there already.
     pub messages: Vec<CountedMessage>,
     /// The summary with its size in tokens; `None` keeps the stored one.
     pub context: Option<(String, i32)>,
@@ -81,7 +81,8 @@ impl WorkingMemoryStore<'_> {
     ///
     /// # Errors
     /// `ThreadNotFound`; `EtagChanged`; `AppendError::Misplaced` for a known message at an
-    /// invalid position; `AppendError::MessageExists`, `MemoryError::SourceNotFound`.
+    /// invalid position; `AppendError::MessageExists`, `AppendError::ExternalIdExists`,
+    /// `MemoryError::SourceNotFound`.
     pub async fn put_working_memory(
         self,
         target: &WorkingTarget,
@@ -162,14 +163,14 @@ impl WorkingMemoryStore<'_> {
             put,
             &messages,
             &self.store.ephemeral,
-        )?;
+        );
         let row = only(
             self.store
                 .pool
                 .call(query!("working/put"), &call.params())
                 .await?,
         )?;
-        done(thread, &row, new, covered)
+        done(thread, &put.messages, &row, new, covered)
     }
 
     /// Creates the thread of a session with a working memory, in one transaction;
@@ -225,11 +226,11 @@ impl WorkingMemoryStore<'_> {
             put,
             &put.messages,
             &self.store.ephemeral,
-        )?;
+        );
         let params = call.params();
         let row = only(transaction.query(query!("working/put"), &params).await?)?;
         let all = (0..put.messages.len()).collect();
-        match done(thread, &row, all, Vec::new()) {
+        match done(thread, &put.messages, &row, all, Vec::new()) {
             Ok(Some(done)) => {
                 transaction.commit(&[]).await?;
                 Ok(Some(done))
@@ -253,27 +254,12 @@ impl WorkingMemoryStore<'_> {
         if put.messages.is_empty() {
             return Ok(Alignment::default());
         }
-        let asked: Vec<Asked<'_>> = put
-            .messages
-            .iter()
-            .zip(digests)
-            .map(|(CountedMessage { message, .. }, digest)| Asked {
-                id: message.caller_chose_id.then_some(message.id),
-                role: message.role,
-                name: &message.name,
-                digest: digest.clone(),
-                said: message.created,
-            })
-            .collect();
-        let ids: Vec<Uuid> = asked
-            .iter()
-            .flat_map(|one| one.id)
-            .map(MessageId::uuid)
-            .collect();
+        let names: Vec<Vec<String>> = put.messages.iter().map(names_of).collect();
+        let all_names: Vec<&str> = names.iter().flatten().map(String::as_str).collect();
         let (name, id) = (tenant.as_str(), thread.uuid());
         let limit = i32::try_from(COMPARED).unwrap_or(i32::MAX);
         let of_tail: Params<'_> = &[&name, &id, &limit];
-        let of_known: Params<'_> = &[&name, &id, &ids];
+        let of_known: Params<'_> = &[&name, &id, &all_names];
         let results = self
             .store
             .pool
@@ -295,14 +281,32 @@ impl WorkingMemoryStore<'_> {
             whole: tail.first().map_or(Ok(true), |row| column(row, "whole"))?,
             covered,
         };
-        let known = known
+        let mut ids: HashMap<&str, MessageId> = HashMap::new();
+        let mut places = HashMap::new();
+        for row in known {
+            let id = rows::id(row, "message_id")?;
+            let (depth, on_path) = (column(row, "depth")?, column(row, "on_path")?);
+            ids.insert(column(row, "name")?, id);
+            places.insert(id, Known { depth, on_path });
+        }
+        let asked: Vec<Asked<'_>> = put
+            .messages
             .iter()
-            .map(|row| {
-                let (depth, on_path) = (column(row, "depth")?, column(row, "on_path")?);
-                Ok((rows::id(row, "message_id")?, Known { depth, on_path }))
+            .zip(digests)
+            .zip(&names)
+            .map(|((CountedMessage { message, .. }, digest), names)| Asked {
+                // A message that is named and not known is new.
+                id: names.first().map(|_| {
+                    let known = names.iter().find_map(|name| ids.get(name.as_str()));
+                    known.copied().unwrap_or(message.id)
+                }),
+                role: message.role,
+                name: &message.name,
+                digest: digest.clone(),
+                said: message.created,
             })
-            .collect::<Result<HashMap<MessageId, Known>, StoreError>>()?;
-        align(&asked, &set, &known).map_err(|Misfit { index, problem }| {
+            .collect();
+        align(&asked, &set, &places).map_err(|Misfit { index, problem }| {
             StoreError::Append(AppendError::Misplaced { index, problem })
         })
     }
@@ -311,6 +315,7 @@ impl WorkingMemoryStore<'_> {
 /// The outcome; `None` if the working memory changed meanwhile.
 fn done(
     thread: ThreadId,
+    messages: &[CountedMessage],
     row: &Row,
     appended: Vec<usize>,
     covered: Vec<usize>,
@@ -328,6 +333,12 @@ fn done(
         "message_exists" => Err(StoreError::Append(AppendError::MessageExists {
             id: rows::id(row, "fault_id")?,
         })),
+        "external_exists" => {
+            let place: i32 = column(row, "fault_index")?;
+            let place = usize::try_from(place).unwrap_or_default();
+            let index = appended.get(place).copied().unwrap_or_default();
+            Err(external_exists(messages, index))
+        }
         "ephemeral_full" => Err(StoreError::Thread(ThreadError::EphemeralFull)),
         "source_not_found" => Err(StoreError::Memory(MemoryError::SourceNotFound {
             index: Some(index_of(row, "item")?),
@@ -335,6 +346,13 @@ fn done(
         })),
         other => Err(rows::unknown_status(other)),
     }
+}
+
+/// What names a message of the request: the id that the caller chose, and the external id.
+fn names_of(CountedMessage { message, .. }: &CountedMessage) -> Vec<String> {
+    let id = message.caller_chose_id.then(|| message.id.to_string());
+    let external = Some(&message.external_id).filter(|id| !id.is_empty());
+    id.into_iter().chain(external.cloned()).collect()
 }
 
 fn standing(row: &Row) -> Result<Standing, StoreError> {

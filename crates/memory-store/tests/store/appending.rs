@@ -204,7 +204,7 @@ async fn the_expected_head_is_checked_and_a_replay_comes_before_it() {
     world
         .store
         .messages(&world.caller)
-        .append(&append(head, None))
+        .append(&append(head.map(Into::into), None))
         .await
         .unwrap();
 }
@@ -236,7 +236,7 @@ async fn a_refused_append_stores_nothing() {
     ] {
         let messages = vec![
             said(Role::User, "fine"),
-            after(Parent::Message(parent), Role::Assistant, "not"),
+            after(Parent::Message(parent.into()), Role::Assistant, "not"),
         ];
         let error = world.append(thread, messages).await.unwrap_err();
         assert!(
@@ -249,7 +249,7 @@ async fn a_refused_append_stores_nothing() {
     }
     // Its own answer, and one that comes later.
     let mut cycle = vec![said(Role::User, "one"), said(Role::User, "two")];
-    cycle[0].message.parent = Parent::Message(cycle[1].message.id);
+    cycle[0].message.parent = Parent::Message(cycle[1].message.id.into());
     let error = world.append(thread, cycle.clone()).await.unwrap_err();
     assert!(
         matches!(
@@ -258,7 +258,7 @@ async fn a_refused_append_stores_nothing() {
         ),
         "{error:?}"
     );
-    cycle[0].message.parent = Parent::Message(cycle[0].message.id);
+    cycle[0].message.parent = Parent::Message(cycle[0].message.id.into());
     let error = world.append(thread, cycle).await.unwrap_err();
     assert!(
         matches!(

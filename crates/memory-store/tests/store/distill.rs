@@ -326,7 +326,7 @@ async fn a_path_keeps_its_texts_while_the_head_is_elsewhere() {
     world
         .append(
             thread,
-            vec![after(Parent::Message(ids[4]), Role::User, "anew")],
+            vec![after(Parent::Message(ids[4].into()), Role::User, "anew")],
         )
         .await
         .unwrap();
@@ -505,7 +505,7 @@ async fn a_stretch_is_read_in_order_and_within_its_bounds() {
         .append(
             thread,
             vec![
-                after(Parent::Message(ids[1]), Role::User, "anew"),
+                after(Parent::Message(ids[1].into()), Role::User, "anew"),
                 said(Role::User, "on"),
             ],
         )

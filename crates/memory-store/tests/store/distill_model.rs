@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory_contract::{MessageId, Parent, Role, ThreadId};
+use memory_contract::{MessageId, MessageName, Parent, Role, ThreadId};
 use memory_store::{
     Commit, DistillKind, DistillState, Generations, LedgerState, NewObservation, NewReflection,
     NewSummary, Place, Standing, StoreError,
@@ -265,7 +265,7 @@ impl<'a> Model<'a> {
             .enumerate()
             .map(|(place, tokens)| {
                 let parent = match place {
-                    0 => parent,
+                    0 => parent.clone(),
                     _ => Parent::Previous,
                 };
                 let mut counted = after(parent, Role::User, "said");
@@ -300,7 +300,7 @@ impl<'a> Model<'a> {
             Step::Append(tokens) => self.append(Parent::Previous, head, tokens).await,
             Step::Reply(to, tokens) => {
                 if let Some(to) = self.pick(*to) {
-                    let parent = Parent::Message(self.messages[to].id);
+                    let parent = Parent::Message(self.messages[to].id.into());
                     self.append(parent, Some(to), &[*tokens]).await;
                 }
             }
@@ -774,15 +774,15 @@ impl<'a> Model<'a> {
         assert_eq!(ledger.faults(100), []);
         self.compare_stretches(head, &ledger);
         if let Some(other) = self.pick(look) {
-            let id = Some(self.messages[other].id);
+            let name = MessageName::from(self.messages[other].id);
             let state = store
                 .distillates(caller)
-                .distill_state(self.thread, id, true)
+                .distill_state(self.thread, Some(&name), true)
                 .await;
             self.compare_path(Some(other), &state.unwrap(), true);
             let ledger = store
                 .distillates(caller)
-                .ledger(self.thread, id)
+                .ledger(self.thread, Some(&name))
                 .await
                 .unwrap();
             self.compare_stretches(Some(other), &ledger);

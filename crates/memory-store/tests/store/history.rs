@@ -93,14 +93,14 @@ async fn play(world: &World, thread: ThreadId, steps: &[Step]) -> Model {
         let messages = match step {
             Step::Continue(count) => (0..*count).map(|_| said(Role::User, "on")).collect(),
             Step::Regenerate(which, count) if !readable.is_empty() => {
-                let parent = Parent::Message(readable[which % readable.len()]);
+                let parent = Parent::Message(readable[which % readable.len()].into());
                 let mut messages = vec![after(parent, Role::Assistant, "again")];
                 messages.extend((1..*count).map(|_| said(Role::User, "on")));
                 messages
             }
             Step::ForkWithin => {
                 let first = said(Role::User, "first");
-                let parent = Parent::Message(first.message.id);
+                let parent = Parent::Message(first.message.id.into());
                 vec![
                     first,
                     said(Role::Assistant, "one"),
@@ -139,10 +139,10 @@ async fn play(world: &World, thread: ThreadId, steps: &[Step]) -> Model {
         let appended = world.append(thread, messages.clone()).await.unwrap();
         for (message, place) in messages.iter().zip(&appended.messages) {
             assert_eq!(place.seq, model.order.len() as i64 + 1);
-            let parent = match message.message.parent {
+            let parent = match &message.message.parent {
                 Parent::Previous => model.head,
                 Parent::Root => None,
-                Parent::Message(id) => Some(id),
+                Parent::Message(name) => name.id(),
             };
             model.add(message.message.id, parent);
         }
@@ -165,7 +165,7 @@ async fn check(world: &World, thread: ThreadId, model: &Model) {
         limit: 500,
     };
     for (place, id) in model.order.iter().enumerate() {
-        let history = store.messages(caller).history(&query(Some(*id))).await;
+        let history = store.messages(caller).history(&query(Some((*id).into()))).await;
         if model.deleted.contains(id) {
             assert!(matches!(history, Err(StoreError::MessageNotFound)));
             continue;

@@ -176,7 +176,7 @@ async fn a_foreign_thread_is_not_found_in_any_call() {
     not_found(store.messages(&them).recent(thread, 10).await.unwrap_err());
     let query = HistoryQuery {
         thread,
-        head: Some(message),
+        head: Some(message.into()),
         max_tokens: 100,
         limit: 10,
     };

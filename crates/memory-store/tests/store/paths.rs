@@ -57,7 +57,7 @@ pub async fn look(
     };
     let query = HistoryQuery {
         thread,
-        head,
+        head: head.map(Into::into),
         max_tokens,
         limit,
     };

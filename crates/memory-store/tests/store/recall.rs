@@ -162,7 +162,7 @@ async fn the_recent_window_follows_the_active_branch() {
         )
         .await
         .unwrap();
-    let again = after(Parent::Message(question), Role::Assistant, "B'");
+    let again = after(Parent::Message(question.into()), Role::Assistant, "B'");
     let again = world.append(thread.id, vec![again]).await.unwrap().messages[0].id;
     let recent = world
         .store

@@ -192,7 +192,7 @@ async fn extraction_has_not_covered_the_end_of_the_path() {
     let left = world.left(thread).await;
     assert_eq!((depths(left), left.tokens), ((2, 3), 10));
     // Another answer to the first message: a path on which one was looked at.
-    let other = after(Parent::Message(first), Role::Assistant, "two again");
+    let other = after(Parent::Message(first.into()), Role::Assistant, "two again");
     world.append(thread, vec![other]).await.unwrap();
     let left = world.left(thread).await;
     assert_eq!((left.tokens, left.path_tokens), (10, 20));
@@ -326,7 +326,7 @@ async fn a_summary_of_many_messages_is_made_again_from_its_beginning() {
     assert!(!turn().await);
     let before = summaries().await;
     // Another end: what was summarized before it is to be summarized again.
-    let other = after(Parent::Message(said[37]), Role::User, "Step 38 anew.");
+    let other = after(Parent::Message(said[37].into()), Role::User, "Step 38 anew.");
     world.append(thread, vec![other]).await.unwrap();
     assert!(turn().await);
     assert!(!turn().await);

@@ -50,7 +50,7 @@ async fn play(world: &World, caches: &[Store], thread: ThreadId, steps: &[Step])
                     .map(|(parent, user)| {
                         let parent = match parent {
                             Some(number) if number % 3 == 0 && !ids.is_empty() => {
-                                Parent::Message(ids[number % ids.len()])
+                                Parent::Message(ids[number % ids.len()].into())
                             }
                             Some(number) if number % 7 == 0 => Parent::Root,
                             _ => Parent::Previous,

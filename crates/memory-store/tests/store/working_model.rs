@@ -118,7 +118,7 @@ impl Run<'_> {
             }
             Step::Reply(to) => {
                 if let Some(at) = choose(to, self.alive.len()) {
-                    let parent = Parent::Message(self.alive[at]);
+                    let parent = Parent::Message(self.alive[at].into());
                     self.append(vec![after(parent, Role::Assistant, "another answer")])
                         .await;
                 }

@@ -144,6 +144,7 @@ pub fn after(parent: Parent, role: Role, text: &str) -> CountedMessage {
         message: NewMessage {
             id: MessageId::new(),
             caller_chose_id: false,
+            external_id: String::new(),
             parent,
             role,
             name: String::new(),

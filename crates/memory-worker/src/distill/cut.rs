@@ -134,6 +134,7 @@ mod tests {
     fn message(role: Role, tokens: i32, parts: Vec<Part>) -> Message {
         Message {
             id: MessageId::new(),
+            external_id: String::new(),
             thread: ThreadId::new(),
             parent: None,
             seq: 1,

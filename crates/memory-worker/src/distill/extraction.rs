@@ -387,6 +387,7 @@ mod tests {
             .zip(11..)
             .map(|(letter, seq)| Message {
                 id: MessageId::new(),
+                external_id: String::new(),
                 thread: ThreadId::new(),
                 parent: None,
                 seq,

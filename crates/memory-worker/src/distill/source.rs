@@ -34,6 +34,7 @@ mod tests {
     fn message(text: &str, metadata: Value) -> Message {
         Message {
             id: MessageId::new(),
+            external_id: String::new(),
             thread: ThreadId::new(),
             parent: None,
             seq: 1,

@@ -5,7 +5,7 @@ use std::time::Instant;
 use memory_context::{ContextRequest, Format, query_of};
 use memory_contract::proto::{BuildContextRequest, ContextFormat};
 use memory_contract::{
-    Invalid, MemoryMode, MessageId, PolicyLevel, check, filter_from, limits, user_parts_from,
+    Invalid, MemoryMode, PolicyLevel, check, filter_from, limits, user_parts_from,
 };
 use memory_store::{Caller, Store};
 use tonic::metadata::MetadataMap;
@@ -55,7 +55,7 @@ pub(super) async fn read(
         Ok(None) => Some(None),
         Err(invalid) => fields.get(Err(invalid)),
     };
-    let head = fields.take(check::optional_uuid("head_message_id", &head_message_id));
+    let head = fields.take(check::optional_message_name("head_message_id", &head_message_id));
     let system_prompt = fields.take(check::long_text(
         "system_prompt",
         system_prompt,
@@ -92,7 +92,7 @@ pub(super) async fn read(
     }
     Ok(ContextRequest {
         conversation,
-        head: head.map(MessageId::from),
+        head,
         query: match query.is_empty() {
             true => query_of(&input),
             false => query,

@@ -3,7 +3,7 @@
 use memory_budget::Cut;
 use memory_context::read_history;
 use memory_contract::proto::{GetHistoryRequest, GetHistoryResponse};
-use memory_contract::{MessageId, check};
+use memory_contract::check;
 use memory_store::StoreError;
 use tonic::Request;
 
@@ -30,10 +30,9 @@ impl Messages {
         } = request;
         let mut fields = Fields::default();
         let named = fields.get(required_conversation_from(&call, thread));
-        let head = fields.take(check::optional_uuid("head_message_id", &head_message_id));
+        let head = fields.take(check::optional_message_name("head_message_id", &head_message_id));
         let budget = budget_from(&mut fields, max_tokens, max_messages, oversized_turn, model);
         let named = fields.all(named)?;
-        let head = head.map(MessageId::from);
         let thread = match named.thread(&self.store, &caller).await {
             // A session without a thread has no messages yet.
             Err(ApiError::Store(StoreError::ThreadNotFound)) if head.is_none() => {

@@ -15,7 +15,7 @@ use memory_contract::proto::{
     ListMessagesResponse, SortOrder,
 };
 use memory_contract::{
-    Invalid, InvalidFields, Message, MessageId, PageToken, ThreadId, ThreadName, check,
+    Invalid, InvalidFields, Message, MessageName, PageToken, ThreadId, ThreadName, check,
     filter_from, limits, new_messages_from,
 };
 use memory_recall::IndexerHandle;
@@ -262,10 +262,10 @@ fn message_place(
     call: &MetadataMap,
     thread: Option<impl Into<ThreadName>>,
     message: &str,
-) -> Result<(NamedConversation, MessageId), InvalidFields> {
+) -> Result<(NamedConversation, MessageName), InvalidFields> {
     let mut fields = Fields::default();
     let thread = fields.get(required_conversation_from(call, thread));
-    let message = fields.get(check::uuid("message_id", message).map(MessageId::from));
+    let message = fields.get(check::message_name("message_id", message));
     fields.all(thread.zip(message))
 }
 

@@ -1,6 +1,6 @@
 //! Reads ids.
 
-use memory_contract::{Invalid, MessageId, RequestId, ThreadId, check};
+use memory_contract::{Invalid, MessageName, RequestId, ThreadId, check};
 
 /// Reads `thread_id`.
 pub(in crate::services) fn thread_id_from(value: &str) -> Result<ThreadId, Invalid> {
@@ -16,8 +16,8 @@ pub(in crate::services) fn request_id_from(value: &str) -> Result<Option<Request
 /// without messages.
 pub(in crate::services) fn expected_head_from(
     value: Option<&str>,
-) -> Result<Option<Option<MessageId>>, Invalid> {
+) -> Result<Option<Option<MessageName>>, Invalid> {
     value
-        .map(|id| Ok(check::optional_uuid("expected_head", id)?.map(MessageId::from)))
+        .map(|name| check::optional_message_name("expected_head", name))
         .transpose()
 }

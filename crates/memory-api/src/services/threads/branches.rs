@@ -3,7 +3,7 @@
 use memory_contract::proto::{
     ListBranchesRequest, ListBranchesResponse, SetHeadRequest, SetHeadResponse,
 };
-use memory_contract::{MessageId, PageToken, check};
+use memory_contract::{PageToken, check};
 use tonic::Request;
 
 use super::Threads;
@@ -27,14 +27,14 @@ impl Threads {
         } = request;
         let mut fields = Fields::default();
         let named = fields.get(required_conversation_from(&call, thread));
-        let head = fields.get(check::uuid("head_message_id", &head_message_id));
+        let head = fields.get(check::message_name("head_message_id", &head_message_id));
         let expected = fields.take(expected_head_from(expected_head.as_deref()));
         let (named, head) = fields.all(named.zip(head))?;
         let id = named.thread(&self.store, &caller).await?;
         let thread = self
             .store
             .threads(&caller)
-            .set_head(id, MessageId::from(head), expected)
+            .set_head(id, head, expected)
             .await
             .map_err(|error| ApiError::from(error).naming("head_message_id"))?;
         Ok(SetHeadResponse {

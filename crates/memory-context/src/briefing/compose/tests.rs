@@ -80,6 +80,7 @@ fn said(text: &str, user: bool) -> Message {
     let parts = vec![Part::Text(text.to_owned())];
     Message {
         id: MessageId::new(),
+        external_id: String::new(),
         thread: ThreadId::new(),
         parent: None,
         seq: 1,

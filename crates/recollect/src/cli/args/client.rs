@@ -55,7 +55,8 @@ pub struct ImportArgs {
     /// and the file's name without its ending]
     #[arg(long)]
     pub session: Option<String>,
-    /// Store messages as new ones even if they were imported or exported before.
+    /// Store messages as new ones, without their external ids, even if they were imported
+    /// or exported before.
     #[arg(long)]
     pub again: bool,
     /// Replace existing app policies, files and plans that have other content.
@@ -284,7 +285,7 @@ Examples:
 pub struct HistoryArgs {
     #[command(flatten)]
     pub named: Named,
-    /// Read back from this message instead of the head.
+    /// Read back from this message, by its id or external id, instead of the head.
     #[arg(long, value_name = "MESSAGE_ID")]
     pub head: Option<String>,
     /// The budget in tokens.

@@ -6,7 +6,7 @@ use memory_contract::proto::GetHistoryRequest;
 use crate::cli::args::HistoryArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Table, clock, count, one_line, role, text_of};
+use crate::cli::output::{JsonLines, Table, clock, count, exact, one_line, role, text_of};
 
 /// Shows a conversation as a model would get it.
 ///
@@ -32,19 +32,25 @@ pub async fn run(args: HistoryArgs) -> Result<(), Failure> {
         lines.write("GetHistoryResponse", &history)?;
         return lines.finish();
     }
-    let mut table = Table::new(&["#>", "Said!", "Who", "What", "Tokens>"]);
+    let own_ids = history.messages.iter().any(|one| !one.external_id.is_empty());
+    let id = own_ids.then_some("Id!");
+    let columns = ["#>", "Said!", "Who", "What", "Tokens>"];
+    let columns: Vec<&str> = columns.into_iter().chain(id).collect();
+    let mut table = Table::new(&columns);
     for message in &history.messages {
         let who = match message.name.as_str() {
             "" => role(message.role).to_owned(),
             name => name.to_owned(),
         };
-        table.row([
+        let id = own_ids.then(|| exact(&message.external_id));
+        let cells = [
             message.seq.to_string(),
             clock(message.create_time.as_ref()),
             one_line(&who, 20),
             one_line(&text_of(message), 400),
             message.token_count.to_string(),
-        ]);
+        ];
+        table.row(cells.into_iter().chain(id));
     }
     table.print()?;
     println!(

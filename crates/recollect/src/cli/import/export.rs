@@ -203,6 +203,10 @@ impl Export {
                 .cloned()
                 .map(Parent::ParentMessageId),
         };
+        let external_id = match self.again {
+            true => String::new(),
+            false => message.external_id,
+        };
         let head = !thread.head.is_empty() && message.message_id == thread.head;
         thread.ids.insert(message.message_id, id.clone());
         thread.tips.insert(message.branch, id.clone());
@@ -216,6 +220,7 @@ impl Export {
                 parts: message.parts,
                 metadata: message.metadata,
                 create_time: message.create_time,
+                external_id,
             }),
             head,
         })

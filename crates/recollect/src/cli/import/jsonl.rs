@@ -55,6 +55,7 @@ impl<'a> Jsonl<'a> {
         };
         if !self.again {
             message.message_id = field(&["message_id"]).unwrap_or_default();
+            message.external_id = field(&["external_id"]).unwrap_or_default();
         }
         let mut session = self.defaults.session(self.stem, None);
         let SessionRef {

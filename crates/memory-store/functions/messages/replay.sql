@@ -1,0 +1,52 @@
+-- Compares the messages of an append, as recollect.append takes them, with those that have
+-- the same external ids, under the thread's lock.
+CREATE OR REPLACE FUNCTION recollect.replay_messages(
+    p_tenant text, p_thread uuid, p_external text[], p_ids uuid[], p_chosen boolean[], p_parents text[], p_roles text[],
+    p_names text[], p_parts json[], p_metadata jsonb[], p_said timestamptz[],
+    -- new: no external id is known. replayed: each message is stored with this content.
+    -- external_exists (fault_index: the message, from 0): neither.
+    OUT status text, OUT fault_index integer,
+    -- On replayed.
+    OUT message_ids uuid[], OUT seqs bigint[], OUT branches integer[], OUT tokens integer[],
+    -- The newest change of these messages that waits for the index; 0: none waits.
+    OUT revision bigint
+)
+LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_column
+DECLARE
+    v_known bigint;
+    v_same bigint;
+BEGIN
+    SELECT count(*), count(*) FILTER (WHERE k.same), COALESCE(min(k.place) FILTER (WHERE NOT k.same), min(k.place)) - 1,
+        array_agg(k.message_id ORDER BY k.place), array_agg(k.seq ORDER BY k.place),
+        array_agg(k.branch ORDER BY k.place), array_agg(k.tokens ORDER BY k.place)
+    INTO v_known, v_same, fault_index, message_ids, seqs, branches, tokens
+    FROM (
+        SELECT u.place, m.message_id, m.seq, m.branch, m.tokens,
+            m.deleted_at IS NULL AND m.role = u.role AND m.name = u.name AND m.parts::text = u.parts::text
+            AND m.metadata = u.metadata AND (u.said_at IS NULL OR m.said_at = u.said_at)
+            AND (NOT u.chosen OR m.message_id = u.id)
+            AND (u.parent IS NULL OR u.parent = '' AND m.parent_id IS NULL OR m.parent_id = recollect.uuid_of(u.parent)
+                OR EXISTS (
+                    SELECT FROM recollect.messages p
+                    WHERE p.tenant_id = p_tenant AND p.message_id = m.parent_id
+                        AND p.external_digest = recollect.external_digest(p_thread, u.parent))) AS same
+        FROM unnest(p_external, p_ids, p_chosen, p_parents, p_roles, p_names, p_parts, p_metadata, p_said)
+            WITH ORDINALITY AS u (external, id, chosen, parent, role, name, parts, metadata, said_at, place)
+        JOIN recollect.messages m
+            ON m.tenant_id = p_tenant AND m.thread_id = p_thread
+            AND m.external_digest = recollect.external_digest(p_thread, u.external)
+    ) AS k;
+    IF v_known = 0 THEN
+        status := 'new';
+    ELSIF v_same < cardinality(p_external) THEN
+        status := 'external_exists';
+    ELSE
+        status := 'replayed';
+        SELECT COALESCE(max(o.id), 0) INTO revision
+        FROM recollect.outbox o
+        WHERE o.tenant_id = p_tenant AND o.thread_id = p_thread AND o.kind = 'message'
+            AND o.message_id = ANY (message_ids);
+    END IF;
+END;
+$$;
