@@ -1,7 +1,9 @@
 //! Reads the path that leads to a message, cut to a budget of whole turns.
 
 use memory_budget::{Budget, BudgetError, Cut, OversizedTurn, Tokenizer, cut};
-use memory_contract::{Message, MessageName, ThreadId, limits, message_bytes, message_bytes_at_most};
+use memory_contract::{
+    Message, MessageName, ThreadId, limits, message_bytes, message_bytes_at_most,
+};
 use memory_store::{Caller, History, HistoryQuery, Store};
 
 use crate::counting::{counting, size_of};

@@ -41,7 +41,9 @@ pub use domain::{
     Parent, Part, Role, Session, Thread, ToolCall, ToolOutput, ToolResult,
 };
 pub use file::{File, NewFile, TransferMethod};
-pub use ids::{AppId, MemoryId, MessageId, MessageName, RequestId, SessionKey, TenantId, ThreadId, UserId};
+pub use ids::{
+    AppId, MemoryId, MessageId, MessageName, RequestId, SessionKey, TenantId, ThreadId, UserId,
+};
 pub use invalid::{Invalid, InvalidFields};
 pub use key::{ApiKey, KeyScope, KeyScopes};
 pub use memory::{

@@ -17,7 +17,11 @@ const FILE_FRAME: usize = 96;
 /// Estimates the bytes of a message, without the registered data of its files.
 pub fn message_bytes(message: &Message) -> usize {
     let parts: usize = message.parts.iter().map(part_bytes).sum();
-    MESSAGE_FRAME + message.external_id.len() + message.name.len() + object_bytes(&message.metadata) + parts
+    MESSAGE_FRAME
+        + message.external_id.len()
+        + message.name.len()
+        + object_bytes(&message.metadata)
+        + parts
 }
 
 /// Estimates the bytes of a message with the largest possible registered data of its

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use memory_budget::Tokenizer;
 use memory_contract::{
-    Memory, MemoryFilter, MemoryOwner, Message, MessageFilter, MessageId, MessageName, ThreadId, limits,
+    Memory, MemoryFilter, MemoryOwner, Message, MessageFilter, MessageId, MessageName, ThreadId,
+    limits,
 };
 use memory_store::{Revision, Scope};
 

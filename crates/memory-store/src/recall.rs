@@ -1,7 +1,8 @@
 //! Reads for recall, search and indexing freshness.
 
 use memory_contract::{
-    AppId, MemoryScope, Message, MessageFilter, MessageId, MessageName, Session, Thread, ThreadId, UserId,
+    AppId, MemoryScope, Message, MessageFilter, MessageId, MessageName, Session, Thread, ThreadId,
+    UserId,
 };
 
 use tokio_postgres::Row;

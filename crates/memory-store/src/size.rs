@@ -13,7 +13,8 @@ pub(crate) fn of_message(message: &Message) -> usize {
     size_of::<Message>()
         + message.external_id.len()
         + message.name.len()
-        + of_object(&message.metadata) + parts
+        + of_object(&message.metadata)
+        + parts
 }
 
 /// A JSON object's own entries.

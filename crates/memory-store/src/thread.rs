@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use tokio_postgres::{Row, types::Json};
 
 use crate::{
-    append::expected_head,
     AppendError, Page, Revision, StoreError, ThreadError, ThreadStore,
+    append::expected_head,
     opening::Opening,
     query::{Params, query},
     rows::{self, column, only, optional_id},

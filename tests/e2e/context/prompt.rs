@@ -148,7 +148,7 @@ async fn wrong_fields_of_a_context_are_named() {
         "thread_id": { thread: by_id("") }
         "thread_id": { thread: by_id("x") }
         "session.app_id": { thread: by_session(SessionRef::default()) }
-        "head_message_id": { head_message_id: "x".to_owned() }
+        "head_message_id": { head_message_id: "x".repeat(129) }
         "system_prompt": { system_prompt: "x".repeat(256 * 1_024 + 1) }
         "system_prompt": { system_prompt: "\0".to_owned() }
         "input": { input: vec![text("x"); 65] }

@@ -105,7 +105,7 @@ PlanService/DeletePlan {"thread_id": "x"} thread_id
 PlanService/AppendIteration {"thread_id": "$ID"} iteration
 PlanService/ListIterations {"thread_id": "$ID", "page_size": -1} page_size
 PlanService/BuildBriefing {"thread_id": "$ID"} task
-ObservationService/GetObservations {"thread_id": "$ID", "head_message_id": "x"} head_message_id
+ObservationService/GetObservations {"thread_id": "$ID", "head_message_id": "\u0007"} head_message_id
 LedgerService/VerifyThread {} thread_id
 LedgerService/ListLedger {"thread_id": "$ID"} kind
 WorkingMemoryService/GetWorkingMemory {} thread_id

@@ -153,7 +153,7 @@ async fn malformed_ids_are_refused() {
         }
     }
     for method in ["MessageService/GetMessage", "MessageService/DeleteMessage"] {
-        for text in ["", "x"] {
+        for text in ["", "a\nb", &letters(129)] {
             let request = json!({"thread_id": thread_id, "message_id": text});
             check(client, (method, request, Some("message_id"))).await;
         }
@@ -173,17 +173,26 @@ async fn malformed_ids_are_refused() {
     let good = append(&thread_id, user(json!([{"text": "x"}])));
     let of_append = ["message_id", "parent_message_id"].map(|key| format!("messages[0].{key}"));
     let of_append = of_append.iter().map(String::as_str);
-    for field in of_append.chain(["request_id", "expected_head"]) {
+    for field in of_append.chain(["request_id"]) {
         let wrong = with(&good, field, "no-uuid");
         check(client, (APPEND, wrong, Some(field))).await;
     }
-    let history = json!({"thread_id": thread_id, "head_message_id": "no-uuid"});
-    let history = (
-        "MessageService/GetHistory",
-        history,
-        Some("head_message_id"),
-    );
-    check(client, history).await;
+    for text in ["a\nb", &letters(129)] {
+        for field in [
+            "expected_head",
+            "messages[0].parent_message_id",
+            "messages[0].external_id",
+        ] {
+            check(client, (APPEND, with(&good, field, text), Some(field))).await;
+        }
+        let history = json!({"thread_id": thread_id, "head_message_id": text});
+        let history = (
+            "MessageService/GetHistory",
+            history,
+            Some("head_message_id"),
+        );
+        check(client, history).await;
+    }
 }
 
 #[apply(trial)]

@@ -264,6 +264,7 @@ async fn l12_an_export_can_be_imported_elsewhere() {
     let picture = file("https://example.org/a.png", "A cat");
     let mut message = with_parts(Role::User, vec![picture]);
     message.name = "Ada".to_owned();
+    message.external_id = "msg_cat".to_owned();
     message.metadata = Some(recollect_tests::metadata(serde_json::json!({"n": 1.5})));
     client.append(&thread_id, vec![message]).await;
 
@@ -280,6 +281,7 @@ async fn l12_an_export_can_be_imported_elsewhere() {
                     parts: message.parts,
                     metadata: message.metadata,
                     create_time: message.create_time,
+                    external_id: message.external_id,
                 });
             }
             other => panic!("{other:?}"),
@@ -292,6 +294,7 @@ async fn l12_an_export_can_be_imported_elsewhere() {
     for (copy, original) in copy.iter().zip(&original) {
         assert_eq!(copy.parts, original.parts);
         assert_eq!(copy.metadata, original.metadata);
+        assert_eq!(copy.external_id, original.external_id);
         assert_eq!(
             (
                 copy.seq,

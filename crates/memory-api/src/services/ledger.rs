@@ -79,7 +79,10 @@ impl Ledgers {
         let mut fields = Fields::default();
         let named = fields.get(required_conversation_from(&call, thread));
         let kind = fields.get(kind_from(kind));
-        let head = fields.take(check::optional_message_name("head_message_id", &head_message_id));
+        let head = fields.take(check::optional_message_name(
+            "head_message_id",
+            &head_message_id,
+        ));
         let (named, kind) = fields.all(named.zip(kind))?;
         let thread = named.thread(&self.store, &caller).await?;
         let head = head.as_ref();

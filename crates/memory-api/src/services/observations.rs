@@ -44,7 +44,10 @@ impl Observations {
         } = request;
         let mut fields = Fields::default();
         let named = fields.get(required_conversation_from(&call, thread));
-        let head = fields.take(check::optional_message_name("head_message_id", &head_message_id));
+        let head = fields.take(check::optional_message_name(
+            "head_message_id",
+            &head_message_id,
+        ));
         let thread = fields.all(named)?.thread(&self.store, &caller).await?;
         let state = self
             .store

@@ -165,7 +165,8 @@ impl Reader<'_> {
     async fn derived_history(&self) -> Result<(DerivedShare, Cut), ContextError> {
         let (store, request) = (self.store, self.request);
         let (caller, thread, mode) = (self.caller, self.thread, self.policy.mode);
-        let mut history = DerivedHistory::read(store, caller, thread, request.head.as_ref(), mode).await?;
+        let mut history =
+            DerivedHistory::read(store, caller, thread, request.head.as_ref(), mode).await?;
         let records = std::mem::take(&mut history.records);
         let bytes = records.iter().map(|record| record.line.len()).sum();
         let (raw, tokenizer, max_tokens) =

@@ -77,11 +77,12 @@ fn input_of(message: proto::WorkingMessage) -> proto::MessageInput {
         external_id,
     } = message;
     // What is no UUID can only be the caller's own id.
-    let (message_id, external_id) = match Uuid::try_parse(&message_id) {
-        Err(_) if external_id.is_empty() || external_id == message_id => {
-            (String::new(), message_id)
-        }
-        _ => (message_id, external_id),
+    let is_own = Uuid::try_parse(&message_id).is_err()
+        && (external_id.is_empty() || external_id == message_id)
+        && check::external_id("message_id", message_id.clone()).is_ok();
+    let (message_id, external_id) = match is_own {
+        true => (String::new(), message_id),
+        false => (message_id, external_id),
     };
     proto::MessageInput {
         message_id,

@@ -23,14 +23,14 @@ BEGIN
     INTO v_known, v_same, fault_index, message_ids, seqs, branches, tokens
     FROM (
         SELECT u.place, m.message_id, m.seq, m.branch, m.tokens,
-            m.deleted_at IS NULL AND m.role = u.role AND m.name = u.name AND m.parts::text = u.parts::text
+            COALESCE(m.deleted_at IS NULL AND m.role = u.role AND m.name = u.name AND m.parts::text = u.parts::text
             AND m.metadata = u.metadata AND (u.said_at IS NULL OR m.said_at = u.said_at)
             AND (NOT u.chosen OR m.message_id = u.id)
             AND (u.parent IS NULL OR u.parent = '' AND m.parent_id IS NULL OR m.parent_id = recollect.uuid_of(u.parent)
                 OR EXISTS (
                     SELECT FROM recollect.messages p
                     WHERE p.tenant_id = p_tenant AND p.message_id = m.parent_id
-                        AND p.external_digest = recollect.external_digest(p_thread, u.parent))) AS same
+                        AND p.external_digest = recollect.external_digest(p_thread, u.parent))), false) AS same
         FROM unnest(p_external, p_ids, p_chosen, p_parents, p_roles, p_names, p_parts, p_metadata, p_said)
             WITH ORDINALITY AS u (external, id, chosen, parent, role, name, parts, metadata, said_at, place)
         JOIN recollect.messages m

@@ -165,7 +165,10 @@ async fn check(world: &World, thread: ThreadId, model: &Model) {
         limit: 500,
     };
     for (place, id) in model.order.iter().enumerate() {
-        let history = store.messages(caller).history(&query(Some((*id).into()))).await;
+        let history = store
+            .messages(caller)
+            .history(&query(Some((*id).into())))
+            .await;
         if model.deleted.contains(id) {
             assert!(matches!(history, Err(StoreError::MessageNotFound)));
             continue;

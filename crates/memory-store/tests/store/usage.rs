@@ -326,7 +326,11 @@ async fn a_summary_of_many_messages_is_made_again_from_its_beginning() {
     assert!(!turn().await);
     let before = summaries().await;
     // Another end: what was summarized before it is to be summarized again.
-    let other = after(Parent::Message(said[37].into()), Role::User, "Step 38 anew.");
+    let other = after(
+        Parent::Message(said[37].into()),
+        Role::User,
+        "Step 38 anew.",
+    );
     world.append(thread, vec![other]).await.unwrap();
     assert!(turn().await);
     assert!(!turn().await);

@@ -55,7 +55,10 @@ pub(super) async fn read(
         Ok(None) => Some(None),
         Err(invalid) => fields.get(Err(invalid)),
     };
-    let head = fields.take(check::optional_message_name("head_message_id", &head_message_id));
+    let head = fields.take(check::optional_message_name(
+        "head_message_id",
+        &head_message_id,
+    ));
     let system_prompt = fields.take(check::long_text(
         "system_prompt",
         system_prompt,

@@ -2,8 +2,8 @@
 
 use memory_budget::Cut;
 use memory_context::read_history;
-use memory_contract::proto::{GetHistoryRequest, GetHistoryResponse};
 use memory_contract::check;
+use memory_contract::proto::{GetHistoryRequest, GetHistoryResponse};
 use memory_store::StoreError;
 use tonic::Request;
 

@@ -32,7 +32,10 @@ pub async fn run(args: HistoryArgs) -> Result<(), Failure> {
         lines.write("GetHistoryResponse", &history)?;
         return lines.finish();
     }
-    let own_ids = history.messages.iter().any(|one| !one.external_id.is_empty());
+    let own_ids = history
+        .messages
+        .iter()
+        .any(|one| !one.external_id.is_empty());
     let id = own_ids.then_some("Id!");
     let columns = ["#>", "Said!", "Who", "What", "Tokens>"];
     let columns: Vec<&str> = columns.into_iter().chain(id).collect();
