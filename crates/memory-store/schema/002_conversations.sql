@@ -127,7 +127,9 @@ CREATE TABLE recollect.messages (
 CREATE UNIQUE INDEX messages_by_path ON recollect.messages (tenant_id, thread_id, branch, depth)
     WHERE deleted_at IS NULL;
 
-CREATE UNIQUE INDEX messages_by_external_id ON recollect.messages (tenant_id, thread_id, external_digest)
+-- The thread is part of the digest. As a column it would make Postgres prefer the primary
+-- key, without statistics, and read all messages of the thread.
+CREATE UNIQUE INDEX messages_by_external_id ON recollect.messages (tenant_id, external_digest)
     WHERE external_digest IS NOT NULL;
 
 CREATE INDEX messages_by_words ON recollect.messages USING gin (words);

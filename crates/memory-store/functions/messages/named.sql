@@ -7,18 +7,23 @@ LANGUAGE plpgsql STABLE STRICT AS $$
 #variable_conflict use_column
 DECLARE
     v_id uuid := recollect.uuid_of(p_name);
+    v_digest bytea;
+    v_message record;
 BEGIN
+    -- Thread and deletion are compared afterward: as conditions they would make Postgres
+    -- prefer another index, without statistics, and read all messages of the thread.
     IF v_id IS NOT NULL THEN
-        PERFORM FROM recollect.messages m
-        WHERE m.tenant_id = p_tenant AND m.message_id = v_id AND m.thread_id = p_thread AND m.deleted_at IS NULL;
-        IF FOUND THEN
+        SELECT m.thread_id, m.deleted_at INTO v_message
+        FROM recollect.messages m
+        WHERE m.tenant_id = p_tenant AND m.message_id = v_id;
+        IF v_message.thread_id = p_thread AND v_message.deleted_at IS NULL THEN
             RETURN v_id;
         END IF;
     END IF;
-    SELECT m.message_id INTO v_id
+    v_digest := recollect.external_digest(p_thread, p_name);
+    SELECT m.message_id, m.deleted_at INTO v_message
     FROM recollect.messages m
-    WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread
-        AND m.external_digest = recollect.external_digest(p_thread, p_name) AND m.deleted_at IS NULL;
-    RETURN v_id;
+    WHERE m.tenant_id = p_tenant AND m.external_digest = v_digest;
+    RETURN CASE WHEN v_message.deleted_at IS NULL THEN v_message.message_id END;
 END;
 $$;

@@ -34,8 +34,7 @@ BEGIN
         FROM unnest(p_external, p_ids, p_chosen, p_parents, p_roles, p_names, p_parts, p_metadata, p_said)
             WITH ORDINALITY AS u (external, id, chosen, parent, role, name, parts, metadata, said_at, place)
         JOIN recollect.messages m
-            ON m.tenant_id = p_tenant AND m.thread_id = p_thread
-            AND m.external_digest = recollect.external_digest(p_thread, u.external)
+            ON m.tenant_id = p_tenant AND m.external_digest = recollect.external_digest(p_thread, u.external)
     ) AS k;
     IF v_known = 0 THEN
         status := 'new';

@@ -34,8 +34,7 @@ BEGIN
         SELECT n.message_id, n.role, m.branch, m.depth
         FROM recollect.node_messages n
         JOIN recollect.messages m
-            ON m.tenant_id = p_tenant AND m.thread_id = p_thread
-            AND m.external_digest = recollect.external_digest(p_thread, n.message_id)
+            ON m.tenant_id = p_tenant AND m.external_digest = recollect.external_digest(p_thread, n.message_id)
         WHERE n.tenant_id = p_tenant AND n.thread_id = p_thread AND n.node_id = p_node
     ) AS m
     WHERE recollect.is_on_path(v_path.branches, v_path.depths, m.branch, m.depth)
