@@ -33,8 +33,13 @@ BEGIN
                         AND p.external_digest = recollect.external_digest(p_thread, u.parent))), false) AS same
         FROM unnest(p_external, p_ids, p_chosen, p_parents, p_roles, p_names, p_parts, p_metadata, p_said)
             WITH ORDINALITY AS u (external, id, chosen, parent, role, name, parts, metadata, said_at, place)
-        JOIN recollect.messages m
-            ON m.tenant_id = p_tenant AND m.external_digest = recollect.external_digest(p_thread, u.external)
+        -- The limit keeps Postgres from reading all messages for a join.
+        CROSS JOIN LATERAL (
+            SELECT f.*
+            FROM recollect.messages f
+            WHERE f.tenant_id = p_tenant AND f.external_digest = recollect.external_digest(p_thread, u.external)
+            LIMIT 1
+        ) AS m
     ) AS k;
     IF v_known = 0 THEN
         status := 'new';

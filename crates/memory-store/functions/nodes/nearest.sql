@@ -33,8 +33,13 @@ BEGIN
         UNION ALL
         SELECT n.message_id, n.role, m.branch, m.depth
         FROM recollect.node_messages n
-        JOIN recollect.messages m
-            ON m.tenant_id = p_tenant AND m.external_digest = recollect.external_digest(p_thread, n.message_id)
+        -- The limit keeps Postgres from reading all messages for a join.
+        CROSS JOIN LATERAL (
+            SELECT f.branch, f.depth
+            FROM recollect.messages f
+            WHERE f.tenant_id = p_tenant AND f.external_digest = recollect.external_digest(p_thread, n.message_id)
+            LIMIT 1
+        ) AS m
         WHERE n.tenant_id = p_tenant AND n.thread_id = p_thread AND n.node_id = p_node
     ) AS m
     WHERE recollect.is_on_path(v_path.branches, v_path.depths, m.branch, m.depth)

@@ -5,6 +5,10 @@ SELECT n.name, m.message_id, m.depth, EXISTS (
         WHERE part.branch = m.branch AND m.depth > part.above AND m.depth <= part.depth) AS on_path
 FROM recollect.threads t
 CROSS JOIN unnest($3::text[]) AS n (name)
-JOIN recollect.messages m
-    ON m.tenant_id = t.tenant_id AND m.message_id = recollect.named_message($1, $2, n.name)
+CROSS JOIN LATERAL (
+    SELECT f.message_id, f.branch, f.depth
+    FROM recollect.messages f
+    WHERE f.tenant_id = $1 AND f.message_id = recollect.named_message($1, $2, n.name)
+    LIMIT 1
+) AS m
 WHERE t.tenant_id = $1 AND t.thread_id = $2
