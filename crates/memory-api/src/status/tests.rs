@@ -73,6 +73,17 @@ fn every_error_has_a_code_and_a_reason() {
         R::MessageAlreadyExists,
     );
     assert!(status.message().contains(&id.to_string()));
+    let own = AppendError::ExternalIdExists {
+        index: 2,
+        id: "msg_01".to_owned(),
+    };
+    let status = check(
+        StoreError::Append(own),
+        Code::AlreadyExists,
+        R::MessageAlreadyExists,
+    );
+    assert!(status.message().contains("messages[2].external_id"));
+    assert_eq!(metadata(&status, "external_id"), "msg_01");
     check(
         StoreError::Append(AppendError::RequestReused),
         Code::AlreadyExists,

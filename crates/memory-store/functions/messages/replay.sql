@@ -11,7 +11,10 @@ CREATE OR REPLACE FUNCTION recollect.replay_messages(
     -- The newest change of these messages that waits for the index; 0: none waits.
     OUT revision bigint
 )
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql STABLE
+-- A plan for these arrays alone takes longer to make than to execute.
+SET plan_cache_mode = force_generic_plan
+AS $$
 #variable_conflict use_column
 DECLARE
     v_known bigint;
