@@ -159,6 +159,7 @@ async fn append_unindexed(
             message: NewMessage {
                 id: MessageId::new(),
                 caller_chose_id: false,
+                external_id: String::new(),
                 parent: Parent::Previous,
                 role: [Role::User, Role::Assistant][number % 2],
                 name: String::new(),

@@ -30,7 +30,10 @@ impl Messages {
         } = request;
         let mut fields = Fields::default();
         let named = fields.get(required_conversation_from(&call, thread));
-        let head = fields.take(check::optional_message_name("head_message_id", &head_message_id));
+        let head = fields.take(check::optional_message_name(
+            "head_message_id",
+            &head_message_id,
+        ));
         let budget = budget_from(&mut fields, max_tokens, max_messages, oversized_turn, model);
         let named = fields.all(named)?;
         let thread = match named.thread(&self.store, &caller).await {
